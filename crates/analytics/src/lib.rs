@@ -1,0 +1,1 @@
+//! Graph algorithms on a snapshot, in place.

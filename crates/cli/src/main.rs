@@ -1,0 +1,3 @@
+//! knot: the shell and command of Knotwork.
+
+fn main() {}

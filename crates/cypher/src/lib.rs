@@ -1,0 +1,1 @@
+//! Text to plan: lexer, parser, binder, planner. Never sees a row.

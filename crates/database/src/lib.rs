@@ -1,0 +1,1 @@
+//! The façade: databases, sessions, transactions, import, export; wires functions and procedures.

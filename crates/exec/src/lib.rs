@@ -1,0 +1,1 @@
+//! Plan to batches: vectorised operators, expressions, functions, profiles.

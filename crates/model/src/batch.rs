@@ -1,0 +1,89 @@
+//! Batches: rows of nodes and of edges, as cursors fill them. Buffers are reused from call to call.
+
+use crate::column::Column;
+use crate::id::{EdgeId, EdgeTypeId, NodeId};
+
+/// Nodes found by a scan.
+#[derive(Clone, Debug, Default)]
+pub struct NodeBatch {
+    /// The nodes, in no particular order.
+    pub nodes: Vec<NodeId>,
+    /// One column for each property key that the scan asked for, in the order asked.
+    pub properties: Vec<Column>,
+}
+
+impl NodeBatch {
+    /// Empties the batch, keeping its buffers.
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+        self.properties.clear();
+    }
+}
+
+/// Edges found by expanding a batch of nodes: for each row, which input it belongs to and where the edge leads.
+///
+/// Rows of one input are contiguous, and inputs come in the order given; the edges of one input may be split over
+/// several batches.
+#[derive(Clone, Debug, Default)]
+pub struct EdgeBatch {
+    /// For each edge, the index into the `from` slice of the expansion. Never decreases.
+    pub inputs: Vec<u32>,
+    /// For each edge, the node at its other end (for a self-loop, the same node).
+    pub neighbors: Vec<NodeId>,
+    /// For each edge, its type. Always filled.
+    pub types: Vec<EdgeTypeId>,
+    /// For each edge, its id. Filled only if the expansion asked for ids.
+    pub edges: Vec<EdgeId>,
+    /// For each edge, true if it runs from the neighbor to the input node. Filled only for `Direction::Both`;
+    /// otherwise the direction of the expansion says it.
+    pub reversed: Vec<bool>,
+    /// One column for each property key that the expansion asked for, in the order asked.
+    pub properties: Vec<Column>,
+}
+
+impl EdgeBatch {
+    /// Number of edges.
+    pub fn len(&self) -> usize {
+        self.neighbors.len()
+    }
+
+    /// True without edges.
+    pub fn is_empty(&self) -> bool {
+        self.neighbors.is_empty()
+    }
+
+    /// Empties the batch, keeping its buffers.
+    pub fn clear(&mut self) {
+        self.inputs.clear();
+        self.neighbors.clear();
+        self.types.clear();
+        self.edges.clear();
+        self.reversed.clear();
+        self.properties.clear();
+    }
+}
+
+/// A block of edges as a partition streams them: sorted by edge type, then source, then target.
+#[derive(Clone, Debug, Default)]
+pub struct EdgeBlock {
+    /// Where each edge starts.
+    pub sources: Vec<NodeId>,
+    /// Where each edge ends.
+    pub targets: Vec<NodeId>,
+    /// The type of all edges of the block.
+    pub edge_type: EdgeTypeId,
+    /// Each edge's id. Filled only if asked for.
+    pub edges: Vec<EdgeId>,
+    /// One column for each property key that the stream asked for.
+    pub properties: Vec<Column>,
+}
+
+impl EdgeBlock {
+    /// Empties the block, keeping its buffers.
+    pub fn clear(&mut self) {
+        self.sources.clear();
+        self.targets.clear();
+        self.edges.clear();
+        self.properties.clear();
+    }
+}

@@ -1,0 +1,513 @@
+//! Columns: many values of one kind, the unit that all reads and writes move.
+//!
+//! A column has one kind; when a second kind arrives its builder widens to [`ColumnData::Value`], never fails.
+
+use std::sync::Arc;
+
+use crate::id::NodeId;
+use crate::temporal::{Date, LocalDateTime};
+use crate::value::{EdgeValue, Value};
+
+/// One bit per row; a set bit means "present".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bitmap {
+    words: Vec<u64>,
+    length: usize,
+}
+
+impl Bitmap {
+    /// `length` bits, all of them `set` or clear.
+    pub fn filled(length: usize, set: bool) -> Bitmap {
+        let mut bitmap = Bitmap { words: vec![if set { u64::MAX } else { 0 }; length.div_ceil(64)], length };
+        bitmap.clear_tail();
+        bitmap
+    }
+
+    /// Number of bits.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// True without bits.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The bit at `index`.
+    #[inline]
+    pub fn get(&self, index: usize) -> bool {
+        debug_assert!(index < self.length);
+        self.words[index / 64] >> (index % 64) & 1 == 1
+    }
+
+    /// Sets or clears the bit at `index`.
+    #[inline]
+    pub fn set(&mut self, index: usize, bit: bool) {
+        debug_assert!(index < self.length);
+        let mask = 1 << (index % 64);
+        if bit {
+            self.words[index / 64] |= mask;
+        } else {
+            self.words[index / 64] &= !mask;
+        }
+    }
+
+    /// Adds a bit at the end.
+    #[inline]
+    pub fn push(&mut self, bit: bool) {
+        if self.length % 64 == 0 {
+            self.words.push(0);
+        }
+        self.length += 1;
+        if bit {
+            self.set(self.length - 1, true);
+        }
+    }
+
+    /// How many bits are set.
+    pub fn count_ones(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The 64-bit words, lowest bit first; bits past the end are clear.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// A bitmap from words as [`Bitmap::words`] gives them.
+    pub fn from_words(words: Vec<u64>, length: usize) -> Bitmap {
+        assert_eq!(words.len(), length.div_ceil(64), "one word per 64 bits");
+        let mut bitmap = Bitmap { words, length };
+        bitmap.clear_tail();
+        bitmap
+    }
+
+    fn clear_tail(&mut self) {
+        if self.length % 64 != 0
+            && let Some(last) = self.words.last_mut()
+        {
+            *last &= (1 << (self.length % 64)) - 1;
+        }
+    }
+}
+
+impl FromIterator<bool> for Bitmap {
+    fn from_iter<I: IntoIterator<Item = bool>>(bits: I) -> Bitmap {
+        let mut bitmap = Bitmap::default();
+        bits.into_iter().for_each(|bit| bitmap.push(bit));
+        bitmap
+    }
+}
+
+/// Texts laid end to end: row `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StringColumn {
+    offsets: Vec<u32>,
+    bytes: String,
+}
+
+impl Default for StringColumn {
+    fn default() -> StringColumn {
+        StringColumn { offsets: vec![0], bytes: String::new() }
+    }
+}
+
+impl StringColumn {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The text of one row.
+    #[inline]
+    pub fn get(&self, row: usize) -> &str {
+        &self.bytes[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    }
+
+    /// Adds a row. One column holds at most 4 GiB of text.
+    #[inline]
+    pub fn push(&mut self, text: &str) {
+        self.bytes.push_str(text);
+        let end = u32::try_from(self.bytes.len()).expect("a batch of text stays below 4 GiB");
+        self.offsets.push(end);
+    }
+
+    /// All rows in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).map(|row| self.get(row))
+    }
+
+    /// Bytes of text held.
+    pub fn byte_count(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl<'a> FromIterator<&'a str> for StringColumn {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(rows: I) -> StringColumn {
+        let mut column = StringColumn::default();
+        rows.into_iter().for_each(|row| column.push(row));
+        column
+    }
+}
+
+/// The values of a column, by kind. What stands in a row that is null is not to be read.
+#[derive(Clone, Debug)]
+pub enum ColumnData {
+    /// Nothing but nulls: so many rows.
+    Null(usize),
+    /// Booleans.
+    Bool(Vec<bool>),
+    /// Integers.
+    Int(Vec<i64>),
+    /// Floats.
+    Float(Vec<f64>),
+    /// Texts.
+    String(StringColumn),
+    /// Dates.
+    Date(Vec<Date>),
+    /// Local date-times.
+    LocalDateTime(Vec<LocalDateTime>),
+    /// Nodes.
+    Node(Vec<NodeId>),
+    /// Edges.
+    Edge(Vec<EdgeValue>),
+    /// Anything else, and mixtures; nulls may also stand here as [`Value::Null`].
+    Value(Vec<Value>),
+}
+
+/// Values of one kind with a presence bitmap.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The values.
+    pub data: ColumnData,
+    /// Set bits mark rows that are not null; `None` when no row is null (`Null` and `Value` columns need none).
+    pub validity: Option<Bitmap>,
+}
+
+macro_rules! for_each_vector {
+    ($data:expr, $rows:ident => $vector:expr, null($count:ident) => $null:expr, string($text:ident) => $string:expr) => {
+        match $data {
+            ColumnData::Null($count) => $null,
+            ColumnData::Bool($rows) => $vector,
+            ColumnData::Int($rows) => $vector,
+            ColumnData::Float($rows) => $vector,
+            ColumnData::String($text) => $string,
+            ColumnData::Date($rows) => $vector,
+            ColumnData::LocalDateTime($rows) => $vector,
+            ColumnData::Node($rows) => $vector,
+            ColumnData::Edge($rows) => $vector,
+            ColumnData::Value($rows) => $vector,
+        }
+    };
+}
+
+impl Column {
+    /// A column without nulls.
+    pub fn new(data: ColumnData) -> Column {
+        Column { data, validity: None }
+    }
+
+    /// A column whose null rows are the clear bits of `validity`.
+    pub fn with_validity(data: ColumnData, validity: Bitmap) -> Column {
+        let column = Column { data, validity: None };
+        assert_eq!(column.len(), validity.len(), "one validity bit per row");
+        let all = validity.count_ones() == validity.len();
+        Column { validity: if all { None } else { Some(validity) }, ..column }
+    }
+
+    /// A column of nulls.
+    pub fn nulls(rows: usize) -> Column {
+        Column::new(ColumnData::Null(rows))
+    }
+
+    /// The same value in every row.
+    pub fn constant(value: &Value, rows: usize) -> Column {
+        Column::new(match value {
+            Value::Null => ColumnData::Null(rows),
+            Value::Bool(x) => ColumnData::Bool(vec![*x; rows]),
+            Value::Int(x) => ColumnData::Int(vec![*x; rows]),
+            Value::Float(x) => ColumnData::Float(vec![*x; rows]),
+            Value::String(x) => ColumnData::String(std::iter::repeat_n(&**x, rows).collect()),
+            Value::Date(x) => ColumnData::Date(vec![*x; rows]),
+            Value::LocalDateTime(x) => ColumnData::LocalDateTime(vec![*x; rows]),
+            Value::Node(x) => ColumnData::Node(vec![*x; rows]),
+            Value::Edge(x) => ColumnData::Edge(vec![*x; rows]),
+            other => ColumnData::Value(vec![other.clone(); rows]),
+        })
+    }
+
+    /// A column of these values, in the narrowest kind that holds them all.
+    pub fn from_values<'a>(values: impl IntoIterator<Item = &'a Value>) -> Column {
+        let mut builder = ColumnBuilder::default();
+        values.into_iter().for_each(|value| builder.push(value));
+        builder.finish()
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        for_each_vector!(&self.data, rows => rows.len(), null(count) => *count, string(text) => text.len())
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True if the row is null.
+    #[inline]
+    pub fn is_null(&self, row: usize) -> bool {
+        match (&self.data, &self.validity) {
+            (ColumnData::Null(_), _) => true,
+            (ColumnData::Value(values), None) => values[row].is_null(),
+            (_, Some(validity)) => !validity.get(row),
+            (_, None) => false,
+        }
+    }
+
+    /// One row as a value. For single values, not for loops over large columns.
+    pub fn value(&self, row: usize) -> Value {
+        if self.is_null(row) {
+            return Value::Null;
+        }
+        match &self.data {
+            ColumnData::Null(_) => Value::Null,
+            ColumnData::Bool(rows) => Value::Bool(rows[row]),
+            ColumnData::Int(rows) => Value::Int(rows[row]),
+            ColumnData::Float(rows) => Value::Float(rows[row]),
+            ColumnData::String(rows) => Value::String(Arc::from(rows.get(row))),
+            ColumnData::Date(rows) => Value::Date(rows[row]),
+            ColumnData::LocalDateTime(rows) => Value::LocalDateTime(rows[row]),
+            ColumnData::Node(rows) => Value::Node(rows[row]),
+            ColumnData::Edge(rows) => Value::Edge(rows[row]),
+            ColumnData::Value(rows) => rows[row].clone(),
+        }
+    }
+
+    /// All rows as values, in order.
+    pub fn values(&self) -> impl Iterator<Item = Value> + '_ {
+        (0..self.len()).map(|row| self.value(row))
+    }
+
+    /// The rows at `rows`, in that order; a row may come often or never.
+    pub fn gather(&self, rows: &[u32]) -> Column {
+        fn pick<T: Clone>(from: &[T], rows: &[u32]) -> Vec<T> {
+            rows.iter().map(|&row| from[row as usize].clone()).collect()
+        }
+        let data = match &self.data {
+            ColumnData::Null(_) => ColumnData::Null(rows.len()),
+            ColumnData::Bool(from) => ColumnData::Bool(pick(from, rows)),
+            ColumnData::Int(from) => ColumnData::Int(pick(from, rows)),
+            ColumnData::Float(from) => ColumnData::Float(pick(from, rows)),
+            ColumnData::String(from) => ColumnData::String(rows.iter().map(|&row| from.get(row as usize)).collect()),
+            ColumnData::Date(from) => ColumnData::Date(pick(from, rows)),
+            ColumnData::LocalDateTime(from) => ColumnData::LocalDateTime(pick(from, rows)),
+            ColumnData::Node(from) => ColumnData::Node(pick(from, rows)),
+            ColumnData::Edge(from) => ColumnData::Edge(pick(from, rows)),
+            ColumnData::Value(from) => ColumnData::Value(pick(from, rows)),
+        };
+        let validity = self.validity.as_ref().map(|bits| rows.iter().map(|&row| bits.get(row as usize)).collect());
+        Column { data, validity }
+    }
+
+    /// Adds all rows of `other` at the end, widening if the kinds differ.
+    pub fn append(&mut self, other: &Column) {
+        let before = self.len();
+        let same = match (&mut self.data, &other.data) {
+            (ColumnData::Null(a), ColumnData::Null(b)) => {
+                *a += b;
+                true
+            }
+            (ColumnData::Bool(a), ColumnData::Bool(b)) => extend(a, b),
+            (ColumnData::Int(a), ColumnData::Int(b)) => extend(a, b),
+            (ColumnData::Float(a), ColumnData::Float(b)) => extend(a, b),
+            (ColumnData::String(a), ColumnData::String(b)) => {
+                b.iter().for_each(|text| a.push(text));
+                true
+            }
+            (ColumnData::Date(a), ColumnData::Date(b)) => extend(a, b),
+            (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => extend(a, b),
+            (ColumnData::Node(a), ColumnData::Node(b)) => extend(a, b),
+            (ColumnData::Edge(a), ColumnData::Edge(b)) => extend(a, b),
+            (ColumnData::Value(a), ColumnData::Value(b)) => extend(a, b),
+            _ => false,
+        };
+        if same {
+            self.append_validity(before, other);
+        } else {
+            let mut builder = ColumnBuilder::from(std::mem::replace(self, Column::nulls(0)));
+            (0..other.len()).for_each(|row| builder.push(&other.value(row)));
+            *self = builder.finish();
+        }
+    }
+
+    fn append_validity(&mut self, before: usize, other: &Column) {
+        if self.validity.is_none() && other.validity.is_none() {
+            return;
+        }
+        let validity = self.validity.get_or_insert_with(|| Bitmap::filled(before, true));
+        (0..other.len()).for_each(|row| validity.push(other.validity.as_ref().is_none_or(|bits| bits.get(row))));
+    }
+
+    /// Rows `start..end` as a column of their own.
+    pub fn slice(&self, start: usize, end: usize) -> Column {
+        let rows: Vec<u32> = (start as u32..end as u32).collect();
+        self.gather(&rows)
+    }
+}
+
+fn extend<T: Clone>(to: &mut Vec<T>, from: &[T]) -> bool {
+    to.extend_from_slice(from);
+    true
+}
+
+/// Builds a column value by value; the kind is that of the first value that is not null, and widens on a second kind.
+#[derive(Clone, Debug, Default)]
+pub struct ColumnBuilder {
+    column: Option<Column>,
+}
+
+impl From<Column> for ColumnBuilder {
+    fn from(column: Column) -> ColumnBuilder {
+        ColumnBuilder { column: Some(column) }
+    }
+}
+
+impl ColumnBuilder {
+    /// Rows so far.
+    pub fn len(&self) -> usize {
+        self.column.as_ref().map_or(0, Column::len)
+    }
+
+    /// True before the first row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, value: &Value) {
+        let column = self.column.get_or_insert_with(|| Column::nulls(0));
+        let row = column.len();
+        if value.is_null() {
+            push_null(column);
+            return;
+        }
+        if let ColumnData::Null(nulls) = column.data {
+            *column = column_of_nulls_like(value, nulls);
+        }
+        if !push_same(&mut column.data, value) {
+            *column = Column::new(ColumnData::Value(column.values().collect()));
+            push_same(&mut column.data, value);
+        }
+        if let Some(validity) = &mut column.validity
+            && validity.len() == row
+        {
+            validity.push(true);
+        }
+    }
+
+    /// The column.
+    pub fn finish(self) -> Column {
+        self.column.unwrap_or_else(|| Column::nulls(0))
+    }
+}
+
+fn push_null(column: &mut Column) {
+    let row = column.len();
+    match &mut column.data {
+        ColumnData::Null(count) => {
+            *count += 1;
+            return;
+        }
+        ColumnData::Value(rows) => {
+            rows.push(Value::Null);
+            if let Some(validity) = &mut column.validity {
+                validity.push(false);
+            }
+            return;
+        }
+        ColumnData::Bool(rows) => rows.push(false),
+        ColumnData::Int(rows) => rows.push(0),
+        ColumnData::Float(rows) => rows.push(0.0),
+        ColumnData::String(rows) => rows.push(""),
+        ColumnData::Date(rows) => rows.push(Date(0)),
+        ColumnData::LocalDateTime(rows) => rows.push(LocalDateTime(0)),
+        ColumnData::Node(rows) => rows.push(NodeId(0)),
+        ColumnData::Edge(rows) => rows.push(EdgeValue::default()),
+    }
+    column.validity.get_or_insert_with(|| Bitmap::filled(row, true)).push(false);
+}
+
+/// `nulls` null rows in the kind that `value` has.
+fn column_of_nulls_like(value: &Value, nulls: usize) -> Column {
+    let mut column = Column::constant(value, nulls);
+    match &mut column.data {
+        ColumnData::Value(rows) => rows.fill(Value::Null),
+        _ if nulls > 0 => column.validity = Some(Bitmap::filled(nulls, false)),
+        _ => {}
+    }
+    column
+}
+
+fn push_same(data: &mut ColumnData, value: &Value) -> bool {
+    match (data, value) {
+        (ColumnData::Bool(rows), Value::Bool(x)) => rows.push(*x),
+        (ColumnData::Int(rows), Value::Int(x)) => rows.push(*x),
+        (ColumnData::Float(rows), Value::Float(x)) => rows.push(*x),
+        (ColumnData::String(rows), Value::String(x)) => rows.push(x),
+        (ColumnData::Date(rows), Value::Date(x)) => rows.push(*x),
+        (ColumnData::LocalDateTime(rows), Value::LocalDateTime(x)) => rows.push(*x),
+        (ColumnData::Node(rows), Value::Node(x)) => rows.push(*x),
+        (ColumnData::Edge(rows), Value::Edge(x)) => rows.push(*x),
+        (ColumnData::Value(rows), x) => rows.push(x.clone()),
+        _ => return false,
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Column, ColumnBuilder, ColumnData};
+    use crate::value::Value;
+
+    fn mixed() -> Vec<Value> {
+        vec![Value::Null, Value::Int(1), Value::Null, Value::string("a"), Value::Float(2.5), Value::Null]
+    }
+
+    #[test]
+    fn builder_keeps_every_value_through_widening() {
+        let values = mixed();
+        let column = Column::from_values(&values);
+        assert!(matches!(column.data, ColumnData::Value(_)));
+        assert_eq!(column.values().collect::<Vec<_>>(), values);
+    }
+
+    #[test]
+    fn append_and_gather_keep_nulls() {
+        let ints = vec![Value::Int(1), Value::Null, Value::Int(3)];
+        let mut column = Column::from_values(&ints);
+        column.append(&Column::from_values(&ints));
+        assert!(matches!(column.data, ColumnData::Int(_)));
+        column.append(&Column::nulls(2));
+        column.append(&Column::from_values(&mixed()));
+        let expected: Vec<Value> =
+            ints.iter().chain(&ints).cloned().chain([Value::Null, Value::Null]).chain(mixed()).collect();
+        assert_eq!(column.values().collect::<Vec<_>>(), expected);
+        assert_eq!(column.gather(&[1, 0, 0]).values().collect::<Vec<_>>(), [Value::Null, Value::Int(1), Value::Int(1)]);
+    }
+
+    #[test]
+    fn a_column_of_leading_nulls_takes_the_first_kind() {
+        let mut builder = ColumnBuilder::default();
+        builder.push(&Value::Null);
+        builder.push(&Value::Bool(true));
+        let column = builder.finish();
+        assert!(matches!(column.data, ColumnData::Bool(_)));
+        assert!(column.is_null(0) && !column.is_null(1));
+    }
+}

@@ -1,0 +1,246 @@
+//! The registry of error codes: what a caller can react to, with class, Bolt status, sentence and remedy.
+//!
+//! Each crate has precise errors of its own; they become one of these at its edge.
+
+use std::fmt;
+
+/// A range of bytes in the text of a query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The range `start..end`.
+    pub fn new(start: usize, end: usize) -> Span {
+        Span { start: start as u32, end: end as u32 }
+    }
+
+    /// The smallest span that holds both.
+    pub fn to(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+/// Who can do something about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// The caller: the query, the data or the call is wrong.
+    Client,
+    /// Time: the same call may succeed when repeated.
+    Transient,
+    /// The operator: the store, the disk or this program is at fault.
+    Database,
+}
+
+macro_rules! registry {
+    ($(($variant:ident, $name:literal, $class:ident, $status:literal, $sentence:literal, $remedy:literal)),* $(,)?) => {
+        /// What went wrong, as coarse as a caller can react to it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ErrorCode {
+            $(#[doc = $sentence] $variant,)*
+        }
+
+        impl ErrorCode {
+            /// Every code, in the order of the registry.
+            pub const ALL: &'static [ErrorCode] = &[$(ErrorCode::$variant,)*];
+
+            /// The code's name, as printed before the message.
+            pub fn name(self) -> &'static str {
+                match self { $(ErrorCode::$variant => $name,)* }
+            }
+
+            /// Who can do something about it.
+            pub fn class(self) -> ErrorClass {
+                match self { $(ErrorCode::$variant => ErrorClass::$class,)* }
+            }
+
+            /// The status that Neo4j's drivers know, without the leading `Neo.<class>Error.`.
+            pub fn bolt_status(self) -> &'static str {
+                match self { $(ErrorCode::$variant => $status,)* }
+            }
+
+            /// What happened, in one sentence.
+            pub fn sentence(self) -> &'static str {
+                match self { $(ErrorCode::$variant => $sentence,)* }
+            }
+
+            /// What to do about it.
+            pub fn remedy(self) -> &'static str {
+                match self { $(ErrorCode::$variant => $remedy,)* }
+            }
+        }
+    };
+}
+
+registry! {
+    (Syntax, "SYNTAX", Client, "Statement.SyntaxError", "the query does not parse", "see the caret"),
+    (Semantic, "SEMANTIC", Client, "Statement.SemanticError", "the query parses but has no meaning", "see the caret"),
+    (Unsupported, "UNSUPPORTED", Client, "Statement.FeatureNotSupported", "the query uses a construct that is not there yet", "rewrite that part of the query"),
+    (UnknownFunction, "UNKNOWN_FUNCTION", Client, "Statement.SyntaxError", "no function has that name", "check the spelling"),
+    (UnknownProcedure, "UNKNOWN_PROCEDURE", Client, "Procedure.ProcedureNotFound", "no procedure has that name", "check the spelling"),
+    (ProcedureFailed, "PROCEDURE_FAILED", Client, "Procedure.ProcedureCallFailed", "a procedure refused its input", "see the message"),
+    (Parameter, "PARAMETER", Client, "Statement.ParameterMissing", "a parameter of the query has no value", "pass it with --param or :params"),
+    (Type, "TYPE", Client, "Statement.TypeError", "a value has the wrong type", "convert it, or test it first"),
+    (Arithmetic, "ARITHMETIC", Client, "Statement.ArithmeticError", "a calculation has no result", "guard the operands"),
+    (Argument, "ARGUMENT", Client, "Statement.ArgumentError", "an argument is outside its range", "see the message"),
+    (NotFound, "NOT_FOUND", Client, "Statement.EntityNotFound", "a node or edge is no longer there", "match it again"),
+    (Constraint, "CONSTRAINT", Client, "Schema.ConstraintValidationFailed", "a write breaks a constraint", "change the data or drop the constraint"),
+    (SchemaRule, "SCHEMA", Client, "Schema.ConstraintAlreadyExists", "a constraint cannot be made or dropped", "see the message"),
+    (StillConnected, "STILL_CONNECTED", Client, "Schema.ConstraintValidationFailed", "a node that still has edges cannot be deleted", "use DETACH DELETE"),
+    (ReadOnly, "READ_ONLY", Client, "Statement.AccessMode", "a write reached a store or transaction that only reads", "open it for writing"),
+    (TransactionState, "TRANSACTION_STATE", Client, "Transaction.TransactionHookFailed", "the session is not in the state that the command needs", "begin, commit or roll back first"),
+    (Conflict, "CONFLICT", Transient, "Transaction.Outdated", "another write came first", "retry the transaction"),
+    (Cancelled, "CANCELLED", Client, "Transaction.Terminated", "the query was cancelled", "run it again"),
+    (Limit, "LIMIT", Client, "General.MemoryPoolOutOfMemoryError", "the query needs more than its limit", "raise the limit or ask for less"),
+    (Busy, "BUSY", Client, "General.DatabaseUnavailable", "another process has the store open", "close it there"),
+    (NotAStore, "NOT_A_STORE", Client, "Database.DatabaseNotFound", "the path holds no Knotwork store", "check the path, or import into it first"),
+    (Version, "VERSION", Client, "General.DatabaseUnavailable", "the store was written by a newer format", "open it with a newer Knotwork"),
+    (Import, "IMPORT", Client, "Statement.ExternalResourceFailed", "a file to import cannot be read as asked", "mend the row, or use --skip-bad"),
+    (File, "FILE", Client, "Statement.ExternalResourceFailed", "a file cannot be read or written", "check the path and the rights"),
+    (Io, "IO", Database, "General.StorageError", "the disk refused a read or a write", "check the disk; reopen the store"),
+    (DiskFull, "DISK_FULL", Database, "General.StorageError", "the disk is full", "free space; reopen the store"),
+    (Corrupt, "CORRUPT", Database, "General.StorageDamageDetected", "the store's bytes are not what was written", "run knot check; restore a copy"),
+    (Closed, "CLOSED", Database, "General.DatabaseUnavailable", "the store refuses work after a failed write", "reopen the store"),
+    (Internal, "INTERNAL", Database, "General.UnknownError", "a belief of this program was broken", "report it with the query"),
+}
+
+/// An error as callers see it. One pointer wide, so that `Result` stays small.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    code: ErrorCode,
+    message: String,
+    span: Option<Span>,
+    remedy: Option<String>,
+}
+
+/// The result of every fallible call across the waist.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of that code; the message names the thing, what was found and what was expected, in lower case.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Error {
+        Error(Box::new(Inner { code, message: message.into(), span: None, remedy: None }))
+    }
+
+    /// The same error, pointing at a place in the query. The first place given stays.
+    #[must_use]
+    pub fn at(mut self, span: Span) -> Error {
+        self.0.span.get_or_insert(span);
+        self
+    }
+
+    /// The same error with a remedy that is more precise than its code's.
+    #[must_use]
+    pub fn with_remedy(mut self, remedy: impl Into<String>) -> Error {
+        self.0.remedy = Some(remedy.into());
+        self
+    }
+
+    /// The same error with words put before its message, as `file:line: message`.
+    #[must_use]
+    pub fn within(mut self, place: &str) -> Error {
+        self.0.message = format!("{place}: {}", self.0.message);
+        self
+    }
+
+    /// The code to react to.
+    pub fn code(&self) -> ErrorCode {
+        self.0.code
+    }
+
+    /// What happened.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Where in the query, if it is the query's fault.
+    pub fn span(&self) -> Option<Span> {
+        self.0.span
+    }
+
+    /// What to do.
+    pub fn remedy(&self) -> &str {
+        self.0.remedy.as_deref().unwrap_or(self.0.code.remedy())
+    }
+
+    /// The error as people read it: message, the line of the query with a caret, and the remedy.
+    pub fn render(&self, query: &str) -> String {
+        let mut text = format!("{}: {}", self.0.code.name(), self.0.message);
+        if let Some(span) = self.0.span {
+            text.push_str(&caret(query, span));
+        }
+        text.push_str(&format!("\n  = {}", self.remedy()));
+        text
+    }
+}
+
+/// The line of `query` that holds the start of `span`, with line number and a caret under the span.
+fn caret(query: &str, span: Span) -> String {
+    let mut start = (span.start as usize).min(query.len());
+    while !query.is_char_boundary(start) {
+        start -= 1;
+    }
+    let line_start = query[..start].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = query[start..].find('\n').map_or(query.len(), |at| start + at);
+    let line = &query[line_start..line_end];
+    let number = query[..start].matches('\n').count() + 1;
+    let column = query[line_start..start].chars().count();
+    let mut end = (span.end as usize).clamp(start, line_end);
+    while !query.is_char_boundary(end) {
+        end -= 1;
+    }
+    let width = query[start..end].chars().count().max(1);
+    let gutter = format!("{number}");
+    let margin = " ".repeat(gutter.len());
+    format!("\n {margin} |\n {gutter} | {line}\n {margin} | {}{}", " ".repeat(column), "^".repeat(width))
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.code.name(), self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} (span {:?}; {})", self.0.span, self.remedy())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Shorthand for an error of a code with a formatted message: `error!(Type, "expected {x}")`.
+#[macro_export]
+macro_rules! error {
+    ($code:ident, $($message:tt)+) => {
+        $crate::error::Error::new($crate::error::ErrorCode::$code, format!($($message)+))
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ErrorCode, Span};
+
+    #[test]
+    fn a_caret_points_into_the_right_line() {
+        let query = "MATCH (n)\nRETRUN n";
+        let error = crate::error!(Syntax, "expected RETURN").at(Span::new(10, 16));
+        assert_eq!(
+            error.render(query),
+            "SYNTAX: expected RETURN\n   |\n 2 | RETRUN n\n   | ^^^^^^\n  = see the caret"
+        );
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = ErrorCode::ALL.iter().map(|code| code.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ErrorCode::ALL.len());
+    }
+}

@@ -1,0 +1,50 @@
+//! The waist of Knotwork: what a property graph is, and the ports through which it is read and written.
+//!
+//! Modules in reading order:
+//! - [`id`]: the ids of nodes, edges, labels, edge types and property keys.
+//! - [`temporal`]: dates and local date-times as integers since the Unix epoch.
+//! - [`value`]: one Cypher value, its equality and its order.
+//! - [`column`]: many values of one kind, the unit that all reads and writes move.
+//! - [`batch`]: rows of nodes and of edges, made of columns.
+//! - [`schema`]: names of labels, edge types and property keys; constraints.
+//! - [`statistics`]: what a planner may ask of a store.
+//! - [`store`]: `GraphStore`, `ReadView`, `WriteTransaction`, `Capabilities`: the waist itself.
+//! - [`procedure`]: what `CALL` can call.
+//! - [`interrupt`]: cancellation and progress.
+//! - [`platform`]: the operating system as traits.
+//! - [`limits`]: every default limit of the system, in one table.
+//! - [`error`]: the registry of error codes.
+//!
+//! Invariants: no I/O happens here; no sibling crate is known here.
+
+pub mod batch;
+pub mod column;
+pub mod error;
+pub mod id;
+pub mod interrupt;
+pub mod limits;
+pub mod platform;
+pub mod procedure;
+pub mod schema;
+pub mod statistics;
+pub mod store;
+pub mod temporal;
+pub mod value;
+
+pub use batch::{EdgeBatch, NodeBatch};
+pub use column::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn};
+pub use error::{Error, ErrorCode, Result, Span};
+pub use id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
+pub use interrupt::Interrupt;
+pub use schema::{Constraint, Schema};
+pub use statistics::Statistics;
+pub use store::{Capabilities, Direction, Expand, GraphStore, NodeScan, ReadView, WriteTransaction};
+pub use value::{EdgeValue, PathValue, Value};
+
+/// The hash map of the project: fast, and with the same iteration order in every run.
+#[allow(clippy::disallowed_types, reason = "this is the map that the lint points to")]
+pub type Map<K, V> = std::collections::HashMap<K, V, rustc_hash::FxBuildHasher>;
+
+/// The hash set of the project: fast, and with the same iteration order in every run.
+#[allow(clippy::disallowed_types, reason = "this is the set that the lint points to")]
+pub type Set<K> = std::collections::HashSet<K, rustc_hash::FxBuildHasher>;

@@ -1,0 +1,76 @@
+//! The operating system as traits, so that tests can stand in for it: disk, clock, randomness.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Files and directories. Paths are as the operating system knows them.
+///
+/// Contract: `rename` replaces its target atomically; a name is durable after `sync_directory`, bytes after `sync`.
+pub trait Disk: Send + Sync + std::fmt::Debug {
+    /// Makes a new, empty file for writing; fails if it exists.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>>;
+    /// Opens an existing file for appending, cut to `length` bytes first.
+    fn append(&self, path: &Path, length: u64) -> io::Result<Box<dyn WriteFile>>;
+    /// Reads a whole file.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// The bytes of an immutable file, mapped or read.
+    fn map(&self, path: &Path) -> io::Result<Arc<dyn MappedFile>>;
+    /// The length of a file in bytes.
+    fn length(&self, path: &Path) -> io::Result<u64>;
+    /// The names in a directory.
+    fn list(&self, path: &Path) -> io::Result<Vec<String>>;
+    /// Renames a file, replacing the target.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes a directory and its parents.
+    fn create_directory(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn remove_directory(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in a directory durable.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+    /// True if something is there.
+    fn exists(&self, path: &Path) -> bool;
+    /// Takes the exclusive lock of a file, made if need be, for as long as the result lives; `WouldBlock` if held.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn std::any::Any + Send + Sync>>;
+}
+
+/// A file being written, in order.
+pub trait WriteFile: io::Write + Send {
+    /// Makes what was written durable (data and length).
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// The bytes of an immutable file.
+pub trait MappedFile: Send + Sync {
+    /// All bytes of the file.
+    fn bytes(&self) -> &[u8];
+    /// Advice that a range will be needed soon; may be ignored.
+    fn will_need(&self, _start: usize, _length: usize) {}
+}
+
+/// Time that only moves forward.
+pub trait Clock: Send + Sync + std::fmt::Debug {
+    /// Nanoseconds since some fixed moment of this process.
+    fn now_ns(&self) -> u64;
+    /// Microseconds since the Unix epoch, for names and logs.
+    fn unix_us(&self) -> i64;
+}
+
+/// Seeds for what should differ from run to run.
+pub trait Random: Send + Sync + std::fmt::Debug {
+    /// Sixty-four random bits.
+    fn next_u64(&self) -> u64;
+}
+
+/// The three together.
+#[derive(Clone, Debug)]
+pub struct Platform {
+    /// Files.
+    pub disk: Arc<dyn Disk>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Seeds.
+    pub random: Arc<dyn Random>,
+}

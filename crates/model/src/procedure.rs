@@ -1,0 +1,129 @@
+//! What `CALL` can call: procedures, in batches, with cancellation and progress.
+
+use std::sync::Arc;
+
+use crate::column::Column;
+use crate::error::Result;
+use crate::interrupt::Interrupt;
+use crate::platform::Clock;
+use crate::store::{ReadView, WriteTransaction};
+use crate::value::Value;
+
+/// Whether a procedure writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcedureMode {
+    /// It only reads; it runs on a snapshot.
+    Read,
+    /// It writes; it runs within a writing transaction.
+    Write,
+}
+
+/// An argument of a procedure.
+#[derive(Clone, Copy, Debug)]
+pub struct ArgumentSpec {
+    /// Its name, for documentation and messages.
+    pub name: &'static str,
+    /// What may be passed, in words of Cypher's types: `MAP`, `NODE`, `INTEGER | NODE`.
+    pub type_name: &'static str,
+    /// One sentence: what it does, its default if it may be left out.
+    pub description: &'static str,
+    /// The value when left out; `None` if it must be given.
+    pub default: Option<fn() -> Value>,
+}
+
+/// A column that a procedure yields.
+#[derive(Clone, Copy, Debug)]
+pub struct YieldSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type, in words of Cypher's types.
+    pub type_name: &'static str,
+}
+
+/// What is known of a procedure before it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcedureSignature {
+    /// The full name, as `algo.pagerank`.
+    pub name: &'static str,
+    /// Other names by which it can be called.
+    pub aliases: &'static [&'static str],
+    /// One sentence.
+    pub description: &'static str,
+    /// Whether it writes.
+    pub mode: ProcedureMode,
+    /// Its arguments, in order.
+    pub arguments: &'static [ArgumentSpec],
+    /// The columns it yields, in order.
+    pub yields: &'static [YieldSpec],
+}
+
+/// The graph that a procedure works on.
+pub enum GraphAccess<'a> {
+    /// A snapshot.
+    Read(&'a dyn ReadView),
+    /// A transaction, for procedures of mode `Write`.
+    Write(&'a mut dyn WriteTransaction),
+}
+
+impl GraphAccess<'_> {
+    /// The graph to read.
+    pub fn view(&self) -> &dyn ReadView {
+        match self {
+            GraphAccess::Read(view) => *view,
+            GraphAccess::Write(transaction) => transaction.view(),
+        }
+    }
+}
+
+/// What surrounds a call.
+pub struct ProcedureContext<'a> {
+    /// The graph.
+    pub graph: GraphAccess<'a>,
+    /// To be checked and reported to.
+    pub interrupt: &'a Interrupt,
+    /// Threads that may be used.
+    pub threads: usize,
+    /// For reporting times.
+    pub clock: &'a dyn Clock,
+}
+
+/// Takes the rows of a procedure: one column for each yield, in order. False means that no more rows are wanted.
+pub type RowSink<'a> = dyn FnMut(Vec<Column>) -> Result<bool> + 'a;
+
+/// Something that `CALL` can call.
+pub trait Procedure: Send + Sync {
+    /// What is known before it runs.
+    fn signature(&self) -> &ProcedureSignature;
+    /// Runs with evaluated arguments, as many as the signature has (defaults filled in), sending rows in batches.
+    fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()>;
+}
+
+/// The procedures that are registered, found by name in any case.
+#[derive(Clone, Default)]
+pub struct Procedures {
+    list: Vec<Arc<dyn Procedure>>,
+}
+
+impl Procedures {
+    /// Adds one. Names must be new.
+    pub fn register(&mut self, procedure: Arc<dyn Procedure>) {
+        let signature = procedure.signature();
+        for name in signature.aliases.iter().chain([&signature.name]) {
+            assert!(self.find(name).is_none(), "procedure {name} is registered twice");
+        }
+        self.list.push(procedure);
+    }
+
+    /// The procedure of that name or alias.
+    pub fn find(&self, name: &str) -> Option<&Arc<dyn Procedure>> {
+        self.list.iter().find(|procedure| {
+            let signature = procedure.signature();
+            signature.name.eq_ignore_ascii_case(name) || signature.aliases.iter().any(|a| a.eq_ignore_ascii_case(name))
+        })
+    }
+
+    /// All, in order of registration.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Procedure>> {
+        self.list.iter()
+    }
+}

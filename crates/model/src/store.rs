@@ -1,0 +1,361 @@
+//! The waist: a property graph that is read and written in batches, all that queries and analytics know of data.
+//!
+//! Designed for stores a network away as much as for our own files: one call per batch, never per node or edge;
+//! hints about what comes next; a statement of what the store can do itself. Few methods are required; the others
+//! have correct, slow defaults, so that a new store works on its first day.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::Map;
+use crate::batch::{EdgeBatch, EdgeBlock, NodeBatch};
+use crate::column::{Bitmap, Column, ColumnBuilder, ColumnData};
+use crate::error::Result;
+use crate::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
+use crate::schema::{Constraint, Schema};
+use crate::statistics::Statistics;
+use crate::value::Value;
+
+/// What a store can do by itself. Whoever plans may push work down only where the answer is true.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// `write` works.
+    pub writes: bool,
+    /// Node ids are dense, below `ReadView::node_id_bound`, so that arrays may be indexed by them and scans split.
+    pub dense_node_ids: bool,
+    /// Edges can be followed from target to source at about the cost of the other way.
+    pub expands_against_direction: bool,
+    /// `lookup` uses an index for unique constraints.
+    pub looks_up_by_key: bool,
+    /// `edge_partitions` answers.
+    pub streams_edges: bool,
+    /// A round trip is dear (a network lies between): prefer fewer, larger batches.
+    pub is_remote: bool,
+}
+
+/// Which edges of a node to follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Edges that start at the node.
+    Out,
+    /// Edges that end at the node.
+    In,
+    /// All edges of the node; a self-loop comes once.
+    Both,
+}
+
+impl Direction {
+    /// The direction seen from the other end.
+    #[must_use]
+    pub fn reverse(self) -> Direction {
+        match self {
+            Direction::Out => Direction::In,
+            Direction::In => Direction::Out,
+            Direction::Both => Direction::Both,
+        }
+    }
+}
+
+/// Which nodes to scan, and what to bring along.
+#[derive(Clone, Debug, Default)]
+pub struct NodeScan {
+    /// Nodes must carry all of these; empty for all nodes.
+    pub labels: Vec<LabelId>,
+    /// Properties to bring along.
+    pub keys: Vec<PropertyKeyId>,
+    /// Only ids in this range (for parallel scans); only where ids are dense.
+    pub range: Option<Range<u64>>,
+}
+
+/// Which edges to follow from a batch of nodes, and what to bring along.
+#[derive(Clone, Debug)]
+pub struct Expand {
+    /// Which way.
+    pub direction: Direction,
+    /// Edges must be of one of these types; `None` for any type. Each type at most once.
+    pub types: Option<Vec<EdgeTypeId>>,
+    /// Whether edge ids are needed.
+    pub edge_ids: EdgeIds,
+    /// Properties to bring along.
+    pub keys: Vec<PropertyKeyId>,
+}
+
+/// Whether an expansion needs to tell edge ids, which may cost a search for each edge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EdgeIds {
+    /// `EdgeBatch::edges` stays empty.
+    #[default]
+    Omit,
+    /// `EdgeBatch::edges` is filled.
+    Include,
+}
+
+/// What will be asked soon: advice that a store may use to fetch ahead.
+#[derive(Clone, Debug)]
+pub enum AccessHint<'a> {
+    /// These nodes will be expanded so.
+    Expand(&'a [NodeId], &'a Expand),
+    /// These properties of these nodes will be read.
+    NodeProperties(&'a [NodeId], &'a [PropertyKeyId]),
+}
+
+/// A property graph.
+pub trait GraphStore: Send + Sync {
+    /// What the store can do by itself.
+    fn capabilities(&self) -> Capabilities;
+    /// A view of one moment. What is committed later does not show in it; it never blocks writers.
+    fn read(&self) -> Result<Arc<dyn ReadView>>;
+    /// Begins the writing of one transaction; waits while another writes. Fails with `READ_ONLY` where writing is not possible.
+    fn write(&self) -> Result<Box<dyn WriteTransaction + '_>>;
+}
+
+/// A cursor over nodes.
+pub trait NodeCursor {
+    /// Clears `out` and fills it with up to about `BATCH_ROWS` further nodes; false, with `out` empty, at the end.
+    fn next(&mut self, out: &mut NodeBatch) -> Result<bool>;
+}
+
+/// A cursor over the edges of an expansion.
+pub trait EdgeCursor {
+    /// Clears `out` and fills it with up to about `BATCH_ROWS` further edges; false, with `out` empty, at the end.
+    fn next(&mut self, out: &mut EdgeBatch) -> Result<bool>;
+}
+
+/// A cursor over the edges of a partition.
+pub trait EdgeBlockCursor {
+    /// Clears `out` and fills it with further edges; false, with `out` empty, at the end.
+    fn next(&mut self, out: &mut EdgeBlock) -> Result<bool>;
+}
+
+/// Everything at one moment.
+///
+/// Contract: ids that the view never gave out may be asked for; nodes that do not exist have no labels, properties or
+/// edges. A property key or label id that the schema lacks is treated as absent everywhere.
+pub trait ReadView: Send + Sync {
+    /// The names and constraints of this moment.
+    fn schema(&self) -> &Schema;
+
+    /// The counts of this moment.
+    fn statistics(&self) -> &Statistics;
+
+    /// What the store can do by itself.
+    fn capabilities(&self) -> Capabilities;
+
+    /// One more than the largest node id, where ids are dense; otherwise 0.
+    fn node_id_bound(&self) -> u64;
+
+    /// Finds nodes.
+    fn scan(&self, scan: &NodeScan) -> Result<Box<dyn NodeCursor + '_>>;
+
+    /// Follows edges from a batch of nodes. `from` may name a node twice.
+    fn expand<'a>(&'a self, from: &'a [NodeId], expand: &'a Expand) -> Result<Box<dyn EdgeCursor + 'a>>;
+
+    /// One column for each key: the properties of each node, null where it has none.
+    fn node_properties(&self, nodes: &[NodeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>>;
+
+    /// One column for each key: the properties of each edge, null where it has none.
+    fn edge_properties(&self, edges: &[EdgeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>>;
+
+    /// For each node, its labels in order of their ids.
+    fn node_labels(&self, nodes: &[NodeId]) -> Result<Vec<Vec<LabelId>>>;
+
+    /// For each node, whether it exists and carries the label.
+    fn has_label(&self, nodes: &[NodeId], label: LabelId) -> Result<Bitmap> {
+        Ok(self.node_labels(nodes)?.iter().map(|labels| labels.contains(&label)).collect())
+    }
+
+    /// For each node, whether it exists.
+    fn nodes_exist(&self, nodes: &[NodeId]) -> Result<Bitmap>;
+
+    /// For each edge, whether it exists.
+    fn edges_exist(&self, edges: &[EdgeId]) -> Result<Bitmap>;
+
+    /// For each node, all its properties.
+    fn all_node_properties(&self, nodes: &[NodeId]) -> Result<Vec<Vec<(PropertyKeyId, Value)>>> {
+        let keys: Vec<PropertyKeyId> = (0..self.schema().property_keys.len() as u32).map(PropertyKeyId).collect();
+        let columns = self.node_properties(nodes, &keys)?;
+        Ok(rows_of_properties(nodes.len(), &keys, &columns))
+    }
+
+    /// For each edge, all its properties.
+    fn all_edge_properties(&self, edges: &[EdgeId]) -> Result<Vec<Vec<(PropertyKeyId, Value)>>> {
+        let keys: Vec<PropertyKeyId> = (0..self.schema().property_keys.len() as u32).map(PropertyKeyId).collect();
+        let columns = self.edge_properties(edges, &keys)?;
+        Ok(rows_of_properties(edges.len(), &keys, &columns))
+    }
+
+    /// For each value, the node of that label whose property equals it, under a uniqueness constraint on that
+    /// label and key; a column of nodes with nulls. The default scans the label.
+    fn lookup(&self, label: LabelId, key: PropertyKeyId, values: &Column) -> Result<Column> {
+        lookup_by_scan(self, label, key, values)
+    }
+
+    /// For each node, how many edges an expansion would find. The default expands.
+    fn degrees(&self, from: &[NodeId], direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
+        let expand = Expand { direction, types: types.map(<[_]>::to_vec), edge_ids: EdgeIds::Omit, keys: Vec::new() };
+        let mut degrees = vec![0; from.len()];
+        let mut cursor = self.expand(from, &expand)?;
+        let mut batch = EdgeBatch::default();
+        while cursor.next(&mut batch)? {
+            batch.inputs.iter().for_each(|&input| degrees[input as usize] += 1);
+        }
+        Ok(degrees)
+    }
+
+    /// Advice about what comes next; may be ignored.
+    fn prefetch(&self, _hint: &AccessHint<'_>) {}
+
+    /// The edges as sequential streams, where the store has them so.
+    fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {
+        None
+    }
+}
+
+fn rows_of_properties(rows: usize, keys: &[PropertyKeyId], columns: &[Column]) -> Vec<Vec<(PropertyKeyId, Value)>> {
+    (0..rows)
+        .map(|row| {
+            let present = keys.iter().zip(columns).filter(|(_, column)| !column.is_null(row));
+            present.map(|(&key, column)| (key, column.value(row))).collect()
+        })
+        .collect()
+}
+
+fn lookup_by_scan<V: ReadView + ?Sized>(
+    view: &V,
+    label: LabelId,
+    key: PropertyKeyId,
+    values: &Column,
+) -> Result<Column> {
+    let mut wanted: Map<Value, Option<NodeId>> = values.values().map(|value| (value, None)).collect();
+    let scan = NodeScan { labels: vec![label], keys: vec![key], range: None };
+    let mut cursor = view.scan(&scan)?;
+    let mut batch = NodeBatch::default();
+    while cursor.next(&mut batch)? {
+        for (row, &node) in batch.nodes.iter().enumerate() {
+            let value = batch.properties[0].value(row);
+            if let Some(found) = wanted.get_mut(&value)
+                && !value.is_null()
+            {
+                *found = Some(node);
+            }
+        }
+    }
+    let mut nodes = ColumnBuilder::default();
+    values.values().for_each(|value| nodes.push(&wanted[&value].map_or(Value::Null, Value::Node)));
+    Ok(nodes.finish())
+}
+
+/// The edges of a view as partitions, each with the edges whose target lies in one interval of node ids.
+///
+/// The partitions together hold every edge of the view once.
+pub trait EdgePartitions {
+    /// How many partitions there are.
+    fn count(&self) -> usize;
+    /// The interval of target ids of a partition.
+    fn interval(&self, partition: usize) -> Range<u64>;
+    /// How many edges of these types (`None`: any) a partition holds.
+    fn edge_count(&self, partition: usize, types: Option<&[EdgeTypeId]>) -> u64;
+    /// Reads a partition from start to end: edge type by edge type, each sorted by source, then target, except for
+    /// unmerged writes, which come in blocks of their own. `sources` restricts to a range of source ids.
+    fn stream(&self, partition: usize, stream: &EdgeStream) -> Result<Box<dyn EdgeBlockCursor + '_>>;
+}
+
+/// What to read of a partition.
+#[derive(Clone, Debug, Default)]
+pub struct EdgeStream {
+    /// Edges must be of one of these types; `None` for any type.
+    pub types: Option<Vec<EdgeTypeId>>,
+    /// Only edges whose source is in this range.
+    pub sources: Option<Range<u64>>,
+    /// Properties to bring along.
+    pub keys: Vec<PropertyKeyId>,
+    /// Whether edge ids are needed.
+    pub edge_ids: EdgeIds,
+}
+
+/// New nodes that have the same labels and the same property keys.
+#[derive(Clone, Debug)]
+pub struct NewNodes<'a> {
+    /// How many.
+    pub count: usize,
+    /// Their labels.
+    pub labels: &'a [LabelId],
+    /// The keys of their properties.
+    pub keys: &'a [PropertyKeyId],
+    /// One column for each key, `count` rows each; null means that the node has no such property.
+    pub properties: &'a [Column],
+}
+
+/// New edges of one type that have the same property keys.
+#[derive(Clone, Debug)]
+pub struct NewEdges<'a> {
+    /// Their type.
+    pub edge_type: EdgeTypeId,
+    /// Where each starts.
+    pub sources: &'a [NodeId],
+    /// Where each ends; as many as `sources`.
+    pub targets: &'a [NodeId],
+    /// The keys of their properties.
+    pub keys: &'a [PropertyKeyId],
+    /// One column for each key, a row for each edge; null means that the edge has no such property.
+    pub properties: &'a [Column],
+}
+
+/// How far a transaction had come: what `rollback_to` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint(pub u64);
+
+/// The writing of one transaction. Nothing shows to others before `commit`; dropped without it, nothing happened.
+///
+/// Contract: each call either happens whole or fails and changes nothing. Ids stay valid until the transaction ends.
+pub trait WriteTransaction: Send {
+    /// The graph as this transaction has left it so far.
+    fn view(&self) -> &dyn ReadView;
+
+    /// The id of a label, made if new.
+    fn label(&mut self, name: &str) -> Result<LabelId>;
+    /// The id of an edge type, made if new.
+    fn edge_type(&mut self, name: &str) -> Result<EdgeTypeId>;
+    /// The id of a property key, made if new.
+    fn property_key(&mut self, name: &str) -> Result<PropertyKeyId>;
+
+    /// Adds nodes; fails with `CONSTRAINT` if a unique value is taken.
+    fn create_nodes(&mut self, new: &NewNodes<'_>) -> Result<Vec<NodeId>>;
+    /// Adds edges; fails with `NOT_FOUND` if an end is not there.
+    fn create_edges(&mut self, new: &NewEdges<'_>) -> Result<Vec<EdgeId>>;
+    /// Sets one property of each node, a row each; null removes it. A later row for the same node wins.
+    fn set_node_properties(&mut self, nodes: &[NodeId], key: PropertyKeyId, values: &Column) -> Result<()>;
+    /// Sets one property of each edge, a row each; null removes it. A later row for the same edge wins.
+    fn set_edge_properties(&mut self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) -> Result<()>;
+    /// Adds labels to nodes.
+    fn add_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()>;
+    /// Takes labels from nodes.
+    fn remove_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()>;
+    /// Deletes edges; those already gone are passed over.
+    fn delete_edges(&mut self, edges: &[EdgeId]) -> Result<()>;
+    /// Deletes nodes; those already gone are passed over; fails with `STILL_CONNECTED` if one has edges.
+    fn delete_nodes(&mut self, nodes: &[NodeId]) -> Result<()>;
+
+    /// Adds a uniqueness constraint, checked against what is there; fails with `SCHEMA` if the name or rule exists.
+    fn create_constraint(&mut self, constraint: Constraint) -> Result<()>;
+    /// Drops a constraint by name; fails with `SCHEMA` if there is none.
+    fn drop_constraint(&mut self, name: &str) -> Result<()>;
+
+    /// Marks this point, so that a statement that fails can be undone alone.
+    fn savepoint(&mut self) -> Savepoint;
+    /// Undoes everything since that point.
+    fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()>;
+
+    /// Makes it durable, then visible. After an error nothing of it is visible.
+    fn commit(self: Box<Self>) -> Result<()>;
+}
+
+/// The node ids of a column; `None` in rows that are null or hold no node.
+pub fn nodes_of(column: &Column) -> Vec<Option<NodeId>> {
+    match &column.data {
+        ColumnData::Node(nodes) => {
+            (0..nodes.len()).map(|row| if column.is_null(row) { None } else { Some(nodes[row]) }).collect()
+        }
+        _ => column.values().map(|value| if let Value::Node(node) = value { Some(node) } else { None }).collect(),
+    }
+}

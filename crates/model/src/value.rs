@@ -1,0 +1,462 @@
+//! One Cypher value: its kinds, its equality with null, and the order in which values are sorted.
+//!
+//! After: openCypher 9, section 3.5 (comparability, orderability, equality).
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::id::{EdgeId, EdgeTypeId, NodeId};
+use crate::temporal::{Date, LocalDateTime};
+
+/// A map value: keys in order, so that equal maps print alike.
+pub type MapValue = BTreeMap<Arc<str>, Value>;
+
+/// One Cypher value. Cloning is cheap: everything large is shared.
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    /// The absence of a value.
+    #[default]
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A 64-bit signed integer.
+    Int(i64),
+    /// A 64-bit floating point number.
+    Float(f64),
+    /// Text.
+    String(Arc<str>),
+    /// Raw bytes.
+    Bytes(Arc<[u8]>),
+    /// A list of values of any kinds.
+    List(Arc<Vec<Value>>),
+    /// A map from text to values.
+    Map(Arc<MapValue>),
+    /// A calendar date.
+    Date(Date),
+    /// A date and time without a zone.
+    LocalDateTime(LocalDateTime),
+    /// A node of the graph, by id.
+    Node(NodeId),
+    /// An edge of the graph.
+    Edge(EdgeValue),
+    /// A path through the graph.
+    Path(Arc<PathValue>),
+}
+
+/// An edge as a value: what `type(r)`, `startNode(r)` and equality need without asking the store again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EdgeValue {
+    /// The store's name for the edge.
+    pub id: EdgeId,
+    /// Where the edge starts.
+    pub source: NodeId,
+    /// Where the edge ends.
+    pub target: NodeId,
+    /// Its type.
+    pub edge_type: EdgeTypeId,
+}
+
+/// A path: `nodes.len() == edges.len() + 1`; edge `i` joins nodes `i` and `i + 1`, in either direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PathValue {
+    /// The nodes in walking order, at least one.
+    pub nodes: Vec<NodeId>,
+    /// The edges in walking order.
+    pub edges: Vec<EdgeValue>,
+}
+
+impl Value {
+    /// A text value.
+    pub fn string(text: &str) -> Value {
+        Value::String(Arc::from(text))
+    }
+
+    /// A list value.
+    pub fn list(items: Vec<Value>) -> Value {
+        Value::List(Arc::new(items))
+    }
+
+    /// A map value.
+    pub fn map(entries: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
+        Value::Map(Arc::new(entries.into_iter().collect()))
+    }
+
+    /// True for null only.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// The name of the kind of value, as error messages and `valueType` print it.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Value::Null => "NULL",
+            Value::Bool(_) => "BOOLEAN",
+            Value::Int(_) => "INTEGER",
+            Value::Float(_) => "FLOAT",
+            Value::String(_) => "STRING",
+            Value::Bytes(_) => "BYTES",
+            Value::List(_) => "LIST",
+            Value::Map(_) => "MAP",
+            Value::Date(_) => "DATE",
+            Value::LocalDateTime(_) => "LOCAL DATETIME",
+            Value::Node(_) => "NODE",
+            Value::Edge(_) => "RELATIONSHIP",
+            Value::Path(_) => "PATH",
+        }
+    }
+
+    /// True if a store can keep this value as a property: no nodes, edges, paths or maps, and lists of such.
+    pub fn is_storable(&self) -> bool {
+        match self {
+            Value::Map(_) | Value::Node(_) | Value::Edge(_) | Value::Path(_) => false,
+            Value::List(items) => items.iter().all(|item| !item.is_null() && item.is_storable()),
+            _ => true,
+        }
+    }
+
+    /// Cypher's `=`: `None` when the answer is unknown because a null takes part.
+    pub fn equals(&self, other: &Value) -> Option<bool> {
+        match (self, other) {
+            (Value::Null, _) | (_, Value::Null) => None,
+            (Value::Int(a), Value::Float(b)) | (Value::Float(b), Value::Int(a)) => {
+                Some(compare_int_float(*a, *b) == Some(Ordering::Equal))
+            }
+            (Value::Float(a), Value::Float(b)) => Some(a == b),
+            (Value::List(a), Value::List(b)) => lists_equal(a, b),
+            (Value::Map(a), Value::Map(b)) => maps_equal(a, b),
+            _ => Some(self.order(other) == Ordering::Equal),
+        }
+    }
+
+    /// Cypher's `<`, `<=`, `>`, `>=`: `None` when the two cannot be compared.
+    pub fn compare(&self, other: &Value) -> Option<Ordering> {
+        match (self, other) {
+            (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
+            (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
+            (Value::Int(a), Value::Float(b)) => compare_int_float(*a, *b),
+            (Value::Float(a), Value::Int(b)) => compare_int_float(*b, *a).map(Ordering::reverse),
+            (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
+            (Value::Bytes(a), Value::Bytes(b)) => Some(a.cmp(b)),
+            (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
+            (Value::Date(a), Value::Date(b)) => Some(a.cmp(b)),
+            (Value::LocalDateTime(a), Value::LocalDateTime(b)) => Some(a.cmp(b)),
+            (Value::List(a), Value::List(b)) => compare_lists(a, b),
+            _ => None,
+        }
+    }
+
+    /// The total order of `ORDER BY`, `DISTINCT` and grouping: null last and equal to itself, NaN largest number.
+    pub fn order(&self, other: &Value) -> Ordering {
+        match (self, other) {
+            (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+            (Value::Int(a), Value::Int(b)) => a.cmp(b),
+            (Value::Float(a), Value::Float(b)) => order_floats(*a, *b),
+            (Value::Int(a), Value::Float(b)) => compare_int_float(*a, *b).unwrap_or(Ordering::Less),
+            (Value::Float(a), Value::Int(b)) => compare_int_float(*b, *a).map_or(Ordering::Greater, Ordering::reverse),
+            (Value::String(a), Value::String(b)) => a.cmp(b),
+            (Value::Bytes(a), Value::Bytes(b)) => a.cmp(b),
+            (Value::Date(a), Value::Date(b)) => a.cmp(b),
+            (Value::LocalDateTime(a), Value::LocalDateTime(b)) => a.cmp(b),
+            (Value::Node(a), Value::Node(b)) => a.cmp(b),
+            (Value::Edge(a), Value::Edge(b)) => a.id.cmp(&b.id),
+            (Value::List(a), Value::List(b)) => order_sequences(a.iter(), b.iter()),
+            (Value::Map(a), Value::Map(b)) => order_maps(a, b),
+            (Value::Path(a), Value::Path(b)) => a.nodes.cmp(&b.nodes).then_with(|| a.edges.cmp(&b.edges)),
+            (Value::Null, Value::Null) => Ordering::Equal,
+            _ => self.order_rank().cmp(&other.order_rank()),
+        }
+    }
+
+    fn order_rank(&self) -> u8 {
+        match self {
+            Value::Map(_) => 0,
+            Value::Node(_) => 1,
+            Value::Edge(_) => 2,
+            Value::List(_) => 3,
+            Value::Path(_) => 4,
+            Value::LocalDateTime(_) => 5,
+            Value::Date(_) => 6,
+            Value::String(_) => 7,
+            Value::Bool(_) => 8,
+            Value::Int(_) | Value::Float(_) => 9,
+            Value::Bytes(_) => 10,
+            Value::Null => 11,
+        }
+    }
+}
+
+/// Compares an integer with a float exactly, without rounding the integer; `None` for NaN.
+fn compare_int_float(a: i64, b: f64) -> Option<Ordering> {
+    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+    if b.is_nan() {
+        None
+    } else if b >= TWO_TO_63 {
+        Some(Ordering::Less)
+    } else if b < -TWO_TO_63 {
+        Some(Ordering::Greater)
+    } else {
+        let whole = b.trunc();
+        let order = a.cmp(&(whole as i64));
+        Some(order.then_with(|| 0.0_f64.partial_cmp(&(b - whole)).unwrap_or(Ordering::Equal)))
+    }
+}
+
+fn order_floats(a: f64, b: f64) -> Ordering {
+    match (a.is_nan(), b.is_nan()) {
+        (true, true) => Ordering::Equal,
+        (true, false) => Ordering::Greater,
+        (false, true) => Ordering::Less,
+        (false, false) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
+    }
+}
+
+fn lists_equal(a: &[Value], b: &[Value]) -> Option<bool> {
+    if a.len() != b.len() {
+        return Some(false);
+    }
+    let mut known = Some(true);
+    for (x, y) in a.iter().zip(b) {
+        match x.equals(y) {
+            Some(true) => {}
+            Some(false) => return Some(false),
+            None => known = None,
+        }
+    }
+    known
+}
+
+fn maps_equal(a: &MapValue, b: &MapValue) -> Option<bool> {
+    if a.len() != b.len() || a.keys().ne(b.keys()) {
+        return Some(false);
+    }
+    let mut known = Some(true);
+    for (x, y) in a.values().zip(b.values()) {
+        match x.equals(y) {
+            Some(true) => {}
+            Some(false) => return Some(false),
+            None => known = None,
+        }
+    }
+    known
+}
+
+fn compare_lists(a: &[Value], b: &[Value]) -> Option<Ordering> {
+    for (x, y) in a.iter().zip(b) {
+        match x.compare(y) {
+            Some(Ordering::Equal) => {}
+            other => return other,
+        }
+    }
+    Some(a.len().cmp(&b.len()))
+}
+
+fn order_sequences<'a>(
+    mut a: impl Iterator<Item = &'a Value>,
+    mut b: impl Iterator<Item = &'a Value>,
+) -> Ordering {
+    loop {
+        match (a.next(), b.next()) {
+            (None, None) => return Ordering::Equal,
+            (None, Some(_)) => return Ordering::Less,
+            (Some(_), None) => return Ordering::Greater,
+            (Some(x), Some(y)) => match x.order(y) {
+                Ordering::Equal => {}
+                other => return other,
+            },
+        }
+    }
+}
+
+fn order_maps(a: &MapValue, b: &MapValue) -> Ordering {
+    a.keys().cmp(b.keys()).then_with(|| order_sequences(a.values(), b.values()))
+}
+
+/// Equality of grouping and `DISTINCT`: null equals null, NaN equals NaN, `1` equals `1.0`.
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        self.order(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Value {}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Value) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Value {
+    fn cmp(&self, other: &Value) -> Ordering {
+        self.order(other)
+    }
+}
+
+/// Consistent with `==`: an integer and the float equal to it hash alike.
+impl std::hash::Hash for Value {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.order_rank().hash(state);
+        match self {
+            Value::Null => {}
+            Value::Bool(x) => x.hash(state),
+            Value::Int(x) => hash_float(*x as f64, state),
+            Value::Float(x) => hash_float(*x, state),
+            Value::String(x) => x.hash(state),
+            Value::Bytes(x) => x.hash(state),
+            Value::List(items) => items.iter().for_each(|item| item.hash(state)),
+            Value::Map(map) => map.iter().for_each(|entry| entry.hash(state)),
+            Value::Date(x) => x.hash(state),
+            Value::LocalDateTime(x) => x.hash(state),
+            Value::Node(x) => x.hash(state),
+            Value::Edge(x) => x.id.hash(state),
+            Value::Path(x) => x.hash(state),
+        }
+    }
+}
+
+fn hash_float<H: std::hash::Hasher>(x: f64, state: &mut H) {
+    let canonical = if x.is_nan() { f64::NAN } else if x == 0.0 { 0.0 } else { x };
+    std::hash::Hash::hash(&canonical.to_bits(), state);
+}
+
+/// Cypher's literal form; nodes and edges as `(#id)` and `[#id]`, since names are the store's to know.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Null => f.write_str("null"),
+            Value::Bool(x) => write!(f, "{x}"),
+            Value::Int(x) => write!(f, "{x}"),
+            Value::Float(x) => write_float(f, *x),
+            Value::String(x) => write_quoted(f, x),
+            Value::Bytes(x) => x.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+            Value::List(items) => write_sequence(f, "[", "]", items.iter(), |f, item| write!(f, "{item}")),
+            Value::Map(map) => write_sequence(f, "{", "}", map.iter(), |f, (key, value)| write!(f, "{key}: {value}")),
+            Value::Date(x) => write!(f, "{x}"),
+            Value::LocalDateTime(x) => write!(f, "{x}"),
+            Value::Node(x) => write!(f, "(#{})", x.0),
+            Value::Edge(x) => write!(f, "[#{}]", x.id.0),
+            Value::Path(path) => write_path(f, path),
+        }
+    }
+}
+
+/// Writes a float so that it reads back as a float: `1.0`, not `1`.
+fn write_float(f: &mut fmt::Formatter<'_>, x: f64) -> fmt::Result {
+    if x.is_nan() {
+        f.write_str("NaN")
+    } else if x.is_infinite() {
+        f.write_str(if x > 0.0 { "Infinity" } else { "-Infinity" })
+    } else {
+        write!(f, "{x:?}")
+    }
+}
+
+fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_str("'")?;
+    for c in text.chars() {
+        match c {
+            '\'' => f.write_str("\\'")?,
+            '\\' => f.write_str("\\\\")?,
+            '\n' => f.write_str("\\n")?,
+            '\t' => f.write_str("\\t")?,
+            '\r' => f.write_str("\\r")?,
+            other => write!(f, "{other}")?,
+        }
+    }
+    f.write_str("'")
+}
+
+fn write_sequence<T>(
+    f: &mut fmt::Formatter<'_>,
+    open: &str,
+    close: &str,
+    items: impl Iterator<Item = T>,
+    mut write_item: impl FnMut(&mut fmt::Formatter<'_>, T) -> fmt::Result,
+) -> fmt::Result {
+    f.write_str(open)?;
+    for (index, item) in items.enumerate() {
+        if index > 0 {
+            f.write_str(", ")?;
+        }
+        write_item(f, item)?;
+    }
+    f.write_str(close)
+}
+
+fn write_path(f: &mut fmt::Formatter<'_>, path: &PathValue) -> fmt::Result {
+    write!(f, "<")?;
+    for (index, node) in path.nodes.iter().enumerate() {
+        if index > 0 {
+            let edge = &path.edges[index - 1];
+            let forward = edge.source == path.nodes[index - 1];
+            let (left, right) = if forward { ("-", "->") } else { ("<-", "-") };
+            write!(f, "{left}[#{}]{right}", edge.id.0)?;
+        }
+        write!(f, "(#{})", node.0)?;
+    }
+    write!(f, ">")
+}
+
+macro_rules! from {
+    ($($kind:ty => |$x:ident| $value:expr),* $(,)?) => {
+        $(impl From<$kind> for Value { fn from($x: $kind) -> Value { $value } })*
+    };
+}
+
+from! {
+    bool => |x| Value::Bool(x),
+    i64 => |x| Value::Int(x),
+    i32 => |x| Value::Int(i64::from(x)),
+    u32 => |x| Value::Int(i64::from(x)),
+    f64 => |x| Value::Float(x),
+    &str => |x| Value::string(x),
+    String => |x| Value::String(Arc::from(x)),
+    Arc<str> => |x| Value::String(x),
+    Vec<Value> => |x| Value::list(x),
+    NodeId => |x| Value::Node(x),
+    EdgeValue => |x| Value::Edge(x),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Value;
+
+    #[test]
+    fn equality_knows_null_and_mixed_numbers() {
+        assert_eq!(Value::Null.equals(&Value::Null), None);
+        assert_eq!(Value::Int(1).equals(&Value::Float(1.0)), Some(true));
+        assert_eq!(Value::Int(1).equals(&Value::string("1")), Some(false));
+        assert_eq!(Value::Float(f64::NAN).equals(&Value::Float(f64::NAN)), Some(false));
+        let with_null = Value::list(vec![Value::Int(1), Value::Null]);
+        assert_eq!(with_null.equals(&with_null), None);
+        assert_eq!(with_null.equals(&Value::list(vec![Value::Int(2), Value::Null])), Some(false));
+    }
+
+    #[test]
+    fn large_integers_are_not_rounded() {
+        let large = 9_007_199_254_740_993_i64;
+        assert_eq!(Value::Int(large).equals(&Value::Float(9_007_199_254_740_992.0)), Some(false));
+        assert_eq!(Value::Int(i64::MAX).equals(&Value::Float(9_223_372_036_854_775_808.0)), Some(false));
+    }
+
+    #[test]
+    fn order_is_total() {
+        let values = [
+            Value::Null,
+            Value::Int(1),
+            Value::Float(f64::NAN),
+            Value::Float(1.5),
+            Value::string("a"),
+            Value::Bool(true),
+            Value::list(vec![Value::Int(1)]),
+        ];
+        for a in &values {
+            for b in &values {
+                assert_eq!(a.order(b), b.order(a).reverse(), "{a} and {b}");
+            }
+        }
+        assert!(Value::Int(7) < Value::Null);
+    }
+}

@@ -1,0 +1,1 @@
+//! Graphs that others keep: today, files of rows to import.

@@ -1,0 +1,1 @@
+//! The native engine: partitioned adjacency lists, property columns, write-ahead log, snapshots.
