@@ -1,1 +1,10 @@
 //! Text to plan: lexer, parser, binder, planner. Never sees a row.
+//!
+//! Modules in reading order:
+//! - [`catalog`]: the questions the binder and planner may ask.
+//! - [`plan`]: the logical plan that the executor runs.
+//!
+//! Invariants: parsing and binding never panic and never touch data.
+
+pub mod catalog;
+pub mod plan;

@@ -1,0 +1,51 @@
+//! The questions that binding and planning may ask: which functions and procedures exist, what the store holds.
+
+use model::procedure::ProcedureSignature;
+use model::{Capabilities, Schema, Statistics};
+
+/// Whether a function turns one row into a value or many rows into one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionKind {
+    /// One value for each row.
+    Scalar,
+    /// One value for each group of rows.
+    Aggregate,
+}
+
+/// What is known of a function before it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionSignature {
+    /// The name as documented, as `toUpper`; found in any case.
+    pub name: &'static str,
+    /// Scalar or aggregate.
+    pub kind: FunctionKind,
+    /// Fewest arguments.
+    pub arguments_min: usize,
+    /// Most arguments; `None` for any number.
+    pub arguments_max: Option<usize>,
+}
+
+/// The functions and procedures that are registered.
+pub trait Catalog {
+    /// The function of that name, in any case.
+    fn function(&self, name: &str) -> Option<&FunctionSignature>;
+    /// The names of all functions, for suggestions.
+    fn function_names(&self) -> Vec<&str>;
+    /// The procedure of that name or alias, in any case.
+    fn procedure(&self, name: &str) -> Option<&ProcedureSignature>;
+    /// The names of all procedures, for suggestions.
+    fn procedure_names(&self) -> Vec<&str>;
+}
+
+/// All that a compilation may look at.
+#[derive(Clone, Copy)]
+pub struct CompileContext<'a> {
+    /// Functions and procedures.
+    pub catalog: &'a dyn Catalog,
+    /// Names and constraints of the store.
+    pub schema: &'a Schema,
+    /// Counts of the store.
+    pub statistics: &'a Statistics,
+    /// What the store can do by itself.
+    pub capabilities: Capabilities,
+}

@@ -1,0 +1,90 @@
+//! The logical plan: what the planner makes and the executor runs.
+//!
+//! Names of labels, types and properties stay names here: the executor asks the store for their ids when it starts,
+//! so that a cached plan outlives changes of the schema.
+
+use std::sync::Arc;
+
+pub mod expression;
+pub mod operator;
+
+pub use expression::{BinaryOperator, Expression, ExpressionKind, PathStep, QuantifierKind, SubqueryKind};
+pub use operator::{
+    Aggregate, EdgeFilter, LookupValue, NewEdge, NewNode, Operator, OperatorId, OperatorKind, SetItem, SortKey,
+};
+
+/// A variable of a query: a column of the rows that flow through a plan. Unique in its plan, so never shadowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SlotId(pub u32);
+
+/// What a slot is known to hold (or null).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SlotKind {
+    /// A node.
+    Node,
+    /// An edge.
+    Edge,
+    /// A list of edges, as a variable-length pattern binds it.
+    EdgeList,
+    /// A path.
+    Path,
+    /// Anything.
+    Any,
+}
+
+/// A slot's name in the query, or one made up for what has none there.
+#[derive(Clone, Debug)]
+pub struct SlotInfo {
+    /// The name.
+    pub name: Arc<str>,
+    /// What it holds.
+    pub kind: SlotKind,
+}
+
+/// What running a plan may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanMode {
+    /// It reads; a snapshot is enough.
+    Read,
+    /// It writes nodes or edges, or calls a procedure that does.
+    Write,
+    /// It changes constraints.
+    Schema,
+}
+
+/// A plan.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The last operator; the others are its inputs.
+    pub root: Operator,
+    /// The result's columns: name, and the slot of the root's output that holds it. Empty without `RETURN`.
+    pub columns: Vec<(Arc<str>, SlotId)>,
+    /// All slots, by number.
+    pub slots: Vec<SlotInfo>,
+    /// What it may do.
+    pub mode: PlanMode,
+}
+
+/// What stands before a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefix {
+    /// Nothing: run it.
+    None,
+    /// `EXPLAIN`: show the plan, do not run it.
+    Explain,
+    /// `PROFILE`: run it, and show the plan with what each operator did.
+    Profile,
+}
+
+/// One statement, ready to run.
+#[derive(Clone, Debug)]
+pub enum Statement {
+    /// A query.
+    Query(Prefix, Arc<Plan>),
+    /// `BEGIN`.
+    Begin,
+    /// `COMMIT`.
+    Commit,
+    /// `ROLLBACK`.
+    Rollback,
+}

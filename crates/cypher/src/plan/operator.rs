@@ -1,0 +1,457 @@
+//! The operators of a plan. Each takes the rows of its input and gives rows; the names are those that EXPLAIN prints.
+//!
+//! A row is a value for each slot that is live. Unless an operator says otherwise, its output has the slots of its
+//! input and those it adds.
+
+use std::sync::Arc;
+
+use model::{Direction, Span};
+
+use super::{Expression, SlotId};
+
+/// The number of an operator within its plan, to hang a profile on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperatorId(pub u32);
+
+/// An operator with what the planner expects of it.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    /// Its number.
+    pub id: OperatorId,
+    /// How many rows the planner expects it to give.
+    pub estimated_rows: f64,
+    /// What it does.
+    pub kind: OperatorKind,
+}
+
+/// What an operator does.
+#[derive(Clone, Debug)]
+pub enum OperatorKind {
+    /// One row without slots: the start of a plan.
+    Unit,
+    /// The start of a subplan: the current row of the operator or expression around it, with these slots.
+    /// Row-local subplans (no aggregation, sorting, limit or distinct) may be run for a batch of rows at once.
+    Argument {
+        /// Slots of the outer row that the subplan uses.
+        slots: Vec<SlotId>,
+    },
+    /// For each row, all nodes that carry all of the labels.
+    NodeScan {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// Takes the node.
+        slot: SlotId,
+        /// Labels; none for all nodes.
+        labels: Vec<Arc<str>>,
+    },
+    /// For each row, the nodes of the label whose property equals the value, by the index of a uniqueness constraint.
+    NodeLookup {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// Takes the node.
+        slot: SlotId,
+        /// The label of the constraint.
+        label: Arc<str>,
+        /// The property of the constraint.
+        key: Arc<str>,
+        /// The value, or list of values; null finds nothing.
+        value: LookupValue,
+    },
+    /// For each row, the node with that id (`id(n) = …`), if it exists.
+    NodeById {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// Takes the node.
+        slot: SlotId,
+        /// The id or ids, as integers; anything else finds nothing.
+        value: LookupValue,
+    },
+    /// For each row, the edges of a node and the nodes they lead to. A null node has none.
+    Expand {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// The node to start from.
+        from: SlotId,
+        /// Which way.
+        direction: Direction,
+        /// Edge types; none for any.
+        types: Vec<Arc<str>>,
+        /// Takes the edge, if it is used.
+        edge: Option<SlotId>,
+        /// Takes the node at the other end; or, if `into`, must hold it already.
+        to: SlotId,
+        /// Whether `to` is bound: then only edges that lead there.
+        into: bool,
+        /// Slots with edges or lists of edges of the same pattern, from which this edge must differ. Needs `edge`.
+        distinct_from: Vec<SlotId>,
+    },
+    /// For each row, the paths of `min` to `max` edges from a node, no edge twice in one path.
+    VariableExpand {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// The node to start from.
+        from: SlotId,
+        /// Which way.
+        direction: Direction,
+        /// Edge types; none for any.
+        types: Vec<Arc<str>>,
+        /// Fewest edges; 0 gives the node itself.
+        min: u32,
+        /// Most edges; `None` for no limit.
+        max: Option<u32>,
+        /// Takes the list of edges, if it is used.
+        edges: Option<SlotId>,
+        /// Takes the node at the end; or, if `into`, must hold it already.
+        to: SlotId,
+        /// Whether `to` is bound.
+        into: bool,
+        /// What every edge must satisfy.
+        filter: Option<EdgeFilter>,
+        /// Slots with edges or lists of edges of the same pattern, from which all edges must differ.
+        distinct_from: Vec<SlotId>,
+    },
+    /// For each row, a shortest path between two bound nodes, or all shortest paths; no row if there is none.
+    ShortestPath {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// The node to start from.
+        from: SlotId,
+        /// The node to reach.
+        to: SlotId,
+        /// Which way.
+        direction: Direction,
+        /// Edge types; none for any.
+        types: Vec<Arc<str>>,
+        /// Fewest edges: 0 or 1.
+        min: u32,
+        /// Most edges; `None` for no limit.
+        max: Option<u32>,
+        /// Takes the list of edges.
+        edges: SlotId,
+        /// Whether to give all of the shortest length.
+        all: bool,
+        /// What every edge must satisfy.
+        filter: Option<EdgeFilter>,
+    },
+    /// The rows for which the predicate is true.
+    Filter {
+        /// Rows to filter.
+        input: Box<Operator>,
+        /// Must be a boolean or null.
+        predicate: Expression,
+    },
+    /// Exactly these slots, computed from each row.
+    Project {
+        /// Rows to compute from.
+        input: Box<Operator>,
+        /// Slot and value.
+        items: Vec<(SlotId, Expression)>,
+    },
+    /// The slots of the input and these, computed from each row, in order; later ones may use earlier ones.
+    Extend {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// Slot and value.
+        items: Vec<(SlotId, Expression)>,
+    },
+    /// One row for each distinct combination of these slots; no other slots.
+    Distinct {
+        /// Rows to reduce.
+        input: Box<Operator>,
+        /// What counts.
+        slots: Vec<SlotId>,
+    },
+    /// One row for each group; exactly the slots of keys and aggregates. Without keys, one row in any case.
+    Aggregate {
+        /// Rows to group.
+        input: Box<Operator>,
+        /// What makes a group.
+        keys: Vec<(SlotId, Expression)>,
+        /// What is computed of each group.
+        aggregates: Vec<Aggregate>,
+    },
+    /// All rows in order; equal rows in any order.
+    Sort {
+        /// Rows to sort.
+        input: Box<Operator>,
+        /// Most significant first.
+        keys: Vec<SortKey>,
+    },
+    /// The first rows in order: `Sort` and `Limit` in one.
+    Top {
+        /// Rows to sort.
+        input: Box<Operator>,
+        /// Most significant first.
+        keys: Vec<SortKey>,
+        /// How many: a non-negative integer, without slots.
+        limit: Expression,
+    },
+    /// All but the first rows.
+    Skip {
+        /// Rows to pass on.
+        input: Box<Operator>,
+        /// How many: a non-negative integer, without slots.
+        count: Expression,
+    },
+    /// The first rows. Writes below it still happen for all rows.
+    Limit {
+        /// Rows to pass on.
+        input: Box<Operator>,
+        /// How many: a non-negative integer, without slots.
+        count: Expression,
+    },
+    /// For each row, one for each element of a list; null is an empty list, another value a list of itself.
+    Unwind {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// The list.
+        list: Expression,
+        /// Takes the element.
+        slot: SlotId,
+    },
+    /// The rows of all branches, one after the other; exactly the slots of the union.
+    Union {
+        /// Each branch, and which of its slots become the union's, in order.
+        branches: Vec<(Operator, Vec<SlotId>)>,
+        /// The slots of the union.
+        slots: Vec<SlotId>,
+    },
+    /// For each row, that row with each row of the subplan.
+    Apply {
+        /// Outer rows.
+        input: Box<Operator>,
+        /// Starts from `Argument`.
+        subplan: Box<Operator>,
+    },
+    /// As `Apply`, but a row for which the subplan gives none is passed on with these slots null.
+    Optional {
+        /// Outer rows.
+        input: Box<Operator>,
+        /// Starts from `Argument`.
+        subplan: Box<Operator>,
+        /// The slots that the subplan adds.
+        slots: Vec<SlotId>,
+    },
+    /// The rows for which the subplan gives at least one row (or, if `anti`, none); slots of the input only.
+    SemiApply {
+        /// Outer rows.
+        input: Box<Operator>,
+        /// Starts from `Argument`.
+        subplan: Box<Operator>,
+        /// Whether to keep rows without a match.
+        anti: bool,
+    },
+    /// Every row of the left with every row of the right, which is run once.
+    CrossProduct {
+        /// One side.
+        left: Box<Operator>,
+        /// The other, kept in memory.
+        right: Box<Operator>,
+    },
+    /// Rows of left and right whose keys are equal (null equals nothing). The right side is kept in a hash table.
+    HashJoin {
+        /// One side.
+        left: Box<Operator>,
+        /// The other, kept in memory.
+        right: Box<Operator>,
+        /// Pairs of a left and a right expression.
+        on: Vec<(Expression, Expression)>,
+    },
+    /// For each row, the rows of a procedure.
+    Call {
+        /// Outer rows.
+        input: Box<Operator>,
+        /// The procedure's full name.
+        procedure: Arc<str>,
+        /// As many as its signature has; a left-out one is its default.
+        arguments: Vec<Expression>,
+        /// Which of its columns, and the slots that take them.
+        yields: Vec<(usize, SlotId)>,
+        /// Where the call stands.
+        span: Span,
+    },
+    /// The schema's constraints as rows of name, label and property.
+    ShowConstraints {
+        /// Takes the name.
+        name: SlotId,
+        /// Takes the label.
+        label: SlotId,
+        /// Takes the property key.
+        key: SlotId,
+    },
+    /// For each row, creates nodes, then edges between slots. All input rows are read before the first write.
+    Create {
+        /// Rows to create for.
+        input: Box<Operator>,
+        /// Nodes to create.
+        nodes: Vec<NewNode>,
+        /// Edges to create; their ends are bound or among `nodes`.
+        edges: Vec<NewEdge>,
+    },
+    /// For each row in turn, the matches of a pattern; if there is none, creates it. Sees what earlier rows created.
+    Merge {
+        /// Rows to merge for.
+        input: Box<Operator>,
+        /// Finds the pattern; starts from `Argument`.
+        subplan: Box<Operator>,
+        /// The slots that the pattern adds.
+        slots: Vec<SlotId>,
+        /// Nodes to create.
+        nodes: Vec<NewNode>,
+        /// Edges to create.
+        edges: Vec<NewEdge>,
+        /// A path variable over the pattern, computed for found and created rows alike.
+        path: Option<(SlotId, Expression)>,
+        /// What to set on creation.
+        on_create: Vec<SetItem>,
+        /// What to set on each match.
+        on_match: Vec<SetItem>,
+    },
+    /// For each row, sets and removes properties and labels, item by item. All input rows are read first.
+    Set {
+        /// Rows to work on; passed on.
+        input: Box<Operator>,
+        /// What to do.
+        items: Vec<SetItem>,
+    },
+    /// For each row, deletes nodes, edges and paths. All input rows are read first; a node that would keep edges
+    /// that are not deleted as well is an error, unless `detach`.
+    Delete {
+        /// Rows to work on; passed on.
+        input: Box<Operator>,
+        /// What to delete; null is passed over.
+        expressions: Vec<Expression>,
+        /// Whether to delete the edges of nodes as well.
+        detach: bool,
+    },
+    /// Adds a uniqueness constraint. No rows.
+    CreateConstraint {
+        /// Its name.
+        name: Arc<str>,
+        /// The label.
+        label: Arc<str>,
+        /// The property.
+        key: Arc<str>,
+        /// Whether an equal rule or a rule of that name is no error.
+        if_not_exists: bool,
+    },
+    /// Drops a constraint. No rows.
+    DropConstraint {
+        /// Its name.
+        name: Arc<str>,
+        /// Whether its absence is no error.
+        if_exists: bool,
+    },
+}
+
+/// One value to look up, or any of a list.
+#[derive(Clone, Debug)]
+pub enum LookupValue {
+    /// `= value`.
+    One(Expression),
+    /// `IN list`; a value that comes twice finds its node once.
+    Any(Expression),
+}
+
+/// A condition on each edge of a path.
+#[derive(Clone, Debug)]
+pub struct EdgeFilter {
+    /// Holds each edge in turn.
+    pub slot: SlotId,
+    /// The condition; may use slots of the row.
+    pub predicate: Expression,
+}
+
+/// An aggregate function of the rows of a group.
+#[derive(Clone, Debug)]
+pub struct Aggregate {
+    /// Takes the result.
+    pub slot: SlotId,
+    /// The function, by the name in its signature; `count` without arguments is `count(*)`.
+    pub function: Arc<str>,
+    /// Whether equal arguments count once.
+    pub distinct: bool,
+    /// Its arguments.
+    pub arguments: Vec<Expression>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A key to sort by.
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    /// What to compare.
+    pub expression: Expression,
+    /// Whether the largest comes first (then null comes first too).
+    pub descending: bool,
+}
+
+/// A node to create.
+#[derive(Clone, Debug)]
+pub struct NewNode {
+    /// Takes the node.
+    pub slot: SlotId,
+    /// Its labels.
+    pub labels: Vec<Arc<str>>,
+    /// Its properties: a map, or null for none.
+    pub properties: Option<Expression>,
+}
+
+/// An edge to create.
+#[derive(Clone, Debug)]
+pub struct NewEdge {
+    /// Takes the edge.
+    pub slot: SlotId,
+    /// Its type.
+    pub edge_type: Arc<str>,
+    /// Where it starts; a null there is an error.
+    pub source: SlotId,
+    /// Where it ends; a null there is an error.
+    pub target: SlotId,
+    /// Its properties: a map, or null for none.
+    pub properties: Option<Expression>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// One change of `SET`, `REMOVE`, `ON CREATE` or `ON MATCH`. A null object is passed over.
+#[derive(Clone, Debug)]
+pub enum SetItem {
+    /// `object.key = value`; null removes.
+    Property {
+        /// A node or edge.
+        object: Expression,
+        /// The key.
+        key: Arc<str>,
+        /// The value.
+        value: Expression,
+    },
+    /// `object = map`: these properties and no others.
+    Replace {
+        /// A node or edge.
+        object: Expression,
+        /// A map, node or edge.
+        value: Expression,
+    },
+    /// `object += map`: these properties besides the others.
+    Merge {
+        /// A node or edge.
+        object: Expression,
+        /// A map, node or edge.
+        value: Expression,
+    },
+    /// `node:Label:Other`.
+    AddLabels {
+        /// The node.
+        node: Expression,
+        /// The labels.
+        labels: Vec<Arc<str>>,
+    },
+    /// `REMOVE node:Label`.
+    RemoveLabels {
+        /// The node.
+        node: Expression,
+        /// The labels.
+        labels: Vec<Arc<str>>,
+    },
+}
