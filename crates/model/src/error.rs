@@ -230,10 +230,7 @@ mod tests {
     fn a_caret_points_into_the_right_line() {
         let query = "MATCH (n)\nRETRUN n";
         let error = crate::error!(Syntax, "expected RETURN").at(Span::new(10, 16));
-        assert_eq!(
-            error.render(query),
-            "SYNTAX: expected RETURN\n   |\n 2 | RETRUN n\n   | ^^^^^^\n  = see the caret"
-        );
+        assert_eq!(error.render(query), "SYNTAX: expected RETURN\n   |\n 2 | RETRUN n\n   | ^^^^^^\n  = see the caret");
     }
 
     #[test]

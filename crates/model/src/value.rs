@@ -252,10 +252,7 @@ fn compare_lists(a: &[Value], b: &[Value]) -> Option<Ordering> {
     Some(a.len().cmp(&b.len()))
 }
 
-fn order_sequences<'a>(
-    mut a: impl Iterator<Item = &'a Value>,
-    mut b: impl Iterator<Item = &'a Value>,
-) -> Ordering {
+fn order_sequences<'a>(mut a: impl Iterator<Item = &'a Value>, mut b: impl Iterator<Item = &'a Value>) -> Ordering {
     loop {
         match (a.next(), b.next()) {
             (None, None) => return Ordering::Equal,
@@ -317,7 +314,13 @@ impl std::hash::Hash for Value {
 }
 
 fn hash_float<H: std::hash::Hasher>(x: f64, state: &mut H) {
-    let canonical = if x.is_nan() { f64::NAN } else if x == 0.0 { 0.0 } else { x };
+    let canonical = if x.is_nan() {
+        f64::NAN
+    } else if x == 0.0 {
+        0.0
+    } else {
+        x
+    };
     std::hash::Hash::hash(&canonical.to_bits(), state);
 }
 
