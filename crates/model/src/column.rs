@@ -55,7 +55,7 @@ impl Bitmap {
     /// Adds a bit at the end.
     #[inline]
     pub fn push(&mut self, bit: bool) {
-        if self.length % 64 == 0 {
+        if self.length.is_multiple_of(64) {
             self.words.push(0);
         }
         self.length += 1;
@@ -83,7 +83,7 @@ impl Bitmap {
     }
 
     fn clear_tail(&mut self) {
-        if self.length % 64 != 0
+        if !self.length.is_multiple_of(64)
             && let Some(last) = self.words.last_mut()
         {
             *last &= (1 << (self.length % 64)) - 1;
