@@ -1,0 +1,511 @@
+//! The syntax tree: what a Cypher text says, before any name is looked up.
+//!
+//! Invariant: every node carries the range of bytes it was read from, so that the binder can point at it
+//! and can name an unnamed column by the text of its expression.
+//! Invariant: a tree is at most [`model::limits::QUERY_DEPTH_MAX`] levels high, so recursion over it is safe;
+//! chains of `AND`, `OR`, `XOR` and comparisons are one level however long they are.
+
+use model::Span;
+
+pub use expression::{
+    BinaryOperator, CaseBranch, Comparison, ComparisonOperator, Expression, ExpressionKind, MapEntry,
+    MapProjectionItem, Quantifier, SubqueryKind, UnaryOperator,
+};
+
+mod expression;
+mod print;
+
+/// A name as written: variable, label, edge type, property key or function part, without its backticks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Name {
+    /// The name, unescaped.
+    pub text: String,
+    /// Where it stands, backticks included.
+    pub span: Span,
+}
+
+/// One statement of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// The whole statement, without its semicolon.
+    pub span: Span,
+    /// Whether it is to be run, explained or profiled.
+    pub mode: StatementMode,
+    /// What it does.
+    pub kind: StatementKind,
+}
+
+/// What is wanted of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatementMode {
+    /// Run it.
+    Run,
+    /// Show its plan without running it.
+    Explain,
+    /// Run it and show its plan with measures.
+    Profile,
+}
+
+/// What a statement does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StatementKind {
+    /// Reads or writes data.
+    Query(Query),
+    /// `CREATE CONSTRAINT …`.
+    CreateConstraint(CreateConstraint),
+    /// `DROP CONSTRAINT …`.
+    DropConstraint(DropConstraint),
+    /// `SHOW CONSTRAINTS`.
+    ShowConstraints,
+    /// `BEGIN [TRANSACTION]`.
+    Begin,
+    /// `COMMIT [TRANSACTION]`.
+    Commit,
+    /// `ROLLBACK [TRANSACTION]`.
+    Rollback,
+}
+
+/// `CREATE CONSTRAINT [name] [IF NOT EXISTS] FOR (variable:label) REQUIRE variable.property IS UNIQUE`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateConstraint {
+    /// Its name, if one is given.
+    pub name: Option<Name>,
+    /// An equal constraint that is already there is no error.
+    pub if_not_exists: bool,
+    /// The variable that stands for the node.
+    pub variable: Name,
+    /// The label of the nodes it holds for.
+    pub label: Name,
+    /// The properties that are unique together; one or more.
+    pub properties: Vec<Name>,
+}
+
+/// `DROP CONSTRAINT name [IF EXISTS]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DropConstraint {
+    /// Its name.
+    pub name: Name,
+    /// A missing constraint is no error.
+    pub if_exists: bool,
+}
+
+/// Single queries joined by `UNION`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// The whole query.
+    pub span: Span,
+    /// The first single query.
+    pub first: SingleQuery,
+    /// What follows it, in order.
+    pub unions: Vec<Union>,
+}
+
+/// `UNION [ALL]` and the single query after it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Union {
+    /// The word `UNION`, with `ALL`.
+    pub span: Span,
+    /// Equal rows are kept.
+    pub all: bool,
+    /// The query after it.
+    pub query: SingleQuery,
+}
+
+/// Clauses in the order they act.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SingleQuery {
+    /// From the first clause to the last.
+    pub span: Span,
+    /// One or more clauses.
+    pub clauses: Vec<Clause>,
+}
+
+/// One clause of a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clause {
+    /// The whole clause.
+    pub span: Span,
+    /// What it does.
+    pub kind: ClauseKind,
+}
+
+/// What a clause does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClauseKind {
+    /// `[OPTIONAL] MATCH pattern [WHERE predicate]`.
+    Match(MatchClause),
+    /// `UNWIND list AS variable`.
+    Unwind(UnwindClause),
+    /// `WITH …`.
+    With(Projection),
+    /// `RETURN …`.
+    Return(Projection),
+    /// `CREATE pattern, …`.
+    Create(Vec<PathPattern>),
+    /// `MERGE pattern [ON CREATE SET …] [ON MATCH SET …]`.
+    Merge(MergeClause),
+    /// `SET item, …`.
+    Set(Vec<SetItem>),
+    /// `REMOVE item, …`.
+    Remove(Vec<RemoveItem>),
+    /// `[DETACH] DELETE expression, …`.
+    Delete(DeleteClause),
+    /// `FOREACH (variable IN list | clause …)`.
+    Foreach(ForeachClause),
+    /// `CALL procedure …`.
+    Call(CallClause),
+    /// `CALL { … }`.
+    Subquery(SubqueryClause),
+}
+
+/// `[OPTIONAL] MATCH pattern [WHERE predicate]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MatchClause {
+    /// Rows without a match are kept, with nulls.
+    pub optional: bool,
+    /// The comma-separated parts of the pattern.
+    pub patterns: Vec<PathPattern>,
+    /// The `WHERE` that belongs to it.
+    pub predicate: Option<Expression>,
+}
+
+/// `UNWIND list AS variable`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnwindClause {
+    /// The list.
+    pub list: Expression,
+    /// The name of its elements.
+    pub variable: Name,
+}
+
+/// What `WITH` and `RETURN` share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Projection {
+    /// Equal rows are kept once.
+    pub distinct: bool,
+    /// The place of `*`, if it is there: all variables in scope come first.
+    pub star: Option<Span>,
+    /// The columns, after those of `*`.
+    pub items: Vec<ProjectionItem>,
+    /// `ORDER BY`, most significant first; empty if absent.
+    pub order: Vec<SortItem>,
+    /// `SKIP`.
+    pub skip: Option<Expression>,
+    /// `LIMIT`.
+    pub limit: Option<Expression>,
+    /// `WHERE`, only after `WITH`.
+    pub predicate: Option<Expression>,
+}
+
+/// `expression [AS alias]`; without an alias the column is named by the text at the expression's span.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProjectionItem {
+    /// Expression and alias.
+    pub span: Span,
+    /// The value of the column.
+    pub expression: Expression,
+    /// The name after `AS`.
+    pub alias: Option<Name>,
+}
+
+/// `expression [ASC | DESC]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortItem {
+    /// Expression and direction.
+    pub span: Span,
+    /// What to sort by.
+    pub expression: Expression,
+    /// Greatest first.
+    pub descending: bool,
+}
+
+/// `MERGE pattern [ON CREATE SET …] [ON MATCH SET …]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeClause {
+    /// What to find or make.
+    pub pattern: PathPattern,
+    /// The items of all `ON CREATE SET`.
+    pub on_create: Vec<SetItem>,
+    /// The items of all `ON MATCH SET`.
+    pub on_match: Vec<SetItem>,
+}
+
+/// One assignment of `SET`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetItem {
+    /// The whole assignment.
+    pub span: Span,
+    /// What it assigns.
+    pub kind: SetItemKind,
+}
+
+/// What an assignment of `SET` assigns.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetItemKind {
+    /// `target.key = value`.
+    Property {
+        /// The node or edge.
+        target: Expression,
+        /// The property.
+        key: Name,
+        /// Its new value.
+        value: Expression,
+    },
+    /// `variable = value`: all properties are replaced.
+    Replace {
+        /// The node or edge.
+        variable: Name,
+        /// A map, node or edge.
+        value: Expression,
+    },
+    /// `variable += value`: the properties named are changed.
+    Merge {
+        /// The node or edge.
+        variable: Name,
+        /// A map, node or edge.
+        value: Expression,
+    },
+    /// `variable:A:B`.
+    Labels {
+        /// The node.
+        variable: Name,
+        /// The labels it gets; one or more.
+        labels: Vec<Name>,
+    },
+}
+
+/// One item of `REMOVE`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RemoveItem {
+    /// The whole item.
+    pub span: Span,
+    /// What it removes.
+    pub kind: RemoveItemKind,
+}
+
+/// What an item of `REMOVE` removes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RemoveItemKind {
+    /// `target.key`.
+    Property {
+        /// The node or edge.
+        target: Expression,
+        /// The property.
+        key: Name,
+    },
+    /// `variable:A:B`.
+    Labels {
+        /// The node.
+        variable: Name,
+        /// The labels it loses; one or more.
+        labels: Vec<Name>,
+    },
+}
+
+/// `[DETACH] DELETE expression, …`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeleteClause {
+    /// The edges of a deleted node go with it.
+    pub detach: bool,
+    /// Nodes, edges and paths.
+    pub expressions: Vec<Expression>,
+}
+
+/// `FOREACH (variable IN list | clause …)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeachClause {
+    /// The name of the list's elements.
+    pub variable: Name,
+    /// The list.
+    pub list: Expression,
+    /// Updating clauses; one or more.
+    pub body: Vec<Clause>,
+}
+
+/// `CALL procedure [(argument, …)] [YIELD …]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallClause {
+    /// The parts of the procedure's name, between its dots.
+    pub procedure: Vec<Name>,
+    /// The arguments, or none where the parentheses are left out and arguments are parameters of the same names.
+    pub arguments: Option<Vec<Expression>>,
+    /// What is taken from its result.
+    pub results: Yield,
+}
+
+/// What a call takes from its procedure's result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Yield {
+    /// There is no `YIELD`.
+    Absent,
+    /// `YIELD *`.
+    All,
+    /// `YIELD column [AS name], … [WHERE predicate]`.
+    Items {
+        /// The columns.
+        items: Vec<YieldItem>,
+        /// The `WHERE` after them.
+        predicate: Option<Expression>,
+    },
+}
+
+/// `column [AS alias]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct YieldItem {
+    /// Column and alias.
+    pub span: Span,
+    /// The procedure's name of it.
+    pub column: Name,
+    /// The query's name of it, if another.
+    pub alias: Option<Name>,
+}
+
+/// `CALL { … }` or `CALL (a, b) { … }`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubqueryClause {
+    /// The variables it imports by a list before the braces; `None` without such a list.
+    pub imports: Option<Vec<Name>>,
+    /// What it runs for each row.
+    pub query: Query,
+}
+
+/// `[variable =] [shortestPath(] (a)-[r]->(b)… [)]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathPattern {
+    /// The whole part.
+    pub span: Span,
+    /// The name of the path.
+    pub variable: Option<Name>,
+    /// The function around it.
+    pub shortest: Option<Shortest>,
+    /// The first node.
+    pub start: NodePattern,
+    /// The edges and nodes after it.
+    pub steps: Vec<PatternStep>,
+}
+
+/// Which of the shortest paths are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shortest {
+    /// `shortestPath(…)`: one.
+    One,
+    /// `allShortestPaths(…)`: all of that length.
+    All,
+}
+
+/// An edge and the node after it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PatternStep {
+    /// The edge.
+    pub edge: EdgePattern,
+    /// The node at its far end.
+    pub node: NodePattern,
+}
+
+/// `(variable :labels {properties} WHERE predicate)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodePattern {
+    /// With its parentheses.
+    pub span: Span,
+    /// Its name.
+    pub variable: Option<Name>,
+    /// `:A:B` and `:A&B` are both an `And`.
+    pub labels: Option<LabelExpression>,
+    /// A map literal or a parameter.
+    pub properties: Option<Expression>,
+    /// The inline `WHERE`.
+    pub predicate: Option<Expression>,
+}
+
+/// `-[variable :types *length {properties} WHERE predicate]->`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EdgePattern {
+    /// With its dashes and arrow heads.
+    pub span: Span,
+    /// Which way it points.
+    pub arrow: Arrow,
+    /// Its name.
+    pub variable: Option<Name>,
+    /// `:A|B` and `:A|:B` are both an `Or`.
+    pub types: Option<LabelExpression>,
+    /// `*…`, if it stands for a path of edges.
+    pub length: Option<VariableLength>,
+    /// A map literal or a parameter.
+    pub properties: Option<Expression>,
+    /// The inline `WHERE`.
+    pub predicate: Option<Expression>,
+}
+
+/// Which way an edge pattern points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrow {
+    /// `-[]->`.
+    Right,
+    /// `<-[]-`.
+    Left,
+    /// `-[]-` and `<-[]->`: either way.
+    Both,
+}
+
+/// `*`, `*2`, `*1..3`, `*..4`, `*2..`; an exact number is both bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VariableLength {
+    /// From the asterisk to the last bound.
+    pub span: Span,
+    /// The least number of edges, if given.
+    pub min: Option<u64>,
+    /// The greatest number of edges, if given.
+    pub max: Option<u64>,
+}
+
+/// What is asked of the labels of a node, or of the type of an edge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelExpression {
+    /// Without the leading colon.
+    pub span: Span,
+    /// What is asked.
+    pub kind: LabelExpressionKind,
+}
+
+/// What a label expression asks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LabelExpressionKind {
+    /// A label or type.
+    Name(Name),
+    /// `%`: any at all.
+    Any,
+    /// `!x`.
+    Not(Box<LabelExpression>),
+    /// `x&y` or `x:y`; two or more.
+    And(Vec<LabelExpression>),
+    /// `x|y` or `x|:y`; two or more.
+    Or(Vec<LabelExpression>),
+}
+
+impl LabelExpression {
+    /// The names of a plain conjunction (`:A`, `:A:B`), or `None` if anything else is asked.
+    pub fn conjunction(&self) -> Option<Vec<&Name>> {
+        match &self.kind {
+            LabelExpressionKind::Name(name) => Some(vec![name]),
+            LabelExpressionKind::And(parts) => parts.iter().map(LabelExpression::name).collect(),
+            _ => None,
+        }
+    }
+
+    /// The names of a plain alternative (`:A`, `:A|B`), or `None` if anything else is asked.
+    pub fn alternatives(&self) -> Option<Vec<&Name>> {
+        match &self.kind {
+            LabelExpressionKind::Name(name) => Some(vec![name]),
+            LabelExpressionKind::Or(parts) => parts.iter().map(LabelExpression::name).collect(),
+            _ => None,
+        }
+    }
+
+    /// The name, if nothing but one name is asked.
+    pub fn name(&self) -> Option<&Name> {
+        match &self.kind {
+            LabelExpressionKind::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+}

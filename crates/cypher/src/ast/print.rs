@@ -1,0 +1,1 @@
+//! Canonical Cypher of a syntax tree.
