@@ -1,0 +1,1 @@
+//! The scalar functions, one file for each category, and the catalog of all functions.
