@@ -1,0 +1,266 @@
+//! The manifest: which files make up the store, its names, constraints and counts. Replacing it is the commit point.
+//!
+//! Invariant: a manifest is written whole under another name, synced, renamed over the old one, and the directory
+//! synced; so at any moment exactly one whole manifest is there.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use model::id::{EdgeTypeId, LabelId, PropertyKeyId};
+use model::platform::Disk;
+use model::schema::Names;
+use model::{Constraint, Result, Schema, Statistics};
+
+use crate::codec::bytes::{Get, Put};
+use crate::error::StorageError;
+use crate::file::{FileEntry, check_header, header};
+use crate::format::{FileKind, HEADER_BYTES, MAGIC, MANIFEST_NAME, MANIFEST_NEW_NAME};
+
+/// A node segment as the manifest lists it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentEntry {
+    /// Which ids it holds: those of `format::segment_range`.
+    pub segment: u64,
+    /// Its file.
+    pub file: FileEntry,
+}
+
+/// An edge partition as the manifest lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionEntry {
+    /// The target ids it holds.
+    pub interval: Range<u64>,
+    /// Edges in it.
+    pub edges: u64,
+    /// The file with both directions.
+    pub topology: FileEntry,
+    /// The file with the property columns, if any edge has a property.
+    pub properties: Option<FileEntry>,
+}
+
+/// A unique key index as the manifest lists it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexEntry {
+    /// The label of its constraint.
+    pub label: LabelId,
+    /// The property key of its constraint.
+    pub key: PropertyKeyId,
+    /// Its file.
+    pub file: FileEntry,
+}
+
+/// Everything that a store's files are, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Manifest {
+    /// Random bits that tell this store from any other.
+    pub store_identity: u64,
+    /// Counts the manifests of this store.
+    pub generation: u64,
+    /// Names and constraints.
+    pub schema: Schema,
+    /// Counts of what is in the files.
+    pub statistics: Statistics,
+    /// One more than the largest node id ever given out.
+    pub node_id_bound: u64,
+    /// Node segments in order; a segment without any node is not listed.
+    pub segments: Vec<SegmentEntry>,
+    /// Edge partitions in order of their intervals, which cover all ids; none while there are no edges.
+    pub partitions: Vec<PartitionEntry>,
+    /// Key indexes, one for each constraint that has nodes.
+    pub indexes: Vec<IndexEntry>,
+    /// The first write-ahead log that is not yet in the files.
+    pub wal_number: u64,
+    /// The number of the next file; larger than that of any file here.
+    pub next_file_number: u64,
+}
+
+impl Manifest {
+    /// The manifest of a store without anything.
+    pub fn empty(store_identity: u64) -> Manifest {
+        Manifest { store_identity, next_file_number: 1, ..Manifest::default() }
+    }
+
+    /// Every file that the manifest names.
+    pub fn files(&self) -> impl Iterator<Item = (FileKind, FileEntry)> + '_ {
+        let segments = self.segments.iter().map(|entry| (FileKind::Nodes, entry.file));
+        let topologies = self.partitions.iter().map(|entry| (FileKind::Edges, entry.topology));
+        let properties = self.partitions.iter().filter_map(|entry| entry.properties);
+        let indexes = self.indexes.iter().map(|entry| (FileKind::Keys, entry.file));
+        segments.chain(topologies).chain(properties.map(|file| (FileKind::EdgeProperties, file))).chain(indexes)
+    }
+
+    /// Reads and checks the manifest of a store.
+    pub fn read(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Manifest> {
+        let path = directory.join(MANIFEST_NAME);
+        if !disk.exists(directory) {
+            return Err(not_a_store(directory, "there is no such directory"));
+        }
+        if !disk.exists(&path) {
+            return Err(not_a_store(directory, "the directory holds no file MANIFEST"));
+        }
+        let bytes = disk.read(&path).map_err(|error| StorageError::io("read", &path, error))?;
+        if bytes.len() >= MAGIC.len() && bytes[..MAGIC.len()] != MAGIC {
+            return Err(not_a_store(directory, "its MANIFEST is not that of a Knotwork store"));
+        }
+        let (generation, store_identity) = check_header(&bytes, &path, FileKind::Manifest)?;
+        let end = bytes.len().saturating_sub(4).max(HEADER_BYTES);
+        let mut sum = Get::new(&bytes[end..], &path, end as u64);
+        if sum.u32()? != crc32fast::hash(&bytes[HEADER_BYTES..end]) {
+            let problem = "the checksum of the manifest does not match";
+            return Err(StorageError::corrupt(&path, HEADER_BYTES as u64, problem));
+        }
+        let mut get = Get::new(&bytes[HEADER_BYTES..end], &path, HEADER_BYTES as u64);
+        let mut manifest = decode(&mut get)?;
+        if get.left() > 0 {
+            return Err(get.damage("the manifest has bytes behind its end"));
+        }
+        manifest.generation = generation;
+        manifest.store_identity = store_identity;
+        Ok(manifest)
+    }
+
+    /// Replaces the manifest of a store: the commit point. All files it names must be durable.
+    pub fn write(&self, disk: &Arc<dyn Disk>, directory: &Path) -> Result<()> {
+        let mut bytes = header(FileKind::Manifest, self.generation, self.store_identity);
+        self.encode(&mut bytes);
+        let sum = crc32fast::hash(&bytes[HEADER_BYTES..]);
+        bytes.put_u32(sum);
+        let (path, new) = (directory.join(MANIFEST_NAME), directory.join(MANIFEST_NEW_NAME));
+        if disk.exists(&new) {
+            disk.remove(&new).map_err(|error| StorageError::io("remove", &new, error))?;
+        }
+        // The names of the files that the manifest lists must be durable before the manifest is.
+        disk.sync_directory(directory).map_err(|error| StorageError::io("sync", directory, error))?;
+        let mut file = disk.create(&new).map_err(|error| StorageError::io("create", &new, error))?;
+        file.write_all(&bytes).map_err(|error| StorageError::io("write", &new, error))?;
+        file.flush().and_then(|()| file.sync()).map_err(|error| StorageError::io("sync", &new, error))?;
+        drop(file);
+        disk.rename(&new, &path).map_err(|error| StorageError::io("rename", &new, error))?;
+        disk.sync_directory(directory).map_err(|error| StorageError::io("sync", directory, error))
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        for names in [&self.schema.labels, &self.schema.edge_types, &self.schema.property_keys] {
+            out.put_u32(names.len() as u32);
+            names.iter().for_each(|name| out.put_text(name));
+        }
+        out.put_u32(self.schema.constraints.len() as u32);
+        for constraint in &self.schema.constraints {
+            out.put_text(&constraint.name);
+            out.put_u32(constraint.label.0);
+            out.put_u32(constraint.key.0);
+        }
+        encode_statistics(&self.statistics, out);
+        out.put_u64(self.node_id_bound);
+        out.put_u32(self.segments.len() as u32);
+        for entry in &self.segments {
+            out.put_u64(entry.segment);
+            encode_file(&entry.file, out);
+        }
+        out.put_u32(self.partitions.len() as u32);
+        for entry in &self.partitions {
+            out.put_u64(entry.interval.start);
+            out.put_u64(entry.interval.end);
+            out.put_u64(entry.edges);
+            encode_file(&entry.topology, out);
+            // File numbers start at 1, so that 0 can say that there is none.
+            encode_file(&entry.properties.unwrap_or(FileEntry { number: 0, length: 0, identity: 0 }), out);
+        }
+        out.put_u32(self.indexes.len() as u32);
+        for entry in &self.indexes {
+            out.put_u32(entry.label.0);
+            out.put_u32(entry.key.0);
+            encode_file(&entry.file, out);
+        }
+        out.put_u64(self.wal_number);
+        out.put_u64(self.next_file_number);
+    }
+}
+
+fn not_a_store(directory: &Path, reason: &str) -> model::Error {
+    StorageError::NotAStore { path: directory.to_owned(), reason: reason.to_owned() }.into()
+}
+
+fn encode_file(file: &FileEntry, out: &mut Vec<u8>) {
+    out.put_u64(file.number);
+    out.put_u64(file.length);
+    out.put_u64(file.identity);
+}
+
+fn encode_statistics(statistics: &Statistics, out: &mut Vec<u8>) {
+    out.put_u64(statistics.nodes);
+    out.put_u64(statistics.edges);
+    let mut labels: Vec<(u32, u64)> = statistics.nodes_by_label.iter().map(|(label, &count)| (label.0, count)).collect();
+    let mut types: Vec<(u32, u64)> = statistics.edges_by_type.iter().map(|(kind, &count)| (kind.0, count)).collect();
+    for counts in [&mut labels, &mut types] {
+        counts.sort_unstable();
+        out.put_u32(counts.len() as u32);
+        for &(id, count) in counts.iter() {
+            out.put_u32(id);
+            out.put_u64(count);
+        }
+    }
+}
+
+fn decode(get: &mut Get<'_>) -> Result<Manifest> {
+    let mut manifest = Manifest::default();
+    let schema = &mut manifest.schema;
+    for names in [&mut schema.labels, &mut schema.edge_types, &mut schema.property_keys] {
+        decode_names(get, names)?;
+    }
+    for _ in 0..get.count(12)? {
+        let name = Arc::from(get.text()?);
+        let (label, key) = (LabelId(get.u32()?), PropertyKeyId(get.u32()?));
+        manifest.schema.constraints.push(Constraint { name, label, key });
+    }
+    manifest.statistics = decode_statistics(get)?;
+    manifest.node_id_bound = get.u64()?;
+    for _ in 0..get.count(32)? {
+        manifest.segments.push(SegmentEntry { segment: get.u64()?, file: decode_file(get)? });
+    }
+    for _ in 0..get.count(72)? {
+        manifest.partitions.push(decode_partition(get)?);
+    }
+    for _ in 0..get.count(32)? {
+        let (label, key) = (LabelId(get.u32()?), PropertyKeyId(get.u32()?));
+        manifest.indexes.push(IndexEntry { label, key, file: decode_file(get)? });
+    }
+    manifest.wal_number = get.u64()?;
+    manifest.next_file_number = get.u64()?;
+    Ok(manifest)
+}
+
+fn decode_names(get: &mut Get<'_>, names: &mut Names) -> Result<()> {
+    for number in 0..get.count(4)? as u32 {
+        let name = get.text()?;
+        if names.intern(name) != number {
+            return Err(get.damage(format!("the name {name} is there twice")));
+        }
+    }
+    Ok(())
+}
+
+fn decode_statistics(get: &mut Get<'_>) -> Result<Statistics> {
+    let mut statistics = Statistics { nodes: get.u64()?, edges: get.u64()?, ..Statistics::default() };
+    for _ in 0..get.count(12)? {
+        statistics.nodes_by_label.insert(LabelId(get.u32()?), get.u64()?);
+    }
+    for _ in 0..get.count(12)? {
+        statistics.edges_by_type.insert(EdgeTypeId(get.u32()?), get.u64()?);
+    }
+    Ok(statistics)
+}
+
+fn decode_partition(get: &mut Get<'_>) -> Result<PartitionEntry> {
+    let interval = get.u64()?..get.u64()?;
+    if interval.start >= interval.end {
+        return Err(get.damage(format!("the interval {}..{} is empty", interval.start, interval.end)));
+    }
+    let (edges, topology, properties) = (get.u64()?, decode_file(get)?, decode_file(get)?);
+    Ok(PartitionEntry { interval, edges, topology, properties: (properties.number != 0).then_some(properties) })
+}
+
+fn decode_file(get: &mut Get<'_>) -> Result<FileEntry> {
+    Ok(FileEntry { number: get.u64()?, length: get.u64()?, identity: get.u64()? })
+}

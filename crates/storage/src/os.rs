@@ -1,0 +1,170 @@
+//! The operating system behind `model::platform`: files by `std::fs`, mapping by `memmap2`, clock and random seeds.
+//!
+//! The only file that touches the disk, the clock or randomness. It needs `unsafe` for memory maps.
+#![allow(unsafe_code, reason = "mapping a file is unsafe; see the comment at the call")]
+#![allow(clippy::disallowed_methods, reason = "this is the file that the lint points to")]
+
+use std::any::Any;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use memmap2::{Advice, Mmap};
+use model::platform::{Clock, Disk, MappedFile, Platform, Random, WriteFile};
+
+/// The real platform.
+pub fn platform() -> Platform {
+    let start = SystemClock { start: Instant::now() };
+    let random = SystemRandom { state: AtomicU64::new(RandomState::new().build_hasher().finish()) };
+    Platform { disk: Arc::new(SystemDisk), clock: Arc::new(start), random: Arc::new(random) }
+}
+
+/// The files of the operating system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemDisk;
+
+/// A file being written through its descriptor; callers buffer.
+struct SystemFile(File);
+
+impl Write for SystemFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl WriteFile for SystemFile {
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+/// A mapped file; an empty file has no map.
+struct SystemMap(Option<Mmap>);
+
+impl MappedFile for SystemMap {
+    fn bytes(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or(&[])
+    }
+
+    fn will_need(&self, start: usize, length: usize) {
+        if let Some(map) = &self.0
+            && start < map.len()
+        {
+            // Advice that fails changes nothing that can be observed.
+            let _ = map.advise_range(Advice::WillNeed, start, length.min(map.len() - start));
+        }
+    }
+}
+
+impl Disk for SystemDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        Ok(Box::new(SystemFile(file)))
+    }
+
+    fn append(&self, path: &Path, length: u64) -> io::Result<Box<dyn WriteFile>> {
+        let file = OpenOptions::new().append(true).open(path)?;
+        file.set_len(length)?;
+        Ok(Box::new(SystemFile(file)))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        fs::read(path)
+    }
+
+    fn map(&self, path: &Path) -> io::Result<Arc<dyn MappedFile>> {
+        let file = File::open(path)?;
+        if file.metadata()?.len() == 0 {
+            return Ok(Arc::new(SystemMap(None)));
+        }
+        // SAFETY: published files are never changed or cut by this program, and the store's lock keeps other
+        // processes of it away; readers compare the length with the manifest before they touch the map.
+        let map = unsafe { Mmap::map(&file)? };
+        Ok(Arc::new(SystemMap(Some(map))))
+    }
+
+    fn length(&self, path: &Path) -> io::Result<u64> {
+        fs::metadata(path).map(|metadata| metadata.len())
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(path)? {
+            // A name that is not Unicode is none of ours.
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(path)
+    }
+
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(file)),
+            Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// The monotonic clock of the operating system.
+#[derive(Debug)]
+struct SystemClock {
+    start: Instant,
+}
+
+impl Clock for SystemClock {
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    fn unix_us(&self) -> i64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
+    }
+}
+
+/// A splitmix64 sequence from a seed that the operating system gave.
+#[derive(Debug)]
+struct SystemRandom {
+    state: AtomicU64,
+}
+
+impl Random for SystemRandom {
+    fn next_u64(&self) -> u64 {
+        crate::codec::hash::mix(self.state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed))
+    }
+}
