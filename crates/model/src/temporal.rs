@@ -25,8 +25,11 @@ impl Date {
         Date((hours / 24) as i32)
     }
 
-    /// Reads `2001-02-28`.
+    /// Reads `2001-02-28`; a time of day after it is not passed over.
     pub fn parse(text: &str) -> Option<Date> {
+        if text.contains(['T', 't', ' ']) {
+            return None;
+        }
         text.parse::<civil::Date>().ok().map(Date::from_civil)
     }
 }

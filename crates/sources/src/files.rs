@@ -1,0 +1,288 @@
+//! Tables in files: rows in chunks that are cut in order by one thread and parsed by any.
+//!
+//! A text file is cut at record boundaries, a Parquet file at its row groups, so that both cores parse.
+//!
+//! Cost: one pass over the bytes; holds one chunk for each thread.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use model::{Column, Result, error};
+
+pub mod csv;
+pub mod dimacs;
+pub mod edge_list;
+pub mod field;
+pub mod jsonl;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+pub mod text;
+
+pub use field::FieldType;
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableColumn {
+    /// Its name, as in the header.
+    pub name: String,
+    /// What its values are read as; `None` where each value says its own type (JSON).
+    pub field_type: Option<FieldType>,
+}
+
+/// A row that could not be read, with its place and reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRow {
+    /// The line (or, in Parquet, the row) it starts at, counted from 1.
+    pub line: u64,
+    /// The column at fault, if it is one.
+    pub column: Option<String>,
+    /// What is wrong, in lower case.
+    pub reason: String,
+    /// The row as it stands in the file, as far as it is text.
+    pub text: String,
+}
+
+/// Rows of a table.
+#[derive(Clone, Debug, Default)]
+pub struct RowBatch {
+    /// One column for each of the table's, all of the same length.
+    pub columns: Vec<Column>,
+    /// For each row, the line (or row number) it starts at, counted from 1.
+    pub lines: Vec<u64>,
+    /// Rows that were left out.
+    pub bad: Vec<BadRow>,
+}
+
+impl RowBatch {
+    /// Number of good rows.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// True without good rows.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+}
+
+/// A piece of a file that can be parsed by itself.
+#[derive(Debug)]
+pub enum Chunk {
+    /// Whole lines or records of a text file.
+    Text {
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// The number of the first line, from 1.
+        first_line: u64,
+    },
+    /// A row group of a Parquet file.
+    RowGroup {
+        /// Its number.
+        index: usize,
+        /// Rows of the file before it.
+        first_row: u64,
+    },
+}
+
+/// A table in a file.
+///
+/// `next_chunk` may be called by any thread, one at a time; `parse` by many at once.
+pub trait Table: Send + Sync {
+    /// The columns, known once the table is open.
+    fn columns(&self) -> &[TableColumn];
+    /// The next piece in order; `None` at the end.
+    fn next_chunk(&self) -> Result<Option<Chunk>>;
+    /// Reads the rows of a piece, in batches, until the sink fails.
+    fn parse(&self, chunk: Chunk, sink: &mut dyn FnMut(RowBatch) -> Result<()>) -> Result<()>;
+    /// Bytes read from the file so far and bytes in all, for progress; compressed bytes where it is compressed.
+    fn progress(&self) -> (u64, u64);
+}
+
+/// The formats that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Separated values with quotes, by default with a header.
+    Csv,
+    /// One JSON object a line.
+    JsonLines,
+    /// Apache Parquet.
+    Parquet,
+    /// SNAP: two ids a line, `#` comments, further columns kept.
+    EdgeList,
+    /// DIMACS `.gr`: arcs with a length.
+    DimacsGraph,
+    /// DIMACS `.co`: coordinates of nodes.
+    DimacsCoordinates,
+}
+
+impl Format {
+    /// The format that a file's name says, after `.gz` and `.zst` are taken off.
+    pub fn of_path(path: &Path) -> Option<Format> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        Some(match plain.rsplit_once('.')?.1 {
+            "csv" | "tsv" | "tbl" => Format::Csv,
+            "jsonl" | "ndjson" | "json" => Format::JsonLines,
+            "parquet" => Format::Parquet,
+            "txt" | "edges" | "el" | "snap" => Format::EdgeList,
+            "gr" => Format::DimacsGraph,
+            "co" => Format::DimacsCoordinates,
+            _ => return None,
+        })
+    }
+
+    /// The format of a name as given on a command line.
+    pub fn of_name(name: &str) -> Option<Format> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "csv" => Format::Csv,
+            "jsonl" | "json" => Format::JsonLines,
+            "parquet" => Format::Parquet,
+            "snap" | "edge-list" => Format::EdgeList,
+            "dimacs" | "gr" => Format::DimacsGraph,
+            "co" => Format::DimacsCoordinates,
+            _ => return None,
+        })
+    }
+}
+
+/// How a file is to be read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// The format; told from the name if `None`.
+    pub format: Option<Format>,
+    /// What separates fields; told from the first line (`,`, tab, `|` or `;`) if `None`.
+    pub delimiter: Option<u8>,
+    /// The quote; `None` for files in which quotes mean nothing.
+    pub quote: Option<u8>,
+    /// What separates the elements of a list within a field.
+    pub list_delimiter: u8,
+    /// The names of the columns, for a file without a header.
+    pub header: Option<Vec<String>>,
+    /// Types that win over what is inferred, by column name.
+    pub types: Vec<(String, FieldType)>,
+    /// Whether headers of the form `name:type` set types, and `:ID` and its kin are kept as written.
+    pub typed_header: TypedHeader,
+}
+
+/// Whether header fields carry types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypedHeader {
+    /// Typed if any field has one of the forms of neo4j-admin.
+    Detect,
+    /// The whole field is a name.
+    Never,
+}
+
+impl Default for ReadOptions {
+    fn default() -> ReadOptions {
+        ReadOptions {
+            format: None,
+            delimiter: None,
+            quote: Some(b'"'),
+            list_delimiter: b';',
+            header: None,
+            types: Vec::new(),
+            typed_header: TypedHeader::Detect,
+        }
+    }
+}
+
+/// Opens a file as a table. The error names the file.
+pub fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> {
+    let place = path.display().to_string();
+    let format = options.format.or_else(|| Format::of_path(path)).ok_or_else(|| {
+        error!(Import, "{place}: the name does not say the format")
+            .with_remedy("pass --format csv, jsonl, parquet, snap, dimacs or co")
+    })?;
+    let opened = match format {
+        Format::Csv => csv::CsvTable::open(path, options).map(|table| Box::new(table) as Box<dyn Table>),
+        Format::JsonLines => jsonl::JsonLinesTable::open(path).map(|table| Box::new(table) as Box<dyn Table>),
+        Format::EdgeList => edge_list::EdgeListTable::open(path).map(|table| Box::new(table) as Box<dyn Table>),
+        Format::DimacsGraph | Format::DimacsCoordinates => {
+            dimacs::DimacsTable::open(path, format).map(|table| Box::new(table) as Box<dyn Table>)
+        }
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::ParquetTable::open(path).map(|table| Box::new(table) as Box<dyn Table>),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => Err(error!(Unsupported, "this build cannot read Parquet")),
+    };
+    opened.map_err(|failure| if failure.message().starts_with(&place) { failure } else { failure.within(&place) })
+}
+
+/// A byte counter around a file, and decompression by the file's name or first bytes.
+pub(crate) struct ByteSource {
+    reader: Mutex<Box<dyn Read + Send>>,
+    position: std::sync::Arc<std::sync::atomic::AtomicU64>,
+    length: u64,
+    path: PathBuf,
+}
+
+struct CountingFile {
+    file: std::fs::File,
+    position: std::sync::Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl Read for CountingFile {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.position.fetch_add(count as u64, std::sync::atomic::Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// Opens a file for reading, with an error that names it.
+pub(crate) fn open_file(path: &Path) -> Result<std::fs::File> {
+    #[allow(clippy::disallowed_methods, reason = "files to import are not the store's; they are read as they are")]
+    let file = std::fs::File::open(path).map_err(|cause| file_error(path, &cause))?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(error!(File, "{}: is a directory, expected a file", path.display()));
+    }
+    Ok(file)
+}
+
+/// What the operating system said about a file, in our words.
+pub(crate) fn file_error(path: &Path, cause: &std::io::Error) -> model::Error {
+    match cause.kind() {
+        std::io::ErrorKind::NotFound => error!(File, "{}: no such file", path.display()),
+        std::io::ErrorKind::PermissionDenied => error!(File, "{}: permission denied", path.display()),
+        _ => error!(File, "{}: {cause}", path.display()),
+    }
+}
+
+impl ByteSource {
+    pub(crate) fn open(path: &Path) -> Result<ByteSource> {
+        let file = open_file(path)?;
+        let length = file.metadata().map_err(|cause| file_error(path, &cause))?.len();
+        let position = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+        let counting = CountingFile { file, position: position.clone() };
+        let name = path.to_string_lossy().to_ascii_lowercase();
+        let reader: Box<dyn Read + Send> = if name.ends_with(".gz") {
+            Box::new(flate2::read::MultiGzDecoder::new(counting))
+        } else if name.ends_with(".zst") {
+            Box::new(zstd::Decoder::new(counting).map_err(|cause| file_error(path, &cause))?)
+        } else {
+            Box::new(counting)
+        };
+        Ok(ByteSource { reader: Mutex::new(reader), position, length, path: path.to_path_buf() })
+    }
+
+    /// Fills as much of the buffer as there is; fewer bytes only at the end.
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> Result<usize> {
+        let mut reader = self.reader.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match reader.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(cause) if cause.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(cause) => return Err(file_error(&self.path, &cause)),
+            }
+        }
+        Ok(filled)
+    }
+
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.position.load(std::sync::atomic::Ordering::Relaxed), self.length)
+    }
+}

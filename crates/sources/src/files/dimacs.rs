@@ -1,0 +1,78 @@
+//! The files of the ninth DIMACS challenge: `.gr` with arcs and lengths, `.co` with coordinates.
+//!
+//! Lines of `.gr`: `c` comment, `p sp NODES ARCS`, `a FROM TO LENGTH`. Lines of `.co`: `c` comment,
+//! `p aux sp co NODES`, `v NODE X Y`, where X is the longitude and Y the latitude in millionths of a degree.
+
+use std::ops::Range;
+use std::path::Path;
+
+use model::{Column, ColumnData, Result};
+
+use super::edge_list::{Row, parse_lines, split_blanks};
+use super::text::TextChunks;
+use super::{Chunk, FieldType, Format, RowBatch, Table, TableColumn};
+
+/// A `.gr` file as a table of `source`, `target`, `length`, or a `.co` file as one of `id`, `longitude`, `latitude`.
+pub struct DimacsTable {
+    chunks: TextChunks,
+    columns: Vec<TableColumn>,
+    is_graph: bool,
+}
+
+/// Coordinates count millionths of a degree.
+const UNITS_PER_DEGREE: f64 = 1e6;
+
+impl DimacsTable {
+    /// Opens a file of one of the two formats.
+    pub fn open(path: &Path, format: Format) -> Result<DimacsTable> {
+        let is_graph = format == Format::DimacsGraph;
+        let names = if is_graph { ["source", "target", "length"] } else { ["id", "longitude", "latitude"] };
+        let columns = names.map(|name| TableColumn { name: name.into(), field_type: Some(FieldType::Int) }).to_vec();
+        Ok(DimacsTable { chunks: TextChunks::open(path, None)?, columns, is_graph })
+    }
+
+    fn split(&self, line: &[u8], fields: &mut Vec<Range<usize>>) -> Row {
+        let letter = if self.is_graph { b'a' } else { b'v' };
+        match line.trim_ascii().first() {
+            None | Some(b'c' | b'p') => Row::Skipped,
+            Some(&first) if first == letter => {
+                split_blanks(line, fields);
+                fields.remove(0);
+                Row::Fields
+            }
+            Some(&other) => {
+                Row::Bad(format!("expected a line of kind {}, found '{}'", letter as char, other.escape_ascii()))
+            }
+        }
+    }
+}
+
+impl Table for DimacsTable {
+    fn columns(&self) -> &[TableColumn] {
+        &self.columns
+    }
+
+    fn next_chunk(&self) -> Result<Option<Chunk>> {
+        self.chunks.next()
+    }
+
+    fn parse(&self, chunk: Chunk, sink: &mut dyn FnMut(RowBatch) -> Result<()>) -> Result<()> {
+        let split = |line: &[u8], fields: &mut Vec<Range<usize>>| self.split(line, fields);
+        parse_lines(chunk, &self.columns, &split, &mut |mut batch: RowBatch| {
+            if !self.is_graph {
+                batch.columns[1..].iter_mut().for_each(to_degrees);
+            }
+            sink(batch)
+        })
+    }
+
+    fn progress(&self) -> (u64, u64) {
+        self.chunks.progress()
+    }
+}
+
+fn to_degrees(column: &mut Column) {
+    if let ColumnData::Int(units) = &column.data {
+        column.data = ColumnData::Float(units.iter().map(|&unit| unit as f64 / UNITS_PER_DEGREE).collect());
+    }
+}

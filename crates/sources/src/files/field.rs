@@ -1,0 +1,255 @@
+//! The types of fields in text files: their names, how a field is read as one, and how a type is inferred.
+
+use model::temporal::{Date, LocalDateTime};
+use model::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn, Value};
+
+/// What a field of text is read as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldType {
+    /// `true` or `false`, in any case.
+    Bool,
+    /// A 64-bit integer.
+    Int,
+    /// A 64-bit float.
+    Float,
+    /// Text as it stands.
+    String,
+    /// `2001-02-28`.
+    Date,
+    /// `2001-02-28T13:05:00`, or with a space; a zone `Z` or `+00:00` is dropped.
+    LocalDateTime,
+    /// Elements of one type between list delimiters.
+    List(Box<FieldType>),
+}
+
+impl FieldType {
+    /// The type of a name as in neo4j-admin's headers and on the command line: `int`, `float[]`, `string`, ….
+    pub fn of_name(name: &str) -> Option<FieldType> {
+        let lower = name.to_ascii_lowercase();
+        if let Some(element) = lower.strip_suffix("[]") {
+            return FieldType::of_name(element).map(|element| FieldType::List(Box::new(element)));
+        }
+        Some(match lower.as_str() {
+            "int" | "integer" | "long" | "short" | "byte" | "int8" | "int16" | "int32" | "int64" => FieldType::Int,
+            "float" | "double" | "float32" | "float64" => FieldType::Float,
+            "bool" | "boolean" => FieldType::Bool,
+            "string" | "char" | "text" => FieldType::String,
+            "date" => FieldType::Date,
+            "localdatetime" | "datetime" | "timestamp" => FieldType::LocalDateTime,
+            _ => return None,
+        })
+    }
+
+    /// The name as error messages print it.
+    pub fn name(&self) -> String {
+        match self {
+            FieldType::Bool => "boolean".into(),
+            FieldType::Int => "int".into(),
+            FieldType::Float => "float".into(),
+            FieldType::String => "string".into(),
+            FieldType::Date => "date".into(),
+            FieldType::LocalDateTime => "localdatetime".into(),
+            FieldType::List(element) => format!("{}[]", element.name()),
+        }
+    }
+
+    /// Reads one field; `None` if it is not of this type.
+    pub fn parse(&self, text: &str, list_delimiter: u8) -> Option<Value> {
+        match self {
+            FieldType::Bool => parse_bool(text).map(Value::Bool),
+            FieldType::Int => text.parse().ok().map(Value::Int),
+            FieldType::Float => parse_float(text).map(Value::Float),
+            FieldType::String => Some(Value::string(text)),
+            FieldType::Date => Date::parse(text).map(Value::Date),
+            FieldType::LocalDateTime => parse_moment(text).map(Value::LocalDateTime),
+            FieldType::List(element) => {
+                let parts = text.split(list_delimiter as char);
+                parts
+                    .map(|part| element.parse(part.trim(), list_delimiter))
+                    .collect::<Option<Vec<_>>>()
+                    .map(Value::list)
+            }
+        }
+    }
+
+    /// The narrowest type that reads all of these fields; empty fields do not count.
+    pub fn infer<'a>(fields: impl Iterator<Item = &'a str>) -> FieldType {
+        let mut candidates =
+            vec![FieldType::Int, FieldType::Float, FieldType::Bool, FieldType::Date, FieldType::LocalDateTime];
+        let mut seen = false;
+        for field in fields.filter(|field| !field.is_empty()) {
+            seen = true;
+            candidates.retain(|candidate| is_plainly(candidate, field));
+            if candidates.is_empty() {
+                break;
+            }
+        }
+        if seen { candidates.into_iter().next().unwrap_or(FieldType::String) } else { FieldType::String }
+    }
+}
+
+/// Whether a field would lose nothing when read as that type: `007` is text, and so is `+1`.
+fn is_plainly(field_type: &FieldType, text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let padded = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.") && !digits.starts_with("0e");
+    match field_type {
+        FieldType::Int => !padded && !text.starts_with('+') && text.parse::<i64>().is_ok(),
+        FieldType::Float => {
+            !padded && digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') && text.parse::<f64>().is_ok()
+        }
+        other => other.parse(text, b';').is_some(),
+    }
+}
+
+fn parse_bool(text: &str) -> Option<bool> {
+    if text.eq_ignore_ascii_case("true") {
+        Some(true)
+    } else if text.eq_ignore_ascii_case("false") {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+fn parse_float(text: &str) -> Option<f64> {
+    text.parse().ok()
+}
+
+fn parse_moment(text: &str) -> Option<LocalDateTime> {
+    let plain = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00")).or_else(|| text.strip_suffix("+0000"));
+    let plain = plain.unwrap_or(text);
+    LocalDateTime::parse(plain)
+        .or_else(|| Date::parse(plain).map(|date| LocalDateTime(i64::from(date.0) * 86_400_000_000)))
+}
+
+/// Builds one column of a text file, without a value for each field on the way. An empty field is null.
+pub(crate) struct FieldBuilder {
+    field_type: FieldType,
+    list_delimiter: u8,
+    data: ColumnData,
+    lists: ColumnBuilder,
+    validity: Bitmap,
+}
+
+impl FieldBuilder {
+    pub(crate) fn new(field_type: &FieldType, list_delimiter: u8) -> FieldBuilder {
+        let data = match field_type {
+            FieldType::Bool => ColumnData::Bool(Vec::new()),
+            FieldType::Int => ColumnData::Int(Vec::new()),
+            FieldType::Float => ColumnData::Float(Vec::new()),
+            FieldType::String => ColumnData::String(StringColumn::default()),
+            FieldType::Date => ColumnData::Date(Vec::new()),
+            FieldType::LocalDateTime => ColumnData::LocalDateTime(Vec::new()),
+            FieldType::List(_) => ColumnData::Null(0),
+        };
+        let field_type = field_type.clone();
+        FieldBuilder { field_type, list_delimiter, data, lists: ColumnBuilder::default(), validity: Bitmap::default() }
+    }
+
+    /// Checks that a field reads as the column's type. The reason says what was found and expected.
+    pub(crate) fn check(&self, field: &[u8]) -> Result<(), String> {
+        let Ok(text) = std::str::from_utf8(field) else {
+            return Err("the text is not UTF-8".to_string());
+        };
+        if text.is_empty() || self.field_type == FieldType::String {
+            return Ok(());
+        }
+        match self.field_type.parse(text, self.list_delimiter) {
+            Some(_) => Ok(()),
+            None => Err(format!("expected {}, found '{}'", self.field_type.name(), shortened(text))),
+        }
+    }
+
+    /// Adds a field; false, with nothing added, if it does not read as the column's type.
+    #[inline]
+    pub(crate) fn push(&mut self, field: &[u8]) -> bool {
+        let Ok(text) = std::str::from_utf8(field) else {
+            return false;
+        };
+        if text.is_empty() {
+            self.push_null();
+            return true;
+        }
+        let read = match &mut self.data {
+            ColumnData::Int(rows) => text.parse().map(|x| rows.push(x)).is_ok(),
+            ColumnData::Float(rows) => parse_float(text).map(|x| rows.push(x)).is_some(),
+            ColumnData::String(rows) => {
+                rows.push(text);
+                true
+            }
+            ColumnData::Bool(rows) => parse_bool(text).map(|x| rows.push(x)).is_some(),
+            ColumnData::Date(rows) => Date::parse(text).map(|x| rows.push(x)).is_some(),
+            ColumnData::LocalDateTime(rows) => parse_moment(text).map(|x| rows.push(x)).is_some(),
+            _ => match self.field_type.parse(text, self.list_delimiter) {
+                Some(list) => {
+                    self.lists.push(&list);
+                    true
+                }
+                None => false,
+            },
+        };
+        if read {
+            self.validity.push(true);
+        }
+        read
+    }
+
+    fn push_null(&mut self) {
+        match &mut self.data {
+            ColumnData::Int(rows) => rows.push(0),
+            ColumnData::Float(rows) => rows.push(0.0),
+            ColumnData::String(rows) => rows.push(""),
+            ColumnData::Bool(rows) => rows.push(false),
+            ColumnData::Date(rows) => rows.push(Date(0)),
+            ColumnData::LocalDateTime(rows) => rows.push(LocalDateTime(0)),
+            _ => self.lists.push(&Value::Null),
+        }
+        self.validity.push(false);
+    }
+
+    /// Takes back the last field, when a later field of its row is bad.
+    pub(crate) fn pop(&mut self) {
+        let kept: Vec<u32> = (0..self.validity.len() as u32 - 1).collect();
+        match &mut self.data {
+            ColumnData::Int(rows) => rows.truncate(kept.len()),
+            ColumnData::Float(rows) => rows.truncate(kept.len()),
+            ColumnData::Bool(rows) => rows.truncate(kept.len()),
+            ColumnData::Date(rows) => rows.truncate(kept.len()),
+            ColumnData::LocalDateTime(rows) => rows.truncate(kept.len()),
+            ColumnData::String(rows) => *rows = kept.iter().map(|&row| rows.get(row as usize)).collect(),
+            _ => self.lists = ColumnBuilder::from(std::mem::take(&mut self.lists).finish().gather(&kept)),
+        }
+        self.validity = kept.iter().map(|&row| self.validity.get(row as usize)).collect();
+    }
+
+    pub(crate) fn finish(self) -> Column {
+        match self.field_type {
+            FieldType::List(_) => self.lists.finish(),
+            _ => Column::with_validity(self.data, self.validity),
+        }
+    }
+}
+
+/// A field as an error message shows it.
+pub(crate) fn shortened(text: &str) -> String {
+    if text.chars().count() <= 40 { text.to_string() } else { text.chars().take(37).collect::<String>() + "..." }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FieldType;
+
+    #[test]
+    fn types_are_inferred_without_loss() {
+        let infer = |fields: &[&str]| FieldType::infer(fields.iter().copied());
+        assert_eq!(infer(&["1", "", "-2"]), FieldType::Int);
+        assert_eq!(infer(&["1", "2.5"]), FieldType::Float);
+        assert_eq!(infer(&["007"]), FieldType::String);
+        assert_eq!(infer(&["true", "FALSE"]), FieldType::Bool);
+        assert_eq!(infer(&["2001-02-28"]), FieldType::Date);
+        assert_eq!(infer(&["2001-02-28T01:02:03"]), FieldType::LocalDateTime);
+        assert_eq!(infer(&["1", "x"]), FieldType::String);
+        assert_eq!(infer(&["", ""]), FieldType::String);
+        assert_eq!(infer(&["nan"]), FieldType::String);
+    }
+}

@@ -1,0 +1,214 @@
+//! Apache Parquet: columns with their own types, read row group by row group.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{DataType, TimeUnit};
+use arrow::record_batch::RecordBatch;
+use model::temporal::{Date, LocalDateTime};
+use model::{Bitmap, Column, ColumnBuilder, ColumnData, Result, StringColumn, Value, error};
+
+use super::{BadRow, Chunk, FieldType, RowBatch, Table, TableColumn, open_file};
+
+/// Rows of one batch.
+const BATCH_ROWS: usize = 65_536;
+
+/// A Parquet file as a table.
+pub struct ParquetTable {
+    path: PathBuf,
+    metadata: ArrowReaderMetadata,
+    columns: Vec<TableColumn>,
+    next_group: AtomicUsize,
+    length: u64,
+}
+
+impl ParquetTable {
+    /// Opens a file and reads its footer. A column of a type that cannot be a property is an error.
+    pub fn open(path: &Path) -> Result<ParquetTable> {
+        let file = open_file(path)?;
+        let length = file.metadata().map_err(|cause| super::file_error(path, &cause))?.len();
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
+            .map_err(|cause| error!(Import, "not a Parquet file: {cause}"))?;
+        let mut columns = Vec::new();
+        for field in metadata.schema().fields() {
+            if !is_readable(field.data_type()) {
+                let kind = field.data_type();
+                return Err(error!(
+                    Import,
+                    "column '{}' has the type {kind}, which cannot be a property",
+                    field.name()
+                ));
+            }
+            let field_type = type_of(field.data_type());
+            columns.push(TableColumn { name: field.name().clone(), field_type });
+        }
+        Ok(ParquetTable { path: path.to_path_buf(), metadata, columns, next_group: AtomicUsize::new(0), length })
+    }
+
+    fn rows_before(&self, group: usize) -> u64 {
+        let groups = self.metadata.metadata().row_groups();
+        groups[..group].iter().map(|group| group.num_rows() as u64).sum()
+    }
+}
+
+fn type_of(kind: &DataType) -> Option<FieldType> {
+    Some(match kind {
+        DataType::Boolean => FieldType::Bool,
+        DataType::Float16 | DataType::Float32 | DataType::Float64 | DataType::Decimal128(..) => FieldType::Float,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => FieldType::String,
+        DataType::Date32 | DataType::Date64 => FieldType::Date,
+        DataType::Timestamp(..) => FieldType::LocalDateTime,
+        kind if kind.is_integer() => FieldType::Int,
+        _ => return None,
+    })
+}
+
+fn is_readable(kind: &DataType) -> bool {
+    match kind {
+        DataType::List(element) | DataType::LargeList(element) => is_readable(element.data_type()),
+        DataType::Dictionary(_, value) => is_readable(value),
+        DataType::Null | DataType::Binary | DataType::LargeBinary => true,
+        other => type_of(other).is_some(),
+    }
+}
+
+impl Table for ParquetTable {
+    fn columns(&self) -> &[TableColumn] {
+        &self.columns
+    }
+
+    fn next_chunk(&self) -> Result<Option<Chunk>> {
+        let index = self.next_group.fetch_add(1, Ordering::Relaxed);
+        if index >= self.metadata.metadata().num_row_groups() {
+            return Ok(None);
+        }
+        Ok(Some(Chunk::RowGroup { index, first_row: self.rows_before(index) }))
+    }
+
+    fn parse(&self, chunk: Chunk, sink: &mut dyn FnMut(RowBatch) -> Result<()>) -> Result<()> {
+        let Chunk::RowGroup { index, first_row } = chunk else {
+            return Err(error!(Internal, "a Parquet file was given a chunk of another format"));
+        };
+        let damaged = |cause: &dyn std::fmt::Display| error!(Import, "row group {index}: {cause}");
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(open_file(&self.path)?, self.metadata.clone())
+            .with_row_groups(vec![index])
+            .with_batch_size(BATCH_ROWS)
+            .build()
+            .map_err(|cause| damaged(&cause))?;
+        let mut line = first_row + 1;
+        for records in reader {
+            let records = records.map_err(|cause| damaged(&cause))?;
+            let batch = to_rows(&records, line, &self.columns)?;
+            line += records.num_rows() as u64;
+            sink(batch)?;
+        }
+        Ok(())
+    }
+
+    fn progress(&self) -> (u64, u64) {
+        let groups = self.metadata.metadata().num_row_groups().max(1) as u64;
+        let done = (self.next_group.load(Ordering::Relaxed) as u64).saturating_sub(1).min(groups);
+        (self.length * done / groups, self.length)
+    }
+}
+
+fn to_rows(records: &RecordBatch, first_line: u64, columns: &[TableColumn]) -> Result<RowBatch> {
+    let mut batch =
+        RowBatch { lines: (first_line..first_line + records.num_rows() as u64).collect(), ..RowBatch::default() };
+    for (array, column) in records.columns().iter().zip(columns) {
+        let mut misfits = Vec::new();
+        batch.columns.push(to_column(array, &mut misfits)?);
+        batch.bad.extend(misfits.into_iter().map(|row| BadRow {
+            line: first_line + row as u64,
+            column: Some(column.name.clone()),
+            reason: "the number is larger than a 64-bit integer".into(),
+            text: String::new(),
+        }));
+    }
+    if !batch.bad.is_empty() {
+        let bad: model::Set<u64> = batch.bad.iter().map(|row| row.line).collect();
+        let kept: Vec<u32> =
+            (0..batch.lines.len() as u32).filter(|&row| !bad.contains(&batch.lines[row as usize])).collect();
+        batch.columns = batch.columns.iter().map(|column| column.gather(&kept)).collect();
+        batch.lines.retain(|line| !bad.contains(line));
+    }
+    Ok(batch)
+}
+
+/// An Arrow array as a column; rows whose value does not fit are listed.
+fn to_column(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Column> {
+    use arrow::datatypes as t;
+    let rows = array.len();
+    let data = match array.data_type() {
+        DataType::Null => return Ok(Column::nulls(rows)),
+        DataType::Boolean => ColumnData::Bool((0..rows).map(|row| array.as_boolean().value(row)).collect()),
+        DataType::Int64 => ColumnData::Int(array.as_primitive::<t::Int64Type>().values().to_vec()),
+        DataType::Float64 => ColumnData::Float(array.as_primitive::<t::Float64Type>().values().to_vec()),
+        DataType::UInt64 => {
+            let numbers = array.as_primitive::<t::UInt64Type>();
+            misfits
+                .extend((0..rows).filter(|&row| numbers.is_valid(row) && i64::try_from(numbers.value(row)).is_err()));
+            ColumnData::Int(numbers.values().iter().map(|&number| number as i64).collect())
+        }
+        kind if kind.is_integer() => return cast(array, &DataType::Int64, misfits),
+        DataType::Float16 | DataType::Float32 | DataType::Decimal128(..) => {
+            return cast(array, &DataType::Float64, misfits);
+        }
+        DataType::Utf8 => {
+            let texts = array.as_string::<i32>();
+            ColumnData::String((0..rows).map(|row| texts.value(row)).collect::<StringColumn>())
+        }
+        DataType::LargeUtf8 | DataType::Utf8View => return cast(array, &DataType::Utf8, misfits),
+        DataType::Dictionary(_, value) => return cast(array, value, misfits),
+        DataType::Date32 => {
+            ColumnData::Date(array.as_primitive::<t::Date32Type>().values().iter().map(|&day| Date(day)).collect())
+        }
+        DataType::Date64 => return cast(array, &DataType::Date32, misfits),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            let moments = array.as_primitive::<t::TimestampMicrosecondType>();
+            ColumnData::LocalDateTime(moments.values().iter().map(|&micros| LocalDateTime(micros)).collect())
+        }
+        DataType::Timestamp(_, zone) => {
+            return cast(array, &DataType::Timestamp(TimeUnit::Microsecond, zone.clone()), misfits);
+        }
+        _ => return nested(array, misfits),
+    };
+    Ok(match array.nulls() {
+        Some(nulls) => Column::with_validity(data, (0..rows).map(|row| nulls.is_valid(row)).collect::<Bitmap>()),
+        None => Column::new(data),
+    })
+}
+
+fn cast(array: &ArrayRef, to: &DataType, misfits: &mut Vec<usize>) -> Result<Column> {
+    let cast = arrow::compute::cast(array, to).map_err(|cause| error!(Import, "{cause}"))?;
+    to_column(&cast, misfits)
+}
+
+/// Lists and bytes: a value for each row. Lists with nulls are misfits, since a property cannot hold them.
+fn nested(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Column> {
+    let mut builder = ColumnBuilder::default();
+    for row in 0..array.len() {
+        if array.is_null(row) {
+            builder.push(&Value::Null);
+            continue;
+        }
+        let value = match array.data_type() {
+            DataType::Binary => Value::Bytes(array.as_binary::<i32>().value(row).into()),
+            DataType::LargeBinary => Value::Bytes(array.as_binary::<i64>().value(row).into()),
+            DataType::List(_) => list(&array.as_list::<i32>().value(row))?,
+            DataType::LargeList(_) => list(&array.as_list::<i64>().value(row))?,
+            other => return Err(error!(Import, "the type {other} cannot be a property")),
+        };
+        if !value.is_storable() {
+            misfits.push(row);
+        }
+        builder.push(&value);
+    }
+    Ok(builder.finish())
+}
+
+fn list(elements: &ArrayRef) -> Result<Value> {
+    Ok(Value::list(to_column(elements, &mut Vec::new())?.values().collect()))
+}
