@@ -1,1 +1,27 @@
-//! Graph algorithms on a snapshot, in place.
+//! Graph algorithms on a snapshot, in place: called from Cypher through [`model::procedure::Procedure`].
+//!
+//! Modules in reading order:
+//! - [`settings`]: the one map argument of every algorithm, read with errors that name the key.
+//! - [`projection`]: which nodes, edges and weights of the graph take part.
+//! - [`graph_view`]: a compact copy of a projection in memory, for algorithms that read the whole graph.
+//! - [`parallel`]: splitting work over threads, in the same pieces in every run.
+//! - [`search`]: best-first search and paths straight over the waist, for algorithms that read a small part.
+//! - [`sphere`]: great-circle distances.
+//! - [`procedure`]: what all algorithms share in being called and in giving rows.
+//! - [`algorithms`]: the list, one file an algorithm.
+//!
+//! Invariants: data is reached only through [`model::ReadView`], in batches; no I/O happens here; the answer does not
+//! depend on the number of threads (sums of floats within the tolerance that an algorithm states).
+
+pub mod algorithms;
+pub mod graph_view;
+pub(crate) mod parallel;
+pub(crate) mod procedure;
+pub(crate) mod projection;
+pub(crate) mod search;
+pub(crate) mod settings;
+pub(crate) mod sphere;
+
+pub use algorithms::procedures;
+pub use graph_view::{Csr, EdgeList, GraphView, Sides};
+pub use projection::{Projection, Weight};

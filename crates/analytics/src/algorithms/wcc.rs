@@ -1,0 +1,228 @@
+//! Weakly connected components: which nodes hang together when edges are followed both ways.
+//!
+//! Claim: two nodes have the same component exactly if a path of edges, in whatever direction, joins them. A
+//! component is named by the smallest node id in it.
+//! Cost: close to one pass over the edges, 4 bytes each, and one random read of 4 bytes an edge. Afforest first links
+//! every node with its first two neighbors, which already joins most of a large component, so that for the other
+//! edges both ends are nearly always found to be in one component at once. Where rows of both directions are at hand,
+//! the nodes of the largest component are passed over: their edges to other components are seen from there.
+//! After: Sutton, Ben-Nun, Barak, "Optimizing parallel graph connectivity computation via subgraph sampling", 2018;
+//! Beamer, Asanović, Patterson, "The GAP benchmark suite", 2015.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use model::Map;
+use model::column::{Column, ColumnData};
+use model::error::Result;
+use model::interrupt::Interrupt;
+use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
+use model::store::{Direction, ReadView};
+use model::value::Value;
+
+use crate::graph_view::{Csr, GraphView, Sides};
+use crate::parallel::{even_ranges, map_tasks, ranges_of_equal_work};
+use crate::procedure::{
+    AlgorithmProcedure, StopWatch, column, node_column, send, send_row, signature, transaction, write_property,
+};
+use crate::projection::Projection;
+use crate::settings::Settings;
+
+/// How many neighbors of every node are linked first.
+const SAMPLED_NEIGHBORS: usize = 2;
+/// Nodes looked at to guess the largest component.
+const SAMPLED_NODES: usize = 1024;
+/// Pieces for each thread.
+const PIECES_PER_THREAD: usize = 16;
+/// Edges below which one thread does all.
+const EDGES_PER_THREAD_MIN: usize = 1 << 16;
+
+/// For each node of a view that has forward rows, the smallest number of a node in its component.
+pub fn run(view: &GraphView, threads: usize, interrupt: &Interrupt) -> Result<Vec<u32>> {
+    let rows = view.forward();
+    let node_count = view.node_count();
+    let threads = threads.min(view.edge_count() / EDGES_PER_THREAD_MIN + 1);
+    let parents: Vec<AtomicU32> = (0..node_count as u32).map(AtomicU32::new).collect();
+    let even = even_ranges(node_count, PIECES_PER_THREAD * threads, 1);
+    let each = |ranges: &[Range<usize>], work: &(dyn Fn(u32) + Sync)| -> Result<()> {
+        let done = map_tasks(threads, ranges.to_vec(), |range| {
+            interrupt.check()?;
+            range.for_each(|node| work(node as u32));
+            Ok(())
+        });
+        done.into_iter().collect()
+    };
+
+    let steps = SAMPLED_NEIGHBORS as u64 + 1;
+    for sample in 0..SAMPLED_NEIGHBORS {
+        interrupt.report(sample as u64, steps);
+        each(&even, &|node| {
+            if let Some(&neighbor) = rows.neighbors(node).get(sample) {
+                link(node, neighbor, &parents);
+            }
+        })?;
+        each(&even, &|node| compress(node, &parents))?;
+    }
+    interrupt.report(SAMPLED_NEIGHBORS as u64, steps);
+    let backward = view.find_backward();
+    let largest = backward.and_then(|_| most_frequent(&parents));
+    each(&ranges_of_equal_work(rows.offsets(), PIECES_PER_THREAD * threads), &|node| {
+        if largest.is_some_and(|largest| parents[node as usize].load(Ordering::Relaxed) == largest) {
+            return;
+        }
+        link_all(node, rows, SAMPLED_NEIGHBORS, &parents);
+        if let Some(backward) = backward.filter(|_| largest.is_some() && !view.is_undirected()) {
+            link_all(node, backward, 0, &parents);
+        }
+    })?;
+    each(&even, &|node| compress(node, &parents))?;
+    interrupt.report(steps, steps);
+    Ok(parents.into_iter().map(AtomicU32::into_inner).collect())
+}
+
+fn link_all(node: u32, rows: &Csr, from: usize, parents: &[AtomicU32]) {
+    rows.neighbors(node).iter().skip(from).for_each(|&neighbor| link(node, neighbor, parents));
+}
+
+/// Joins the trees of two nodes: the root with the larger number gets the smaller one for its parent.
+#[inline]
+fn link(a: u32, b: u32, parents: &[AtomicU32]) {
+    let parent = |node: u32| parents[node as usize].load(Ordering::Relaxed);
+    let (mut a, mut b) = (parent(a), parent(b));
+    while a != b {
+        let (low, high) = (a.min(b), a.max(b));
+        let above = parent(high);
+        if above == low {
+            return;
+        }
+        if above == high {
+            let hooked = parents[high as usize].compare_exchange(high, low, Ordering::Relaxed, Ordering::Relaxed);
+            if hooked.is_ok() {
+                return;
+            }
+        }
+        a = parent(parent(high));
+        b = parent(low);
+    }
+}
+
+/// Makes a node's parent the root of its tree.
+#[inline]
+fn compress(node: u32, parents: &[AtomicU32]) {
+    let parent = |node: u32| parents[node as usize].load(Ordering::Relaxed);
+    while parent(node) != parent(parent(node)) {
+        parents[node as usize].store(parent(parent(node)), Ordering::Relaxed);
+    }
+}
+
+/// The component met most often among nodes at even distances.
+fn most_frequent(parents: &[AtomicU32]) -> Option<u32> {
+    let step = (parents.len() / SAMPLED_NODES).max(1);
+    let mut counts: Map<u32, usize> = Map::default();
+    for parent in parents.iter().step_by(step) {
+        *counts.entry(parent.load(Ordering::Relaxed)).or_default() += 1;
+    }
+    counts.into_iter().max_by_key(|&(component, count)| (count, component)).map(|(component, _)| component)
+}
+
+/// Checks a result by another method: both ends of every edge are in one component, and a search along edges from the
+/// node that names a component, both ways, finds all of its nodes.
+///
+/// The view must have forward and backward rows.
+pub fn verify(view: &GraphView, components: &[u32]) -> Result<()> {
+    let mut is_found = vec![false; view.node_count()];
+    for start in 0..view.node_count() as u32 {
+        if components[start as usize] != start {
+            continue;
+        }
+        let mut stack = vec![start];
+        is_found[start as usize] = true;
+        while let Some(node) = stack.pop() {
+            for &neighbor in view.forward().neighbors(node).iter().chain(view.backward().neighbors(node)) {
+                if components[neighbor as usize] != start {
+                    let found = components[neighbor as usize];
+                    return Err(model::error!(Internal, "an edge joins nodes of components {start} and {found}"));
+                }
+                if !is_found[neighbor as usize] {
+                    is_found[neighbor as usize] = true;
+                    stack.push(neighbor);
+                }
+            }
+        }
+    }
+    match is_found.iter().position(|found| !found) {
+        Some(node) => Err(model::error!(Internal, "no path joins node {node} with the others of its component")),
+        None => Ok(()),
+    }
+}
+
+const KEYS: &[&str] = &["labels", "nodeLabels", "types", "relationshipTypes", "concurrency"];
+const WRITE_KEYS: &[&str] = &["labels", "nodeLabels", "types", "relationshipTypes", "concurrency", "writeProperty"];
+
+fn build(view: &dyn ReadView, settings: &Settings<'_>, threads: usize, interrupt: &Interrupt) -> Result<GraphView> {
+    let projection = Projection::read(settings, view.schema(), Direction::Out)?;
+    GraphView::build(view, &projection, None, Sides::Forward, threads, interrupt)
+}
+
+fn component_column(view: &GraphView, components: &[u32]) -> Column {
+    Column::new(ColumnData::Int(components.iter().map(|&name| view.node(name).0.cast_signed()).collect()))
+}
+
+/// `algo.wcc`.
+pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
+    signature: signature(
+        "algo.wcc",
+        &["algo.wcc.stream", "gds.wcc.stream"],
+        ProcedureMode::Read,
+        "Finds which nodes hang together when relationships are followed both ways.",
+        &[column("node", "NODE"), column("component", "INTEGER")],
+    ),
+    body: stream,
+};
+
+fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+    let settings = Settings::new("algo.wcc", argument, KEYS)?;
+    let threads = settings.threads(context.threads)?;
+    let view = build(context.graph.view(), &settings, threads, context.interrupt)?;
+    let components = run(&view, threads, context.interrupt)?;
+    send(view.node_count(), sink, |rows| {
+        let nodes = node_column(rows.clone().map(|row| view.node(row as u32)));
+        vec![nodes, component_column(&view, &components[rows])]
+    })
+}
+
+/// `algo.wcc.write`.
+pub const WRITE_PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
+    signature: signature(
+        "algo.wcc.write",
+        &["gds.wcc.write"],
+        ProcedureMode::Write,
+        "Finds which nodes hang together, and writes the component of each to a property.",
+        &[
+            column("nodePropertiesWritten", "INTEGER"),
+            column("componentCount", "INTEGER"),
+            column("preProcessingMillis", "INTEGER"),
+            column("computeMillis", "INTEGER"),
+            column("writeMillis", "INTEGER"),
+        ],
+    ),
+    body: write,
+};
+
+fn write(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+    let settings = Settings::new("algo.wcc.write", argument, WRITE_KEYS)?;
+    let property = settings.required_text("writeProperty")?;
+    let threads = settings.threads(context.threads)?;
+    let (interrupt, mut watch) = (context.interrupt, StopWatch::start(context.clock));
+    let view = build(context.graph.view(), &settings, threads, interrupt)?;
+    let built = watch.lap_millis();
+    let components = run(&view, threads, interrupt)?;
+    let count = (0..).zip(&components).filter(|(node, name)| node == *name).count();
+    let computed = watch.lap_millis();
+    write_property(transaction(context)?, interrupt, property, view.node_count(), |rows| {
+        let nodes = rows.clone().map(|row| view.node(row as u32)).collect();
+        (nodes, component_column(&view, &components[rows]))
+    })?;
+    let written = Value::Int(view.node_count() as i64);
+    send_row(sink, &[written, Value::Int(count as i64), built, computed, watch.lap_millis()])
+}

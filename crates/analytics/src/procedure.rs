@@ -1,0 +1,130 @@
+//! What all algorithms share in being called and in giving rows or writing a property.
+
+use std::ops::Range;
+
+use model::column::{Column, ColumnData};
+use model::error::Result;
+use model::id::NodeId;
+use model::interrupt::Interrupt;
+use model::limits::BATCH_ROWS;
+use model::platform::Clock;
+use model::procedure::{
+    ArgumentSpec, GraphAccess, Procedure, ProcedureContext, ProcedureMode, ProcedureSignature, RowSink, YieldSpec,
+};
+use model::store::WriteTransaction;
+use model::value::Value;
+
+/// Rows that one call to the store writes; the transaction holds them all.
+const WRITE_ROWS: usize = 10_000;
+
+/// The body of a procedure: context, the one argument, and where rows go.
+pub(crate) type Body = fn(&mut ProcedureContext<'_>, &Value, &mut RowSink<'_>) -> Result<()>;
+
+/// An algorithm as `CALL` sees it: a signature and a function.
+#[derive(Clone, Copy, Debug)]
+pub struct AlgorithmProcedure {
+    pub(crate) signature: ProcedureSignature,
+    pub(crate) body: Body,
+}
+
+impl Procedure for AlgorithmProcedure {
+    fn signature(&self) -> &ProcedureSignature {
+        &self.signature
+    }
+
+    fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
+        (self.body)(context, arguments.first().unwrap_or(&Value::Null), sink)
+    }
+}
+
+/// The signature that all algorithms have, but for names and columns.
+pub(crate) const fn signature(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    mode: ProcedureMode,
+    description: &'static str,
+    yields: &'static [YieldSpec],
+) -> ProcedureSignature {
+    ProcedureSignature { name, aliases, description, mode, arguments: ARGUMENTS, yields }
+}
+
+const ARGUMENTS: &[ArgumentSpec] = &[ArgumentSpec {
+    name: "configuration",
+    type_name: "MAP",
+    description: "The settings, as docs/algorithms.md lists them; empty if left out.",
+    default: Some(|| Value::map(std::iter::empty())),
+}];
+
+/// A column of a signature.
+pub(crate) const fn column(name: &'static str, type_name: &'static str) -> YieldSpec {
+    YieldSpec { name, type_name }
+}
+
+/// Sends `rows` rows in batches that `make` fills.
+pub(crate) fn send(rows: usize, sink: &mut RowSink<'_>, make: impl Fn(Range<usize>) -> Vec<Column>) -> Result<()> {
+    for start in (0..rows).step_by(BATCH_ROWS) {
+        if !sink(make(start..(start + BATCH_ROWS).min(rows)))? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Sends one row.
+pub(crate) fn send_row(sink: &mut RowSink<'_>, values: &[Value]) -> Result<()> {
+    sink(values.iter().map(|value| Column::constant(value, 1)).collect()).map(drop)
+}
+
+/// A column of nodes.
+pub(crate) fn node_column(nodes: impl Iterator<Item = NodeId>) -> Column {
+    Column::new(ColumnData::Node(nodes.collect()))
+}
+
+/// The transaction of a procedure that writes.
+pub(crate) fn transaction<'c>(context: &'c mut ProcedureContext<'_>) -> Result<&'c mut dyn WriteTransaction> {
+    match &mut context.graph {
+        GraphAccess::Write(transaction) => Ok(&mut **transaction),
+        GraphAccess::Read(_) => Err(model::error!(ReadOnly, "a procedure that writes was called on a snapshot")
+            .with_remedy("call it within a writing transaction")),
+    }
+}
+
+/// Sets a property of `rows` nodes, a batch at a time within the one transaction.
+pub(crate) fn write_property(
+    transaction: &mut dyn WriteTransaction,
+    interrupt: &Interrupt,
+    name: &str,
+    rows: usize,
+    make: impl Fn(Range<usize>) -> (Vec<NodeId>, Column),
+) -> Result<()> {
+    let key = transaction.property_key(name)?;
+    for start in (0..rows).step_by(WRITE_ROWS) {
+        interrupt.check()?;
+        interrupt.report(start as u64, rows as u64);
+        let (nodes, values) = make(start..(start + WRITE_ROWS).min(rows));
+        transaction.set_node_properties(&nodes, key, &values)?;
+    }
+    interrupt.report(rows as u64, rows as u64);
+    Ok(())
+}
+
+/// Measures the parts of a call.
+pub(crate) struct StopWatch<'a> {
+    clock: &'a dyn Clock,
+    last_ns: u64,
+}
+
+impl<'a> StopWatch<'a> {
+    /// Starts now.
+    pub(crate) fn start(clock: &'a dyn Clock) -> StopWatch<'a> {
+        StopWatch { clock, last_ns: clock.now_ns() }
+    }
+
+    /// Milliseconds since the start or the last lap, as a column value.
+    pub(crate) fn lap_millis(&mut self) -> Value {
+        let now = self.clock.now_ns();
+        let nanoseconds = now.saturating_sub(self.last_ns);
+        self.last_ns = now;
+        Value::Int((nanoseconds / 1_000_000).cast_signed())
+    }
+}

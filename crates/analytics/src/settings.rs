@@ -1,0 +1,243 @@
+//! The one map argument of every algorithm: keys are known or refused, values have the right type or are refused.
+
+use model::error::{Error, Result};
+use model::id::NodeId;
+use model::store::{Direction, ReadView};
+use model::value::{MapValue, Value};
+
+/// The settings of one call.
+pub(crate) struct Settings<'a> {
+    procedure: &'static str,
+    map: Option<&'a MapValue>,
+}
+
+impl<'a> Settings<'a> {
+    /// Takes the argument of a call; fails on a key that is not among `known`.
+    pub(crate) fn new(procedure: &'static str, argument: &'a Value, known: &[&str]) -> Result<Settings<'a>> {
+        let map = match argument {
+            Value::Null => None,
+            Value::Map(map) => Some(&**map),
+            other => {
+                let found = other.type_name();
+                return Err(model::error!(Type, "{procedure} takes its settings as a MAP, found {found}"));
+            }
+        };
+        for key in map.iter().flat_map(|map| map.keys()) {
+            if !known.contains(&&**key) {
+                let remedy = match nearest(key, known.iter().copied()) {
+                    Some(near) => format!("did you mean '{near}'?"),
+                    None => format!("the settings are: {}", known.join(", ")),
+                };
+                return Err(model::error!(Argument, "{procedure} has no setting '{key}'").with_remedy(remedy));
+            }
+        }
+        Ok(Settings { procedure, map })
+    }
+
+    /// The value under one of several names for the same setting; null is the same as not given.
+    fn get(&self, names: &[&'static str]) -> Result<Option<(&'static str, &'a Value)>> {
+        let mut found = None;
+        for &name in names {
+            if let Some(value) = self.map.and_then(|map| map.get(name)).filter(|value| !value.is_null()) {
+                if let Some((other, _)) = found {
+                    return Err(self.refuse(&format!("'{other}' and '{name}' are the same setting, give one of them")));
+                }
+                found = Some((name, value));
+            }
+        }
+        Ok(found)
+    }
+
+    fn refuse(&self, what: &str) -> Error {
+        model::error!(Argument, "{}: {what}", self.procedure)
+    }
+
+    fn wrong_type(&self, name: &str, value: &Value, expected: &str) -> Error {
+        let (procedure, found) = (self.procedure, value.type_name());
+        model::error!(Type, "{procedure}: setting '{name}' is {found}, expected {expected}")
+    }
+
+    fn missing(&self, names: &[&'static str], expected: &str) -> Error {
+        self.refuse(&format!("setting '{}' is missing, expected {expected}", names[0]))
+    }
+
+    /// A text.
+    pub(crate) fn text(&self, name: &'static str) -> Result<Option<&'a str>> {
+        match self.get(&[name])? {
+            None => Ok(None),
+            Some((_, Value::String(text))) => Ok(Some(text)),
+            Some((_, other)) => Err(self.wrong_type(name, other, "STRING")),
+        }
+    }
+
+    /// A text that must be given.
+    pub(crate) fn required_text(&self, name: &'static str) -> Result<&'a str> {
+        self.text(name)?.ok_or_else(|| self.missing(&[name], "STRING"))
+    }
+
+    /// A text or a list of texts; `None` for all: when left out, or `'*'`.
+    pub(crate) fn names(&self, names: &[&'static str]) -> Result<Option<Vec<&'a str>>> {
+        let Some((name, value)) = self.get(names)? else { return Ok(None) };
+        let texts = match value {
+            Value::String(text) => vec![&**text],
+            Value::List(items) => {
+                let mut texts = Vec::with_capacity(items.len());
+                for item in items.iter() {
+                    let Value::String(text) = item else {
+                        return Err(self.wrong_type(name, item, "STRING or LIST OF STRING"));
+                    };
+                    texts.push(&**text);
+                }
+                texts
+            }
+            other => return Err(self.wrong_type(name, other, "STRING or LIST OF STRING")),
+        };
+        if texts.is_empty() {
+            return Err(self.refuse(&format!("setting '{name}' is an empty list, which leaves nothing; leave it out for all")));
+        }
+        Ok(if texts.contains(&"*") { None } else { Some(texts) })
+    }
+
+    /// An integer of at least `least`.
+    pub(crate) fn integer(&self, name: &'static str, least: i64) -> Result<Option<u64>> {
+        match self.get(&[name])? {
+            None => Ok(None),
+            Some((_, Value::Int(x))) if *x >= least => Ok(Some(x.cast_unsigned())),
+            Some((_, Value::Int(x))) => {
+                Err(self.refuse(&format!("setting '{name}' is {x}, expected an integer of at least {least}")))
+            }
+            Some((_, other)) => Err(self.wrong_type(name, other, "INTEGER")),
+        }
+    }
+
+    /// A number in `least..=most`.
+    pub(crate) fn number(&self, name: &'static str, least: f64, most: f64) -> Result<Option<f64>> {
+        let number = match self.get(&[name])? {
+            None => return Ok(None),
+            Some((_, Value::Int(x))) => *x as f64,
+            Some((_, Value::Float(x))) => *x,
+            Some((_, other)) => return Err(self.wrong_type(name, other, "a number")),
+        };
+        if !(least..=most).contains(&number) {
+            let bounds = if most.is_finite() { format!("from {least} to {most}") } else { format!("of at least {least}") };
+            return Err(self.refuse(&format!("setting '{name}' is {number}, expected a number {bounds}")));
+        }
+        Ok(Some(number))
+    }
+
+    /// A node of the view, given as a node or by its id.
+    pub(crate) fn node(&self, names: &[&'static str], view: &dyn ReadView) -> Result<NodeId> {
+        let node = match self.get(names)? {
+            None => return Err(self.missing(names, "NODE or INTEGER (a node id)")),
+            Some((_, Value::Node(node))) => *node,
+            Some((_, Value::Int(id))) if *id >= 0 => NodeId(id.cast_unsigned()),
+            Some((name, other)) => return Err(self.wrong_type(name, other, "NODE or INTEGER (a node id)")),
+        };
+        if !view.nodes_exist(&[node])?.get(0) {
+            return Err(model::error!(NotFound, "{}: node #{} of setting '{}' is not in the graph", self.procedure, node.0, names[0]));
+        }
+        Ok(node)
+    }
+
+    /// Which way edges are followed.
+    pub(crate) fn direction(&self, default: Direction) -> Result<Direction> {
+        let Some(text) = self.text("direction")? else { return Ok(default) };
+        match text.to_ascii_uppercase().as_str() {
+            "OUT" | "OUTGOING" | "NATURAL" => Ok(Direction::Out),
+            "IN" | "INCOMING" | "REVERSE" => Ok(Direction::In),
+            "BOTH" | "UNDIRECTED" => Ok(Direction::Both),
+            _ => Err(self.refuse(&format!("setting 'direction' is '{text}', expected 'OUT', 'IN' or 'BOTH'"))),
+        }
+    }
+
+    /// How many threads to use: `concurrency`, or what the caller offers.
+    pub(crate) fn threads(&self, offered: usize) -> Result<usize> {
+        Ok(self.integer("concurrency", 1)?.map_or(offered, |asked| asked.min(THREADS_MAX) as usize).max(1))
+    }
+}
+
+/// More threads than this are never started, whatever `concurrency` says.
+const THREADS_MAX: u64 = 256;
+
+/// Names for the node where a search starts.
+pub(crate) const SOURCE: &[&str] = &["sourceNode", "source"];
+/// Names for the node where a search ends.
+pub(crate) const TARGET: &[&str] = &["targetNode", "target"];
+
+/// The candidate that is most like `name`, if any is like it at all.
+pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    let name = name.to_lowercase();
+    let allowed = (name.chars().count() / 3).max(1);
+    let scored = candidates.into_iter().map(|candidate| (edit_distance(&name, &candidate.to_lowercase()), candidate));
+    scored.filter(|(edits, _)| *edits <= allowed).min_by_key(|(edits, _)| *edits).map(|(_, candidate)| candidate)
+}
+
+/// How many letters must be put in, taken out or replaced to turn one text into the other.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Settings;
+    use model::value::Value;
+    use std::sync::Arc;
+
+    fn check_error(entries: &[(&str, Value)], read: fn(&Settings<'_>) -> model::Result<()>, expected: &str) {
+        let map = Value::map(entries.iter().map(|(key, value)| (Arc::from(*key), value.clone())));
+        let known = ["labels", "nodeLabels", "maxIterations", "tolerance", "direction"];
+        let error = Settings::new("algo.test", &map, &known).and_then(|s| read(&s)).expect_err(expected);
+        assert_eq!(format!("{} ({})", error.message(), error.remedy()), expected);
+    }
+
+    #[test]
+    fn errors_name_the_setting() {
+        let one = Value::Int(1);
+        check_error(
+            &[("maxIteratons", one.clone())],
+            |_| Ok(()),
+            "algo.test has no setting 'maxIteratons' (did you mean 'maxIterations'?)",
+        );
+        check_error(
+            &[("colour", one.clone())],
+            |_| Ok(()),
+            "algo.test has no setting 'colour' (the settings are: labels, nodeLabels, maxIterations, tolerance, direction)",
+        );
+        check_error(
+            &[("labels", one.clone())],
+            |s| s.names(&["labels", "nodeLabels"]).map(drop),
+            "algo.test: setting 'labels' is INTEGER, expected STRING or LIST OF STRING (convert it, or test it first)",
+        );
+        check_error(
+            &[("labels", Value::string("A")), ("nodeLabels", Value::string("A"))],
+            |s| s.names(&["labels", "nodeLabels"]).map(drop),
+            "algo.test: 'labels' and 'nodeLabels' are the same setting, give one of them (see the message)",
+        );
+        check_error(
+            &[("maxIterations", Value::Int(0))],
+            |s| s.integer("maxIterations", 1).map(drop),
+            "algo.test: setting 'maxIterations' is 0, expected an integer of at least 1 (see the message)",
+        );
+        check_error(
+            &[("tolerance", Value::Float(f64::NAN))],
+            |s| s.number("tolerance", 0.0, f64::INFINITY).map(drop),
+            "algo.test: setting 'tolerance' is NaN, expected a number of at least 0 (see the message)",
+        );
+        check_error(
+            &[("direction", Value::string("up"))],
+            |s| s.direction(model::Direction::Out).map(drop),
+            "algo.test: setting 'direction' is 'up', expected 'OUT', 'IN' or 'BOTH' (see the message)",
+        );
+    }
+}
