@@ -2,7 +2,13 @@
 //!
 //! Modules in reading order:
 //! - [`reference_store`]: a naive, correct store in memory; what faster stores are compared with.
+//! - [`differential`]: random writes applied to two stores, and the comparison of two views.
+//! - [`graphs`]: seeded graph generators.
+//! - [`random`]: the seeded random numbers of all of these.
 
+pub mod differential;
+pub mod graphs;
+pub mod random;
 pub mod reference_store;
 
 pub use reference_store::ReferenceStore;

@@ -1,0 +1,224 @@
+//! Random transactions: every kind of write, on a graph that stays small enough to collide with itself.
+
+use std::sync::Arc;
+
+use model::Value;
+use model::temporal::{Date, LocalDateTime};
+
+use crate::random::SeededRandom;
+
+/// One transaction.
+#[derive(Clone, Debug)]
+pub struct RandomTransaction {
+    /// What it writes, in order. Operations may fail; then they must change nothing.
+    pub operations: Vec<Operation>,
+    /// How it ends.
+    pub ending: Ending,
+}
+
+/// How a transaction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It is committed.
+    Commit,
+    /// It is dropped, and leaves no trace.
+    Drop,
+}
+
+/// The edge that is the `pick`th of those that start at a node, sorted by content and counted around.
+pub(super) type EdgePick = (i64, usize);
+
+/// One call, or a few, on a transaction.
+#[allow(missing_docs, reason = "the fields are what their names say")]
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// Adds nodes: a `uid` and a row of values each.
+    CreateNodes { labels: Vec<&'static str>, keys: Vec<&'static str>, rows: Vec<(i64, Vec<Value>)> },
+    /// Adds edges between nodes given by `uid`; those whose ends are not there are left out.
+    CreateEdges { edge_type: &'static str, keys: Vec<&'static str>, rows: Vec<(i64, i64, Vec<Value>)> },
+    /// Sets a property of nodes.
+    SetNodeProperties { key: &'static str, rows: Vec<(i64, Value)> },
+    /// Sets a property of edges.
+    SetEdgeProperties { key: &'static str, rows: Vec<(EdgePick, Value)> },
+    /// Adds labels to nodes.
+    AddLabels { nodes: Vec<i64>, labels: Vec<&'static str> },
+    /// Takes labels from nodes.
+    RemoveLabels { nodes: Vec<i64>, labels: Vec<&'static str> },
+    /// Deletes edges.
+    DeleteEdges { edges: Vec<EdgePick> },
+    /// Deletes nodes; fails if one has edges.
+    DeleteNodes { nodes: Vec<i64> },
+    /// Deletes nodes after all their edges.
+    DetachDeleteNodes { nodes: Vec<i64> },
+    /// Adds a constraint on label and key.
+    CreateConstraint { name: &'static str, label: &'static str, key: &'static str },
+    /// Drops a constraint.
+    DropConstraint { name: &'static str },
+    /// Marks a point.
+    Savepoint,
+    /// Goes back to the latest mark but `back`, if there are so many.
+    RollbackTo { back: usize },
+    /// Compares the two transactions as they are now.
+    Compare,
+}
+
+const LABELS: [&str; 4] = ["Person", "City", "Robot", "ünusual label"];
+const EDGE_TYPES: [&str; 3] = ["KNOWS", "LIVES_IN", "`quoted`"];
+/// Keys of any value. `code` is left to [`code`], since constraints are on it.
+const KEYS: [&str; 5] = ["name", "age", "mixed", "list", "rare"];
+const CONSTRAINTS: [(&str, &str, &str); 3] =
+    [("person_code", "Person", "code"), ("city_code", "City", "code"), ("person_again", "Person", "code")];
+
+/// `count` transactions, the same for the same seed.
+pub fn random_operations(seed: u64, count: usize) -> Vec<RandomTransaction> {
+    let mut generator = Generator { random: SeededRandom::new(seed), next_uid: 0 };
+    (0..count).map(|_| generator.transaction()).collect()
+}
+
+struct Generator {
+    random: SeededRandom,
+    /// Uids below were used, perhaps in vain.
+    next_uid: i64,
+}
+
+impl Generator {
+    fn transaction(&mut self) -> RandomTransaction {
+        let count = 1 + self.random.index(12);
+        let operations = (0..count).map(|_| self.operation()).collect();
+        let ending = if self.random.chance(80) { Ending::Commit } else { Ending::Drop };
+        RandomTransaction { operations, ending }
+    }
+
+    fn operation(&mut self) -> Operation {
+        match self.random.below(100) {
+            0..20 => self.create_nodes(),
+            20..42 => self.create_edges(),
+            42..52 => {
+                let key = self.key();
+                let rows = (0..self.rows()).map(|_| (self.uid(), self.value_of(key))).collect();
+                Operation::SetNodeProperties { key, rows }
+            }
+            52..62 => {
+                let key = self.key();
+                let rows = (0..self.rows()).map(|_| (self.edge(), self.value_of(key))).collect();
+                Operation::SetEdgeProperties { key, rows }
+            }
+            62..67 => Operation::AddLabels { nodes: self.uids(), labels: self.labels() },
+            67..71 => Operation::RemoveLabels { nodes: self.uids(), labels: self.labels() },
+            71..77 => Operation::DeleteEdges { edges: (0..self.rows()).map(|_| self.edge()).collect() },
+            77..81 => Operation::DeleteNodes { nodes: self.uids() },
+            81..85 => Operation::DetachDeleteNodes { nodes: self.uids() },
+            85..88 => {
+                let (name, label, key) = *self.random.pick(&CONSTRAINTS);
+                Operation::CreateConstraint { name, label, key }
+            }
+            88..90 => Operation::DropConstraint { name: self.random.pick(&CONSTRAINTS).0 },
+            90..94 => Operation::Savepoint,
+            94..97 => Operation::RollbackTo { back: self.random.index(2) },
+            _ => Operation::Compare,
+        }
+    }
+
+    fn create_nodes(&mut self) -> Operation {
+        let keys = self.keys();
+        let count = if self.random.chance(2) { 500 } else { self.rows() };
+        let rows = (0..count).map(|_| {
+            self.next_uid += 1;
+            (self.next_uid - 1, keys.iter().map(|key| self.value_of(key)).collect())
+        });
+        let rows = rows.collect();
+        Operation::CreateNodes { labels: self.labels(), keys, rows }
+    }
+
+    fn create_edges(&mut self) -> Operation {
+        let keys = self.keys();
+        let edge_type = *self.random.pick(&EDGE_TYPES);
+        let hub = self.uid();
+        let is_star = self.random.chance(20);
+        let count = if self.random.chance(2) { 900 } else { self.rows() };
+        let rows = (0..count).map(|_| {
+            let source = if is_star { hub } else { self.uid() };
+            let target = if self.random.chance(10) { source } else { self.uid() };
+            (source, target, keys.iter().map(|key| self.value_of(key)).collect())
+        });
+        let rows = rows.collect();
+        Operation::CreateEdges { edge_type, keys, rows }
+    }
+
+    /// A few rows, sometimes none, sometimes many.
+    fn rows(&mut self) -> usize {
+        if self.random.chance(10) { self.random.index(80) } else { self.random.index(6) }
+    }
+
+    fn uid(&mut self) -> i64 {
+        self.random.below(self.next_uid.max(1) as u64) as i64
+    }
+
+    fn uids(&mut self) -> Vec<i64> {
+        (0..self.rows()).map(|_| self.uid()).collect()
+    }
+
+    fn edge(&mut self) -> EdgePick {
+        (self.uid(), self.random.index(5))
+    }
+
+    fn labels(&mut self) -> Vec<&'static str> {
+        LABELS.into_iter().filter(|_| self.random.chance(35)).collect()
+    }
+
+    fn key(&mut self) -> &'static str {
+        if self.random.chance(20) { "code" } else { *self.random.pick(&KEYS) }
+    }
+
+    fn keys(&mut self) -> Vec<&'static str> {
+        KEYS.into_iter().chain(["code"]).filter(|_| self.random.chance(40)).collect()
+    }
+
+    fn value_of(&mut self, key: &str) -> Value {
+        if self.random.chance(15) {
+            return Value::Null;
+        }
+        match key {
+            "code" => self.code(),
+            "name" => self.text(),
+            "age" => Value::Int(self.random.below(100) as i64),
+            "list" => Value::list((0..self.random.index(4)).map(|_| self.value()).filter(|x| !x.is_null()).collect()),
+            _ => self.value(),
+        }
+    }
+
+    /// Values of which a few are equal, also across types, so that constraints bite.
+    fn code(&mut self) -> Value {
+        let number = self.random.below(5_000) as i64;
+        match self.random.below(4) {
+            0 => Value::Float(number as f64),
+            1 => Value::from(format!("code {number}")),
+            _ => Value::Int(number),
+        }
+    }
+
+    fn text(&mut self) -> Value {
+        match self.random.below(20) {
+            0 => Value::string(""),
+            1 => Value::from("long text ".repeat(1 + self.random.index(600))),
+            2 => Value::string("q'uo\"te\\ \n\t\0 ünï \u{1F980}"),
+            _ => Value::from(format!("name {}", self.random.below(50))),
+        }
+    }
+
+    fn value(&mut self) -> Value {
+        let special_floats = [0.0, -0.0, 1.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE, 3.0];
+        let special_ints = [0, -1, 3, i64::MIN, i64::MAX, 1 << 53, 255, -129, 65_536];
+        match self.random.below(9) {
+            0 => Value::Bool(self.random.chance(50)),
+            1 => Value::Int(*self.random.pick(&special_ints)),
+            2 => Value::Float(*self.random.pick(&special_floats)),
+            3 => self.text(),
+            4 => Value::Bytes(Arc::from((0..self.random.index(20)).map(|x| x as u8).collect::<Vec<u8>>())),
+            5 => Value::Date(Date(self.random.below(60_000) as i32 - 30_000)),
+            6 => Value::LocalDateTime(LocalDateTime(self.random.next_u64() as i64 >> 8)),
+            7 => Value::list(vec![Value::Int(1), Value::string("two"), Value::list(vec![Value::Float(3.0)])]),
+            _ => Value::Int(self.random.below(10) as i64),
+        }
+    }
+}
