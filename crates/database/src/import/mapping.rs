@@ -1,0 +1,241 @@
+//! Which column of a file is what: by the header's roles as neo4j-admin has them, by option, or by custom.
+
+use model::{Result, Schema, error};
+use sources::files::TableColumn;
+
+use super::{EdgeFile, NodeFile};
+
+/// The label of nodes that come from a file that says none.
+const DEFAULT_LABEL: &str = "Node";
+/// The type of edges that come from a file that says none.
+const DEFAULT_TYPE: &str = "EDGE";
+/// The property that keeps the key of nodes that come from files of edges.
+const DEFAULT_KEY: &str = "id";
+
+/// A set of nodes within which a key names one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) label: Option<String>,
+    pub(crate) property: Option<String>,
+}
+
+/// A column's role in a header of neo4j-admin's form: `name:ROLE(group)`.
+struct Role<'a> {
+    name: &'a str,
+    word: String,
+    group: Option<&'a str>,
+}
+
+fn role(column: &TableColumn) -> Option<Role<'_>> {
+    let (name, suffix) = column.name.rsplit_once(':')?;
+    let (word, group) = match suffix.split_once('(') {
+        Some((word, rest)) => (word, Some(rest.trim_end_matches(')'))),
+        None => (suffix, None),
+    };
+    let word = word.to_ascii_uppercase();
+    let known = ["ID", "LABEL", "START_ID", "END_ID", "TYPE", "IGNORE"].contains(&word.as_str());
+    known.then_some(Role { name, word, group })
+}
+
+fn with_role<'a>(columns: &'a [TableColumn], word: &str) -> Option<(usize, Role<'a>)> {
+    columns.iter().enumerate().find_map(|(index, c)| role(c).filter(|role| role.word == word).map(|role| (index, role)))
+}
+
+/// The columns that are properties: all that have no role and are not taken otherwise.
+fn properties(columns: &[TableColumn], taken: &[usize]) -> Vec<(usize, String)> {
+    let free = columns.iter().enumerate().filter(|(index, column)| !taken.contains(index) && role(column).is_none());
+    free.map(|(index, column)| (index, column.name.clone())).collect()
+}
+
+fn named(columns: &[TableColumn], name: &str) -> Result<usize> {
+    columns.iter().position(|column| column.name == name).ok_or_else(|| {
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        error!(Import, "there is no column '{name}', only {}", names.join(", "))
+    })
+}
+
+fn customary(columns: &[TableColumn], names: &[&str]) -> Option<usize> {
+    columns.iter().position(|column| names.iter().any(|name| column.name.eq_ignore_ascii_case(name)))
+}
+
+/// Whether a file's header says that it holds edges, nodes, or nothing about it.
+pub(crate) fn holds_edges(columns: &[TableColumn]) -> Option<bool> {
+    if with_role(columns, "START_ID").is_some() {
+        return Some(true);
+    }
+    with_role(columns, "ID").or(with_role(columns, "LABEL")).map(|_| false)
+}
+
+/// How the columns of a file of nodes are taken.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeMapping {
+    pub(crate) key: Option<usize>,
+    pub(crate) key_group: String,
+    pub(crate) key_property: Option<String>,
+    pub(crate) labels: Vec<String>,
+    pub(crate) label_column: Option<usize>,
+    pub(crate) properties: Vec<(usize, String)>,
+}
+
+impl NodeMapping {
+    pub(crate) fn of(file: &NodeFile, columns: &[TableColumn]) -> Result<NodeMapping> {
+        let label_column = with_role(columns, "LABEL").map(|(index, _)| index);
+        let mut labels = file.labels.clone();
+        if labels.is_empty() && label_column.is_none() {
+            labels.push(DEFAULT_LABEL.to_string());
+        }
+        if let Some((index, id)) = with_role(columns, "ID") {
+            let key_group = id.group.map_or_else(|| labels.first().cloned().unwrap_or_default(), str::to_string);
+            return Ok(NodeMapping {
+                key: Some(index),
+                key_group: if id.group.is_some() { key_group } else { String::new() },
+                key_property: (!id.name.is_empty()).then(|| id.name.to_string()),
+                labels,
+                label_column,
+                properties: properties(columns, &[index]),
+            });
+        }
+        let key = match &file.key {
+            Some(name) => named(columns, name)?,
+            None => customary(columns, &["id"]).unwrap_or(0),
+        };
+        Ok(NodeMapping {
+            key: Some(key),
+            key_group: labels.first().cloned().unwrap_or_default(),
+            key_property: Some(columns[key].name.clone()),
+            labels,
+            label_column,
+            properties: properties(columns, &[key]),
+        })
+    }
+
+    /// The label and property of the store's constraint on the keys of this file, if there is one.
+    pub(crate) fn group_to_bind(&self, existing: &Schema) -> Option<(&str, &str)> {
+        let (label, property) = (self.labels.first()?, self.key_property.as_ref()?);
+        let constraint = existing.unique(existing.label(label)?, existing.property_key(property)?);
+        constraint.map(|_| (label.as_str(), property.as_str()))
+    }
+
+    pub(crate) fn group(&self) -> Option<Group> {
+        self.key?;
+        let label = self.labels.first().cloned();
+        Some(Group { name: self.key_group.clone(), label, property: self.key_property.clone() })
+    }
+}
+
+/// How the columns of a file of edges are taken.
+#[derive(Clone, Debug)]
+pub(crate) struct EdgeMapping {
+    pub(crate) source: usize,
+    pub(crate) target: usize,
+    pub(crate) source_group: String,
+    pub(crate) target_group: String,
+    pub(crate) edge_type: String,
+    pub(crate) type_column: Option<usize>,
+    pub(crate) properties: Vec<(usize, String)>,
+}
+
+impl EdgeMapping {
+    pub(crate) fn of(
+        file: &EdgeFile,
+        columns: &[TableColumn],
+        groups: &[Group],
+        existing: &Schema,
+    ) -> Result<EdgeMapping> {
+        if columns.len() < 2 {
+            return Err(error!(Import, "edges need two columns with keys, found {}", columns.len()));
+        }
+        let start = with_role(columns, "START_ID");
+        let end = with_role(columns, "END_ID");
+        let type_column = with_role(columns, "TYPE").map(|(index, _)| index);
+        let source = match (&file.source, &start) {
+            (Some(name), _) => named(columns, name)?,
+            (None, Some((index, _))) => *index,
+            _ => customary(columns, &["source", "src", "from", "start", "source_id", "from_id"]).unwrap_or(0),
+        };
+        let target = match (&file.target, &end) {
+            (Some(name), _) => named(columns, name)?,
+            (None, Some((index, _))) => *index,
+            _ => customary(columns, &["target", "dst", "to", "end", "target_id", "to_id", "destination"])
+                .unwrap_or(if source == 1 { 0 } else { 1 }),
+        };
+        let has_roles = start.is_some();
+        let stated = |role: Option<(usize, Role<'_>)>| role.and_then(|(_, role)| role.group.map(str::to_string));
+        let choose = |label: &Option<String>, role_group: Option<String>, side: &str| match (label, role_group) {
+            (Some(label), _) => Ok(label.clone()),
+            (None, Some(group)) => Ok(group),
+            (None, None) => only_group(groups, existing, side, has_roles),
+        };
+        Ok(EdgeMapping {
+            source,
+            target,
+            source_group: choose(&file.source_label, stated(start), "source")?,
+            target_group: choose(&file.target_label, stated(end), "target")?,
+            edge_type: file.edge_type.clone().unwrap_or_else(|| DEFAULT_TYPE.to_string()),
+            type_column,
+            properties: properties(columns, &[source, target]),
+        })
+    }
+
+    /// The groups of ends that the store lacks too, for a plan without files of nodes: their nodes are made from keys.
+    pub(crate) fn groups_to_make(&self, known: &[Group], existing: &Schema) -> Vec<Group> {
+        let mut made: Vec<Group> = Vec::new();
+        for name in [&self.source_group, &self.target_group] {
+            if known.iter().chain(&made).any(|group| group.name == *name) || constrained(existing, name).is_some() {
+                continue;
+            }
+            let label = if name.is_empty() { DEFAULT_LABEL } else { name };
+            made.push(Group { name: name.clone(), label: Some(label.into()), property: Some(DEFAULT_KEY.into()) });
+        }
+        made
+    }
+
+    /// The groups of ends that the store had before, as group, label and property of the constraint.
+    pub(crate) fn groups_to_bind(&self, groups: &[Group], existing: &Schema) -> Result<Vec<(String, String, String)>> {
+        let mut bound: Vec<(String, String, String)> = Vec::new();
+        for name in [&self.source_group, &self.target_group] {
+            let known = groups.iter().any(|group| group.name == *name) || bound.iter().any(|(group, ..)| group == name);
+            if known {
+                continue;
+            }
+            let Some(property) = constrained(existing, name) else {
+                return Err(error!(
+                    Import,
+                    "edges refer to nodes of '{name}', but no file of nodes and no unique key of the store has them"
+                )
+                .with_remedy(format!(
+                    "import nodes with --nodes {name}=FILE, or name another label with --edges TYPE:SOURCE->TARGET=FILE"
+                )));
+            };
+            bound.push((name.clone(), name.clone(), property));
+        }
+        Ok(bound)
+    }
+}
+
+/// The property of a uniqueness constraint on that label, if there is one.
+fn constrained(existing: &Schema, label: &str) -> Option<String> {
+    let label = existing.label(label)?;
+    let constraint = existing.constraints.iter().find(|constraint| constraint.label == label)?;
+    Some(existing.property_key_name(constraint.key).to_string())
+}
+
+/// The group of an end that says none: the only one there is.
+fn only_group(groups: &[Group], existing: &Schema, side: &str, has_roles: bool) -> Result<String> {
+    if has_roles && (groups.is_empty() || groups.iter().any(|group| group.name.is_empty())) {
+        return Ok(String::new());
+    }
+    let mut names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    if names.is_empty() {
+        names = existing.constraints.iter().map(|constraint| existing.label_name(constraint.label)).collect();
+    }
+    names.sort_unstable();
+    names.dedup();
+    match names.as_slice() {
+        [] => Ok(DEFAULT_LABEL.to_string()),
+        [only] => Ok((*only).to_string()),
+        several => Err(error!(Import, "the {side} of an edge may be any of {}", several.join(", "))
+            .with_remedy("say which, as in --edges TYPE:SOURCE->TARGET=FILE")),
+    }
+}

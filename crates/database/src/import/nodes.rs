@@ -1,0 +1,117 @@
+//! Nodes: taken in the order of the file, so that ids follow it.
+
+use std::sync::atomic::Ordering;
+
+use model::{Column, ColumnData, Result};
+use sources::files::{BadRow, RowBatch, Table};
+use storage::bulk::{BulkLoad, KeyRows, NodeRows, RowError};
+
+use super::mapping::{EdgeMapping, Group, NodeMapping};
+use super::rows::{Position, by_text, in_file, in_order, pick};
+use super::{EdgeFile, NodeFile, Run};
+
+/// Imports a file of nodes.
+pub(super) fn import(
+    run: &Run<'_>,
+    file: &NodeFile,
+    table: &dyn Table,
+    mapping: &NodeMapping,
+    load: &mut BulkLoad,
+) -> Result<()> {
+    let position = Position::default();
+    let outcome = in_order(run, table, &mut |batch| {
+        run.bad_rows.take(&file.path, &batch.bad)?;
+        run.advance(batch.len(), &position.0, table);
+        match mapping.label_column {
+            None => push(run, file, &batch, mapping, &mapping.labels, load),
+            Some(column) => by_text(&batch.columns[column], batch.len()).into_iter().try_for_each(|(text, rows)| {
+                let more = text.split(';').map(str::trim).filter(|label| !label.is_empty()).map(str::to_string);
+                let labels: Vec<String> = mapping.labels.iter().cloned().chain(more).collect();
+                match rows {
+                    None => push(run, file, &batch, mapping, &labels, load),
+                    Some(rows) => push(run, file, &pick(&batch, &rows), mapping, &labels, load),
+                }
+            }),
+        }
+    });
+    in_file(&file.path, outcome.map_err(|failure| run.bad_rows.cause_of(failure)))
+}
+
+fn push(
+    run: &Run<'_>,
+    file: &NodeFile,
+    batch: &RowBatch,
+    mapping: &NodeMapping,
+    labels: &[String],
+    load: &mut BulkLoad,
+) -> Result<()> {
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    let names: Vec<&str> = mapping.properties.iter().map(|(_, name)| name.as_str()).collect();
+    let columns: Vec<Column> = mapping.properties.iter().map(|(index, _)| batch.columns[*index].clone()).collect();
+    let key = mapping.key.map(|column| KeyRows {
+        group: &mapping.key_group,
+        property: mapping.key_property.as_deref(),
+        values: &batch.columns[column],
+    });
+    let rows = NodeRows { count: batch.len(), labels: &labels, key, names: &names, columns: &columns, origin: 0 };
+    let added = load.push_nodes(&rows)?;
+    run.nodes_created.fetch_add(added.created, Ordering::Relaxed);
+    run.nodes_merged.fetch_add(added.merged, Ordering::Relaxed);
+    let column = mapping.key.map(|column| table_name(mapping, column));
+    let bad: Vec<BadRow> = added.errors.iter().map(|error| bad_row(batch, error, column.clone())).collect();
+    run.bad_rows.take(&file.path, &bad)
+}
+
+fn table_name(mapping: &NodeMapping, column: usize) -> String {
+    mapping.key_property.clone().unwrap_or_else(|| format!("column {}", column + 1))
+}
+
+/// A row that the store did not take, with its line and its text.
+pub(super) fn bad_row(batch: &RowBatch, error: &RowError, column: Option<String>) -> BadRow {
+    let row = error.row as usize;
+    let fields: Vec<String> = batch.columns.iter().map(|column| column.value(row).to_string()).collect();
+    BadRow { line: batch.lines[row], column, reason: error.reason.clone(), text: fields.join(",") }
+}
+
+/// Makes the nodes that a file of edges speaks of: each key of a group once.
+pub(super) fn import_ends(
+    run: &Run<'_>,
+    file: &EdgeFile,
+    table: &dyn Table,
+    mapping: &EdgeMapping,
+    group: &Group,
+    load: &mut BulkLoad,
+) -> Result<()> {
+    let labels: Vec<&str> = group.label.iter().map(String::as_str).collect();
+    let ends = [(mapping.source, &mapping.source_group), (mapping.target, &mapping.target_group)];
+    let outcome = in_order(run, table, &mut |batch| {
+        for (column, name) in ends {
+            if *name != group.name {
+                continue;
+            }
+            let keys = distinct(&batch.columns[column]);
+            let key = KeyRows { group: name, property: group.property.as_deref(), values: &keys };
+            let rows =
+                NodeRows { count: keys.len(), labels: &labels, key: Some(key), names: &[], columns: &[], origin: 0 };
+            run.nodes_created.fetch_add(load.push_nodes(&rows)?.created, Ordering::Relaxed);
+        }
+        Ok(())
+    });
+    in_file(&file.path, outcome)
+}
+
+/// The values of a column that are not null, each once, in order of first appearance.
+fn distinct(column: &Column) -> Column {
+    let mut rows: Vec<u32> = (0..column.len() as u32).filter(|&row| !column.is_null(row as usize)).collect();
+    match &column.data {
+        ColumnData::Int(numbers) => {
+            let mut seen = model::Set::default();
+            rows.retain(|&row| seen.insert(numbers[row as usize]));
+        }
+        _ => {
+            let mut seen = model::Set::default();
+            rows.retain(|&row| seen.insert(column.value(row as usize)));
+        }
+    }
+    column.gather(&rows)
+}
