@@ -2,6 +2,7 @@
 //!
 //! Modules in reading order:
 //! - [`reference_store`]: a naive, correct store in memory; what faster stores are compared with.
+//! - [`store_contract`]: the checks that every store must pass.
 //! - [`differential`]: random writes applied to two stores, and the comparison of two views.
 //! - [`graphs`]: seeded graph generators.
 //! - [`random`]: the seeded random numbers of all of these.
@@ -10,5 +11,6 @@ pub mod differential;
 pub mod graphs;
 pub mod random;
 pub mod reference_store;
+pub mod store_contract;
 
 pub use reference_store::ReferenceStore;
