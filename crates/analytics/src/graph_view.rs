@@ -71,6 +71,11 @@ impl Csr {
         &self.weights[self.offsets[node as usize] as usize..self.offsets[node as usize + 1] as usize]
     }
 
+    /// Whether entries have weights.
+    pub fn has_weights(&self) -> bool {
+        self.weights.len() == self.neighbors.len() && !self.weights.is_empty()
+    }
+
     /// How many neighbors a node has, parallel edges counted each.
     #[inline]
     pub fn degree(&self, node: u32) -> u64 {

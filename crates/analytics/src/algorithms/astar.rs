@@ -1,0 +1,145 @@
+//! A* search: a cheapest path between two nodes that have coordinates, looking first where the target lies.
+//!
+//! Claim: the path costs no more than any other, provided that no edge costs less than `heuristicScale` times the
+//! great-circle distance between its ends. Without a weight property an edge costs that distance in kilometres and
+//! the claim holds. With one, `heuristicScale` must be given: what a kilometre costs at least, such as 1000 for a
+//! weight in metres; 0 makes this Dijkstra's algorithm. Where it is set too high the path found may not be the
+//! cheapest. An estimate that is never too high but not consistent is fine: nodes are expanded again as needed.
+//! Cost: see `search/best_first.rs`; and one distance a node met.
+//! After: Hart, Nilsson, Raphael, 1968; Yoneki, Roy, "A unified graph query layer for multiple databases", 2012,
+//! section 3, with its sphere of 6371 km and its limit of expansions.
+
+use model::error::Result;
+use model::id::NodeId;
+use model::interrupt::Interrupt;
+use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
+use model::store::{Direction, ReadView};
+use model::value::Value;
+
+use super::dijkstra::{self, CheapestPath};
+use crate::procedure::{AlgorithmProcedure, column, signature};
+use crate::projection::{Projection, Weight, property_key};
+use crate::search::best_first::{self, Coordinates, Problem};
+use crate::settings::{SOURCE, Settings, TARGET};
+
+/// What a run is asked for.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where paths start.
+    pub source: NodeId,
+    /// Where they end.
+    pub target: NodeId,
+    /// What edges cost; the great-circle distance in kilometres if `None`.
+    pub weight: Option<Weight>,
+    /// What a kilometre costs at least.
+    pub heuristic_scale: f64,
+    /// The property with degrees of latitude.
+    pub latitude: String,
+    /// The property with degrees of longitude.
+    pub longitude: String,
+    /// Expansions after which to give up.
+    pub expanded_max: u64,
+}
+
+/// Finds a cheapest path between two nodes, straight over the store.
+pub fn run(view: &dyn ReadView, projection: &Projection, config: &Config, interrupt: &Interrupt) -> Result<CheapestPath> {
+    let coordinates = Coordinates {
+        latitude: (&config.latitude, property_key(view.schema(), &config.latitude)?),
+        longitude: (&config.longitude, property_key(view.schema(), &config.longitude)?),
+        cost_per_km: config.heuristic_scale,
+    };
+    let problem = Problem {
+        view,
+        projection,
+        weight: config.weight.as_ref(),
+        map: Some(coordinates),
+        source: config.source,
+        target: config.target,
+        expanded_max: config.expanded_max,
+    };
+    let best_first::Outcome { path, expanded, batches } = best_first::run(&problem, interrupt)?;
+    Ok(CheapestPath { path, expanded, batches })
+}
+
+/// Checks a result by another method: without the estimate no cheaper path is found.
+pub fn verify(
+    view: &dyn ReadView,
+    projection: &Projection,
+    config: &Config,
+    result: &CheapestPath,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let blind = if config.weight.is_some() {
+        let (source, target, weight) = (config.source, config.target, config.weight.clone());
+        let without = dijkstra::Config { source, target, weight, expanded_max: u64::MAX };
+        dijkstra::run(view, projection, &without, interrupt)?
+    } else {
+        run(view, projection, &Config { heuristic_scale: 0.0, expanded_max: u64::MAX, ..config.clone() }, interrupt)?
+    };
+    let cost = |found: &CheapestPath| found.path.as_ref().map_or(f64::INFINITY, |(_, cost)| *cost);
+    let (found, expected) = (cost(result), cost(&blind));
+    if found == expected || (found - expected).abs() <= 1e-9 * expected {
+        return Ok(());
+    }
+    Err(model::error!(Internal, "the path costs {found}, expected {expected}"))
+}
+
+const KEYS: &[&str] = &[
+    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
+    "targetNode", "target", "weightProperty", "defaultWeight", "latitudeProperty", "longitudeProperty",
+    "heuristicScale", "maxExpanded",
+];
+
+/// `algo.astar`.
+pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
+    signature: signature(
+        "algo.astar",
+        &["algo.astar.stream", "gds.shortestPath.astar.stream"],
+        ProcedureMode::Read,
+        "Finds a cheapest path between two nodes with latitude and longitude; no row if there is none.",
+        &[
+            column("path", "PATH"),
+            column("cost", "FLOAT"),
+            column("nodesExpanded", "INTEGER"),
+            column("storeBatches", "INTEGER"),
+        ],
+    ),
+    body: stream,
+};
+
+fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+    let settings = Settings::new("algo.astar", argument, KEYS)?;
+    settings.threads(context.threads)?;
+    let view = context.graph.view();
+    let projection = Projection::read(&settings, view.schema(), settings.direction(Direction::Out)?)?;
+    let weight = Weight::read(&settings, view.schema())?;
+    let config = Config {
+        source: settings.node(SOURCE, view)?,
+        target: settings.node(TARGET, view)?,
+        heuristic_scale: read_scale(&settings, weight.is_some())?,
+        weight,
+        latitude: settings.text("latitudeProperty")?.unwrap_or("latitude").to_owned(),
+        longitude: settings.text("longitudeProperty")?.unwrap_or("longitude").to_owned(),
+        expanded_max: settings.integer("maxExpanded", 1)?.unwrap_or(u64::MAX),
+    };
+    projection.require(view, config.source, SOURCE[0])?;
+    projection.require(view, config.target, TARGET[0])?;
+    let result = run(view, &projection, &config, context.interrupt)?;
+    dijkstra::send_path(view, &projection, config.weight.as_ref(), result, sink)
+}
+
+fn read_scale(settings: &Settings<'_>, has_weight: bool) -> Result<f64> {
+    let scale = settings.number("heuristicScale", 0.0, f64::MAX)?;
+    match scale {
+        None if has_weight => Err(model::error!(
+            Argument,
+            "algo.astar: 'weightProperty' is given without 'heuristicScale', so that the search cannot estimate costs"
+        )
+        .with_remedy("give what a kilometre costs at least: 1 for a weight in km, 1000 for m, 0 if nothing is known")),
+        Some(scale) if !has_weight && scale > 1.0 => Err(model::error!(
+            Argument,
+            "algo.astar: setting 'heuristicScale' is {scale}, expected at most 1, since edges cost their length in km"
+        )),
+        scale => Ok(scale.unwrap_or(1.0)),
+    }
+}
