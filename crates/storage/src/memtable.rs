@@ -1,0 +1,297 @@
+//! The memtable: everything written since the store's files were last written, as structurally shared maps.
+//!
+//! A clone costs a few reference counts and shares everything, so that snapshots, transactions and the next transaction
+//! each have a root of their own; a write copies only the path to what it changes.
+//!
+//! Invariant: ids of nodes made here follow those of the files; ids of edges made here have [`MEMTABLE_EDGE_BIT`] set.
+//! Nothing is ever taken out of the edge and node vectors: what is deleted is marked, so that ids stay what they are.
+//! Invariant: the memtable knows nothing of the files. What a change needs to know of them is passed in.
+
+mod adjacency;
+mod index;
+mod properties;
+
+use std::sync::Arc;
+
+use imbl::shared_ptr::DefaultSharedPtr;
+use imbl::{GenericHashMap, OrdMap, Vector};
+use model::{EdgeId, EdgeTypeId, LabelId, Map, NodeId, Schema, Statistics};
+use rustc_hash::FxBuildHasher;
+
+pub(crate) use adjacency::{Adjacency, Neighbor, Slices};
+pub(crate) use index::{UniqueIndex, index_entry_bytes};
+pub(crate) use properties::{Properties, value_bytes};
+
+use crate::format::MEMTABLE_EDGE_BIT;
+
+/// A persistent hash map.
+pub(crate) type SharedMap<K, V> = GenericHashMap<K, V, FxBuildHasher, DefaultSharedPtr>;
+
+/// A node made since the files were written.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeRecord {
+    /// In order of their ids, each once.
+    pub(crate) labels: Arc<[LabelId]>,
+    pub(crate) properties: Properties,
+    pub(crate) is_deleted: bool,
+}
+
+/// What became of a node of the files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NodeChange {
+    pub(crate) is_deleted: bool,
+    /// All labels the node has now, if they changed; in order of their ids.
+    pub(crate) labels: Option<Arc<[LabelId]>>,
+    /// Properties that were set; null for those that were removed.
+    pub(crate) properties: Properties,
+}
+
+/// An edge made since the files were written.
+#[derive(Clone, Debug)]
+pub(crate) struct EdgeRecord {
+    pub(crate) source: NodeId,
+    pub(crate) target: NodeId,
+    pub(crate) edge_type: EdgeTypeId,
+    pub(crate) is_deleted: bool,
+    pub(crate) properties: Properties,
+}
+
+/// What became of an edge of the files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EdgeChange {
+    pub(crate) is_deleted: bool,
+    /// Properties that were set; null for those that were removed.
+    pub(crate) properties: Properties,
+}
+
+/// Bytes that the parts take, measured roughly: entries of persistent maps are about half full.
+mod weight {
+    pub(super) const NODE: usize = 64;
+    pub(super) const EDGE: usize = 200;
+    pub(super) const CHANGE: usize = 160;
+}
+
+/// Everything written since the store's files were last written.
+#[derive(Clone, Debug)]
+pub(crate) struct Memtable {
+    /// Names and constraints, those of the files included.
+    pub(crate) schema: Arc<Schema>,
+    /// Counts, those of the files included.
+    pub(crate) statistics: Arc<Statistics>,
+    /// One more than the largest node id of the files.
+    pub(crate) first_node: u64,
+    /// Nodes made here; the first has the id `first_node`.
+    pub(crate) nodes: Vector<NodeRecord>,
+    /// Nodes of the files that changed, by id.
+    pub(crate) node_changes: OrdMap<u64, Arc<NodeChange>>,
+    /// Edges made here.
+    pub(crate) edges: Vector<EdgeRecord>,
+    /// Of the edges made here, those that start at a node.
+    pub(crate) out_edges: SharedMap<u64, Adjacency>,
+    /// Of the edges made here, those that end at a node.
+    pub(crate) in_edges: SharedMap<u64, Adjacency>,
+    /// How many of the edges made here are deleted.
+    pub(crate) edges_deleted: usize,
+    /// Edges of the files that changed, by id.
+    pub(crate) edge_changes: SharedMap<u64, EdgeChange>,
+    /// Of the edges of the files that are deleted, those that start at a node.
+    pub(crate) deleted_out: SharedMap<u64, Adjacency>,
+    /// Of the edges of the files that are deleted, those that end at a node.
+    pub(crate) deleted_in: SharedMap<u64, Adjacency>,
+    /// Unique values written here, by constraint in the order of the schema.
+    pub(crate) indexes: Vector<UniqueIndex>,
+    /// Bytes held, roughly.
+    pub(crate) bytes: usize,
+}
+
+impl Memtable {
+    /// Nothing written since files of that schema, those counts and that node id bound.
+    pub(crate) fn new(schema: Arc<Schema>, statistics: Arc<Statistics>, first_node: u64) -> Memtable {
+        let indexes = schema.constraints.iter().map(|_| UniqueIndex::default()).collect();
+        Memtable {
+            schema,
+            statistics,
+            first_node,
+            nodes: Vector::new(),
+            node_changes: OrdMap::new(),
+            edges: Vector::new(),
+            out_edges: SharedMap::default(),
+            in_edges: SharedMap::default(),
+            edges_deleted: 0,
+            edge_changes: SharedMap::default(),
+            deleted_out: SharedMap::default(),
+            deleted_in: SharedMap::default(),
+            indexes,
+            bytes: 0,
+        }
+    }
+
+    /// One more than the largest node id.
+    pub(crate) fn node_id_bound(&self) -> u64 {
+        self.first_node + self.nodes.len() as u64
+    }
+
+    /// The record of a node made here, deleted or not.
+    #[inline]
+    pub(crate) fn node(&self, node: NodeId) -> Option<&NodeRecord> {
+        self.nodes.get(usize::try_from(node.0.checked_sub(self.first_node)?).ok()?)
+    }
+
+    /// What became of a node of the files, if anything did.
+    #[inline]
+    pub(crate) fn node_change(&self, node: NodeId) -> Option<&NodeChange> {
+        if self.node_changes.is_empty() {
+            return None;
+        }
+        self.node_changes.get(&node.0).map(|change| &**change)
+    }
+
+    /// The record of an edge made here, deleted or not.
+    #[inline]
+    pub(crate) fn edge(&self, edge: EdgeId) -> Option<&EdgeRecord> {
+        self.edges.get(ordinal(edge)? as usize)
+    }
+
+    /// What became of an edge of the files, if anything did.
+    #[inline]
+    pub(crate) fn edge_change(&self, edge: EdgeId) -> Option<&EdgeChange> {
+        if self.edge_changes.is_empty() {
+            return None;
+        }
+        self.edge_changes.get(&edge.0)
+    }
+
+    /// True if no edge of the files is deleted.
+    #[inline]
+    pub(crate) fn keeps_all_base_edges(&self) -> bool {
+        self.deleted_out.is_empty()
+    }
+
+    /// Adds a node.
+    pub(crate) fn push_node(&mut self, labels: &Arc<[LabelId]>, properties: Properties) -> NodeId {
+        let node = NodeId(self.node_id_bound());
+        self.bytes += weight::NODE + properties.bytes();
+        self.nodes.push_back(NodeRecord { labels: labels.clone(), properties, is_deleted: false });
+        node
+    }
+
+    /// Adds an edge. The caller has seen to it that its ends exist and counts it.
+    pub(crate) fn push_edge(
+        &mut self,
+        source: NodeId,
+        target: NodeId,
+        edge_type: EdgeTypeId,
+        properties: Properties,
+    ) -> EdgeId {
+        let ordinal = u32::try_from(self.edges.len()).expect("the caller compares the count with EDGES_MAX");
+        self.bytes += weight::EDGE + properties.bytes();
+        self.edges.push_back(EdgeRecord { source, target, edge_type, is_deleted: false, properties });
+        link(&mut self.out_edges, source, Neighbor { node: target, edge_type, ordinal });
+        link(&mut self.in_edges, target, Neighbor { node: source, edge_type, ordinal });
+        edge_id(ordinal)
+    }
+
+    /// The record of a node made here, for change.
+    pub(crate) fn node_mut(&mut self, node: NodeId) -> Option<&mut NodeRecord> {
+        self.nodes.get_mut(usize::try_from(node.0.checked_sub(self.first_node)?).ok()?)
+    }
+
+    /// The record of an edge made here, for change.
+    pub(crate) fn edge_mut(&mut self, edge: EdgeId) -> Option<&mut EdgeRecord> {
+        self.edges.get_mut(ordinal(edge)? as usize)
+    }
+
+    /// What became of a node of the files, for change.
+    pub(crate) fn node_change_mut(&mut self, node: NodeId) -> &mut NodeChange {
+        let bytes = &mut self.bytes;
+        let change = self.node_changes.entry(node.0).or_insert_with(|| {
+            *bytes += weight::CHANGE;
+            Arc::default()
+        });
+        Arc::make_mut(change)
+    }
+
+    /// What became of an edge of the files, for change.
+    pub(crate) fn edge_change_mut(&mut self, edge: EdgeId) -> &mut EdgeChange {
+        let bytes = &mut self.bytes;
+        self.edge_changes.entry(edge.0).or_insert_with(|| {
+            *bytes += weight::CHANGE;
+            EdgeChange::default()
+        })
+    }
+
+    /// Marks an edge made here as deleted; `None` if it is gone already.
+    pub(crate) fn delete_edge(&mut self, edge: EdgeId) -> Option<EdgeTypeId> {
+        let record = self.edges.get_mut(ordinal(edge)? as usize).filter(|record| !record.is_deleted)?;
+        record.is_deleted = true;
+        record.properties = Properties::default();
+        self.edges_deleted += 1;
+        Some(record.edge_type)
+    }
+
+    /// Marks an edge of the files as deleted. The caller has seen to it that it is there.
+    pub(crate) fn delete_base_edge(&mut self, edge: EdgeId, source: NodeId, target: NodeId, edge_type: EdgeTypeId) {
+        let change = self.edge_change_mut(edge);
+        change.is_deleted = true;
+        change.properties = Properties::default();
+        self.bytes += weight::EDGE;
+        link(&mut self.deleted_out, source, Neighbor { node: target, edge_type, ordinal: 0 });
+        link(&mut self.deleted_in, target, Neighbor { node: source, edge_type, ordinal: 0 });
+    }
+
+    /// Counts nodes of these labels in (1) or out (-1).
+    pub(crate) fn count_nodes(&mut self, labels: &[LabelId], nodes: i64) {
+        let statistics = Arc::make_mut(&mut self.statistics);
+        statistics.nodes = statistics.nodes.wrapping_add_signed(nodes);
+        labels.iter().for_each(|&label| count(&mut statistics.nodes_by_label, label, nodes));
+    }
+
+    /// Counts a label given to so many nodes, or taken from them.
+    pub(crate) fn count_label(&mut self, label: LabelId, nodes: i64) {
+        count(&mut Arc::make_mut(&mut self.statistics).nodes_by_label, label, nodes);
+    }
+
+    /// Counts edges of a type in or out.
+    pub(crate) fn count_edges(&mut self, edge_type: EdgeTypeId, edges: i64) {
+        let statistics = Arc::make_mut(&mut self.statistics);
+        statistics.edges = statistics.edges.wrapping_add_signed(edges);
+        count(&mut statistics.edges_by_type, edge_type, edges);
+    }
+
+    /// True if nothing was written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+}
+
+/// Most edges that may be made between two flushes.
+pub(crate) const EDGES_MAX: usize = u32::MAX as usize;
+
+/// The id of an edge made here.
+#[inline]
+pub(crate) fn edge_id(ordinal: u32) -> EdgeId {
+    EdgeId(MEMTABLE_EDGE_BIT | u64::from(ordinal))
+}
+
+/// The place of an edge among those made here; `None` for edges of the files.
+#[inline]
+pub(crate) fn ordinal(edge: EdgeId) -> Option<u32> {
+    u32::try_from(edge.0 ^ MEMTABLE_EDGE_BIT).ok()
+}
+
+fn count<K: Eq + std::hash::Hash + Copy>(counts: &mut Map<K, u64>, key: K, difference: i64) {
+    let count = counts.entry(key).or_default();
+    *count = count.wrapping_add_signed(difference);
+    if *count == 0 {
+        counts.remove(&key);
+    }
+}
+
+fn link(map: &mut SharedMap<u64, Adjacency>, node: NodeId, neighbor: Neighbor) {
+    match map.get_mut(&node.0) {
+        Some(list) => list.push(neighbor),
+        None => {
+            map.insert(node.0, Adjacency::One(neighbor));
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The effect of each operation on a snapshot's memtable, without asking whether it may be done.
+//!
+//! A transaction checks and then applies; replay of the log applies what was checked when it was written. Both go through
+//! here, in the same order, so that both hand out the same ids.
+
+use std::sync::Arc;
+
+use model::store::{NewEdges, NewNodes};
+use model::{Column, Constraint, EdgeId, LabelId, NodeId, PropertyKeyId, Result, Value, error};
+
+use crate::codec::bytes::Get;
+use crate::memtable::{Properties, UniqueIndex, index_entry_bytes, value_bytes};
+use crate::snapshot::Snapshot;
+use crate::wal::record::{NameKind, Operation, operation};
+
+impl Snapshot {
+    /// Applies the operations of a record of the log.
+    pub(crate) fn apply_record(&mut self, payload: &mut Get<'_>) -> Result<()> {
+        while payload.left() > 0 {
+            self.apply(operation(payload)?)?;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, operation: Operation<'_>) -> Result<()> {
+        match operation {
+            Operation::Name(kind, name) => {
+                self.intern(kind, name);
+            }
+            Operation::CreateNodes { count, labels, keys, properties } => {
+                self.create_nodes(&NewNodes { count, labels: &labels, keys: &keys, properties: &properties });
+            }
+            Operation::CreateEdges { edge_type, sources, targets, keys, properties } => {
+                let (sources, targets) = (&sources, &targets);
+                self.create_edges(&NewEdges { edge_type, sources, targets, keys: &keys, properties: &properties });
+            }
+            Operation::SetNodeProperties(nodes, key, values) => self.set_node_properties(&nodes, key, &values)?,
+            Operation::SetEdgeProperties(edges, key, values) => self.set_edge_properties(&edges, key, &values),
+            Operation::AddLabels(nodes, labels) => self.add_labels(&nodes, &labels)?,
+            Operation::RemoveLabels(nodes, labels) => self.remove_labels(&nodes, &labels)?,
+            Operation::DeleteEdges(edges) => self.delete_edges(&edges),
+            Operation::DeleteNodes(nodes) => self.delete_nodes(&nodes)?,
+            Operation::CreateConstraint { name, label, key } => {
+                let constraint = Constraint { name: Arc::from(name), label, key };
+                let index = self.index_of_all(&constraint)?;
+                self.create_constraint(constraint, index);
+            }
+            Operation::DropConstraint(name) => self.drop_constraint(name)?,
+        }
+        Ok(())
+    }
+
+    /// The number of a name, given now if it is new.
+    pub(super) fn intern(&mut self, kind: NameKind, name: &str) -> u32 {
+        self.memtable.bytes += 64 + 2 * name.len();
+        let schema = Arc::make_mut(&mut self.memtable.schema);
+        match kind {
+            NameKind::Label => schema.labels.intern(name),
+            NameKind::EdgeType => schema.edge_types.intern(name),
+            NameKind::PropertyKey => schema.property_keys.intern(name),
+        }
+    }
+
+    /// Which constraints, by place in the schema, hold for nodes of these labels.
+    fn constraints_of(&self, labels: &[LabelId], is_key: impl Fn(PropertyKeyId) -> bool) -> Vec<(usize, PropertyKeyId)> {
+        let constraints = self.memtable.schema.constraints.iter().enumerate();
+        constraints
+            .filter(|(_, constraint)| labels.contains(&constraint.label) && is_key(constraint.key))
+            .map(|(at, constraint)| (at, constraint.key))
+            .collect()
+    }
+
+    pub(super) fn create_nodes(&mut self, new: &NewNodes<'_>) -> Vec<NodeId> {
+        let mut labels = new.labels.to_vec();
+        labels.sort_unstable();
+        labels.dedup();
+        let labels: Arc<[LabelId]> = labels.into();
+        let constraints = self.constraints_of(&labels, |key| new.keys.contains(&key));
+        let mut nodes = Vec::with_capacity(new.count);
+        for row in 0..new.count {
+            let properties = properties_of(new.keys, new.properties, row);
+            let node = self.memtable.push_node(&labels, properties.clone());
+            for &(at, key) in &constraints {
+                if let Some(value) = properties.get(key) {
+                    self.add_entry(at, value, node);
+                }
+            }
+            nodes.push(node);
+        }
+        self.memtable.count_nodes(&labels, new.count as i64);
+        nodes
+    }
+
+    pub(super) fn create_edges(&mut self, new: &NewEdges<'_>) -> Vec<EdgeId> {
+        let memtable = &mut self.memtable;
+        let mut edges = Vec::with_capacity(new.sources.len());
+        for (row, (&source, &target)) in new.sources.iter().zip(new.targets).enumerate() {
+            let properties = properties_of(new.keys, new.properties, row);
+            edges.push(memtable.push_edge(source, target, new.edge_type, properties));
+        }
+        memtable.count_edges(new.edge_type, edges.len() as i64);
+        edges
+    }
+
+    fn add_entry(&mut self, at: usize, value: &Value, node: NodeId) {
+        self.memtable.bytes += index_entry_bytes(value);
+        if let Some(index) = self.memtable.indexes.get_mut(at) {
+            index.insert(value, node);
+        }
+    }
+
+    fn remove_entry(&mut self, at: usize, value: &Value, node: NodeId) {
+        if let Some(index) = self.memtable.indexes.get_mut(at) {
+            index.remove(value, node);
+        }
+    }
+
+    pub(super) fn set_node_properties(&mut self, nodes: &[NodeId], key: PropertyKeyId, values: &Column) -> Result<()> {
+        let is_unique = self.memtable.schema.constraints.iter().any(|constraint| constraint.key == key);
+        if is_unique {
+            for &node in nodes {
+                self.change_entries(node, key, Snapshot::remove_entry)?;
+            }
+        }
+        for (row, &node) in nodes.iter().enumerate() {
+            self.set_node_property(node, key, values.value(row));
+        }
+        if is_unique {
+            for &node in nodes {
+                self.change_entries(node, key, Snapshot::add_entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds or removes what the indexes say of a node's present value of a key.
+    fn change_entries(
+        &mut self,
+        node: NodeId,
+        key: PropertyKeyId,
+        change: fn(&mut Snapshot, usize, &Value, NodeId),
+    ) -> Result<()> {
+        let constraints = self.constraints_of(&self.labels_of(node)?, |of| of == key);
+        if !constraints.is_empty() {
+            let value = self.node_property(node, key)?;
+            if !value.is_null() {
+                constraints.iter().for_each(|&(at, _)| change(self, at, &value, node));
+            }
+        }
+        Ok(())
+    }
+
+    fn set_node_property(&mut self, node: NodeId, key: PropertyKeyId, value: Value) {
+        let memtable = &mut self.memtable;
+        memtable.bytes += value_bytes(&value);
+        match memtable.node_mut(node) {
+            Some(record) if value.is_null() => record.properties.remove(key),
+            Some(record) => record.properties.set(key, value),
+            None => memtable.node_change_mut(node).properties.set(key, value),
+        }
+    }
+
+    pub(super) fn set_edge_properties(&mut self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) {
+        let memtable = &mut self.memtable;
+        for (row, &edge) in edges.iter().enumerate() {
+            let value = values.value(row);
+            memtable.bytes += value_bytes(&value);
+            match memtable.edge_mut(edge) {
+                Some(record) if value.is_null() => record.properties.remove(key),
+                Some(record) => record.properties.set(key, value),
+                None => memtable.edge_change_mut(edge).properties.set(key, value),
+            }
+        }
+    }
+
+    pub(super) fn add_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
+        for &node in nodes {
+            let before = self.labels_of(node)?;
+            let mut after = before.to_vec();
+            after.extend_from_slice(labels);
+            after.sort_unstable();
+            after.dedup();
+            let added: Vec<LabelId> = after.iter().copied().filter(|label| !before.contains(label)).collect();
+            if added.is_empty() {
+                continue;
+            }
+            self.set_labels(node, after.into());
+            added.iter().for_each(|&label| self.memtable.count_label(label, 1));
+            for (at, key) in self.constraints_of(&added, |_| true) {
+                let value = self.node_property(node, key)?;
+                if !value.is_null() {
+                    self.add_entry(at, &value, node);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
+        for &node in nodes {
+            let before = self.labels_of(node)?;
+            let (removed, after): (Vec<LabelId>, Vec<LabelId>) =
+                before.iter().copied().partition(|label| labels.contains(label));
+            if removed.is_empty() {
+                continue;
+            }
+            for (at, key) in self.constraints_of(&removed, |_| true) {
+                let value = self.node_property(node, key)?;
+                self.remove_entry(at, &value, node);
+            }
+            self.set_labels(node, after.into());
+            removed.iter().for_each(|&label| self.memtable.count_label(label, -1));
+        }
+        Ok(())
+    }
+
+    fn set_labels(&mut self, node: NodeId, labels: Arc<[LabelId]>) {
+        self.memtable.bytes += 16 + labels.len() * size_of::<LabelId>();
+        match self.memtable.node_mut(node) {
+            Some(record) => record.labels = labels,
+            None => self.memtable.node_change_mut(node).labels = Some(labels),
+        }
+    }
+
+    pub(super) fn delete_edges(&mut self, edges: &[EdgeId]) {
+        for &edge in edges {
+            if crate::memtable::ordinal(edge).is_some() {
+                if let Some(edge_type) = self.memtable.delete_edge(edge) {
+                    self.memtable.count_edges(edge_type, -1);
+                }
+            } else if let Some(ends) = self.edge_ends(edge) {
+                self.memtable.delete_base_edge(edge, ends.source, ends.target, ends.edge_type);
+                self.memtable.count_edges(ends.edge_type, -1);
+            }
+        }
+    }
+
+    pub(super) fn delete_nodes(&mut self, nodes: &[NodeId]) -> Result<()> {
+        for &node in nodes {
+            if !self.node_exists(node) {
+                continue;
+            }
+            let labels = self.labels_of(node)?;
+            for (at, key) in self.constraints_of(&labels, |_| true) {
+                let value = self.node_property(node, key)?;
+                self.remove_entry(at, &value, node);
+            }
+            self.memtable.count_nodes(&labels, -1);
+            match self.memtable.node_mut(node) {
+                Some(record) => {
+                    record.is_deleted = true;
+                    record.labels = Arc::default();
+                    record.properties = Properties::default();
+                }
+                None => {
+                    let change = self.memtable.node_change_mut(node);
+                    change.is_deleted = true;
+                    change.labels = None;
+                    change.properties = Properties::default();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn create_constraint(&mut self, constraint: Constraint, index: UniqueIndex) {
+        self.memtable.bytes += 128 + index.bytes();
+        Arc::make_mut(&mut self.memtable.schema).constraints.push(constraint);
+        self.memtable.indexes.push_back(index);
+    }
+
+    pub(super) fn drop_constraint(&mut self, name: &str) -> Result<()> {
+        let constraints = &self.memtable.schema.constraints;
+        let at = constraints
+            .iter()
+            .position(|constraint| &*constraint.name == name)
+            .ok_or_else(|| error!(SchemaRule, "no constraint is named {name}"))?;
+        self.memtable.bytes += 1;
+        Arc::make_mut(&mut self.memtable.schema).constraints.remove(at);
+        self.memtable.indexes.remove(at);
+        Ok(())
+    }
+}
+
+/// The properties of one row, nulls left out.
+fn properties_of(keys: &[PropertyKeyId], columns: &[Column], row: usize) -> Properties {
+    if columns.is_empty() {
+        return Properties::default();
+    }
+    let present = keys.iter().zip(columns).filter(|(_, column)| !column.is_null(row));
+    Properties::new(present.map(|(&key, column)| (key, column.value(row))).collect())
+}

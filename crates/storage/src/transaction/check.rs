@@ -1,0 +1,226 @@
+//! Whether an operation may be done: what must exist does, what must be unique stays so, values can be kept.
+
+use model::limits::QUERY_DEPTH_MAX;
+use model::store::{NewEdges, NewNodes, NodeScan};
+use model::{
+    Column, ColumnData, Constraint, EdgeId, Error, LabelId, Map, NodeBatch, NodeId, PropertyKeyId, ReadView, Result, Set,
+    Value, error,
+};
+
+use crate::error::StorageError;
+use crate::format::NODE_ID_LIMIT;
+use crate::memtable::{EDGES_MAX, UniqueIndex};
+use crate::snapshot::Snapshot;
+
+impl Snapshot {
+    pub(super) fn check_new_nodes(&self, new: &NewNodes<'_>) -> Result<()> {
+        check_columns(new.count, new.keys, new.properties)?;
+        if NODE_ID_LIMIT - self.memtable.node_id_bound() < new.count as u64 {
+            return Err(StorageError::limit(format!("a store holds at most {NODE_ID_LIMIT} nodes")));
+        }
+        for (at, constraint) in self.memtable.schema.constraints.iter().enumerate() {
+            if !new.labels.contains(&constraint.label) {
+                continue;
+            }
+            let mut seen = Set::default();
+            // Of two columns with the same key the later counts, where it is not null.
+            let columns: Vec<&Column> = columns_of(constraint.key, new.keys, new.properties).collect();
+            for row in 0..if columns.is_empty() { 0 } else { new.count } {
+                let Some(column) = columns.iter().rev().find(|column| !column.is_null(row)) else { continue };
+                let value = column.value(row);
+                if let Some(owner) = self.find_unique(at, &value)? {
+                    return Err(self.taken(constraint, &value, Some(owner)));
+                }
+                if new.count > 1 && !seen.insert(value.clone()) {
+                    return Err(self.taken(constraint, &value, None));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_new_edges(&self, new: &NewEdges<'_>) -> Result<()> {
+        if new.sources.len() != new.targets.len() {
+            let (sources, targets) = (new.sources.len(), new.targets.len());
+            return Err(error!(Argument, "{sources} sources and {targets} targets: each edge has one of each"));
+        }
+        check_columns(new.sources.len(), new.keys, new.properties)?;
+        if EDGES_MAX - self.memtable.edges.len() < new.sources.len() {
+            return Err(StorageError::limit(format!("one transaction can make at most {EDGES_MAX} edges")));
+        }
+        self.check_nodes_exist(new.sources)?;
+        self.check_nodes_exist(new.targets)
+    }
+
+    pub(super) fn check_nodes_exist(&self, nodes: &[NodeId]) -> Result<()> {
+        match nodes.iter().find(|&&node| !self.node_exists(node)) {
+            None => Ok(()),
+            Some(node) => Err(error!(NotFound, "node {} is not there", node.0)),
+        }
+    }
+
+    pub(super) fn check_set_node_properties(
+        &self,
+        nodes: &[NodeId],
+        key: PropertyKeyId,
+        values: &Column,
+    ) -> Result<()> {
+        check_column(nodes.len(), values)?;
+        self.check_nodes_exist(nodes)?;
+        for (at, constraint) in self.memtable.schema.constraints.iter().enumerate() {
+            if constraint.key != key {
+                continue;
+            }
+            let mut after: Map<NodeId, Value> = Map::default();
+            for (row, &node) in nodes.iter().enumerate() {
+                if self.labels_of(node)?.contains(&constraint.label) {
+                    after.insert(node, values.value(row));
+                }
+            }
+            self.check_unique(at, constraint, &after)?;
+        }
+        Ok(())
+    }
+
+    /// Fails if the values that nodes of the constraint's label will have are not unique.
+    fn check_unique(&self, at: usize, constraint: &Constraint, after: &Map<NodeId, Value>) -> Result<()> {
+        let mut seen: Set<&Value> = Set::default();
+        for (&node, value) in after.iter().filter(|(_, value)| !value.is_null()) {
+            if !seen.insert(value) {
+                return Err(self.taken(constraint, value, None));
+            }
+            // An owner that gets another value in the same call makes room.
+            if let Some(owner) = self.find_unique(at, value)?
+                && owner != node
+                && after.get(&owner).is_none_or(|other| other == value)
+            {
+                return Err(self.taken(constraint, value, Some(owner)));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_set_edge_properties(
+        &self,
+        edges: &[EdgeId],
+        _key: PropertyKeyId,
+        values: &Column,
+    ) -> Result<()> {
+        check_column(edges.len(), values)?;
+        match edges.iter().find(|&&edge| self.edge_ends(edge).is_none()) {
+            None => Ok(()),
+            Some(edge) => Err(error!(NotFound, "edge {} is not there", edge.0)),
+        }
+    }
+
+    pub(super) fn check_add_labels(&self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
+        self.check_nodes_exist(nodes)?;
+        for (at, constraint) in self.memtable.schema.constraints.iter().enumerate() {
+            if !labels.contains(&constraint.label) {
+                continue;
+            }
+            let mut after: Map<NodeId, Value> = Map::default();
+            for &node in nodes {
+                if !self.labels_of(node)?.contains(&constraint.label) {
+                    after.insert(node, self.node_property(node, constraint.key)?);
+                }
+            }
+            self.check_unique(at, constraint, &after)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_unconnected(&self, nodes: &[NodeId]) -> Result<()> {
+        match nodes.iter().find(|&&node| self.node_exists(node) && self.has_edges(node)) {
+            None => Ok(()),
+            Some(node) => Err(error!(StillConnected, "node {} still has edges", node.0)),
+        }
+    }
+
+    /// The index of a new constraint over what is there.
+    pub(super) fn check_new_constraint(&self, constraint: &Constraint) -> Result<UniqueIndex> {
+        let schema = &self.memtable.schema;
+        if schema.constraints.iter().any(|other| other.name == constraint.name) {
+            return Err(error!(SchemaRule, "constraint {} already exists", constraint.name));
+        }
+        if let Some(other) = schema.unique(constraint.label, constraint.key) {
+            return Err(error!(SchemaRule, "constraint {} already says the same", other.name));
+        }
+        self.index_of_all(constraint)
+    }
+
+    /// The values that the nodes of a label have now; fails with `CONSTRAINT` if two are equal.
+    pub(super) fn index_of_all(&self, constraint: &Constraint) -> Result<UniqueIndex> {
+        let mut index = UniqueIndex::default();
+        let scan = NodeScan { labels: vec![constraint.label], keys: vec![constraint.key], range: None };
+        let mut cursor = self.scan(&scan)?;
+        let mut batch = NodeBatch::default();
+        while cursor.next(&mut batch)? {
+            for (row, &node) in batch.nodes.iter().enumerate() {
+                let value = batch.properties[0].value(row);
+                if value.is_null() {
+                    continue;
+                }
+                if let Some(owner) = index.get(&value) {
+                    let both = format!("nodes {} and {}", owner.0, node.0);
+                    return Err(self.taken(constraint, &value, None).within(&both));
+                }
+                index.insert(&value, node);
+            }
+        }
+        Ok(index)
+    }
+
+    fn taken(&self, constraint: &Constraint, value: &Value, owner: Option<NodeId>) -> Error {
+        let schema = &self.memtable.schema;
+        let (label, key) = (schema.label_name(constraint.label), schema.property_key_name(constraint.key));
+        let name = &constraint.name;
+        match owner {
+            Some(owner) => {
+                error!(Constraint, "constraint {name}: node {} of label {label} already has {key} {value}", owner.0)
+            }
+            None => error!(Constraint, "constraint {name}: two nodes of label {label} have the same {key} {value}"),
+        }
+    }
+}
+
+fn columns_of<'a>(
+    key: PropertyKeyId,
+    keys: &'a [PropertyKeyId],
+    columns: &'a [Column],
+) -> impl Iterator<Item = &'a Column> {
+    keys.iter().zip(columns).filter(move |(of, _)| **of == key).map(|(_, column)| column)
+}
+
+fn check_columns(rows: usize, keys: &[PropertyKeyId], columns: &[Column]) -> Result<()> {
+    if keys.len() != columns.len() {
+        return Err(error!(Argument, "{} property keys and {} columns: each key has one", keys.len(), columns.len()));
+    }
+    columns.iter().try_for_each(|column| check_column(rows, column))
+}
+
+/// Fails if a column has the wrong length or holds what cannot be a property.
+fn check_column(rows: usize, column: &Column) -> Result<()> {
+    if column.len() != rows {
+        return Err(error!(Argument, "a column of {} rows where {rows} were expected", column.len()));
+    }
+    if !matches!(column.data, ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Value(_)) {
+        return Ok(());
+    }
+    column.values().try_for_each(|value| check_depth(&value, 0))
+}
+
+/// Fails on lists nested deeper than files and the log can hold, and on what cannot be a property.
+fn check_depth(value: &Value, depth: usize) -> Result<()> {
+    match value {
+        Value::List(_) if depth == QUERY_DEPTH_MAX => {
+            Err(StorageError::limit(format!("a property cannot hold lists nested deeper than {QUERY_DEPTH_MAX}")))
+        }
+        Value::List(items) => items.iter().try_for_each(|item| match item {
+            Value::Null => Err(error!(Type, "a property cannot hold a list with nulls in it")),
+            item => check_depth(item, depth + 1),
+        }),
+        value if value.is_storable() => Ok(()),
+        value => Err(error!(Type, "a property cannot hold {value} of type {}", value.type_name())),
+    }
+}

@@ -1,0 +1,247 @@
+//! What a record of the log says: the operations of one transaction, in the order they were done.
+//!
+//! Operations are logical. Ids in them are those of the manifest generation the log continues and of the memtable that
+//! replay rebuilds: as replay repeats every operation in order, it hands out the same ids again.
+
+use model::store::{NewEdges, NewNodes};
+use model::{Column, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, Result};
+
+use super::column::{column, put_column, put_words, words};
+use crate::codec::bytes::{Get, Put};
+
+const LABEL: u8 = 1;
+const EDGE_TYPE: u8 = 2;
+const PROPERTY_KEY: u8 = 3;
+const CREATE_NODES: u8 = 4;
+const CREATE_EDGES: u8 = 5;
+const SET_NODE_PROPERTIES: u8 = 6;
+const SET_EDGE_PROPERTIES: u8 = 7;
+const ADD_LABELS: u8 = 8;
+const REMOVE_LABELS: u8 = 9;
+const DELETE_EDGES: u8 = 10;
+const DELETE_NODES: u8 = 11;
+const CREATE_CONSTRAINT: u8 = 12;
+const DROP_CONSTRAINT: u8 = 13;
+
+/// The kinds of names a schema numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NameKind {
+    Label,
+    EdgeType,
+    PropertyKey,
+}
+
+/// One operation, read back.
+#[derive(Debug)]
+pub(crate) enum Operation<'a> {
+    Name(NameKind, &'a str),
+    CreateNodes { count: usize, labels: Vec<LabelId>, keys: Vec<PropertyKeyId>, properties: Vec<Column> },
+    CreateEdges {
+        edge_type: EdgeTypeId,
+        sources: Vec<NodeId>,
+        targets: Vec<NodeId>,
+        keys: Vec<PropertyKeyId>,
+        properties: Vec<Column>,
+    },
+    SetNodeProperties(Vec<NodeId>, PropertyKeyId, Column),
+    SetEdgeProperties(Vec<EdgeId>, PropertyKeyId, Column),
+    AddLabels(Vec<NodeId>, Vec<LabelId>),
+    RemoveLabels(Vec<NodeId>, Vec<LabelId>),
+    DeleteEdges(Vec<EdgeId>),
+    DeleteNodes(Vec<NodeId>),
+    CreateConstraint { name: &'a str, label: LabelId, key: PropertyKeyId },
+    DropConstraint(&'a str),
+}
+
+/// Adds a new name.
+pub(crate) fn put_name(kind: NameKind, name: &str, out: &mut Vec<u8>) {
+    out.push(match kind {
+        NameKind::Label => LABEL,
+        NameKind::EdgeType => EDGE_TYPE,
+        NameKind::PropertyKey => PROPERTY_KEY,
+    });
+    out.put_text(name);
+}
+
+/// Adds the making of nodes.
+pub(crate) fn put_create_nodes(new: &NewNodes<'_>, out: &mut Vec<u8>) {
+    out.push(CREATE_NODES);
+    out.put_u32(new.count as u32);
+    put_labels(new.labels, out);
+    put_properties(new.keys, new.properties, out);
+}
+
+/// Adds the making of edges.
+pub(crate) fn put_create_edges(new: &NewEdges<'_>, out: &mut Vec<u8>) {
+    out.push(CREATE_EDGES);
+    out.put_u32(new.edge_type.0);
+    put_nodes(new.sources, out);
+    put_nodes(new.targets, out);
+    put_properties(new.keys, new.properties, out);
+}
+
+/// Adds the setting of a property of nodes.
+pub(crate) fn put_set_node_properties(
+    nodes: &[NodeId],
+    key: PropertyKeyId,
+    values: &Column,
+    out: &mut Vec<u8>,
+) {
+    out.push(SET_NODE_PROPERTIES);
+    put_nodes(nodes, out);
+    out.put_u32(key.0);
+    put_column(values, out);
+}
+
+/// Adds the setting of a property of edges.
+pub(crate) fn put_set_edge_properties(
+    edges: &[EdgeId],
+    key: PropertyKeyId,
+    values: &Column,
+    out: &mut Vec<u8>,
+) {
+    out.push(SET_EDGE_PROPERTIES);
+    put_edges(edges, out);
+    out.put_u32(key.0);
+    put_column(values, out);
+}
+
+/// Adds the labelling of nodes.
+pub(crate) fn put_add_labels(nodes: &[NodeId], labels: &[LabelId], out: &mut Vec<u8>) {
+    out.push(ADD_LABELS);
+    put_nodes(nodes, out);
+    put_labels(labels, out);
+}
+
+/// Adds the taking of labels from nodes.
+pub(crate) fn put_remove_labels(nodes: &[NodeId], labels: &[LabelId], out: &mut Vec<u8>) {
+    out.push(REMOVE_LABELS);
+    put_nodes(nodes, out);
+    put_labels(labels, out);
+}
+
+/// Adds the deleting of edges.
+pub(crate) fn put_delete_edges(edges: &[EdgeId], out: &mut Vec<u8>) {
+    out.push(DELETE_EDGES);
+    put_edges(edges, out);
+}
+
+/// Adds the deleting of nodes.
+pub(crate) fn put_delete_nodes(nodes: &[NodeId], out: &mut Vec<u8>) {
+    out.push(DELETE_NODES);
+    put_nodes(nodes, out);
+}
+
+/// Adds a new constraint.
+pub(crate) fn put_create_constraint(constraint: &model::Constraint, out: &mut Vec<u8>) {
+    out.push(CREATE_CONSTRAINT);
+    out.put_text(&constraint.name);
+    out.put_u32(constraint.label.0);
+    out.put_u32(constraint.key.0);
+}
+
+/// Adds the dropping of a constraint.
+pub(crate) fn put_drop_constraint(name: &str, out: &mut Vec<u8>) {
+    out.push(DROP_CONSTRAINT);
+    out.put_text(name);
+}
+
+fn put_nodes(nodes: &[NodeId], out: &mut Vec<u8>) {
+    out.put_u32(nodes.len() as u32);
+    put_words(nodes.iter().map(|node| node.0), out);
+}
+
+fn put_edges(edges: &[EdgeId], out: &mut Vec<u8>) {
+    out.put_u32(edges.len() as u32);
+    put_words(edges.iter().map(|edge| edge.0), out);
+}
+
+fn put_labels(labels: &[LabelId], out: &mut Vec<u8>) {
+    out.put_u32(labels.len() as u32);
+    labels.iter().for_each(|label| out.put_u32(label.0));
+}
+
+fn put_properties(keys: &[PropertyKeyId], properties: &[Column], out: &mut Vec<u8>) {
+    out.put_u32(keys.len() as u32);
+    for (key, column) in keys.iter().zip(properties) {
+        out.put_u32(key.0);
+        put_column(column, out);
+    }
+}
+
+/// The next operation.
+pub(crate) fn operation<'a>(get: &mut Get<'a>) -> Result<Operation<'a>> {
+    Ok(match get.u8()? {
+        LABEL => Operation::Name(NameKind::Label, get.text()?),
+        EDGE_TYPE => Operation::Name(NameKind::EdgeType, get.text()?),
+        PROPERTY_KEY => Operation::Name(NameKind::PropertyKey, get.text()?),
+        CREATE_NODES => {
+            let count = get.u32()? as usize;
+            let labels = labels(get)?;
+            let (keys, properties) = properties(get, count)?;
+            Operation::CreateNodes { count, labels, keys, properties }
+        }
+        CREATE_EDGES => {
+            let edge_type = EdgeTypeId(get.u32()?);
+            let (sources, targets) = (nodes(get)?, nodes(get)?);
+            expect_rows(get, targets.len(), sources.len())?;
+            let (keys, properties) = properties(get, sources.len())?;
+            Operation::CreateEdges { edge_type, sources, targets, keys, properties }
+        }
+        SET_NODE_PROPERTIES => {
+            let (nodes, key, values) = (nodes(get)?, PropertyKeyId(get.u32()?), column(get)?);
+            expect_rows(get, values.len(), nodes.len())?;
+            Operation::SetNodeProperties(nodes, key, values)
+        }
+        SET_EDGE_PROPERTIES => {
+            let (edges, key, values) = (edges(get)?, PropertyKeyId(get.u32()?), column(get)?);
+            expect_rows(get, values.len(), edges.len())?;
+            Operation::SetEdgeProperties(edges, key, values)
+        }
+        ADD_LABELS => Operation::AddLabels(nodes(get)?, labels(get)?),
+        REMOVE_LABELS => Operation::RemoveLabels(nodes(get)?, labels(get)?),
+        DELETE_EDGES => Operation::DeleteEdges(edges(get)?),
+        DELETE_NODES => Operation::DeleteNodes(nodes(get)?),
+        CREATE_CONSTRAINT => Operation::CreateConstraint {
+            name: get.text()?,
+            label: LabelId(get.u32()?),
+            key: PropertyKeyId(get.u32()?),
+        },
+        DROP_CONSTRAINT => Operation::DropConstraint(get.text()?),
+        tag => return Err(get.damage(format!("no operation has the number {tag}"))),
+    })
+}
+
+fn expect_rows(get: &Get<'_>, found: usize, expected: usize) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(get.damage(format!("an operation has {found} rows where {expected} were expected")))
+}
+
+fn nodes(get: &mut Get<'_>) -> Result<Vec<NodeId>> {
+    let count = get.count(8)?;
+    Ok(words(get, count)?.map(NodeId).collect())
+}
+
+fn edges(get: &mut Get<'_>) -> Result<Vec<EdgeId>> {
+    let count = get.count(8)?;
+    Ok(words(get, count)?.map(EdgeId).collect())
+}
+
+fn labels(get: &mut Get<'_>) -> Result<Vec<LabelId>> {
+    let count = get.count(4)?;
+    (0..count).map(|_| Ok(LabelId(get.u32()?))).collect()
+}
+
+fn properties(get: &mut Get<'_>, rows: usize) -> Result<(Vec<PropertyKeyId>, Vec<Column>)> {
+    let count = get.count(5)?;
+    let (mut keys, mut columns) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    for _ in 0..count {
+        keys.push(PropertyKeyId(get.u32()?));
+        let column = column(get)?;
+        expect_rows(get, column.len(), rows)?;
+        columns.push(column);
+    }
+    Ok((keys, columns))
+}
