@@ -220,7 +220,8 @@ fn rows_of_properties(rows: usize, keys: &[PropertyKeyId], columns: &[Column]) -
         .collect()
 }
 
-fn lookup_by_scan<V: ReadView + ?Sized>(
+/// What [`ReadView::lookup`] does by default: scans the label and compares. For stores that have an index for some keys.
+pub fn lookup_by_scan<V: ReadView + ?Sized>(
     view: &V,
     label: LabelId,
     key: PropertyKeyId,

@@ -13,18 +13,32 @@
 //! - [`index`]: unique key indexes.
 //! - [`version`]: everything that one manifest names, opened.
 //! - [`bulk`]: building files by external sort: import, and the merge of a memtable.
+//! - [`wal`]: the write-ahead log.
+//! - [`memtable`]: what was written since the files were.
+//! - [`snapshot`]: files and memtable read as one graph.
+//! - [`transaction`]: the checks and effects of writing.
+//! - [`flush`]: the merge of a memtable into files.
+//! - [`engine`]: the store itself: opening, turns, commits, checkpoints.
 //! - [`check`]: every checksum and cross-reference.
 
 pub mod bulk;
 pub mod check;
 pub mod codec;
 pub mod column;
+pub mod engine;
 pub mod error;
 pub mod file;
+mod flush;
 pub mod format;
 pub mod index;
 pub mod manifest;
+mod memtable;
 pub mod os;
 pub mod partition;
 pub mod segment;
+mod snapshot;
+mod transaction;
 pub mod version;
+mod wal;
+
+pub use engine::{Durability, NativeStore, OpenMode, OpenOptions};

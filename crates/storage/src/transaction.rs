@@ -34,13 +34,15 @@ pub(crate) struct NativeTransaction<'a> {
     log: Vec<u8>,
     /// Roots to roll back to, each with the length of the log at that moment.
     roots: Vec<(usize, Memtable)>,
+    /// The memtable is not what the log says, since the files could not be read.
+    is_broken: bool,
 }
 
 impl<'a> NativeTransaction<'a> {
     /// Begins at the state that the last transaction left.
     pub(crate) fn new(store: &'a NativeStore, turn: Turn<'a>, snapshot: Snapshot) -> NativeTransaction<'a> {
         let roots = vec![(0, snapshot.memtable.clone())];
-        NativeTransaction { store, turn, snapshot, log: Vec::new(), roots }
+        NativeTransaction { store, turn, snapshot, log: Vec::new(), roots, is_broken: false }
     }
 
     fn name(&mut self, kind: NameKind, name: &str) -> u32 {
@@ -55,6 +57,33 @@ impl<'a> NativeTransaction<'a> {
         }
         record::put_name(kind, name, &mut self.log);
         self.snapshot.intern(kind, name)
+    }
+
+    /// Notes an operation in the log and applies it. If the files cannot be read on the way, it did not happen.
+    fn change<T>(
+        &mut self,
+        put: impl FnOnce(&mut Vec<u8>),
+        apply: impl FnOnce(&mut Snapshot) -> Result<T>,
+    ) -> Result<T> {
+        let length = self.log.len();
+        put(&mut self.log);
+        let result = apply(&mut self.snapshot);
+        if result.is_err() {
+            self.go_back(length)?;
+        }
+        result
+    }
+
+    /// Goes back to the moment when the log was `length` bytes long.
+    fn go_back(&mut self, length: usize) -> Result<()> {
+        self.roots.retain(|root| root.0 <= length);
+        self.log.truncate(length);
+        let (start, root) = self.roots.last().expect("the root at the start is never given up");
+        self.snapshot.memtable = root.clone();
+        self.is_broken = true;
+        self.snapshot.apply_record(&mut Get::new(&self.log[*start..], Path::new("transaction"), 0))?;
+        self.is_broken = false;
+        Ok(())
     }
 }
 
@@ -77,51 +106,48 @@ impl WriteTransaction for NativeTransaction<'_> {
 
     fn create_nodes(&mut self, new: &NewNodes<'_>) -> Result<Vec<NodeId>> {
         self.snapshot.check_new_nodes(new)?;
-        record::put_create_nodes(new, &mut self.log);
-        Ok(self.snapshot.create_nodes(new))
+        self.change(|log| record::put_create_nodes(new, log), |snapshot| Ok(snapshot.create_nodes(new)))
     }
 
     fn create_edges(&mut self, new: &NewEdges<'_>) -> Result<Vec<EdgeId>> {
         self.snapshot.check_new_edges(new)?;
-        record::put_create_edges(new, &mut self.log);
-        Ok(self.snapshot.create_edges(new))
+        self.change(|log| record::put_create_edges(new, log), |snapshot| Ok(snapshot.create_edges(new)))
     }
 
     fn set_node_properties(&mut self, nodes: &[NodeId], key: PropertyKeyId, values: &Column) -> Result<()> {
         self.snapshot.check_set_node_properties(nodes, key, values)?;
-        record::put_set_node_properties(nodes, key, values, &mut self.log);
-        self.snapshot.set_node_properties(nodes, key, values)
+        let put = |log: &mut Vec<u8>| record::put_set_node_properties(nodes, key, values, log);
+        self.change(put, |snapshot| snapshot.set_node_properties(nodes, key, values))
     }
 
     fn set_edge_properties(&mut self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) -> Result<()> {
-        self.snapshot.check_set_edge_properties(edges, key, values)?;
-        record::put_set_edge_properties(edges, key, values, &mut self.log);
-        self.snapshot.set_edge_properties(edges, key, values);
-        Ok(())
+        self.snapshot.check_set_edge_properties(edges, values)?;
+        let put = |log: &mut Vec<u8>| record::put_set_edge_properties(edges, key, values, log);
+        self.change(put, |snapshot| {
+            snapshot.set_edge_properties(edges, key, values);
+            Ok(())
+        })
     }
 
     fn add_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
         self.snapshot.check_add_labels(nodes, labels)?;
-        record::put_add_labels(nodes, labels, &mut self.log);
-        self.snapshot.add_labels(nodes, labels)
+        let put = |log: &mut Vec<u8>| record::put_add_labels(nodes, labels, log);
+        self.change(put, |snapshot| snapshot.add_labels(nodes, labels))
     }
 
     fn remove_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
         self.snapshot.check_nodes_exist(nodes)?;
-        record::put_remove_labels(nodes, labels, &mut self.log);
-        self.snapshot.remove_labels(nodes, labels)
+        let put = |log: &mut Vec<u8>| record::put_remove_labels(nodes, labels, log);
+        self.change(put, |snapshot| snapshot.remove_labels(nodes, labels))
     }
 
     fn delete_edges(&mut self, edges: &[EdgeId]) -> Result<()> {
-        record::put_delete_edges(edges, &mut self.log);
-        self.snapshot.delete_edges(edges);
-        Ok(())
+        self.change(|log| record::put_delete_edges(edges, log), |snapshot| snapshot.delete_edges(edges))
     }
 
     fn delete_nodes(&mut self, nodes: &[NodeId]) -> Result<()> {
         self.snapshot.check_unconnected(nodes)?;
-        record::put_delete_nodes(nodes, &mut self.log);
-        self.snapshot.delete_nodes(nodes)
+        self.change(|log| record::put_delete_nodes(nodes, log), |snapshot| snapshot.delete_nodes(nodes))
     }
 
     fn create_constraint(&mut self, constraint: Constraint) -> Result<()> {
@@ -151,20 +177,17 @@ impl WriteTransaction for NativeTransaction<'_> {
         if length > self.log.len() {
             return Err(error!(TransactionState, "savepoint {length} was undone or never made"));
         }
-        if length == self.log.len() {
-            return Ok(());
-        }
-        self.roots.retain(|root| root.0 <= length);
-        let (start, root) = self.roots.last().expect("the root at the start is never given up");
-        self.snapshot.memtable = root.clone();
-        self.snapshot.apply_record(&mut Get::new(&self.log[*start..length], Path::new("transaction"), 0))?;
-        self.log.truncate(length);
-        Ok(())
+        if length < self.log.len() { self.go_back(length) } else { Ok(()) }
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        let NativeTransaction { store, turn, snapshot, log, roots } = *self;
-        drop(roots);
+        if self.is_broken {
+            return Err(error!(
+                TransactionState,
+                "a change of the transaction failed half way and cannot be committed"
+            ));
+        }
+        let NativeTransaction { store, turn, snapshot, log, .. } = *self;
         store.commit(turn, snapshot, &log)
     }
 }

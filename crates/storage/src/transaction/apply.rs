@@ -38,7 +38,7 @@ impl Snapshot {
             Operation::SetEdgeProperties(edges, key, values) => self.set_edge_properties(&edges, key, &values),
             Operation::AddLabels(nodes, labels) => self.add_labels(&nodes, &labels)?,
             Operation::RemoveLabels(nodes, labels) => self.remove_labels(&nodes, &labels)?,
-            Operation::DeleteEdges(edges) => self.delete_edges(&edges),
+            Operation::DeleteEdges(edges) => self.delete_edges(&edges)?,
             Operation::DeleteNodes(nodes) => self.delete_nodes(&nodes)?,
             Operation::CreateConstraint { name, label, key } => {
                 let constraint = Constraint { name: Arc::from(name), label, key };
@@ -62,7 +62,11 @@ impl Snapshot {
     }
 
     /// Which constraints, by place in the schema, hold for nodes of these labels.
-    fn constraints_of(&self, labels: &[LabelId], is_key: impl Fn(PropertyKeyId) -> bool) -> Vec<(usize, PropertyKeyId)> {
+    fn constraints_of(
+        &self,
+        labels: &[LabelId],
+        is_key: impl Fn(PropertyKeyId) -> bool,
+    ) -> Vec<(usize, PropertyKeyId)> {
         let constraints = self.memtable.schema.constraints.iter().enumerate();
         constraints
             .filter(|(_, constraint)| labels.contains(&constraint.label) && is_key(constraint.key))
@@ -222,22 +226,23 @@ impl Snapshot {
         }
     }
 
-    pub(super) fn delete_edges(&mut self, edges: &[EdgeId]) {
+    pub(super) fn delete_edges(&mut self, edges: &[EdgeId]) -> Result<()> {
         for &edge in edges {
             if crate::memtable::ordinal(edge).is_some() {
                 if let Some(edge_type) = self.memtable.delete_edge(edge) {
                     self.memtable.count_edges(edge_type, -1);
                 }
-            } else if let Some(ends) = self.edge_ends(edge) {
+            } else if let Some(ends) = self.edge_ends(edge)? {
                 self.memtable.delete_base_edge(edge, ends.source, ends.target, ends.edge_type);
                 self.memtable.count_edges(ends.edge_type, -1);
             }
         }
+        Ok(())
     }
 
     pub(super) fn delete_nodes(&mut self, nodes: &[NodeId]) -> Result<()> {
         for &node in nodes {
-            if !self.node_exists(node) {
+            if !self.node_exists(node)? {
                 continue;
             }
             let labels = self.labels_of(node)?;

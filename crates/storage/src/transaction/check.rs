@@ -3,8 +3,8 @@
 use model::limits::QUERY_DEPTH_MAX;
 use model::store::{NewEdges, NewNodes, NodeScan};
 use model::{
-    Column, ColumnData, Constraint, EdgeId, Error, LabelId, Map, NodeBatch, NodeId, PropertyKeyId, ReadView, Result, Set,
-    Value, error,
+    Column, ColumnData, Constraint, EdgeId, Error, LabelId, Map, NodeBatch, NodeId, PropertyKeyId, ReadView, Result,
+    Set, Value, error,
 };
 
 use crate::error::StorageError;
@@ -53,9 +53,10 @@ impl Snapshot {
     }
 
     pub(super) fn check_nodes_exist(&self, nodes: &[NodeId]) -> Result<()> {
-        match nodes.iter().find(|&&node| !self.node_exists(node)) {
+        let exist = self.nodes_exist(nodes)?;
+        match (0..nodes.len()).find(|&row| !exist.get(row)) {
             None => Ok(()),
-            Some(node) => Err(error!(NotFound, "node {} is not there", node.0)),
+            Some(row) => Err(error!(NotFound, "node {} is not there", nodes[row].0)),
         }
     }
 
@@ -100,17 +101,14 @@ impl Snapshot {
         Ok(())
     }
 
-    pub(super) fn check_set_edge_properties(
-        &self,
-        edges: &[EdgeId],
-        _key: PropertyKeyId,
-        values: &Column,
-    ) -> Result<()> {
+    pub(super) fn check_set_edge_properties(&self, edges: &[EdgeId], values: &Column) -> Result<()> {
         check_column(edges.len(), values)?;
-        match edges.iter().find(|&&edge| self.edge_ends(edge).is_none()) {
-            None => Ok(()),
-            Some(edge) => Err(error!(NotFound, "edge {} is not there", edge.0)),
+        for &edge in edges {
+            if self.edge_ends(edge)?.is_none() {
+                return Err(error!(NotFound, "edge {} is not there", edge.0));
+            }
         }
+        Ok(())
     }
 
     pub(super) fn check_add_labels(&self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
@@ -131,10 +129,12 @@ impl Snapshot {
     }
 
     pub(super) fn check_unconnected(&self, nodes: &[NodeId]) -> Result<()> {
-        match nodes.iter().find(|&&node| self.node_exists(node) && self.has_edges(node)) {
-            None => Ok(()),
-            Some(node) => Err(error!(StillConnected, "node {} still has edges", node.0)),
+        for &node in nodes {
+            if self.node_exists(node)? && self.has_edges(node)? {
+                return Err(error!(StillConnected, "node {} still has edges", node.0));
+            }
         }
+        Ok(())
     }
 
     /// The index of a new constraint over what is there.

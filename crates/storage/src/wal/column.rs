@@ -94,7 +94,9 @@ pub(super) fn column(get: &mut Get<'_>) -> Result<Column> {
             ColumnData::String(texts)
         }
         DATE => ColumnData::Date((0..rows).map(|_| Ok(Date(get.u32()? as i32))).collect::<Result<_>>()?),
-        LOCAL_DATE_TIME => ColumnData::LocalDateTime(words(get, rows)?.map(|word| LocalDateTime(word as i64)).collect()),
+        LOCAL_DATE_TIME => {
+            ColumnData::LocalDateTime(words(get, rows)?.map(|word| LocalDateTime(word as i64)).collect())
+        }
         _ => return Err(get.damage(format!("no kind of column has the number {kind}"))),
     };
     Ok(Column { data, validity })

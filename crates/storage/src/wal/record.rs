@@ -35,7 +35,12 @@ pub(crate) enum NameKind {
 #[derive(Debug)]
 pub(crate) enum Operation<'a> {
     Name(NameKind, &'a str),
-    CreateNodes { count: usize, labels: Vec<LabelId>, keys: Vec<PropertyKeyId>, properties: Vec<Column> },
+    CreateNodes {
+        count: usize,
+        labels: Vec<LabelId>,
+        keys: Vec<PropertyKeyId>,
+        properties: Vec<Column>,
+    },
     CreateEdges {
         edge_type: EdgeTypeId,
         sources: Vec<NodeId>,
@@ -49,7 +54,11 @@ pub(crate) enum Operation<'a> {
     RemoveLabels(Vec<NodeId>, Vec<LabelId>),
     DeleteEdges(Vec<EdgeId>),
     DeleteNodes(Vec<NodeId>),
-    CreateConstraint { name: &'a str, label: LabelId, key: PropertyKeyId },
+    CreateConstraint {
+        name: &'a str,
+        label: LabelId,
+        key: PropertyKeyId,
+    },
     DropConstraint(&'a str),
 }
 
@@ -81,12 +90,7 @@ pub(crate) fn put_create_edges(new: &NewEdges<'_>, out: &mut Vec<u8>) {
 }
 
 /// Adds the setting of a property of nodes.
-pub(crate) fn put_set_node_properties(
-    nodes: &[NodeId],
-    key: PropertyKeyId,
-    values: &Column,
-    out: &mut Vec<u8>,
-) {
+pub(crate) fn put_set_node_properties(nodes: &[NodeId], key: PropertyKeyId, values: &Column, out: &mut Vec<u8>) {
     out.push(SET_NODE_PROPERTIES);
     put_nodes(nodes, out);
     out.put_u32(key.0);
@@ -94,12 +98,7 @@ pub(crate) fn put_set_node_properties(
 }
 
 /// Adds the setting of a property of edges.
-pub(crate) fn put_set_edge_properties(
-    edges: &[EdgeId],
-    key: PropertyKeyId,
-    values: &Column,
-    out: &mut Vec<u8>,
-) {
+pub(crate) fn put_set_edge_properties(edges: &[EdgeId], key: PropertyKeyId, values: &Column, out: &mut Vec<u8>) {
     out.push(SET_EDGE_PROPERTIES);
     put_edges(edges, out);
     out.put_u32(key.0);

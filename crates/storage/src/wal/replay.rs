@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use model::platform::Disk;
 use model::Result;
+use model::platform::Disk;
 
 use super::{RECORD_HEADER_BYTES, RECORD_MARKER};
 use crate::codec::bytes::Get;

@@ -20,7 +20,8 @@ impl WalWriter {
     pub(crate) fn create(disk: &dyn Disk, directory: &Path, number: u64, identity: u64) -> Result<WalWriter> {
         let path = &directory.join(FileKind::Wal.file_name(number));
         let mut file = disk.create(path).map_err(|error| StorageError::io("create", path, error))?;
-        file.write_all(&header(FileKind::Wal, number, identity)).map_err(|error| StorageError::io("write", path, error))?;
+        file.write_all(&header(FileKind::Wal, number, identity))
+            .map_err(|error| StorageError::io("write", path, error))?;
         file.sync().map_err(|error| StorageError::io("sync", path, error))?;
         Ok(WalWriter { file, path: path.to_path_buf() })
     }

@@ -1,0 +1,37 @@
+//! Whose turn it is to write: one transaction at a time, which may move from thread to thread.
+
+use std::sync::{Condvar, Mutex};
+
+use super::lock;
+
+/// Where writers wait.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    is_taken: Mutex<bool>,
+    freed: Condvar,
+}
+
+/// The turn to write, given on when dropped.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    gate: &'a Gate,
+}
+
+impl Gate {
+    /// Waits for the turn.
+    pub(crate) fn enter(&self) -> Turn<'_> {
+        let mut is_taken = lock(&self.is_taken);
+        while *is_taken {
+            is_taken = self.freed.wait(is_taken).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        *is_taken = true;
+        Turn { gate: self }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *lock(&self.gate.is_taken) = false;
+        self.gate.freed.notify_one();
+    }
+}

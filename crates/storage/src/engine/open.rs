@@ -1,0 +1,111 @@
+//! Opening a store: lock, manifest, files, and the log replayed into a memtable.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use model::Result;
+use model::platform::Platform;
+
+use super::commit::CommitLog;
+use super::gate::Gate;
+use super::{Head, NativeStore, OpenMode, OpenOptions};
+use crate::error::StorageError;
+use crate::format::{FileKind, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME};
+use crate::snapshot::Snapshot;
+use crate::version::Version;
+use crate::wal::replay::replay;
+use crate::wal::writer::WalWriter;
+
+pub(super) fn open(path: &Path, options: OpenOptions, platform: Platform) -> Result<NativeStore> {
+    let disk = &platform.disk;
+    let is_new = find(path, options.mode, &platform)?;
+    if is_new {
+        disk.create_directory(path).map_err(|error| StorageError::io("create", path, error))?;
+    }
+    let lock_path = path.join(LOCK_NAME);
+    let lock = disk.lock(&lock_path).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => StorageError::Busy { path: path.to_owned() }.into(),
+        _ => StorageError::io("lock", &lock_path, error),
+    })?;
+    // Another process may have made the store while this one waited for the lock.
+    let version = if is_new && !disk.exists(&path.join(MANIFEST_NAME)) {
+        Version::create(&platform, path)?
+    } else {
+        Version::open(&platform, path)?
+    };
+    let mut snapshot = Snapshot::new(version);
+    let (writer, sequence) = replay_log(path, options.mode, &platform, &mut snapshot)?;
+    let snapshot = Arc::new(snapshot);
+    Ok(NativeStore {
+        path: path.to_owned(),
+        options,
+        gate: Gate::default(),
+        head: Mutex::new(Head { snapshot: snapshot.clone(), sequence }),
+        published: Mutex::new(snapshot),
+        log: CommitLog::new(writer, sequence),
+        platform,
+        _lock: lock,
+    })
+}
+
+/// True if a store is to be made; fails if something else than a store is there.
+fn find(path: &Path, mode: OpenMode, platform: &Platform) -> Result<bool> {
+    let disk = &platform.disk;
+    let not_a_store = |reason: String| StorageError::NotAStore { path: path.to_owned(), reason };
+    if !disk.exists(path) {
+        return match mode {
+            OpenMode::CreateIfMissing => Ok(true),
+            _ => Err(not_a_store("nothing is there, a directory with a store was expected".to_owned()).into()),
+        };
+    }
+    let names = match disk.list(path) {
+        Ok(names) => names,
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Err(not_a_store("a file is there, a directory with a store was expected".to_owned()).into());
+        }
+        Err(error) => return Err(StorageError::io("list", path, error)),
+    };
+    if names.iter().any(|name| name == MANIFEST_NAME) {
+        return Ok(false);
+    }
+    // What the making of a store leaves if it is interrupted counts as nothing.
+    let mut others = names.iter().filter(|name| ![LOCK_NAME, MANIFEST_NEW_NAME].contains(&name.as_str()));
+    match (others.next(), mode) {
+        (Some(name), _) => {
+            let reason = format!("the directory holds no file {MANIFEST_NAME}, but {name}");
+            Err(not_a_store(reason).into())
+        }
+        (None, OpenMode::CreateIfMissing) => Ok(true),
+        (None, _) => Err(not_a_store("the directory is empty".to_owned()).into()),
+    }
+}
+
+/// Repeats what the log holds; gives the log to go on with, if the store is to be written, and the last transaction.
+fn replay_log(
+    path: &Path,
+    mode: OpenMode,
+    platform: &Platform,
+    snapshot: &mut Snapshot,
+) -> Result<(Option<WalWriter>, u64)> {
+    let disk = &*platform.disk;
+    let manifest = snapshot.version.manifest();
+    let (number, identity, generation) = (manifest.wal_number, manifest.store_identity, manifest.generation);
+    let wal_path = path.join(FileKind::Wal.file_name(number));
+    // A store is made manifest first: one that was killed right then has no log, and nothing to lose.
+    let is_unwritten = generation == 0 && manifest.node_id_bound == 0 && !disk.exists(&wal_path);
+    if is_unwritten {
+        if mode == OpenMode::ReadOnly {
+            return Ok((None, 0));
+        }
+        let writer = WalWriter::create(disk, path, number, identity)?;
+        disk.sync_directory(path).map_err(|error| StorageError::io("sync", path, error))?;
+        return Ok((Some(writer), 0));
+    }
+    let end = replay(disk, path, number, identity, |payload| snapshot.apply_record(payload))?;
+    let writer = match mode {
+        OpenMode::ReadOnly => None,
+        _ => Some(WalWriter::resume(disk, &wal_path, end.length)?),
+    };
+    Ok((writer, end.sequence))
+}

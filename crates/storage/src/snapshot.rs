@@ -1,0 +1,265 @@
+//! A snapshot: a version of the files with a memtable root over it, read as one graph.
+//!
+//! Invariant: where the memtable says nothing about a node or edge, the files are right about it. Each read does the work
+//! of merging only for the kinds of changes that the memtable holds.
+
+mod degree;
+mod expand;
+mod partitions;
+mod patch;
+mod properties;
+mod scan;
+
+use std::sync::Arc;
+
+use model::column::ColumnBuilder;
+use model::store::{AccessHint, EdgeCursor, EdgePartitions, NodeCursor, lookup_by_scan};
+use model::{
+    Bitmap, Capabilities, Column, Direction, EdgeId, EdgeTypeId, Expand, LabelId, NodeId, NodeScan, PropertyKeyId,
+    ReadView, Result, Schema, Statistics, Value,
+};
+
+use crate::memtable::{self, Memtable};
+use crate::version::Version;
+
+/// One moment of a store.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) version: Arc<Version>,
+    pub(crate) memtable: Memtable,
+}
+
+/// Where an edge starts and ends, and its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ends {
+    pub(crate) source: NodeId,
+    pub(crate) target: NodeId,
+    pub(crate) edge_type: EdgeTypeId,
+}
+
+/// What the native store can do.
+pub(crate) fn capabilities(writes: bool) -> Capabilities {
+    Capabilities {
+        writes,
+        dense_node_ids: true,
+        expands_against_direction: true,
+        looks_up_by_key: true,
+        streams_edges: true,
+        is_remote: false,
+    }
+}
+
+impl Snapshot {
+    /// The state of the files, with nothing written since.
+    pub(crate) fn new(version: Arc<Version>) -> Snapshot {
+        let manifest = version.manifest();
+        let schema = Arc::new(manifest.schema.clone());
+        let statistics = Arc::new(manifest.statistics.clone());
+        let memtable = Memtable::new(schema, statistics, manifest.node_id_bound);
+        Snapshot { version, memtable }
+    }
+
+    /// True if the node exists.
+    pub(crate) fn node_exists(&self, node: NodeId) -> Result<bool> {
+        if node.0 >= self.memtable.first_node {
+            return Ok(self.memtable.node(node).is_some_and(|record| !record.is_deleted));
+        }
+        if self.memtable.node_change(node).is_some_and(|change| change.is_deleted) {
+            return Ok(false);
+        }
+        Ok(self.version.nodes_exist(&[node])?.get(0))
+    }
+
+    /// The labels of a node in order of their ids; none if it does not exist.
+    pub(crate) fn labels_of(&self, node: NodeId) -> Result<Arc<[LabelId]>> {
+        if node.0 >= self.memtable.first_node {
+            return Ok(self.memtable.node(node).map_or_else(Arc::default, |record| record.labels.clone()));
+        }
+        match self.memtable.node_change(node) {
+            Some(change) if change.is_deleted => return Ok(Arc::default()),
+            Some(change) if change.labels.is_some() => return Ok(change.labels.clone().unwrap_or_default()),
+            _ => {}
+        }
+        Ok(self.version.node_labels(&[node])?.pop().unwrap_or_default().into())
+    }
+
+    /// One property of a node; null if it has none.
+    pub(crate) fn node_property(&self, node: NodeId, key: PropertyKeyId) -> Result<Value> {
+        if node.0 >= self.memtable.first_node {
+            return Ok(self
+                .memtable
+                .node(node)
+                .and_then(|record| record.properties.get(key).cloned())
+                .unwrap_or_default());
+        }
+        if let Some(change) = self.memtable.node_change(node) {
+            if change.is_deleted {
+                return Ok(Value::Null);
+            }
+            if let Some(value) = change.properties.get(key) {
+                return Ok(value.clone());
+            }
+        }
+        let columns = self.version.node_properties(&[node], &[key])?;
+        Ok(columns.first().map_or(Value::Null, |column| column.value(0)))
+    }
+
+    /// The ends of an edge, if it exists.
+    pub(crate) fn edge_ends(&self, edge: EdgeId) -> Result<Option<Ends>> {
+        if memtable::ordinal(edge).is_some() {
+            return Ok(self.memtable.edge(edge).filter(|record| !record.is_deleted).map(|record| Ends {
+                source: record.source,
+                target: record.target,
+                edge_type: record.edge_type,
+            }));
+        }
+        if self.memtable.edge_change(edge).is_some_and(|change| change.is_deleted) {
+            return Ok(None);
+        }
+        let found = self.version.edge(edge)?;
+        Ok(found.map(|(source, target, edge_type)| Ends { source, target, edge_type }))
+    }
+
+    /// The node that has a value under the constraint at that place in the schema.
+    pub(crate) fn find_unique(&self, at: usize, value: &Value) -> Result<Option<NodeId>> {
+        if let Some(node) = self.memtable.indexes.get(at).and_then(|index| index.get(value)) {
+            return Ok(Some(node));
+        }
+        let constraint = &self.memtable.schema.constraints[at];
+        let (label, key) = (constraint.label, constraint.key);
+        let found = self.version.lookup(label, key, &Column::constant(value, 1))?;
+        match found.and_then(|nodes| nodes.first().copied().flatten()) {
+            Some(node) if self.still_has(node, label, key, value) => Ok(Some(node)),
+            _ => Ok(None),
+        }
+    }
+
+    /// True unless the memtable says that a node of the files has lost the label or the value.
+    fn still_has(&self, node: NodeId, label: LabelId, key: PropertyKeyId, value: &Value) -> bool {
+        self.memtable.node_change(node).is_none_or(|change| {
+            !change.is_deleted
+                && change.labels.as_ref().is_none_or(|labels| labels.contains(&label))
+                && change.properties.get(key).is_none_or(|found| found == value)
+        })
+    }
+}
+
+impl ReadView for Snapshot {
+    fn schema(&self) -> &Schema {
+        &self.memtable.schema
+    }
+
+    fn statistics(&self) -> &Statistics {
+        &self.memtable.statistics
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        capabilities(true)
+    }
+
+    fn node_id_bound(&self) -> u64 {
+        self.memtable.node_id_bound()
+    }
+
+    fn scan(&self, scan: &NodeScan) -> Result<Box<dyn NodeCursor + '_>> {
+        Ok(Box::new(scan::ScanCursor::new(self, scan)))
+    }
+
+    fn expand<'a>(&'a self, from: &'a [NodeId], expand: &'a Expand) -> Result<Box<dyn EdgeCursor + 'a>> {
+        Ok(Box::new(expand::ExpandCursor::new(self, from, expand)))
+    }
+
+    fn node_properties(&self, nodes: &[NodeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
+        self.columns_of_nodes(nodes, keys)
+    }
+
+    fn edge_properties(&self, edges: &[EdgeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
+        self.columns_of_edges(edges, keys)
+    }
+
+    fn node_labels(&self, nodes: &[NodeId]) -> Result<Vec<Vec<LabelId>>> {
+        let mut labels = self.version.node_labels(nodes)?;
+        for (row, &node) in nodes.iter().enumerate() {
+            if let Some(record) = self.memtable.node(node) {
+                labels[row] = record.labels.to_vec();
+            } else if let Some(change) = self.memtable.node_change(node) {
+                match &change.labels {
+                    _ if change.is_deleted => labels[row].clear(),
+                    Some(now) => labels[row] = now.to_vec(),
+                    None => {}
+                }
+            }
+        }
+        Ok(labels)
+    }
+
+    fn has_label(&self, nodes: &[NodeId], label: LabelId) -> Result<Bitmap> {
+        let mut has = self.version.has_label(nodes, label)?;
+        for (row, &node) in nodes.iter().enumerate() {
+            if let Some(record) = self.memtable.node(node) {
+                has.set(row, record.labels.contains(&label));
+            } else if let Some(change) = self.memtable.node_change(node) {
+                match &change.labels {
+                    _ if change.is_deleted => has.set(row, false),
+                    Some(now) => has.set(row, now.contains(&label)),
+                    None => {}
+                }
+            }
+        }
+        Ok(has)
+    }
+
+    fn nodes_exist(&self, nodes: &[NodeId]) -> Result<Bitmap> {
+        let mut exist = self.version.nodes_exist(nodes)?;
+        for (row, &node) in nodes.iter().enumerate() {
+            if let Some(record) = self.memtable.node(node) {
+                exist.set(row, !record.is_deleted);
+            } else if self.memtable.node_change(node).is_some_and(|change| change.is_deleted) {
+                exist.set(row, false);
+            }
+        }
+        Ok(exist)
+    }
+
+    fn edges_exist(&self, edges: &[EdgeId]) -> Result<Bitmap> {
+        let mut exist = Bitmap::filled(edges.len(), false);
+        for (row, &edge) in edges.iter().enumerate() {
+            exist.set(row, self.edge_ends(edge)?.is_some());
+        }
+        Ok(exist)
+    }
+
+    fn lookup(&self, label: LabelId, key: PropertyKeyId, values: &Column) -> Result<Column> {
+        let constraints = &self.memtable.schema.constraints;
+        let Some(at) = constraints.iter().position(|of| of.label == label && of.key == key) else {
+            return lookup_by_scan(self, label, key, values);
+        };
+        let index = &self.memtable.indexes[at];
+        let base = self.version.lookup(label, key, values)?;
+        let mut nodes = ColumnBuilder::default();
+        for row in 0..values.len() {
+            let value = values.value(row);
+            let in_files = || base.as_ref().and_then(|nodes| nodes[row]);
+            let found = match index.get(&value) {
+                Some(node) => Some(node),
+                None => in_files().filter(|&node| self.still_has(node, label, key, &value)),
+            };
+            nodes.push(&found.map_or(Value::Null, Value::Node));
+        }
+        Ok(nodes.finish())
+    }
+
+    fn degrees(&self, from: &[NodeId], direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
+        from.iter().map(|&node| self.degree(node, direction, types)).collect()
+    }
+
+    fn prefetch(&self, hint: &AccessHint<'_>) {
+        if let AccessHint::Expand(nodes, _) = hint {
+            self.version.will_expand(nodes);
+        }
+    }
+
+    fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {
+        Some(self)
+    }
+}

@@ -1,0 +1,305 @@
+//! Follows edges from a batch of nodes: runs of the files first, then lists of the memtable, node by node.
+//!
+//! Cost: for each node a search in each wanted section of the files; then targets are copied run by run. What the
+//! memtable deleted is looked for only at nodes that lost an edge.
+
+use std::ops::Range;
+
+use model::limits::BATCH_ROWS;
+use model::store::{EdgeCursor, EdgeIds};
+use model::{Direction, EdgeBatch, EdgeId, EdgeTypeId, Expand, NodeId, Result};
+
+use super::Snapshot;
+use crate::format::EdgePlace;
+use crate::memtable::{Adjacency, Memtable, Neighbor, Slices, edge_id};
+use crate::partition::Section;
+
+/// A section whose type is wanted.
+struct Place<'a> {
+    section: &'a Section,
+    edge_type: EdgeTypeId,
+    partition: usize,
+    /// The edge id of its position 0.
+    first_id: u64,
+}
+
+/// What of the present node comes next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Runs of out-edges in the files, from this place on.
+    Out(usize),
+    /// Out-edges of the memtable.
+    NewOut,
+    /// Runs of in-edges in the files, from this place on.
+    In(usize),
+    /// In-edges of the memtable.
+    NewIn,
+    /// Nothing: the next node.
+    End,
+}
+
+/// What is being handed out.
+enum Current<'a> {
+    Nothing,
+    Run { place: usize, run: Range<u64>, is_in: bool },
+    List { slices: Slices<'a>, slice: &'a [Neighbor], is_in: bool },
+}
+
+/// A cursor over the edges of an expansion.
+pub(super) struct ExpandCursor<'a> {
+    snapshot: &'a Snapshot,
+    from: &'a [NodeId],
+    expand: &'a Expand,
+    places: Vec<Place<'a>>,
+    /// The index of the node after the present one.
+    next_input: usize,
+    node: NodeId,
+    stage: Stage,
+    current: Current<'a>,
+    /// The ids of the batch's edges, where only properties need them.
+    ids: Vec<EdgeId>,
+    /// The ids of one run.
+    run_ids: Vec<EdgeId>,
+    positions: Vec<u64>,
+}
+
+impl<'a> ExpandCursor<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, from: &'a [NodeId], expand: &'a Expand) -> ExpandCursor<'a> {
+        let mut places = Vec::new();
+        for (partition, of) in snapshot.version.partitions().iter().enumerate() {
+            for (index, section) in of.sections().iter().enumerate() {
+                let edge_type = section.edge_type();
+                if expand.types.as_ref().is_none_or(|types| types.contains(&edge_type)) {
+                    places.push(Place { section, edge_type, partition, first_id: EdgePlace::base(partition, index) });
+                }
+            }
+        }
+        ExpandCursor {
+            snapshot,
+            from,
+            expand,
+            places,
+            next_input: 0,
+            node: NodeId(0),
+            stage: Stage::End,
+            current: Current::Nothing,
+            ids: Vec::new(),
+            run_ids: Vec::new(),
+            positions: Vec::new(),
+        }
+    }
+
+    fn memtable(&self) -> &'a Memtable {
+        &self.snapshot.memtable
+    }
+
+    fn wants_ids(&self) -> bool {
+        self.expand.edge_ids == EdgeIds::Include || !self.expand.keys.is_empty()
+    }
+
+    /// Finds the next run or list that is not empty; false at the end.
+    fn advance(&mut self) -> Result<bool> {
+        loop {
+            match self.stage {
+                Stage::End => {
+                    let Some(&node) = self.from.get(self.next_input) else { return Ok(false) };
+                    self.node = node;
+                    self.next_input += 1;
+                    self.stage = if self.expand.direction == Direction::In { self.first_in() } else { Stage::Out(0) };
+                }
+                Stage::Out(at) => {
+                    self.stage = Stage::NewOut;
+                    for place in at..self.places.len() {
+                        let run = self.places[place].section.out_run(self.node)?;
+                        if !run.is_empty() {
+                            self.stage = Stage::Out(place + 1);
+                            self.current = Current::Run { place, run, is_in: false };
+                            return Ok(true);
+                        }
+                    }
+                }
+                Stage::NewOut => {
+                    self.stage = if self.expand.direction == Direction::Out { Stage::End } else { self.first_in() };
+                    if let Some(list) = find(&self.memtable().out_edges, self.node) {
+                        self.current = Current::List { slices: list.slices(), slice: &[], is_in: false };
+                        return Ok(true);
+                    }
+                }
+                Stage::In(at) => {
+                    self.stage = Stage::NewIn;
+                    let partition = self.places.get(at).map(|place| place.partition);
+                    for place in at..self.places.len() {
+                        if Some(self.places[place].partition) != partition {
+                            break;
+                        }
+                        let run = self.places[place].section.in_run(self.node)?;
+                        if !run.is_empty() {
+                            self.stage = match self.places.get(place + 1) {
+                                Some(next) if Some(next.partition) == partition => Stage::In(place + 1),
+                                _ => Stage::NewIn,
+                            };
+                            self.current = Current::Run { place, run, is_in: true };
+                            return Ok(true);
+                        }
+                    }
+                }
+                Stage::NewIn => {
+                    self.stage = Stage::End;
+                    if let Some(list) = find(&self.memtable().in_edges, self.node) {
+                        self.current = Current::List { slices: list.slices(), slice: &[], is_in: true };
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The stage that begins with the sections of the partition that holds the node's in-edges.
+    fn first_in(&self) -> Stage {
+        let Some((partition, _)) = self.snapshot.version.partition_of(self.node) else { return Stage::NewIn };
+        let place = self.places.partition_point(|place| place.partition < partition);
+        if self.places.get(place).is_some_and(|place| place.partition == partition) {
+            Stage::In(place)
+        } else {
+            Stage::NewIn
+        }
+    }
+
+    /// Adds a part of a run of the files to the batch.
+    fn take_run(&mut self, place: usize, run: Range<u64>, is_in: bool, out: &mut EdgeBatch) -> Result<()> {
+        let start = out.neighbors.len();
+        let Place { section, edge_type, first_id, .. } = self.places[place];
+        let lost = if is_in { &self.memtable().deleted_in } else { &self.memtable().deleted_out };
+        let lost_some = find(lost, self.node).is_some();
+        let wants_ids = self.wants_ids();
+        if is_in {
+            section.sources(run.clone(), &mut out.neighbors)?;
+        } else {
+            section.targets(run.clone(), &mut out.neighbors)?;
+        }
+        if wants_ids || lost_some {
+            self.run_ids.clear();
+            if is_in {
+                self.positions.clear();
+                section.in_positions(self.node, run, &mut self.positions)?;
+                self.run_ids.extend(self.positions.iter().map(|position| EdgeId(first_id + position)));
+            } else {
+                self.run_ids.extend(run.map(|position| EdgeId(first_id + position)));
+            }
+        }
+        let skips_loops = is_in && self.expand.direction == Direction::Both;
+        if lost_some || (skips_loops && out.neighbors[start..].contains(&self.node)) {
+            self.leave_out(start, lost_some, skips_loops, &mut out.neighbors);
+        }
+        if wants_ids {
+            let ids = if self.expand.edge_ids == EdgeIds::Include { &mut out.edges } else { &mut self.ids };
+            ids.extend_from_slice(&self.run_ids);
+        }
+        self.fill(edge_type, is_in, out);
+        Ok(())
+    }
+
+    /// Takes deleted edges, and self-loops that came already, out of `neighbors[start..]` and `run_ids`.
+    fn leave_out(&mut self, start: usize, lost_some: bool, skips_loops: bool, neighbors: &mut Vec<NodeId>) {
+        let memtable = self.memtable();
+        let has_ids = !self.run_ids.is_empty() && (lost_some || self.wants_ids());
+        let mut kept = 0;
+        for row in 0..neighbors.len() - start {
+            let neighbor = neighbors[start + row];
+            let is_lost = lost_some && memtable.edge_change(self.run_ids[row]).is_some_and(|change| change.is_deleted);
+            if is_lost || (skips_loops && neighbor == self.node) {
+                continue;
+            }
+            neighbors[start + kept] = neighbor;
+            if has_ids {
+                self.run_ids[kept] = self.run_ids[row];
+            }
+            kept += 1;
+        }
+        neighbors.truncate(start + kept);
+        if has_ids {
+            self.run_ids.truncate(kept);
+        }
+    }
+
+    /// Fills up the columns of the batch that are the same for all edges just added.
+    fn fill(&self, edge_type: EdgeTypeId, is_in: bool, out: &mut EdgeBatch) {
+        let rows = out.neighbors.len();
+        out.inputs.resize(rows, (self.next_input - 1) as u32);
+        out.types.resize(rows, edge_type);
+        if self.expand.direction == Direction::Both {
+            out.reversed.resize(rows, is_in);
+        }
+    }
+
+    /// Adds as much of a list of the memtable as the batch holds; gives what is left.
+    fn take_list(&mut self, list: &'a [Neighbor], is_in: bool, out: &mut EdgeBatch) -> &'a [Neighbor] {
+        let memtable = self.memtable();
+        let skips_loops = is_in && self.expand.direction == Direction::Both;
+        let wants_ids = self.wants_ids();
+        for (index, edge) in list.iter().enumerate() {
+            if out.neighbors.len() >= BATCH_ROWS {
+                return &list[index..];
+            }
+            let is_gone = memtable.edges_deleted > 0
+                && memtable.edges.get(edge.ordinal as usize).is_none_or(|record| record.is_deleted);
+            let is_wanted = self.expand.types.as_ref().is_none_or(|types| types.contains(&edge.edge_type));
+            if is_gone || !is_wanted || (skips_loops && edge.node == self.node) {
+                continue;
+            }
+            out.neighbors.push(edge.node);
+            if wants_ids {
+                let ids = if self.expand.edge_ids == EdgeIds::Include { &mut out.edges } else { &mut self.ids };
+                ids.push(edge_id(edge.ordinal));
+            }
+            self.fill(edge.edge_type, is_in, out);
+        }
+        &[]
+    }
+
+    /// Adds what fits of the present run or list; false once it is used up.
+    fn take_current(&mut self, out: &mut EdgeBatch) -> Result<bool> {
+        match std::mem::replace(&mut self.current, Current::Nothing) {
+            Current::Nothing => Ok(false),
+            Current::Run { place, run, is_in } => {
+                let middle = run.end.min(run.start + (BATCH_ROWS - out.neighbors.len()) as u64);
+                self.take_run(place, run.start..middle, is_in, out)?;
+                if middle < run.end {
+                    self.current = Current::Run { place, run: middle..run.end, is_in };
+                }
+                Ok(true)
+            }
+            Current::List { mut slices, slice, is_in } => {
+                let slice = if slice.is_empty() { slices.next() } else { Some(slice) };
+                let Some(slice) = slice else { return Ok(false) };
+                let slice = self.take_list(slice, is_in, out);
+                self.current = Current::List { slices, slice, is_in };
+                Ok(true)
+            }
+        }
+    }
+}
+
+fn find(map: &crate::memtable::SharedMap<u64, Adjacency>, node: NodeId) -> Option<&Adjacency> {
+    if map.is_empty() { None } else { map.get(&node.0) }
+}
+
+impl EdgeCursor for ExpandCursor<'_> {
+    fn next(&mut self, out: &mut EdgeBatch) -> Result<bool> {
+        out.clear();
+        self.ids.clear();
+        while out.neighbors.len() < BATCH_ROWS {
+            if !self.take_current(out)? && !self.advance()? {
+                break;
+            }
+        }
+        if out.neighbors.is_empty() {
+            return Ok(false);
+        }
+        if !self.expand.keys.is_empty() {
+            let ids = if self.expand.edge_ids == EdgeIds::Include { &out.edges } else { &self.ids };
+            out.properties = self.snapshot.columns_of_edges(ids, &self.expand.keys)?;
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,170 @@
+//! The edges as sequential streams: each partition of the files without its deleted edges, then the edges made since.
+
+use std::ops::Range;
+
+use model::batch::EdgeBlock;
+use model::limits::BATCH_ROWS;
+use model::store::{EdgeBlockCursor, EdgeIds, EdgePartitions, EdgeStream};
+use model::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId, ReadView, Result};
+
+use super::Snapshot;
+use crate::memtable::edge_id;
+use crate::version::PartitionStream;
+
+impl Snapshot {
+    /// The target ids of a partition, also those that no node has yet.
+    fn whole_interval(&self, partition: usize) -> Range<u64> {
+        let partitions = self.version.partitions();
+        partitions.get(partition).map_or(0..u64::MAX, |of| {
+            let interval = of.interval();
+            let is_last = partition + 1 == partitions.len();
+            interval.start..if is_last { u64::MAX } else { interval.end }
+        })
+    }
+
+    /// Edges made since the files were written that belong to a partition, by type, source and target.
+    fn new_edges(&self, partition: usize, stream: &EdgeStream) -> Vec<(EdgeTypeId, NodeId, NodeId, EdgeId)> {
+        let interval = self.whole_interval(partition);
+        let records = self.memtable.edges.iter().zip(0..);
+        let mut edges: Vec<_> = records
+            .filter(|(edge, _)| {
+                !edge.is_deleted
+                    && interval.contains(&edge.target.0)
+                    && stream.types.as_ref().is_none_or(|types| types.contains(&edge.edge_type))
+                    && stream.sources.as_ref().is_none_or(|sources| sources.contains(&edge.source.0))
+            })
+            .map(|(edge, ordinal)| (edge.edge_type, edge.source, edge.target, edge_id(ordinal)))
+            .collect();
+        edges.sort_unstable();
+        edges
+    }
+}
+
+impl EdgePartitions for Snapshot {
+    fn count(&self) -> usize {
+        self.version.partitions().len().max(1)
+    }
+
+    fn interval(&self, partition: usize) -> Range<u64> {
+        let bound = self.node_id_bound();
+        let interval = self.whole_interval(partition);
+        interval.start.min(bound)..interval.end.min(bound)
+    }
+
+    fn edge_count(&self, partition: usize, types: Option<&[EdgeTypeId]>) -> u64 {
+        let is_wanted = |edge_type: EdgeTypeId| types.is_none_or(|types| types.contains(&edge_type));
+        let sections = self.version.partitions().get(partition).map_or(&[][..], |of| of.sections());
+        let base: u64 =
+            sections.iter().filter(|section| is_wanted(section.edge_type())).map(|section| section.edge_count()).sum();
+        let interval = self.whole_interval(partition);
+        let lost = self.memtable.deleted_in.iter().filter(|(target, _)| interval.contains(target));
+        let lost: usize = lost.map(|(_, list)| list.iter().filter(|edge| is_wanted(edge.edge_type)).count()).sum();
+        let new = self
+            .memtable
+            .edges
+            .iter()
+            .filter(|edge| !edge.is_deleted && interval.contains(&edge.target.0) && is_wanted(edge.edge_type));
+        base - lost as u64 + new.count() as u64
+    }
+
+    fn stream(&self, partition: usize, stream: &EdgeStream) -> Result<Box<dyn EdgeBlockCursor + '_>> {
+        let has_changes = !self.memtable.edge_changes.is_empty();
+        let base = if partition < self.version.partitions().len() {
+            let mut stream = stream.clone();
+            if has_changes {
+                stream.edge_ids = EdgeIds::Include;
+            }
+            Some(self.version.stream(partition, &stream)?)
+        } else {
+            None
+        };
+        Ok(Box::new(PartitionCursor {
+            snapshot: self,
+            base,
+            has_changes,
+            new: self.new_edges(partition, stream),
+            next_new: 0,
+            keys: stream.keys.clone(),
+            edge_ids: stream.edge_ids,
+        }))
+    }
+}
+
+struct PartitionCursor<'a> {
+    snapshot: &'a Snapshot,
+    base: Option<PartitionStream<'a>>,
+    /// Whether edges of the files were deleted or have other properties now.
+    has_changes: bool,
+    new: Vec<(EdgeTypeId, NodeId, NodeId, EdgeId)>,
+    next_new: usize,
+    keys: Vec<PropertyKeyId>,
+    edge_ids: EdgeIds,
+}
+
+impl PartitionCursor<'_> {
+    /// Corrects a block of the files by what the memtable says.
+    fn correct(&self, block: &mut EdgeBlock) -> Result<()> {
+        let memtable = &self.snapshot.memtable;
+        let changes = |edge: &EdgeId| memtable.edge_change(*edge);
+        if !memtable.keeps_all_base_edges() {
+            let is_there = |edge: &EdgeId| changes(edge).is_none_or(|change| !change.is_deleted);
+            let rows = 0..block.edges.len() as u32;
+            let kept: Vec<u32> = rows.filter(|&row| is_there(&block.edges[row as usize])).collect();
+            if kept.len() < block.edges.len() {
+                block.sources = kept.iter().map(|&row| block.sources[row as usize]).collect();
+                block.targets = kept.iter().map(|&row| block.targets[row as usize]).collect();
+                block.edges = kept.iter().map(|&row| block.edges[row as usize]).collect();
+                block.properties = block.properties.iter().map(|column| column.gather(&kept)).collect();
+            }
+        }
+        if !self.keys.is_empty() && block.edges.iter().any(|edge| changes(edge).is_some()) {
+            block.properties = self.snapshot.columns_of_edges(&block.edges, &self.keys)?;
+        }
+        if self.edge_ids == EdgeIds::Omit {
+            block.edges.clear();
+        }
+        Ok(())
+    }
+
+    fn next_base(&mut self, out: &mut EdgeBlock) -> Result<bool> {
+        while let Some(base) = &mut self.base {
+            if !base.next(out)? {
+                self.base = None;
+            } else if !self.has_changes {
+                return Ok(true);
+            } else {
+                self.correct(out)?;
+                if !out.sources.is_empty() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl EdgeBlockCursor for PartitionCursor<'_> {
+    fn next(&mut self, out: &mut EdgeBlock) -> Result<bool> {
+        if self.next_base(out)? {
+            return Ok(true);
+        }
+        out.clear();
+        let rest = &self.new[self.next_new..];
+        let Some(&(edge_type, ..)) = rest.first() else { return Ok(false) };
+        let mut edges = Vec::new();
+        for &(_, source, target, edge) in rest.iter().take(BATCH_ROWS).take_while(|edge| edge.0 == edge_type) {
+            out.sources.push(source);
+            out.targets.push(target);
+            edges.push(edge);
+        }
+        self.next_new += edges.len();
+        out.edge_type = edge_type;
+        if !self.keys.is_empty() {
+            out.properties = self.snapshot.columns_of_edges(&edges, &self.keys)?;
+        }
+        if self.edge_ids == EdgeIds::Include {
+            out.edges = edges;
+        }
+        Ok(true)
+    }
+}

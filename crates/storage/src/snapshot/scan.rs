@@ -1,0 +1,120 @@
+//! Finds nodes: words of bitmaps from the files, with the bits of changed nodes corrected, then the nodes made since.
+
+use std::ops::Range;
+
+use model::limits::BATCH_ROWS;
+use model::store::NodeCursor;
+use model::{LabelId, NodeBatch, NodeId, NodeScan, PropertyKeyId, ReadView, Result};
+
+use super::Snapshot;
+
+/// Bitmap words taken from the files at a time.
+const WORDS: u64 = 1_024;
+
+/// A cursor over nodes.
+pub(super) struct ScanCursor<'a> {
+    snapshot: &'a Snapshot,
+    labels: Vec<LabelId>,
+    keys: Vec<PropertyKeyId>,
+    /// Ids still to be looked at that are not in `words`.
+    rest: Range<u64>,
+    /// Bits of nodes to give out: bit `i` of word `w` is node `(first_word + w) * 64 + i`.
+    words: Vec<u64>,
+    first_word: u64,
+    /// The word to look at next.
+    word: usize,
+}
+
+impl<'a> ScanCursor<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, scan: &NodeScan) -> ScanCursor<'a> {
+        let bound = snapshot.node_id_bound();
+        let range = scan.range.clone().unwrap_or(0..bound);
+        let rest = range.start.min(bound)..range.end.min(bound);
+        let (labels, keys) = (scan.labels.clone(), scan.keys.clone());
+        ScanCursor { snapshot, labels, keys, rest, words: Vec::new(), first_word: 0, word: 0 }
+    }
+
+    /// Takes the next ids of the files into `words`.
+    fn load_words(&mut self) -> Result<()> {
+        let memtable = &self.snapshot.memtable;
+        let end = self.rest.end.min(memtable.first_node);
+        self.first_word = self.rest.start / 64;
+        let end_word = end.div_ceil(64).min(self.first_word + WORDS);
+        let end = end.min(end_word * 64);
+        let count = (end_word - self.first_word) as usize;
+        self.snapshot.version.label_words(&self.labels, self.first_word, count, &mut self.words)?;
+        if !memtable.node_changes.is_empty() {
+            self.correct(self.rest.start..end);
+        }
+        let start_bit = self.rest.start % 64;
+        self.words[0] &= u64::MAX << start_bit;
+        if end % 64 != 0 {
+            self.words[count - 1] &= (1 << (end % 64)) - 1;
+        }
+        self.rest.start = end;
+        self.word = 0;
+        Ok(())
+    }
+
+    fn correct(&mut self, ids: Range<u64>) {
+        for (id, change) in self.snapshot.memtable.node_changes.range(ids) {
+            let word = &mut self.words[(id / 64 - self.first_word) as usize];
+            let has_all = |labels: &[LabelId]| self.labels.iter().all(|label| labels.contains(label));
+            if change.is_deleted || change.labels.as_ref().is_some_and(|labels| !has_all(labels)) {
+                *word &= !(1 << (id % 64));
+            } else if change.labels.is_some() {
+                *word |= 1 << (id % 64);
+            }
+        }
+    }
+
+    fn take_from_words(&mut self, out: &mut Vec<NodeId>) {
+        while self.word < self.words.len() && out.len() < BATCH_ROWS {
+            let mut bits = self.words[self.word];
+            let base = (self.first_word + self.word as u64) * 64;
+            while bits != 0 {
+                out.push(NodeId(base + u64::from(bits.trailing_zeros())));
+                bits &= bits - 1;
+            }
+            self.word += 1;
+        }
+    }
+
+    fn take_from_memtable(&mut self, out: &mut Vec<NodeId>) {
+        let memtable = &self.snapshot.memtable;
+        let first = (self.rest.start - memtable.first_node) as usize;
+        for record in memtable.nodes.focus().narrow(first..).into_iter() {
+            if out.len() >= BATCH_ROWS || self.rest.start >= self.rest.end {
+                return;
+            }
+            if !record.is_deleted && self.labels.iter().all(|label| record.labels.contains(label)) {
+                out.push(NodeId(self.rest.start));
+            }
+            self.rest.start += 1;
+        }
+    }
+}
+
+impl NodeCursor for ScanCursor<'_> {
+    fn next(&mut self, out: &mut NodeBatch) -> Result<bool> {
+        out.clear();
+        while out.nodes.len() < BATCH_ROWS {
+            if self.word < self.words.len() {
+                self.take_from_words(&mut out.nodes);
+            } else if self.rest.start >= self.rest.end {
+                break;
+            } else if self.rest.start < self.snapshot.memtable.first_node {
+                self.load_words()?;
+            } else {
+                self.take_from_memtable(&mut out.nodes);
+            }
+        }
+        if out.nodes.is_empty() {
+            return Ok(false);
+        }
+        if !self.keys.is_empty() {
+            out.properties = self.snapshot.columns_of_nodes(&out.nodes, &self.keys)?;
+        }
+        Ok(true)
+    }
+}
