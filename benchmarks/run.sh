@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Side by side with LadybugDB on a Kronecker graph: import, size, memory, opening, latencies, PageRank.
+#
+# Installs the peer into a throw-away environment below .cache; builds Knotwork for release; runs both in both orders
+# and prints medians. Every answer is compared. SCALE and ROUNDS may be set.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scale=${SCALE:-20}
+rounds=${ROUNDS:-2}
+cache=$PWD/.cache/bench
+mkdir -p "$cache"
+
+if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import ladybug, numpy, pyarrow' 2>/dev/null; then
+  command -v python3 >/dev/null || { echo "make bench needs python3 (with venv) to run the peer; install it" >&2; exit 1; }
+  python3 -m venv "$cache/env" || { echo "python3 cannot make a virtual environment; install python3-venv" >&2; exit 1; }
+  "$cache/env/bin/pip" install --quiet ladybug==0.22.0 numpy pyarrow
+fi
+python=$cache/env/bin/python
+
+cargo build --release --quiet -p knotwork-cli
+cargo build --release --quiet --manifest-path benchmarks/runner/Cargo.toml --target-dir target
+graph=$cache/kronecker-$scale
+[ -f "$graph/queries.json" ] || "$python" benchmarks/kronecker.py "$scale" 16 "$graph"
+exec "$python" benchmarks/compare.py "$graph" "$cache" "$rounds"
