@@ -5,12 +5,16 @@
 //! - [`store_contract`]: the checks that every store must pass.
 //! - [`differential`]: random writes applied to two stores, and the comparison of two views.
 //! - [`graphs`]: seeded graph generators.
+//! - [`golden`]: text files of graphs, queries and expected results.
+//! - [`simulation`]: an operating system in memory that fails on purpose.
 //! - [`random`]: the seeded random numbers of all of these.
 
 pub mod differential;
+pub mod golden;
 pub mod graphs;
 pub mod random;
 pub mod reference_store;
+pub mod simulation;
 pub mod store_contract;
 
 pub use reference_store::ReferenceStore;

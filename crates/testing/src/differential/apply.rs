@@ -182,7 +182,7 @@ fn columns_of<'a>(keys: usize, rows: impl Iterator<Item = &'a Vec<Value>>) -> Ve
     for row in rows {
         columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value.clone()));
     }
-    columns.iter().map(|values| Column::from_values(values)).collect()
+    columns.iter().map(Column::from_values).collect()
 }
 
 fn ids_by_uid(view: &dyn ReadView) -> BTreeMap<i64, NodeId> {

@@ -167,7 +167,8 @@ impl Generator {
     }
 
     fn key(&mut self) -> &'static str {
-        if self.random.chance(20) { "code" } else { *self.random.pick(&KEYS) }
+        let index = self.random.index(KEYS.len());
+        if self.random.chance(20) { "code" } else { KEYS[index] }
     }
 
     fn keys(&mut self) -> Vec<&'static str> {

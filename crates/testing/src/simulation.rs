@@ -1,0 +1,18 @@
+//! An operating system that lives in memory and fails on purpose, so that what a store does then can be tested.
+
+pub mod clock;
+pub mod disk;
+pub mod memory;
+
+use std::sync::Arc;
+
+use model::platform::{Disk, Platform};
+
+pub use clock::{CountingClock, PlatformRandom};
+pub use disk::FaultyDisk;
+pub use memory::MemoryDisk;
+
+/// A platform on that disk, with a clock that ticks when it is read and random numbers of that seed.
+pub fn platform(disk: Arc<dyn Disk>, seed: u64) -> Platform {
+    Platform { disk, clock: Arc::new(CountingClock::default()), random: Arc::new(PlatformRandom::new(seed)) }
+}

@@ -1,0 +1,336 @@
+//! A disk that fails at a chosen operation, and forgets at a crash what was not made durable.
+//!
+//! Counted operations are those that change the disk: `create`, `append`, `write`, `sync`, `rename`, `remove`,
+//! `create_directory`, `remove_directory` and `sync_directory`. Reads fail only after a crash.
+//!
+//! Invariant: what [`FaultyDisk::lose_unsynced`] leaves is a state that the contract of `Disk` allows after a power
+//! cut: synced bytes and the names of synced directories are there; of the rest, the latest is lost first.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::platform::{Disk, MappedFile, WriteFile};
+
+use crate::random::SeededRandom;
+
+/// A disk around another that fails when told. Clones are the same disk.
+#[derive(Clone, Debug)]
+pub struct FaultyDisk {
+    inner: Arc<dyn Disk>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    operations: u64,
+    fault: Option<Fault>,
+    is_down: bool,
+    /// Files that are not wholly durable.
+    files: BTreeMap<PathBuf, FileLength>,
+    /// Changes of names since their directory was synced, oldest first.
+    names: Vec<NameChange>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct FileLength {
+    synced: u64,
+    written: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Fault {
+    at_operation: u64,
+    effect: Effect,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Effect {
+    /// That operation alone fails.
+    FailOnce(ErrorKind),
+    /// That operation and all later ones that need space fail.
+    Full,
+    /// That operation and everything after it fails: the machine is off.
+    Crash,
+}
+
+/// A change of a name that can be undone, with the directory that makes it durable.
+#[derive(Debug)]
+enum NameChange {
+    Created(PathBuf),
+    Renamed { from: PathBuf, to: PathBuf, replaced: Option<Vec<u8>> },
+    Removed(PathBuf, Vec<u8>),
+}
+
+impl NameChange {
+    fn directory(&self) -> Option<&Path> {
+        match self {
+            NameChange::Created(path) | NameChange::Removed(path, _) => path.parent(),
+            NameChange::Renamed { to, .. } => to.parent(),
+        }
+    }
+}
+
+impl FaultyDisk {
+    /// A disk that does not fail yet.
+    pub fn new(inner: Arc<dyn Disk>) -> FaultyDisk {
+        FaultyDisk { inner, state: Arc::default() }
+    }
+
+    /// Operations counted so far, failed ones too.
+    pub fn operation_count(&self) -> u64 {
+        self.state().operations
+    }
+
+    /// The operation of that number fails once with an error of that kind; later ones work. The next operation has the
+    /// number [`FaultyDisk::operation_count`].
+    pub fn fail_at(&self, operation: u64, kind: ErrorKind) {
+        self.state().fault = Some(Fault { at_operation: operation, effect: Effect::FailOnce(kind) });
+    }
+
+    /// From that operation on the disk is full: what needs space fails with `StorageFull`.
+    pub fn fill_at(&self, operation: u64) {
+        self.state().fault = Some(Fault { at_operation: operation, effect: Effect::Full });
+    }
+
+    /// From that operation on the machine is off: everything fails. A write that is cut off may have written a part.
+    pub fn crash_at(&self, operation: u64) {
+        self.state().fault = Some(Fault { at_operation: operation, effect: Effect::Crash });
+    }
+
+    /// True once a crash has come.
+    pub fn is_down(&self) -> bool {
+        self.state().is_down
+    }
+
+    /// Takes faults back; a full disk has space again. A crash stays.
+    pub fn mend(&self) {
+        self.state().fault = None;
+    }
+
+    /// Turns the machine off and takes from the inner disk what was not durable, some of it or all, as the seed
+    /// decides; `None` takes all. What uses this disk is then dropped, and the inner disk opened anew.
+    ///
+    /// # Errors
+    /// If the inner disk fails.
+    pub fn lose_unsynced(&self, seed: Option<u64>) -> io::Result<()> {
+        let mut state = self.state();
+        state.is_down = true;
+        let mut random = seed.map(SeededRandom::new);
+        let mut kept = |count: u64| random.as_mut().map_or(0, |random| random.below(count + 1));
+        for (path, length) in std::mem::take(&mut state.files) {
+            if self.inner.exists(&path) {
+                let on_disk = self.inner.length(&path)?;
+                let end = length.synced + kept(length.written.max(length.synced) - length.synced);
+                self.inner.append(&path, end.min(on_disk))?.sync()?;
+            }
+        }
+        let mut names = std::mem::take(&mut state.names);
+        let survivors = kept(names.len() as u64) as usize;
+        for change in names.drain(survivors..).rev() {
+            self.undo(change)?;
+        }
+        Ok(())
+    }
+
+    fn undo(&self, change: NameChange) -> io::Result<()> {
+        match change {
+            NameChange::Created(path) if self.inner.exists(&path) => self.inner.remove(&path),
+            NameChange::Created(_) => Ok(()),
+            NameChange::Renamed { from, to, replaced } => {
+                self.inner.rename(&to, &from)?;
+                replaced.map_or(Ok(()), |bytes| self.restore(&to, &bytes))
+            }
+            NameChange::Removed(path, bytes) => self.restore(&path, &bytes),
+        }
+    }
+
+    fn restore(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = self.inner.create(path)?;
+        file.write_all(bytes)?;
+        file.sync()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether an operation fails on a full disk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Space,
+    Nothing,
+}
+
+impl State {
+    /// Counts an operation, and fails if its time has come.
+    fn step(&mut self, needs: Needs) -> io::Result<()> {
+        self.check_up()?;
+        let operation = self.operations;
+        self.operations += 1;
+        let Some(Fault { at_operation, effect }) = self.fault else { return Ok(()) };
+        let error = |kind| Err(io::Error::new(kind, format!("simulated failure of disk operation {operation}")));
+        match effect {
+            Effect::FailOnce(kind) if operation == at_operation => error(kind),
+            Effect::Full if operation >= at_operation && needs == Needs::Space => error(ErrorKind::StorageFull),
+            Effect::Crash if operation >= at_operation => {
+                self.is_down = true;
+                error(ErrorKind::BrokenPipe)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_up(&self) -> io::Result<()> {
+        if self.is_down {
+            return Err(io::Error::new(ErrorKind::BrokenPipe, "the simulated machine is off"));
+        }
+        Ok(())
+    }
+}
+
+struct FaultyFile {
+    disk: FaultyDisk,
+    inner: Box<dyn WriteFile>,
+    /// Where the file was when it was opened; writers do not rename files that they write.
+    path: PathBuf,
+}
+
+impl FaultyFile {
+    fn add_written(&self, bytes: usize) {
+        self.disk.state().files.entry(self.path.clone()).or_default().written += bytes as u64;
+    }
+}
+
+impl io::Write for FaultyFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let was_down = self.disk.is_down();
+        if let Err(error) = { self.disk.state().step(Needs::Space) } {
+            if !was_down {
+                // The operation that fails may have got half way: whoever reads must cope with torn writes.
+                let torn = &bytes[..bytes.len() / 2];
+                self.inner.write_all(torn)?;
+                self.inner.flush()?;
+                self.add_written(torn.len());
+            }
+            return Err(error);
+        }
+        let count = self.inner.write(bytes)?;
+        self.add_written(count);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.disk.state().check_up()?;
+        self.inner.flush()
+    }
+}
+
+impl WriteFile for FaultyFile {
+    fn sync(&mut self) -> io::Result<()> {
+        self.disk.state().step(Needs::Nothing)?;
+        self.inner.sync()?;
+        let mut state = self.disk.state();
+        if let Some(length) = state.files.get_mut(&self.path) {
+            length.synced = length.written;
+        }
+        Ok(())
+    }
+}
+
+impl Disk for FaultyDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        let mut state = self.state();
+        state.step(Needs::Space)?;
+        let inner = self.inner.create(path)?;
+        state.files.insert(path.to_owned(), FileLength::default());
+        state.names.push(NameChange::Created(path.to_owned()));
+        Ok(Box::new(FaultyFile { disk: self.clone(), inner, path: path.to_owned() }))
+    }
+
+    fn append(&self, path: &Path, length: u64) -> io::Result<Box<dyn WriteFile>> {
+        let mut state = self.state();
+        state.step(Needs::Space)?;
+        let on_disk = self.inner.length(path)?;
+        let inner = self.inner.append(path, length)?;
+        let known = state.files.entry(path.to_owned()).or_insert(FileLength { synced: on_disk, written: on_disk });
+        known.synced = known.synced.min(length);
+        known.written = length;
+        Ok(Box::new(FaultyFile { disk: self.clone(), inner, path: path.to_owned() }))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.state().check_up()?;
+        self.inner.read(path)
+    }
+
+    fn map(&self, path: &Path) -> io::Result<Arc<dyn MappedFile>> {
+        self.state().check_up()?;
+        self.inner.map(path)
+    }
+
+    fn length(&self, path: &Path) -> io::Result<u64> {
+        self.state().check_up()?;
+        self.inner.length(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        self.state().check_up()?;
+        self.inner.list(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.step(Needs::Nothing)?;
+        let replaced = if self.inner.exists(to) { Some(self.inner.read(to)?) } else { None };
+        self.inner.rename(from, to)?;
+        if let Some(length) = state.files.remove(from) {
+            state.files.insert(to.to_owned(), length);
+        }
+        state.names.push(NameChange::Renamed { from: from.to_owned(), to: to.to_owned(), replaced });
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.step(Needs::Nothing)?;
+        let bytes = self.inner.read(path)?;
+        self.inner.remove(path)?;
+        state.files.remove(path);
+        state.names.push(NameChange::Removed(path.to_owned(), bytes));
+        Ok(())
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        self.state().step(Needs::Space)?;
+        self.inner.create_directory(path)
+    }
+
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        self.state().step(Needs::Nothing)?;
+        self.inner.remove_directory(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.step(Needs::Nothing)?;
+        self.inner.sync_directory(path)?;
+        state.names.retain(|change| change.directory() != Some(path));
+        Ok(())
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.inner.exists(path)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        self.state().check_up()?;
+        self.inner.lock(path)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! A disk in memory: as quick as a map, and gone with the test.
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::platform::{Disk, MappedFile, WriteFile};
+
+type Bytes = Arc<Mutex<Vec<u8>>>;
+
+/// Files and directories in memory. Clones are the same disk.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryDisk {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    files: BTreeMap<PathBuf, Bytes>,
+    directories: BTreeSet<PathBuf>,
+    locked: BTreeSet<PathBuf>,
+}
+
+impl MemoryDisk {
+    /// An empty disk, which has its root and the empty path as directories.
+    pub fn new() -> MemoryDisk {
+        MemoryDisk::default()
+    }
+
+    /// All files, in order of their paths.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.state().files.keys().cloned().collect()
+    }
+
+    /// Changes the bytes of a file in place, as a failing disk may.
+    ///
+    /// # Errors
+    /// If there is no such file.
+    pub fn corrupt(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        let bytes = self.bytes_of(path)?;
+        change(&mut lock(&bytes));
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    fn bytes_of(&self, path: &Path) -> io::Result<Bytes> {
+        self.state().files.get(path).cloned().ok_or_else(|| not_found(path))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn not_found(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("{} is not there", path.display()))
+}
+
+impl State {
+    fn is_directory(&self, path: &Path) -> bool {
+        path.parent().is_none() || path.as_os_str().is_empty() || self.directories.contains(path)
+    }
+
+    fn check_parent(&self, path: &Path) -> io::Result<()> {
+        match path.parent() {
+            Some(parent) if !self.is_directory(parent) => Err(not_found(parent)),
+            _ => Ok(()),
+        }
+    }
+
+    fn children(&self, path: &Path) -> Vec<String> {
+        let all = self.files.keys().chain(&self.directories);
+        let inside = all.filter(|child| child.parent() == Some(path)).filter_map(|child| child.file_name());
+        inside.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+}
+
+struct MemoryFile(Bytes);
+
+impl io::Write for MemoryFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        lock(&self.0).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl WriteFile for MemoryFile {
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Snapshot(Vec<u8>);
+
+impl MappedFile for Snapshot {
+    fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+struct LockGuard {
+    disk: MemoryDisk,
+    path: PathBuf,
+}
+
+impl Drop for LockGuard {
+    fn drop(&mut self) {
+        self.disk.state().locked.remove(&self.path);
+    }
+}
+
+impl Disk for MemoryDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        let mut state = self.state();
+        state.check_parent(path)?;
+        if state.files.contains_key(path) || state.is_directory(path) {
+            let message = format!("{} exists", path.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        let bytes = Bytes::default();
+        state.files.insert(path.to_owned(), bytes.clone());
+        Ok(Box::new(MemoryFile(bytes)))
+    }
+
+    fn append(&self, path: &Path, length: u64) -> io::Result<Box<dyn WriteFile>> {
+        let bytes = self.bytes_of(path)?;
+        lock(&bytes).resize(length as usize, 0);
+        Ok(Box::new(MemoryFile(bytes)))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        Ok(lock(&*self.bytes_of(path)?).clone())
+    }
+
+    fn map(&self, path: &Path) -> io::Result<Arc<dyn MappedFile>> {
+        Ok(Arc::new(Snapshot(self.read(path)?)))
+    }
+
+    fn length(&self, path: &Path) -> io::Result<u64> {
+        Ok(lock(&*self.bytes_of(path)?).len() as u64)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        let state = self.state();
+        if state.is_directory(path) { Ok(state.children(path)) } else { Err(not_found(path)) }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.check_parent(to)?;
+        let bytes = state.files.remove(from).ok_or_else(|| not_found(from))?;
+        state.files.insert(to.to_owned(), bytes);
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.state().files.remove(path).map(|_| ()).ok_or_else(|| not_found(path))
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.directories.extend(path.ancestors().map(Path::to_owned));
+        Ok(())
+    }
+
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        if !state.children(path).is_empty() {
+            let message = format!("{} is not empty", path.display());
+            return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, message));
+        }
+        if state.directories.remove(path) { Ok(()) } else { Err(not_found(path)) }
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        if self.state().is_directory(path) { Ok(()) } else { Err(not_found(path)) }
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        let state = self.state();
+        state.files.contains_key(path) || state.is_directory(path)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        let mut state = self.state();
+        state.check_parent(path)?;
+        if !state.locked.insert(path.to_owned()) {
+            return Err(io::Error::new(io::ErrorKind::WouldBlock, format!("{} is locked", path.display())));
+        }
+        state.files.entry(path.to_owned()).or_default();
+        Ok(Box::new(LockGuard { disk: self.clone(), path: path.to_owned() }))
+    }
+}
