@@ -1,5 +1,7 @@
 //! Building the files of a new version by external sort: from an import, or from the changes of a memtable.
 
+pub mod chunk;
+pub mod context;
 pub mod load;
 pub mod rewrite;
 

@@ -1,1 +1,18 @@
-//! Property columns.
+//! Property columns of nodes and edges: blocks of `COLUMN_BLOCK_ROWS` values, each block encoded by itself.
+//!
+//! - [`block`]: what the bytes of a block are, and how to get at one value or many.
+//! - [`encode`]: choosing and writing the encoding of a block.
+//! - [`write`]: cutting a stream of rows into blocks, into a file or into memory.
+//! - [`read`]: gathering rows from many blocks into typed columns.
+//!
+//! Invariant: every block but the last of a column has exactly `COLUMN_BLOCK_ROWS` rows; a value that is absent
+//! takes one bit in a block that has others, and nothing in a block that has none.
+
+pub mod block;
+pub mod encode;
+pub mod read;
+pub mod write;
+
+pub use block::{BlockHeader, Encoding, Kind};
+pub use read::{BlockSource, ColumnReader};
+pub use write::{ColumnWriter, MemoryColumn, append_range};

@@ -1,1 +1,156 @@
-//! Unique key indexes.
+//! Unique key indexes: from the value of a property to the node that has it, for one label and key.
+//!
+//! Entries are pairs of 48 bits of the value's hash and a node id, sorted; the high bits of the hash are not stored
+//! but say in which bucket an entry lies.
+//!
+//! Cost: a lookup is an access to the bucket table and one to the entries; whoever asks compares the node's value.
+//! [`write`] makes indexes, [`sort`] orders the pairs within a budget.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use model::id::{LabelId, NodeId, PropertyKeyId};
+use model::platform::Disk;
+use model::{Column, ColumnData, Result};
+
+use crate::codec::bits::{get, is_width, mask_of, packed_bytes};
+use crate::codec::hash::{hash_float, hash_int, hash_text, hash_value};
+use crate::file::StoreFile;
+use crate::format::FileKind;
+use crate::manifest::IndexEntry;
+
+pub mod sort;
+pub mod write;
+
+/// Bits of a value's hash that an index knows.
+pub const HASH_BITS: u32 = 48;
+
+/// The part of a hash that an index knows.
+#[inline]
+pub fn index_hash(hash: u64) -> u64 {
+    hash >> (64 - HASH_BITS)
+}
+
+/// One immutable key index.
+#[derive(Debug)]
+pub struct KeyIndex {
+    file: Arc<StoreFile>,
+    entry: IndexEntry,
+    count: u64,
+    radix_bits: u32,
+    id_bits: u32,
+    offset_width: u8,
+    offsets_start: usize,
+    entry_width: u8,
+    entries_start: usize,
+}
+
+impl KeyIndex {
+    /// Opens an index; reads header and directory only.
+    pub fn open(disk: &Arc<dyn Disk>, directory: &Path, entry: IndexEntry) -> Result<KeyIndex> {
+        let file = StoreFile::open(disk, directory, FileKind::Keys, entry.file)?;
+        let mut get = file.directory()?;
+        let (label, key) = (LabelId(get.u32()?), PropertyKeyId(get.u32()?));
+        let (count, radix_bits, id_bits) = (get.u64()?, get.u32()?, get.u32()?);
+        let (offset_width, entry_width) = (get.u32()? as u8, get.u32()? as u8);
+        let (offsets_start, entries_start) = (get.u64()?, get.u64()?);
+        let is_sound = (label, key) == (entry.label, entry.key)
+            && radix_bits <= 40
+            && count < 1 << 40
+            && HASH_BITS - radix_bits + id_bits <= u32::from(entry_width)
+            && is_width(offset_width)
+            && is_width(entry_width);
+        if !is_sound {
+            return Err(get.damage("the directory of a key index contradicts itself"));
+        }
+        let offsets = packed_bytes((1 << radix_bits) + 1, offset_width) as u64;
+        file.check_range(offsets_start, offsets, "the buckets of a key index")?;
+        let entries = packed_bytes(count as usize, entry_width) as u64;
+        file.check_range(entries_start, entries, "the entries of a key index")?;
+        drop(get);
+        let (offsets_start, entries_start) = (offsets_start as usize, entries_start as usize);
+        Ok(KeyIndex { file, entry, count, radix_bits, id_bits, offset_width, offsets_start, entry_width, entries_start })
+    }
+
+    /// What the manifest says about it.
+    pub fn entry(&self) -> IndexEntry {
+        self.entry
+    }
+
+    /// Its file.
+    pub fn file(&self) -> &Arc<StoreFile> {
+        &self.file
+    }
+
+    /// Entries in all.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Calls `found` with every node whose value has that hash; there may be others among them.
+    #[inline]
+    pub fn candidates(&self, hash: u64, mut found: impl FnMut(NodeId) -> Result<()>) -> Result<()> {
+        let hash = index_hash(hash);
+        let low_bits = HASH_BITS - self.radix_bits;
+        let (bucket, rest) = ((hash >> low_bits) as usize, hash & mask_of(low_bits as u8));
+        let (start, end) = self.bucket(bucket)?;
+        let width = self.entry_width as usize;
+        self.file.ensure(self.entries_start + start * width / 8, (end - start) * width / 8 + 8)?;
+        let entries = &self.file.bytes()[self.entries_start..];
+        for at in start..end {
+            let entry = get(entries, self.entry_width, at);
+            if entry >> self.id_bits == rest {
+                found(NodeId(entry & mask_of(self.id_bits as u8)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bucket(&self, bucket: usize) -> Result<(usize, usize)> {
+        let width = self.offset_width as usize;
+        self.file.ensure(self.offsets_start + bucket * width / 8, width / 4 + 8)?;
+        let offsets = &self.file.bytes()[self.offsets_start..];
+        let start = get(offsets, self.offset_width, bucket) as usize;
+        let end = get(offsets, self.offset_width, bucket + 1) as usize;
+        if start > end || end as u64 > self.count {
+            let problem = format!("bucket {bucket} of a key index is {start}..{end} of {}", self.count);
+            return Err(self.file.damage(self.offsets_start, problem));
+        }
+        Ok((start, end))
+    }
+
+    /// Calls `each` with all pairs of hash and node, by bucket; hashes ascend.
+    pub fn for_each(&self, mut each: impl FnMut(u64, NodeId) -> Result<()>) -> Result<()> {
+        let low_bits = HASH_BITS - self.radix_bits;
+        let width = self.entry_width as usize;
+        for bucket in 0..1usize << self.radix_bits {
+            let (start, end) = self.bucket(bucket)?;
+            self.file.ensure(self.entries_start + start * width / 8, (end - start) * width / 8 + 8)?;
+            for at in start..end {
+                let entry = get(&self.file.bytes()[self.entries_start..], self.entry_width, at);
+                let hash = (bucket as u64) << low_bits | entry >> self.id_bits;
+                each(hash, NodeId(entry & mask_of(self.id_bits as u8)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The hash of each row of a column; `None` where it is null.
+pub fn hash_column(column: &Column) -> Vec<Option<u64>> {
+    (0..column.len()).map(|row| hash_row(column, row)).collect()
+}
+
+/// The hash of one row; `None` if it is null.
+#[inline]
+pub fn hash_row(column: &Column, row: usize) -> Option<u64> {
+    if column.is_null(row) {
+        return None;
+    }
+    Some(match &column.data {
+        ColumnData::Int(values) => hash_int(values[row]),
+        ColumnData::Float(values) => hash_float(values[row]),
+        ColumnData::String(texts) => hash_text(texts.get(row)),
+        _ => hash_value(&column.value(row)),
+    })
+}

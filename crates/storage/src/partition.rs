@@ -1,21 +1,86 @@
 //! Edge partitions: all edges whose target lies in an interval of node ids, in both directions.
+//!
+//! - [`pointer`]: from a node to its run of edges.
+//! - [`section`]: the edges of one type.
+//! - [`stream`]: a section from start to end.
+//! - [`write`]: making the files of a partition from sorted edges.
+//!
+//! Invariant: within a section edges are sorted by source, then target; each is stored once, with its properties at
+//! its position in that order. The in-direction stores sources only: the place of an edge in the out-direction is
+//! found by search when somebody asks for it.
 
 use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
 
-use model::id::{EdgeTypeId, NodeId, PropertyKeyId};
-use model::{Column, Result};
+use model::Result;
+use model::id::{EdgeTypeId, PropertyKeyId};
+use model::platform::Disk;
+
+use crate::column::ColumnReader;
+use crate::file::StoreFile;
+use crate::format::{FileKind, POSITION_BITS, SECTION_BITS};
+use crate::manifest::PartitionEntry;
+
+pub mod pointer;
+pub mod section;
+pub mod stream;
+pub mod write;
+
+pub use section::Section;
 
 /// One immutable edge partition.
 #[derive(Debug)]
 pub struct Partition {
-    interval: Range<u64>,
+    entry: PartitionEntry,
+    topology: Arc<StoreFile>,
+    properties: Option<Arc<StoreFile>>,
     sections: Vec<Section>,
 }
 
 impl Partition {
-    /// The target ids of its edges.
+    /// Opens the files of a partition; reads headers and directories only.
+    pub fn open(disk: &Arc<dyn Disk>, directory: &Path, entry: &PartitionEntry) -> Result<Partition> {
+        let topology = StoreFile::open(disk, directory, FileKind::Edges, entry.topology)?;
+        let mut sections = Vec::new();
+        {
+            let mut get = topology.directory()?;
+            for _ in 0..get.count(1)? {
+                let section = Section::open(&topology, &mut get)?;
+                if sections.last().is_some_and(|before: &Section| before.edge_type() >= section.edge_type()) {
+                    return Err(get.damage("the sections are not in order of their types"));
+                }
+                sections.push(section);
+            }
+            let edges: u64 = sections.iter().map(Section::edge_count).sum();
+            if edges != entry.edges || sections.len() >= 1 << SECTION_BITS || edges >= 1 << POSITION_BITS {
+                let problem = format!("the sections hold {edges} edges, the manifest says {}", entry.edges);
+                return Err(get.damage(problem));
+            }
+        }
+        let properties = match entry.properties {
+            Some(file) => Some(StoreFile::open(disk, directory, FileKind::EdgeProperties, file)?),
+            None => None,
+        };
+        if let Some(file) = &properties {
+            open_columns(file, &mut sections)?;
+        }
+        Ok(Partition { entry: entry.clone(), topology, properties, sections })
+    }
+
+    /// What the manifest says about it.
+    pub fn entry(&self) -> &PartitionEntry {
+        &self.entry
+    }
+
+    /// The target ids of its edges. The last partition takes all ids still to come.
     pub fn interval(&self) -> Range<u64> {
-        self.interval.clone()
+        self.entry.interval.clone()
+    }
+
+    /// Its files.
+    pub fn files(&self) -> impl Iterator<Item = &Arc<StoreFile>> {
+        std::iter::once(&self.topology).chain(&self.properties)
     }
 
     /// Its sections, in order of their edge types.
@@ -25,77 +90,24 @@ impl Partition {
 
     /// The section of a type, with its index.
     pub fn section_of(&self, edge_type: EdgeTypeId) -> Option<(usize, &Section)> {
-        let index = self.sections.binary_search_by_key(&edge_type, |section| section.edge_type).ok()?;
+        let index = self.sections.binary_search_by_key(&edge_type, Section::edge_type).ok()?;
         Some((index, &self.sections[index]))
     }
 }
 
-/// The edges of one type in a partition: sorted by source, then target; a position counts from 0 in that order.
-#[derive(Debug)]
-pub struct Section {
-    edge_type: EdgeTypeId,
-    edge_count: u64,
-}
-
-impl Section {
-    /// The type of its edges.
-    pub fn edge_type(&self) -> EdgeTypeId {
-        self.edge_type
+/// Reads the directory of a properties file: for each section with columns its index, then key and blocks of each.
+fn open_columns(file: &Arc<StoreFile>, sections: &mut [Section]) -> Result<()> {
+    let mut get = file.directory()?;
+    for _ in 0..get.count(8)? {
+        let index = get.u32()? as usize;
+        let Some(section) = sections.get_mut(index) else {
+            return Err(get.damage(format!("there is no section {index}")));
+        };
+        for _ in 0..get.count(8)? {
+            let key = PropertyKeyId(get.u32()?);
+            let column = ColumnReader::open(file, &mut get, section.edge_count())?;
+            section.add_column(key, column);
+        }
     }
-
-    /// How many edges it holds.
-    pub fn edge_count(&self) -> u64 {
-        self.edge_count
-    }
-
-    /// The positions of the edges that start at a node; empty if there are none.
-    pub fn out_run(&self, _source: NodeId) -> Result<Range<u64>> {
-        Ok(0..0)
-    }
-
-    /// The places, in the in-direction, of the edges that end at a node; empty if there are none.
-    pub fn in_run(&self, _target: NodeId) -> Result<Range<u64>> {
-        Ok(0..0)
-    }
-
-    /// Adds the targets of a run of positions to `out`; within one source they ascend.
-    pub fn targets(&self, _run: Range<u64>, _out: &mut Vec<NodeId>) -> Result<()> {
-        Ok(())
-    }
-
-    /// Adds the sources of a run of places of the in-direction to `out`; within one target they ascend.
-    pub fn sources(&self, _in_run: Range<u64>, _out: &mut Vec<NodeId>) -> Result<()> {
-        Ok(())
-    }
-
-    /// Adds the positions of the edges at a part of the in-run of `target` to `out`.
-    /// Cost: a search for each edge.
-    pub fn in_positions(&self, _target: NodeId, _in_run: Range<u64>, _out: &mut Vec<u64>) -> Result<()> {
-        Ok(())
-    }
-
-    /// The source of the edge at a position. Cost: a search in the pointer index.
-    pub fn source_at(&self, _position: u64) -> Result<NodeId> {
-        Ok(NodeId(0))
-    }
-
-    /// The target of the edge at a position.
-    pub fn target_at(&self, _position: u64) -> Result<NodeId> {
-        Ok(NodeId(0))
-    }
-
-    /// The property keys that some edge here has.
-    pub fn keys(&self) -> impl Iterator<Item = PropertyKeyId> + '_ {
-        [].into_iter()
-    }
-
-    /// One property of the edges at these positions, in any order.
-    pub fn property(&self, _key: PropertyKeyId, positions: &[u64]) -> Result<Column> {
-        Ok(Column::nulls(positions.len()))
-    }
-
-    /// One property of a run of positions.
-    pub fn property_range(&self, _key: PropertyKeyId, run: Range<u64>) -> Result<Column> {
-        Ok(Column::nulls((run.end - run.start) as usize))
-    }
+    Ok(())
 }

@@ -1,1 +1,190 @@
-//! Node segments.
+//! Node segments: existence, labels and property columns of the nodes of one interval of ids.
+//!
+//! Row `r` of a segment is the node `segment_range(segment).start + r`. A segment has rows up to its last used id.
+//! [`write`] makes segments, from new rows or from an old segment and its changes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use model::Result;
+use model::id::{LabelId, PropertyKeyId};
+use model::platform::Disk;
+
+use crate::codec::bytes::{Get, Put};
+use crate::column::ColumnReader;
+use crate::file::StoreFile;
+use crate::format::{FileKind, SEGMENT_NODES};
+use crate::manifest::SegmentEntry;
+
+pub mod write;
+
+/// One bit for each row, in its file or known without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowBitmap {
+    /// No bit is set.
+    None,
+    /// Every bit is set.
+    All,
+    /// The words lie in the file.
+    Words {
+        /// Where the first word starts.
+        start: usize,
+    },
+}
+
+impl RowBitmap {
+    /// Adds the bitmap to its file's directory.
+    pub fn put(self, out: &mut Vec<u8>) {
+        let (form, start) = match self {
+            RowBitmap::None => (0, 0),
+            RowBitmap::All => (1, 0),
+            RowBitmap::Words { start } => (2, start as u64),
+        };
+        out.put_u64(form);
+        out.put_u64(start);
+    }
+
+    fn take(file: &StoreFile, directory: &mut Get<'_>, rows: usize) -> Result<RowBitmap> {
+        let (form, start) = (directory.u64()?, directory.u64()?);
+        Ok(match form {
+            0 => RowBitmap::None,
+            1 => RowBitmap::All,
+            2 => {
+                file.check_range(start, rows.div_ceil(64) as u64 * 8, "a bitmap of nodes")?;
+                RowBitmap::Words { start: start as usize }
+            }
+            other => return Err(directory.damage(format!("no bitmap has the form {other}"))),
+        })
+    }
+}
+
+/// A label of a segment.
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentLabel {
+    /// The label.
+    pub label: LabelId,
+    /// How many nodes carry it.
+    pub count: u64,
+    /// Which ones.
+    pub rows: RowBitmap,
+}
+
+/// One immutable node segment.
+#[derive(Debug)]
+pub struct Segment {
+    file: Arc<StoreFile>,
+    entry: SegmentEntry,
+    rows: usize,
+    alive_count: u64,
+    alive: RowBitmap,
+    labels: Vec<SegmentLabel>,
+    columns: Vec<(PropertyKeyId, ColumnReader)>,
+}
+
+impl Segment {
+    /// Opens a segment; reads header and directory only.
+    pub fn open(disk: &Arc<dyn Disk>, directory: &Path, entry: SegmentEntry) -> Result<Segment> {
+        let file = StoreFile::open(disk, directory, FileKind::Nodes, entry.file)?;
+        let mut get = file.directory()?;
+        let (number, rows, alive_count) = (get.u64()?, get.u64()?, get.u64()?);
+        if number != entry.segment || rows > SEGMENT_NODES || alive_count > rows {
+            return Err(get.damage(format!("segment {number} of {rows} rows, expected segment {}", entry.segment)));
+        }
+        let rows = rows as usize;
+        let alive = RowBitmap::take(&file, &mut get, rows)?;
+        let mut labels: Vec<SegmentLabel> = Vec::new();
+        for _ in 0..get.count(28)? {
+            let (label, count) = (LabelId(get.u32()?), get.u64()?);
+            if labels.last().is_some_and(|before| before.label >= label) {
+                return Err(get.damage("the labels of a segment are not in order"));
+            }
+            labels.push(SegmentLabel { label, count, rows: RowBitmap::take(&file, &mut get, rows)? });
+        }
+        let mut columns: Vec<(PropertyKeyId, ColumnReader)> = Vec::new();
+        for _ in 0..get.count(8)? {
+            let key = PropertyKeyId(get.u32()?);
+            if columns.last().is_some_and(|(before, _)| *before >= key) {
+                return Err(get.damage("the columns of a segment are not in order"));
+            }
+            columns.push((key, ColumnReader::open(&file, &mut get, rows as u64)?));
+        }
+        drop(get);
+        Ok(Segment { file, entry, rows, alive_count, alive, labels, columns })
+    }
+
+    /// What the manifest says about it.
+    pub fn entry(&self) -> SegmentEntry {
+        self.entry
+    }
+
+    /// Its file.
+    pub fn file(&self) -> &Arc<StoreFile> {
+        &self.file
+    }
+
+    /// Rows, used or not.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Nodes that exist.
+    pub fn alive_count(&self) -> u64 {
+        self.alive_count
+    }
+
+    /// The labels that some node here carries, in order.
+    pub fn labels(&self) -> &[SegmentLabel] {
+        &self.labels
+    }
+
+    /// The property columns, in order of their keys.
+    pub fn columns(&self) -> &[(PropertyKeyId, ColumnReader)] {
+        &self.columns
+    }
+
+    /// The column of a key, if some node here has that property.
+    #[inline]
+    pub fn column(&self, key: PropertyKeyId) -> Option<&ColumnReader> {
+        let index = self.columns.binary_search_by_key(&key, |(at, _)| *at).ok()?;
+        Some(&self.columns[index].1)
+    }
+
+    /// Which rows exist.
+    pub fn alive(&self) -> RowBitmap {
+        self.alive
+    }
+
+    /// Which rows carry a label.
+    #[inline]
+    pub fn label(&self, label: LabelId) -> RowBitmap {
+        match self.labels.binary_search_by_key(&label, |at| at.label) {
+            Ok(index) => self.labels[index].rows,
+            Err(_) => RowBitmap::None,
+        }
+    }
+
+    /// Word `index` of a bitmap; bits past the last row are clear.
+    #[inline]
+    pub fn word(&self, bitmap: RowBitmap, index: usize) -> Result<u64> {
+        if index >= self.rows.div_ceil(64) {
+            return Ok(0);
+        }
+        match bitmap {
+            RowBitmap::None => Ok(0),
+            RowBitmap::All if (index + 1) * 64 > self.rows => Ok((1 << (self.rows % 64)) - 1),
+            RowBitmap::All => Ok(u64::MAX),
+            RowBitmap::Words { start } => {
+                let at = start + index * 8;
+                self.file.ensure(at, 8)?;
+                let bytes = self.file.bytes()[at..at + 8].try_into().expect("a word has eight bytes");
+                Ok(u64::from_le_bytes(bytes))
+            }
+        }
+    }
+
+    /// The bit of a row.
+    #[inline]
+    pub fn bit(&self, bitmap: RowBitmap, row: usize) -> Result<bool> {
+        Ok(self.word(bitmap, row / 64)? >> (row % 64) & 1 == 1)
+    }
+}

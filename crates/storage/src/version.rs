@@ -1,18 +1,29 @@
 //! A version: everything that one manifest names, opened. What a snapshot reads below its memtable.
 //!
+//! - [`nodes`]: existence, labels, properties and keys of nodes.
+//! - [`edges`]: partitions, edge ids and properties of edges.
+//!
 //! Invariant: a version never changes. Its files stay on the disk until the last reference to it is gone.
+//! Cost: opening reads the headers and directories of its files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::batch::EdgeBlock;
-use model::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 use model::platform::Platform;
-use model::store::EdgeStream;
-use model::{Bitmap, Column, Result};
+use model::{Column, Result, Set, Statistics};
 
+use crate::error::StorageError;
+use crate::file::StoreFile;
+use crate::format::{FileKind, MANIFEST_NEW_NAME};
+use crate::index::KeyIndex;
 use crate::manifest::Manifest;
 use crate::partition::Partition;
+use crate::segment::Segment;
+
+pub mod edges;
+pub mod nodes;
+
+pub use crate::partition::stream::PartitionStream;
 
 /// The opened files of one manifest.
 #[derive(Debug)]
@@ -20,7 +31,10 @@ pub struct Version {
     directory: PathBuf,
     platform: Platform,
     manifest: Manifest,
+    /// By number; `None` where the manifest lists none.
+    segments: Vec<Option<Arc<Segment>>>,
     partitions: Vec<Arc<Partition>>,
+    indexes: Vec<Arc<KeyIndex>>,
 }
 
 impl Version {
@@ -33,8 +47,103 @@ impl Version {
     /// Opens the current version of a store and removes what interrupted builds left. The caller holds the lock.
     pub fn open(platform: &Platform, directory: &Path) -> Result<Arc<Version>> {
         let manifest = Manifest::read(&platform.disk, directory)?;
-        let directory = directory.to_owned();
-        Ok(Arc::new(Version { directory, platform: platform.clone(), manifest, partitions: Vec::new() }))
+        let version = Version::assemble(platform, directory, manifest, None)?;
+        version.remove_leftovers()?;
+        Ok(version)
+    }
+
+    /// Opens the files of a manifest without removing anything: for reading only, as `check` does.
+    pub fn open_untouched(platform: &Platform, directory: &Path) -> Result<Arc<Version>> {
+        let manifest = Manifest::read(&platform.disk, directory)?;
+        Version::assemble(platform, directory, manifest, None)
+    }
+
+    /// Opens the files of a manifest; those that `base` has open are shared.
+    pub fn assemble(
+        platform: &Platform,
+        directory: &Path,
+        manifest: Manifest,
+        base: Option<&Version>,
+    ) -> Result<Arc<Version>> {
+        let disk = &platform.disk;
+        let mut segments: Vec<Option<Arc<Segment>>> = Vec::new();
+        for &entry in &manifest.segments {
+            let open = base.and_then(|base| base.segments.get(entry.segment as usize)?.clone());
+            let segment = match open.filter(|open| open.entry() == entry) {
+                Some(open) => open,
+                None => Arc::new(Segment::open(disk, directory, entry)?),
+            };
+            let at = entry.segment as usize;
+            segments.resize(segments.len().max(at + 1), None);
+            segments[at] = Some(segment);
+        }
+        let mut partitions = Vec::new();
+        for entry in &manifest.partitions {
+            let open = base.and_then(|base| base.partitions.iter().find(|open| open.entry() == entry).cloned());
+            partitions.push(match open {
+                Some(open) => open,
+                None => Arc::new(Partition::open(disk, directory, entry)?),
+            });
+        }
+        let mut indexes = Vec::new();
+        for &entry in &manifest.indexes {
+            let open = base.and_then(|base| base.indexes.iter().find(|open| open.entry() == entry).cloned());
+            indexes.push(match open {
+                Some(open) => open,
+                None => Arc::new(KeyIndex::open(disk, directory, entry)?),
+            });
+        }
+        let (directory, platform) = (directory.to_owned(), platform.clone());
+        Ok(Arc::new(Version { directory, platform, manifest, segments, partitions, indexes }))
+    }
+
+    /// Makes a manifest the current one: writes it, opens it, and lets go of the files that only `self` names.
+    pub fn publish(&self, mut manifest: Manifest) -> Result<Arc<Version>> {
+        manifest.generation = self.manifest.generation + 1;
+        manifest.store_identity = self.manifest.store_identity;
+        let mut new = Version::assemble(&self.platform, &self.directory, manifest, Some(self))?;
+        let fresh = Arc::get_mut(&mut new).expect("nobody else has seen the new version");
+        fresh.manifest.statistics = fresh.count();
+        fresh.manifest.write(&self.platform.disk, &self.directory)?;
+        let kept: Set<u64> = new.manifest.files().map(|(_, file)| file.number).collect();
+        self.files().filter(|file| !kept.contains(&file.entry().number)).for_each(|file| file.retire());
+        Ok(new)
+    }
+
+    /// The counts of what the files hold.
+    pub fn count(&self) -> Statistics {
+        let mut statistics = Statistics::default();
+        for segment in self.segments.iter().flatten() {
+            statistics.nodes += segment.alive_count();
+            for label in segment.labels() {
+                *statistics.nodes_by_label.entry(label.label).or_default() += label.count;
+            }
+        }
+        for section in self.partitions.iter().flat_map(|partition| partition.sections()) {
+            statistics.edges += section.edge_count();
+            *statistics.edges_by_type.entry(section.edge_type()).or_default() += section.edge_count();
+        }
+        statistics
+    }
+
+    /// Removes files that the manifest does not name: what a build left that did not come to its end.
+    fn remove_leftovers(&self) -> Result<()> {
+        let disk = &self.platform.disk;
+        let named: Set<(FileKind, u64)> = self.manifest.files().map(|(kind, file)| (kind, file.number)).collect();
+        let names =
+            disk.list(&self.directory).map_err(|error| StorageError::io("list", &self.directory, error))?;
+        for name in names {
+            let is_leftover = match FileKind::parse(&name) {
+                Some((FileKind::Wal, _)) => false,
+                Some(file) => !named.contains(&file),
+                None => name == MANIFEST_NEW_NAME,
+            };
+            if is_leftover {
+                let path = self.directory.join(&name);
+                disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;
+            }
+        }
+        Ok(())
     }
 
     /// The store's directory.
@@ -52,85 +161,42 @@ impl Version {
         &self.manifest
     }
 
-    /// For each node, whether it exists.
-    pub fn nodes_exist(&self, nodes: &[NodeId]) -> Result<Bitmap> {
-        Ok(Bitmap::filled(nodes.len(), false))
+    /// All files that are open.
+    pub fn files(&self) -> impl Iterator<Item = &Arc<StoreFile>> {
+        let segments = self.segments.iter().flatten().map(|segment| segment.file());
+        let partitions = self.partitions.iter().flat_map(|partition| partition.files());
+        segments.chain(partitions).chain(self.indexes.iter().map(|index| index.file()))
     }
 
-    /// For each node, whether it exists and carries the label.
-    pub fn has_label(&self, nodes: &[NodeId], _label: LabelId) -> Result<Bitmap> {
-        Ok(Bitmap::filled(nodes.len(), false))
+    /// The key indexes.
+    pub fn indexes(&self) -> &[Arc<KeyIndex>] {
+        &self.indexes
     }
-
-    /// For each node, its labels in order of their ids.
-    pub fn node_labels(&self, nodes: &[NodeId]) -> Result<Vec<Vec<LabelId>>> {
-        Ok(vec![Vec::new(); nodes.len()])
-    }
-
-    /// Replaces `words` by bitmap words: bit `i` of word `w` says that node `(first_word + w) * 64 + i` exists and
-    /// carries all of the labels.
-    pub fn label_words(&self, _labels: &[LabelId], _first_word: u64, count: usize, words: &mut Vec<u64>) -> Result<()> {
-        words.clear();
-        words.resize(count, 0);
-        Ok(())
-    }
-
-    /// One column for each key: the properties of each node, null where it has none.
-    pub fn node_properties(&self, nodes: &[NodeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
-        Ok(keys.iter().map(|_| Column::nulls(nodes.len())).collect())
-    }
-
-    /// The partitions in order of their intervals.
-    pub fn partitions(&self) -> &[Arc<Partition>] {
-        &self.partitions
-    }
-
-    /// The partition of the edges that end at a node, with its index; `None` while there are no edges.
-    pub fn partition_of(&self, target: NodeId) -> Option<(usize, &Arc<Partition>)> {
-        let index = self.partitions.partition_point(|partition| partition.interval().end <= target.0);
-        self.partitions.get(index).map(|partition| (index, partition))
-    }
-
-    /// Source, target and type of a published edge; `None` if the id names none.
-    pub fn edge(&self, _edge: EdgeId) -> Result<Option<(NodeId, NodeId, EdgeTypeId)>> {
-        Ok(None)
-    }
-
-    /// One column for each key: the properties of each edge, null where it has none or is none of this version.
-    pub fn edge_properties(&self, edges: &[EdgeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
-        Ok(keys.iter().map(|_| Column::nulls(edges.len())).collect())
-    }
-
-    /// Streams a partition as `EdgePartitions::stream` wants it.
-    pub fn stream(&self, _partition: usize, _stream: &EdgeStream) -> Result<PartitionStream<'_>> {
-        Ok(PartitionStream { _version: self })
-    }
-
-    /// For each value, the node with the label whose property equals it, by the index of that constraint, compared
-    /// with the node's own value; `None` for the whole if there is no such constraint.
-    pub fn lookup(
-        &self,
-        _label: LabelId,
-        _key: PropertyKeyId,
-        _values: &Column,
-    ) -> Result<Option<Vec<Option<NodeId>>>> {
-        Ok(None)
-    }
-
-    /// Advice that the out-edges (or in-edges) of these nodes will be read soon.
-    pub fn will_expand(&self, _nodes: &[NodeId]) {}
 }
 
-/// A cursor over the edges of a partition.
-#[derive(Debug)]
-pub struct PartitionStream<'a> {
-    _version: &'a Version,
-}
-
-impl PartitionStream<'_> {
-    /// Clears `block` and fills it with further edges of one type; false, with `block` empty, at the end.
-    pub fn next(&mut self, block: &mut EdgeBlock) -> Result<bool> {
-        block.clear();
-        Ok(false)
+/// Reads a column for ids that lie in several groups: one read for each group, the rows put back in order.
+fn grouped<G: Copy + Ord>(
+    count: usize,
+    place_of: impl Fn(usize) -> (G, u64),
+    mut read: impl FnMut(G, &[u64]) -> Result<Column>,
+) -> Result<Column> {
+    if count == 0 {
+        return Ok(Column::nulls(0));
     }
+    let (group, _) = place_of(0);
+    if (1..count).all(|row| place_of(row).0 == group) {
+        let positions: Vec<u64> = (0..count).map(|row| place_of(row).1).collect();
+        return read(group, &positions);
+    }
+    let mut order: Vec<u32> = (0..count as u32).collect();
+    order.sort_by_key(|&row| place_of(row as usize).0);
+    let mut all = Column::nulls(0);
+    for rows in order.chunk_by(|&a, &b| place_of(a as usize).0 == place_of(b as usize).0) {
+        let positions: Vec<u64> = rows.iter().map(|&row| place_of(row as usize).1).collect();
+        let part = read(place_of(rows[0] as usize).0, &positions)?;
+        crate::column::append_range(&mut all, &part, 0, part.len());
+    }
+    let mut places = vec![0u32; count];
+    order.iter().enumerate().for_each(|(at, &row)| places[row as usize] = at as u32);
+    Ok(all.gather(&places))
 }

@@ -1,0 +1,82 @@
+//! What all parts of one build share: where files go, their numbers, the budget, and who may stop it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use model::platform::Platform;
+use model::{Interrupt, Result};
+
+use super::load::BulkConfig;
+use crate::file::FileWriter;
+use crate::format::FileKind;
+use crate::version::Version;
+
+/// One build of files. Dropped before it is committed, it removes every file it made.
+#[derive(Debug)]
+pub struct BuildContext {
+    /// The operating system.
+    pub platform: Platform,
+    /// The store's directory.
+    pub directory: PathBuf,
+    /// How the build may use the machine.
+    pub config: BulkConfig,
+    /// Who may stop it.
+    pub interrupt: Interrupt,
+    next_number: AtomicU64,
+    created: Mutex<Vec<PathBuf>>,
+    is_committed: AtomicBool,
+}
+
+impl BuildContext {
+    /// A build on top of a version.
+    pub fn new(base: &Version, config: &BulkConfig, interrupt: &Interrupt) -> BuildContext {
+        BuildContext {
+            platform: base.platform().clone(),
+            directory: base.directory().to_owned(),
+            config: config.clone(),
+            interrupt: interrupt.clone(),
+            next_number: AtomicU64::new(base.manifest().next_file_number),
+            created: Mutex::new(Vec::new()),
+            is_committed: AtomicBool::new(false),
+        }
+    }
+
+    /// A new file of the build.
+    pub fn create(&self, kind: FileKind) -> Result<FileWriter> {
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        let identity = self.platform.random.next_u64();
+        let writer = FileWriter::create(&self.platform.disk, &self.directory, kind, number, identity)?;
+        self.created.lock().expect("no holder of this lock panics").push(writer.path().to_owned());
+        Ok(writer)
+    }
+
+    /// The number that the next file would get.
+    pub fn next_number(&self) -> u64 {
+        self.next_number.load(Ordering::Relaxed)
+    }
+
+    /// Removes a file of the build that is not needed any more.
+    pub fn discard(&self, path: &Path) {
+        self.created.lock().expect("no holder of this lock panics").retain(|made| made != path);
+        // What cannot be removed now is removed when the store is next opened.
+        let _ = self.platform.disk.remove(path);
+    }
+
+    /// Says that a manifest now names the files.
+    pub fn commit(&self) {
+        self.is_committed.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for BuildContext {
+    fn drop(&mut self) {
+        if !self.is_committed.load(Ordering::Relaxed) {
+            let created = self.created.get_mut().map(std::mem::take).unwrap_or_default();
+            for path in created {
+                // As above: the next opening removes what stays.
+                let _ = self.platform.disk.remove(&path);
+            }
+        }
+    }
+}

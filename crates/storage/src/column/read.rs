@@ -1,0 +1,277 @@
+//! Gathering rows from the blocks of a column into typed columns.
+//!
+//! Cost: a gather takes one random access a row and allocates once; a range decodes whole runs.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use model::temporal::{Date, LocalDateTime};
+use model::{Bitmap, Column, ColumnBuilder, ColumnData, Result, StringColumn, Value};
+
+use super::block::{Block, BlockHeader, Kind};
+use crate::codec::bytes::Get;
+use crate::file::StoreFile;
+use crate::format::COLUMN_BLOCK_ROWS;
+
+/// Something that has the blocks of a column.
+pub trait BlockSource {
+    /// The headers of all blocks, in order.
+    fn headers(&self) -> &[BlockHeader];
+    /// A block with its bytes, verified.
+    fn block(&self, index: usize) -> Result<Block<'_>>;
+}
+
+/// A column of a file.
+#[derive(Debug)]
+pub struct ColumnReader {
+    file: Arc<StoreFile>,
+    headers: Vec<BlockHeader>,
+    kind: Option<Kind>,
+}
+
+impl BlockSource for ColumnReader {
+    fn headers(&self) -> &[BlockHeader] {
+        &self.headers
+    }
+
+    #[inline]
+    fn block(&self, index: usize) -> Result<Block<'_>> {
+        let header = &self.headers[index];
+        let (start, length) = (header.offset as usize, header.length as usize);
+        if length > 0 {
+            self.file.ensure(start, length)?;
+        }
+        Ok(Block { header, bytes: &self.file.bytes()[start..start + length], path: self.file.path() })
+    }
+}
+
+impl ColumnReader {
+    /// Reads the headers of a column of `rows` rows from its file's directory.
+    pub fn open(file: &Arc<StoreFile>, get: &mut Get<'_>, rows: u64) -> Result<ColumnReader> {
+        let count = get.count(BlockHeader::BYTES)?;
+        let mut headers = Vec::with_capacity(count);
+        for index in 0..count {
+            let header = BlockHeader::take(get)?;
+            let expected = rows.saturating_sub((index * COLUMN_BLOCK_ROWS) as u64).min(COLUMN_BLOCK_ROWS as u64);
+            if u64::from(header.rows) != expected {
+                let problem = format!("block {index} of a column has {} rows, expected {expected}", header.rows);
+                return Err(get.damage(problem));
+            }
+            if header.length > 0 {
+                file.check_range(header.offset, header.length, "a block of a column")?;
+            }
+            headers.push(header);
+        }
+        if (count * COLUMN_BLOCK_ROWS) as u64 + COLUMN_BLOCK_ROWS as u64 <= rows {
+            return Err(get.damage(format!("a column of {rows} rows has {count} blocks")));
+        }
+        let kind = kind_of(&headers);
+        Ok(ColumnReader { file: file.clone(), headers, kind })
+    }
+
+    /// The rows at these positions; null where there is none.
+    pub fn read(&self, positions: &[u64]) -> Result<Column> {
+        gather(self, self.kind, positions)
+    }
+
+    /// A run of rows.
+    pub fn range(&self, run: Range<u64>) -> Result<Column> {
+        range(self, self.kind, run)
+    }
+
+    /// One value.
+    pub fn value(&self, position: u64) -> Result<Value> {
+        let index = (position as usize) / COLUMN_BLOCK_ROWS;
+        if index >= self.headers.len() {
+            return Ok(Value::Null);
+        }
+        let block = self.block(index)?;
+        let row = position as usize % COLUMN_BLOCK_ROWS;
+        if row >= block.header.rows as usize { Ok(Value::Null) } else { block.value(row) }
+    }
+
+    /// Rows that have a value.
+    pub fn present(&self) -> u64 {
+        self.headers.iter().map(|header| u64::from(header.present)).sum()
+    }
+
+    /// Advice that a position will be read soon.
+    pub fn will_need(&self, position: u64) {
+        if let Some(header) = self.headers.get(position as usize / COLUMN_BLOCK_ROWS) {
+            self.file.will_need(header.offset as usize, header.length as usize);
+        }
+    }
+}
+
+/// The one kind that all blocks with values have; `Mixed` if they differ, `None` if no block has any.
+pub fn kind_of(headers: &[BlockHeader]) -> Option<Kind> {
+    let mut kinds = headers.iter().filter_map(|header| header.encoding.kind());
+    let first = kinds.next()?;
+    Some(if kinds.all(|kind| kind == first) { first } else { Kind::Mixed })
+}
+
+/// The rows of a gather: values with a presence bit each, made only once a row is missing.
+struct Rows<T> {
+    values: Vec<T>,
+    validity: Option<Bitmap>,
+}
+
+impl<T> Rows<T> {
+    fn new(count: usize) -> Rows<T> {
+        Rows { values: Vec::with_capacity(count), validity: None }
+    }
+
+    #[inline]
+    fn push(&mut self, value: Option<T>, filler: T) {
+        match (value, &mut self.validity) {
+            (Some(value), None) => self.values.push(value),
+            (Some(value), Some(validity)) => {
+                self.values.push(value);
+                validity.push(true);
+            }
+            (None, validity) => {
+                validity.get_or_insert_with(|| Bitmap::filled(self.values.len(), true)).push(false);
+                self.values.push(filler);
+            }
+        }
+    }
+
+    fn column(self, data: impl FnOnce(Vec<T>) -> ColumnData) -> Column {
+        Column { data: data(self.values), validity: self.validity }
+    }
+}
+
+/// Calls `each` for every position with its block and place; with `None` where there is no value.
+#[inline]
+fn visit<'a, S: BlockSource>(
+    source: &'a S,
+    positions: impl Iterator<Item = u64>,
+    mut each: impl FnMut(Option<(&Block<'a>, usize)>) -> Result<()>,
+) -> Result<()> {
+    let count = source.headers().len();
+    let mut current: Option<(usize, Block<'a>)> = None;
+    for position in positions {
+        let (index, row) = (position as usize / COLUMN_BLOCK_ROWS, position as usize % COLUMN_BLOCK_ROWS);
+        if index >= count {
+            each(None)?;
+            continue;
+        }
+        if current.as_ref().is_none_or(|(at, _)| *at != index) {
+            current = Some((index, source.block(index)?));
+        }
+        let Some((_, block)) = &current else { continue };
+        if row >= block.header.rows as usize {
+            each(None)?;
+            continue;
+        }
+        each(block.place(row).map(|place| (block, place)))?;
+    }
+    Ok(())
+}
+
+/// The rows of any source at these positions, which have that kind; null where there is none.
+pub fn gather<S: BlockSource>(source: &S, kind: Option<Kind>, positions: &[u64]) -> Result<Column> {
+    gather_from(source, kind, positions.iter().copied(), positions.len())
+}
+
+/// Like [`gather`], from an iterator of `count` positions.
+pub fn gather_from<S: BlockSource>(
+    source: &S,
+    kind: Option<Kind>,
+    positions: impl Iterator<Item = u64>,
+    count: usize,
+) -> Result<Column> {
+    macro_rules! typed {
+        ($filler:expr, $data:expr, |$block:ident, $place:ident| $get:expr) => {{
+            let mut rows = Rows::new(count);
+            visit(source, positions, |found| {
+                rows.push(found.map(|($block, $place)| $get), $filler);
+                Ok(())
+            })?;
+            rows.column($data)
+        }};
+    }
+    Ok(match kind {
+        None => Column::nulls(count),
+        Some(Kind::Int) => typed!(0, ColumnData::Int, |block, place| block.int(place)),
+        Some(Kind::Date) => typed!(Date(0), ColumnData::Date, |block, place| Date(block.int(place) as i32)),
+        Some(Kind::LocalDateTime) => {
+            typed!(LocalDateTime(0), ColumnData::LocalDateTime, |block, place| LocalDateTime(block.int(place)))
+        }
+        Some(Kind::Float) => typed!(0.0, ColumnData::Float, |block, place| block.float(place)),
+        Some(Kind::Bool) => typed!(false, ColumnData::Bool, |block, place| block.bool(place)),
+        Some(Kind::String) => gather_texts(source, positions)?,
+        Some(Kind::Mixed) => {
+            let mut builder = ColumnBuilder::default();
+            visit(source, positions, |found| {
+                let value = found.map_or(Ok(Value::Null), |(block, place)| block.value_at(place))?;
+                builder.push(&value);
+                Ok(())
+            })?;
+            builder.finish()
+        }
+    })
+}
+
+fn gather_texts<S: BlockSource>(source: &S, positions: impl Iterator<Item = u64>) -> Result<Column> {
+    let mut texts = StringColumn::default();
+    let mut validity: Option<Bitmap> = None;
+    visit(source, positions, |found| {
+        match found {
+            Some((block, place)) => {
+                texts.push(block.text(place)?);
+                if let Some(validity) = &mut validity {
+                    validity.push(true);
+                }
+            }
+            None => {
+                validity.get_or_insert_with(|| Bitmap::filled(texts.len(), true)).push(false);
+                texts.push("");
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Column { data: ColumnData::String(texts), validity })
+}
+
+/// A run of rows of any source.
+pub fn range<S: BlockSource>(source: &S, kind: Option<Kind>, run: Range<u64>) -> Result<Column> {
+    let count = (run.end - run.start) as usize;
+    if !matches!(kind, Some(Kind::Int | Kind::Float)) || !is_without_nulls(source, &run) {
+        return gather_from(source, kind, run, count);
+    }
+    let mut ints: Vec<i64> = Vec::new();
+    let mut floats: Vec<f64> = Vec::new();
+    let mut buffer = [0u64; 512];
+    let mut at = run.start as usize;
+    while at < run.end as usize {
+        let (index, row) = (at / COLUMN_BLOCK_ROWS, at % COLUMN_BLOCK_ROWS);
+        let block = source.block(index)?;
+        let rows = (run.end as usize - at).min(COLUMN_BLOCK_ROWS - row);
+        if kind == Some(Kind::Float) {
+            floats.reserve_exact(count - floats.len());
+            block.floats(row, rows, &mut floats);
+        } else {
+            ints.reserve_exact(count - ints.len());
+            for from in (row..row + rows).step_by(buffer.len()) {
+                let part = &mut buffer[..(row + rows - from).min(512)];
+                block.ints(from, part);
+                ints.extend(part.iter().map(|&x| x as i64));
+            }
+        }
+        at += rows;
+    }
+    Ok(Column::new(if kind == Some(Kind::Float) { ColumnData::Float(floats) } else { ColumnData::Int(ints) }))
+}
+
+fn is_without_nulls<S: BlockSource>(source: &S, run: &Range<u64>) -> bool {
+    let headers = source.headers();
+    if run.is_empty() {
+        return false;
+    }
+    let (first, last) = (run.start as usize / COLUMN_BLOCK_ROWS, (run.end as usize - 1) / COLUMN_BLOCK_ROWS);
+    let Some(headers) = headers.get(first..=last) else { return false };
+    let last_rows = headers[last - first].rows as usize;
+    headers.iter().all(|header| !header.has_nulls && header.present == header.rows)
+        && (run.end as usize - 1) % COLUMN_BLOCK_ROWS < last_rows
+}

@@ -1,0 +1,242 @@
+//! Cutting a stream of rows into blocks, into a file or into memory.
+
+use std::path::Path;
+
+use model::temporal::{Date, LocalDateTime};
+use model::value::EdgeValue;
+use model::{Bitmap, Column, ColumnBuilder, ColumnData, NodeId, Result, StringColumn};
+
+use super::block::{Block, BlockHeader};
+use super::encode::encode_block;
+use super::read::BlockSource;
+use crate::codec::bytes::Put;
+use crate::file::FileWriter;
+use crate::format::COLUMN_BLOCK_ROWS;
+
+/// Where encoded blocks go.
+pub trait BlockSink {
+    /// Takes the bytes of a block; gives its offset.
+    fn put(&mut self, bytes: &[u8]) -> Result<u64>;
+}
+
+impl BlockSink for FileWriter {
+    fn put(&mut self, bytes: &[u8]) -> Result<u64> {
+        self.align()?;
+        let offset = self.position();
+        self.write(bytes)?;
+        Ok(offset)
+    }
+}
+
+/// Cuts rows into blocks.
+#[derive(Debug)]
+pub struct ColumnWriter {
+    pending: Column,
+    rows: u64,
+    present: u64,
+    blocks: Vec<BlockHeader>,
+    scratch: Vec<u8>,
+}
+
+impl Default for ColumnWriter {
+    fn default() -> ColumnWriter {
+        ColumnWriter { pending: Column::nulls(0), rows: 0, present: 0, blocks: Vec::new(), scratch: Vec::new() }
+    }
+}
+
+impl ColumnWriter {
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Adds rows `start..end` of a column.
+    pub fn push(&mut self, column: &Column, mut start: usize, end: usize, sink: &mut dyn BlockSink) -> Result<()> {
+        self.rows += (end - start) as u64;
+        while start < end {
+            let count = (end - start).min(COLUMN_BLOCK_ROWS - self.pending.len());
+            if count == COLUMN_BLOCK_ROWS {
+                self.put_block(column, start, start + count, sink)?;
+            } else {
+                append_range(&mut self.pending, column, start, start + count);
+                if self.pending.len() == COLUMN_BLOCK_ROWS {
+                    self.flush(sink)?;
+                }
+            }
+            start += count;
+        }
+        Ok(())
+    }
+
+    /// Adds nulls until there are `rows` rows in all.
+    pub fn pad(&mut self, rows: u64, sink: &mut dyn BlockSink) -> Result<()> {
+        while self.rows < rows {
+            let count = ((rows - self.rows) as usize).min(COLUMN_BLOCK_ROWS - self.pending.len());
+            self.push(&Column::nulls(count), 0, count, sink)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, sink: &mut dyn BlockSink) -> Result<()> {
+        let pending = std::mem::replace(&mut self.pending, Column::nulls(0));
+        self.put_block(&pending, 0, pending.len(), sink)
+    }
+
+    fn put_block(&mut self, column: &Column, start: usize, end: usize, sink: &mut dyn BlockSink) -> Result<()> {
+        self.scratch.clear();
+        let mut header = encode_block(column, start, end, &mut self.scratch);
+        header.offset = if self.scratch.is_empty() { 0 } else { sink.put(&self.scratch)? };
+        self.present += u64::from(header.present);
+        self.blocks.push(header);
+        Ok(())
+    }
+
+    /// Writes the last block; gives the headers, or `None` if no row had a value.
+    pub fn finish(mut self, sink: &mut dyn BlockSink) -> Result<Option<Vec<BlockHeader>>> {
+        if !self.pending.is_empty() {
+            self.flush(sink)?;
+        }
+        Ok((self.present > 0).then_some(self.blocks))
+    }
+}
+
+/// Adds the headers of a column to a directory.
+pub fn put_blocks(blocks: &[BlockHeader], out: &mut Vec<u8>) {
+    out.put_u32(blocks.len() as u32);
+    blocks.iter().for_each(|block| block.put(out));
+}
+
+/// A column in memory, in encoded blocks: what a bulk build holds before it sorts.
+#[derive(Debug, Default)]
+pub struct MemoryColumn {
+    blocks: Vec<BlockHeader>,
+    bytes: Vec<Box<[u8]>>,
+}
+
+/// Takes one block after another, each into its own allocation.
+struct MemorySink<'a>(&'a mut Vec<Box<[u8]>>);
+
+impl BlockSink for MemorySink<'_> {
+    fn put(&mut self, bytes: &[u8]) -> Result<u64> {
+        self.0.push(bytes.into());
+        Ok(self.0.len() as u64 - 1)
+    }
+}
+
+impl MemoryColumn {
+    /// Encodes all rows of a writer's stream: call for each piece, then [`MemoryColumn::seal`].
+    pub fn push(&mut self, writer: &mut ColumnWriter, column: &Column) -> Result<()> {
+        writer.push(column, 0, column.len(), &mut MemorySink(&mut self.bytes))
+    }
+
+    /// Adds nulls until the writer has `rows` rows.
+    pub fn pad(&mut self, writer: &mut ColumnWriter, rows: u64) -> Result<()> {
+        writer.pad(rows, &mut MemorySink(&mut self.bytes))
+    }
+
+    /// Takes over the headers of the writer, which is done.
+    pub fn seal(&mut self, writer: ColumnWriter) -> Result<()> {
+        self.blocks = writer.finish(&mut MemorySink(&mut self.bytes))?.unwrap_or_default();
+        Ok(())
+    }
+
+    /// Bytes held.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.iter().map(|bytes| bytes.len()).sum::<usize>() + self.blocks.len() * BlockHeader::BYTES
+    }
+}
+
+impl BlockSource for MemoryColumn {
+    fn headers(&self) -> &[BlockHeader] {
+        &self.blocks
+    }
+
+    fn block(&self, index: usize) -> Result<Block<'_>> {
+        let header = &self.blocks[index];
+        let bytes = self.bytes.get(header.offset as usize).filter(|_| header.length > 0);
+        Ok(Block { header, bytes: bytes.map_or(&[], |bytes| bytes), path: Path::new("memory") })
+    }
+}
+
+/// Adds rows `start..end` of `from` to `to`, widening if the kinds differ.
+pub fn append_range(to: &mut Column, from: &Column, start: usize, end: usize) {
+    if start == end {
+        return;
+    }
+    if let ColumnData::Null(nulls) = to.data
+        && !matches!(from.data, ColumnData::Null(_))
+    {
+        *to = nulls_like(&from.data, nulls);
+    }
+    let (before, count) = (to.len(), end - start);
+    let is_same = match (&mut to.data, &from.data) {
+        (ColumnData::Null(a), ColumnData::Null(_)) => {
+            *a += count;
+            true
+        }
+        (ColumnData::Bool(a), ColumnData::Bool(b)) => extend(a, &b[start..end]),
+        (ColumnData::Int(a), ColumnData::Int(b)) => extend(a, &b[start..end]),
+        (ColumnData::Float(a), ColumnData::Float(b)) => extend(a, &b[start..end]),
+        (ColumnData::Date(a), ColumnData::Date(b)) => extend(a, &b[start..end]),
+        (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => extend(a, &b[start..end]),
+        (ColumnData::Value(a), ColumnData::Value(b)) => extend(a, &b[start..end]),
+        (ColumnData::String(a), ColumnData::String(b)) => {
+            (start..end).for_each(|row| a.push(b.get(row)));
+            true
+        }
+        (data, ColumnData::Null(_)) => push_fillers(data, count),
+        _ => false,
+    };
+    if !is_same {
+        let mut builder = ColumnBuilder::from(std::mem::replace(to, Column::nulls(0)));
+        (start..end).for_each(|row| builder.push(&from.value(row)));
+        *to = builder.finish();
+        return;
+    }
+    let has_nulls = matches!(from.data, ColumnData::Null(_)) || from.validity.is_some();
+    if matches!(to.data, ColumnData::Null(_)) || (to.validity.is_none() && !has_nulls) {
+        return;
+    }
+    let validity = to.validity.get_or_insert_with(|| Bitmap::filled(before, true));
+    (start..end).for_each(|row| validity.push(!from.is_null(row)));
+}
+
+fn extend<T: Clone>(to: &mut Vec<T>, from: &[T]) -> bool {
+    to.extend_from_slice(from);
+    true
+}
+
+/// Adds rows whose values do not count, since they are null.
+fn push_fillers(data: &mut ColumnData, count: usize) -> bool {
+    match data {
+        ColumnData::Null(nulls) => *nulls += count,
+        ColumnData::Bool(rows) => rows.resize(rows.len() + count, false),
+        ColumnData::Int(rows) => rows.resize(rows.len() + count, 0),
+        ColumnData::Float(rows) => rows.resize(rows.len() + count, 0.0),
+        ColumnData::Date(rows) => rows.resize(rows.len() + count, Date(0)),
+        ColumnData::LocalDateTime(rows) => rows.resize(rows.len() + count, LocalDateTime(0)),
+        ColumnData::Node(rows) => rows.resize(rows.len() + count, NodeId(0)),
+        ColumnData::Edge(rows) => rows.resize(rows.len() + count, EdgeValue::default()),
+        ColumnData::Value(rows) => rows.resize(rows.len() + count, model::Value::Null),
+        ColumnData::String(rows) => (0..count).for_each(|_| rows.push("")),
+    }
+    true
+}
+
+/// `nulls` null rows of the kind of `like`.
+fn nulls_like(like: &ColumnData, nulls: usize) -> Column {
+    let mut data = match like {
+        ColumnData::Null(_) => ColumnData::Null(0),
+        ColumnData::Bool(_) => ColumnData::Bool(Vec::new()),
+        ColumnData::Int(_) => ColumnData::Int(Vec::new()),
+        ColumnData::Float(_) => ColumnData::Float(Vec::new()),
+        ColumnData::String(_) => ColumnData::String(StringColumn::default()),
+        ColumnData::Date(_) => ColumnData::Date(Vec::new()),
+        ColumnData::LocalDateTime(_) => ColumnData::LocalDateTime(Vec::new()),
+        ColumnData::Node(_) => ColumnData::Node(Vec::new()),
+        ColumnData::Edge(_) => ColumnData::Edge(Vec::new()),
+        ColumnData::Value(_) => ColumnData::Value(Vec::new()),
+    };
+    push_fillers(&mut data, nulls);
+    Column { data, validity: (nulls > 0).then(|| Bitmap::filled(nulls, false)) }
+}

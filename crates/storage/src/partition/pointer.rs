@@ -1,0 +1,311 @@
+//! The pointer index: from a node to its run of edges in one direction of a section.
+//!
+//! Dense: an offset for every id between the first and the last node that has edges; a lookup is one access.
+//! Sparse: the nodes that have edges, sorted, and their offsets; a lookup searches from where the id would be if ids
+//! were evenly spread. The smaller form is taken, with a bonus for the dense one, which is faster.
+
+use std::ops::Range;
+
+use model::Result;
+
+use crate::codec::bits::{get, is_width, pack, packed_bytes, unpack, width_of};
+use crate::codec::bytes::{Get, Put};
+use crate::file::{FileWriter, StoreFile};
+
+const EMPTY: u8 = 0;
+const DENSE: u8 = 1;
+const SPARSE: u8 = 2;
+
+/// Where a pointer index lies in its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PointerIndex {
+    form: u8,
+    key_width: u8,
+    offset_width: u8,
+    first: u64,
+    last: u64,
+    count: usize,
+    keys_start: usize,
+    offsets_start: usize,
+    edges: u64,
+}
+
+impl PointerIndex {
+    /// Writes the index of nodes that have edges: `keys` ascend, `degrees` are their numbers of edges.
+    pub fn write(keys: &[u32], degrees: &[u32], file: &mut FileWriter) -> Result<PointerIndex> {
+        let edges: u64 = degrees.iter().map(|&degree| u64::from(degree)).sum();
+        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
+            return Ok(PointerIndex::empty());
+        };
+        let span = (last - first) as usize + 1;
+        let (key_width, offset_width) = (width_of(u64::from(last - first)), width_of(edges));
+        let dense_bytes = packed_bytes(span + 1, offset_width);
+        let sparse_bytes = packed_bytes(keys.len(), key_width) + packed_bytes(keys.len() + 1, offset_width);
+        let is_sparse = sparse_bytes.saturating_mul(3) < dense_bytes.saturating_mul(2);
+        let mut index = PointerIndex {
+            form: if is_sparse { SPARSE } else { DENSE },
+            key_width,
+            offset_width,
+            first: u64::from(first),
+            last: u64::from(last),
+            count: if is_sparse { keys.len() } else { span },
+            keys_start: 0,
+            offsets_start: 0,
+            edges,
+        };
+        let mut bytes = Vec::new();
+        file.align()?;
+        if is_sparse {
+            index.keys_start = file.position() as usize;
+            pack(keys.iter().map(|&key| u64::from(key - first)), key_width, &mut bytes);
+            file.write(&bytes)?;
+            bytes.clear();
+        }
+        index.offsets_start = file.position() as usize;
+        pack(Offsets::new(keys, degrees, is_sparse), offset_width, &mut bytes);
+        file.write(&bytes)?;
+        Ok(index)
+    }
+
+    fn empty() -> PointerIndex {
+        PointerIndex {
+            form: EMPTY,
+            key_width: 0,
+            offset_width: 0,
+            first: 0,
+            last: 0,
+            count: 0,
+            keys_start: 0,
+            offsets_start: 0,
+            edges: 0,
+        }
+    }
+
+    /// Adds the index to its file's directory.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[self.form, self.key_width, self.offset_width, 0]);
+        out.put_u32(0);
+        out.put_u64(self.first);
+        out.put_u64(self.last);
+        out.put_u64(self.count as u64);
+        out.put_u64(self.keys_start as u64);
+        out.put_u64(self.offsets_start as u64);
+        out.put_u64(self.edges);
+    }
+
+    /// Reads the index from its file's directory.
+    pub fn take(file: &StoreFile, directory: &mut Get<'_>) -> Result<PointerIndex> {
+        let [form, key_width, offset_width, _] = directory.take(4)?.try_into().expect("four bytes were taken");
+        directory.u32()?;
+        let (first, last, count) = (directory.u64()?, directory.u64()?, directory.u64()? as usize);
+        let (keys_start, offsets_start) = (directory.u64()? as usize, directory.u64()? as usize);
+        let edges = directory.u64()?;
+        let index =
+            PointerIndex { form, key_width, offset_width, first, last, count, keys_start, offsets_start, edges };
+        let is_sound = form <= SPARSE
+            && is_width(key_width)
+            && is_width(offset_width)
+            && first <= last
+            && (count as u64) < 1 << 40
+            && (form != DENSE || last - first + 1 == count as u64)
+            && (form == EMPTY) == (count == 0);
+        if !is_sound {
+            return Err(directory.damage("a pointer index contradicts itself"));
+        }
+        if form == SPARSE {
+            file.check_range(keys_start as u64, packed_bytes(count, key_width) as u64, "a pointer index")?;
+        }
+        if form != EMPTY {
+            file.check_range(offsets_start as u64, packed_bytes(count + 1, offset_width) as u64, "a pointer index")?;
+        }
+        Ok(index)
+    }
+
+    /// The first and the last node that may have edges; `None` if none has.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        (self.form != EMPTY).then_some((self.first, self.last))
+    }
+
+    /// Edges in all.
+    pub fn edges(&self) -> u64 {
+        self.edges
+    }
+
+    /// The run of a node; empty if it has no edges.
+    #[inline]
+    pub fn run(&self, file: &StoreFile, node: u64) -> Result<Range<u64>> {
+        if node < self.first || node > self.last || self.form == EMPTY {
+            return Ok(0..0);
+        }
+        let slot = if self.form == DENSE {
+            (node - self.first) as usize
+        } else {
+            match self.find(file, node - self.first)? {
+                Ok(slot) => slot,
+                Err(_) => return Ok(0..0),
+            }
+        };
+        self.run_of_slot(file, slot)
+    }
+
+    #[inline]
+    fn run_of_slot(&self, file: &StoreFile, slot: usize) -> Result<Range<u64>> {
+        let width = self.offset_width as usize;
+        file.ensure(self.offsets_start + slot * width / 8, width / 4 + 8)?;
+        let bytes = &file.bytes()[self.offsets_start..];
+        let (start, end) = (get(bytes, self.offset_width, slot), get(bytes, self.offset_width, slot + 1));
+        if start > end || end > self.edges {
+            return Err(file.damage(self.offsets_start, format!("the run {start}..{end} is not within the section")));
+        }
+        Ok(start..end)
+    }
+
+    fn key(&self, file: &StoreFile, slot: usize) -> Result<u64> {
+        file.ensure(self.keys_start + slot * self.key_width as usize / 8, 8)?;
+        Ok(get(&file.bytes()[self.keys_start..], self.key_width, slot))
+    }
+
+    fn offset(&self, file: &StoreFile, slot: usize) -> Result<u64> {
+        file.ensure(self.offsets_start + slot * self.offset_width as usize / 8, 8)?;
+        Ok(get(&file.bytes()[self.offsets_start..], self.offset_width, slot))
+    }
+
+    /// The slot of a key of the sparse form, or where it would be.
+    fn find(&self, file: &StoreFile, key: u64) -> Result<std::result::Result<usize, usize>> {
+        let span = self.last - self.first;
+        let guess = (u128::from(key) * (self.count as u128 - 1) / u128::from(span.max(1))) as usize;
+        // Gallop from the guess until the key is between `low` and `high`.
+        let (mut low, mut high, mut step) = (guess, guess, 8);
+        while low > 0 && self.key(file, low)? > key {
+            high = low;
+            low = low.saturating_sub(step);
+            step *= 2;
+        }
+        step = 8;
+        while high < self.count && self.key(file, high)? <= key {
+            low = high;
+            high = (high + step).min(self.count);
+            step *= 2;
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.key(file, middle)?.cmp(&key) {
+                std::cmp::Ordering::Equal => return Ok(Ok(middle)),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Ok(Err(low))
+    }
+
+    /// The node whose run holds a position below [`PointerIndex::edges`].
+    pub fn node_at(&self, file: &StoreFile, position: u64) -> Result<u64> {
+        let (mut low, mut high) = (0, self.count);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if self.offset(file, middle)? <= position {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(self.first + if self.form == DENSE { low as u64 } else { self.key(file, low)? })
+    }
+
+    /// The slots of all nodes in a range of ids, for [`PointerIndex::runs`].
+    pub fn slots(&self, file: &StoreFile, nodes: Range<u64>) -> Result<Range<usize>> {
+        if self.form == EMPTY || nodes.end <= self.first || nodes.start > self.last || nodes.is_empty() {
+            return Ok(0..0);
+        }
+        let slot = |node: u64| -> Result<usize> {
+            match node.checked_sub(self.first) {
+                None => Ok(0),
+                Some(_) if node > self.last => Ok(self.count),
+                Some(key) if self.form == DENSE => Ok(key as usize),
+                Some(key) => Ok(self.find(file, key)?.unwrap_or_else(|slot| slot)),
+            }
+        };
+        Ok(slot(nodes.start)?..slot(nodes.end)?)
+    }
+
+    /// Fills `nodes` and `ends` with the nodes at `slots` and the ends of their runs; gives the start of the first.
+    /// Some of the runs may be empty. `slots` must not be empty.
+    pub fn runs(
+        &self,
+        file: &StoreFile,
+        slots: Range<usize>,
+        nodes: &mut Vec<u64>,
+        ends: &mut Vec<u64>,
+    ) -> Result<u64> {
+        let count = slots.len();
+        nodes.clear();
+        ends.clear();
+        ends.resize(count + 1, 0);
+        let width = self.offset_width as usize;
+        file.ensure(self.offsets_start + slots.start * width / 8, (count + 1) * width / 8 + 8)?;
+        unpack(&file.bytes()[self.offsets_start..], self.offset_width, slots.start, ends);
+        let start = ends.remove(0);
+        if self.form == DENSE {
+            nodes.extend(slots.map(|slot| self.first + slot as u64));
+        } else {
+            let width = self.key_width as usize;
+            file.ensure(self.keys_start + slots.start * width / 8, count * width / 8 + 8)?;
+            nodes.resize(count, 0);
+            unpack(&file.bytes()[self.keys_start..], self.key_width, slots.start, nodes);
+            nodes.iter_mut().for_each(|node| *node += self.first);
+        }
+        Ok(start)
+    }
+
+    /// Slots in all.
+    pub fn slot_count(&self) -> usize {
+        self.count
+    }
+
+    /// Advice that the run of a node will be read.
+    pub fn will_need(&self, file: &StoreFile, node: u64) {
+        if self.form == DENSE && (self.first..=self.last).contains(&node) {
+            let bit = (node - self.first) as usize * self.offset_width as usize;
+            file.will_need(self.offsets_start + bit / 8, 16);
+        }
+    }
+}
+
+/// The offsets of an index in order, one more than it has slots.
+struct Offsets<'a> {
+    keys: &'a [u32],
+    degrees: &'a [u32],
+    at: usize,
+    key: u64,
+    offset: u64,
+    left: usize,
+    is_sparse: bool,
+}
+
+impl Offsets<'_> {
+    fn new<'a>(keys: &'a [u32], degrees: &'a [u32], is_sparse: bool) -> Offsets<'a> {
+        let slots = if is_sparse { keys.len() } else { (keys[keys.len() - 1] - keys[0]) as usize + 1 };
+        Offsets { keys, degrees, at: 0, key: u64::from(keys[0]), offset: 0, left: slots + 1, is_sparse }
+    }
+}
+
+impl Iterator for Offsets<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        let offset = self.offset;
+        if self.at < self.keys.len() && (self.is_sparse || u64::from(self.keys[self.at]) == self.key) {
+            self.offset += u64::from(self.degrees[self.at]);
+            self.at += 1;
+        }
+        self.key += 1;
+        Some(offset)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Offsets<'_> {}
