@@ -1,0 +1,119 @@
+//! The crate graph is a table; a new edge is a change to this file.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Each crate, and the sibling crates that it may depend on.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("storage", &["model"]),
+    ("sources", &["model"]),
+    ("cypher", &["model"]),
+    ("analytics", &["model"]),
+    ("exec", &["model", "cypher"]),
+    ("database", &["model", "storage", "sources", "cypher", "exec", "analytics"]),
+    ("cli", &["model", "database"]),
+    ("testing", &["model"]),
+];
+
+/// Third-party crates that may stand in one crate only: drivers, formats and terminals stay at the edge.
+const FENCED: &[(&str, &str)] = &[
+    ("arrow", "sources"),
+    ("parquet", "sources"),
+    ("rustyline", "cli"),
+    ("clap", "cli"),
+    ("indicatif", "cli"),
+    ("memmap2", "storage"),
+];
+
+fn crates_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate lies in the folder of crates").to_owned()
+}
+
+/// The names in a section of a manifest, as `[dependencies]` or `[dependencies.name]` give them.
+fn dependencies(manifest: &str, section: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut is_inside = false;
+    for line in manifest.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            let header = header.trim_end_matches(']');
+            is_inside = header == section;
+            if let Some(name) = header.strip_prefix(section).and_then(|rest| rest.strip_prefix('.')) {
+                names.push(name.to_owned());
+            }
+        } else if is_inside && !line.starts_with('#') && line.contains('=') {
+            let name: String = line.chars().take_while(|c| c.is_alphanumeric() || "-_".contains(*c)).collect();
+            names.push(name.strip_prefix("knotwork-").unwrap_or(&name).to_owned());
+        }
+    }
+    names
+}
+
+fn manifest(name: &str) -> String {
+    let path = crates_folder().join(name).join("Cargo.toml");
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("crates/{name}/Cargo.toml: {error}"))
+}
+
+#[test]
+fn every_crate_is_in_the_table() {
+    let entries = std::fs::read_dir(crates_folder()).expect("the folder of crates can be read");
+    let folders: BTreeSet<String> = entries
+        .map(|entry| entry.expect("the folder can be read on"))
+        .filter(|entry| entry.path().join("Cargo.toml").exists())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let names: BTreeSet<String> = ALLOWED.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(folders, names, "folders in crates/, and names in the table of layering.rs");
+}
+
+#[test]
+fn crates_depend_only_on_what_the_table_allows() {
+    let siblings: BTreeSet<&str> = ALLOWED.iter().map(|(name, _)| *name).collect();
+    let mut problems = Vec::new();
+    for (name, allowed) in ALLOWED {
+        let manifest = manifest(name);
+        for dependency in dependencies(&manifest, "dependencies") {
+            if siblings.contains(dependency.as_str()) && !allowed.contains(&dependency.as_str()) {
+                problems.push(format!("{name} depends on {dependency}"));
+            }
+        }
+        for dependency in dependencies(&manifest, "dev-dependencies") {
+            let is_allowed = allowed.contains(&dependency.as_str()) || dependency == "testing" || dependency == *name;
+            if siblings.contains(dependency.as_str()) && !is_allowed {
+                problems.push(format!("the tests of {name} depend on {dependency}"));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "not in the table of layering.rs: {problems:#?}");
+}
+
+#[test]
+fn third_party_crates_stay_behind_their_fence() {
+    let mut problems = Vec::new();
+    for (name, _) in ALLOWED {
+        for dependency in dependencies(&manifest(name), "dependencies") {
+            if FENCED.iter().any(|(fenced, home)| *fenced == dependency && home != name) {
+                problems.push(format!("{name} depends on {dependency}"));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "not allowed by the fences of layering.rs: {problems:#?}");
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    for (name, _) in ALLOWED {
+        assert!(
+            manifest(name).contains("[lints]\nworkspace = true"),
+            "crates/{name}/Cargo.toml has [lints] workspace = true"
+        );
+    }
+}
+
+#[test]
+fn manifests_are_read_right() {
+    let manifest = "[dependencies]\nmodel.workspace = true\ncsv = \"1\"\n# no = 1\n[dependencies.exec]\npath = \"x\"\n\n\
+                    [dev-dependencies]\nknotwork-testing = { path = \"y\" }\n";
+    assert_eq!(dependencies(manifest, "dependencies"), ["model", "csv", "exec"]);
+    assert_eq!(dependencies(manifest, "dev-dependencies"), ["testing"]);
+}
