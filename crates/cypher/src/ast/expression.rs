@@ -7,7 +7,7 @@ use super::{LabelExpression, Name, PathPattern, Query};
 /// An expression and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
-    /// The text of the expression, without parentheses around it.
+    /// The text of the expression, with the parentheses around it if it has some.
     pub span: Span,
     /// What it is.
     pub kind: ExpressionKind,

@@ -1,1 +1,393 @@
-//! Canonical Cypher of a syntax tree.
+//! Canonical Cypher of a syntax tree: keywords in capitals, one blank between words, no needless parentheses.
+//!
+//! Invariant: the text parses to the same tree but for spans, so printing it again gives the same text.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{
+    Arrow, CallClause, Clause, ClauseKind, CreateConstraint, EdgePattern, LabelExpression, LabelExpressionKind,
+    MergeClause, Name, NodePattern, PathPattern, Projection, ProjectionItem, Query, RemoveItem, RemoveItemKind,
+    SetItem, SetItemKind, Shortest, SingleQuery, SortItem, Statement, StatementKind, StatementMode, VariableLength,
+    Yield, YieldItem,
+};
+use crate::lexer::scan;
+use crate::token::{self, KEYWORDS};
+
+mod expression;
+
+/// Writes items with a separator between them.
+fn join<T: Display>(f: &mut Formatter<'_>, items: &[T], separator: &str) -> fmt::Result {
+    for (position, item) in items.iter().enumerate() {
+        if position > 0 {
+            f.write_str(separator)?;
+        }
+        item.fmt(f)?;
+    }
+    Ok(())
+}
+
+/// Writes a word and what follows it, if it is there.
+fn optional<T: Display>(f: &mut Formatter<'_>, before: &str, item: Option<&T>) -> fmt::Result {
+    match item {
+        Some(item) => write!(f, "{before}{item}"),
+        None => Ok(()),
+    }
+}
+
+/// A name where any word may stand: in backticks unless it is a plain word.
+struct Plain<'a>(&'a str);
+
+impl Display for Plain<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut letters = self.0.chars();
+        if letters.next().is_some_and(scan::starts_word) && letters.all(scan::continues_word) {
+            f.write_str(self.0)
+        } else {
+            write!(f, "`{}`", self.0.replace('`', "``"))
+        }
+    }
+}
+
+/// A variable: in backticks also where the word is a keyword.
+struct Variable<'a>(&'a str);
+
+impl Display for Variable<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        const CALL_LIKE: &[&str] = &["shortestPath", "allShortestPaths"];
+        if token::is_one_of(self.0, KEYWORDS) || token::is_one_of(self.0, CALL_LIKE) {
+            write!(f, "`{}`", self.0)
+        } else {
+            Plain(self.0).fmt(f)
+        }
+    }
+}
+
+impl Name {
+    fn variable(&self) -> Variable<'_> {
+        Variable(&self.text)
+    }
+}
+
+impl Display for Name {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Plain(&self.text).fmt(f)
+    }
+}
+
+impl Display for Statement {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.mode {
+            StatementMode::Run => "",
+            StatementMode::Explain => "EXPLAIN ",
+            StatementMode::Profile => "PROFILE ",
+        })?;
+        match &self.kind {
+            StatementKind::Query(query) => query.fmt(f),
+            StatementKind::CreateConstraint(constraint) => constraint.fmt(f),
+            StatementKind::DropConstraint(constraint) => {
+                let condition = if constraint.if_exists { " IF EXISTS" } else { "" };
+                write!(f, "DROP CONSTRAINT {}{condition}", constraint.name)
+            }
+            StatementKind::ShowConstraints => f.write_str("SHOW CONSTRAINTS"),
+            StatementKind::Begin => f.write_str("BEGIN"),
+            StatementKind::Commit => f.write_str("COMMIT"),
+            StatementKind::Rollback => f.write_str("ROLLBACK"),
+        }
+    }
+}
+
+impl Display for CreateConstraint {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("CREATE CONSTRAINT ")?;
+        if let Some(name) = &self.name {
+            write!(f, "{} ", name.variable())?;
+        }
+        if self.if_not_exists {
+            f.write_str("IF NOT EXISTS ")?;
+        }
+        let variable = self.variable.variable();
+        write!(f, "FOR ({variable}:{}) REQUIRE ", self.label)?;
+        match self.properties.as_slice() {
+            [property] => write!(f, "{variable}.{property}")?,
+            properties => {
+                for (position, property) in properties.iter().enumerate() {
+                    write!(f, "{}{variable}.{property}", if position == 0 { "(" } else { ", " })?;
+                }
+                f.write_str(")")?;
+            }
+        }
+        f.write_str(" IS UNIQUE")
+    }
+}
+
+impl Display for Query {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.first.fmt(f)?;
+        for union in &self.unions {
+            write!(f, " {} {}", if union.all { "UNION ALL" } else { "UNION" }, union.query)?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for SingleQuery {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        join(f, &self.clauses, " ")
+    }
+}
+
+impl Display for Clause {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ClauseKind::Match(clause) => {
+                f.write_str(if clause.optional { "OPTIONAL MATCH " } else { "MATCH " })?;
+                join(f, &clause.patterns, ", ")?;
+                optional(f, " WHERE ", clause.predicate.as_ref())
+            }
+            ClauseKind::Unwind(clause) => write!(f, "UNWIND {} AS {}", clause.list, clause.variable.variable()),
+            ClauseKind::With(projection) => write!(f, "WITH {projection}"),
+            ClauseKind::Return(projection) => write!(f, "RETURN {projection}"),
+            ClauseKind::Create(patterns) => {
+                f.write_str("CREATE ")?;
+                join(f, patterns, ", ")
+            }
+            ClauseKind::Merge(clause) => clause.fmt(f),
+            ClauseKind::Set(items) => {
+                f.write_str("SET ")?;
+                join(f, items, ", ")
+            }
+            ClauseKind::Remove(items) => {
+                f.write_str("REMOVE ")?;
+                join(f, items, ", ")
+            }
+            ClauseKind::Delete(clause) => {
+                f.write_str(if clause.detach { "DETACH DELETE " } else { "DELETE " })?;
+                join(f, &clause.expressions, ", ")
+            }
+            ClauseKind::Foreach(clause) => {
+                write!(f, "FOREACH ({} IN {} | ", clause.variable.variable(), clause.list)?;
+                join(f, &clause.body, " ")?;
+                f.write_str(")")
+            }
+            ClauseKind::Call(clause) => clause.fmt(f),
+            ClauseKind::Subquery(clause) => {
+                f.write_str("CALL ")?;
+                if let Some(imports) = &clause.imports {
+                    f.write_str("(")?;
+                    join(f, &imports.iter().map(Name::variable).collect::<Vec<_>>(), ", ")?;
+                    f.write_str(") ")?;
+                }
+                write!(f, "{{ {} }}", clause.query)
+            }
+        }
+    }
+}
+
+impl Display for Projection {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.distinct {
+            f.write_str("DISTINCT ")?;
+        }
+        if self.star.is_some() {
+            f.write_str(if self.items.is_empty() { "*" } else { "*, " })?;
+        }
+        join(f, &self.items, ", ")?;
+        if !self.order.is_empty() {
+            f.write_str(" ORDER BY ")?;
+            join(f, &self.order, ", ")?;
+        }
+        optional(f, " SKIP ", self.skip.as_ref())?;
+        optional(f, " LIMIT ", self.limit.as_ref())?;
+        optional(f, " WHERE ", self.predicate.as_ref())
+    }
+}
+
+impl Display for ProjectionItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.expression.fmt(f)?;
+        optional(f, " AS ", self.alias.as_ref().map(Name::variable).as_ref())
+    }
+}
+
+impl Display for SortItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.expression, if self.descending { " DESC" } else { "" })
+    }
+}
+
+impl Display for MergeClause {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "MERGE {}", self.pattern)?;
+        for (words, items) in [(" ON CREATE SET ", &self.on_create), (" ON MATCH SET ", &self.on_match)] {
+            if !items.is_empty() {
+                f.write_str(words)?;
+                join(f, items, ", ")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `:A:B`.
+fn labels(f: &mut Formatter<'_>, variable: &Name, labels: &[Name]) -> fmt::Result {
+    variable.variable().fmt(f)?;
+    labels.iter().try_for_each(|label| write!(f, ":{label}"))
+}
+
+impl Display for SetItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            SetItemKind::Property { target, key, value } => write!(f, "{}.{key} = {value}", target.as_base()),
+            SetItemKind::Replace { variable, value } => write!(f, "{} = {value}", variable.variable()),
+            SetItemKind::Merge { variable, value } => write!(f, "{} += {value}", variable.variable()),
+            SetItemKind::Labels { variable, labels: names } => labels(f, variable, names),
+        }
+    }
+}
+
+impl Display for RemoveItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            RemoveItemKind::Property { target, key } => write!(f, "{}.{key}", target.as_base()),
+            RemoveItemKind::Labels { variable, labels: names } => labels(f, variable, names),
+        }
+    }
+}
+
+impl Display for CallClause {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("CALL ")?;
+        join(f, &self.procedure, ".")?;
+        if let Some(arguments) = &self.arguments {
+            f.write_str("(")?;
+            join(f, arguments, ", ")?;
+            f.write_str(")")?;
+        }
+        match &self.results {
+            Yield::Absent => Ok(()),
+            Yield::All => f.write_str(" YIELD *"),
+            Yield::Items { items, predicate } => {
+                f.write_str(" YIELD ")?;
+                join(f, items, ", ")?;
+                optional(f, " WHERE ", predicate.as_ref())
+            }
+        }
+    }
+}
+
+impl Display for YieldItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.column.variable().fmt(f)?;
+        optional(f, " AS ", self.alias.as_ref().map(Name::variable).as_ref())
+    }
+}
+
+impl Display for PathPattern {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(variable) = &self.variable {
+            write!(f, "{} = ", variable.variable())?;
+        }
+        f.write_str(match self.shortest {
+            None => "",
+            Some(Shortest::One) => "shortestPath(",
+            Some(Shortest::All) => "allShortestPaths(",
+        })?;
+        self.start.fmt(f)?;
+        for step in &self.steps {
+            write!(f, "{}{}", step.edge, step.node)?;
+        }
+        f.write_str(if self.shortest.is_some() { ")" } else { "" })
+    }
+}
+
+impl Display for NodePattern {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut content = String::new();
+        content.extend(self.variable.as_ref().map(|name| name.variable().to_string()));
+        content.extend(self.labels.as_ref().map(|labels| format!(":{}", labels.colons())));
+        content.extend(self.properties.as_ref().map(|properties| format!(" {properties}")));
+        content.extend(self.predicate.as_ref().map(|predicate| format!(" WHERE {predicate}")));
+        write!(f, "({})", content.trim_start())
+    }
+}
+
+impl Display for EdgePattern {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut content = String::new();
+        content.extend(self.variable.as_ref().map(|name| name.variable().to_string()));
+        content.extend(self.types.as_ref().map(|types| format!(":{types}")));
+        content.extend(self.length.as_ref().map(VariableLength::to_string));
+        content.extend(self.properties.as_ref().map(|properties| format!(" {properties}")));
+        content.extend(self.predicate.as_ref().map(|predicate| format!(" WHERE {predicate}")));
+        f.write_str(if self.arrow == Arrow::Left { "<-" } else { "-" })?;
+        if !content.is_empty() {
+            write!(f, "[{}]", content.trim_start())?;
+        }
+        f.write_str(if self.arrow == Arrow::Right { "->" } else { "-" })
+    }
+}
+
+impl Display for VariableLength {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match (self.min, self.max) {
+            (None, None) => f.write_str("*"),
+            (Some(min), Some(max)) if min == max => write!(f, "*{min}"),
+            (min, max) => {
+                f.write_str("*")?;
+                optional(f, "", min.as_ref())?;
+                f.write_str("..")?;
+                optional(f, "", max.as_ref())
+            }
+        }
+    }
+}
+
+impl Display for LabelExpression {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            LabelExpressionKind::And(parts) => {
+                for (position, part) in parts.iter().enumerate() {
+                    f.write_str(if position == 0 { "" } else { "&" })?;
+                    part.as_factor(f)?;
+                }
+                Ok(())
+            }
+            LabelExpressionKind::Or(parts) => {
+                for (position, part) in parts.iter().enumerate() {
+                    f.write_str(if position == 0 { "" } else { "|" })?;
+                    match part.kind {
+                        LabelExpressionKind::Or(_) => write!(f, "({part})")?,
+                        _ => part.fmt(f)?,
+                    }
+                }
+                Ok(())
+            }
+            LabelExpressionKind::Name(name) => name.fmt(f),
+            LabelExpressionKind::Any => f.write_str("%"),
+            LabelExpressionKind::Not(part) => {
+                f.write_str("!")?;
+                part.as_factor(f)
+            }
+        }
+    }
+}
+
+impl LabelExpression {
+    /// Its text where labels may be joined by colons.
+    fn colons(&self) -> String {
+        match (&self.kind, self.conjunction()) {
+            (LabelExpressionKind::And(_), Some(names)) => {
+                names.iter().map(|name| name.to_string()).collect::<Vec<_>>().join(":")
+            }
+            _ => self.to_string(),
+        }
+    }
+
+    /// Writes it in parentheses if it is joined of others.
+    fn as_factor(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            LabelExpressionKind::And(_) | LabelExpressionKind::Or(_) => write!(f, "({self})"),
+            _ => self.fmt(f),
+        }
+    }
+}

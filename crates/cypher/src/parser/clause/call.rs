@@ -1,0 +1,113 @@
+//! `CALL` of procedures and of subqueries, and the bodies of subquery expressions.
+
+use model::{Result, error};
+
+use super::super::Parser;
+use crate::ast::{
+    CallClause, Clause, ClauseKind, MatchClause, Query, SingleQuery, SubqueryClause, SubqueryKind, Yield, YieldItem,
+};
+use crate::token::TokenKind;
+
+impl Parser<'_> {
+    pub(super) fn call_clause(&mut self) -> Result<ClauseKind> {
+        self.expect_keyword("CALL")?;
+        if matches!(self.kind(0), TokenKind::LeftBrace | TokenKind::LeftParen) {
+            return self.subquery_clause().map(ClauseKind::Subquery);
+        }
+        let mut procedure = vec![self.name("the name of a procedure, or {")?];
+        while self.take(TokenKind::Dot) {
+            procedure.push(self.name("the name of a procedure")?);
+        }
+        let arguments = if self.take(TokenKind::LeftParen) {
+            let is_empty = self.is(TokenKind::RightParen);
+            let arguments = if is_empty { Vec::new() } else { self.comma_separated(Self::expression)? };
+            if !self.is(TokenKind::RightParen) {
+                return Err(self.expected("an operator, a comma or )"));
+            }
+            self.advance();
+            Some(arguments)
+        } else {
+            None
+        };
+        let results = if self.take_keyword("YIELD") { self.results()? } else { Yield::Absent };
+        Ok(ClauseKind::Call(CallClause { procedure, arguments, results }))
+    }
+
+    /// What follows `YIELD`.
+    fn results(&mut self) -> Result<Yield> {
+        if self.take(TokenKind::Star) {
+            return Ok(Yield::All);
+        }
+        let items = self.comma_separated(|parser| {
+            let start = parser.here();
+            let column = parser.variable()?;
+            let alias = if parser.take_keyword("AS") { Some(parser.variable()?) } else { None };
+            Ok(YieldItem { span: parser.since(start), column, alias })
+        })?;
+        Ok(Yield::Items { items, predicate: self.predicate()? })
+    }
+
+    /// `[(a, b)] { … }` after `CALL`.
+    fn subquery_clause(&mut self) -> Result<SubqueryClause> {
+        let mut imports = None;
+        if self.take(TokenKind::LeftParen) {
+            if self.is(TokenKind::Star) {
+                let remedy = "name the variables, as in CALL (a, b) { … }";
+                return Err(self.unsupported("importing all variables into a subquery", self.here(), remedy));
+            }
+            let is_empty = self.is(TokenKind::RightParen);
+            imports = Some(if is_empty { Vec::new() } else { self.comma_separated(Self::variable)? });
+            self.expect(TokenKind::RightParen)?;
+        }
+        self.expect(TokenKind::LeftBrace)?;
+        let outer = std::mem::replace(&mut self.needs_result, true);
+        let query = self.query()?;
+        self.needs_result = outer;
+        if !self.is(TokenKind::RightBrace) {
+            return Err(self.expected("a clause or }"));
+        }
+        self.advance();
+        match self.unsupported_batches() {
+            Some(error) => Err(error),
+            None => Ok(SubqueryClause { imports, query }),
+        }
+    }
+
+    /// What stands in the braces of `EXISTS`, `COUNT` and `COLLECT`: a query, or a bare pattern with a `WHERE`.
+    pub(in crate::parser) fn subquery_body(&mut self, kind: SubqueryKind) -> Result<Query> {
+        let is_shortest = self.is_word(0, "shortestPath") || self.is_word(0, "allShortestPaths");
+        let is_named = self.is_name(0) && self.kind(1) == TokenKind::Equal;
+        let is_pattern = self.is(TokenKind::LeftParen) || is_shortest || is_named;
+        if !is_pattern || kind == SubqueryKind::Collect {
+            let query = self.query_in(kind)?;
+            if !self.is(TokenKind::RightBrace) {
+                return Err(self.expected("a clause or }"));
+            }
+            return Ok(query);
+        }
+        let start = self.here();
+        let patterns = self.patterns()?;
+        let predicate = self.predicate()?;
+        if !self.is(TokenKind::RightBrace) {
+            return Err(self.expected(if predicate.is_some() { "an operator or }" } else { "WHERE or }" }));
+        }
+        let span = self.since(start);
+        let kind = ClauseKind::Match(MatchClause { optional: false, patterns, predicate });
+        self.grow()?;
+        let first = SingleQuery { span, clauses: vec![Clause { span, kind }] };
+        Ok(Query { span, first, unions: Vec::new() })
+    }
+
+    /// A query whose rows are collected needs a column; one whose rows are counted does not.
+    fn query_in(&mut self, kind: SubqueryKind) -> Result<Query> {
+        let outer = std::mem::replace(&mut self.needs_result, kind == SubqueryKind::Collect);
+        let query = self.query()?;
+        self.needs_result = outer;
+        let ends_in_return =
+            matches!(query.first.clauses.last().map(|clause| &clause.kind), Some(ClauseKind::Return(_)));
+        if kind == SubqueryKind::Collect && !ends_in_return {
+            return Err(error!(Syntax, "expected RETURN at the end of COLLECT {{ … }}").at(query.span));
+        }
+        Ok(query)
+    }
+}

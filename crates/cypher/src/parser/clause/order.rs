@@ -1,0 +1,98 @@
+//! Which clauses may follow which.
+
+use model::{Result, Span, error};
+
+use crate::ast::{ClauseKind, SingleQuery, Yield};
+
+/// Whether the clause changes data.
+pub(super) fn is_updating(kind: &ClauseKind) -> bool {
+    matches!(
+        kind,
+        ClauseKind::Create(_)
+            | ClauseKind::Merge(_)
+            | ClauseKind::Set(_)
+            | ClauseKind::Remove(_)
+            | ClauseKind::Delete(_)
+            | ClauseKind::Foreach(_)
+    )
+}
+
+/// The words that the clause starts with.
+pub(super) fn keyword(kind: &ClauseKind) -> &'static str {
+    match kind {
+        ClauseKind::Match(clause) if clause.optional => "OPTIONAL MATCH",
+        ClauseKind::Match(_) => "MATCH",
+        ClauseKind::Unwind(_) => "UNWIND",
+        ClauseKind::With(_) => "WITH",
+        ClauseKind::Return(_) => "RETURN",
+        ClauseKind::Create(_) => "CREATE",
+        ClauseKind::Merge(_) => "MERGE",
+        ClauseKind::Set(_) => "SET",
+        ClauseKind::Remove(_) => "REMOVE",
+        ClauseKind::Delete(clause) if clause.detach => "DETACH DELETE",
+        ClauseKind::Delete(_) => "DELETE",
+        ClauseKind::Foreach(_) => "FOREACH",
+        ClauseKind::Call(_) => "CALL",
+        ClauseKind::Subquery(_) => "CALL { … }",
+    }
+}
+
+/// Checks the order of the clauses. A query that needs a result must end in `RETURN`, a change or a call.
+pub(in crate::parser) fn check(query: &SingleQuery, needs_result: bool) -> Result<()> {
+    let clauses = &query.clauses;
+    let is_alone = clauses.len() == 1;
+    let mut updated_by: Option<&'static str> = None;
+    for (position, clause) in clauses.iter().enumerate() {
+        let word = keyword(&clause.kind);
+        match &clause.kind {
+            ClauseKind::Return(_) => {
+                if let Some(next) = clauses.get(position + 1) {
+                    let next_word = keyword(&next.kind);
+                    return Err(error!(Syntax, "expected the end of the query after RETURN, found {next_word}")
+                        .at(next.span)
+                        .with_remedy("use WITH to go on with the rows, or a semicolon to start another query"));
+                }
+            }
+            ClauseKind::With(_) => updated_by = None,
+            kind if is_updating(kind) => updated_by = Some(word),
+            ClauseKind::Match(_) | ClauseKind::Unwind(_) | ClauseKind::Call(_) | ClauseKind::Subquery(_) => {
+                if let Some(update) = updated_by {
+                    return Err(error!(Syntax, "expected WITH between {update} and {word}")
+                        .at(clause.span)
+                        .with_remedy(format!("write WITH * before {word}")));
+                }
+            }
+            _ => {}
+        }
+        if let ClauseKind::Call(call) = &clause.kind
+            && !is_alone
+        {
+            if call.arguments.is_none() {
+                return Err(error!(
+                    Syntax,
+                    "expected parentheses after the procedure, because the query has other clauses"
+                )
+                .at(clause.span));
+            }
+            if call.results == Yield::All {
+                return Err(error!(
+                    Syntax,
+                    "expected the columns after YIELD, because the query has other clauses, found *"
+                )
+                .at(clause.span));
+            }
+        }
+    }
+    let Some(last) = clauses.last().filter(|_| needs_result) else { return Ok(()) };
+    let is_open = match &last.kind {
+        ClauseKind::Match(_) | ClauseKind::Unwind(_) | ClauseKind::With(_) => true,
+        ClauseKind::Call(call) => !is_alone && call.results != Yield::Absent,
+        _ => false,
+    };
+    if is_open {
+        let word = keyword(&last.kind);
+        return Err(error!(Syntax, "expected RETURN or an updating clause after {word}, found the end of the query")
+            .at(Span { start: last.span.end, end: last.span.end }));
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Statements: what a script is made of.
+
+use model::Result;
+
+use super::Parser;
+use super::clause::order;
+use crate::ast::{ClauseKind, Query, SingleQuery, Statement, StatementKind, StatementMode, Union};
+use crate::token::TokenKind;
+
+impl Parser<'_> {
+    /// A statement without its semicolon.
+    pub(super) fn statement(&mut self) -> Result<Statement> {
+        let start = self.here();
+        let mode = if self.take_keyword("EXPLAIN") {
+            StatementMode::Explain
+        } else if self.take_keyword("PROFILE") {
+            StatementMode::Profile
+        } else {
+            StatementMode::Run
+        };
+        let kind = self.statement_kind()?;
+        Ok(Statement { span: self.since(start), mode, kind })
+    }
+
+    /// The semicolons after a statement, or the end of the text.
+    pub(super) fn statement_end(&mut self) -> Result<()> {
+        if !self.is(TokenKind::Semicolon) && !self.is(TokenKind::End) {
+            return Err(self.expected("a semicolon or the end of the query"));
+        }
+        while self.take(TokenKind::Semicolon) {}
+        Ok(())
+    }
+
+    fn statement_kind(&mut self) -> Result<StatementKind> {
+        for (keyword, kind) in
+            [("BEGIN", StatementKind::Begin), ("COMMIT", StatementKind::Commit), ("ROLLBACK", StatementKind::Rollback)]
+        {
+            if self.take_keyword(keyword) {
+                self.take_keyword("TRANSACTION");
+                return Ok(kind);
+            }
+        }
+        if let Some(error) = self.unsupported_clause() {
+            return Err(error);
+        }
+        if self.is_word(0, "CREATE") && self.is_word(1, "CONSTRAINT") {
+            return self.create_constraint().map(StatementKind::CreateConstraint);
+        }
+        if self.take_keyword("DROP") {
+            return self.drop_constraint().map(StatementKind::DropConstraint);
+        }
+        if self.take_keyword("SHOW") {
+            return self.show_constraints();
+        }
+        self.query().map(StatementKind::Query)
+    }
+
+    /// Single queries joined by `UNION`.
+    pub(super) fn query(&mut self) -> Result<Query> {
+        let start = self.here();
+        let first = self.single_query()?;
+        let mut unions = Vec::new();
+        while self.at_keyword("UNION") {
+            let start = self.advance().span;
+            let all = self.take_keyword("ALL");
+            if !all {
+                self.take_keyword("DISTINCT");
+            }
+            unions.push(Union { span: self.since(start), all, query: self.single_query()? });
+        }
+        Ok(Query { span: self.since(start), first, unions })
+    }
+
+    fn single_query(&mut self) -> Result<SingleQuery> {
+        let start = self.here();
+        let mut clauses = vec![self.clause()?];
+        while self.starts_clause() {
+            clauses.push(self.clause()?);
+        }
+        let is_end = matches!(self.kind(0), TokenKind::End | TokenKind::Semicolon | TokenKind::RightBrace);
+        if !is_end && !self.at_keyword("UNION") {
+            return Err(self.expected(match clauses.last().map(|clause| &clause.kind) {
+                Some(ClauseKind::Return(_)) => "an operator, AS, a comma or the end of the query",
+                _ => "a clause such as RETURN, or the end of the query",
+            }));
+        }
+        let query = SingleQuery { span: self.since(start), clauses };
+        order::check(&query, self.needs_result)?;
+        Ok(query)
+    }
+}

@@ -1,0 +1,1 @@
+//! Wrong queries and what is said about them.

@@ -1,0 +1,156 @@
+//! Random texts: no panic, and what parses prints as what parses to the same.
+
+use crate::lexer;
+use crate::parser::parse;
+use crate::script::{is_unfinished, split_statements};
+use crate::token::KEYWORDS;
+
+/// Queries that mutations start from.
+#[rustfmt::skip]
+const SEEDS: &[&str] = &[
+    "MATCH (n:A&B|!C {x: 1, y: $p})-[r:R|S*1..3 {z: 'a'}]->(m WHERE m.x > 1)<--() WHERE NOT n.x = m.x OR (n)-[:X]->(m) RETURN DISTINCT n.x AS x, count(*) ORDER BY x DESC, n.y SKIP 1 LIMIT 2",
+    "UNWIND [1, 2.5, -0x1f, .5e3, 'it\\'s', null, true] AS v WITH *, v + 1 AS w WHERE v IN [1] XOR w IS NOT NULL RETURN CASE v WHEN 1 THEN 'a' ELSE v[0..2] END, [x IN [1] WHERE x:A | x ^ 2 % 3]",
+    "MERGE (a:A)-[r:R]->(b) ON CREATE SET a.x = 1, a:L:M ON MATCH SET a += {b: 1} REMOVE a.x, b:L DETACH DELETE a, b",
+    "CALL a.b.c({k: 1}) YIELD x AS y, z WHERE z STARTS WITH 'q' RETURN n{.a, .*, k: 1, y}, reduce(s = 0, e IN y | s + e), all(e IN y WHERE e =~ '.*')",
+    "MATCH p = shortestPath((a)-[*..5]-(b)), (c) WHERE EXISTS { (a)-->(b) WHERE a.x } RETURN COUNT { MATCH (n) RETURN n }, [p = (a)-->(b) WHERE true | p], size((a)--()) UNION ALL RETURN 1, 2, 3",
+    "FOREACH (x IN nodes(p) | SET x.seen = true CREATE ({v: x})) CREATE (z)",
+    "CREATE CONSTRAINT c IF NOT EXISTS FOR (n:L) REQUIRE (n.p, n.q) IS UNIQUE; DROP CONSTRAINT c IF EXISTS; SHOW CONSTRAINTS; BEGIN; COMMIT",
+    "MATCH (n) CALL (n) { WITH n RETURN 1 AS `x``y` UNION RETURN 2 AS x } RETURN $1, $`a b`, /* c */ - - n.x || 'ü' // end",
+];
+
+#[rustfmt::skip]
+const SIGNS: &[&str] = &[
+    "(", ")", "[", "]", "{", "}", ",", ";", ":", "::", ".", "..", "+", "+=", "-", "*", "/", "%", "^", "=", "=~", "<>",
+    "<", "<=", ">", ">=", "|", "||", "&", "!", "->", "<-", "--", "-[", "]-", "n", "x", "`q q`", "A", "$p", "$", "1",
+    "0", "2.5", "9223372036854775808", "0x", "1e999", "'s'", "\"t\"", "'", "`", "//", "/*", "*/", "\\", "\n", "é", "😀",
+    "shortestPath", "count", "exists", "f(", "n.x", "(n)", "(n)-->(m)", "[x IN xs", "\u{ad}", "⟨", "\0",
+];
+
+/// A small generator of random numbers (splitmix64), so that a seed replays.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    fn pick<'a>(&mut self, items: &[&'a str]) -> &'a str {
+        items[self.below(items.len())]
+    }
+}
+
+fn soup(random: &mut Random) -> String {
+    let mut text = String::new();
+    for _ in 0..random.below(40) {
+        let words = if random.below(3) == 0 { KEYWORDS } else { SIGNS };
+        text.push_str(random.pick(words));
+        if random.below(4) > 0 {
+            text.push(' ');
+        }
+    }
+    text
+}
+
+/// A seed with some of its tokens dropped, doubled, swapped, or replaced by others.
+fn mutation(random: &mut Random) -> String {
+    let seed = random.pick(SEEDS);
+    let tokens = lexer::tokens(seed).expect("the seeds are right");
+    let mut words: Vec<&str> =
+        tokens.iter().map(|token| &seed[token.span.start as usize..token.span.end as usize]).collect();
+    for _ in 0..=random.below(4) {
+        let at = random.below(words.len());
+        match random.below(6) {
+            0 => drop(words.remove(at)),
+            1 => words.insert(at, words[at]),
+            2 => words.insert(at, random.pick(SIGNS)),
+            3 => words.insert(at, random.pick(KEYWORDS)),
+            4 => {
+                let other = random.below(words.len());
+                words.swap(at, other);
+            }
+            _ => {
+                // A stretch of one query in the middle of another is often right.
+                let from = random.below(words.len());
+                let stretch: Vec<&str> = words[from..].iter().take(random.below(12)).copied().collect();
+                words.splice(at..at, stretch);
+            }
+        }
+        if words.is_empty() {
+            return String::new();
+        }
+    }
+    words.join(" ")
+}
+
+/// A seed with some of its characters changed.
+fn noise(random: &mut Random) -> String {
+    let mut letters: Vec<char> = random.pick(SEEDS).chars().collect();
+    for _ in 0..=random.below(5) {
+        let at = random.below(letters.len());
+        match random.below(3) {
+            0 => drop(letters.remove(at)),
+            1 => letters.insert(at, random.pick(SIGNS).chars().next().unwrap_or(' ')),
+            _ => letters.truncate(at + 1),
+        }
+        if letters.is_empty() {
+            break;
+        }
+    }
+    letters.into_iter().collect()
+}
+
+/// Checks one text; whether it parsed.
+fn check(text: &str, seed: u64) -> bool {
+    for span in split_statements(text) {
+        assert!(text.get(span.start as usize..span.end as usize).is_some(), "seed {seed}: {text:?}");
+    }
+    let _ = is_unfinished(text);
+    match parse(text) {
+        Err(error) => {
+            let span = error.span().unwrap_or_else(|| panic!("seed {seed}: no place: {error} in {text:?}"));
+            assert!(span.start <= span.end && span.end as usize <= text.len(), "seed {seed}: {error:?} in {text:?}");
+            assert!(text.is_char_boundary(span.start as usize), "seed {seed}: {error:?} in {text:?}");
+            assert!(!error.render(text).is_empty(), "seed {seed}: {text:?}");
+            false
+        }
+        Ok(statement) => {
+            let first = statement.to_string();
+            let again = parse(&first).unwrap_or_else(|error| panic!("seed {seed}: {text:?}\n{}", error.render(&first)));
+            assert_eq!(again.to_string(), first, "seed {seed}: {text:?}");
+            true
+        }
+    }
+}
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn fuzz_texts_never_panic_and_print_as_they_parse() {
+    let seed = setting("FUZZ_SEED").unwrap_or(0x6b6e_6f74);
+    let start = std::time::SystemTime::now();
+    let seconds = setting("FUZZ_SECONDS").unwrap_or(0);
+    let mut random = Random(seed);
+    let (mut texts, mut parsed) = (0_u64, 0_u64);
+    // Without a time the number of texts is fixed, so that each run tries the same ones.
+    while texts < 40_000 || start.elapsed().is_ok_and(|elapsed| elapsed.as_secs() < seconds) {
+        let text = match texts % 8 {
+            0 => soup(&mut random),
+            1 => noise(&mut random),
+            _ => mutation(&mut random),
+        };
+        parsed += u64::from(check(&text, seed));
+        texts += 1;
+    }
+    println!("seed {seed}: {texts} texts, {parsed} of them right");
+    assert!(parsed > texts / 50, "seed {seed}: too few texts are right to say anything");
+}

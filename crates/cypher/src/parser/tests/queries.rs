@@ -1,0 +1,264 @@
+//! Right queries and their canonical text.
+
+use super::super::parse;
+
+/// Each query prints as expected, and what it prints parses to what prints the same.
+fn check(table: &[(&str, &str)]) {
+    for (query, expected) in table {
+        let expected = if expected.is_empty() { query } else { expected };
+        let first = parse(query).unwrap_or_else(|error| panic!("{}", error.render(query))).to_string();
+        assert_eq!(first, *expected, "{query}");
+        let second = parse(&first).unwrap_or_else(|error| panic!("{}", error.render(&first))).to_string();
+        assert_eq!(second, first, "{query}");
+    }
+}
+
+/// As `check`, of expressions; an empty expectation is the text itself.
+fn check_expressions(table: &[(&str, &str)]) {
+    for (text, expected) in table {
+        let expected = if expected.is_empty() { text } else { expected };
+        check(&[(&format!("RETURN {text}"), &format!("RETURN {expected}"))]);
+    }
+}
+
+#[test]
+fn patterns() {
+    check(&[
+        ("MATCH (n) RETURN n", ""),
+        ("match(n)return n;", "MATCH (n) RETURN n"),
+        ("OPTIONAL MATCH (), (a:A:B {x: 1, y: $p}) RETURN *", ""),
+        ("MATCH (a:A&B|!C) RETURN a", ""),
+        ("MATCH (a:A|B&(C|D)) RETURN a", ""),
+        ("MATCH (a:%) RETURN a", ""),
+        ("MATCH (a:!(A|B)) RETURN a", ""),
+        ("MATCH (a:A:B:C) RETURN a", ""),
+        ("MATCH (a:A&B) RETURN a", "MATCH (a:A:B) RETURN a"),
+        ("MATCH (a $props) RETURN a", ""),
+        ("MATCH (a)-->(b)<--(c)--(d)<-->(e) RETURN a", "MATCH (a)-->(b)<--(c)--(d)--(e) RETURN a"),
+        ("MATCH (a)-[]->(b)<-[]-(c)-[]-(d) RETURN a", "MATCH (a)-->(b)<--(c)--(d) RETURN a"),
+        ("MATCH (a)-[r:A|B|:C {x: 1}]->(b) RETURN r", "MATCH (a)-[r:A|B|C {x: 1}]->(b) RETURN r"),
+        ("MATCH (a)-[:A*]->(b)-[*2]-(c)<-[r*1..3]-(d)-[*..4]->(e)-[:X|Y*2..]->(f) RETURN a", ""),
+        ("MATCH (a)-[* 1 .. 3 {x: 1}]->(b) RETURN a", "MATCH (a)-[*1..3 {x: 1}]->(b) RETURN a"),
+        ("MATCH (a)-[*..]->(b) RETURN a", "MATCH (a)-[*]->(b) RETURN a"),
+        ("MATCH (a WHERE a.x > 1)-[r:X WHERE r.y]->(:B WHERE true) RETURN a", ""),
+        ("MATCH (WHERE true) RETURN 1", ""),
+        ("MATCH p = (a)-->(b), q = shortestPath((a)-[*]->(b)) RETURN p, q", ""),
+        ("MATCH p = ALLSHORTESTPATHS((a)-[*..5]-(b)) RETURN p", "MATCH p = allShortestPaths((a)-[*..5]-(b)) RETURN p"),
+        ("MATCH (`a b`:`C``D` {`e f`: 1}) RETURN `a b`", ""),
+        (
+            "MATCH (count:Match {return: 1})-[end:ORDER]->(order) RETURN count, end, order",
+            "MATCH (`count`:Match {return: 1})-[`end`:ORDER]->(`order`) RETURN `count`, `end`, `order`",
+        ),
+        ("MATCH (a)⟨—[r]–(b) RETURN a", "MATCH (a)<-[r]-(b) RETURN a"),
+        ("MATCH (größe:Straße {名前: 1}) RETURN größe.名前", ""),
+    ]);
+}
+
+#[test]
+fn reading_clauses() {
+    check(&[
+        ("RETURN 1", ""),
+        (
+            "MATCH (n) WHERE n.x = 1 WITH DISTINCT n.y AS y, count(*) AS c ORDER BY c DESC, y SKIP 1 LIMIT 10 WHERE c > 1 RETURN *, y + 1 AS z ORDER BY z ASC LIMIT $k",
+            "MATCH (n) WHERE n.x = 1 WITH DISTINCT n.y AS y, count(*) AS c ORDER BY c DESC, y SKIP 1 LIMIT 10 WHERE c > 1 RETURN *, y + 1 AS z ORDER BY z LIMIT $k",
+        ),
+        ("WITH * RETURN *", ""),
+        ("UNWIND [1, 2] AS x RETURN x", ""),
+        ("UNWIND $rows AS row MATCH (n {id: row.id}) RETURN n", ""),
+        ("RETURN 1 AS x UNION RETURN 2 AS x UNION ALL RETURN 3 AS x", ""),
+        ("RETURN 1 AS x UNION DISTINCT RETURN 2 AS x", "RETURN 1 AS x UNION RETURN 2 AS x"),
+        ("RETURN n ORDER BY n.a ASCENDING, n.b DESCENDING", "RETURN n ORDER BY n.a, n.b DESC"),
+        ("CALL db.labels", ""),
+        ("CALL db.labels YIELD *", ""),
+        ("CALL algo.pagerank({damping: 0.85}) YIELD node, score AS s WHERE s > 1 RETURN node, s", ""),
+        ("MATCH (n) CALL do.it(n, 1)", ""),
+        ("MATCH (n) CALL { WITH n RETURN 1 AS x UNION RETURN 2 AS x } RETURN x", ""),
+        ("MATCH (n) CALL (n) { CREATE (m) } RETURN n", ""),
+        (
+            "UNWIND [1] AS limit RETURN limit, limit.x ORDER BY limit LIMIT 5",
+            "UNWIND [1] AS `limit` RETURN `limit`, `limit`.x ORDER BY `limit` LIMIT 5",
+        ),
+        ("EXPLAIN MATCH (n) RETURN n", ""),
+        ("profile match (n) return n", "PROFILE MATCH (n) RETURN n"),
+        ("/* one */ RETURN // two\n 1 // three", "RETURN 1"),
+    ]);
+}
+
+#[test]
+fn updating_clauses() {
+    check(&[
+        ("CREATE (a:A {x: 1})-[:R {y: 2}]->(b), (c)", ""),
+        ("MERGE (a:A {x: 1}) ON CREATE SET a.y = 1, a:B ON MATCH SET a += {z: 1} RETURN a", ""),
+        (
+            "MERGE (a)-[r:R]->(b) ON MATCH SET r.x = 1 ON MATCH SET r.y = 2",
+            "MERGE (a)-[r:R]->(b) ON MATCH SET r.x = 1, r.y = 2",
+        ),
+        ("MATCH (n) SET n.x = 1, n = {a: 1}, n += $map, n:A:B, n.y.z = 2", ""),
+        (
+            "MATCH (n) SET (n).x = 1, (CASE WHEN true THEN n END).y = 2",
+            "MATCH (n) SET n.x = 1, CASE WHEN true THEN n END.y = 2",
+        ),
+        ("MATCH (n) REMOVE n.x, n:A:B, (n).y", "MATCH (n) REMOVE n.x, n:A:B, n.y"),
+        ("MATCH (n) DELETE n, n.x", ""),
+        ("MATCH p = (n) DETACH DELETE n, p", ""),
+        ("MATCH p = (a)-->(b) FOREACH (x IN nodes(p) | SET x.seen = true FOREACH (y IN [1] | CREATE ({v: y})))", ""),
+        ("CREATE (a) WITH a MATCH (b) CREATE (a)-[:R]->(b)", ""),
+        ("CREATE (constraint)", "CREATE (`constraint`)"),
+    ]);
+}
+
+#[test]
+fn statements_that_are_no_queries() {
+    check(&[
+        ("CREATE CONSTRAINT FOR (n:L) REQUIRE n.p IS UNIQUE", ""),
+        (
+            "create constraint c if not exists for (n:L) require n.p is unique",
+            "CREATE CONSTRAINT c IF NOT EXISTS FOR (n:L) REQUIRE n.p IS UNIQUE",
+        ),
+        (
+            "CREATE CONSTRAINT IF NOT EXISTS FOR (n:L) REQUIRE (n.p, n.q) IS NODE UNIQUE",
+            "CREATE CONSTRAINT IF NOT EXISTS FOR (n:L) REQUIRE (n.p, n.q) IS UNIQUE",
+        ),
+        ("CREATE CONSTRAINT ON (n:L) ASSERT n.p IS UNIQUE", "CREATE CONSTRAINT FOR (n:L) REQUIRE n.p IS UNIQUE"),
+        (
+            "CREATE CONSTRAINT for FOR (n:L) REQUIRE n.p IS UNIQUE",
+            "CREATE CONSTRAINT `for` FOR (n:L) REQUIRE n.p IS UNIQUE",
+        ),
+        ("DROP CONSTRAINT c", ""),
+        ("DROP CONSTRAINT c IF EXISTS", ""),
+        ("SHOW CONSTRAINTS", ""),
+        ("BEGIN", ""),
+        ("begin transaction;", "BEGIN"),
+        ("COMMIT", ""),
+        ("ROLLBACK", ""),
+    ]);
+}
+
+#[test]
+fn literals() {
+    check_expressions(&[
+        ("0", ""),
+        ("-9223372036854775808", ""),
+        ("- 1", "-1"),
+        ("1_000", "1000"),
+        ("0x1F", "31"),
+        ("-0x8000000000000000", "-9223372036854775808"),
+        ("0o17", "15"),
+        (".5", "0.5"),
+        ("1e9", "1000000000.0"),
+        ("1.5E-3", "0.0015"),
+        ("-0.0", ""),
+        ("-1.5e300", "-1.5e300"),
+        ("inf", "Inf"),
+        ("-Infinity", "-Inf"),
+        ("nan", "NaN"),
+        ("TRUE", "true"),
+        ("False", "false"),
+        ("NULL", "null"),
+        (r#""it's""#, r"'it\'s'"),
+        (r"'a\n\t\\\u00e9\U0001F600\uD83D\uDE00'", r"'a\n\t\\é😀😀'"),
+        ("''", ""),
+        ("'// no /* comment'", ""),
+        ("[]", ""),
+        ("[1, 'a', [null]]", ""),
+        ("{}", ""),
+        ("{a: 1, `b c`: {d: []}, return: 2}", ""),
+        ("$name + $1 + $`a b`", ""),
+    ]);
+}
+
+#[test]
+fn operators() {
+    check_expressions(&[
+        ("a OR b XOR c AND NOT d = e", ""),
+        ("(a OR b) AND c", ""),
+        ("((a)) AND (b AND c) AND d", "a AND (b AND c) AND d"),
+        ("NOT NOT a", ""),
+        ("NOT (a AND b)", ""),
+        ("1 < x <= 3 <> y", ""),
+        ("(1 < x) <= 3", ""),
+        ("a = b = c", ""),
+        ("1 + 2 * 3 ^ 4", ""),
+        ("(1 + 2) * 3", ""),
+        ("1 - 2 - 3", ""),
+        ("1 - (2 - 3)", ""),
+        ("2 ^ 3 ^ 4", ""),
+        ("2 ^ (3 ^ 4)", ""),
+        ("-3 ^ 2", ""),
+        ("-(3 ^ 2)", ""),
+        ("- - x", "--x"),
+        ("-x.y", ""),
+        ("-1.5.x", "-(1.5).x"),
+        ("+x % 2 / 3", ""),
+        ("a || b + c", ""),
+        ("a STARTS WITH b", ""),
+        ("a ends with b or a contains c", "a ENDS WITH b OR a CONTAINS c"),
+        ("a =~ 'x.*'", ""),
+        ("a + b IN c + d", ""),
+        ("a = b IN c", ""),
+        ("a IN b IN c", ""),
+        ("a IS NULL = b IS NOT NULL", ""),
+        ("NOT a IS NULL", ""),
+        ("a.b.c[0][1..2][..3][4..][..].d", ""),
+        ("xs[1..-1]", ""),
+        ("n:A", ""),
+        ("n:A:B AND r:R", ""),
+        ("n:(A|B)", ""),
+        ("n:A|B", "n:(A|B)"),
+        ("n:!A&(B|C)", ""),
+        ("(n:A).x", ""),
+        ("n.x:A", ""),
+        ("a <-b", "a < -b"),
+        ("(a) - (b)", "a - b"),
+        ("(a) < -(b)", "a < -b"),
+        ("(a)-[1, 2]", "a - [1, 2]"),
+        ("(n:A OR b) - [x] - (c OR d)", ""),
+    ]);
+}
+
+#[test]
+fn brackets_and_calls() {
+    check_expressions(&[
+        ("CASE WHEN a THEN 1 WHEN b THEN 2 ELSE 3 END", ""),
+        ("CASE a WHEN 1 THEN 'x' END.y", ""),
+        ("case when case when a then b end then c end", "CASE WHEN CASE WHEN a THEN b END THEN c END"),
+        ("[x IN xs]", ""),
+        ("[(x IN xs)]", ""),
+        ("[x IN xs, y]", ""),
+        ("[x IN xs WHERE x > 1]", ""),
+        ("[x IN range(1, 3) | x * 2]", ""),
+        ("[x IN xs WHERE x:A | x.y]", ""),
+        ("[x IN xs WHERE (x)-[:A|B]->(:C|D) | x]", ""),
+        ("[x IN xs WHERE (x:A|B) | x]", "[x IN xs WHERE x:(A|B) | x]"),
+        ("[(a)-->(b) | b.x]", ""),
+        ("[p = (a)-[:R]->(b:B) WHERE b.x | length(p)]", ""),
+        ("[(a)-->(b)]", ""),
+        ("[(a)-->(b), 1]", ""),
+        (
+            "all(x IN xs WHERE x > 1) AND any(x IN xs WHERE true) OR none(x IN [] WHERE x) OR single(x IN xs WHERE x)",
+            "",
+        ),
+        ("any(x IN xs)", ""),
+        ("reduce(acc = 0, x IN xs | acc + x)", ""),
+        ("n{.a, .*, x: 1, v}", ""),
+        ("n { }", "n{}"),
+        ("`count`{x: 1}", ""),
+        ("count{.a}", "`count`{.a}"),
+        ("count(*) + count(DISTINCT n.x) + COUNT(n)", "count(*) + count(DISTINCT n.x) + COUNT(n)"),
+        ("a.b.c(1, 2)", ""),
+        ("f()", ""),
+        ("exists(n.x) AND exists((n)-->())", ""),
+        ("EXISTS { (n)-->(m) WHERE m.x }", "EXISTS { MATCH (n)-->(m) WHERE m.x }"),
+        ("EXISTS { MATCH (n)-->(m) }", ""),
+        ("COUNT { (:A)-->() } > 1", "COUNT { MATCH (:A)-->() } > 1"),
+        ("COLLECT { MATCH (n) RETURN n.x ORDER BY n.x }", ""),
+        ("EXISTS { MATCH (n) RETURN n UNION MATCH (m) RETURN m }", ""),
+        ("NOT (a)-[:X]->()", ""),
+        ("(a)-[:X*]-(b {x: 1})<--(c) AND size((a)-->()) > 0", ""),
+        ("(a)--(b)", ""),
+        ("shortestPath((a)-[*]->(b))", ""),
+        ("length(shortestPath((a)-[:R*..3]-(b)))", ""),
+        ("exists", "`exists`"),
+        ("all + any", "`all` + `any`"),
+    ]);
+}

@@ -1,0 +1,218 @@
+//! Constructs of Cypher's later versions, recognised so that they are named rather than called a syntax error.
+
+use model::{Error, Span, error};
+
+use super::Parser;
+use crate::token::TokenKind;
+
+/// Words that start a clause or command which is not there, what it is, and what to do instead.
+const CLAUSES: &[(&[&str], &str, &str)] = &[
+    (&["LOAD", "CSV"], "LOAD CSV", "import the file with knot import, or pass its rows as a parameter and UNWIND it"),
+    (&["USE"], "USE", "open the store that the query is meant for"),
+    (&["USING", "PERIODIC"], "USING PERIODIC COMMIT", "import large files with knot import"),
+    (&["FILTER"], "FILTER", "use WITH * WHERE"),
+    (&["LET"], "LET", "use WITH *, expression AS variable"),
+    (&["FINISH"], "FINISH", "leave it out after an updating clause"),
+    (&["INSERT"], "INSERT", "use CREATE"),
+    (&["NEXT"], "NEXT", "use WITH"),
+    (&["OPTIONAL", "CALL"], "OPTIONAL CALL", "use CALL"),
+    (&["CREATE", "UNIQUE"], "CREATE UNIQUE", "use MERGE"),
+    (&["NODETACH", "DELETE"], "NODETACH DELETE", "use DELETE"),
+    (&["WHEN"], "a conditional query", "use CASE, or two queries"),
+    (&["CYPHER"], "the CYPHER prefix", "leave it out"),
+    (&["START"], "START", "use MATCH"),
+    (&["ALTER"], "ALTER", "leave it out"),
+    (&["GRANT"], "GRANT", "leave it out"),
+    (&["DENY"], "DENY", "leave it out"),
+    (&["REVOKE"], "REVOKE", "leave it out"),
+    (&["RENAME"], "RENAME", "leave it out"),
+    (&["TERMINATE"], "TERMINATE", "cancel the query where it runs"),
+];
+
+/// What `CREATE`, `DROP` and `SHOW` do not know beside constraints.
+const SCHEMA_OBJECTS: &[&str] = &[
+    "INDEX",
+    "INDEXES",
+    "RANGE",
+    "TEXT",
+    "POINT",
+    "LOOKUP",
+    "FULLTEXT",
+    "VECTOR",
+    "BTREE",
+    "DATABASE",
+    "DATABASES",
+    "USER",
+    "USERS",
+    "ROLE",
+    "ROLES",
+    "ALIAS",
+    "ALIASES",
+    "FUNCTION",
+    "FUNCTIONS",
+    "PROCEDURE",
+    "PROCEDURES",
+    "TRANSACTION",
+    "TRANSACTIONS",
+    "SETTINGS",
+    "SERVER",
+    "SERVERS",
+    "PRIVILEGES",
+    "COMPOSITE",
+    "HOME",
+    "DEFAULT",
+];
+
+impl Parser<'_> {
+    /// An error that names a construct which is not there, and what to do instead.
+    pub(super) fn unsupported(&self, what: &str, span: Span, remedy: &str) -> Error {
+        error!(Unsupported, "{what} is not supported").at(span).with_remedy(remedy)
+    }
+
+    fn words_span(&self, count: usize) -> Span {
+        self.here().to(self.token(count - 1).span)
+    }
+
+    /// At the start of a clause.
+    pub(super) fn unsupported_clause(&self) -> Option<Error> {
+        let is_all = |words: &[&str]| words.iter().enumerate().all(|(ahead, word)| self.is_word(ahead, word));
+        if let Some((words, what, remedy)) = CLAUSES.iter().find(|(words, ..)| is_all(words)) {
+            return Some(self.unsupported(what, self.words_span(words.len()), remedy));
+        }
+        if self.is_word(0, "FOR") && self.is_name(1) && self.is_word(2, "IN") {
+            return Some(self.unsupported("FOR", self.here(), "use UNWIND list AS variable"));
+        }
+        if is_all(&["CREATE", "OR", "REPLACE"]) {
+            return Some(self.unsupported("CREATE OR REPLACE", self.words_span(3), "drop it first"));
+        }
+        let is_schema = ["CREATE", "DROP", "SHOW"].iter().any(|word| self.is_word(0, word));
+        let object = SCHEMA_OBJECTS.iter().find(|object| self.is_word(1, object)).filter(|_| is_schema)?;
+        let what = format!("{} {object}", self.word(0).to_ascii_uppercase());
+        let remedy = if object.starts_with("INDEX") || self.is_word(2, "INDEX") {
+            "a constraint IS UNIQUE makes an index; labels have one by themselves"
+        } else {
+            "leave it out"
+        };
+        Some(self.unsupported(&what, self.words_span(2), remedy))
+    }
+
+    /// At the start of a path.
+    pub(super) fn unsupported_path(&self) -> Option<Error> {
+        let next_is_selector = |ahead: usize| {
+            matches!(self.kind(ahead), TokenKind::Integer | TokenKind::Parameter | TokenKind::LeftParen)
+                || ["PATH", "PATHS", "SHORTEST", "GROUP", "GROUPS", "WALK", "TRAIL", "ACYCLIC", "SIMPLE"]
+                    .iter()
+                    .any(|word| self.is_word(ahead, word))
+                || self.is_name(ahead) && self.kind(ahead + 1) == TokenKind::Equal
+        };
+        let remedy = "use shortestPath((a)-[*]->(b)) or allShortestPaths((a)-[*]->(b))";
+        for word in ["SHORTEST", "ANY", "ALL"] {
+            if self.is_word(0, word) && next_is_selector(1) {
+                return Some(self.unsupported(&format!("the path selector {word}"), self.here(), remedy));
+            }
+        }
+        for word in ["WALK", "TRAIL", "ACYCLIC", "SIMPLE"] {
+            if self.is_word(0, word) {
+                return Some(self.unsupported(&format!("the path mode {word}"), self.here(), "leave it out"));
+            }
+        }
+        let is_mode = self.is_word(0, "REPEATABLE") && (self.is_word(1, "ELEMENTS") || self.is_word(1, "ELEMENT"))
+            || self.is_word(0, "DIFFERENT")
+                && (self.is_word(1, "RELATIONSHIPS") || self.is_word(1, "RELATIONSHIP") || self.is_word(1, "EDGES"));
+        is_mode.then(|| self.unsupported("a match mode", self.words_span(2), "leave it out"))
+    }
+
+    /// After the parenthesis of a node: another one, or a whole path, is a group.
+    pub(super) fn unsupported_group(&self) -> Option<Error> {
+        let is_group = self.is(TokenKind::LeftParen)
+            || self.is_name(0) && self.kind(1) == TokenKind::Equal && self.kind(2) == TokenKind::LeftParen;
+        is_group.then(|| {
+            let span = self.previous().to(self.here());
+            self.unsupported("a path pattern in parentheses", span, "use a variable length as in (a)-[*1..5]->(b)")
+        })
+    }
+
+    /// After an edge or a node: `{1,5}`, `+`, `*`.
+    pub(super) fn unsupported_quantifier(&self) -> Option<Error> {
+        let bounds = self.is(TokenKind::LeftBrace) && matches!(self.kind(1), TokenKind::Integer | TokenKind::Comma);
+        let is_quantifier = bounds || matches!(self.kind(0), TokenKind::Plus | TokenKind::Star);
+        let is_after_pattern =
+            matches!(self.tokens[self.at.saturating_sub(1)].kind, TokenKind::Minus | TokenKind::Greater);
+        (is_quantifier && (bounds || is_after_pattern)).then(|| {
+            self.unsupported("a quantified path pattern", self.here(), "use a variable length as in (a)-[*1..5]->(b)")
+        })
+    }
+
+    /// After the pattern of a `MATCH`.
+    pub(super) fn unsupported_hint(&self) -> Option<Error> {
+        let is_hint = self.is_word(0, "USING")
+            && ["INDEX", "SCAN", "JOIN", "RANGE", "TEXT", "POINT"].iter().any(|word| self.is_word(1, word));
+        is_hint.then(|| self.unsupported("a planner hint", self.words_span(2), "leave it out"))
+    }
+
+    /// After the braces of `CALL { … }`.
+    pub(super) fn unsupported_batches(&self) -> Option<Error> {
+        let mut ahead = 1;
+        while matches!(self.kind(ahead), TokenKind::Integer | TokenKind::Parameter) || self.is_word(ahead, "CONCURRENT")
+        {
+            ahead += 1;
+        }
+        (self.is_word(0, "IN") && self.is_word(ahead, "TRANSACTIONS")).then(|| {
+            let remedy = "leave it out, or send the rows in several queries";
+            self.unsupported("CALL { … } IN TRANSACTIONS", self.words_span(ahead + 1), remedy)
+        })
+    }
+
+    /// After `IS` or `IS NOT`.
+    pub(super) fn unsupported_test(&self) -> Option<Error> {
+        let (what, remedy) = match self.kind(0) {
+            TokenKind::DoubleColon => ("a test of a value's type", "use valueType(x)"),
+            TokenKind::Word if self.is_word(0, "TYPED") => ("a test of a value's type", "use valueType(x)"),
+            TokenKind::Word
+                if ["NORMALIZED", "NFC", "NFD", "NFKC", "NFKD"].iter().any(|word| self.is_word(0, word)) =>
+            {
+                ("a test of a string's normal form", "leave it out")
+            }
+            TokenKind::Word if self.is_word(0, "LABELED") => ("IS LABELED", "write n:Label"),
+            _ => return None,
+        };
+        Some(self.unsupported(what, self.here(), remedy))
+    }
+
+    /// After `WHEN`.
+    pub(super) fn unsupported_case(&self) -> Option<Error> {
+        let is_comparison = matches!(
+            self.kind(0),
+            TokenKind::Equal
+                | TokenKind::NotEqual
+                | TokenKind::Less
+                | TokenKind::LessEqual
+                | TokenKind::Greater
+                | TokenKind::GreaterEqual
+                | TokenKind::Matches
+        );
+        let is_test = self.is_word(0, "IS") && (self.is_word(1, "NULL") || self.is_word(1, "NOT"));
+        (is_comparison || is_test).then(|| {
+            self.unsupported("a comparison without its left side after WHEN", self.here(), "use CASE WHEN x > 1 THEN …")
+        })
+    }
+
+    /// At a function's name, before its parenthesis.
+    pub(super) fn unsupported_call(&self) -> Option<Error> {
+        if self.kind(1) != TokenKind::LeftParen {
+            return None;
+        }
+        let over_list = self.is_name(2) && self.is_word(3, "IN");
+        if over_list && (self.is_word(0, "filter") || self.is_word(0, "extract")) {
+            let what = format!("the function {}", self.word(0));
+            return Some(self.unsupported(&what, self.here(), "use [x IN list WHERE predicate | value]"));
+        }
+        let is_trim = ["BOTH", "LEADING", "TRAILING"].iter().any(|word| self.is_word(2, word))
+            && !matches!(self.kind(3), TokenKind::RightParen | TokenKind::Comma | TokenKind::Dot);
+        if self.is_word(0, "trim") && is_trim {
+            return Some(self.unsupported("trim with a specification", self.token(2).span, "use trim, ltrim or rtrim"));
+        }
+        let is_reduction = self.is_name(2) && self.kind(3) == TokenKind::Equal && self.is_word(0, "allReduce");
+        is_reduction.then(|| self.unsupported("allReduce", self.here(), "use reduce"))
+    }
+}
