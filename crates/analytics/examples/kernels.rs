@@ -7,58 +7,30 @@ use analytics::algorithms::{bfs, dijkstra, pagerank, wcc};
 use analytics::{EdgeList, GraphView, Sides};
 use model::Interrupt;
 use model::store::Direction;
+use testing::graphs::{Kronecker, kronecker};
+use testing::random::SeededRandom;
 
-/// Edges for each node.
-const EDGE_FACTOR: u32 = 16;
 /// Runs of each kernel; the fastest and the median are printed.
 const RUNS: usize = 7;
 
-/// A seeded stream of 64 random bits at a time (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
-    }
-}
-
-struct Kronecker {
+/// The edges of a graph, sorted by source as a store streams them.
+struct Edges {
     nodes: u32,
     sources: Vec<u32>,
     targets: Vec<u32>,
     weights: Vec<f64>,
 }
 
-/// R-MAT with a = .57, b = c = .19, ids shuffled, sorted by source as a store streams it.
-fn kronecker(scale: u32, seed: u64) -> Kronecker {
-    let mut random = Random(seed);
-    let nodes = 1_u32 << scale;
-    let mut names: Vec<u32> = (0..nodes).collect();
-    for last in (1..nodes as usize).rev() {
-        names.swap(last, (random.next() % (last as u64 + 1)) as usize);
-    }
-    let mut edges = Vec::with_capacity((nodes * EDGE_FACTOR) as usize);
-    for _ in 0..nodes * EDGE_FACTOR {
-        let (mut source, mut target) = (0_u32, 0_u32);
-        for _ in 0..scale {
-            let part = random.next() >> 32;
-            let below = |share: f64| part < (share * f64::from(u32::MAX)) as u64;
-            let (down, right) = (!below(0.76), !below(0.57) && (below(0.76) || !below(0.95)));
-            source = source << 1 | u32::from(down);
-            target = target << 1 | u32::from(right);
-        }
-        edges.push(u64::from(names[source as usize]) << 32 | u64::from(names[target as usize]));
-    }
+fn make(scale: u32) -> Edges {
+    let graph = kronecker(&Kronecker { scale, seed: 20_261_121, ..Kronecker::default() });
+    let mut edges: Vec<u64> = graph.edge_pairs().map(|(source, target)| source << 32 | target).collect();
     edges.sort_unstable();
-    Kronecker {
-        nodes,
+    let mut random = SeededRandom::new(1);
+    Edges {
+        nodes: graph.node_count() as u32,
         sources: edges.iter().map(|edge| (edge >> 32) as u32).collect(),
         targets: edges.iter().map(|edge| *edge as u32).collect(),
-        weights: edges.iter().map(|_| (random.next() % 255 + 1) as f64).collect(),
+        weights: edges.iter().map(|_| (random.below(255) + 1) as f64).collect(),
     }
 }
 
@@ -82,13 +54,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scale = arguments.next().map_or(Ok(20), |text| text.parse())?;
     let threads = arguments.next().map_or(Ok(2), |text| text.parse())?;
     let mut out = std::io::stdout();
-    let graph = kronecker(scale, 20_261_121);
+    let graph = make(scale);
     let list = EdgeList { sources: &graph.sources, targets: &graph.targets, weights: &[] };
     let weighted = EdgeList { weights: &graph.weights, ..list };
     writeln!(out, "{} nodes, {} edges, {threads} threads", graph.nodes, graph.sources.len())?;
 
     let interrupt = Interrupt::new();
-    let build = |list: &EdgeList<'_>, direction, sides| GraphView::from_edges(graph.nodes, list, direction, sides, threads);
+    let build =
+        |list: &EdgeList<'_>, direction, sides| GraphView::from_edges(graph.nodes, list, direction, sides, threads);
     let backward = time(&mut out, "view, backward", || build(&list, Direction::Out, Sides::Backward))?;
     let forward = time(&mut out, "view, forward", || build(&list, Direction::Out, Sides::Forward))?;
     let both = time(&mut out, "view, both", || build(&list, Direction::Out, Sides::ForwardAndBackward))?;
@@ -109,14 +82,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     time(&mut out, "wcc, both rows", || wcc::run(&both, threads, &interrupt))??;
     wcc::verify(&both, &components)?;
 
-    let mut random = Random(7);
-    let sources: Vec<u32> = std::iter::repeat_with(|| (random.next() % u64::from(graph.nodes)) as u32)
+    let mut random = SeededRandom::new(7);
+    let sources: Vec<u32> = std::iter::repeat_with(|| random.below(u64::from(graph.nodes)) as u32)
         .filter(|&node| forward.forward_degree(node) > 0)
         .take(8)
         .collect();
     for (what, view) in [("forward rows", &forward), ("both rows", &both), ("undirected", &undirected)] {
         let distances = time(&mut out, &format!("bfs from 8 sources, {what}"), || {
-            sources.iter().map(|&source| bfs::run(view, source, None, threads, &interrupt)).collect::<Result<Vec<_>, _>>()
+            sources
+                .iter()
+                .map(|&source| bfs::run(view, source, None, threads, &interrupt))
+                .collect::<Result<Vec<_>, _>>()
         })??;
         for (&source, distances) in sources.iter().zip(&distances) {
             bfs::verify(view, source, distances)?;

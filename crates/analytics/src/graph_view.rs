@@ -116,7 +116,13 @@ impl GraphView {
     }
 
     /// The view of a graph given as a list of edges between nodes `0..node_count`, for measuring and tests.
-    pub fn from_edges(node_count: u32, list: &EdgeList<'_>, direction: Direction, sides: Sides, threads: usize) -> GraphView {
+    pub fn from_edges(
+        node_count: u32,
+        list: &EdgeList<'_>,
+        direction: Direction,
+        sides: Sides,
+        threads: usize,
+    ) -> GraphView {
         let source: &dyn EdgeSource = list;
         let built = assemble::assemble(source, node_count as usize, direction, sides, threads)
             .expect("a list of edges in memory can be read");

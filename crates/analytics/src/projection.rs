@@ -61,7 +61,8 @@ impl Projection {
     /// Fails if the node that a search starts or ends at does not take part.
     pub(crate) fn require(&self, view: &dyn ReadView, node: NodeId, setting: &str) -> Result<()> {
         if self.labels.is_some() && !self.admits(view, &[node])?[0] {
-            let wanted: Vec<&str> = self.labels.iter().flatten().map(|&label| view.schema().label_name(label)).collect();
+            let wanted: Vec<&str> =
+                self.labels.iter().flatten().map(|&label| view.schema().label_name(label)).collect();
             let message = format!("node #{} of setting '{setting}' carries none of the labels asked for", node.0);
             return Err(model::error!(Argument, "{message}: {}", wanted.join(", ")));
         }
@@ -144,7 +145,10 @@ impl Weight {
             Value::Null => model::error!(Argument, "{edge} has no property '{name}' to take its weight from")
                 .with_remedy("set it, or give 'defaultWeight'"),
             Value::Int(_) | Value::Float(_) => {
-                model::error!(Argument, "{edge} has weight {value} in property '{name}', expected a number of at least 0")
+                model::error!(
+                    Argument,
+                    "{edge} has weight {value} in property '{name}', expected a number of at least 0"
+                )
             }
             other => {
                 let found = other.type_name();

@@ -93,7 +93,9 @@ impl<'a> Settings<'a> {
             other => return Err(self.wrong_type(name, other, "STRING or LIST OF STRING")),
         };
         if texts.is_empty() {
-            return Err(self.refuse(&format!("setting '{name}' is an empty list, which leaves nothing; leave it out for all")));
+            return Err(
+                self.refuse(&format!("setting '{name}' is an empty list, which leaves nothing; leave it out for all"))
+            );
         }
         Ok(if texts.contains(&"*") { None } else { Some(texts) })
     }
@@ -119,7 +121,8 @@ impl<'a> Settings<'a> {
             Some((_, other)) => return Err(self.wrong_type(name, other, "a number")),
         };
         if !(least..=most).contains(&number) {
-            let bounds = if most.is_finite() { format!("from {least} to {most}") } else { format!("of at least {least}") };
+            let bounds =
+                if most.is_finite() { format!("from {least} to {most}") } else { format!("of at least {least}") };
             return Err(self.refuse(&format!("setting '{name}' is {number}, expected a number {bounds}")));
         }
         Ok(Some(number))
@@ -134,7 +137,13 @@ impl<'a> Settings<'a> {
             Some((name, other)) => return Err(self.wrong_type(name, other, "NODE or INTEGER (a node id)")),
         };
         if !view.nodes_exist(&[node])?.get(0) {
-            return Err(model::error!(NotFound, "{}: node #{} of setting '{}' is not in the graph", self.procedure, node.0, names[0]));
+            return Err(model::error!(
+                NotFound,
+                "{}: node #{} of setting '{}' is not in the graph",
+                self.procedure,
+                node.0,
+                names[0]
+            ));
         }
         Ok(node)
     }

@@ -42,7 +42,12 @@ pub struct Config {
 }
 
 /// Finds a cheapest path between two nodes, straight over the store.
-pub fn run(view: &dyn ReadView, projection: &Projection, config: &Config, interrupt: &Interrupt) -> Result<CheapestPath> {
+pub fn run(
+    view: &dyn ReadView,
+    projection: &Projection,
+    config: &Config,
+    interrupt: &Interrupt,
+) -> Result<CheapestPath> {
     let coordinates = Coordinates {
         latitude: (&config.latitude, property_key(view.schema(), &config.latitude)?),
         longitude: (&config.longitude, property_key(view.schema(), &config.longitude)?),
@@ -85,9 +90,22 @@ pub fn verify(
 }
 
 const KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
-    "targetNode", "target", "weightProperty", "defaultWeight", "latitudeProperty", "longitudeProperty",
-    "heuristicScale", "maxExpanded",
+    "labels",
+    "nodeLabels",
+    "types",
+    "relationshipTypes",
+    "direction",
+    "concurrency",
+    "sourceNode",
+    "source",
+    "targetNode",
+    "target",
+    "weightProperty",
+    "defaultWeight",
+    "latitudeProperty",
+    "longitudeProperty",
+    "heuristicScale",
+    "maxExpanded",
 ];
 
 /// `algo.astar`.

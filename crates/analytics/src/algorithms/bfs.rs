@@ -193,19 +193,40 @@ pub fn verify(view: &GraphView, source: u32, distances: &[u32]) -> Result<()> {
 }
 
 const KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source", "maxDepth",
+    "labels",
+    "nodeLabels",
+    "types",
+    "relationshipTypes",
+    "direction",
+    "concurrency",
+    "sourceNode",
+    "source",
+    "maxDepth",
 ];
 const WRITE_KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source", "maxDepth",
+    "labels",
+    "nodeLabels",
+    "types",
+    "relationshipTypes",
+    "direction",
+    "concurrency",
+    "sourceNode",
+    "source",
+    "maxDepth",
     "writeProperty",
 ];
 
 /// The view of a call, and the number of its source.
-fn build(view: &dyn ReadView, settings: &Settings<'_>, threads: usize, interrupt: &Interrupt) -> Result<(GraphView, u32)> {
+fn build(
+    view: &dyn ReadView,
+    settings: &Settings<'_>,
+    threads: usize,
+    interrupt: &Interrupt,
+) -> Result<(GraphView, u32)> {
     let projection = Projection::read(settings, view.schema(), settings.direction(Direction::Out)?)?;
     let source = settings.node(SOURCE, view)?;
     projection.require(view, source, SOURCE[0])?;
-    let built = GraphView::build(view, &projection, None, Sides::Forward, threads, interrupt)?;
+    let built = GraphView::build(view, &projection, None, Sides::ForwardAndBackward, threads, interrupt)?;
     let source = built.index(source).expect("the source was just found to take part");
     Ok((built, source))
 }

@@ -51,7 +51,12 @@ pub struct CheapestPath {
 }
 
 /// Finds a cheapest path between two nodes, straight over the store.
-pub fn run(view: &dyn ReadView, projection: &Projection, config: &Config, interrupt: &Interrupt) -> Result<CheapestPath> {
+pub fn run(
+    view: &dyn ReadView,
+    projection: &Projection,
+    config: &Config,
+    interrupt: &Interrupt,
+) -> Result<CheapestPath> {
     let problem = Problem {
         view,
         projection,
@@ -82,10 +87,14 @@ pub fn verify_distances(view: &GraphView, source: u32, distances: &[f64]) -> Res
     for node in 0..view.node_count() as u32 {
         let distance = distances[node as usize];
         for (at, &neighbor) in view.forward().neighbors(node).iter().enumerate() {
-            let over_edge = distance + if view.forward().has_weights() { view.forward().weights(node)[at] } else { 1.0 };
+            let over_edge =
+                distance + if view.forward().has_weights() { view.forward().weights(node)[at] } else { 1.0 };
             let found = distances[neighbor as usize];
             if over_edge < found {
-                return Err(model::error!(Internal, "node {neighbor} has distance {found}, expected {over_edge} or less"));
+                return Err(model::error!(
+                    Internal,
+                    "node {neighbor} has distance {found}, expected {over_edge} or less"
+                ));
             }
             is_tight[neighbor as usize] |= over_edge == found;
         }
@@ -127,16 +136,44 @@ pub fn verify(view: &GraphView, config: &Config, result: &CheapestPath, interrup
 }
 
 const KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
-    "targetNode", "target", "weightProperty", "defaultWeight", "maxExpanded",
+    "labels",
+    "nodeLabels",
+    "types",
+    "relationshipTypes",
+    "direction",
+    "concurrency",
+    "sourceNode",
+    "source",
+    "targetNode",
+    "target",
+    "weightProperty",
+    "defaultWeight",
+    "maxExpanded",
 ];
 const DISTANCES_KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
-    "weightProperty", "defaultWeight",
+    "labels",
+    "nodeLabels",
+    "types",
+    "relationshipTypes",
+    "direction",
+    "concurrency",
+    "sourceNode",
+    "source",
+    "weightProperty",
+    "defaultWeight",
 ];
 const WRITE_KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
-    "weightProperty", "defaultWeight", "writeProperty",
+    "labels",
+    "nodeLabels",
+    "types",
+    "relationshipTypes",
+    "direction",
+    "concurrency",
+    "sourceNode",
+    "source",
+    "weightProperty",
+    "defaultWeight",
+    "writeProperty",
 ];
 
 /// `algo.dijkstra`.
@@ -188,7 +225,12 @@ pub(crate) fn send_path(
 }
 
 /// The view of a call for distances, and the number of its source.
-fn build(view: &dyn ReadView, settings: &Settings<'_>, threads: usize, interrupt: &Interrupt) -> Result<(GraphView, u32)> {
+fn build(
+    view: &dyn ReadView,
+    settings: &Settings<'_>,
+    threads: usize,
+    interrupt: &Interrupt,
+) -> Result<(GraphView, u32)> {
     let projection = Projection::read(settings, view.schema(), settings.direction(Direction::Out)?)?;
     let weight = Weight::read(settings, view.schema())?;
     let source = settings.node(SOURCE, view)?;

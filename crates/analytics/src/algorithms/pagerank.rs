@@ -127,7 +127,8 @@ fn iterate<S: Share>(view: &GraphView, config: &Config, threads: usize, interrup
         interrupt.check()?;
         interrupt.report(found.iterations, config.max_iterations);
         let base = (1.0 - config.damping_factor + config.damping_factor * dangling) / node_count as f64;
-        let pieces = ranges.iter().cloned().zip(split_mut(&mut scores, &ranges)).zip(split_mut(&mut next_shares, &ranges));
+        let pieces =
+            ranges.iter().cloned().zip(split_mut(&mut scores, &ranges)).zip(split_mut(&mut next_shares, &ranges));
         let pieces = pieces.map(|((rows, scores), shares)| Piece { rows, scores, shares }).collect();
         let parts = map_tasks(threads, pieces, |piece| pull(view, &shares, piece, base, config.damping_factor));
         (found.change, dangling) = parts.iter().fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
@@ -205,18 +206,36 @@ pub fn verify(view: &GraphView, config: &Config, result: &PageRank) -> Result<()
     let residual: f64 = pairs.map(|(score, received)| (base + config.damping_factor * received - score).abs()).sum();
     let allowed = config.damping_factor * result.change + rounding;
     if residual > allowed {
-        return Err(model::error!(Internal, "one more pagerank iteration changes scores by {residual}, expected {allowed}"));
+        return Err(model::error!(
+            Internal,
+            "one more pagerank iteration changes scores by {residual}, expected {allowed}"
+        ));
     }
     Ok(())
 }
 
 const KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "dampingFactor",
-    "maxIterations", "tolerance",
+    "labels",
+    "nodeLabels",
+    "types",
+    "relationshipTypes",
+    "direction",
+    "concurrency",
+    "dampingFactor",
+    "maxIterations",
+    "tolerance",
 ];
 const WRITE_KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "dampingFactor",
-    "maxIterations", "tolerance", "writeProperty",
+    "labels",
+    "nodeLabels",
+    "types",
+    "relationshipTypes",
+    "direction",
+    "concurrency",
+    "dampingFactor",
+    "maxIterations",
+    "tolerance",
+    "writeProperty",
 ];
 
 fn read_config(settings: &Settings<'_>) -> Result<Config> {

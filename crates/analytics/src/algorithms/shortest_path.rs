@@ -168,7 +168,12 @@ fn keep_admitted(
 }
 
 /// Finds a path of fewest edges.
-pub fn run(view: &dyn ReadView, projection: &Projection, config: &Config, interrupt: &Interrupt) -> Result<ShortestPath> {
+pub fn run(
+    view: &dyn ReadView,
+    projection: &Projection,
+    config: &Config,
+    interrupt: &Interrupt,
+) -> Result<ShortestPath> {
     if config.source == config.target {
         return Ok(ShortestPath { nodes: Some(vec![config.source]), expanded: 0 });
     }
@@ -218,8 +223,17 @@ pub fn verify(view: &GraphView, config: &Config, result: &ShortestPath, interrup
 }
 
 const KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
-    "targetNode", "target", "maxDepth",
+    "labels",
+    "nodeLabels",
+    "types",
+    "relationshipTypes",
+    "direction",
+    "concurrency",
+    "sourceNode",
+    "source",
+    "targetNode",
+    "target",
+    "maxDepth",
 ];
 
 /// `algo.shortest_path`.

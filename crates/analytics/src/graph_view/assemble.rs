@@ -110,7 +110,8 @@ pub(crate) fn assemble(
     let scanned = scanned.into_iter().collect::<Result<Vec<_>>>()?;
     let (forward, backward): (Vec<_>, Vec<_>) = scanned.into_iter().unzip();
     let has_weights = source.has_weights();
-    let rows = |tasks: Vec<Option<Buckets>>| place(node_count, shift, tasks.into_iter().flatten(), has_weights, threads);
+    let rows =
+        |tasks: Vec<Option<Buckets>>| place(node_count, shift, tasks.into_iter().flatten(), has_weights, threads);
     Ok(Built {
         forward: wants_forward.then(|| rows(forward)),
         backward: wants_backward.then(|| rows(backward)),

@@ -115,8 +115,7 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(problem: &'a Problem<'a>) -> Result<Search<'a>> {
         let keys = problem.weight.map_or_else(Vec::new, Weight::keys);
-        let [first, most] =
-            if problem.view.capabilities().is_remote { REMOTE_BATCH_NODES } else { BATCH_NODES };
+        let [first, most] = if problem.view.capabilities().is_remote { REMOTE_BATCH_NODES } else { BATCH_NODES };
         let mut search = Search {
             problem,
             expand: problem.projection.expand(problem.projection.direction, keys, EdgeIds::Omit),
@@ -160,8 +159,11 @@ impl<'a> Search<'a> {
             }
             if self.expanded >= self.problem.expanded_max {
                 let most = self.problem.expanded_max;
-                return Err(model::error!(Limit, "no path was found within {most} expansions, the setting 'maxExpanded'")
-                    .with_remedy("raise 'maxExpanded', or leave it out"));
+                return Err(model::error!(
+                    Limit,
+                    "no path was found within {most} expansions, the setting 'maxExpanded'"
+                )
+                .with_remedy("raise 'maxExpanded', or leave it out"));
             }
             if self.expanded % CHECK_EXPANSIONS == 0 {
                 interrupt.check()?;
@@ -347,5 +349,6 @@ impl<'a> Search<'a> {
 }
 
 fn edge_number(count: usize) -> Result<u32> {
-    u32::try_from(count).map_err(|_| model::error!(Limit, "a search has fetched {count} edges, it can hold {}", u32::MAX))
+    u32::try_from(count)
+        .map_err(|_| model::error!(Limit, "a search has fetched {count} edges, it can hold {}", u32::MAX))
 }

@@ -47,7 +47,10 @@ pub(crate) fn path_of(
     for (step, found) in best.into_iter().enumerate() {
         let (_, edge) = found.ok_or_else(|| {
             let (from, to) = (nodes[step].0, nodes[step + 1].0);
-            model::error!(Internal, "the edge from node #{from} to node #{to} that a search followed is not found again")
+            model::error!(
+                Internal,
+                "the edge from node #{from} to node #{to} that a search followed is not found again"
+            )
         })?;
         edges.push(edge);
     }

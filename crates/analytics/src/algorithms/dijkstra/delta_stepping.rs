@@ -50,8 +50,7 @@ impl Queue {
 pub(super) fn run(rows: &Csr, source: u32, threads: usize, interrupt: &Interrupt) -> Result<Vec<f64>> {
     let mean = rows.mean_weight();
     let width = if mean > 0.0 && mean.is_finite() { mean * WIDTH } else { 1.0 };
-    let distances: Vec<AtomicU64> =
-        (0..rows.node_count()).map(|_| AtomicU64::new(f64::INFINITY.to_bits())).collect();
+    let distances: Vec<AtomicU64> = (0..rows.node_count()).map(|_| AtomicU64::new(f64::INFINITY.to_bits())).collect();
     distances[source as usize].store(0.0_f64.to_bits(), Ordering::Relaxed);
     let mut queue = Queue { width, first: 0, near: vec![Vec::new(); BUCKETS], far: Vec::new() };
     queue.push(source, 0);
@@ -76,9 +75,8 @@ pub(super) fn run(rows: &Csr, source: u32, threads: usize, interrupt: &Interrupt
 
 /// Moves the nearest of the nodes that wait into the buckets; false if none wait.
 fn start_over(queue: &mut Queue, distances: &[AtomicU64]) -> bool {
-    let bucket_of = |queue: &Queue, node: u32| {
-        queue.bucket(f64::from_bits(distances[node as usize].load(Ordering::Relaxed)))
-    };
+    let bucket_of =
+        |queue: &Queue, node: u32| queue.bucket(f64::from_bits(distances[node as usize].load(Ordering::Relaxed)));
     // A node may have been reached more cheaply, and settled, while it waited.
     let done = queue.first + BUCKETS as u64;
     let waiting: Vec<(u32, u64)> = std::mem::take(&mut queue.far)

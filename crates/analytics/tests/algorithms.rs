@@ -1,0 +1,14 @@
+//! The algorithms as they are called, against naive references, verifiers, published results and errors.
+
+#[path = "algorithms/call.rs"]
+mod call;
+#[path = "algorithms/errors.rs"]
+mod errors;
+#[path = "algorithms/generated.rs"]
+mod generated;
+#[path = "algorithms/graphalytics.rs"]
+mod graphalytics;
+#[path = "algorithms/naive.rs"]
+mod naive;
+#[path = "algorithms/roads.rs"]
+mod roads;
