@@ -1,1 +1,257 @@
 //! The scalar functions, one file for each category, and the catalog of all functions.
+//!
+//! A function is one constant (name, usage, sentence, examples) and one `fn`, entered in the list of its file. Its
+//! examples run as tests and become `docs/functions.md`.
+
+use std::sync::LazyLock;
+
+use cypher::catalog::{FunctionKind, FunctionSignature};
+use model::{ColumnData, Error, Map, Result, StringColumn, Value, error};
+
+use crate::aggregates;
+use crate::context::EvaluationContext;
+use crate::expression::vector::{Vector, View, map, validity_of};
+
+pub(crate) mod conversion;
+mod graph;
+mod list;
+mod math;
+mod path;
+mod predicate;
+mod string;
+mod temporal;
+
+/// A scalar function.
+#[derive(Debug)]
+pub struct Function {
+    /// Its name as documented; found in any case.
+    pub name: &'static str,
+    /// Fewest arguments.
+    pub arguments_min: usize,
+    /// Most arguments; `None` for any number.
+    pub arguments_max: Option<usize>,
+    /// How it is called, as `toUpper(text)`.
+    pub usage: &'static str,
+    /// One sentence.
+    pub description: &'static str,
+    /// Expressions and the literal form of what they give.
+    pub examples: &'static [(&'static str, &'static str)],
+    pub(crate) body: Body,
+}
+
+/// How a function computes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    /// A row at a time; null if an argument is null, without being asked.
+    Strict(fn(&[Value]) -> Result<Value>),
+    /// A row at a time, nulls included.
+    Lenient(fn(&[Value]) -> Result<Value>),
+    /// One float of one number.
+    Float(fn(f64) -> f64),
+    /// One text of one text: appends its result.
+    Text(fn(&str, &mut String)),
+    /// A batch at a time.
+    Batch(fn(&[Vector], usize, &EvaluationContext<'_>) -> Result<Vector>),
+}
+
+/// A category of functions, for the documentation.
+struct Category {
+    title: &'static str,
+    functions: &'static [&'static Function],
+}
+
+const CATEGORIES: &[Category] = &[
+    Category { title: "Nodes and relationships", functions: graph::FUNCTIONS },
+    Category { title: "Paths", functions: path::FUNCTIONS },
+    Category { title: "Lists and maps", functions: list::FUNCTIONS },
+    Category { title: "Strings", functions: string::FUNCTIONS },
+    Category { title: "Numbers", functions: math::FUNCTIONS },
+    Category { title: "Dates and times", functions: temporal::FUNCTIONS },
+    Category { title: "Conversion", functions: conversion::FUNCTIONS },
+    Category { title: "Predicates", functions: predicate::FUNCTIONS },
+];
+
+static BY_NAME: LazyLock<Map<String, &'static Function>> =
+    LazyLock::new(|| scalar_functions().map(|function| (function.name.to_lowercase(), function)).collect());
+
+/// All scalar functions, category by category.
+pub fn scalar_functions() -> impl Iterator<Item = &'static Function> {
+    CATEGORIES.iter().flat_map(|category| category.functions.iter().copied())
+}
+
+/// The scalar function of that name, in any case.
+pub fn find(name: &str) -> Option<&'static Function> {
+    BY_NAME.get(&name.to_lowercase()).copied()
+}
+
+/// What binding may ask about functions: the scalar and the aggregate ones.
+#[derive(Debug)]
+pub struct FunctionCatalog {
+    signatures: Map<String, FunctionSignature>,
+    names: Vec<&'static str>,
+}
+
+impl FunctionCatalog {
+    /// The catalog of all functions.
+    pub fn new() -> FunctionCatalog {
+        let scalars = scalar_functions().map(|function| FunctionSignature {
+            name: function.name,
+            kind: FunctionKind::Scalar,
+            arguments_min: function.arguments_min,
+            arguments_max: function.arguments_max,
+        });
+        let all: Vec<FunctionSignature> = scalars.chain(aggregates::signatures()).collect();
+        let names = all.iter().map(|signature| signature.name).collect();
+        let signatures = all.into_iter().map(|signature| (signature.name.to_lowercase(), signature)).collect();
+        FunctionCatalog { signatures, names }
+    }
+
+    /// The function of that name, in any case.
+    pub fn function(&self, name: &str) -> Option<&FunctionSignature> {
+        self.signatures.get(&name.to_lowercase())
+    }
+
+    /// The names of all functions, for suggestions.
+    pub fn names(&self) -> &[&'static str] {
+        &self.names
+    }
+}
+
+impl Default for FunctionCatalog {
+    fn default() -> FunctionCatalog {
+        FunctionCatalog::new()
+    }
+}
+
+/// Calls a function for a batch of rows.
+pub(crate) fn call(
+    function: &Function,
+    arguments: &[Vector],
+    rows: usize,
+    context: &EvaluationContext<'_>,
+) -> Result<Vector> {
+    match function.body {
+        Body::Batch(body) => body(arguments, rows, context),
+        Body::Strict(body) => by_rows(arguments, rows, |values| {
+            if values.iter().any(Value::is_null) { Ok(Value::Null) } else { body(values) }
+        }),
+        Body::Lenient(body) => by_rows(arguments, rows, body),
+        Body::Float(body) => floats(function, body, &arguments[0], rows),
+        Body::Text(body) => texts(function, body, &arguments[0], rows),
+    }
+}
+
+fn by_rows(arguments: &[Vector], rows: usize, body: impl Fn(&[Value]) -> Result<Value>) -> Result<Vector> {
+    let mut values: Vec<Value> = arguments.iter().map(|argument| argument.value(0)).collect();
+    if arguments.iter().all(|argument| argument.constant().is_some()) {
+        return Ok(Vector::Constant(body(&values)?));
+    }
+    let varying: Vec<usize> = (0..arguments.len()).filter(|&index| arguments[index].constant().is_none()).collect();
+    let mut results = Vec::with_capacity(rows);
+    for row in 0..rows {
+        varying.iter().for_each(|&index| values[index] = arguments[index].value(row));
+        results.push(body(&values)?);
+    }
+    Ok(Vector::from_values(&results))
+}
+
+fn floats(function: &Function, body: fn(f64) -> f64, argument: &Vector, rows: usize) -> Result<Vector> {
+    if argument.constant().is_none() {
+        let data = match argument.view() {
+            View::Float(values) => Some(map(rows, values, body)),
+            View::Int(values) => Some(map(rows, values, |x| body(x as f64))),
+            _ => None,
+        };
+        if let Some(data) = data {
+            return Ok(Vector::of(ColumnData::Float(data), validity_of(argument)));
+        }
+    }
+    by_rows(std::slice::from_ref(argument), rows, |values| match &values[0] {
+        Value::Null => Ok(Value::Null),
+        value => Ok(Value::Float(body(number(function.name, value)?))),
+    })
+}
+
+fn texts(function: &Function, body: fn(&str, &mut String), argument: &Vector, rows: usize) -> Result<Vector> {
+    let mut buffer = String::new();
+    if argument.constant().is_none()
+        && let View::String(values) = argument.view()
+    {
+        let mut results = StringColumn::default();
+        for row in 0..rows {
+            buffer.clear();
+            body(values.get(row), &mut buffer);
+            results.push(&buffer);
+        }
+        return Ok(Vector::of(ColumnData::String(results), validity_of(argument)));
+    }
+    by_rows(std::slice::from_ref(argument), rows, |values| match &values[0] {
+        Value::Null => Ok(Value::Null),
+        value => {
+            let mut result = String::new();
+            body(text(function.name, value)?, &mut result);
+            Ok(Value::from(result))
+        }
+    })
+}
+
+/// An error about an argument of the wrong kind.
+fn mismatch(function: &str, expected: &str, found: &Value) -> Error {
+    error!(Type, "{function}() takes {expected}, found {}", found.type_name())
+}
+
+fn number(function: &str, value: &Value) -> Result<f64> {
+    match value {
+        Value::Int(x) => Ok(*x as f64),
+        Value::Float(x) => Ok(*x),
+        other => Err(mismatch(function, "a number", other)),
+    }
+}
+
+fn integer(function: &str, value: &Value) -> Result<i64> {
+    match value {
+        Value::Int(x) => Ok(*x),
+        other => Err(mismatch(function, "an integer", other)),
+    }
+}
+
+fn text<'v>(function: &str, value: &'v Value) -> Result<&'v str> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => Err(mismatch(function, "a string", other)),
+    }
+}
+
+fn items<'v>(function: &str, value: &'v Value) -> Result<&'v [Value]> {
+    match value {
+        Value::List(items) => Ok(items),
+        other => Err(mismatch(function, "a list", other)),
+    }
+}
+
+/// The manual page of all functions.
+#[cfg(test)]
+fn manual() -> String {
+    use std::fmt::Write;
+    let mut page = String::from(
+        "# Functions\n\nMade from the registry of functions: every example here runs as a test.\nUnless its sentence says \
+         otherwise, a scalar function of null is null.\n",
+    );
+    for category in CATEGORIES {
+        write!(page, "\n## {}\n", category.title).unwrap();
+        for function in category.functions {
+            write!(page, "\n### {}\n\n`{}`: {}\n\n", function.name, function.usage, function.description).unwrap();
+            for (expression, result) in function.examples {
+                writeln!(page, "- `{expression}` gives `{result}`").unwrap();
+            }
+        }
+    }
+    page.push_str("\n## Aggregates\n\nNulls are passed over; `DISTINCT` before the argument counts equal values once.\n");
+    for entry in aggregates::LIST {
+        write!(page, "\n### {}\n\n`{}`: {}\n", entry.name, entry.usage, entry.description).unwrap();
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! Comparisons: `=`, `<>` and the four orders, in three-valued logic.
+
+use std::cmp::Ordering;
+
+use cypher::plan::BinaryOperator;
+use model::{ColumnData, Value};
+
+use super::vector::{Operand, TextOperand, TruthBuilder, Vector, View, common_validity, zip};
+
+/// `left operator right` for each row.
+pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Vector {
+    if let (Some(left), Some(right)) = (left.constant(), right.constant()) {
+        return Vector::Constant(truth(scalar(operator, left, right)));
+    }
+    let fast = match (left.view(), right.view()) {
+        (View::Null, _) | (_, View::Null) => return Vector::NULL,
+        (View::Int(a), View::Int(b)) => compare(operator, rows, a, b),
+        (View::Float(a), View::Float(b)) => compare(operator, rows, a, b),
+        (View::Bool(a), View::Bool(b)) => compare(operator, rows, a, b),
+        (View::Date(a), View::Date(b)) => compare(operator, rows, a, b),
+        (View::LocalDateTime(a), View::LocalDateTime(b)) => compare(operator, rows, a, b),
+        (View::String(a), View::String(b)) => compare_texts(operator, rows, a, b),
+        (View::Node(a), View::Node(b)) => equal(operator, rows, a, b, |a, b| a == b),
+        (View::Edge(a), View::Edge(b)) => equal(operator, rows, a, b, |a, b| a.id == b.id),
+        _ => None,
+    };
+    match fast {
+        Some(results) => Vector::of(ColumnData::Bool(results), common_validity(left, right)),
+        None => row_by_row(operator, left, right, rows),
+    }
+}
+
+/// The comparison as true, false or null.
+pub(crate) fn truth(known: Option<bool>) -> Value {
+    known.map_or(Value::Null, Value::Bool)
+}
+
+fn compare<T: Copy + PartialOrd>(
+    operator: BinaryOperator,
+    rows: usize,
+    a: Operand<'_, T>,
+    b: Operand<'_, T>,
+) -> Option<Vec<bool>> {
+    Some(match operator {
+        BinaryOperator::Equal => zip(rows, a, b, |a, b| a == b),
+        BinaryOperator::NotEqual => zip(rows, a, b, |a, b| a != b),
+        BinaryOperator::Less => zip(rows, a, b, |a, b| a < b),
+        BinaryOperator::LessOrEqual => zip(rows, a, b, |a, b| a <= b),
+        BinaryOperator::Greater => zip(rows, a, b, |a, b| a > b),
+        BinaryOperator::GreaterOrEqual => zip(rows, a, b, |a, b| a >= b),
+        _ => return None,
+    })
+}
+
+fn equal<T: Copy>(
+    operator: BinaryOperator,
+    rows: usize,
+    a: Operand<'_, T>,
+    b: Operand<'_, T>,
+    same: impl Fn(T, T) -> bool,
+) -> Option<Vec<bool>> {
+    match operator {
+        BinaryOperator::Equal => Some(zip(rows, a, b, same)),
+        BinaryOperator::NotEqual => Some(zip(rows, a, b, |a, b| !same(a, b))),
+        _ => None,
+    }
+}
+
+fn compare_texts(
+    operator: BinaryOperator,
+    rows: usize,
+    a: TextOperand<'_>,
+    b: TextOperand<'_>,
+) -> Option<Vec<bool>> {
+    let each = |test: fn(&str, &str) -> bool| Some((0..rows).map(|row| test(a.get(row), b.get(row))).collect());
+    match operator {
+        BinaryOperator::Equal => each(|a, b| a == b),
+        BinaryOperator::NotEqual => each(|a, b| a != b),
+        BinaryOperator::Less => each(|a, b| a < b),
+        BinaryOperator::LessOrEqual => each(|a, b| a <= b),
+        BinaryOperator::Greater => each(|a, b| a > b),
+        BinaryOperator::GreaterOrEqual => each(|a, b| a >= b),
+        _ => None,
+    }
+}
+
+fn row_by_row(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Vector {
+    let mut results = TruthBuilder::new(rows);
+    (0..rows).for_each(|row| results.push(scalar(operator, &left.value(row), &right.value(row))));
+    results.finish()
+}
+
+/// `left operator right` of single values.
+pub(crate) fn scalar(operator: BinaryOperator, left: &Value, right: &Value) -> Option<bool> {
+    match operator {
+        BinaryOperator::Equal => left.equals(right),
+        BinaryOperator::NotEqual => left.equals(right).map(|equal| !equal),
+        BinaryOperator::Less => ordered(left, right, Ordering::is_lt),
+        BinaryOperator::LessOrEqual => ordered(left, right, Ordering::is_le),
+        BinaryOperator::Greater => ordered(left, right, Ordering::is_gt),
+        BinaryOperator::GreaterOrEqual => ordered(left, right, Ordering::is_ge),
+        _ => None,
+    }
+}
+
+/// Numbers always compare, NaN as false; values of different kinds do not.
+fn ordered(left: &Value, right: &Value, test: fn(Ordering) -> bool) -> Option<bool> {
+    match left.compare(right) {
+        Some(order) => Some(test(order)),
+        None => (is_number(left) && is_number(right)).then_some(false),
+    }
+}
+
+fn is_number(value: &Value) -> bool {
+    matches!(value, Value::Int(_) | Value::Float(_))
+}

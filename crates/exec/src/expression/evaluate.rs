@@ -1,0 +1,137 @@
+//! From the compiled tree to a vector.
+
+use std::sync::Arc;
+
+use cypher::plan::BinaryOperator;
+use model::{ColumnData, Result, Value, error};
+
+use super::frame::Frame;
+use super::node::{Node, NodeKind};
+use super::vector::{TruthBuilder, Vector};
+use super::{access, arithmetic, branch, comparison, lists, logic, membership, path, projection, property, text};
+use crate::chunk::Chunk;
+use crate::functions;
+
+/// The value of a node for each row of a frame. Errors point at the innermost node that failed.
+pub(crate) fn evaluate(node: &Node, frame: &Frame<'_>) -> Result<Vector> {
+    if frame.rows() == 0 {
+        return Ok(Vector::NULL);
+    }
+    evaluate_kind(&node.kind, frame).map_err(|error| error.at(node.span))
+}
+
+fn evaluate_kind(kind: &NodeKind, frame: &Frame<'_>) -> Result<Vector> {
+    let rows = frame.rows();
+    match kind {
+        NodeKind::Constant(value) => Ok(Vector::Constant(value.clone())),
+        NodeKind::Parameter(name) => parameter(name, frame),
+        NodeKind::Position(position) => frame.read(*position),
+        NodeKind::Property { object, key } => {
+            let object = evaluate(object, frame)?;
+            property::read_one(&object, key, rows, frame.context().view)
+        }
+        NodeKind::Subscript { object, index } => {
+            access::subscript(&evaluate(object, frame)?, &evaluate(index, frame)?, rows, frame.context().view)
+        }
+        NodeKind::Slice { list, from, to } => {
+            let (from, to) = (maybe(from, frame)?, maybe(to, frame)?);
+            access::slice(&evaluate(list, frame)?, from.as_ref(), to.as_ref(), rows)
+        }
+        NodeKind::List(items) => projection::list(items, frame),
+        NodeKind::Map(entries) => projection::map(entries, frame),
+        NodeKind::MapProjection { object, all, entries } => {
+            let object = evaluate(object, frame)?;
+            if *all { projection::all_and(&object, entries, frame) } else { projection::only(&object, entries, frame) }
+        }
+        NodeKind::Not(operand) => logic::not(operand, frame),
+        NodeKind::And(operands) => logic::and(operands, frame),
+        NodeKind::Or(operands) => logic::or(operands, frame),
+        NodeKind::Xor(left, right) => logic::xor(left, right, frame),
+        NodeKind::Negate(operand) => arithmetic::negate(&evaluate(operand, frame)?, rows),
+        NodeKind::Arithmetic(operator, left, right) => {
+            arithmetic::evaluate(*operator, &evaluate(left, frame)?, &evaluate(right, frame)?, rows)
+        }
+        NodeKind::Compare(operator, left, right) => {
+            Ok(comparison::evaluate(*operator, &evaluate(left, frame)?, &evaluate(right, frame)?, rows))
+        }
+        NodeKind::In { element, list, cache } => {
+            membership::evaluate(&evaluate(element, frame)?, &evaluate(list, frame)?, rows, cache)
+        }
+        NodeKind::Text(operator, left, right) => text_test(*operator, left, right, frame),
+        NodeKind::Matches { text, pattern, cache } => {
+            text::matches(&evaluate(text, frame)?, &evaluate(pattern, frame)?, rows, cache)
+        }
+        NodeKind::IsNull(operand) => Ok(is_null(&evaluate(operand, frame)?, rows, true)),
+        NodeKind::IsNotNull(operand) => Ok(is_null(&evaluate(operand, frame)?, rows, false)),
+        NodeKind::HasLabels { object, labels } => {
+            access::has_labels(&evaluate(object, frame)?, labels, rows, frame.context().view)
+        }
+        NodeKind::Call { function, arguments } => {
+            let arguments = arguments.iter().map(|node| evaluate(node, frame)).collect::<Result<Vec<_>>>()?;
+            functions::call(function, &arguments, rows, frame.context())
+        }
+        NodeKind::Coalesce(arguments) => branch::coalesce(arguments, frame),
+        NodeKind::Case { operand, whens, otherwise } => {
+            branch::case(operand.as_deref(), whens, otherwise.as_deref(), frame)
+        }
+        NodeKind::Comprehension { local, list, filter, body } => {
+            lists::comprehension(*local, list, filter.as_deref(), body.as_deref(), frame)
+        }
+        NodeKind::Quantifier { kind, local, list, predicate } => {
+            lists::quantifier(*kind, *local, list, predicate, frame)
+        }
+        NodeKind::Reduce { accumulator, initial, local, list, body } => {
+            lists::reduce((*accumulator, initial), (*local, list), body, frame)
+        }
+        NodeKind::Path { start, steps } => path::evaluate(*start, steps, frame),
+        NodeKind::Subquery { subplan, positions } => {
+            let columns = positions.iter().map(|&position| Ok(frame.read(position)?.into_column(rows)));
+            let chunk = Chunk { rows, columns: columns.collect::<Result<_>>()? };
+            Ok(Vector::Column(frame.context().subplans.run(*subplan, &chunk)?))
+        }
+    }
+}
+
+fn maybe(node: &Option<Box<Node>>, frame: &Frame<'_>) -> Result<Option<Vector>> {
+    node.as_ref().map(|node| evaluate(node, frame)).transpose()
+}
+
+fn parameter(name: &Arc<str>, frame: &Frame<'_>) -> Result<Vector> {
+    match frame.context().parameters.get(name) {
+        Some(value) => Ok(Vector::Constant(value.clone())),
+        None => Err(error!(Parameter, "parameter ${name} has no value")),
+    }
+}
+
+fn text_test(operator: BinaryOperator, left: &Node, right: &Node, frame: &Frame<'_>) -> Result<Vector> {
+    Ok(text::evaluate(operator, &evaluate(left, frame)?, &evaluate(right, frame)?, frame.rows()))
+}
+
+/// For each row, whether being null is `expected`.
+fn is_null(vector: &Vector, rows: usize, expected: bool) -> Vector {
+    if let Some(value) = vector.constant() {
+        return Vector::Constant(Value::Bool(value.is_null() == expected));
+    }
+    if vector.never_null() {
+        return Vector::Constant(Value::Bool(!expected));
+    }
+    Vector::of(ColumnData::Bool((0..rows).map(|row| vector.is_null(row) == expected).collect()), None)
+}
+
+/// The truth of a value; an error if it is neither boolean nor null.
+pub(crate) fn truth(value: &Value) -> Result<Option<bool>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Bool(truth) => Ok(Some(*truth)),
+        other => Err(error!(Type, "expected a boolean, found {}", other.type_name())),
+    }
+}
+
+/// The truths of a vector, row by row, from a computation that may fail.
+pub(crate) fn truths(rows: usize, mut each: impl FnMut(usize) -> Result<Option<bool>>) -> Result<Vector> {
+    let mut results = TruthBuilder::new(rows);
+    for row in 0..rows {
+        results.push(each(row)?);
+    }
+    Ok(results.finish())
+}

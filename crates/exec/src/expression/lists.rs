@@ -1,0 +1,177 @@
+//! Comprehensions, quantifiers and `reduce`: the lists of many rows are laid end to end and their body is evaluated
+//! for all elements together, in pieces of bounded size.
+
+use cypher::plan::QuantifierKind;
+use model::{Result, Value, error};
+
+use super::evaluate::{evaluate, truth};
+use super::frame::Frame;
+use super::logic::true_rows;
+use super::node::Node;
+use super::vector::{TruthBuilder, Vector};
+
+/// Elements evaluated at once.
+const PIECE_ELEMENTS: usize = 8_192;
+
+/// Elements laid end to end: for each, the row whose list it is of.
+#[derive(Default)]
+struct Piece {
+    owners: Vec<u32>,
+    elements: Vec<Value>,
+}
+
+/// Hands the elements of all lists to `each`, piece by piece in order; null lists have none.
+fn for_each_piece(
+    lists: &Vector,
+    list: &Node,
+    frame: &Frame<'_>,
+    mut each: impl FnMut(&Piece) -> Result<()>,
+) -> Result<()> {
+    let mut piece = Piece::default();
+    for row in 0..frame.rows() {
+        let value = lists.value(row);
+        for element in items_of(&value, list)? {
+            piece.owners.push(row as u32);
+            piece.elements.push(element.clone());
+            if piece.owners.len() == PIECE_ELEMENTS {
+                frame.context().interrupt.check()?;
+                each(&piece)?;
+                piece.owners.clear();
+                piece.elements.clear();
+            }
+        }
+    }
+    if piece.owners.is_empty() { Ok(()) } else { each(&piece) }
+}
+
+fn items_of<'v>(value: &'v Value, list: &Node) -> Result<&'v [Value]> {
+    match value {
+        Value::Null => Ok(&[]),
+        Value::List(items) => Ok(items),
+        other => Err(error!(Type, "expected a list, found {}", other.type_name()).at(list.span)),
+    }
+}
+
+/// `[local IN list WHERE filter | body]`.
+pub(crate) fn comprehension(
+    local: usize,
+    list: &Node,
+    filter: Option<&Node>,
+    body: Option<&Node>,
+    frame: &Frame<'_>,
+) -> Result<Vector> {
+    let lists = evaluate(list, frame)?;
+    let mut results: Vec<Vec<Value>> = vec![Vec::new(); frame.rows()];
+    for_each_piece(&lists, list, frame, |piece| {
+        let mut inner = Frame::of_rows(frame, &piece.owners);
+        inner.set(local, Vector::from_values(&piece.elements));
+        let kept = match filter {
+            Some(filter) => true_rows(filter, &inner)?,
+            None => (0..piece.owners.len() as u32).collect(),
+        };
+        let Some(body) = body else {
+            for &index in &kept {
+                results[piece.owners[index as usize] as usize].push(piece.elements[index as usize].clone());
+            }
+            return Ok(());
+        };
+        let vector = super::logic::on_rows(body, &inner, &kept)?;
+        for (at, &index) in kept.iter().enumerate() {
+            results[piece.owners[index as usize] as usize].push(vector.value(at));
+        }
+        Ok(())
+    })?;
+    let values: Vec<Value> = results
+        .into_iter()
+        .enumerate()
+        .map(|(row, items)| if lists.is_null(row) { Value::Null } else { Value::list(items) })
+        .collect();
+    Ok(Vector::from_values(&values))
+}
+
+/// How often a predicate was true, false and unknown over the list of a row.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    yes: u32,
+    no: u32,
+    unknown: u32,
+}
+
+/// `all(local IN list WHERE predicate)` and its kin.
+pub(crate) fn quantifier(
+    kind: QuantifierKind,
+    local: usize,
+    list: &Node,
+    predicate: &Node,
+    frame: &Frame<'_>,
+) -> Result<Vector> {
+    let lists = evaluate(list, frame)?;
+    let mut tallies = vec![Tally::default(); frame.rows()];
+    for_each_piece(&lists, list, frame, |piece| {
+        let mut inner = Frame::of_rows(frame, &piece.owners);
+        inner.set(local, Vector::from_values(&piece.elements));
+        let vector = evaluate(predicate, &inner)?;
+        for (index, &owner) in piece.owners.iter().enumerate() {
+            let tally = &mut tallies[owner as usize];
+            match truth(&vector.value(index)).map_err(|error| error.at(predicate.span))? {
+                Some(true) => tally.yes += 1,
+                Some(false) => tally.no += 1,
+                None => tally.unknown += 1,
+            }
+        }
+        Ok(())
+    })?;
+    let mut results = TruthBuilder::new(frame.rows());
+    for (row, tally) in tallies.into_iter().enumerate() {
+        results.push(if lists.is_null(row) { None } else { verdict(kind, tally) });
+    }
+    Ok(results.finish())
+}
+
+fn verdict(kind: QuantifierKind, tally: Tally) -> Option<bool> {
+    let unless_unknown = |answer: bool| if tally.unknown > 0 { None } else { Some(answer) };
+    match kind {
+        QuantifierKind::All if tally.no > 0 => Some(false),
+        QuantifierKind::Any if tally.yes > 0 => Some(true),
+        QuantifierKind::None if tally.yes > 0 => Some(false),
+        QuantifierKind::Single if tally.yes > 1 => Some(false),
+        QuantifierKind::All | QuantifierKind::None => unless_unknown(true),
+        QuantifierKind::Any => unless_unknown(false),
+        QuantifierKind::Single => unless_unknown(tally.yes == 1),
+    }
+}
+
+/// `reduce(accumulator = initial, local IN list | body)`: step by step, for all rows whose list goes on.
+pub(crate) fn reduce(
+    (accumulator, initial): (usize, &Node),
+    (local, list): (usize, &Node),
+    body: &Node,
+    frame: &Frame<'_>,
+) -> Result<Vector> {
+    let (initial, lists) = (evaluate(initial, frame)?, evaluate(list, frame)?);
+    let lists: Vec<Value> = (0..frame.rows()).map(|row| lists.value(row)).collect();
+    let items = lists.iter().map(|value| items_of(value, list)).collect::<Result<Vec<_>>>()?;
+    let mut values: Vec<Value> = (0..frame.rows()).map(|row| initial.value(row)).collect();
+    let mut active: Vec<u32> = (0..frame.rows() as u32).collect();
+    for step in 0.. {
+        active.retain(|&row| items[row as usize].len() > step);
+        if active.is_empty() {
+            break;
+        }
+        frame.context().interrupt.check()?;
+        let mut inner = Frame::of_rows(frame, &active);
+        let column = |of: &dyn Fn(usize) -> Value| -> Vector {
+            Vector::from_values(&active.iter().map(|&row| of(row as usize)).collect::<Vec<_>>())
+        };
+        inner.set(accumulator, column(&|row| values[row].clone()));
+        inner.set(local, column(&|row| items[row][step].clone()));
+        let next = evaluate(body, &inner)?;
+        active.iter().enumerate().for_each(|(index, &row)| values[row as usize] = next.value(index));
+    }
+    for (value, list) in values.iter_mut().zip(&lists) {
+        if list.is_null() {
+            *value = Value::Null;
+        }
+    }
+    Ok(Vector::from_values(&values))
+}

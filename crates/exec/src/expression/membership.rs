@@ -1,0 +1,105 @@
+//! `IN`: whether a list has an element, in three-valued logic.
+
+use std::sync::{Arc, Mutex};
+
+use model::{Result, Set, Value, error};
+
+use super::evaluate::truths;
+use super::vector::Vector;
+
+/// From so many elements on, a list that is the same for all rows is searched by hash.
+const HASHED_LIST_ELEMENTS_MIN: usize = 8;
+
+/// The elements of the list last asked for, as a set.
+#[derive(Debug, Default)]
+pub(crate) struct SetCache(Mutex<Option<Arc<Elements>>>);
+
+#[derive(Debug)]
+struct Elements {
+    list: Arc<Vec<Value>>,
+    /// Elements that equal only what hashes alike.
+    set: Set<Value>,
+    has_null: bool,
+}
+
+/// `element IN list` for each row.
+pub(crate) fn evaluate(element: &Vector, list: &Vector, rows: usize, cache: &SetCache) -> Result<Vector> {
+    let Some(value) = list.constant() else {
+        return truths(rows, |row| contains(&element.value(row), &list.value(row)));
+    };
+    if let Value::List(items) = value
+        && items.len() >= HASHED_LIST_ELEMENTS_MIN
+        && let Some(elements) = cache.elements(items)
+    {
+        return truths(rows, |row| Ok(elements.contain(&element.value(row))));
+    }
+    if let Some(element) = element.constant() {
+        return Ok(Vector::Constant(super::comparison::truth(contains(element, value)?)));
+    }
+    truths(rows, |row| contains(&element.value(row), value))
+}
+
+fn contains(element: &Value, list: &Value) -> Result<Option<bool>> {
+    match list {
+        Value::Null => Ok(None),
+        Value::List(items) => Ok(any_equal(element, items)),
+        other => Err(error!(Type, "the right side of IN is {}: expected a list", other.type_name())),
+    }
+}
+
+fn any_equal(element: &Value, items: &[Value]) -> Option<bool> {
+    let mut known = Some(false);
+    for item in items {
+        match element.equals(item) {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => known = None,
+        }
+    }
+    known
+}
+
+impl SetCache {
+    /// The set of a list, made once for each list; `None` if some element cannot be found by hash.
+    fn elements(&self, list: &Arc<Vec<Value>>) -> Option<Arc<Elements>> {
+        let mut held = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(elements) = held.as_ref()
+            && Arc::ptr_eq(&elements.list, list)
+        {
+            return Some(elements.clone());
+        }
+        if !list.iter().all(|item| item.is_null() || is_hashable(item)) {
+            return None;
+        }
+        let set = list.iter().filter(|item| !item.is_null()).cloned().collect();
+        let has_null = list.iter().any(Value::is_null);
+        let elements = Arc::new(Elements { list: list.clone(), set, has_null });
+        *held = Some(elements.clone());
+        Some(elements)
+    }
+}
+
+impl Elements {
+    fn contain(&self, element: &Value) -> Option<bool> {
+        if element.is_null() {
+            return None;
+        }
+        if !is_hashable(element) {
+            return any_equal(element, &self.list);
+        }
+        match (self.set.contains(element), self.has_null) {
+            (true, _) => Some(true),
+            (false, true) => None,
+            (false, false) => Some(false),
+        }
+    }
+}
+
+/// True if `=` and the equality of grouping agree on the value, whatever it is compared with.
+fn is_hashable(value: &Value) -> bool {
+    match value {
+        Value::Float(x) => !x.is_nan(),
+        Value::Null | Value::List(_) | Value::Map(_) => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,229 @@
+//! Properties of nodes and edges, entries of maps, components of dates and local date-times.
+//!
+//! Cost: one call to the store for all nodes of a batch and all keys wanted, one more for edges.
+
+use std::sync::Arc;
+
+use model::temporal::{Date, LocalDateTime};
+use model::{Bitmap, Column, ColumnData, EdgeId, NodeId, PropertyKeyId, ReadView, Result, Value, error};
+
+use super::vector::{Operand, Vector, View, validity_of};
+
+/// One property of each row; null of null.
+pub(crate) fn read_one(object: &Vector, key: &Arc<str>, rows: usize, view: &dyn ReadView) -> Result<Vector> {
+    let mut found = read(object, std::slice::from_ref(key), rows, view)?;
+    Ok(found.pop().expect("one vector for each key"))
+}
+
+/// Several properties of each row: one vector for each key.
+pub(crate) fn read(object: &Vector, keys: &[Arc<str>], rows: usize, view: &dyn ReadView) -> Result<Vec<Vector>> {
+    match object.view() {
+        View::Null => Ok(vec![Vector::NULL; keys.len()]),
+        View::Node(Operand::One(node)) => Ok(constants(of_nodes(&[node], keys, view)?)),
+        View::Edge(Operand::One(edge)) => Ok(constants(of_edges(&[edge.id], keys, view)?)),
+        View::Node(Operand::Many(nodes)) => match validity_of(object) {
+            None => Ok(of_nodes(nodes, keys, view)?.into_iter().map(Vector::new).collect()),
+            Some(validity) => of_some(&validity, nodes, keys, |nodes| of_nodes(nodes, keys, view)),
+        },
+        View::Edge(Operand::Many(edges)) => {
+            let ids: Vec<EdgeId> = edges.iter().map(|edge| edge.id).collect();
+            match validity_of(object) {
+                None => Ok(of_edges(&ids, keys, view)?.into_iter().map(Vector::new).collect()),
+                Some(validity) => of_some(&validity, &ids, keys, |ids| of_edges(ids, keys, view)),
+            }
+        }
+        _ => of_mixture(object, keys, rows, view),
+    }
+}
+
+fn constants(columns: Vec<Column>) -> Vec<Vector> {
+    columns.into_iter().map(|column| Vector::Constant(column.value(0))).collect()
+}
+
+fn of_nodes(nodes: &[NodeId], keys: &[Arc<str>], view: &dyn ReadView) -> Result<Vec<Column>> {
+    with_known_keys(nodes.len(), keys, view, |ids| view.node_properties(nodes, ids))
+}
+
+fn of_edges(edges: &[EdgeId], keys: &[Arc<str>], view: &dyn ReadView) -> Result<Vec<Column>> {
+    with_known_keys(edges.len(), keys, view, |ids| view.edge_properties(edges, ids))
+}
+
+/// Asks for the keys that the store knows; a key that it does not know is null everywhere.
+fn with_known_keys(
+    rows: usize,
+    keys: &[Arc<str>],
+    view: &dyn ReadView,
+    ask: impl FnOnce(&[PropertyKeyId]) -> Result<Vec<Column>>,
+) -> Result<Vec<Column>> {
+    let ids: Vec<Option<PropertyKeyId>> = keys.iter().map(|key| view.schema().property_key(key)).collect();
+    let known: Vec<PropertyKeyId> = ids.iter().copied().flatten().collect();
+    let mut found = if known.is_empty() { Vec::new() } else { ask(&known)? }.into_iter();
+    let columns = ids.iter().map(|id| match id {
+        Some(_) => found.next().ok_or_else(|| error!(Internal, "the store gave too few property columns")),
+        None => Ok(Column::nulls(rows)),
+    });
+    columns.collect()
+}
+
+/// Asks for the rows that are not null, and puts nulls between the answers.
+fn of_some<I: Copy>(
+    validity: &Bitmap,
+    ids: &[I],
+    keys: &[Arc<str>],
+    ask: impl FnOnce(&[I]) -> Result<Vec<Column>>,
+) -> Result<Vec<Vector>> {
+    // Null rows ask for the first id that is there, and their answer is dropped: no scattering afterwards.
+    let Some(stand_in) = (0..ids.len()).find(|&row| validity.get(row)).map(|row| ids[row]) else {
+        return Ok(vec![Vector::NULL; keys.len()]);
+    };
+    let padded: Vec<I> =
+        ids.iter().enumerate().map(|(row, &id)| if validity.get(row) { id } else { stand_in }).collect();
+    Ok(ask(&padded)?.into_iter().map(|column| Vector::new(masked(column, validity))).collect())
+}
+
+/// A column with the rows outside `validity` made null.
+fn masked(column: Column, validity: &Bitmap) -> Column {
+    match (column.data, column.validity) {
+        (ColumnData::Value(mut values), own) => {
+            for (row, value) in values.iter_mut().enumerate() {
+                if !validity.get(row) || own.as_ref().is_some_and(|own| !own.get(row)) {
+                    *value = Value::Null;
+                }
+            }
+            Column::new(ColumnData::Value(values))
+        }
+        (data, None) => Column::with_validity(data, validity.clone()),
+        (data, Some(own)) => {
+            let words = own.words().iter().zip(validity.words()).map(|(a, b)| a & b).collect();
+            let length = own.len();
+            Column::with_validity(data, Bitmap::from_words(words, length))
+        }
+    }
+}
+
+/// Rows of any kinds: nodes and edges are asked for together, the others answer by themselves.
+fn of_mixture(object: &Vector, keys: &[Arc<str>], rows: usize, view: &dyn ReadView) -> Result<Vec<Vector>> {
+    if let Some(value) = object.constant() {
+        return keys.iter().map(|key| Ok(Vector::Constant(component(value, key)?))).collect();
+    }
+    let values: Vec<Value> = (0..rows).map(|row| object.value(row)).collect();
+    let (mut nodes, mut edges) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+    for (row, value) in values.iter().enumerate() {
+        match value {
+            Value::Node(node) => {
+                nodes.0.push(row);
+                nodes.1.push(*node);
+            }
+            Value::Edge(edge) => {
+                edges.0.push(row);
+                edges.1.push(edge.id);
+            }
+            _ => {}
+        }
+    }
+    let of_nodes = of_nodes(&nodes.1, keys, view)?;
+    let of_edges = of_edges(&edges.1, keys, view)?;
+    let mut results = Vec::with_capacity(keys.len());
+    for (member, key) in keys.iter().enumerate() {
+        let mut column = vec![Value::Null; rows];
+        nodes.0.iter().enumerate().for_each(|(index, &row)| column[row] = of_nodes[member].value(index));
+        edges.0.iter().enumerate().for_each(|(index, &row)| column[row] = of_edges[member].value(index));
+        for (row, value) in values.iter().enumerate() {
+            if !matches!(value, Value::Node(_) | Value::Edge(_)) {
+                column[row] = component(value, key)?;
+            }
+        }
+        results.push(Vector::from_values(&column));
+    }
+    Ok(results)
+}
+
+/// An entry of a map, or a component of a date or local date-time.
+fn component(value: &Value, key: &str) -> Result<Value> {
+    match value {
+        Value::Null => Ok(Value::Null),
+        Value::Map(map) => Ok(map.get(key).cloned().unwrap_or_default()),
+        Value::Date(date) => Ok(date_component(*date, key).map_or(Value::Null, Value::Int)),
+        Value::LocalDateTime(moment) => Ok(moment_component(*moment, key).map_or(Value::Null, Value::Int)),
+        other => Err(error!(
+            Type,
+            "{} has no properties: expected NODE, RELATIONSHIP, MAP, DATE or LOCAL DATETIME to read '{key}' from",
+            other.type_name()
+        )),
+    }
+}
+
+fn date_component(date: Date, key: &str) -> Option<i64> {
+    let civil = date.to_civil()?;
+    Some(match key {
+        "year" => i64::from(civil.year()),
+        "quarter" => i64::from((civil.month() - 1) / 3 + 1),
+        "month" => i64::from(civil.month()),
+        "week" => i64::from(civil.iso_week_date().week()),
+        "weekYear" => i64::from(civil.iso_week_date().year()),
+        "day" => i64::from(civil.day()),
+        "ordinalDay" | "dayOfYear" => i64::from(civil.day_of_year()),
+        "dayOfWeek" | "weekDay" => i64::from(civil.weekday().to_monday_one_offset()),
+        "epochDays" => i64::from(date.0),
+        _ => return None,
+    })
+}
+
+fn moment_component(moment: LocalDateTime, key: &str) -> Option<i64> {
+    let civil = moment.to_civil()?;
+    let micros = moment.0.rem_euclid(1_000_000);
+    Some(match key {
+        "hour" => i64::from(civil.hour()),
+        "minute" => i64::from(civil.minute()),
+        "second" => i64::from(civil.second()),
+        "millisecond" => micros / 1_000,
+        "microsecond" => micros,
+        "nanosecond" => micros * 1_000,
+        "epochSeconds" => moment.0.div_euclid(1_000_000),
+        "epochMillis" => moment.0.div_euclid(1_000),
+        _ => return date_component(Date::from_civil(civil.date()), key),
+    })
+}
+
+/// All properties of each row as a map; a map is itself, null is null.
+pub(crate) fn all(object: &Vector, rows: usize, view: &dyn ReadView) -> Result<Vec<Value>> {
+    let values: Vec<Value> = (0..rows).map(|row| object.value(row)).collect();
+    let mut nodes: (Vec<usize>, Vec<NodeId>) = Default::default();
+    let mut edges: (Vec<usize>, Vec<EdgeId>) = Default::default();
+    let mut results = Vec::with_capacity(rows);
+    for (row, value) in values.into_iter().enumerate() {
+        match &value {
+            Value::Node(node) => {
+                nodes.0.push(row);
+                nodes.1.push(*node);
+            }
+            Value::Edge(edge) => {
+                edges.0.push(row);
+                edges.1.push(edge.id);
+            }
+            Value::Null | Value::Map(_) => {}
+            other => {
+                let found = other.type_name();
+                return Err(error!(Type, "{found} has no properties: expected NODE, RELATIONSHIP or MAP"));
+            }
+        }
+        results.push(value);
+    }
+    if !nodes.1.is_empty() {
+        place(&mut results, &nodes.0, view.all_node_properties(&nodes.1)?, view);
+    }
+    if !edges.1.is_empty() {
+        place(&mut results, &edges.0, view.all_edge_properties(&edges.1)?, view);
+    }
+    Ok(results)
+}
+
+fn place(results: &mut [Value], rows: &[usize], properties: Vec<Vec<(PropertyKeyId, Value)>>, view: &dyn ReadView) {
+    for (&row, properties) in rows.iter().zip(properties) {
+        let named = properties.into_iter().filter_map(|(key, value)| {
+            let name = view.schema().property_keys.name(key.0)?;
+            Some((name.clone(), value))
+        });
+        results[row] = Value::map(named);
+    }
+}

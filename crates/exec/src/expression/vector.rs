@@ -1,0 +1,260 @@
+//! A vector: what an expression gives for a batch of rows: a column, or one value that stands for every row.
+//!
+//! Constants stay single values for as long as nothing needs them as a column.
+
+use std::sync::Arc;
+
+use model::temporal::{Date, LocalDateTime};
+use model::{Bitmap, Column, ColumnData, EdgeValue, NodeId, StringColumn, Value};
+
+/// One value for each row.
+#[derive(Clone, Debug)]
+pub(crate) enum Vector {
+    /// The same value in every row.
+    Constant(Value),
+    /// A value a row.
+    Column(Arc<Column>),
+}
+
+/// The rows of a vector of one kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operand<'a, T> {
+    /// The same in every row.
+    One(T),
+    /// A value a row; what stands in null rows is not to be used.
+    Many(&'a [T]),
+}
+
+/// The texts of a vector.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TextOperand<'a> {
+    /// The same in every row.
+    One(&'a str),
+    /// A text a row.
+    Many(&'a StringColumn),
+}
+
+/// A vector by its kind, for fast paths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum View<'a> {
+    /// Null in every row.
+    Null,
+    /// Booleans.
+    Bool(Operand<'a, bool>),
+    /// Integers.
+    Int(Operand<'a, i64>),
+    /// Floats.
+    Float(Operand<'a, f64>),
+    /// Texts.
+    String(TextOperand<'a>),
+    /// Dates.
+    Date(Operand<'a, Date>),
+    /// Local date-times.
+    LocalDateTime(Operand<'a, LocalDateTime>),
+    /// Nodes.
+    Node(Operand<'a, NodeId>),
+    /// Edges.
+    Edge(Operand<'a, EdgeValue>),
+    /// Anything else, and mixtures.
+    Value,
+}
+
+impl<T: Copy> Operand<'_, T> {
+    /// The value of a row.
+    #[inline]
+    pub(crate) fn get(&self, row: usize) -> T {
+        match self {
+            Operand::One(value) => *value,
+            Operand::Many(values) => values[row],
+        }
+    }
+}
+
+impl<'a> TextOperand<'a> {
+    /// The text of a row.
+    #[inline]
+    pub(crate) fn get(&self, row: usize) -> &'a str {
+        match self {
+            TextOperand::One(text) => text,
+            TextOperand::Many(texts) => texts.get(row),
+        }
+    }
+}
+
+impl Vector {
+    /// Null in every row.
+    pub(crate) const NULL: Vector = Vector::Constant(Value::Null);
+
+    /// A vector of a new column.
+    pub(crate) fn new(column: Column) -> Vector {
+        Vector::Column(Arc::new(column))
+    }
+
+    /// A vector of values of one type, null where `validity` says so.
+    pub(crate) fn of(data: ColumnData, validity: Option<Bitmap>) -> Vector {
+        Vector::new(match validity {
+            Some(validity) => Column::with_validity(data, validity),
+            None => Column::new(data),
+        })
+    }
+
+    /// A vector of these values.
+    pub(crate) fn from_values(values: &[Value]) -> Vector {
+        Vector::new(Column::from_values(values))
+    }
+
+    /// One row as a value.
+    pub(crate) fn value(&self, row: usize) -> Value {
+        match self {
+            Vector::Constant(value) => value.clone(),
+            Vector::Column(column) => column.value(row),
+        }
+    }
+
+    /// True if the row is null.
+    #[inline]
+    pub(crate) fn is_null(&self, row: usize) -> bool {
+        match self {
+            Vector::Constant(value) => value.is_null(),
+            Vector::Column(column) => column.is_null(row),
+        }
+    }
+
+    /// True if no row can be null, as far as can be told without looking at values.
+    pub(crate) fn never_null(&self) -> bool {
+        match self {
+            Vector::Constant(value) => !value.is_null(),
+            Vector::Column(column) => {
+                column.validity.is_none() && !matches!(column.data, ColumnData::Null(_) | ColumnData::Value(_))
+            }
+        }
+    }
+
+    /// The value, if it is the same in every row by construction.
+    pub(crate) fn constant(&self) -> Option<&Value> {
+        match self {
+            Vector::Constant(value) => Some(value),
+            Vector::Column(_) => None,
+        }
+    }
+
+    /// The vector as a column of so many rows.
+    pub(crate) fn into_column(self, rows: usize) -> Arc<Column> {
+        match self {
+            Vector::Constant(value) => Arc::new(Column::constant(&value, rows)),
+            Vector::Column(column) => column,
+        }
+    }
+
+    /// The rows at `rows`, in that order.
+    pub(crate) fn gather(&self, rows: &[u32]) -> Vector {
+        match self {
+            Vector::Constant(value) => Vector::Constant(value.clone()),
+            Vector::Column(column) => Vector::new(column.gather(rows)),
+        }
+    }
+
+    /// The vector by its kind.
+    pub(crate) fn view(&self) -> View<'_> {
+        match self {
+            Vector::Constant(value) => match value {
+                Value::Null => View::Null,
+                Value::Bool(x) => View::Bool(Operand::One(*x)),
+                Value::Int(x) => View::Int(Operand::One(*x)),
+                Value::Float(x) => View::Float(Operand::One(*x)),
+                Value::String(x) => View::String(TextOperand::One(x)),
+                Value::Date(x) => View::Date(Operand::One(*x)),
+                Value::LocalDateTime(x) => View::LocalDateTime(Operand::One(*x)),
+                Value::Node(x) => View::Node(Operand::One(*x)),
+                Value::Edge(x) => View::Edge(Operand::One(*x)),
+                _ => View::Value,
+            },
+            Vector::Column(column) => match &column.data {
+                ColumnData::Null(_) => View::Null,
+                ColumnData::Bool(rows) => View::Bool(Operand::Many(rows)),
+                ColumnData::Int(rows) => View::Int(Operand::Many(rows)),
+                ColumnData::Float(rows) => View::Float(Operand::Many(rows)),
+                ColumnData::String(rows) => View::String(TextOperand::Many(rows)),
+                ColumnData::Date(rows) => View::Date(Operand::Many(rows)),
+                ColumnData::LocalDateTime(rows) => View::LocalDateTime(Operand::Many(rows)),
+                ColumnData::Node(rows) => View::Node(Operand::Many(rows)),
+                ColumnData::Edge(rows) => View::Edge(Operand::Many(rows)),
+                ColumnData::Value(_) => View::Value,
+            },
+        }
+    }
+
+    fn validity(&self) -> Option<&Bitmap> {
+        match self {
+            Vector::Constant(_) => None,
+            Vector::Column(column) => column.validity.as_ref(),
+        }
+    }
+}
+
+/// The rows in which none of these typed vectors is null; `None` if that is all rows.
+pub(crate) fn common_validity(left: &Vector, right: &Vector) -> Option<Bitmap> {
+    match (left.validity(), right.validity()) {
+        (None, None) => None,
+        (Some(one), None) | (None, Some(one)) => Some(one.clone()),
+        (Some(a), Some(b)) => {
+            let words = a.words().iter().zip(b.words()).map(|(a, b)| a & b).collect();
+            Some(Bitmap::from_words(words, a.len()))
+        }
+    }
+}
+
+/// The rows in which a typed vector is not null; `None` if that is all rows.
+pub(crate) fn validity_of(vector: &Vector) -> Option<Bitmap> {
+    vector.validity().cloned()
+}
+
+/// Applies `f` to each pair of rows.
+#[inline]
+pub(crate) fn zip<A: Copy, B: Copy, R>(
+    rows: usize,
+    left: Operand<'_, A>,
+    right: Operand<'_, B>,
+    mut f: impl FnMut(A, B) -> R,
+) -> Vec<R> {
+    match (left, right) {
+        (Operand::Many(left), Operand::Many(right)) => left.iter().zip(right).map(|(&a, &b)| f(a, b)).collect(),
+        (Operand::Many(left), Operand::One(b)) => left.iter().map(|&a| f(a, b)).collect(),
+        (Operand::One(a), Operand::Many(right)) => right.iter().map(|&b| f(a, b)).collect(),
+        (Operand::One(a), Operand::One(b)) => (0..rows).map(|_| f(a, b)).collect(),
+    }
+}
+
+/// Applies `f` to each row.
+#[inline]
+pub(crate) fn map<A: Copy, R>(rows: usize, operand: Operand<'_, A>, mut f: impl FnMut(A) -> R) -> Vec<R> {
+    match operand {
+        Operand::Many(values) => values.iter().map(|&a| f(a)).collect(),
+        Operand::One(a) => (0..rows).map(|_| f(a)).collect(),
+    }
+}
+
+/// Booleans and nulls, row by row.
+#[derive(Debug)]
+pub(crate) struct TruthBuilder {
+    values: Vec<bool>,
+    validity: Bitmap,
+}
+
+impl TruthBuilder {
+    /// Room for so many rows.
+    pub(crate) fn new(rows: usize) -> TruthBuilder {
+        TruthBuilder { values: Vec::with_capacity(rows), validity: Bitmap::default() }
+    }
+
+    /// Adds a row.
+    pub(crate) fn push(&mut self, truth: Option<bool>) {
+        self.values.push(truth.unwrap_or(false));
+        self.validity.push(truth.is_some());
+    }
+
+    /// The vector.
+    pub(crate) fn finish(self) -> Vector {
+        Vector::of(ColumnData::Bool(self.values), Some(self.validity))
+    }
+}

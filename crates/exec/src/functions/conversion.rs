@@ -1,0 +1,254 @@
+//! Functions that make a value of one kind out of another, and those that choose between values.
+
+use model::{Result, Value};
+
+use super::math::random_bits;
+use super::{Body, Function, items, mismatch};
+use crate::context::EvaluationContext;
+use crate::expression::vector::Vector;
+
+pub(super) const FUNCTIONS: &[&Function] = &[
+    &COALESCE,
+    &NULL_IF,
+    &VALUE_TYPE,
+    &TO_INTEGER,
+    &TO_INTEGER_OR_NULL,
+    &TO_INTEGER_LIST,
+    &TO_FLOAT,
+    &TO_FLOAT_OR_NULL,
+    &TO_FLOAT_LIST,
+    &TO_STRING,
+    &TO_STRING_OR_NULL,
+    &TO_STRING_LIST,
+    &TO_BOOLEAN,
+    &TO_BOOLEAN_OR_NULL,
+    &TO_BOOLEAN_LIST,
+    &RANDOM_UUID,
+];
+
+pub(crate) const COALESCE: Function = Function {
+    name: "coalesce",
+    arguments_min: 1,
+    arguments_max: None,
+    usage: "coalesce(value, …)",
+    description: "The first argument that is not null; those after it are not evaluated.",
+    examples: &[("coalesce(null, 2, 1 / 0)", "2"), ("coalesce(null)", "null")],
+    // The compiler makes branches of this call; this says the same for evaluated arguments.
+    body: Body::Lenient(|values| Ok(values.iter().find(|value| !value.is_null()).cloned().unwrap_or_default())),
+};
+
+const NULL_IF: Function = Function {
+    name: "nullIf",
+    arguments_min: 2,
+    arguments_max: Some(2),
+    usage: "nullIf(value, other)",
+    description: "Null if the two are equal, else the first.",
+    examples: &[("nullIf(1, 1.0)", "null"), ("nullIf('a', 'b')", "'a'")],
+    body: Body::Lenient(|values| {
+        Ok(if values[0].equals(&values[1]) == Some(true) { Value::Null } else { values[0].clone() })
+    }),
+};
+
+const VALUE_TYPE: Function = Function {
+    name: "valueType",
+    arguments_min: 1,
+    arguments_max: Some(1),
+    usage: "valueType(value)",
+    description: "The name of the kind of a value; 'NULL' of null.",
+    examples: &[("valueType(1.0)", "'FLOAT'"), ("valueType(null)", "'NULL'")],
+    body: Body::Lenient(|values| Ok(Value::string(values[0].type_name()))),
+};
+
+/// Converts one value that is not null: null if it has the right kind but no such value, `None` if the wrong kind.
+type Convert = fn(&Value) -> Option<Value>;
+
+const fn conversion(
+    name: &'static str,
+    usage: &'static str,
+    description: &'static str,
+    examples: &'static [(&'static str, &'static str)],
+    body: fn(&[Value]) -> Result<Value>,
+) -> Function {
+    Function { name, arguments_min: 1, arguments_max: Some(1), usage, description, examples, body: Body::Strict(body) }
+}
+
+const TO_INTEGER: Function = conversion(
+    "toInteger",
+    "toInteger(value)",
+    "The integer that a number (cut off), string or boolean stands for; null if it stands for none.",
+    &[("toInteger('42')", "42"), ("toInteger(-2.7)", "-2"), ("toInteger('x')", "null"), ("toInteger(true)", "1")],
+    |values| must("toInteger", "a number, string or boolean", to_integer, &values[0]),
+);
+const TO_INTEGER_OR_NULL: Function = conversion(
+    "toIntegerOrNull",
+    "toIntegerOrNull(value)",
+    "As `toInteger`, but null of a value of any other kind.",
+    &[("toIntegerOrNull('7')", "7"), ("toIntegerOrNull([1])", "null")],
+    |values| Ok(to_integer(&values[0]).unwrap_or_default()),
+);
+const TO_INTEGER_LIST: Function = conversion(
+    "toIntegerList",
+    "toIntegerList(list)",
+    "The elements as `toIntegerOrNull` converts them.",
+    &[("toIntegerList(['1', 2.5, 'x'])", "[1, 2, null]")],
+    |values| each("toIntegerList", to_integer, &values[0]),
+);
+const TO_FLOAT: Function = conversion(
+    "toFloat",
+    "toFloat(value)",
+    "The float that a number or string stands for; null if it stands for none.",
+    &[("toFloat('1.5')", "1.5"), ("toFloat(2)", "2.0"), ("toFloat('x')", "null")],
+    |values| must("toFloat", "a number or string", to_float, &values[0]),
+);
+const TO_FLOAT_OR_NULL: Function = conversion(
+    "toFloatOrNull",
+    "toFloatOrNull(value)",
+    "As `toFloat`, but null of a value of any other kind.",
+    &[("toFloatOrNull(1)", "1.0"), ("toFloatOrNull(true)", "null")],
+    |values| Ok(to_float(&values[0]).unwrap_or_default()),
+);
+const TO_FLOAT_LIST: Function = conversion(
+    "toFloatList",
+    "toFloatList(list)",
+    "The elements as `toFloatOrNull` converts them.",
+    &[("toFloatList(['1', 2, null])", "[1.0, 2.0, null]")],
+    |values| each("toFloatList", to_float, &values[0]),
+);
+const TO_STRING: Function = conversion(
+    "toString",
+    "toString(value)",
+    "A number, boolean, date or local date-time as text.",
+    &[("toString(1.0)", "'1.0'"), ("toString(true)", "'true'"), ("toString('a')", "'a'")],
+    |values| must("toString", "a string, number, boolean, date or local date-time", to_string, &values[0]),
+);
+const TO_STRING_OR_NULL: Function = conversion(
+    "toStringOrNull",
+    "toStringOrNull(value)",
+    "As `toString`, but null of a value of any other kind.",
+    &[("toStringOrNull(1)", "'1'"), ("toStringOrNull([])", "null")],
+    |values| Ok(to_string(&values[0]).unwrap_or_default()),
+);
+const TO_STRING_LIST: Function = conversion(
+    "toStringList",
+    "toStringList(list)",
+    "The elements as `toStringOrNull` converts them.",
+    &[("toStringList([1, 'a', []])", "['1', 'a', null]")],
+    |values| each("toStringList", to_string, &values[0]),
+);
+const TO_BOOLEAN: Function = conversion(
+    "toBoolean",
+    "toBoolean(value)",
+    "The boolean that a string ('true', 'false' in any case) or integer (0 is false) stands for; null if none.",
+    &[("toBoolean('TRUE')", "true"), ("toBoolean(0)", "false"), ("toBoolean('yes')", "null")],
+    |values| must("toBoolean", "a boolean, string or integer", to_boolean, &values[0]),
+);
+const TO_BOOLEAN_OR_NULL: Function = conversion(
+    "toBooleanOrNull",
+    "toBooleanOrNull(value)",
+    "As `toBoolean`, but null of a value of any other kind.",
+    &[("toBooleanOrNull('false')", "false"), ("toBooleanOrNull(1.5)", "null")],
+    |values| Ok(to_boolean(&values[0]).unwrap_or_default()),
+);
+const TO_BOOLEAN_LIST: Function = conversion(
+    "toBooleanList",
+    "toBooleanList(list)",
+    "The elements as `toBooleanOrNull` converts them.",
+    &[("toBooleanList(['true', 0, 'x'])", "[true, false, null]")],
+    |values| each("toBooleanList", to_boolean, &values[0]),
+);
+
+fn must(function: &str, expected: &str, convert: Convert, value: &Value) -> Result<Value> {
+    convert(value).ok_or_else(|| mismatch(function, expected, value))
+}
+
+fn each(function: &str, convert: Convert, value: &Value) -> Result<Value> {
+    let converted = items(function, value)?.iter().map(|item| convert(item).unwrap_or_default());
+    Ok(Value::list(converted.collect()))
+}
+
+fn to_integer(value: &Value) -> Option<Value> {
+    match value {
+        Value::Int(x) => Some(Value::Int(*x)),
+        Value::Float(x) => Some(whole(*x)),
+        Value::Bool(x) => Some(Value::Int(i64::from(*x))),
+        Value::String(text) => {
+            let text = text.trim();
+            Some(match text.parse::<i64>() {
+                Ok(x) => Value::Int(x),
+                Err(_) => parse_float(text).map_or(Value::Null, whole),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// A float without its fraction; null if that is no 64-bit integer.
+fn whole(x: f64) -> Value {
+    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+    if (-TWO_TO_63..TWO_TO_63).contains(&x) { Value::Int(x as i64) } else { Value::Null }
+}
+
+/// The float that a text writes in digits; the names of NaN and infinity are no numbers here.
+fn parse_float(text: &str) -> Option<f64> {
+    let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
+    if has_digits { text.parse().ok() } else { None }
+}
+
+fn to_float(value: &Value) -> Option<Value> {
+    match value {
+        Value::Int(x) => Some(Value::Float(*x as f64)),
+        Value::Float(x) => Some(Value::Float(*x)),
+        Value::String(text) => Some(parse_float(text.trim()).map_or(Value::Null, Value::Float)),
+        _ => None,
+    }
+}
+
+fn to_string(value: &Value) -> Option<Value> {
+    match value {
+        Value::String(_) => Some(value.clone()),
+        Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Date(_) | Value::LocalDateTime(_) => {
+            Some(Value::from(value.to_string()))
+        }
+        _ => None,
+    }
+}
+
+fn to_boolean(value: &Value) -> Option<Value> {
+    match value {
+        Value::Bool(x) => Some(Value::Bool(*x)),
+        Value::Int(x) => Some(Value::Bool(*x != 0)),
+        Value::String(text) => Some(match text.trim().to_lowercase().as_str() {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ => Value::Null,
+        }),
+        _ => None,
+    }
+}
+
+const RANDOM_UUID: Function = Function {
+    name: "randomUUID",
+    arguments_min: 0,
+    arguments_max: Some(0),
+    usage: "randomUUID()",
+    description: "A random identifier of 36 characters, new for each row.",
+    examples: &[("size(randomUUID())", "36")],
+    body: Body::Batch(random_uuid),
+};
+
+fn random_uuid(_: &[Vector], rows: usize, context: &EvaluationContext<'_>) -> Result<Vector> {
+    let uuids = (0..rows).map(|_| {
+        let (high, low) = (random_bits(context.now_us), random_bits(context.now_us));
+        // Version 4, variant 1 of RFC 9562.
+        let (high, low) = (high & !0xf000 | 0x4000, low & !(0b11 << 62) | 0b10 << 62);
+        Value::from(format!(
+            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+            high >> 32,
+            high >> 16 & 0xffff,
+            high & 0xffff,
+            low >> 48,
+            low & 0xffff_ffff_ffff
+        ))
+    });
+    Ok(Vector::from_values(&uuids.collect::<Vec<_>>()))
+}

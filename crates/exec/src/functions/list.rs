@@ -1,0 +1,127 @@
+//! Functions of lists, and those that take lists and texts alike.
+
+use model::limits::LIST_ELEMENTS_MAX;
+use model::{ColumnData, Error, ErrorCode, Result, Value, error};
+
+use super::{Body, Function, integer, items, mismatch};
+use crate::context::EvaluationContext;
+use crate::expression::vector::{TextOperand, Vector, View, validity_of};
+
+pub(super) const FUNCTIONS: &[&Function] = &[&SIZE, &HEAD, &LAST, &TAIL, &REVERSE, &RANGE, &IS_EMPTY];
+
+const SIZE: Function = Function {
+    name: "size",
+    arguments_min: 1,
+    arguments_max: Some(1),
+    usage: "size(list)",
+    description: "How many elements a list has, or how many characters a string.",
+    examples: &[("size([1, null, 3])", "3"), ("size('größe')", "5"), ("size(null)", "null")],
+    body: Body::Batch(size),
+};
+
+fn size(arguments: &[Vector], rows: usize, _: &EvaluationContext<'_>) -> Result<Vector> {
+    if let View::String(texts @ TextOperand::Many(_)) = arguments[0].view() {
+        let sizes = (0..rows).map(|row| texts.get(row).chars().count() as i64).collect();
+        return Ok(Vector::of(ColumnData::Int(sizes), validity_of(&arguments[0])));
+    }
+    super::by_rows(arguments, rows, |values| match &values[0] {
+        Value::Null => Ok(Value::Null),
+        Value::List(items) => Ok(Value::Int(items.len() as i64)),
+        Value::String(text) => Ok(Value::Int(text.chars().count() as i64)),
+        other => Err(mismatch("size", "a list or a string", other)),
+    })
+}
+
+const HEAD: Function = Function {
+    name: "head",
+    arguments_min: 1,
+    arguments_max: Some(1),
+    usage: "head(list)",
+    description: "The first element; null of an empty list.",
+    examples: &[("head([1, 2])", "1"), ("head([])", "null")],
+    body: Body::Strict(|values| Ok(items("head", &values[0])?.first().cloned().unwrap_or_default())),
+};
+
+const LAST: Function = Function {
+    name: "last",
+    arguments_min: 1,
+    arguments_max: Some(1),
+    usage: "last(list)",
+    description: "The last element; null of an empty list.",
+    examples: &[("last([1, 2])", "2"), ("last([])", "null")],
+    body: Body::Strict(|values| Ok(items("last", &values[0])?.last().cloned().unwrap_or_default())),
+};
+
+const TAIL: Function = Function {
+    name: "tail",
+    arguments_min: 1,
+    arguments_max: Some(1),
+    usage: "tail(list)",
+    description: "The list without its first element.",
+    examples: &[("tail([1, 2, 3])", "[2, 3]"), ("tail([])", "[]")],
+    body: Body::Strict(|values| Ok(Value::list(items("tail", &values[0])?.iter().skip(1).cloned().collect()))),
+};
+
+const REVERSE: Function = Function {
+    name: "reverse",
+    arguments_min: 1,
+    arguments_max: Some(1),
+    usage: "reverse(list)",
+    description: "A list or string from end to start.",
+    examples: &[("reverse([1, 2])", "[2, 1]"), ("reverse('abc')", "'cba'")],
+    body: Body::Strict(|values| match &values[0] {
+        Value::List(items) => Ok(Value::list(items.iter().rev().cloned().collect())),
+        Value::String(text) => Ok(Value::from(text.chars().rev().collect::<String>())),
+        other => Err(mismatch("reverse", "a list or a string", other)),
+    }),
+};
+
+const IS_EMPTY: Function = Function {
+    name: "isEmpty",
+    arguments_min: 1,
+    arguments_max: Some(1),
+    usage: "isEmpty(list)",
+    description: "Whether a list, map or string has nothing in it.",
+    examples: &[("isEmpty([])", "true"), ("isEmpty('a')", "false"), ("isEmpty({})", "true")],
+    body: Body::Strict(|values| match &values[0] {
+        Value::List(items) => Ok(Value::Bool(items.is_empty())),
+        Value::Map(map) => Ok(Value::Bool(map.is_empty())),
+        Value::String(text) => Ok(Value::Bool(text.is_empty())),
+        other => Err(mismatch("isEmpty", "a list, a map or a string", other)),
+    }),
+};
+
+const RANGE: Function = Function {
+    name: "range",
+    arguments_min: 2,
+    arguments_max: Some(3),
+    usage: "range(start, end, step)",
+    description: "The integers from start to end, both included; the step is 1 if left out.",
+    examples: &[("range(1, 4)", "[1, 2, 3, 4]"), ("range(4, 0, -2)", "[4, 2, 0]"), ("range(1, 0)", "[]")],
+    body: Body::Strict(range),
+};
+
+fn range(values: &[Value]) -> Result<Value> {
+    let (start, end) = (integer("range", &values[0])?, integer("range", &values[1])?);
+    let step = values.get(2).map_or(Ok(1), |step| integer("range", step))?;
+    if step == 0 {
+        return Err(error!(Argument, "the step of range() is 0: expected another integer"));
+    }
+    let distance = if step > 0 { i128::from(end) - i128::from(start) } else { i128::from(start) - i128::from(end) };
+    if distance < 0 {
+        return Ok(Value::list(Vec::new()));
+    }
+    let count = distance / i128::from(step).abs() + 1;
+    if count > LIST_ELEMENTS_MAX as i128 {
+        let message = format!("range({start}, {end}, {step}) has {count} elements: at most {LIST_ELEMENTS_MAX} fit");
+        return Err(Error::new(ErrorCode::Limit, message).with_remedy("ask for a shorter range"));
+    }
+    let mut elements = Vec::with_capacity(count as usize);
+    let mut next = start;
+    for _ in 0..count {
+        elements.push(Value::Int(next));
+        // The step past the last element may overflow, but is not used.
+        next = next.wrapping_add(step);
+    }
+    Ok(Value::list(elements))
+}

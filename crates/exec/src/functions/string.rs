@@ -1,0 +1,239 @@
+//! Functions of texts. Positions and lengths count characters, not bytes.
+
+use model::{Result, Value, error};
+
+use super::{Body, Function, integer, mismatch, text};
+
+pub(super) const FUNCTIONS: &[&Function] = &[
+    &TO_UPPER,
+    &UPPER,
+    &TO_LOWER,
+    &LOWER,
+    &TRIM,
+    &LTRIM,
+    &RTRIM,
+    &BTRIM,
+    &REPLACE,
+    &SPLIT,
+    &SUBSTRING,
+    &LEFT,
+    &RIGHT,
+    &CHAR_LENGTH,
+    &CHARACTER_LENGTH,
+];
+
+const TO_UPPER: Function = Function {
+    name: "toUpper",
+    arguments_min: 1,
+    arguments_max: Some(1),
+    usage: "toUpper(text)",
+    description: "The text in upper case.",
+    examples: &[("toUpper('Straße')", "'STRASSE'"), ("toUpper(null)", "null")],
+    body: Body::Text(|text, out| out.push_str(&text.to_uppercase())),
+};
+
+const UPPER: Function = Function {
+    name: "upper",
+    usage: "upper(text)",
+    description: "The same as `toUpper`.",
+    examples: &[("upper('a1')", "'A1'")],
+    ..TO_UPPER
+};
+
+const TO_LOWER: Function = Function {
+    name: "toLower",
+    arguments_min: 1,
+    arguments_max: Some(1),
+    usage: "toLower(text)",
+    description: "The text in lower case.",
+    examples: &[("toLower('ABC')", "'abc'")],
+    body: Body::Text(|text, out| out.push_str(&text.to_lowercase())),
+};
+
+const LOWER: Function = Function {
+    name: "lower",
+    usage: "lower(text)",
+    description: "The same as `toLower`.",
+    examples: &[("lower('A1')", "'a1'")],
+    ..TO_LOWER
+};
+
+const TRIM: Function = Function {
+    name: "trim",
+    arguments_min: 1,
+    arguments_max: Some(1),
+    usage: "trim(text)",
+    description: "The text without white space at its ends.",
+    examples: &[("trim('  a b ')", "'a b'")],
+    body: Body::Text(|text, out| out.push_str(text.trim())),
+};
+
+const LTRIM: Function = Function {
+    name: "ltrim",
+    arguments_min: 1,
+    arguments_max: Some(2),
+    usage: "ltrim(text, characters)",
+    description: "The text without white space, or without any of these characters, at its start.",
+    examples: &[("ltrim('  a ')", "'a '"), ("ltrim('xyaxy', 'xy')", "'axy'")],
+    body: Body::Strict(|values| trimmed("ltrim", values, &[str::trim_start_matches])),
+};
+
+const RTRIM: Function = Function {
+    name: "rtrim",
+    arguments_min: 1,
+    arguments_max: Some(2),
+    usage: "rtrim(text, characters)",
+    description: "The text without white space, or without any of these characters, at its end.",
+    examples: &[("rtrim('  a ')", "'  a'"), ("rtrim('xyaxy', 'xy')", "'xya'")],
+    body: Body::Strict(|values| trimmed("rtrim", values, &[str::trim_end_matches])),
+};
+
+const BTRIM: Function = Function {
+    name: "btrim",
+    arguments_min: 1,
+    arguments_max: Some(2),
+    usage: "btrim(text, characters)",
+    description: "The text without white space, or without any of these characters, at both ends.",
+    examples: &[("btrim(' a ')", "'a'"), ("btrim('xyaxy', 'xy')", "'a'")],
+    body: Body::Strict(|values| trimmed("btrim", values, &[str::trim_start_matches, str::trim_end_matches])),
+};
+
+type Trim = for<'a, 'b> fn(&'a str, &'b dyn Fn(char) -> bool) -> &'a str;
+
+fn trimmed(function: &str, values: &[Value], trims: &[Trim]) -> Result<Value> {
+    let set = values.get(1).map(|set| text(function, set)).transpose()?;
+    let is_trimmed = |c: char| set.map_or(c.is_whitespace(), |set| set.contains(c));
+    let whole = text(function, &values[0])?;
+    Ok(Value::string(trims.iter().fold(whole, |rest, trim| trim(rest, &is_trimmed))))
+}
+
+const REPLACE: Function = Function {
+    name: "replace",
+    arguments_min: 3,
+    arguments_max: Some(3),
+    usage: "replace(text, part, by)",
+    description: "The text with every occurrence of the part replaced.",
+    examples: &[("replace('hello', 'l', 'w')", "'hewwo'"), ("replace('a', null, 'b')", "null")],
+    body: Body::Strict(replace),
+};
+
+fn replace(values: &[Value]) -> Result<Value> {
+    let (part, by) = (text("replace", &values[1])?, text("replace", &values[2])?);
+    Ok(Value::from(text("replace", &values[0])?.replace(part, by)))
+}
+
+const SPLIT: Function = Function {
+    name: "split",
+    arguments_min: 2,
+    arguments_max: Some(2),
+    usage: "split(text, separator)",
+    description: "The parts of the text between separators: a string, or any of a list of strings; an empty one \
+                  separates all characters.",
+    examples: &[
+        ("split('one,two', ',')", "['one', 'two']"),
+        ("split('a,b;c', [',', ';'])", "['a', 'b', 'c']"),
+        ("split('abc', '')", "['a', 'b', 'c']"),
+        ("split('', ',')", "['']"),
+    ],
+    body: Body::Strict(split),
+};
+
+fn split(values: &[Value]) -> Result<Value> {
+    let whole = text("split", &values[0])?;
+    let separators: Vec<&str> = match &values[1] {
+        Value::String(separator) => vec![separator],
+        Value::List(list) => list.iter().map(|item| text("split", item)).collect::<Result<_>>()?,
+        other => return Err(mismatch("split", "a string or a list of strings", other)),
+    };
+    if separators.iter().any(|separator| separator.is_empty()) {
+        return Ok(Value::list(whole.chars().map(|c| Value::string(c.encode_utf8(&mut [0; 4]))).collect()));
+    }
+    let (mut parts, mut rest) = (Vec::new(), whole);
+    loop {
+        let found = separators.iter().filter_map(|separator| Some((rest.find(separator)?, separator.len()))).min();
+        let Some((at, length)) = found else { break };
+        parts.push(Value::string(&rest[..at]));
+        rest = &rest[at + length..];
+    }
+    parts.push(Value::string(rest));
+    Ok(Value::list(parts))
+}
+
+const SUBSTRING: Function = Function {
+    name: "substring",
+    arguments_min: 2,
+    arguments_max: Some(3),
+    usage: "substring(text, start, length)",
+    description: "The part of the text from a position (0 is the first), to the end or of that length.",
+    examples: &[
+        ("substring('hello', 1, 3)", "'ell'"),
+        ("substring('hello', 2)", "'llo'"),
+        ("substring('ab', 5)", "''"),
+    ],
+    body: Body::Strict(substring),
+};
+
+fn substring(values: &[Value]) -> Result<Value> {
+    let rest = skip_characters(text("substring", &values[0])?, count("substring", "start", &values[1])?);
+    match values.get(2) {
+        None => Ok(Value::string(rest)),
+        Some(length) => Ok(Value::string(first_characters(rest, count("substring", "length", length)?))),
+    }
+}
+
+const LEFT: Function = Function {
+    name: "left",
+    arguments_min: 2,
+    arguments_max: Some(2),
+    usage: "left(text, length)",
+    description: "The first characters of the text.",
+    examples: &[("left('hello', 2)", "'he'"), ("left('a', 9)", "'a'")],
+    body: Body::Strict(|values| {
+        let length = count("left", "length", &values[1])?;
+        Ok(Value::string(first_characters(text("left", &values[0])?, length)))
+    }),
+};
+
+const RIGHT: Function = Function {
+    name: "right",
+    arguments_min: 2,
+    arguments_max: Some(2),
+    usage: "right(text, length)",
+    description: "The last characters of the text.",
+    examples: &[("right('hello', 2)", "'lo'"), ("right('a', 9)", "'a'")],
+    body: Body::Strict(|values| {
+        let (whole, length) = (text("right", &values[0])?, count("right", "length", &values[1])?);
+        Ok(Value::string(skip_characters(whole, whole.chars().count().saturating_sub(length))))
+    }),
+};
+
+fn count(function: &str, argument: &str, value: &Value) -> Result<usize> {
+    let given = integer(function, value)?;
+    usize::try_from(given).map_err(|_| error!(Argument, "the {argument} of {function}() is {given}: expected 0 or more"))
+}
+
+fn skip_characters(text: &str, count: usize) -> &str {
+    text.char_indices().nth(count).map_or("", |(at, _)| &text[at..])
+}
+
+fn first_characters(text: &str, count: usize) -> &str {
+    text.char_indices().nth(count).map_or(text, |(at, _)| &text[..at])
+}
+
+const CHAR_LENGTH: Function = Function {
+    name: "char_length",
+    arguments_min: 1,
+    arguments_max: Some(1),
+    usage: "char_length(text)",
+    description: "How many characters the text has.",
+    examples: &[("char_length('größe')", "5")],
+    body: Body::Strict(|values| Ok(Value::Int(text("char_length", &values[0])?.chars().count() as i64))),
+};
+
+const CHARACTER_LENGTH: Function = Function {
+    name: "character_length",
+    usage: "character_length(text)",
+    description: "The same as `char_length`.",
+    examples: &[("character_length('')", "0")],
+    ..CHAR_LENGTH
+};
