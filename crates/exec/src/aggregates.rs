@@ -1,10 +1,25 @@
 //! The aggregate functions, over whole batches with a group number per row; states are columns, not boxes.
 //!
 //! Entry point: `create(function: &str, distinct: bool, argument_count: usize) -> Result<Box<dyn Aggregator>>`.
+//! Nulls are passed over; a group without values has the count 0, the sum 0, the list [] and otherwise null.
 
+use std::any::Any;
 use std::sync::Arc;
 
-use model::{Column, Result};
+use cypher::catalog::{FunctionKind, FunctionSignature};
+use model::{Column, ColumnData, Result, error};
+
+mod collect;
+mod count;
+mod deviation;
+mod distinct;
+mod extreme;
+mod node_set;
+mod percentile;
+mod sum;
+
+#[cfg(test)]
+mod tests;
 
 /// Which group each row of a batch belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -26,5 +41,175 @@ pub trait Aggregator: Send {
     /// The result of each group.
     fn finish(self: Box<Self>, group_count: usize) -> Result<Column>;
     /// For `merge`, which must see the other's states.
-    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any>;
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// What is documented of an aggregate function.
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    arguments_min: usize,
+    arguments_max: usize,
+    pub(crate) usage: &'static str,
+    pub(crate) description: &'static str,
+    create: fn() -> Box<dyn Aggregator>,
+}
+
+pub(crate) const LIST: &[Entry] = &[
+    Entry {
+        name: "count",
+        arguments_min: 0,
+        arguments_max: 1,
+        usage: "count(value)",
+        description: "How many values; `count(*)` counts rows.",
+        create: || Box::<count::Count>::default(),
+    },
+    Entry {
+        name: "sum",
+        arguments_min: 1,
+        arguments_max: 1,
+        usage: "sum(value)",
+        description: "The sum of numbers: an integer if all are; 0 of none.",
+        create: || Box::<sum::Sum>::default(),
+    },
+    Entry {
+        name: "avg",
+        arguments_min: 1,
+        arguments_max: 1,
+        usage: "avg(value)",
+        description: "The mean of numbers, as a float; null of none.",
+        create: || Box::<sum::Average>::default(),
+    },
+    Entry {
+        name: "min",
+        arguments_min: 1,
+        arguments_max: 1,
+        usage: "min(value)",
+        description: "The first value in the order of `ORDER BY`; null of none.",
+        create: || Box::new(extreme::Extreme::smallest()),
+    },
+    Entry {
+        name: "max",
+        arguments_min: 1,
+        arguments_max: 1,
+        usage: "max(value)",
+        description: "The last value in the order of `ORDER BY`; null of none.",
+        create: || Box::new(extreme::Extreme::largest()),
+    },
+    Entry {
+        name: "collect",
+        arguments_min: 1,
+        arguments_max: 1,
+        usage: "collect(value)",
+        description: "The list of the values.",
+        create: || Box::<collect::Collect>::default(),
+    },
+    Entry {
+        name: "stDev",
+        arguments_min: 1,
+        arguments_max: 1,
+        usage: "stDev(value)",
+        description: "The standard deviation of a sample of numbers; 0.0 of fewer than two.",
+        create: || Box::new(deviation::Deviation::of_sample()),
+    },
+    Entry {
+        name: "stDevP",
+        arguments_min: 1,
+        arguments_max: 1,
+        usage: "stDevP(value)",
+        description: "The standard deviation of a whole population of numbers; 0.0 of none.",
+        create: || Box::new(deviation::Deviation::of_population()),
+    },
+    Entry {
+        name: "percentileCont",
+        arguments_min: 2,
+        arguments_max: 2,
+        usage: "percentileCont(value, percentile)",
+        description: "The number at a percentile (0.0 to 1.0), interpolated between neighbours.",
+        create: || Box::new(percentile::Percentile::continuous()),
+    },
+    Entry {
+        name: "percentileDisc",
+        arguments_min: 2,
+        arguments_max: 2,
+        usage: "percentileDisc(value, percentile)",
+        description: "The number nearest to a percentile (0.0 to 1.0).",
+        create: || Box::new(percentile::Percentile::discrete()),
+    },
+];
+
+/// The signatures of all aggregate functions.
+pub fn signatures() -> impl Iterator<Item = FunctionSignature> {
+    LIST.iter().map(|entry| FunctionSignature {
+        name: entry.name,
+        kind: FunctionKind::Aggregate,
+        arguments_min: entry.arguments_min,
+        arguments_max: Some(entry.arguments_max),
+    })
+}
+
+/// An aggregator without groups, of the function of that name in any case.
+pub fn create(function: &str, distinct: bool, argument_count: usize) -> Result<Box<dyn Aggregator>> {
+    let entry = LIST.iter().find(|entry| entry.name.eq_ignore_ascii_case(function));
+    let entry = entry.ok_or_else(|| error!(UnknownFunction, "no aggregate function is called {function}"))?;
+    if !(entry.arguments_min..=entry.arguments_max).contains(&argument_count) {
+        return Err(error!(Argument, "{}() takes other than {argument_count} arguments", entry.name));
+    }
+    if !distinct || argument_count == 0 {
+        return Ok((entry.create)());
+    }
+    match entry.name {
+        "count" => Ok(Box::<count::CountDistinct>::default()),
+        // The smallest and largest of all are those of the distinct ones.
+        "min" | "max" => Ok((entry.create)()),
+        _ => Ok(Box::new(distinct::Distinct::new((entry.create)()))),
+    }
+}
+
+/// Calls `each` with row and group of every row that is not null.
+#[inline]
+fn for_each_value(groups: Groups<'_>, column: &Column, mut each: impl FnMut(usize, usize)) {
+    let may_be_null = column.validity.is_some() || matches!(column.data, ColumnData::Null(_) | ColumnData::Value(_));
+    match groups {
+        Groups::One(rows) if may_be_null => {
+            (0..rows).filter(|&row| !column.is_null(row)).for_each(|row| each(row, 0));
+        }
+        Groups::One(rows) => (0..rows).for_each(|row| each(row, 0)),
+        Groups::Each(groups) if may_be_null => {
+            let rows = groups.iter().enumerate();
+            rows.filter(|(row, _)| !column.is_null(*row)).for_each(|(row, &group)| each(row, group as usize));
+        }
+        Groups::Each(groups) => groups.iter().enumerate().for_each(|(row, &group)| each(row, group as usize)),
+    }
+}
+
+/// As `for_each_value`, for what may fail.
+fn try_each_value(groups: Groups<'_>, column: &Column, mut each: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+    let mut outcome = Ok(());
+    for_each_value(groups, column, |row, group| {
+        if outcome.is_ok() {
+            outcome = each(row, group);
+        }
+    });
+    outcome
+}
+
+/// Makes room for groups that are new.
+fn grow<T: Clone + Default>(states: &mut Vec<T>, group_count: usize) {
+    if states.len() < group_count.max(1) {
+        states.resize(group_count.max(1), T::default());
+    }
+}
+
+/// The other aggregator of a merge as what it is.
+fn same_kind<A: 'static>(other: Box<dyn Aggregator>) -> Result<A> {
+    match other.into_any().downcast::<A>() {
+        Ok(other) => Ok(*other),
+        Err(_) => Err(error!(Internal, "aggregators of different functions were merged")),
+    }
+}
+
+/// The first `group_count` states.
+fn finished<T: Clone + Default>(mut states: Vec<T>, group_count: usize) -> Vec<T> {
+    states.resize(group_count, T::default());
+    states
 }

@@ -132,9 +132,15 @@ pub(crate) fn call(
 ) -> Result<Vector> {
     match function.body {
         Body::Batch(body) => body(arguments, rows, context),
-        Body::Strict(body) => by_rows(arguments, rows, |values| {
-            if values.iter().any(Value::is_null) { Ok(Value::Null) } else { body(values) }
-        }),
+        Body::Strict(body) => {
+            by_rows(
+                arguments,
+                rows,
+                |values| {
+                    if values.iter().any(Value::is_null) { Ok(Value::Null) } else { body(values) }
+                },
+            )
+        }
         Body::Lenient(body) => by_rows(arguments, rows, body),
         Body::Float(body) => floats(function, body, &arguments[0], rows),
         Body::Text(body) => texts(function, body, &arguments[0], rows),
@@ -229,26 +235,28 @@ fn items<'v>(function: &str, value: &'v Value) -> Result<&'v [Value]> {
     }
 }
 
-/// The manual page of all functions.
-#[cfg(test)]
-fn manual() -> String {
-    use std::fmt::Write;
+/// The manual page of all functions, as `docs/functions.md` has it.
+pub fn manual() -> String {
     let mut page = String::from(
-        "# Functions\n\nMade from the registry of functions: every example here runs as a test.\nUnless its sentence says \
-         otherwise, a scalar function of null is null.\n",
+        "# Functions\n\nMade from the registry of functions: every example here runs as a test.\nUnless its sentence \
+         says otherwise, a scalar function of null is null.\n",
     );
     for category in CATEGORIES {
-        write!(page, "\n## {}\n", category.title).unwrap();
+        page.push_str(&format!("\n## {}\n", category.title));
         for function in category.functions {
-            write!(page, "\n### {}\n\n`{}`: {}\n\n", function.name, function.usage, function.description).unwrap();
-            for (expression, result) in function.examples {
-                writeln!(page, "- `{expression}` gives `{result}`").unwrap();
+            page.push_str(&format!("\n### {}\n\n`{}`: {}\n", function.name, function.usage, function.description));
+            let examples = function.examples.iter();
+            let lines: Vec<String> = examples.map(|(text, result)| format!("- `{text}` gives `{result}`\n")).collect();
+            if !lines.is_empty() {
+                page.push_str(&format!("\n{}", lines.concat()));
             }
         }
     }
-    page.push_str("\n## Aggregates\n\nNulls are passed over; `DISTINCT` before the argument counts equal values once.\n");
+    page.push_str(
+        "\n## Aggregates\n\nNulls are passed over; `DISTINCT` before the argument counts equal values once.\n",
+    );
     for entry in aggregates::LIST {
-        write!(page, "\n### {}\n\n`{}`: {}\n", entry.name, entry.usage, entry.description).unwrap();
+        page.push_str(&format!("\n### {}\n\n`{}`: {}\n", entry.name, entry.usage, entry.description));
     }
     page
 }

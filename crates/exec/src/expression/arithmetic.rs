@@ -72,9 +72,9 @@ fn integers(
         BinaryOperator::Subtract => zip(rows, a, b, |a, b| flag(a.overflowing_sub(b), &mut failed)),
         BinaryOperator::Multiply => zip(rows, a, b, |a, b| flag(a.overflowing_mul(b), &mut failed)),
         BinaryOperator::Divide => zip(rows, a, b, |a, b| or_flag(a.checked_div(b), &mut failed)),
-        BinaryOperator::Modulo => zip(rows, a, b, |a, b| {
-            if b == 0 { or_flag(None, &mut failed) } else { a.wrapping_rem(b) }
-        }),
+        BinaryOperator::Modulo => {
+            zip(rows, a, b, |a, b| if b == 0 { or_flag(None, &mut failed) } else { a.wrapping_rem(b) })
+        }
         BinaryOperator::Power => return Some(ColumnData::Float(zip(rows, a, b, |a, b| (a as f64).powf(b as f64)))),
         _ => return None,
     };
@@ -215,7 +215,9 @@ fn concatenate(left: &Value, right: &Value) -> Option<Value> {
     match (left, right) {
         (Value::List(a), Value::List(b)) => Some(Value::List(Arc::new(a.iter().chain(b.iter()).cloned().collect()))),
         (Value::List(a), element) => Some(Value::List(Arc::new(a.iter().chain([element]).cloned().collect()))),
-        (element, Value::List(b)) => Some(Value::List(Arc::new([element].into_iter().chain(b.iter()).cloned().collect()))),
+        (element, Value::List(b)) => {
+            Some(Value::List(Arc::new([element].into_iter().chain(b.iter()).cloned().collect())))
+        }
         (Value::String(a), b) => Some(Value::String(Arc::from(format!("{a}{}", as_text(b)?)))),
         (a, Value::String(b)) => Some(Value::String(Arc::from(format!("{}{b}", as_text(a)?)))),
         _ => None,
@@ -239,13 +241,7 @@ fn mismatch(operator: BinaryOperator, left: &Value, right: &Value) -> model::Err
         BinaryOperator::Concatenate => "two strings or two lists",
         _ => "numbers",
     };
-    error!(
-        Type,
-        "cannot compute {} {} {}: expected {expected}",
-        left.type_name(),
-        sign(operator),
-        right.type_name()
-    )
+    error!(Type, "cannot compute {} {} {}: expected {expected}", left.type_name(), sign(operator), right.type_name())
 }
 
 fn sign(operator: BinaryOperator) -> &'static str {

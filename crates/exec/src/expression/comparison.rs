@@ -66,12 +66,7 @@ fn equal<T: Copy>(
     }
 }
 
-fn compare_texts(
-    operator: BinaryOperator,
-    rows: usize,
-    a: TextOperand<'_>,
-    b: TextOperand<'_>,
-) -> Option<Vec<bool>> {
+fn compare_texts(operator: BinaryOperator, rows: usize, a: TextOperand<'_>, b: TextOperand<'_>) -> Option<Vec<bool>> {
     let each = |test: fn(&str, &str) -> bool| Some((0..rows).map(|row| test(a.get(row), b.get(row))).collect());
     match operator {
         BinaryOperator::Equal => each(|a, b| a == b),

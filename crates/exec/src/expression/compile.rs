@@ -149,7 +149,8 @@ impl<'e> Compiler<'e> {
     }
 
     fn subscript(&mut self, object: &Expression, index: &Expression, span: Span) -> Result<NodeKind> {
-        if let (ExpressionKind::Slot(_), ExpressionKind::Literal(model::Value::String(key))) = (&object.kind, &index.kind)
+        if let (ExpressionKind::Slot(_), ExpressionKind::Literal(model::Value::String(key))) =
+            (&object.kind, &index.kind)
         {
             return self.property(object, key, span);
         }
@@ -212,8 +213,7 @@ impl<'e> Compiler<'e> {
                 let list = self.boxed(list)?;
                 let local = self.enter(*slot);
                 let filter = self.maybe(filter)?;
-                let body =
-                    if filter.is_some() { self.conditionally(|c| c.maybe(body))? } else { self.maybe(body)? };
+                let body = if filter.is_some() { self.conditionally(|c| c.maybe(body))? } else { self.maybe(body)? };
                 self.scope.pop();
                 NodeKind::Comprehension { local, list, filter, body }
             }

@@ -24,12 +24,26 @@ pub(crate) enum NodeKind {
     Parameter(Arc<str>),
     /// A variable, or a property of one.
     Position(usize),
-    Property { object: Box<Node>, key: Arc<str> },
-    Subscript { object: Box<Node>, index: Box<Node> },
-    Slice { list: Box<Node>, from: Option<Box<Node>>, to: Option<Box<Node>> },
+    Property {
+        object: Box<Node>,
+        key: Arc<str>,
+    },
+    Subscript {
+        object: Box<Node>,
+        index: Box<Node>,
+    },
+    Slice {
+        list: Box<Node>,
+        from: Option<Box<Node>>,
+        to: Option<Box<Node>>,
+    },
     List(Vec<Node>),
     Map(Vec<(Arc<str>, Node)>),
-    MapProjection { object: Box<Node>, all: bool, entries: Vec<(Arc<str>, Node)> },
+    MapProjection {
+        object: Box<Node>,
+        all: bool,
+        entries: Vec<(Arc<str>, Node)>,
+    },
     Not(Box<Node>),
     And(Vec<Node>),
     Or(Vec<Node>),
@@ -37,22 +51,62 @@ pub(crate) enum NodeKind {
     Negate(Box<Node>),
     Arithmetic(BinaryOperator, Box<Node>, Box<Node>),
     Compare(BinaryOperator, Box<Node>, Box<Node>),
-    In { element: Box<Node>, list: Box<Node>, cache: SetCache },
+    In {
+        element: Box<Node>,
+        list: Box<Node>,
+        cache: SetCache,
+    },
     Text(BinaryOperator, Box<Node>, Box<Node>),
-    Matches { text: Box<Node>, pattern: Box<Node>, cache: PatternCache },
+    Matches {
+        text: Box<Node>,
+        pattern: Box<Node>,
+        cache: PatternCache,
+    },
     IsNull(Box<Node>),
     IsNotNull(Box<Node>),
-    HasLabels { object: Box<Node>, labels: Vec<Arc<str>> },
-    Call { function: &'static Function, arguments: Vec<Node> },
+    HasLabels {
+        object: Box<Node>,
+        labels: Vec<Arc<str>>,
+    },
+    Call {
+        function: &'static Function,
+        arguments: Vec<Node>,
+    },
     /// The first argument that is not null; the others are not evaluated.
     Coalesce(Vec<Node>),
-    Case { operand: Option<Box<Node>>, whens: Vec<(Node, Node)>, otherwise: Option<Box<Node>> },
-    Comprehension { local: usize, list: Box<Node>, filter: Option<Box<Node>>, body: Option<Box<Node>> },
-    Quantifier { kind: QuantifierKind, local: usize, list: Box<Node>, predicate: Box<Node> },
-    Reduce { accumulator: usize, initial: Box<Node>, local: usize, list: Box<Node>, body: Box<Node> },
-    Path { start: usize, steps: Vec<Step> },
+    Case {
+        operand: Option<Box<Node>>,
+        whens: Vec<(Node, Node)>,
+        otherwise: Option<Box<Node>>,
+    },
+    Comprehension {
+        local: usize,
+        list: Box<Node>,
+        filter: Option<Box<Node>>,
+        body: Option<Box<Node>>,
+    },
+    Quantifier {
+        kind: QuantifierKind,
+        local: usize,
+        list: Box<Node>,
+        predicate: Box<Node>,
+    },
+    Reduce {
+        accumulator: usize,
+        initial: Box<Node>,
+        local: usize,
+        list: Box<Node>,
+        body: Box<Node>,
+    },
+    Path {
+        start: usize,
+        steps: Vec<Step>,
+    },
     /// A subplan, run for the vectors of these positions.
-    Subquery { subplan: SubplanId, positions: Vec<usize> },
+    Subquery {
+        subplan: SubplanId,
+        positions: Vec<usize>,
+    },
 }
 
 /// A step of a path, by position.

@@ -66,13 +66,10 @@ const DEGREES: Function =
     of_float("degrees", "degrees(x)", "Radians as degrees.", &[("degrees(pi())", "180.0")], f64::to_degrees);
 const RADIANS: Function =
     of_float("radians", "radians(x)", "Degrees as radians.", &[("radians(180) = pi()", "true")], f64::to_radians);
-const HAVERSIN: Function = of_float(
-    "haversin",
-    "haversin(x)",
-    "Half the versine of an angle in radians.",
-    &[("haversin(0)", "0.0")],
-    |x| (x / 2.0).sin().powi(2),
-);
+const HAVERSIN: Function =
+    of_float("haversin", "haversin(x)", "Half the versine of an angle in radians.", &[("haversin(0)", "0.0")], |x| {
+        (x / 2.0).sin().powi(2)
+    });
 
 const ATAN2: Function = Function {
     name: "atan2",

@@ -75,7 +75,7 @@ const LTRIM: Function = Function {
     usage: "ltrim(text, characters)",
     description: "The text without white space, or without any of these characters, at its start.",
     examples: &[("ltrim('  a ')", "'a '"), ("ltrim('xyaxy', 'xy')", "'axy'")],
-    body: Body::Strict(|values| trimmed("ltrim", values, &[str::trim_start_matches])),
+    body: Body::Strict(|values| trimmed("ltrim", values, Ends::Start)),
 };
 
 const RTRIM: Function = Function {
@@ -85,7 +85,7 @@ const RTRIM: Function = Function {
     usage: "rtrim(text, characters)",
     description: "The text without white space, or without any of these characters, at its end.",
     examples: &[("rtrim('  a ')", "'  a'"), ("rtrim('xyaxy', 'xy')", "'xya'")],
-    body: Body::Strict(|values| trimmed("rtrim", values, &[str::trim_end_matches])),
+    body: Body::Strict(|values| trimmed("rtrim", values, Ends::End)),
 };
 
 const BTRIM: Function = Function {
@@ -95,16 +95,26 @@ const BTRIM: Function = Function {
     usage: "btrim(text, characters)",
     description: "The text without white space, or without any of these characters, at both ends.",
     examples: &[("btrim(' a ')", "'a'"), ("btrim('xyaxy', 'xy')", "'a'")],
-    body: Body::Strict(|values| trimmed("btrim", values, &[str::trim_start_matches, str::trim_end_matches])),
+    body: Body::Strict(|values| trimmed("btrim", values, Ends::Both)),
 };
 
-type Trim = for<'a, 'b> fn(&'a str, &'b dyn Fn(char) -> bool) -> &'a str;
+/// Which ends of a text are trimmed.
+#[derive(Clone, Copy)]
+enum Ends {
+    Start,
+    End,
+    Both,
+}
 
-fn trimmed(function: &str, values: &[Value], trims: &[Trim]) -> Result<Value> {
+fn trimmed(function: &str, values: &[Value], ends: Ends) -> Result<Value> {
     let set = values.get(1).map(|set| text(function, set)).transpose()?;
     let is_trimmed = |c: char| set.map_or(c.is_whitespace(), |set| set.contains(c));
     let whole = text(function, &values[0])?;
-    Ok(Value::string(trims.iter().fold(whole, |rest, trim| trim(rest, &is_trimmed))))
+    Ok(Value::string(match ends {
+        Ends::Start => whole.trim_start_matches(is_trimmed),
+        Ends::End => whole.trim_end_matches(is_trimmed),
+        Ends::Both => whole.trim_matches(is_trimmed),
+    }))
 }
 
 const REPLACE: Function = Function {
@@ -209,7 +219,8 @@ const RIGHT: Function = Function {
 
 fn count(function: &str, argument: &str, value: &Value) -> Result<usize> {
     let given = integer(function, value)?;
-    usize::try_from(given).map_err(|_| error!(Argument, "the {argument} of {function}() is {given}: expected 0 or more"))
+    usize::try_from(given)
+        .map_err(|_| error!(Argument, "the {argument} of {function}() is {given}: expected 0 or more"))
 }
 
 fn skip_characters(text: &str, count: usize) -> &str {

@@ -1,0 +1,114 @@
+//! `count(*)`, `count(value)`, `count(DISTINCT value)`.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use model::{Bitmap, Column, ColumnData, Result, Set, Value};
+
+use super::node_set::NodeSet;
+use super::{Aggregator, Groups, finished, for_each_value, grow, same_kind};
+
+/// Counts rows, or values that are not null.
+#[derive(Default)]
+pub(super) struct Count {
+    counts: Vec<i64>,
+}
+
+impl Aggregator for Count {
+    fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
+        grow(&mut self.counts, group_count);
+        let counts = &mut self.counts;
+        match (groups, arguments.first()) {
+            (Groups::One(rows), None) => counts[0] += rows as i64,
+            (Groups::Each(groups), None) => groups.iter().for_each(|&group| counts[group as usize] += 1),
+            (Groups::One(rows), Some(column)) => counts[0] += values_in(column, rows) as i64,
+            (groups, Some(column)) => for_each_value(groups, column, |_, group| counts[group] += 1),
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
+        grow(&mut self.counts, group_count);
+        let other: Count = same_kind(other)?;
+        for (&group, count) in groups.iter().zip(other.counts) {
+            self.counts[group as usize] += count;
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {
+        Ok(Column::new(ColumnData::Int(finished(self.counts, group_count))))
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// How many rows of a column are not null.
+fn values_in(column: &Column, rows: usize) -> usize {
+    match (&column.data, &column.validity) {
+        (ColumnData::Null(_), _) => 0,
+        (ColumnData::Value(values), None) => values.iter().filter(|value| !value.is_null()).count(),
+        (_, Some(validity)) => Bitmap::count_ones(validity),
+        (_, None) => rows,
+    }
+}
+
+/// Counts distinct values: nodes in sets of their own, everything else by hash.
+#[derive(Default)]
+pub(super) struct CountDistinct {
+    nodes: Vec<NodeSet>,
+    others: Set<(u32, Value)>,
+    counts: Vec<i64>,
+}
+
+impl CountDistinct {
+    fn insert(&mut self, group: usize, value: Value) {
+        let is_new = match value {
+            Value::Node(node) => self.nodes[group].insert(node),
+            value => self.others.insert((group as u32, value)),
+        };
+        self.counts[group] += i64::from(is_new);
+    }
+}
+
+impl Aggregator for CountDistinct {
+    fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
+        grow(&mut self.nodes, group_count);
+        grow(&mut self.counts, group_count);
+        let column = &arguments[0];
+        match (&column.data, groups) {
+            (ColumnData::Node(nodes), Groups::One(_)) if column.validity.is_none() => {
+                self.counts[0] += self.nodes[0].insert_all(nodes) as i64;
+            }
+            (ColumnData::Node(nodes), groups) => for_each_value(groups, column, |row, group| {
+                self.counts[group] += i64::from(self.nodes[group].insert(nodes[row]));
+            }),
+            (_, groups) => for_each_value(groups, column, |row, group| self.insert(group, column.value(row))),
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
+        grow(&mut self.nodes, group_count);
+        grow(&mut self.counts, group_count);
+        let other: CountDistinct = same_kind(other)?;
+        for (&group, nodes) in groups.iter().zip(&other.nodes) {
+            let (mine, count) = (&mut self.nodes[group as usize], &mut self.counts[group as usize]);
+            nodes.for_each(|node| *count += i64::from(mine.insert(node)));
+        }
+        for (group, value) in other.others {
+            self.insert(groups[group as usize] as usize, value);
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {
+        Ok(Column::new(ColumnData::Int(finished(self.counts, group_count))))
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,93 @@
+//! `stDev` and `stDevP`.
+//!
+//! After: Welford, 1962, for single numbers; Chan, Golub and LeVeque, 1979, for merging.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use model::{Column, ColumnData, Result, Value, error};
+
+use super::{Aggregator, Groups, finished, grow, same_kind, try_each_value};
+
+/// Count, mean and sum of squared distances from the mean.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    count: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    fn add(&mut self, x: f64) {
+        self.count += 1.0;
+        let distance = x - self.mean;
+        self.mean += distance / self.count;
+        self.squares += distance * (x - self.mean);
+    }
+
+    fn merge(&mut self, other: &Moments) {
+        let count = self.count + other.count;
+        if other.count > 0.0 {
+            let distance = other.mean - self.mean;
+            self.squares += other.squares + distance * distance * self.count * other.count / count;
+            self.mean += distance * other.count / count;
+            self.count = count;
+        }
+    }
+}
+
+/// The standard deviation of each group.
+pub(super) struct Deviation {
+    moments: Vec<Moments>,
+    /// What is taken from the count before dividing: 1 for a sample.
+    correction: f64,
+    function: &'static str,
+}
+
+impl Deviation {
+    pub(super) fn of_sample() -> Deviation {
+        Deviation { moments: Vec::new(), correction: 1.0, function: "stDev" }
+    }
+
+    pub(super) fn of_population() -> Deviation {
+        Deviation { moments: Vec::new(), correction: 0.0, function: "stDevP" }
+    }
+}
+
+impl Aggregator for Deviation {
+    fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
+        grow(&mut self.moments, group_count);
+        let column = &arguments[0];
+        try_each_value(groups, column, |row, group| {
+            let number = match column.value(row) {
+                Value::Int(x) => x as f64,
+                Value::Float(x) => x,
+                other => return Err(error!(Type, "{}() takes numbers, found {}", self.function, other.type_name())),
+            };
+            self.moments[group].add(number);
+            Ok(())
+        })
+    }
+
+    fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
+        grow(&mut self.moments, group_count);
+        for (&group, other) in groups.iter().zip(&same_kind::<Deviation>(other)?.moments) {
+            self.moments[group as usize].merge(other);
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {
+        let correction = self.correction;
+        let deviation = |moments: Moments| {
+            let divisor = moments.count - correction;
+            if divisor > 0.0 { (moments.squares / divisor).sqrt() } else { 0.0 }
+        };
+        let deviations = finished(self.moments, group_count).into_iter().map(deviation).collect();
+        Ok(Column::new(ColumnData::Float(deviations)))
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

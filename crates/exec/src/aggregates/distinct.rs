@@ -1,0 +1,70 @@
+//! `DISTINCT` before the argument of any function: passes each value of a group on once.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use model::{Column, Result, Set, Value};
+
+use super::{Aggregator, Groups, for_each_value, same_kind};
+
+/// An aggregator that sees each value of a group once. Equal is what grouping calls equal.
+pub(super) struct Distinct {
+    inner: Box<dyn Aggregator>,
+    seen: Set<(u32, Value)>,
+    /// What was passed on, in order, so that it can be passed on to another: group and arguments.
+    passed: Vec<(u32, Vec<Value>)>,
+}
+
+impl Distinct {
+    pub(super) fn new(inner: Box<dyn Aggregator>) -> Distinct {
+        Distinct { inner, seen: Set::default(), passed: Vec::new() }
+    }
+
+    fn pass_on(&mut self, groups: &[u32], group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
+        if groups.is_empty() { Ok(()) } else { self.inner.update(Groups::Each(groups), group_count, arguments) }
+    }
+}
+
+impl Aggregator for Distinct {
+    fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
+        let (mut new_rows, mut new_groups) = (Vec::new(), Vec::new());
+        for_each_value(groups, &arguments[0], |row, group| {
+            let key = (group as u32, arguments[0].value(row));
+            if !self.seen.contains(&key) {
+                self.seen.insert(key);
+                self.passed.push((group as u32, arguments.iter().map(|argument| argument.value(row)).collect()));
+                new_rows.push(row as u32);
+                new_groups.push(group as u32);
+            }
+        });
+        let gathered: Vec<_> = arguments.iter().map(|argument| Arc::new(argument.gather(&new_rows))).collect();
+        self.pass_on(&new_groups, group_count, &gathered)
+    }
+
+    fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
+        let other: Distinct = same_kind(other)?;
+        let Some(argument_count) = other.passed.first().map(|(_, arguments)| arguments.len()) else {
+            return Ok(());
+        };
+        let mut new_groups = Vec::new();
+        let mut columns = vec![Vec::new(); argument_count];
+        for (group, arguments) in other.passed {
+            let group = groups[group as usize];
+            if self.seen.insert((group, arguments[0].clone())) {
+                columns.iter_mut().zip(&arguments).for_each(|(column, value)| column.push(value.clone()));
+                self.passed.push((group, arguments));
+                new_groups.push(group);
+            }
+        }
+        let columns: Vec<_> = columns.iter().map(|values| Arc::new(Column::from_values(values))).collect();
+        self.pass_on(&new_groups, group_count, &columns)
+    }
+
+    fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {
+        self.inner.finish(group_count)
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

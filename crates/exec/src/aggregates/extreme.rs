@@ -1,0 +1,84 @@
+//! `min` and `max`, in the total order of values.
+
+use std::any::Any;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use model::{Column, ColumnData, Result, Value};
+
+use super::{Aggregator, Groups, finished, for_each_value, grow, same_kind};
+
+/// The best value of each group; null while there is none.
+pub(super) struct Extreme {
+    best: Vec<Value>,
+    /// How a better value compares with the best so far.
+    better: Ordering,
+}
+
+impl Extreme {
+    pub(super) fn smallest() -> Extreme {
+        Extreme { best: Vec::new(), better: Ordering::Less }
+    }
+
+    pub(super) fn largest() -> Extreme {
+        Extreme { best: Vec::new(), better: Ordering::Greater }
+    }
+
+    fn offer(&mut self, group: usize, value: Value) {
+        let best = &mut self.best[group];
+        if best.is_null() || value.order(best) == self.better {
+            *best = value;
+        }
+    }
+}
+
+impl Aggregator for Extreme {
+    fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
+        grow(&mut self.best, group_count);
+        let column = &*arguments[0];
+        match (&column.data, groups) {
+            (ColumnData::Int(values), Groups::One(_)) if column.validity.is_none() => {
+                let found = if self.better.is_lt() { values.iter().min() } else { values.iter().max() };
+                if let Some(&found) = found {
+                    self.offer(0, Value::Int(found));
+                }
+            }
+            (ColumnData::Int(values), groups) => {
+                for_each_value(groups, column, |row, group| match &mut self.best[group] {
+                    Value::Int(best) if values[row].cmp(best) == self.better => *best = values[row],
+                    Value::Int(_) => {}
+                    _ => self.offer(group, Value::Int(values[row])),
+                })
+            }
+            (ColumnData::String(texts), groups) => for_each_value(groups, column, |row, group| {
+                let is_better = match &self.best[group] {
+                    Value::String(best) => texts.get(row).cmp(best) == self.better,
+                    _ => true,
+                };
+                if is_better {
+                    self.offer(group, column.value(row));
+                }
+            }),
+            (_, groups) => for_each_value(groups, column, |row, group| self.offer(group, column.value(row))),
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
+        grow(&mut self.best, group_count);
+        for (&group, value) in groups.iter().zip(same_kind::<Extreme>(other)?.best) {
+            if !value.is_null() {
+                self.offer(group as usize, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {
+        Ok(Column::from_values(&finished(self.best, group_count)))
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,158 @@
+//! `sum` and `avg`.
+//!
+//! Integers are added exactly in 128 bits; floats with the compensation of Neumaier, so that the order of rows hardly
+//! matters.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use model::{Column, ColumnData, Result, Value, error};
+
+use super::{Aggregator, Groups, finished, grow, same_kind, try_each_value};
+
+/// The sum of the numbers of one group.
+#[derive(Clone, Copy, Default)]
+struct Total {
+    integers: i128,
+    floats: f64,
+    /// What rounding took from `floats`.
+    compensation: f64,
+    count: i64,
+    has_float: bool,
+}
+
+impl Total {
+    #[inline]
+    fn add_integer(&mut self, x: i64) {
+        self.integers += i128::from(x);
+        self.count += 1;
+    }
+
+    #[inline]
+    fn add_float(&mut self, x: f64) {
+        self.has_float = true;
+        self.count += 1;
+        self.add_part(x);
+    }
+
+    #[inline]
+    fn add_part(&mut self, x: f64) {
+        let sum = self.floats + x;
+        self.compensation +=
+            if self.floats.abs() >= x.abs() { (self.floats - sum) + x } else { (x - sum) + self.floats };
+        self.floats = sum;
+    }
+
+    fn add(&mut self, other: &Total) {
+        self.integers += other.integers;
+        self.count += other.count;
+        if other.has_float {
+            self.has_float = true;
+            self.add_part(other.floats);
+            self.compensation += other.compensation;
+        }
+    }
+
+    /// The sum as a float. The compensation means nothing next to an infinity.
+    fn as_float(&self) -> f64 {
+        let floats = if self.floats.is_finite() { self.floats + self.compensation } else { self.floats };
+        floats + self.integers as f64
+    }
+
+    fn sum(&self) -> Result<Value> {
+        if self.has_float {
+            return Ok(Value::Float(self.as_float()));
+        }
+        match i64::try_from(self.integers) {
+            Ok(sum) => Ok(Value::Int(sum)),
+            Err(_) => Err(error!(Arithmetic, "the sum {} does not fit a 64-bit integer", self.integers)),
+        }
+    }
+
+    fn average(&self) -> Value {
+        if self.count == 0 { Value::Null } else { Value::Float(self.as_float() / self.count as f64) }
+    }
+}
+
+/// Adds the numbers of a batch to the totals of their groups.
+fn update(totals: &mut [Total], function: &str, groups: Groups<'_>, column: &Column) -> Result<()> {
+    match (&column.data, groups) {
+        (ColumnData::Int(values), Groups::One(_)) if column.validity.is_none() => {
+            totals[0].integers += values.iter().map(|&x| i128::from(x)).sum::<i128>();
+            totals[0].count += values.len() as i64;
+            Ok(())
+        }
+        (ColumnData::Int(values), groups) => try_each_value(groups, column, |row, group| {
+            totals[group].add_integer(values[row]);
+            Ok(())
+        }),
+        (ColumnData::Float(values), groups) => try_each_value(groups, column, |row, group| {
+            totals[group].add_float(values[row]);
+            Ok(())
+        }),
+        _ => try_each_value(groups, column, |row, group| {
+            match column.value(row) {
+                Value::Int(x) => totals[group].add_integer(x),
+                Value::Float(x) => totals[group].add_float(x),
+                other => return Err(error!(Type, "{function}() takes numbers, found {}", other.type_name())),
+            }
+            Ok(())
+        }),
+    }
+}
+
+fn merge(totals: &mut [Total], others: &[Total], groups: &[u32]) {
+    groups.iter().zip(others).for_each(|(&group, other)| totals[group as usize].add(other));
+}
+
+/// `sum`.
+#[derive(Default)]
+pub(super) struct Sum(Vec<Total>);
+
+/// `avg`.
+#[derive(Default)]
+pub(super) struct Average(Vec<Total>);
+
+impl Aggregator for Sum {
+    fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
+        grow(&mut self.0, group_count);
+        update(&mut self.0, "sum", groups, &arguments[0])
+    }
+
+    fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
+        grow(&mut self.0, group_count);
+        merge(&mut self.0, &same_kind::<Sum>(other)?.0, groups);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {
+        let sums = finished(self.0, group_count).iter().map(Total::sum).collect::<Result<Vec<_>>>()?;
+        Ok(Column::from_values(&sums))
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+impl Aggregator for Average {
+    fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
+        grow(&mut self.0, group_count);
+        update(&mut self.0, "avg", groups, &arguments[0])
+    }
+
+    fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
+        grow(&mut self.0, group_count);
+        merge(&mut self.0, &same_kind::<Average>(other)?.0, groups);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {
+        let averages: Vec<Value> = finished(self.0, group_count).iter().map(Total::average).collect();
+        Ok(Column::from_values(&averages))
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
