@@ -1,0 +1,24 @@
+# What people type: demo, test, bench; and what they type while they work: check, fmt.
+
+.PHONY: demo test bench check fmt
+
+# A real graph imported, queried, ranked and drawn.
+demo:
+	cargo build --release --package knotwork-cli
+	./scripts/demo.sh
+
+# Everything that must pass before a change lands.
+test:
+	./scripts/test.sh
+
+# Knotwork beside another database on the same graph.
+bench:
+	./benchmarks/run.sh
+
+# The quick inner loop: does it compile, and does it keep the house rules?
+check:
+	cargo check --workspace --all-targets
+	cargo test --package knotwork-testing --test tidy --test layering
+
+fmt:
+	cargo fmt --all

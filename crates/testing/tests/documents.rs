@@ -1,0 +1,59 @@
+//! Documents that are made from the code stay true to it: `UPDATE_GOLDEN=1` writes them anew.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use model::error::{ErrorClass, ErrorCode};
+use testing::golden::check_text;
+
+fn document(name: &str) -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate lies in the folder of crates");
+    crates.parent().expect("the folder of crates lies in the root").join("docs").join(name)
+}
+
+const ERRORS_HEAD: &str = "\
+# Errors
+
+Every error has a code to react to, a message that names what was found and what was expected, and a remedy; an error
+of a query also points at its place with a caret. This page is made from `crates/model/src/error.rs` by
+`UPDATE_GOLDEN=1 cargo test -p knotwork-testing --test documents`.
+
+The class says who can do something about it: the *client* (the query, the data or the call is wrong), time
+(*transient*: the same call may succeed when repeated), or the operator (*database*: the store, the disk or this program
+is at fault). The status is the one that Neo4j's drivers know.
+
+| Code | What happened | What to do | Class | Status |
+|---|---|---|---|---|
+";
+
+fn class_name(class: ErrorClass) -> (&'static str, &'static str) {
+    match class {
+        ErrorClass::Client => ("client", "ClientError"),
+        ErrorClass::Transient => ("transient", "TransientError"),
+        ErrorClass::Database => ("database", "DatabaseError"),
+    }
+}
+
+#[test]
+fn the_page_of_errors_is_that_of_the_registry() {
+    let mut page = ERRORS_HEAD.to_owned();
+    for code in ErrorCode::ALL {
+        let (class, prefix) = class_name(code.class());
+        let (name, sentence, remedy, status) = (code.name(), code.sentence(), code.remedy(), code.bolt_status());
+        writeln!(page, "| `{name}` | {sentence} | {remedy} | {class} | `Neo.{prefix}.{status}` |")
+            .expect("writing to a string succeeds");
+    }
+    check_text(&document("errors.md"), &page);
+}
+
+#[test]
+fn the_registry_is_written_in_house_style() {
+    for code in ErrorCode::ALL {
+        for text in [code.sentence(), code.remedy()] {
+            assert!(!text.is_empty() && !text.ends_with('.'), "{}: a phrase without full stop: {text}", code.name());
+            assert!(!text.starts_with(char::is_uppercase), "{}: lower case at the start: {text}", code.name());
+        }
+        let is_plain = code.name().chars().all(|c| c.is_ascii_uppercase() || c == '_');
+        assert!(is_plain, "{}: capitals and underscores", code.name());
+    }
+}

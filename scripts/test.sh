@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Formatting, lints, and every test of the workspace. Says what is missing on this machine, and installs what it can.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TERM_COLOR=never
+
+need() {
+    command -v "$1" >/dev/null || { echo "test: $1 is missing; $2" >&2; exit 2; }
+}
+need cargo "install Rust from https://rustup.rs"
+need cc "install a C compiler (on Debian: apt install build-essential); a compression library is built with it"
+
+# Adds a component of the Rust toolchain if it is not there; fails if it cannot be had.
+have_component() {
+    local command=$1 component=$2
+    cargo "$command" --version >/dev/null 2>&1 && return 0
+    command -v rustup >/dev/null && rustup component add "$component" && return 0
+    echo "test: SKIPPED cargo $command: $component is not installed, and rustup could not fetch it" >&2
+    return 1
+}
+
+step() {
+    echo "== $*"
+    local start=$SECONDS
+    "$@"
+    echo "== took $((SECONDS - start)) s"
+}
+
+if have_component fmt rustfmt; then
+    step cargo fmt --all --check
+fi
+if have_component clippy clippy; then
+    step cargo clippy --workspace --all-targets --quiet -- -D warnings
+fi
+step cargo test --workspace --no-fail-fast
