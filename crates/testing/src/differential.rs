@@ -89,9 +89,37 @@ pub fn scan_nodes(view: &dyn ReadView, scan: &NodeScan) -> Vec<NodeId> {
 
 #[cfg(test)]
 mod tests {
-    use super::check_random;
+    use super::{Content, assert_same_content, check_random};
     use crate::ReferenceStore;
+    use crate::graphs::{GraphData, zoo};
     use crate::random::seed_or;
+    use model::{Column, GraphStore, Value};
+
+    fn content(graph: &GraphData) -> Content {
+        let store = ReferenceStore::new();
+        graph.load_into(&store).unwrap();
+        Content::of(&*store.read().unwrap())
+    }
+
+    /// The comparison is itself compared: each of these must be noticed.
+    #[test]
+    fn small_differences_are_noticed() {
+        let original = content(&zoo());
+        let changes: [fn(&mut GraphData); 5] = [
+            |graph| graph.edges[2].targets[0] = 2,
+            |graph| graph.edges[2].edge_type = "CHASES".to_owned(),
+            |graph| graph.edges[0].properties[0].1 = Column::constant(&Value::Float(1.0), 5),
+            |graph| graph.nodes[1].labels.push("Animal".to_owned()),
+            |graph| graph.nodes[0].properties[1].1 = Column::constant(&Value::Float(0.0), 10),
+        ];
+        for (number, change) in changes.iter().enumerate() {
+            let mut graph = zoo();
+            change(&mut graph);
+            let changed = content(&graph);
+            let result = std::panic::catch_unwind(|| assert_same_content(&original, &changed));
+            assert!(result.is_err(), "change {number} goes unnoticed");
+        }
+    }
 
     #[test]
     fn reference_stores_agree_whatever_their_ids_and_batches() {

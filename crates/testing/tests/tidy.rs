@@ -102,9 +102,9 @@ fn check_ratchet(rule: &str, sizes: &BTreeMap<String, usize>, max: usize, except
         .collect();
     for (name, lines) in exceptions {
         match sizes.get(*name) {
-            Some(found) if found < lines && *found > max => println!("{rule} {name} could be lowered to {found}"),
+            Some(found) if found < lines && *found > max => eprintln!("{rule} {name} could be lowered to {found}"),
             Some(found) if found > &max => {}
-            _ => println!("{rule} {name} can be dropped from the list"),
+            _ => eprintln!("{rule} {name} can be dropped from the list"),
         }
     }
     assert_none(rule, &too_long);

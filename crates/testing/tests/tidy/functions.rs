@@ -17,7 +17,7 @@ pub(crate) fn functions(text: &str) -> Vec<(String, usize)> {
         if line.trim_end().ends_with('}') || line.trim_end().ends_with(';') {
             continue;
         }
-        if let Some(length) = lines[start..].iter().skip(1).position(|other| ends(&other)) {
+        if let Some(length) = lines[start..].iter().skip(1).position(ends) {
             found.push((name, length + 2));
         }
     }
