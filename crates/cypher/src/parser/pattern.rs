@@ -64,16 +64,21 @@ impl Parser<'_> {
             }
             steps.push(PatternStep { edge, node: self.node_pattern()? });
         }
-        match self.unsupported_quantifier() {
-            Some(error) => Err(error),
-            None => Ok((first, steps)),
+        if let Some(error) = self.unsupported_quantifier() {
+            return Err(error);
         }
+        if self.is(TokenKind::LeftParen) {
+            let is_group = self.kind(1) == TokenKind::LeftParen || self.is_pattern(1);
+            let error = self.expected("a relationship, a comma or the end of the pattern");
+            return Err(self.unsupported_group_at(is_group).unwrap_or(error));
+        }
+        Ok((first, steps))
     }
 
     /// `(variable :labels {properties} WHERE predicate)`.
     pub(super) fn node_pattern(&mut self) -> Result<NodePattern> {
         if !self.is(TokenKind::LeftParen) {
-            return Err(self.expected("( and a node"));
+            return Err(self.expected("a node in parentheses"));
         }
         let start = self.advance().span;
         if let Some(error) = self.unsupported_group() {
@@ -114,7 +119,8 @@ impl Parser<'_> {
             self.edge_details(&mut edge)?;
         }
         if !self.is(TokenKind::Minus) {
-            return Err(self.expected("-, the second half of a relationship"));
+            let error = self.expected("-, the second half of a relationship");
+            return Err(error.with_remedy("relationships are written -->, <--, -- or -[:TYPE]->"));
         }
         self.advance();
         edge.arrow = match (from_right, self.take(TokenKind::Greater)) {
@@ -185,16 +191,16 @@ impl Parser<'_> {
             TokenKind::Minus | TokenKind::Float | TokenKind::String => {
                 Err(self.expected("a length that is a whole number, not negative"))
             }
-            TokenKind::Parameter if self.kind(1) != TokenKind::RightBracket || self.previous_is_dots() => {
+            TokenKind::Parameter if self.is_glued() => {
                 Err(self.unsupported("a length that is a parameter", self.here(), "write the number into the query"))
             }
             _ => Ok(None),
         }
     }
 
-    /// A parameter after `..` is a bound; after `*` alone it is a map of properties.
-    fn previous_is_dots(&self) -> bool {
-        self.at > 0 && self.tokens[self.at - 1].kind == TokenKind::DotDot
+    /// Whether no blank stands before the token here: `*$n` means a bound, `* $p` a map of properties.
+    fn is_glued(&self) -> bool {
+        self.previous().end == self.here().start
     }
 
     /// `A`, `A:B`, `A|B`, `!A&(B|%)`: labels or types after their first colon.

@@ -43,7 +43,7 @@ impl Parser<'_> {
 
     fn constrained_properties(&mut self, variable: &Name) -> Result<Vec<Name>> {
         if self.is_word(0, "exists") && self.kind(1) == TokenKind::LeftParen {
-            return Err(self.unsupported_constraint("existence"));
+            return Err(self.unsupported_constraint("an existence"));
         }
         if !self.take(TokenKind::LeftParen) {
             return Ok(vec![self.constrained_property(variable)?]);
@@ -76,16 +76,16 @@ impl Parser<'_> {
             return Ok(());
         }
         Err(match self.kind(0) {
-            _ if self.is_word(0, "NOT") => self.unsupported_constraint("existence"),
-            _ if self.is_word(0, "KEY") || self.is_word(0, "NODE") => self.unsupported_constraint("key"),
-            _ if self.is_word(0, "TYPED") => self.unsupported_constraint("type"),
-            TokenKind::DoubleColon => self.unsupported_constraint("type"),
+            _ if self.is_word(0, "NOT") => self.unsupported_constraint("an existence"),
+            _ if self.is_word(0, "KEY") || self.is_word(0, "NODE") => self.unsupported_constraint("a key"),
+            _ if self.is_word(0, "TYPED") => self.unsupported_constraint("a type"),
+            TokenKind::DoubleColon => self.unsupported_constraint("a type"),
             _ => self.expected("UNIQUE"),
         })
     }
 
     fn unsupported_constraint(&self, what: &str) -> Error {
-        self.unsupported(&format!("a constraint of {what}"), self.here(), "only IS UNIQUE is there")
+        self.unsupported(&format!("{what} constraint"), self.here(), "only IS UNIQUE is there")
     }
 
     /// `CONSTRAINT name [IF EXISTS]` after `DROP`.

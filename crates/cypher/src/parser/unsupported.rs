@@ -87,7 +87,9 @@ impl Parser<'_> {
         }
         let is_schema = ["CREATE", "DROP", "SHOW"].iter().any(|word| self.is_word(0, word));
         let object = SCHEMA_OBJECTS.iter().find(|object| self.is_word(1, object)).filter(|_| is_schema)?;
-        let what = format!("{} {object}", self.word(0).to_ascii_uppercase());
+        let verb = self.word(0).to_ascii_uppercase();
+        let of_index = if self.is_word(2, "INDEX") { " INDEX" } else { "" };
+        let what = format!("{verb} {object}{of_index}");
         let remedy = if object.starts_with("INDEX") || self.is_word(2, "INDEX") {
             "a constraint IS UNIQUE makes an index; labels have one by themselves"
         } else {
@@ -126,6 +128,11 @@ impl Parser<'_> {
     pub(super) fn unsupported_group(&self) -> Option<Error> {
         let is_group = self.is(TokenKind::LeftParen)
             || self.is_name(0) && self.kind(1) == TokenKind::Equal && self.kind(2) == TokenKind::LeftParen;
+        self.unsupported_group_at(is_group)
+    }
+
+    /// The error for a group here, if it is one.
+    pub(super) fn unsupported_group_at(&self, is_group: bool) -> Option<Error> {
         is_group.then(|| {
             let span = self.previous().to(self.here());
             self.unsupported("a path pattern in parentheses", span, "use a variable length as in (a)-[*1..5]->(b)")

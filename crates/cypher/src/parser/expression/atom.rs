@@ -165,7 +165,10 @@ impl Parser<'_> {
         let error = error!(Syntax, "expected an expression, found the keyword {word}").at(self.here());
         match self.previous_kind() {
             Some(TokenKind::Comma) => error.with_remedy("take away the comma before it"),
-            _ => error.with_remedy(format!("a variable of that name is written `{word}`, in backticks")),
+            _ if self.kind(1) == TokenKind::Dot => {
+                error.with_remedy(format!("a variable of that name is written `{word}`, in backticks"))
+            }
+            _ => error,
         }
     }
 
@@ -173,10 +176,10 @@ impl Parser<'_> {
         self.at.checked_sub(1).map(|at| self.tokens[at].kind)
     }
 
-    /// `EXISTS {`, `COUNT {`, `COLLECT {`; with a dot or nothing in the braces it is a map projection.
+    /// `EXISTS {`, `COUNT {`, `COLLECT {`; with a dot or an entry in the braces it is a map projection.
     fn subquery_kind(&self) -> Option<SubqueryKind> {
         let is_entry = self.is_name(2) && self.kind(3) == TokenKind::Colon;
-        if matches!(self.kind(2), TokenKind::Dot | TokenKind::RightBrace) || is_entry {
+        if self.kind(2) == TokenKind::Dot || is_entry {
             return None;
         }
         match self.word(0).to_ascii_uppercase().as_str() {

@@ -132,6 +132,9 @@ impl Parser<'_> {
             return Err(self.expected("a key").with_remedy("keys of maps are written without quotes, or in backticks"));
         }
         let key = self.name("a key")?;
+        if self.is(TokenKind::Equal) {
+            return Err(self.expected(":").with_remedy("a key and its value are joined by a colon"));
+        }
         self.expect(TokenKind::Colon)?;
         Ok(MapEntry { key, value: self.expression()? })
     }
