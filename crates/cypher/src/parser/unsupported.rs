@@ -173,8 +173,8 @@ impl Parser<'_> {
     /// After `IS` or `IS NOT`.
     pub(super) fn unsupported_test(&self) -> Option<Error> {
         let (what, remedy) = match self.kind(0) {
-            TokenKind::DoubleColon => ("a test of a value's type", "use valueType(x)"),
-            TokenKind::Word if self.is_word(0, "TYPED") => ("a test of a value's type", "use valueType(x)"),
+            TokenKind::DoubleColon => ("a test of a value's type", "leave it out"),
+            TokenKind::Word if self.is_word(0, "TYPED") => ("a test of a value's type", "leave it out"),
             TokenKind::Word
                 if ["NORMALIZED", "NFC", "NFD", "NFKC", "NFKD"].iter().any(|word| self.is_word(0, word)) =>
             {

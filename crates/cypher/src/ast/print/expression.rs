@@ -39,9 +39,19 @@ impl Expression {
             ExpressionKind::Unary { .. } | ExpressionKind::HasLabels { .. } => level::SIGN,
             ExpressionKind::Integer(value) if *value < 0 => level::SIGN,
             ExpressionKind::Float(value) if value.is_sign_negative() => level::SIGN,
+            // A minus sign or an arrow head after a pattern would be read as one more edge.
+            ExpressionKind::Pattern(pattern) if pattern.shortest.is_none() => level::NOT,
             // A dot after digits would be read as a part of the number.
             ExpressionKind::Integer(_) | ExpressionKind::Float(_) => level::SIGN,
             _ => level::POSTFIX,
+        }
+    }
+
+    fn is_number(&self) -> bool {
+        match self.kind {
+            ExpressionKind::Integer(_) => true,
+            ExpressionKind::Float(value) => value.is_finite(),
+            _ => false,
         }
     }
 
@@ -60,6 +70,8 @@ impl Expression {
             ExpressionKind::And(operands) => self.operands(f, operands, level::NOT, " AND "),
             ExpressionKind::Unary { operator, operand } => match operator {
                 UnaryOperator::Not => write!(f, "NOT {}", Operand(operand, level::NOT)),
+                // Without parentheses the sign would become a part of the number.
+                UnaryOperator::Minus if operand.is_number() => write!(f, "-({operand})"),
                 UnaryOperator::Minus => write!(f, "-{}", Operand(operand, level::SIGN)),
                 UnaryOperator::Plus => write!(f, "+{}", Operand(operand, level::SIGN)),
                 UnaryOperator::IsNull => write!(f, "{} IS NULL", Operand(operand, level::PREDICATE)),

@@ -14,6 +14,9 @@ const SEEDS: &[&str] = &[
     "CALL a.b.c({k: 1}) YIELD x AS y, z WHERE z STARTS WITH 'q' RETURN n{.a, .*, k: 1, y}, reduce(s = 0, e IN y | s + e), all(e IN y WHERE e =~ '.*')",
     "MATCH p = shortestPath((a)-[*..5]-(b)), (c) WHERE EXISTS { (a)-->(b) WHERE a.x } RETURN COUNT { MATCH (n) RETURN n }, [p = (a)-->(b) WHERE true | p], size((a)--()) UNION ALL RETURN 1, 2, 3",
     "FOREACH (x IN nodes(p) | SET x.seen = true CREATE ({v: x})) CREATE (z)",
+    "MATCH (n) RETURN n", "RETURN -1 + 2 * n.x ^ 3", "RETURN NOT a = b OR c IN [1, 2]", "RETURN [x IN xs | x.y], n{.a, b}",
+    "RETURN (a)-[:R*1..2]->(b) AND a:A|B", "RETURN CASE WHEN a THEN b ELSE c END IS NULL", "RETURN (a - b) - [c] - (d)",
+    "MATCH (a)-[r:R]->(b) SET a.x = r.y", "RETURN exists(a.b), count(DISTINCT c), 'x' STARTS WITH $p", "RETURN a < b <= - c",
     "CREATE CONSTRAINT c IF NOT EXISTS FOR (n:L) REQUIRE (n.p, n.q) IS UNIQUE; DROP CONSTRAINT c IF EXISTS; SHOW CONSTRAINTS; BEGIN; COMMIT",
     "MATCH (n) CALL (n) { WITH n RETURN 1 AS `x``y` UNION RETURN 2 AS x } RETURN $1, $`a b`, /* c */ - - n.x || 'ü' // end",
 ];
