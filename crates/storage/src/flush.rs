@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use model::column::ColumnBuilder;
-use model::{Column, EdgeId, EdgeTypeId, Interrupt, Map, NodeId, PropertyKeyId, Result, Value};
+use model::{EdgeId, EdgeTypeId, Interrupt, Map, NodeId, PropertyKeyId, Result};
 
 use crate::bulk::{BulkConfig, Changes, EdgePropertyChange, NewEdgeRows, NodeChange, rewrite};
-use crate::memtable::{EdgeRecord, Memtable};
+use crate::memtable::Memtable;
 use crate::version::Version;
 
 /// Writes files that hold the base and the memtable; the log with `wal_number` holds what comes after.
@@ -65,41 +65,30 @@ fn node_changes(memtable: &Memtable) -> Vec<NodeChange> {
 
 /// The edges made since, one set of columns for each type and set of keys.
 fn new_edges(memtable: &Memtable) -> Vec<NewEdgeRows> {
-    let mut groups: Map<(EdgeTypeId, Vec<PropertyKeyId>), Vec<&EdgeRecord>> = Map::default();
-    let mut present = Vec::new();
-    for edge in memtable.edges.iter().filter(|edge| !edge.is_deleted) {
-        present.clear();
-        present.extend(edge.properties.entries().iter().map(|entry| entry.0));
-        let group = (edge.edge_type, std::mem::take(&mut present));
-        match groups.get_mut(&group) {
-            Some(edges) => {
-                edges.push(edge);
-                present = group.1;
-            }
-            None => {
-                groups.insert(group, vec![edge]);
-            }
+    let mut groups: Map<(EdgeTypeId, Vec<PropertyKeyId>), usize> = Map::default();
+    let mut rows: Vec<(NewEdgeRows, Vec<ColumnBuilder>)> = Vec::new();
+    for (link, properties) in memtable.edges.iter().zip(&memtable.edge_properties) {
+        if link.is_deleted {
+            continue;
         }
+        let edge_type = link.edge_type;
+        let keys: Vec<PropertyKeyId> = properties.entries().iter().map(|entry| entry.0).collect();
+        let next = rows.len();
+        let at = *groups.entry((edge_type, keys)).or_insert(next);
+        if at == next {
+            let keys: Vec<PropertyKeyId> = properties.entries().iter().map(|entry| entry.0).collect();
+            let builders = vec![ColumnBuilder::default(); keys.len()];
+            let (sources, targets) = (Vec::new(), Vec::new());
+            rows.push((NewEdgeRows { edge_type, sources, targets, keys, columns: Vec::new() }, builders));
+        }
+        let (group, builders) = &mut rows[at];
+        group.sources.push(link.source);
+        group.targets.push(link.target);
+        builders.iter_mut().zip(properties.entries()).for_each(|(builder, entry)| builder.push(&entry.1));
     }
-    let mut rows: Vec<NewEdgeRows> =
-        groups.into_iter().map(|((edge_type, keys), edges)| rows_of(edge_type, keys, &edges)).collect();
-    rows.sort_by(|a, b| (a.edge_type, &a.keys).cmp(&(b.edge_type, &b.keys)));
-    rows
-}
-
-fn rows_of(edge_type: EdgeTypeId, keys: Vec<PropertyKeyId>, edges: &[&EdgeRecord]) -> NewEdgeRows {
-    let column = |at: usize| -> Column {
-        let mut builder = ColumnBuilder::default();
-        edges
-            .iter()
-            .for_each(|edge| builder.push(edge.properties.entries().get(at).map_or(&Value::Null, |entry| &entry.1)));
-        builder.finish()
+    let finish = |(mut rows, builders): (NewEdgeRows, Vec<ColumnBuilder>)| {
+        rows.columns = builders.into_iter().map(ColumnBuilder::finish).collect();
+        rows
     };
-    NewEdgeRows {
-        edge_type,
-        sources: edges.iter().map(|edge| edge.source).collect(),
-        targets: edges.iter().map(|edge| edge.target).collect(),
-        columns: (0..keys.len()).map(column).collect(),
-        keys,
-    }
+    rows.into_iter().map(finish).collect()
 }

@@ -4,7 +4,7 @@
 //! each have a root of their own; a write copies only the path to what it changes.
 //!
 //! Invariant: ids of nodes made here follow those of the files; ids of edges made here have [`MEMTABLE_EDGE_BIT`] set.
-//! Nothing is ever taken out of the edge and node vectors: what is deleted is marked, so that ids stay what they are.
+//! Nothing is ever taken out of the vectors of nodes and edges: what is deleted is marked, so that ids stay what they are.
 //! Invariant: the memtable knows nothing of the files. What a change needs to know of them is passed in.
 
 mod adjacency;
@@ -18,7 +18,7 @@ use imbl::{GenericHashMap, OrdMap, Vector};
 use model::{EdgeId, EdgeTypeId, LabelId, Map, NodeId, Schema, Statistics};
 use rustc_hash::FxBuildHasher;
 
-pub(crate) use adjacency::{Adjacency, Neighbor, Slices};
+pub(crate) use adjacency::{Adjacency, Link, Links};
 pub(crate) use index::{UniqueIndex, index_entry_bytes};
 pub(crate) use properties::{Properties, value_bytes};
 
@@ -46,16 +46,6 @@ pub(crate) struct NodeChange {
     pub(crate) properties: Properties,
 }
 
-/// An edge made since the files were written.
-#[derive(Clone, Debug)]
-pub(crate) struct EdgeRecord {
-    pub(crate) source: NodeId,
-    pub(crate) target: NodeId,
-    pub(crate) edge_type: EdgeTypeId,
-    pub(crate) is_deleted: bool,
-    pub(crate) properties: Properties,
-}
-
 /// What became of an edge of the files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EdgeChange {
@@ -67,7 +57,7 @@ pub(crate) struct EdgeChange {
 /// Bytes that the parts take, measured roughly: entries of persistent maps are about half full.
 mod weight {
     pub(super) const NODE: usize = 64;
-    pub(super) const EDGE: usize = 200;
+    pub(super) const EDGE: usize = 150;
     pub(super) const CHANGE: usize = 160;
 }
 
@@ -84,20 +74,16 @@ pub(crate) struct Memtable {
     pub(crate) nodes: Vector<NodeRecord>,
     /// Nodes of the files that changed, by id.
     pub(crate) node_changes: OrdMap<u64, Arc<NodeChange>>,
-    /// Edges made here.
-    pub(crate) edges: Vector<EdgeRecord>,
-    /// Of the edges made here, those that start at a node.
-    pub(crate) out_edges: SharedMap<u64, Adjacency>,
-    /// Of the edges made here, those that end at a node.
-    pub(crate) in_edges: SharedMap<u64, Adjacency>,
+    /// Edges made here, by ordinal.
+    pub(crate) edges: Adjacency,
+    /// Their properties, by ordinal.
+    pub(crate) edge_properties: Vector<Properties>,
     /// How many of the edges made here are deleted.
     pub(crate) edges_deleted: usize,
     /// Edges of the files that changed, by id.
     pub(crate) edge_changes: SharedMap<u64, EdgeChange>,
-    /// Of the edges of the files that are deleted, those that start at a node.
-    pub(crate) deleted_out: SharedMap<u64, Adjacency>,
-    /// Of the edges of the files that are deleted, those that end at a node.
-    pub(crate) deleted_in: SharedMap<u64, Adjacency>,
+    /// The edges of the files that are deleted.
+    pub(crate) base_edges_deleted: Adjacency,
     /// Unique values written here, by constraint in the order of the schema.
     pub(crate) indexes: Vector<UniqueIndex>,
     /// Bytes held, roughly.
@@ -114,13 +100,11 @@ impl Memtable {
             first_node,
             nodes: Vector::new(),
             node_changes: OrdMap::new(),
-            edges: Vector::new(),
-            out_edges: SharedMap::default(),
-            in_edges: SharedMap::default(),
+            edges: Adjacency::default(),
+            edge_properties: Vector::new(),
             edges_deleted: 0,
             edge_changes: SharedMap::default(),
-            deleted_out: SharedMap::default(),
-            deleted_in: SharedMap::default(),
+            base_edges_deleted: Adjacency::default(),
             indexes,
             bytes: 0,
         }
@@ -146,10 +130,15 @@ impl Memtable {
         self.node_changes.get(&node.0).map(|change| &**change)
     }
 
-    /// The record of an edge made here, deleted or not.
+    /// The properties of an edge made here.
     #[inline]
-    pub(crate) fn edge(&self, edge: EdgeId) -> Option<&EdgeRecord> {
-        self.edges.get(ordinal(edge)? as usize)
+    pub(crate) fn properties_of_edge(&self, edge: EdgeId) -> Option<&Properties> {
+        self.edge_properties.get(ordinal(edge)? as usize)
+    }
+
+    /// The properties of an edge made here, for change.
+    pub(crate) fn properties_of_edge_mut(&mut self, edge: EdgeId) -> Option<&mut Properties> {
+        self.edge_properties.get_mut(ordinal(edge)? as usize)
     }
 
     /// What became of an edge of the files, if anything did.
@@ -159,12 +148,6 @@ impl Memtable {
             return None;
         }
         self.edge_changes.get(&edge.0)
-    }
-
-    /// True if no edge of the files is deleted.
-    #[inline]
-    pub(crate) fn keeps_all_base_edges(&self) -> bool {
-        self.deleted_out.is_empty()
     }
 
     /// Adds a node.
@@ -183,22 +166,14 @@ impl Memtable {
         edge_type: EdgeTypeId,
         properties: Properties,
     ) -> EdgeId {
-        let ordinal = u32::try_from(self.edges.len()).expect("the caller compares the count with EDGES_MAX");
         self.bytes += weight::EDGE + properties.bytes();
-        self.edges.push_back(EdgeRecord { source, target, edge_type, is_deleted: false, properties });
-        link(&mut self.out_edges, source, Neighbor { node: target, edge_type, ordinal });
-        link(&mut self.in_edges, target, Neighbor { node: source, edge_type, ordinal });
-        edge_id(ordinal)
+        self.edge_properties.push_back(properties);
+        edge_id(self.edges.push(source, target, edge_type))
     }
 
     /// The record of a node made here, for change.
     pub(crate) fn node_mut(&mut self, node: NodeId) -> Option<&mut NodeRecord> {
         self.nodes.get_mut(usize::try_from(node.0.checked_sub(self.first_node)?).ok()?)
-    }
-
-    /// The record of an edge made here, for change.
-    pub(crate) fn edge_mut(&mut self, edge: EdgeId) -> Option<&mut EdgeRecord> {
-        self.edges.get_mut(ordinal(edge)? as usize)
     }
 
     /// What became of a node of the files, for change.
@@ -220,13 +195,18 @@ impl Memtable {
         })
     }
 
-    /// Marks an edge made here as deleted; `None` if it is gone already.
+    /// Marks an edge made here as deleted; its type, or `None` if it is gone already.
     pub(crate) fn delete_edge(&mut self, edge: EdgeId) -> Option<EdgeTypeId> {
-        let record = self.edges.get_mut(ordinal(edge)? as usize).filter(|record| !record.is_deleted)?;
-        record.is_deleted = true;
-        record.properties = Properties::default();
+        let ordinal = ordinal(edge)?;
+        self.edges.get(ordinal).filter(|link| !link.is_deleted)?;
+        let link = self.edges.get_mut(ordinal)?;
+        link.is_deleted = true;
+        let edge_type = link.edge_type;
+        *self.properties_of_edge_mut(edge)? = Properties::default();
         self.edges_deleted += 1;
-        Some(record.edge_type)
+        // What is deleted still takes its place; a transaction that only deletes has to be counted too.
+        self.bytes += 1;
+        Some(edge_type)
     }
 
     /// Marks an edge of the files as deleted. The caller has seen to it that it is there.
@@ -235,8 +215,7 @@ impl Memtable {
         change.is_deleted = true;
         change.properties = Properties::default();
         self.bytes += weight::EDGE;
-        link(&mut self.deleted_out, source, Neighbor { node: target, edge_type, ordinal: 0 });
-        link(&mut self.deleted_in, target, Neighbor { node: source, edge_type, ordinal: 0 });
+        self.base_edges_deleted.push(source, target, edge_type);
     }
 
     /// Counts nodes of these labels in (1) or out (-1).
@@ -284,14 +263,5 @@ fn count<K: Eq + std::hash::Hash + Copy>(counts: &mut Map<K, u64>, key: K, diffe
     *count = count.wrapping_add_signed(difference);
     if *count == 0 {
         counts.remove(&key);
-    }
-}
-
-fn link(map: &mut SharedMap<u64, Adjacency>, node: NodeId, neighbor: Neighbor) {
-    match map.get_mut(&node.0) {
-        Some(list) => list.push(neighbor),
-        None => {
-            map.insert(node.0, Adjacency::One(neighbor));
-        }
     }
 }

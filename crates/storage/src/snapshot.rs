@@ -106,12 +106,9 @@ impl Snapshot {
 
     /// The ends of an edge, if it exists.
     pub(crate) fn edge_ends(&self, edge: EdgeId) -> Result<Option<Ends>> {
-        if memtable::ordinal(edge).is_some() {
-            return Ok(self.memtable.edge(edge).filter(|record| !record.is_deleted).map(|record| Ends {
-                source: record.source,
-                target: record.target,
-                edge_type: record.edge_type,
-            }));
+        if let Some(ordinal) = memtable::ordinal(edge) {
+            let link = self.memtable.edges.get(ordinal).filter(|link| !link.is_deleted);
+            return Ok(link.map(|link| Ends { source: link.source, target: link.target, edge_type: link.edge_type }));
         }
         if self.memtable.edge_change(edge).is_some_and(|change| change.is_deleted) {
             return Ok(None);

@@ -176,3 +176,4 @@ impl EdgeLoader {
         Ok(())
     }
 }
+

@@ -1,121 +1,149 @@
-//! The new edges of one node in one direction: a list that grows at its end and is shared by snapshots.
+//! Edges that are linked into two lists each, that of their source and that of their target.
 //!
-//! Cost: a single edge takes no memory of its own; a list is a chain of chunks, so that a change after a snapshot
-//! copies at most one chunk.
+//! Cost: adding an edge copies, after a snapshot, two leaves of small plain entries and the end of a vector, whatever the
+//! degree of its ends. Following a list costs a look into a vector for each edge.
 
-use std::sync::Arc;
-
+use imbl::Vector;
 use model::{EdgeTypeId, NodeId};
 
-/// Most edges in one chunk.
-const CHUNK_EDGES_MAX: usize = 64;
+use super::SharedMap;
 
-/// An edge as seen from one of its ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Neighbor {
-    /// The other end.
-    pub(crate) node: NodeId,
-    /// The edge's type.
+/// The end of a list.
+const NONE: u32 = u32::MAX;
+
+/// An edge and its two lists.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub(crate) source: NodeId,
+    pub(crate) target: NodeId,
     pub(crate) edge_type: EdgeTypeId,
-    /// The edge's place among the memtable's edges.
-    pub(crate) ordinal: u32,
+    /// The edge added before with the same source.
+    next_out: u32,
+    /// The edge added before with the same target.
+    next_in: u32,
+    pub(crate) is_deleted: bool,
 }
 
-/// The edges of one node, oldest last.
-#[derive(Clone, Debug)]
-pub(crate) enum Adjacency {
-    /// The only edge.
-    One(Neighbor),
-    /// The newest chunk of a chain.
-    Many(Arc<Chunk>),
+/// The list of one node.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    newest: u32,
+    count: u32,
 }
 
-/// A few edges in the order they came, and those before.
-#[derive(Debug)]
-pub(crate) struct Chunk {
-    edges: Vec<Neighbor>,
-    before: Option<Arc<Chunk>>,
-    /// Edges in the whole chain.
-    count: usize,
+/// A set of edges.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Adjacency {
+    links: Vector<Link>,
+    out_lists: SharedMap<u64, List>,
+    in_lists: SharedMap<u64, List>,
 }
 
 impl Adjacency {
-    /// How many edges there are.
+    /// How many edges were ever added.
     pub(crate) fn len(&self) -> usize {
-        match self {
-            Adjacency::One(_) => 1,
-            Adjacency::Many(chunk) => chunk.count,
-        }
+        self.links.len()
     }
 
-    /// Adds an edge.
-    pub(crate) fn push(&mut self, neighbor: Neighbor) {
-        match self {
-            Adjacency::One(first) => {
-                let edges = vec![*first, neighbor];
-                *self = Adjacency::Many(Arc::new(Chunk { edges, before: None, count: 2 }));
-            }
-            Adjacency::Many(chunk) if chunk.edges.len() < CHUNK_EDGES_MAX => {
-                if let Some(chunk) = Arc::get_mut(chunk) {
-                    chunk.edges.push(neighbor);
-                    chunk.count += 1;
-                    return;
-                }
-                let mut edges = Vec::with_capacity((chunk.edges.len() + 1).next_power_of_two());
-                edges.extend_from_slice(&chunk.edges);
-                edges.push(neighbor);
-                *chunk = Arc::new(Chunk { edges, before: chunk.before.clone(), count: chunk.count + 1 });
-            }
-            Adjacency::Many(chunk) => {
-                let before = Some(chunk.clone());
-                let mut edges = Vec::with_capacity(CHUNK_EDGES_MAX);
-                edges.push(neighbor);
-                *chunk = Arc::new(Chunk { edges, before, count: chunk.count + 1 });
-            }
-        }
+    /// True if none was ever added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.links.is_empty()
     }
 
-    /// The edges in pieces; `None` starts, then each piece leads to the next.
-    pub(crate) fn slices(&self) -> Slices<'_> {
-        match self {
-            Adjacency::One(neighbor) => Slices { current: Some(std::slice::from_ref(neighbor)), before: None },
-            Adjacency::Many(chunk) => Slices { current: Some(&chunk.edges), before: chunk.before.as_deref() },
-        }
+    /// The edge of that ordinal.
+    #[inline]
+    pub(crate) fn get(&self, ordinal: u32) -> Option<&Link> {
+        self.links.get(ordinal as usize)
     }
 
-    /// All edges.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Neighbor> {
-        self.slices().flatten()
+    /// The edge of that ordinal, for change.
+    pub(crate) fn get_mut(&mut self, ordinal: u32) -> Option<&mut Link> {
+        self.links.get_mut(ordinal as usize)
+    }
+
+    /// All edges in the order they were added.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Link> {
+        self.links.iter()
+    }
+
+    /// Adds an edge; gives its ordinal.
+    pub(crate) fn push(&mut self, source: NodeId, target: NodeId, edge_type: EdgeTypeId) -> u32 {
+        let ordinal = u32::try_from(self.links.len()).expect("the caller compares the count with EDGES_MAX");
+        let next_out = put_first(&mut self.out_lists, source, ordinal);
+        let next_in = put_first(&mut self.in_lists, target, ordinal);
+        self.links.push_back(Link { source, target, edge_type, next_out, next_in, is_deleted: false });
+        ordinal
+    }
+
+    /// The edges that start at a node, newest first.
+    #[inline]
+    pub(crate) fn out_edges(&self, node: NodeId) -> Links<'_> {
+        Links { links: &self.links, next: newest(&self.out_lists, node), is_in: false }
+    }
+
+    /// The edges that end at a node, newest first.
+    #[inline]
+    pub(crate) fn in_edges(&self, node: NodeId) -> Links<'_> {
+        Links { links: &self.links, next: newest(&self.in_lists, node), is_in: true }
+    }
+
+    /// How many edges start at a node, deleted ones included.
+    pub(crate) fn out_count(&self, node: NodeId) -> u64 {
+        self.out_lists.get(&node.0).map_or(0, |list| u64::from(list.count))
+    }
+
+    /// How many edges end at a node, deleted ones included.
+    pub(crate) fn in_count(&self, node: NodeId) -> u64 {
+        self.in_lists.get(&node.0).map_or(0, |list| u64::from(list.count))
     }
 }
 
-/// The pieces of an [`Adjacency`].
+#[inline]
+fn newest(lists: &SharedMap<u64, List>, node: NodeId) -> u32 {
+    if lists.is_empty() { NONE } else { lists.get(&node.0).map_or(NONE, |list| list.newest) }
+}
+
+fn put_first(lists: &mut SharedMap<u64, List>, node: NodeId, ordinal: u32) -> u32 {
+    match lists.get_mut(&node.0) {
+        Some(list) => {
+            list.count += 1;
+            std::mem::replace(&mut list.newest, ordinal)
+        }
+        None => {
+            lists.insert(node.0, List { newest: ordinal, count: 1 });
+            NONE
+        }
+    }
+}
+
+/// The edges of one node in one direction, with their ordinals.
 #[derive(Clone, Debug)]
-pub(crate) struct Slices<'a> {
-    current: Option<&'a [Neighbor]>,
-    before: Option<&'a Chunk>,
+pub(crate) struct Links<'a> {
+    links: &'a Vector<Link>,
+    next: u32,
+    is_in: bool,
 }
 
-impl<'a> Iterator for Slices<'a> {
-    type Item = &'a [Neighbor];
-
-    fn next(&mut self) -> Option<&'a [Neighbor]> {
-        let slice = self.current.take()?;
-        if let Some(chunk) = self.before {
-            self.current = Some(&chunk.edges);
-            self.before = chunk.before.as_deref();
-        }
-        Some(slice)
+impl Links<'_> {
+    /// True if no edge follows.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next == NONE
     }
 }
 
-/// A long chain is taken apart link by link, since nested drops would need a stack as deep as the chain is long.
-impl Drop for Chunk {
-    fn drop(&mut self) {
-        let mut next = self.before.take();
-        while let Some(chunk) = next {
-            next = Arc::into_inner(chunk).and_then(|mut chunk| chunk.before.take());
+impl<'a> Iterator for Links<'a> {
+    type Item = (u32, &'a Link);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u32, &'a Link)> {
+        if self.next == NONE {
+            return None;
         }
+        let ordinal = self.next;
+        let link = self.links.get(ordinal as usize)?;
+        self.next = if self.is_in { link.next_in } else { link.next_out };
+        Some((ordinal, link))
     }
 }
 
@@ -123,34 +151,29 @@ impl Drop for Chunk {
 mod tests {
     use model::{EdgeTypeId, NodeId};
 
-    use super::{Adjacency, Neighbor};
-
-    fn neighbor(ordinal: u32) -> Neighbor {
-        Neighbor { node: NodeId(u64::from(ordinal) * 3), edge_type: EdgeTypeId(ordinal % 2), ordinal }
-    }
+    use super::Adjacency;
 
     #[test]
     fn snapshots_keep_what_they_saw() {
-        let mut list = Adjacency::One(neighbor(0));
-        let mut snapshots = vec![list.clone()];
-        for ordinal in 1..1_000 {
-            list.push(neighbor(ordinal));
+        let mut edges = Adjacency::default();
+        let mut snapshots = vec![edges.clone()];
+        for ordinal in 0..1_000_u64 {
+            edges.push(NodeId(ordinal % 3), NodeId(ordinal % 5), EdgeTypeId(0));
             if ordinal % 7 == 0 {
-                snapshots.push(list.clone());
+                snapshots.push(edges.clone());
             }
         }
-        snapshots.push(list);
+        snapshots.push(edges);
         for snapshot in &snapshots {
-            let mut found: Vec<u32> = snapshot.iter().map(|edge| edge.ordinal).collect();
-            found.sort_unstable();
-            assert_eq!(found, (0..snapshot.len() as u32).collect::<Vec<_>>());
+            for node in 0..5 {
+                let of = |modulus: u64| (0..snapshot.len() as u64).rev().filter(move |edge| edge % modulus == node);
+                let found: Vec<u64> = snapshot.out_edges(NodeId(node)).map(|(edge, _)| u64::from(edge)).collect();
+                assert_eq!(found, of(3).collect::<Vec<_>>());
+                assert_eq!(snapshot.out_count(NodeId(node)), found.len() as u64);
+                let found: Vec<u64> = snapshot.in_edges(NodeId(node)).map(|(edge, _)| u64::from(edge)).collect();
+                assert_eq!(found, of(5).collect::<Vec<_>>());
+                assert_eq!(snapshot.in_count(NodeId(node)), found.len() as u64);
+            }
         }
-    }
-
-    #[test]
-    fn a_chain_of_millions_is_dropped_without_recursion() {
-        let mut list = Adjacency::One(neighbor(0));
-        (1..4_000_000).for_each(|ordinal| list.push(neighbor(ordinal)));
-        assert_eq!(list.len(), 4_000_000);
     }
 }

@@ -6,7 +6,7 @@
 use model::{Direction, EdgeTypeId, NodeId, Result};
 
 use super::Snapshot;
-use crate::memtable::Adjacency;
+use crate::memtable::{Adjacency, Link};
 use crate::partition::Section;
 
 impl Snapshot {
@@ -18,16 +18,17 @@ impl Snapshot {
     /// How many edges of a node an expansion would find.
     pub(super) fn degree(&self, node: NodeId, direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<u64> {
         let is_wanted = |edge_type: EdgeTypeId| types.is_none_or(|types| types.contains(&edge_type));
+        let memtable = &self.memtable;
         let mut degree = 0;
         if direction != Direction::In {
-            degree += self.base_out_degree(node, is_wanted)?
-                + self.new_degree(self.memtable.out_edges.get(&node.0), is_wanted);
-            degree -= self.deleted_degree(self.memtable.deleted_out.get(&node.0), is_wanted);
+            degree += self.base_out_degree(node, is_wanted)?;
+            degree += count(&memtable.edges, node, memtable.edges_deleted == 0, false, types);
+            degree -= count(&memtable.base_edges_deleted, node, true, false, types);
         }
         if direction != Direction::Out {
-            degree +=
-                self.base_in_degree(node, is_wanted)? + self.new_degree(self.memtable.in_edges.get(&node.0), is_wanted);
-            degree -= self.deleted_degree(self.memtable.deleted_in.get(&node.0), is_wanted);
+            degree += self.base_in_degree(node, is_wanted)?;
+            degree += count(&memtable.edges, node, memtable.edges_deleted == 0, true, types);
+            degree -= count(&memtable.base_edges_deleted, node, true, true, types);
         }
         if direction == Direction::Both {
             degree -= self.loops(node, is_wanted)?;
@@ -57,19 +58,6 @@ impl Snapshot {
         Ok(degree)
     }
 
-    fn new_degree(&self, list: Option<&Adjacency>, is_wanted: impl Fn(EdgeTypeId) -> bool) -> u64 {
-        let Some(list) = list else { return 0 };
-        let is_there = |ordinal: u32| {
-            self.memtable.edges_deleted == 0
-                || self.memtable.edges.get(ordinal as usize).is_some_and(|record| !record.is_deleted)
-        };
-        list.iter().filter(|edge| is_wanted(edge.edge_type) && is_there(edge.ordinal)).count() as u64
-    }
-
-    fn deleted_degree(&self, list: Option<&Adjacency>, is_wanted: impl Fn(EdgeTypeId) -> bool) -> u64 {
-        list.map_or(0, |list| list.iter().filter(|edge| is_wanted(edge.edge_type)).count() as u64)
-    }
-
     /// How many of a node's edges lead back to it.
     fn loops(&self, node: NodeId, is_wanted: impl Fn(EdgeTypeId) -> bool) -> Result<u64> {
         let mut loops = 0;
@@ -78,15 +66,25 @@ impl Snapshot {
                 loops += base_loops(section, node)?;
             }
         }
-        let of_list = |list: Option<&Adjacency>| {
-            let edges = list.into_iter().flat_map(Adjacency::iter);
-            edges.filter(|edge| edge.node == node && is_wanted(edge.edge_type)).copied().collect::<Vec<_>>()
+        let count = |edges: &Adjacency| {
+            let is_loop = |link: &Link| link.target == node && !link.is_deleted && is_wanted(link.edge_type);
+            edges.out_edges(node).filter(|(_, link)| is_loop(link)).count() as u64
         };
-        loops -= of_list(self.memtable.deleted_out.get(&node.0)).len() as u64;
-        let new = of_list(self.memtable.out_edges.get(&node.0));
-        let is_there = |ordinal: u32| self.memtable.edges.get(ordinal as usize).is_some_and(|edge| !edge.is_deleted);
-        loops += new.iter().filter(|edge| is_there(edge.ordinal)).count() as u64;
+        loops = loops + count(&self.memtable.edges) - count(&self.memtable.base_edges_deleted);
         Ok(loops)
+    }
+}
+
+/// How many edges of the memtable a node has in one direction; the list tells if none is deleted and any type will do.
+fn count(edges: &Adjacency, node: NodeId, is_whole: bool, is_in: bool, types: Option<&[EdgeTypeId]>) -> u64 {
+    match types {
+        None if is_whole && is_in => edges.in_count(node),
+        None if is_whole => edges.out_count(node),
+        _ => {
+            let links = if is_in { edges.in_edges(node) } else { edges.out_edges(node) };
+            let is_wanted = |link: &Link| types.is_none_or(|types| types.contains(&link.edge_type));
+            links.filter(|(_, link)| !link.is_deleted && is_wanted(link)).count() as u64
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use model::{Direction, EdgeBatch, EdgeId, EdgeTypeId, Expand, NodeId, Result};
 
 use super::Snapshot;
 use crate::format::EdgePlace;
-use crate::memtable::{Adjacency, Memtable, Neighbor, Slices, edge_id};
+use crate::memtable::{Links, Memtable, edge_id};
 use crate::partition::Section;
 
 /// A section whose type is wanted.
@@ -42,7 +42,7 @@ enum Stage {
 enum Current<'a> {
     Nothing,
     Run { place: usize, run: Range<u64>, is_in: bool },
-    List { slices: Slices<'a>, slice: &'a [Neighbor], is_in: bool },
+    List { links: Links<'a>, is_in: bool },
 }
 
 /// A cursor over the edges of an expansion.
@@ -120,8 +120,9 @@ impl<'a> ExpandCursor<'a> {
                 }
                 Stage::NewOut => {
                     self.stage = if self.expand.direction == Direction::Out { Stage::End } else { self.first_in() };
-                    if let Some(list) = find(&self.memtable().out_edges, self.node) {
-                        self.current = Current::List { slices: list.slices(), slice: &[], is_in: false };
+                    let links = self.memtable().edges.out_edges(self.node);
+                    if !links.is_empty() {
+                        self.current = Current::List { links, is_in: false };
                         return Ok(true);
                     }
                 }
@@ -145,8 +146,9 @@ impl<'a> ExpandCursor<'a> {
                 }
                 Stage::NewIn => {
                     self.stage = Stage::End;
-                    if let Some(list) = find(&self.memtable().in_edges, self.node) {
-                        self.current = Current::List { slices: list.slices(), slice: &[], is_in: true };
+                    let links = self.memtable().edges.in_edges(self.node);
+                    if !links.is_empty() {
+                        self.current = Current::List { links, is_in: true };
                         return Ok(true);
                     }
                 }
@@ -169,8 +171,9 @@ impl<'a> ExpandCursor<'a> {
     fn take_run(&mut self, place: usize, run: Range<u64>, is_in: bool, out: &mut EdgeBatch) -> Result<()> {
         let start = out.neighbors.len();
         let Place { section, edge_type, first_id, .. } = self.places[place];
-        let lost = if is_in { &self.memtable().deleted_in } else { &self.memtable().deleted_out };
-        let lost_some = find(lost, self.node).is_some();
+        let lost = &self.memtable().base_edges_deleted;
+        let lost = if is_in { lost.in_edges(self.node) } else { lost.out_edges(self.node) };
+        let lost_some = !lost.is_empty();
         let wants_ids = self.wants_ids();
         if is_in {
             section.sources(run.clone(), &mut out.neighbors)?;
@@ -232,29 +235,24 @@ impl<'a> ExpandCursor<'a> {
         }
     }
 
-    /// Adds as much of a list of the memtable as the batch holds; gives what is left.
-    fn take_list(&mut self, list: &'a [Neighbor], is_in: bool, out: &mut EdgeBatch) -> &'a [Neighbor] {
-        let memtable = self.memtable();
+    /// Adds as much of a list of the memtable as the batch holds.
+    fn take_list(&mut self, links: &mut Links<'a>, is_in: bool, out: &mut EdgeBatch) {
         let skips_loops = is_in && self.expand.direction == Direction::Both;
         let wants_ids = self.wants_ids();
-        for (index, edge) in list.iter().enumerate() {
-            if out.neighbors.len() >= BATCH_ROWS {
-                return &list[index..];
-            }
-            let is_gone = memtable.edges_deleted > 0
-                && memtable.edges.get(edge.ordinal as usize).is_none_or(|record| record.is_deleted);
-            let is_wanted = self.expand.types.as_ref().is_none_or(|types| types.contains(&edge.edge_type));
-            if is_gone || !is_wanted || (skips_loops && edge.node == self.node) {
+        while out.neighbors.len() < BATCH_ROWS {
+            let Some((ordinal, link)) = links.next() else { return };
+            let neighbor = if is_in { link.source } else { link.target };
+            let is_wanted = self.expand.types.as_ref().is_none_or(|types| types.contains(&link.edge_type));
+            if link.is_deleted || !is_wanted || (skips_loops && neighbor == self.node) {
                 continue;
             }
-            out.neighbors.push(edge.node);
+            out.neighbors.push(neighbor);
             if wants_ids {
                 let ids = if self.expand.edge_ids == EdgeIds::Include { &mut out.edges } else { &mut self.ids };
-                ids.push(edge_id(edge.ordinal));
+                ids.push(edge_id(ordinal));
             }
-            self.fill(edge.edge_type, is_in, out);
+            self.fill(link.edge_type, is_in, out);
         }
-        &[]
     }
 
     /// Adds what fits of the present run or list; false once it is used up.
@@ -269,19 +267,15 @@ impl<'a> ExpandCursor<'a> {
                 }
                 Ok(true)
             }
-            Current::List { mut slices, slice, is_in } => {
-                let slice = if slice.is_empty() { slices.next() } else { Some(slice) };
-                let Some(slice) = slice else { return Ok(false) };
-                let slice = self.take_list(slice, is_in, out);
-                self.current = Current::List { slices, slice, is_in };
+            Current::List { mut links, is_in } => {
+                self.take_list(&mut links, is_in, out);
+                if !links.is_empty() {
+                    self.current = Current::List { links, is_in };
+                }
                 Ok(true)
             }
         }
     }
-}
-
-fn find(map: &crate::memtable::SharedMap<u64, Adjacency>, node: NodeId) -> Option<&Adjacency> {
-    if map.is_empty() { None } else { map.get(&node.0) }
 }
 
 impl EdgeCursor for ExpandCursor<'_> {

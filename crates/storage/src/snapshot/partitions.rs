@@ -8,7 +8,7 @@ use model::store::{EdgeBlockCursor, EdgeIds, EdgePartitions, EdgeStream};
 use model::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId, ReadView, Result};
 
 use super::Snapshot;
-use crate::memtable::edge_id;
+use crate::memtable::{Adjacency, Link, edge_id};
 use crate::version::PartitionStream;
 
 impl Snapshot {
@@ -57,14 +57,12 @@ impl EdgePartitions for Snapshot {
         let base: u64 =
             sections.iter().filter(|section| is_wanted(section.edge_type())).map(|section| section.edge_count()).sum();
         let interval = self.whole_interval(partition);
-        let lost = self.memtable.deleted_in.iter().filter(|(target, _)| interval.contains(target));
-        let lost: usize = lost.map(|(_, list)| list.iter().filter(|edge| is_wanted(edge.edge_type)).count()).sum();
-        let new = self
-            .memtable
-            .edges
-            .iter()
-            .filter(|edge| !edge.is_deleted && interval.contains(&edge.target.0) && is_wanted(edge.edge_type));
-        base - lost as u64 + new.count() as u64
+        let count = |edges: &Adjacency| {
+            let is_counted =
+                |edge: &&Link| !edge.is_deleted && interval.contains(&edge.target.0) && is_wanted(edge.edge_type);
+            edges.iter().filter(is_counted).count() as u64
+        };
+        base - count(&self.memtable.base_edges_deleted) + count(&self.memtable.edges)
     }
 
     fn stream(&self, partition: usize, stream: &EdgeStream) -> Result<Box<dyn EdgeBlockCursor + '_>> {
@@ -106,7 +104,7 @@ impl PartitionCursor<'_> {
     fn correct(&self, block: &mut EdgeBlock) -> Result<()> {
         let memtable = &self.snapshot.memtable;
         let changes = |edge: &EdgeId| memtable.edge_change(*edge);
-        if !memtable.keeps_all_base_edges() {
+        if !memtable.base_edges_deleted.is_empty() {
             let is_there = |edge: &EdgeId| changes(edge).is_none_or(|change| !change.is_deleted);
             let rows = 0..block.edges.len() as u32;
             let kept: Vec<u32> = rows.filter(|&row| is_there(&block.edges[row as usize])).collect();

@@ -55,10 +55,7 @@ impl Snapshot {
         }
         let overlays = edges.iter().enumerate().filter_map(|(row, &edge)| {
             if memtable::ordinal(edge).is_some() {
-                return Some((
-                    row,
-                    memtable.edge(edge).map_or(Overlay::Nothing, |record| Overlay::All(&record.properties)),
-                ));
+                return Some((row, memtable.properties_of_edge(edge).map_or(Overlay::Nothing, Overlay::All)));
             }
             let change = memtable.edge_change(edge)?;
             Some((row, if change.is_deleted { Overlay::Nothing } else { Overlay::Some(&change.properties) }))

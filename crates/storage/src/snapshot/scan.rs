@@ -48,7 +48,7 @@ impl<'a> ScanCursor<'a> {
         }
         let start_bit = self.rest.start % 64;
         self.words[0] &= u64::MAX << start_bit;
-        if end % 64 != 0 {
+        if !end.is_multiple_of(64) {
             self.words[count - 1] &= (1 << (end % 64)) - 1;
         }
         self.rest.start = end;

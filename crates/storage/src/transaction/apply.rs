@@ -169,9 +169,9 @@ impl Snapshot {
         for (row, &edge) in edges.iter().enumerate() {
             let value = values.value(row);
             memtable.bytes += value_bytes(&value);
-            match memtable.edge_mut(edge) {
-                Some(record) if value.is_null() => record.properties.remove(key),
-                Some(record) => record.properties.set(key, value),
+            match memtable.properties_of_edge_mut(edge) {
+                Some(properties) if value.is_null() => properties.remove(key),
+                Some(properties) => properties.set(key, value),
                 None => memtable.edge_change_mut(edge).properties.set(key, value),
             }
         }
