@@ -313,6 +313,7 @@ impl<'a> Parser<'a> {
             (TokenKind::BangEqual, _) => Some("inequality is written <>"),
             (TokenKind::Ampersand, TokenKind::Ampersand) => Some("conjunction is written AND"),
             (TokenKind::Bang, _) => Some("negation is written NOT"),
+            (TokenKind::Minus, _) if !self.slice(self.here()).is_ascii() => Some("the minus sign is written -"),
             _ => None,
         }
     }

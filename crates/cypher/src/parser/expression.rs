@@ -87,7 +87,7 @@ impl Parser<'_> {
     fn prefix(&mut self, least: u8) -> Result<Expression> {
         let start = self.here();
         let (operator, operand_level) = match self.kind(0) {
-            TokenKind::Minus => (UnaryOperator::Minus, level::SIGN),
+            TokenKind::Minus if !self.is_unicode_sign() => (UnaryOperator::Minus, level::SIGN),
             TokenKind::Plus => (UnaryOperator::Plus, level::SIGN),
             TokenKind::Word if self.is_word(0, "NOT") => (UnaryOperator::Not, level::NOT),
             _ => return self.postfix(),
@@ -123,8 +123,17 @@ impl Parser<'_> {
         Ok(Some(Expression::new(span, kind)))
     }
 
+    /// Whether a dash or arrow head beyond ASCII stands here: those draw edges but do not calculate.
+    fn is_unicode_sign(&self) -> bool {
+        matches!(self.kind(0), TokenKind::Minus | TokenKind::Less | TokenKind::Greater)
+            && !self.slice(self.here()).is_ascii()
+    }
+
     /// The operator here.
     fn operator(&mut self) -> Option<Operator> {
+        if self.is_unicode_sign() {
+            return None;
+        }
         let binary = |operator| Some(Operator::Binary(operator));
         let comparison = |operator| Some(Operator::Comparison(operator));
         match self.kind(0) {

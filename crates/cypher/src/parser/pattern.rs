@@ -278,11 +278,9 @@ impl Parser<'_> {
                 return Ok(inner);
             }
             TokenKind::Dollar | TokenKind::Parameter => {
-                return Err(self.unsupported(
-                    "a label or type that is computed",
-                    start,
-                    "write its name into the query",
-                ));
+                return Err(
+                    self.unsupported("a label or type that is computed", start, "write its name into the query")
+                );
             }
             _ => LabelExpressionKind::Name(self.name("a label or type")?),
         };

@@ -1,6 +1,6 @@
 //! Statements: what a script is made of.
 
-use model::Result;
+use model::{Result, error};
 
 use super::Parser;
 use super::clause::order;
@@ -65,6 +65,12 @@ impl Parser<'_> {
             let all = self.take_keyword("ALL");
             if !all {
                 self.take_keyword("DISTINCT");
+            }
+            if unions.first().is_some_and(|first: &Union| first.all != all) {
+                let (expected, found) = if all { ("UNION", "UNION ALL") } else { ("UNION ALL", "UNION") };
+                return Err(error!(Syntax, "expected {expected} as before, found {found}")
+                    .at(self.since(start))
+                    .with_remedy("use one of the two throughout, or put a part of the query into CALL { … }"));
             }
             unions.push(Union { span: self.since(start), all, query: self.single_query()? });
         }

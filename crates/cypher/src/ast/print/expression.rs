@@ -216,25 +216,8 @@ impl Display for Expression {
 /// Whether a call by that name needs no backticks, because the word has no meaning of its own before a parenthesis.
 fn is_function_name(name: &str) -> bool {
     const SPECIAL: &[&str] = &[
-        "ALL",
-        "ANY",
-        "NONE",
-        "SINGLE",
-        "REDUCE",
-        "allReduce",
-        "shortestPath",
-        "allShortestPaths",
-        "filter",
-        "extract",
-        "WHEN",
-        "THEN",
-        "ELSE",
-        "END",
-        "ORDER",
-        "SKIP",
-        "LIMIT",
-        "OPTIONAL",
-        "DETACH",
+        "ALL", "ANY", "NONE", "SINGLE", "REDUCE", "allReduce", "shortestPath", "allShortestPaths", "filter", "extract",
+        "WHEN", "THEN", "ELSE", "END", "ORDER", "SKIP", "LIMIT", "OPTIONAL", "DETACH",
     ];
     !token::is_one_of(name, RESERVED) && !token::is_one_of(name, SPECIAL)
 }

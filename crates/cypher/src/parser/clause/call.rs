@@ -3,6 +3,7 @@
 use model::{Result, error};
 
 use super::super::Parser;
+use super::order;
 use crate::ast::{
     CallClause, Clause, ClauseKind, MatchClause, Query, SingleQuery, SubqueryClause, SubqueryKind, Yield, YieldItem,
 };
@@ -103,6 +104,14 @@ impl Parser<'_> {
         let outer = std::mem::replace(&mut self.needs_result, kind == SubqueryKind::Collect);
         let query = self.query()?;
         self.needs_result = outer;
+        for single in std::iter::once(&query.first).chain(query.unions.iter().map(|union| &union.query)) {
+            if let Some(clause) = single.clauses.iter().find(|clause| order::is_updating(&clause.kind)) {
+                let found = order::keyword(&clause.kind);
+                return Err(error!(Syntax, "expected clauses that only read in a subquery expression, found {found}")
+                    .at(clause.span)
+                    .with_remedy("use CALL { … } for what writes"));
+            }
+        }
         let ends_in_return =
             matches!(query.first.clauses.last().map(|clause| &clause.kind), Some(ClauseKind::Return(_)));
         if kind == SubqueryKind::Collect && !ends_in_return {
