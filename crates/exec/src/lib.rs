@@ -6,6 +6,13 @@
 //! - [`expression`]: compiled expressions, one column per batch.
 //! - [`functions`]: the scalar functions, and the catalog of all functions.
 //! - [`aggregates`]: the aggregate functions, over whole batches with a group number per row.
+//! - `lowering`: from plan to operators that run.
+//! - `runtime`: one run of a plan, and what an operator is.
+//! - `operators`: the operators, one file each.
+//! - `nested`, `parallel`: running subplans for many rows at once, and scans in several threads.
+//! - `rows`, `group_table`, `sorting`, `adjacency`, `edge_filter`, `writing`: what operators share.
+//! - [`profile`]: what a run did.
+//! - [`run`](mod@run): the entry points.
 //!
 //! Invariants: data is reached through the waist only, in batches; the same plan, data and parameters give the same
 //! answer, whatever the thread count.
@@ -15,6 +22,24 @@ pub mod chunk;
 pub mod context;
 pub mod expression;
 pub mod functions;
+pub mod profile;
+pub mod run;
+
+mod adjacency;
+mod edge_filter;
+mod group_table;
+mod lowering;
+mod nested;
+mod operators;
+mod parallel;
+mod rows;
+mod runtime;
+mod sorting;
+mod writing;
 
 pub use chunk::{Chunk, Layout};
 pub use context::{CompileEnvironment, EvaluationContext, SubplanId, SubplanRunner};
+pub use lowering::{Prepared, prepare};
+pub use profile::{Counters, OperatorProfile, Summary};
+pub use run::{ResultSink, run};
+pub use runtime::{Environment, RunSettings};

@@ -1,0 +1,77 @@
+//! What the operators that follow edges share: types by name, edges as values, which edges are taken already.
+
+use std::sync::Arc;
+
+use model::store::EdgeIds;
+use model::{Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, EdgeValue, Expand, NodeId, ReadView};
+
+use crate::chunk::Chunk;
+use crate::rows::{edge_at, holds_edge};
+
+/// The edges that a pattern follows, resolved against a store.
+pub(crate) fn expansion(
+    view: &dyn ReadView,
+    direction: Direction,
+    types: &[Arc<str>],
+    edge_ids: EdgeIds,
+) -> Option<Expand> {
+    let types = match types {
+        [] => None,
+        names => {
+            let mut ids: Vec<EdgeTypeId> = names.iter().filter_map(|name| view.schema().edge_type(name)).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            if ids.is_empty() {
+                return None;
+            }
+            Some(ids)
+        }
+    };
+    Some(Expand { direction, types, edge_ids, keys: Vec::new() })
+}
+
+/// The edge in a row of a batch that was expanded from `from`.
+#[inline]
+pub(crate) fn edge_value(batch: &EdgeBatch, row: usize, from: NodeId, direction: Direction) -> EdgeValue {
+    let to = batch.neighbors[row];
+    let against = match direction {
+        Direction::Out => false,
+        Direction::In => true,
+        Direction::Both => batch.reversed[row],
+    };
+    let (source, target) = if against { (to, from) } else { (from, to) };
+    let id = batch.edges.get(row).copied().unwrap_or(EdgeId(u64::MAX));
+    EdgeValue { id, source, target, edge_type: batch.types[row] }
+}
+
+/// Whether an edge is among those that the columns of a row hold, singly or in lists.
+pub(crate) fn is_taken(chunk: &Chunk, columns: &[usize], row: usize, edge: EdgeId) -> bool {
+    columns.iter().any(|&column| holds_edge(&chunk.columns[column], row, edge))
+}
+
+/// How many of the edges that the columns of a row hold would be met by expanding `from`.
+pub(crate) fn taken_count(chunk: &Chunk, columns: &[usize], row: usize, from: NodeId, expand: &Expand) -> u64 {
+    columns.iter().map(|&column| count_met(&chunk.columns[column], row, from, expand)).sum()
+}
+
+fn count_met(column: &Column, row: usize, from: NodeId, expand: &Expand) -> u64 {
+    if let Some(edge) = edge_at(column, row) {
+        return u64::from(is_met(&edge, from, expand));
+    }
+    match column.value(row) {
+        model::Value::List(items) => {
+            let met = |item: &&model::Value| matches!(item, model::Value::Edge(edge) if is_met(edge, from, expand));
+            items.iter().filter(met).count() as u64
+        }
+        _ => 0,
+    }
+}
+
+fn is_met(edge: &EdgeValue, from: NodeId, expand: &Expand) -> bool {
+    let touches = match expand.direction {
+        Direction::Out => edge.source == from,
+        Direction::In => edge.target == from,
+        Direction::Both => edge.source == from || edge.target == from,
+    };
+    touches && expand.types.as_ref().is_none_or(|types| types.contains(&edge.edge_type))
+}

@@ -1,0 +1,265 @@
+//! A hash table from rows of key columns to numbers 0, 1, 2, … in order of first appearance.
+//!
+//! Keys are equal as in grouping and `DISTINCT`: null equals null, `1` equals `1.0`. They are kept in columns, never
+//! boxed; a batch is hashed column by column.
+
+use std::sync::Arc;
+
+use model::{Column, ColumnData, Value};
+
+/// Marks a free place of the table.
+const FREE: u32 = u32::MAX;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct GroupTable {
+    /// Open addressing with linear probing; a power of two.
+    places: Vec<u32>,
+    /// The hash of each group.
+    hashes: Vec<u64>,
+    /// One column for each key, with the groups of all batches before this one.
+    keys: Vec<Column>,
+    stored: usize,
+}
+
+impl GroupTable {
+    /// Number of groups.
+    pub(crate) fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// The keys of all groups, a column each; `width` columns even without groups.
+    pub(crate) fn into_keys(self, width: usize) -> Vec<Column> {
+        if self.keys.is_empty() { (0..width).map(|_| Column::nulls(0)).collect() } else { self.keys }
+    }
+
+    /// Writes the group of each row into `groups`, adding groups that are new, and the rows that made them into `new`.
+    pub(crate) fn insert(&mut self, columns: &[Arc<Column>], rows: usize, groups: &mut Vec<u32>, new: &mut Vec<u32>) {
+        groups.clear();
+        new.clear();
+        let hashes = hash_rows(columns, rows);
+        for (row, &hash) in hashes.iter().enumerate() {
+            if (self.hashes.len() + 1) * 8 > self.places.len() * 7 {
+                self.grow();
+            }
+            let mask = self.places.len() - 1;
+            let mut place = spread(hash) & mask;
+            let group = loop {
+                let group = self.places[place];
+                if group == FREE {
+                    let group = self.hashes.len() as u32;
+                    self.places[place] = group;
+                    self.hashes.push(hash);
+                    new.push(row as u32);
+                    break group;
+                }
+                if self.hashes[group as usize] == hash && self.holds(group as usize, columns, row, new) {
+                    break group;
+                }
+                place = (place + 1) & mask;
+            };
+            groups.push(group);
+        }
+        self.store(columns, new);
+    }
+
+    /// The group of each row, [`FREE`]-like `u32::MAX` where there is none.
+    pub(crate) fn find(&self, columns: &[Arc<Column>], rows: usize) -> Vec<u32> {
+        if self.places.is_empty() {
+            return vec![FREE; rows];
+        }
+        let mask = self.places.len() - 1;
+        let hashes = hash_rows(columns, rows);
+        let find = |(row, &hash): (usize, &u64)| {
+            let mut place = spread(hash) & mask;
+            loop {
+                let group = self.places[place];
+                if group == FREE {
+                    return FREE;
+                }
+                if self.hashes[group as usize] == hash && self.holds(group as usize, columns, row, &[]) {
+                    return group;
+                }
+                place = (place + 1) & mask;
+            }
+        };
+        hashes.iter().enumerate().map(find).collect()
+    }
+
+    /// Whether the key of a group equals a row of the batch. Groups made by the batch itself are compared within it.
+    #[inline]
+    fn holds(&self, group: usize, columns: &[Arc<Column>], row: usize, new: &[u32]) -> bool {
+        if group < self.stored {
+            self.keys.iter().zip(columns).all(|(key, column)| rows_equal(key, group, column, row))
+        } else {
+            let other = new[group - self.stored] as usize;
+            columns.iter().all(|column| rows_equal(column, other, column, row))
+        }
+    }
+
+    fn store(&mut self, columns: &[Arc<Column>], new: &[u32]) {
+        if new.is_empty() {
+            return;
+        }
+        if self.keys.is_empty() {
+            self.keys = columns.iter().map(|column| column.gather(new)).collect();
+        } else {
+            self.keys.iter_mut().zip(columns).for_each(|(key, column)| key.append(&column.gather(new)));
+        }
+        self.stored = self.hashes.len();
+    }
+
+    fn grow(&mut self) {
+        let size = (self.places.len() * 2).max(16);
+        self.places = vec![FREE; size];
+        for (group, &hash) in self.hashes.iter().enumerate() {
+            let mut place = spread(hash) & (size - 1);
+            while self.places[place] != FREE {
+                place = (place + 1) & (size - 1);
+            }
+            self.places[place] = group as u32;
+        }
+    }
+}
+
+/// The upper bits of a multiplied hash are the good ones.
+#[inline]
+fn spread(hash: u64) -> usize {
+    (hash >> 32 ^ hash) as usize
+}
+
+const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+
+#[inline]
+fn mix(hash: u64, word: u64) -> u64 {
+    let mixed = (hash ^ word).wrapping_mul(MULTIPLIER);
+    mixed ^ mixed >> 29
+}
+
+/// What a null hashes to.
+const NULL_WORD: u64 = 0x5bd1_e995;
+
+/// One hash for each row. Values that are equal hash alike whatever the kind of their column.
+fn hash_rows(columns: &[Arc<Column>], rows: usize) -> Vec<u64> {
+    let mut hashes = vec![MULTIPLIER; rows];
+    columns.iter().for_each(|column| hash_column(column, &mut hashes));
+    hashes
+}
+
+fn hash_column(column: &Column, hashes: &mut [u64]) {
+    macro_rules! each {
+        ($word:expr) => {
+            match &column.validity {
+                None => hashes.iter_mut().enumerate().for_each(|(row, hash)| *hash = mix(*hash, $word(row))),
+                Some(validity) => hashes.iter_mut().enumerate().for_each(|(row, hash)| {
+                    *hash = mix(*hash, if validity.get(row) { $word(row) } else { NULL_WORD })
+                }),
+            }
+        };
+    }
+    match &column.data {
+        ColumnData::Null(_) => hashes.iter_mut().for_each(|hash| *hash = mix(*hash, NULL_WORD)),
+        ColumnData::Int(values) => each!(|row: usize| number_word(values[row] as f64)),
+        ColumnData::Float(values) => each!(|row: usize| number_word(values[row])),
+        ColumnData::Node(values) => each!(|row: usize| values[row].0),
+        ColumnData::Edge(values) => each!(|row: usize| values[row].id.0),
+        ColumnData::Bool(values) => each!(|row: usize| u64::from(values[row])),
+        ColumnData::String(values) => each!(|row: usize| text_word(values.get(row))),
+        ColumnData::Date(values) => each!(|row: usize| values[row].0 as u64),
+        ColumnData::LocalDateTime(values) => each!(|row: usize| values[row].0 as u64),
+        ColumnData::Value(values) => each!(|row: usize| value_word(&values[row])),
+    }
+}
+
+fn value_word(value: &Value) -> u64 {
+    use std::hash::{Hash, Hasher};
+    match value {
+        Value::Null => NULL_WORD,
+        Value::Int(value) => number_word(*value as f64),
+        Value::Float(value) => number_word(*value),
+        Value::Node(node) => node.0,
+        Value::Edge(edge) => edge.id.0,
+        Value::Bool(value) => u64::from(*value),
+        Value::String(text) => text_word(text),
+        Value::Date(date) => date.0 as u64,
+        Value::LocalDateTime(time) => time.0 as u64,
+        other => {
+            let mut hasher = std::hash::DefaultHasher::new();
+            other.hash(&mut hasher);
+            hasher.finish()
+        }
+    }
+}
+
+#[inline]
+fn number_word(value: f64) -> u64 {
+    let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
+    canonical.to_bits()
+}
+
+fn text_word(text: &str) -> u64 {
+    let (words, rest) = text.as_bytes().as_chunks::<8>();
+    let hash = words.iter().fold(text.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    let mut tail = [0; 8];
+    tail[..rest.len()].copy_from_slice(rest);
+    mix(hash, u64::from_le_bytes(tail))
+}
+
+/// Whether two rows are equal as in grouping.
+#[inline]
+pub(crate) fn rows_equal(a: &Column, i: usize, b: &Column, j: usize) -> bool {
+    match (a.is_null(i), b.is_null(j)) {
+        (false, false) => {}
+        (left, right) => return left && right,
+    }
+    match (&a.data, &b.data) {
+        (ColumnData::Int(a), ColumnData::Int(b)) => a[i] == b[j],
+        (ColumnData::Node(a), ColumnData::Node(b)) => a[i] == b[j],
+        (ColumnData::Edge(a), ColumnData::Edge(b)) => a[i].id == b[j].id,
+        (ColumnData::String(a), ColumnData::String(b)) => a.get(i) == b.get(j),
+        (ColumnData::Bool(a), ColumnData::Bool(b)) => a[i] == b[j],
+        (ColumnData::Date(a), ColumnData::Date(b)) => a[i] == b[j],
+        (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => a[i] == b[j],
+        (ColumnData::Value(a), ColumnData::Value(b)) => a[i] == b[j],
+        _ => a.value(i) == b.value(j),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GroupTable;
+    use model::{Column, Value};
+    use std::sync::Arc;
+
+    #[test]
+    fn equal_values_of_different_kinds_share_a_group() {
+        let mut table = GroupTable::default();
+        let (mut groups, mut new) = (Vec::new(), Vec::new());
+        let mut insert = |values: &[Value], expected: &[u32]| {
+            let column = Arc::new(Column::from_values(values));
+            table.insert(&[column], values.len(), &mut groups, &mut new);
+            assert_eq!(groups, expected, "{values:?}");
+        };
+        insert(&[Value::Int(1), Value::Null, Value::Int(1), Value::Int(2)], &[0, 1, 0, 2]);
+        insert(&[Value::Float(2.0), Value::Float(-0.0), Value::Float(0.5), Value::Null], &[2, 3, 4, 1]);
+        insert(&[Value::Int(0), Value::string("a"), Value::list(vec![Value::Int(1)])], &[3, 5, 6]);
+        insert(&[Value::list(vec![Value::Float(1.0)]), Value::string("a"), Value::Float(f64::NAN)], &[6, 5, 7]);
+        insert(&[Value::Float(-f64::NAN)], &[7]);
+        assert_eq!(table.len(), 8);
+    }
+
+    #[test]
+    fn many_groups_survive_growth() {
+        let mut table = GroupTable::default();
+        let (mut groups, mut new) = (Vec::new(), Vec::new());
+        for start in [0, 5_000, 2_500] {
+            let values: Vec<Value> = (start..start + 10_000).map(Value::Int).collect();
+            let column = [Arc::new(Column::from_values(&values))];
+            table.insert(&column, values.len(), &mut groups, &mut new);
+            let expected: Vec<u32> = (start as u32..start as u32 + 10_000).collect();
+            assert_eq!(groups, expected);
+            assert_eq!(table.find(&column, values.len()), expected);
+        }
+        assert_eq!(table.len(), 15_000);
+    }
+}

@@ -1,0 +1,253 @@
+//! From plan to operators that run: which column holds which slot, and which columns nobody needs.
+//!
+//! Lowering goes from the root down with what the consumer demands, and comes back with the layout of the rows. It asks
+//! nothing of the store, so that a lowered plan is kept with the plan and outlives changes of the schema.
+
+pub(crate) mod liveness;
+mod local;
+
+use cypher::plan::{Expression, Operator, OperatorId, OperatorKind, Plan, PlanMode, SlotId, SubqueryKind};
+use model::{Error, Result};
+
+use crate::chunk::Layout;
+use crate::context::{CompileEnvironment, SubplanId};
+use crate::expression::{self, CompiledExpression};
+use crate::operators;
+use crate::operators::subquery::Subplan;
+use crate::runtime::{Physical, Step};
+
+pub(crate) use liveness::Slots;
+pub(crate) use local::{is_row_local, keeps_row_order};
+
+/// A plan ready to run, any number of times and by several threads at once.
+pub struct Prepared {
+    pub(crate) root: Step,
+    /// For each column of the result, the column of the root's rows.
+    pub(crate) output: Vec<usize>,
+    pub(crate) subplans: Vec<Subplan>,
+    pub(crate) mode: PlanMode,
+}
+
+/// Lowers a plan.
+pub fn prepare(plan: &Plan) -> Result<Prepared> {
+    let hidden_from = plan.slots.len() as u32;
+    let mut lowering = Lowering { hidden_from, next_slot: hidden_from, subplans: Vec::new(), outer: Vec::new() };
+    let demand = Demand::all(plan.columns.iter().map(|(_, slot)| *slot).collect());
+    let (root, layout) = lowering.lower(&plan.root, &demand)?;
+    let output = plan.columns.iter().map(|(_, slot)| column_of(&layout, *slot)).collect::<Result<_>>()?;
+    Ok(Prepared { root, output, subplans: lowering.subplans, mode: plan.mode })
+}
+
+/// What a consumer wants of the rows of an operator.
+#[derive(Clone, Debug)]
+pub(crate) struct Demand {
+    /// The slots it reads. Others may be dropped.
+    pub(crate) slots: Slots,
+    /// Whether it matters how often equal rows come. If not, any number above zero will do.
+    pub(crate) multiplicity: bool,
+}
+
+impl Demand {
+    /// These slots, of every row.
+    pub(crate) fn all(slots: Slots) -> Demand {
+        Demand { slots, multiplicity: true }
+    }
+
+    /// The same, and what an expression reads.
+    #[must_use]
+    pub(crate) fn and_expression(mut self, expression: &Expression) -> Demand {
+        liveness::add_expression(expression, &mut self.slots);
+        self
+    }
+
+    /// The same, and these slots.
+    #[must_use]
+    pub(crate) fn and_slots<'a>(mut self, slots: impl IntoIterator<Item = &'a SlotId>) -> Demand {
+        self.slots.extend(slots);
+        self
+    }
+
+    /// The same without these slots.
+    #[must_use]
+    pub(crate) fn without<'a>(mut self, slots: impl IntoIterator<Item = &'a SlotId>) -> Demand {
+        slots.into_iter().for_each(|slot| {
+            self.slots.remove(slot);
+        });
+        self
+    }
+
+    /// The same, of every row.
+    #[must_use]
+    pub(crate) fn of_every_row(mut self) -> Demand {
+        self.multiplicity = true;
+        self
+    }
+}
+
+/// An operator and the layout of its rows.
+pub(crate) type Lowered = (Box<dyn Physical>, Layout);
+
+/// The lowering of one plan.
+pub(crate) struct Lowering {
+    hidden_from: u32,
+    next_slot: u32,
+    subplans: Vec<Subplan>,
+    outer: Vec<Outer>,
+}
+
+/// The rows around a subplan.
+struct Outer {
+    layout: Layout,
+    /// Takes the number of the outer row, when a subplan runs for many rows at once.
+    row: Option<SlotId>,
+}
+
+impl Lowering {
+    /// Lowers an operator and its inputs.
+    pub(crate) fn lower(&mut self, plan: &Operator, demand: &Demand) -> Result<(Step, Layout)> {
+        let (operator, layout) = self.lower_kind(plan, demand)?;
+        Ok((Step { id: plan.id, operator }, layout))
+    }
+
+    fn lower_kind(&mut self, plan: &Operator, demand: &Demand) -> Result<Lowered> {
+        match &plan.kind {
+            OperatorKind::Unit => Ok(operators::unit::lower()),
+            OperatorKind::Argument { slots } => operators::argument::lower(self, slots, demand),
+            OperatorKind::NodeScan { .. } => operators::node_scan::lower(self, plan, demand),
+            OperatorKind::NodeLookup { .. } => operators::node_lookup::lower(self, &plan.kind, demand),
+            OperatorKind::NodeById { .. } => operators::node_by_id::lower(self, &plan.kind, demand),
+            OperatorKind::Expand { .. } => operators::expand::lower(self, &plan.kind, demand),
+            OperatorKind::VariableExpand { .. } => operators::variable_expand::lower(self, &plan.kind, demand),
+            OperatorKind::ShortestPath { .. } => operators::shortest_path::lower(self, &plan.kind, demand),
+            OperatorKind::Filter { input, predicate } => operators::filter::lower(self, input, predicate, demand),
+            OperatorKind::Project { input, items } => operators::project::lower(self, input, items, demand),
+            OperatorKind::Extend { input, items } => operators::extend::lower(self, input, items, demand),
+            OperatorKind::Distinct { input, slots } => operators::distinct::lower(self, input, slots, demand),
+            OperatorKind::Aggregate { .. } => operators::aggregate::lower(self, &plan.kind, demand),
+            OperatorKind::Sort { input, keys } => operators::sort::lower(self, input, keys, demand),
+            OperatorKind::Top { input, keys, limit } => operators::top::lower(self, input, keys, limit, demand),
+            OperatorKind::Skip { input, count } => operators::skip::lower(self, input, count, demand),
+            OperatorKind::Limit { input, count } => operators::limit::lower(self, input, count, demand),
+            OperatorKind::Unwind { input, list, slot } => operators::unwind::lower(self, input, list, *slot, demand),
+            OperatorKind::Union { branches, slots } => operators::union::lower(self, branches, slots, demand),
+            OperatorKind::Apply { input, subplan } => operators::apply::lower(self, input, subplan, demand),
+            OperatorKind::Optional { input, subplan, slots } => {
+                operators::optional::lower(self, input, subplan, slots, demand)
+            }
+            OperatorKind::SemiApply { input, subplan, anti } => {
+                operators::semi_apply::lower(self, input, subplan, *anti, demand)
+            }
+            OperatorKind::CrossProduct { left, right } => operators::cross_product::lower(self, left, right, demand),
+            OperatorKind::HashJoin { left, right, on } => operators::hash_join::lower(self, left, right, on, demand),
+            OperatorKind::Call { .. } => operators::call::lower(self, &plan.kind, demand),
+            _ => self.lower_change(plan, demand),
+        }
+    }
+
+    fn lower_change(&mut self, plan: &Operator, demand: &Demand) -> Result<Lowered> {
+        match &plan.kind {
+            OperatorKind::ShowConstraints { name, label, key } => {
+                Ok(operators::show_constraints::lower(*name, *label, *key))
+            }
+            OperatorKind::Create { input, nodes, edges } => operators::create::lower(self, input, nodes, edges, demand),
+            OperatorKind::Merge { .. } => operators::merge::lower(self, &plan.kind, demand),
+            OperatorKind::Set { input, items } => operators::set::lower(self, input, items, demand),
+            OperatorKind::Delete { input, expressions, detach } => {
+                operators::delete::lower(self, input, expressions, *detach, demand)
+            }
+            OperatorKind::CreateConstraint { name, label, key, if_not_exists } => {
+                Ok(operators::create_constraint::lower(name, label, key, *if_not_exists))
+            }
+            OperatorKind::DropConstraint { name, if_exists } => {
+                Ok(operators::drop_constraint::lower(name, *if_exists))
+            }
+            other => Err(misplaced(other)),
+        }
+    }
+
+    /// Lowers a subplan that runs for rows of that layout; with a row slot, for many rows at once.
+    pub(crate) fn lower_subplan(
+        &mut self,
+        subplan: &Operator,
+        layout: &Layout,
+        row: Option<SlotId>,
+        demand: &Demand,
+    ) -> Result<(Step, Layout)> {
+        self.enter_subplan(layout, row);
+        let lowered = self.lower(subplan, demand);
+        self.leave_subplan();
+        lowered
+    }
+
+    /// Begins the lowering of a subplan that runs for rows of that layout.
+    pub(crate) fn enter_subplan(&mut self, layout: &Layout, row: Option<SlotId>) {
+        self.outer.push(Outer { layout: layout.clone(), row });
+    }
+
+    /// Ends the lowering of a subplan.
+    pub(crate) fn leave_subplan(&mut self) {
+        self.outer.pop();
+    }
+
+    /// The layout of the rows around the subplan being lowered, and the slot for their number.
+    pub(crate) fn outer(&self) -> Result<(&Layout, Option<SlotId>)> {
+        let outer = self.outer.last().ok_or_else(|| internal("an Argument stands outside of a subplan"))?;
+        Ok((&outer.layout, outer.row))
+    }
+
+    /// Compiles an expression over rows of that layout.
+    pub(crate) fn compile(&mut self, expression: &Expression, layout: &Layout) -> Result<CompiledExpression> {
+        expression::compile(expression, layout, self)
+    }
+
+    /// A slot that no query knows.
+    pub(crate) fn hidden_slot(&mut self) -> SlotId {
+        self.next_slot += 1;
+        SlotId(self.next_slot - 1)
+    }
+
+    /// The hidden slots among the demanded: they go through every operator untouched.
+    pub(crate) fn hidden_in(&self, demand: &Demand) -> Vec<SlotId> {
+        demand.slots.range(SlotId(self.hidden_from)..).copied().collect()
+    }
+}
+
+impl CompileEnvironment for Lowering {
+    fn subplan(&mut self, kind: SubqueryKind, plan: &Operator, layout: &Layout) -> Result<SubplanId> {
+        let subplan = operators::subquery::lower(self, kind, plan, layout)?;
+        self.subplans.push(subplan);
+        Ok(SubplanId(self.subplans.len() - 1))
+    }
+}
+
+/// The columns of a layout that are demanded, and the layout they make.
+pub(crate) fn keep(layout: &Layout, demand: &Demand) -> (Vec<usize>, Layout) {
+    let kept = layout.slots().iter().enumerate().filter(|(_, slot)| demand.slots.contains(slot));
+    let (columns, slots): (Vec<usize>, Vec<SlotId>) = kept.map(|(column, slot)| (column, *slot)).unzip();
+    (columns, Layout::new(slots))
+}
+
+/// The column of a slot that the plan promises to be there.
+pub(crate) fn column_of(layout: &Layout, slot: SlotId) -> Result<usize> {
+    layout.column(slot).ok_or_else(|| internal(&format!("slot {} is read where it is not bound", slot.0)))
+}
+
+/// The columns of several slots.
+pub(crate) fn columns_of(layout: &Layout, slots: &[SlotId]) -> Result<Vec<usize>> {
+    slots.iter().map(|&slot| column_of(layout, slot)).collect()
+}
+
+/// A plan that breaks the rules of plans.
+pub(crate) fn internal(message: &str) -> Error {
+    model::error!(Internal, "the plan is not well formed: {message}")
+}
+
+/// An operator that came where another was expected.
+pub(crate) fn misplaced(kind: &OperatorKind) -> Error {
+    let text = format!("{kind:?}");
+    let name: String = text.chars().take_while(|c| c.is_alphanumeric()).collect();
+    internal(&format!("{name} is lowered in the wrong place"))
+}
+
+/// The number given to steps that stand in no plan.
+pub(crate) const NO_OPERATOR: OperatorId = OperatorId(u32::MAX);

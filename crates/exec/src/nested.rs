@@ -1,0 +1,94 @@
+//! A subplan that runs for the rows of a chunk: for all of them at once where that gives the same, else row by row.
+
+use cypher::plan::{Operator, SlotId};
+use model::Result;
+
+use crate::chunk::{Chunk, Layout};
+use crate::lowering::{Demand, Lowering, column_of, is_row_local, keeps_row_order};
+use crate::rows::int_at;
+use crate::runtime::{Flow, Runtime, Scope, Step};
+
+/// A subplan and how to run it.
+pub(crate) struct Nested {
+    step: Step,
+    /// Where the number of the outer row stands, if it runs for many rows at once.
+    row: Option<usize>,
+    /// Whether its rows come in the order of the outer rows.
+    pub(crate) is_ordered: bool,
+}
+
+/// Takes a chunk of a subplan with the outer row of each of its rows.
+pub(crate) type NestedSink<'a> = dyn FnMut(&Chunk, &[u32]) -> Result<Flow> + 'a;
+
+impl Nested {
+    /// Lowers a subplan for rows of that layout.
+    pub(crate) fn lower(
+        lowering: &mut Lowering,
+        subplan: &Operator,
+        outer: &Layout,
+        demand: &Demand,
+    ) -> Result<(Nested, Layout)> {
+        let row = is_row_local(subplan).then(|| lowering.hidden_slot());
+        let demand = demand.clone().and_slots(&row);
+        let (step, layout) = lowering.lower_subplan(subplan, outer, row, &demand)?;
+        let row = row.map(|row| column_of(&layout, row)).transpose()?;
+        Ok((Nested { step, row, is_ordered: row.is_none() || keeps_row_order(subplan) }, layout))
+    }
+
+    /// A subplan that was lowered already.
+    pub(crate) fn of(step: Step, layout: &Layout, row: Option<SlotId>) -> Result<Nested> {
+        let row = row.map(|row| column_of(layout, row)).transpose()?;
+        Ok(Nested { step, row, is_ordered: false })
+    }
+
+    /// Runs it for the rows of a chunk.
+    pub(crate) fn run(&self, runtime: &Runtime<'_>, chunk: &Chunk, sink: &mut NestedSink<'_>) -> Result<Flow> {
+        if let Some(row) = self.row {
+            let mut rows = Vec::new();
+            return self.step.run(Scope { runtime, argument: chunk }, &mut |inner| {
+                rows.clear();
+                let numbers = &inner.columns[row];
+                rows.extend((0..inner.rows).map(|index| int_at(numbers, index) as u32));
+                sink(&inner, &rows)
+            });
+        }
+        let mut rows = Vec::new();
+        for row in 0..chunk.rows {
+            runtime.environment.interrupt.check()?;
+            let argument = chunk.slice(row, row + 1);
+            let flow = self.step.run(Scope { runtime, argument: &argument }, &mut |inner| {
+                rows.clear();
+                rows.resize(inner.rows, row as u32);
+                sink(&inner, &rows)
+            })?;
+            if flow == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// For each row of a chunk, whether the subplan gives any row.
+    pub(crate) fn exists(&self, runtime: &Runtime<'_>, chunk: &Chunk) -> Result<Vec<bool>> {
+        let mut found = vec![false; chunk.rows];
+        if self.row.is_some() {
+            let mut missing = chunk.rows;
+            self.run(runtime, chunk, &mut |_, rows| {
+                for &row in rows {
+                    missing -= usize::from(!std::mem::replace(&mut found[row as usize], true));
+                }
+                Ok(if missing == 0 { Flow::Stop } else { Flow::Continue })
+            })?;
+            return Ok(found);
+        }
+        for (row, found) in found.iter_mut().enumerate() {
+            runtime.environment.interrupt.check()?;
+            let argument = chunk.slice(row, row + 1);
+            self.step.run(Scope { runtime, argument: &argument }, &mut |inner| {
+                *found |= inner.rows > 0;
+                Ok(if *found { Flow::Stop } else { Flow::Continue })
+            })?;
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,37 @@
+//! The operators, one file each, named as EXPLAIN prints them.
+//!
+//! Each file has `lower`, which makes the operator from its part of the plan, and the operator's `run`.
+
+pub(crate) mod aggregate;
+pub(crate) mod apply;
+pub(crate) mod argument;
+pub(crate) mod call;
+pub(crate) mod create;
+pub(crate) mod create_constraint;
+pub(crate) mod cross_product;
+pub(crate) mod delete;
+pub(crate) mod distinct;
+pub(crate) mod drop_constraint;
+pub(crate) mod expand;
+pub(crate) mod extend;
+pub(crate) mod filter;
+pub(crate) mod hash_join;
+pub(crate) mod limit;
+pub(crate) mod merge;
+pub(crate) mod node_by_id;
+pub(crate) mod node_lookup;
+pub(crate) mod node_scan;
+pub(crate) mod optional;
+pub(crate) mod project;
+pub(crate) mod semi_apply;
+pub(crate) mod set;
+pub(crate) mod shortest_path;
+pub(crate) mod show_constraints;
+pub(crate) mod skip;
+pub(crate) mod sort;
+pub(crate) mod subquery;
+pub(crate) mod top;
+pub(crate) mod union;
+pub(crate) mod unit;
+pub(crate) mod unwind;
+pub(crate) mod variable_expand;

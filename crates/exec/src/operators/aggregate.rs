@@ -1,0 +1,159 @@
+//! `Aggregate`: one row for each group, in order of first appearance; without keys, one row in any case.
+//!
+//! Groups are numbered by a hash table over key columns; each aggregate function holds the states of all groups as
+//! columns. Large scans are aggregated by several threads in parts, which are merged in order of the scan.
+
+mod state;
+
+use std::sync::Arc;
+
+use cypher::plan::{Aggregate as PlanAggregate, Operator, OperatorKind, SlotId};
+use model::{Column, Result, Span};
+
+use crate::chunk::{Chunk, Layout};
+use crate::expression::CompiledExpression;
+use crate::lowering::{Demand, Lowered, Lowering, Slots, column_of, liveness, misplaced};
+use crate::operators::expand::counted;
+use crate::parallel::{self, ScanPipeline};
+use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use state::State;
+
+pub(crate) struct Aggregate {
+    input: Step,
+    keys: Vec<CompiledExpression>,
+    functions: Vec<Function>,
+    /// The column that says for how many rows each row stands.
+    weight: Option<usize>,
+    pipeline: Option<ScanPipeline>,
+}
+
+/// An aggregate function with its arguments.
+struct Function {
+    name: Arc<str>,
+    distinct: bool,
+    arguments: Vec<CompiledExpression>,
+    span: Span,
+}
+
+impl Function {
+    /// Whether it is `count(*)`.
+    fn counts_rows(&self) -> bool {
+        self.arguments.is_empty() && &*self.name == "count"
+    }
+}
+
+/// Lowers `Aggregate`.
+pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Demand) -> Result<Lowered> {
+    let OperatorKind::Aggregate { input, keys, aggregates } = kind else { return Err(misplaced(kind)) };
+    let mut slots = Slots::new();
+    keys.iter().for_each(|(_, key)| liveness::add_expression(key, &mut slots));
+    let wanted: Vec<&PlanAggregate> = aggregates.iter().filter(|item| demand.slots.contains(&item.slot)).collect();
+    wanted
+        .iter()
+        .flat_map(|item| &item.arguments)
+        .for_each(|argument| liveness::add_expression(argument, &mut slots));
+    let pipeline = parallel::scan_pipeline(input);
+    let (input, layout, weight) = lower_input(lowering, input, slots, &wanted)?;
+    let mut output = Layout::default();
+    let mut compiled_keys = Vec::with_capacity(keys.len());
+    for (slot, key) in keys {
+        compiled_keys.push(lowering.compile(key, &layout)?);
+        output.push(*slot);
+    }
+    let mut functions = Vec::with_capacity(wanted.len());
+    for item in wanted {
+        let arguments = item.arguments.iter().map(|argument| lowering.compile(argument, &layout));
+        let arguments = arguments.collect::<Result<_>>()?;
+        functions.push(Function { name: item.function.clone(), distinct: item.distinct, arguments, span: item.span });
+        output.push(item.slot);
+    }
+    let weight = weight.map(|weight| column_of(&layout, weight)).transpose()?;
+    Ok((Box::new(Aggregate { input, keys: compiled_keys, functions, weight, pipeline }), output))
+}
+
+/// Lowers the input: counted, if only the number of its rows matters besides what is bound below its last step.
+fn lower_input(
+    lowering: &mut Lowering,
+    input: &Operator,
+    slots: Slots,
+    aggregates: &[&PlanAggregate],
+) -> Result<(Step, Layout, Option<SlotId>)> {
+    let ignores_repeats =
+        |item: &&PlanAggregate| (item.distinct && !item.arguments.is_empty()) || matches!(&*item.function, "min" | "max");
+    let counts_rows = |item: &&PlanAggregate| item.arguments.is_empty() && &*item.function == "count";
+    let demand = Demand { slots, multiplicity: !aggregates.iter().all(ignores_repeats) };
+    if demand.multiplicity
+        && aggregates.iter().all(|item| ignores_repeats(item) || counts_rows(item))
+        && let Some((step, layout, weight)) = counted::lower(lowering, input, &demand)?
+    {
+        return Ok((step, layout, Some(weight)));
+    }
+    let (step, layout) = lowering.lower(input, &demand)?;
+    Ok((step, layout, None))
+}
+
+impl Aggregate {
+    /// Takes all rows of the input in.
+    fn accumulate(&self, scope: Scope<'_>) -> Result<State> {
+        let runtime = scope.runtime;
+        let mut state = State::new(self)?;
+        self.input.run(scope, &mut |chunk| {
+            runtime.environment.interrupt.check()?;
+            let view = runtime.view();
+            let context = runtime.evaluation(&view);
+            let evaluate = |expression: &CompiledExpression| expression.evaluate(&chunk, &context);
+            let keys: Vec<Arc<Column>> = self.keys.iter().map(evaluate).collect::<Result<_>>()?;
+            state.assign(keys, chunk.rows);
+            for (index, function) in self.functions.iter().enumerate() {
+                if function.counts_rows() {
+                    state.count(index, chunk.rows, self.weight.map(|weight| &*chunk.columns[weight]));
+                } else {
+                    let arguments: Vec<_> = function.arguments.iter().map(evaluate).collect::<Result<_>>()?;
+                    state.update(index, chunk.rows, &arguments).map_err(|error| error.at(function.span))?;
+                }
+            }
+            Ok(Flow::Continue)
+        })?;
+        Ok(state)
+    }
+}
+
+impl Physical for Aggregate {
+    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let parts = match &self.pipeline {
+            Some(pipeline) => parallel::run(scope, pipeline, &|scope| self.accumulate(scope))?,
+            None => None,
+        };
+        let state = match parts {
+            Some(parts) => {
+                let mut parts = parts.into_iter();
+                let mut state = match parts.next() {
+                    Some(first) => first,
+                    None => State::new(self)?,
+                };
+                for part in parts {
+                    state.merge(part)?;
+                }
+                state
+            }
+            None => self.accumulate(scope)?,
+        };
+        let chunk = state.finish(self)?;
+        push_in_batches(scope, chunk, sink)
+    }
+}
+
+/// Pushes a chunk in parts of a batch.
+pub(crate) fn push_in_batches(scope: Scope<'_>, chunk: Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
+    let batch_rows = scope.runtime.environment.settings.batch_rows.max(1);
+    let mut start = 0;
+    while start < chunk.rows {
+        scope.runtime.environment.interrupt.check()?;
+        let end = (start + batch_rows).min(chunk.rows);
+        if sink(chunk.slice(start, end))? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+        start = end;
+    }
+    Ok(Flow::Continue)
+}

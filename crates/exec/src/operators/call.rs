@@ -1,0 +1,117 @@
+//! `Call`: for each row, the rows of a procedure.
+
+use std::sync::Arc;
+
+use cypher::plan::{OperatorKind, SlotId};
+use model::procedure::{Procedure, ProcedureMode};
+use model::{Column, Error, Result, Span, Value};
+
+use crate::chunk::Chunk;
+use crate::expression::CompiledExpression;
+use crate::lowering::{Demand, Lowered, Lowering, keep, misplaced};
+use crate::rows::{RowBuffer, gather_columns};
+use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+
+struct Call {
+    input: Step,
+    procedure: Arc<str>,
+    arguments: Vec<CompiledExpression>,
+    yields: Vec<usize>,
+    span: Span,
+    keep: Vec<usize>,
+    width: usize,
+}
+
+/// Lowers `Call`.
+pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Demand) -> Result<Lowered> {
+    let OperatorKind::Call { input, procedure, arguments, yields, span } = kind else { return Err(misplaced(kind)) };
+    let slots: Vec<SlotId> = yields.iter().map(|(_, slot)| *slot).collect();
+    let below = demand.clone().of_every_row().without(&slots);
+    let below = arguments.iter().fold(below, |below, argument| below.and_expression(argument));
+    let (input, layout) = lowering.lower(input, &below)?;
+    let arguments = arguments.iter().map(|argument| lowering.compile(argument, &layout)).collect::<Result<_>>()?;
+    let width = layout.len();
+    let (keep, mut layout) = keep(&layout, demand);
+    let mut wanted = Vec::new();
+    for (column, slot) in yields.iter().filter(|(_, slot)| demand.slots.contains(slot)) {
+        wanted.push(*column);
+        layout.push(*slot);
+    }
+    let call =
+        Call { input, procedure: procedure.clone(), arguments, yields: wanted, span: *span, keep, width };
+    Ok((Box::new(call), layout))
+}
+
+impl Call {
+    fn arguments(&self, scope: Scope<'_>, chunk: &Chunk) -> Result<Vec<Arc<Column>>> {
+        let view = scope.runtime.view();
+        let context = scope.runtime.evaluation(&view);
+        self.arguments.iter().map(|argument| argument.evaluate(chunk, &context)).collect()
+    }
+
+    /// Joins a row of the input with a batch of the procedure's rows.
+    fn join(&self, chunk: &Chunk, row: usize, batch: Vec<Column>) -> Result<Chunk> {
+        let rows = batch.first().map_or(1, Column::len);
+        let mut columns = gather_columns(chunk, &self.keep, &vec![row as u32; rows]);
+        let mut batch: Vec<Arc<Column>> = batch.into_iter().map(Arc::new).collect();
+        for &column in &self.yields {
+            let given = batch.get_mut(column).ok_or_else(|| {
+                model::error!(Internal, "procedure {} gave no column {column}", self.procedure).at(self.span)
+            })?;
+            columns.push(Arc::clone(given));
+        }
+        Ok(Chunk { rows, columns })
+    }
+
+    /// Calls the procedure for each row of a chunk.
+    fn call(&self, scope: Scope<'_>, procedure: &dyn Procedure, chunk: &Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
+        let columns = self.arguments(scope, chunk)?;
+        let mut flow = Flow::Continue;
+        for row in 0..chunk.rows {
+            scope.runtime.environment.interrupt.check()?;
+            let arguments: Vec<Value> = columns.iter().map(|column| column.value(row)).collect();
+            let called = scope.runtime.call(procedure, &arguments, &mut |batch| {
+                flow = sink(self.join(chunk, row, batch)?)?;
+                Ok(flow == Flow::Continue)
+            });
+            called.map_err(|error: Error| error.at(self.span))?;
+            if flow == Flow::Stop {
+                break;
+            }
+        }
+        Ok(flow)
+    }
+
+    /// Calls a procedure that writes: all rows are read before the first call, and passed on after the last.
+    fn call_writing(&self, scope: Scope<'_>, procedure: &dyn Procedure, sink: &mut Sink<'_>) -> Result<Flow> {
+        let mut input = RowBuffer::default();
+        self.input.run(scope, &mut |chunk| {
+            input.push(chunk);
+            Ok(Flow::Continue)
+        })?;
+        let mut output = Vec::new();
+        self.call(scope, procedure, &input.finish(self.width), &mut |chunk| {
+            output.push(chunk);
+            Ok(Flow::Continue)
+        })?;
+        for chunk in output {
+            if sink(chunk)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+}
+
+impl Physical for Call {
+    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let procedures = scope.runtime.environment.procedures;
+        let procedure = procedures.find(&self.procedure).ok_or_else(|| {
+            model::error!(UnknownProcedure, "no procedure is named {}", self.procedure).at(self.span)
+        })?;
+        if procedure.signature().mode == ProcedureMode::Write {
+            return self.call_writing(scope, &**procedure, sink);
+        }
+        self.input.run(scope, &mut |chunk| self.call(scope, &**procedure, &chunk, sink))
+    }
+}

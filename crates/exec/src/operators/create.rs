@@ -1,0 +1,45 @@
+//! `Create`: for each row, creates nodes, then edges between slots. All rows are read before the first write.
+
+use cypher::plan::{NewEdge, NewNode, Operator};
+use model::Result;
+
+use crate::chunk::Chunk;
+use crate::lowering::{Demand, Lowered, Lowering, keep, liveness};
+use crate::operators::aggregate::push_in_batches;
+use crate::rows::share_columns;
+use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::writing::creation::{Creation, NullProperties, created_slots};
+use crate::writing::read_all;
+
+struct Create {
+    input: Step,
+    creation: Creation,
+    width: usize,
+    keep: Vec<usize>,
+}
+
+/// Lowers `Create`.
+pub(crate) fn lower(
+    lowering: &mut Lowering,
+    input: &Operator,
+    nodes: &[NewNode],
+    edges: &[NewEdge],
+    demand: &Demand,
+) -> Result<Lowered> {
+    let mut below = demand.clone().of_every_row().without(&created_slots(nodes, edges));
+    liveness::add_creation(nodes, edges, &mut below.slots);
+    let (input, mut layout) = lowering.lower(input, &below)?;
+    let width = layout.len();
+    let creation = Creation::compile(lowering, nodes, edges, &mut layout)?;
+    let (keep, layout) = keep(&layout, demand);
+    Ok((Box::new(Create { input, creation, width, keep }), layout))
+}
+
+impl Physical for Create {
+    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let mut chunk = read_all(&self.input, scope, self.width)?;
+        self.creation.run(scope, &mut chunk, NullProperties::LeaveOut)?;
+        let chunk = Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) };
+        push_in_batches(scope, chunk, sink)
+    }
+}

@@ -1,0 +1,128 @@
+//! `Delete`: for each row, deletes nodes, edges and paths. All rows are read before the first deletion.
+
+use cypher::plan::{Expression, Operator};
+use model::store::EdgeIds;
+use model::{Column, Direction, EdgeBatch, EdgeId, Expand, NodeId, Result, Span, Value};
+
+use crate::chunk::Chunk;
+use crate::expression::CompiledExpression;
+use crate::lowering::{Demand, Lowered, Lowering, keep};
+use crate::operators::aggregate::push_in_batches;
+use crate::rows::share_columns;
+use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::writing::read_all;
+
+struct Delete {
+    input: Step,
+    expressions: Vec<(CompiledExpression, Span)>,
+    detach: bool,
+    width: usize,
+    keep: Vec<usize>,
+}
+
+/// Lowers `Delete`.
+pub(crate) fn lower(
+    lowering: &mut Lowering,
+    input: &Operator,
+    expressions: &[Expression],
+    detach: bool,
+    demand: &Demand,
+) -> Result<Lowered> {
+    let below = demand.clone().of_every_row();
+    let below = expressions.iter().fold(below, |below, expression| below.and_expression(expression));
+    let (input, layout) = lowering.lower(input, &below)?;
+    let compile = |expression: &Expression| Ok((lowering.compile(expression, &layout)?, expression.span));
+    let expressions = expressions.iter().map(compile).collect::<Result<_>>()?;
+    let width = layout.len();
+    let (keep, layout) = keep(&layout, demand);
+    Ok((Box::new(Delete { input, expressions, detach, width, keep }), layout))
+}
+
+/// What is to be deleted.
+#[derive(Default)]
+struct Doomed {
+    nodes: Vec<NodeId>,
+    edges: Vec<EdgeId>,
+}
+
+impl Doomed {
+    fn add(&mut self, column: &Column, span: Span) -> Result<()> {
+        for value in column.values() {
+            match value {
+                Value::Null => {}
+                Value::Node(node) => self.nodes.push(node),
+                Value::Edge(edge) => self.edges.push(edge.id),
+                Value::Path(path) => {
+                    self.nodes.extend(&path.nodes);
+                    self.edges.extend(path.edges.iter().map(|edge| edge.id));
+                }
+                other => {
+                    let kind = other.type_name();
+                    let message = format!("only a node, relationship or path can be deleted, found {kind}");
+                    return Err(model::Error::new(model::ErrorCode::Type, message).at(span));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        self.nodes.sort_unstable();
+        self.nodes.dedup();
+        self.edges.sort_unstable();
+        self.edges.dedup();
+    }
+}
+
+impl Delete {
+    fn doomed(&self, scope: Scope<'_>, chunk: &Chunk) -> Result<Doomed> {
+        let view = scope.runtime.view();
+        let context = scope.runtime.evaluation(&view);
+        let mut doomed = Doomed::default();
+        for (expression, span) in &self.expressions {
+            doomed.add(&*expression.evaluate(chunk, &context)?, *span)?;
+        }
+        doomed.sort();
+        if self.detach && !doomed.nodes.is_empty() {
+            let expand =
+                Expand { direction: Direction::Both, types: None, edge_ids: EdgeIds::Include, keys: Vec::new() };
+            let mut cursor = view.view().expand(&doomed.nodes, &expand)?;
+            let mut batch = EdgeBatch::default();
+            let mut found = Vec::new();
+            while cursor.next(&mut batch)? {
+                scope.runtime.environment.interrupt.check()?;
+                found.extend_from_slice(&batch.edges);
+            }
+            drop(cursor);
+            doomed.edges.append(&mut found);
+            doomed.sort();
+        }
+        Ok(doomed)
+    }
+}
+
+impl Physical for Delete {
+    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let chunk = read_all(&self.input, scope, self.width)?;
+        let doomed = self.doomed(scope, &chunk)?;
+        scope.runtime.write(|writer| {
+            let nodes = writer.transaction.view().nodes_exist(&doomed.nodes)?.count_ones();
+            let edges = writer.transaction.view().edges_exist(&doomed.edges)?.count_ones();
+            if edges > 0 {
+                writer.transaction.delete_edges(&doomed.edges)?;
+            }
+            if nodes > 0 {
+                let deleted = writer.transaction.delete_nodes(&doomed.nodes);
+                deleted.map_err(|error| match self.expressions.first() {
+                    Some((_, span)) => error.at(*span),
+                    None => error,
+                })?;
+            }
+            writer.counters.edges_deleted += edges as u64;
+            writer.counters.nodes_deleted += nodes as u64;
+            Ok(())
+        })?;
+        let chunk = Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) };
+        push_in_batches(scope, chunk, sink)
+    }
+}

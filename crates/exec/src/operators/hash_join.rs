@@ -1,0 +1,184 @@
+//! `HashJoin`: rows of left and right whose keys are equal; null equals nothing. The right side is kept in memory.
+
+use std::sync::Arc;
+
+use cypher::plan::{Expression, Operator};
+use model::{Column, ColumnData, Result, Value};
+
+use crate::chunk::{Chunk, Layout};
+use crate::expression::CompiledExpression;
+use crate::group_table::GroupTable;
+use crate::lowering::{Demand, Lowered, Lowering, keep};
+use crate::rows::{NO_ROW, RowBuffer, gather_columns};
+use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+
+struct HashJoin {
+    left: Step,
+    right: Step,
+    left_keys: Vec<CompiledExpression>,
+    right_keys: Vec<CompiledExpression>,
+    left_keep: Vec<usize>,
+    right_keep: Vec<usize>,
+    right_width: usize,
+}
+
+/// The two sides of a product, lowered.
+pub(crate) struct Sides {
+    pub(crate) left: Step,
+    pub(crate) left_layout: Layout,
+    pub(crate) left_keep: Vec<usize>,
+    pub(crate) right: Step,
+    pub(crate) right_layout: Layout,
+    pub(crate) right_keep: Vec<usize>,
+    /// Left columns kept, then right ones.
+    pub(crate) layout: Layout,
+}
+
+/// Lowers two sides, each with what is demanded of it besides the output. Slots of both come from the left.
+pub(crate) fn lower_sides(
+    lowering: &mut Lowering,
+    (left, left_demand): (&Operator, &Demand),
+    (right, right_demand): (&Operator, &Demand),
+    demand: &Demand,
+) -> Result<Sides> {
+    let (left, left_layout) = lowering.lower(left, left_demand)?;
+    let hidden = lowering.hidden_in(right_demand);
+    let (right, right_layout) = lowering.lower(right, &right_demand.clone().without(&hidden))?;
+    let (left_keep, mut layout) = keep(&left_layout, demand);
+    let mut right_keep = Vec::new();
+    for (column, &slot) in right_layout.slots().iter().enumerate() {
+        if demand.slots.contains(&slot) && layout.column(slot).is_none() {
+            right_keep.push(column);
+            layout.push(slot);
+        }
+    }
+    Ok(Sides { left, left_layout, left_keep, right, right_layout, right_keep, layout })
+}
+
+/// Lowers `HashJoin`.
+pub(crate) fn lower(
+    lowering: &mut Lowering,
+    left: &Operator,
+    right: &Operator,
+    on: &[(Expression, Expression)],
+    demand: &Demand,
+) -> Result<Lowered> {
+    let left_demand = on.iter().fold(demand.clone(), |demand, (key, _)| demand.and_expression(key));
+    let right_demand = on.iter().fold(demand.clone(), |demand, (_, key)| demand.and_expression(key));
+    let sides = lower_sides(lowering, (left, &left_demand), (right, &right_demand), demand)?;
+    let left_keys = on.iter().map(|(key, _)| lowering.compile(key, &sides.left_layout)).collect::<Result<_>>()?;
+    let right_keys = on.iter().map(|(_, key)| lowering.compile(key, &sides.right_layout)).collect::<Result<_>>()?;
+    let Sides { left, left_keep, right, right_layout, right_keep, layout, .. } = sides;
+    let right_width = right_layout.len();
+    Ok((Box::new(HashJoin { left, right, left_keys, right_keys, left_keep, right_keep, right_width }), layout))
+}
+
+/// The right side: its rows, and a chain of rows for each key.
+struct Table {
+    rows: Chunk,
+    groups: GroupTable,
+    first: Vec<u32>,
+    next: Vec<u32>,
+}
+
+/// Whether a key equals nothing, not even itself: it is null, holds a null, or is NaN.
+fn equals_nothing(column: &Column, row: usize) -> bool {
+    match &column.data {
+        ColumnData::Value(_) | ColumnData::Float(_) => {
+            let value = column.value(row);
+            !matches!(value.equals(&value), Some(true))
+        }
+        _ => column.is_null(row),
+    }
+}
+
+impl HashJoin {
+    fn keys(&self, scope: Scope<'_>, keys: &[CompiledExpression], chunk: &Chunk) -> Result<Vec<Arc<Column>>> {
+        let view = scope.runtime.view();
+        let context = scope.runtime.evaluation(&view);
+        keys.iter().map(|key| key.evaluate(chunk, &context)).collect()
+    }
+
+    fn build(&self, scope: Scope<'_>) -> Result<Table> {
+        let mut buffer = RowBuffer::default();
+        self.right.run(scope, &mut |chunk| {
+            scope.runtime.environment.interrupt.check()?;
+            buffer.push(chunk);
+            Ok(Flow::Continue)
+        })?;
+        let rows = buffer.finish(self.right_width);
+        let keys = self.keys(scope, &self.right_keys, &rows)?;
+        let mut table =
+            Table { groups: GroupTable::default(), first: Vec::new(), next: vec![NO_ROW; rows.rows], rows };
+        let (mut groups, mut new) = (Vec::new(), Vec::new());
+        table.groups.insert(&keys, table.rows.rows, &mut groups, &mut new);
+        table.first = vec![NO_ROW; table.groups.len()];
+        for row in (0..table.rows.rows).rev() {
+            if !keys.iter().any(|key| equals_nothing(key, row)) {
+                let first = &mut table.first[groups[row] as usize];
+                table.next[row] = std::mem::replace(first, row as u32);
+            }
+        }
+        Ok(table)
+    }
+
+    fn push(
+        &self,
+        chunk: &Chunk,
+        table: &Table,
+        left_rows: &mut Vec<u32>,
+        right_rows: &mut Vec<u32>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Flow> {
+        if left_rows.is_empty() {
+            return Ok(Flow::Continue);
+        }
+        let mut columns = gather_columns(chunk, &self.left_keep, left_rows);
+        columns.extend(gather_columns(&table.rows, &self.right_keep, right_rows));
+        let rows = left_rows.len();
+        left_rows.clear();
+        right_rows.clear();
+        sink(Chunk { rows, columns })
+    }
+}
+
+impl Physical for HashJoin {
+    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let environment = &scope.runtime.environment;
+        let table = self.build(scope)?;
+        let (mut left_rows, mut right_rows) = (Vec::new(), Vec::new());
+        self.left.run(scope, &mut |chunk| {
+            environment.interrupt.check()?;
+            let keys = self.keys(scope, &self.left_keys, &chunk)?;
+            let groups = table.groups.find(&keys, chunk.rows);
+            for (row, &group) in groups.iter().enumerate() {
+                let mut right = if group == NO_ROW { NO_ROW } else { table.first[group as usize] };
+                while right != NO_ROW {
+                    left_rows.push(row as u32);
+                    right_rows.push(right);
+                    right = table.next[right as usize];
+                    if left_rows.len() >= environment.settings.batch_rows {
+                        environment.interrupt.check()?;
+                        if self.push(&chunk, &table, &mut left_rows, &mut right_rows, sink)? == Flow::Stop {
+                            return Ok(Flow::Stop);
+                        }
+                    }
+                }
+            }
+            self.push(&chunk, &table, &mut left_rows, &mut right_rows, sink)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Column, Value, equals_nothing};
+
+    #[test]
+    fn nulls_and_what_holds_them_equal_nothing() {
+        let values = [Value::Null, Value::list(vec![Value::Null]), Value::Float(f64::NAN), Value::Int(1)];
+        let column = Column::from_values(&values);
+        let found: Vec<bool> = (0..4).map(|row| equals_nothing(&column, row)).collect();
+        assert_eq!(found, [true, true, true, false]);
+    }
+}

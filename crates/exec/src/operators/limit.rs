@@ -1,0 +1,52 @@
+//! `Limit`: the first rows. What is below it stops early, but for writes, which always run to their end.
+
+use cypher::plan::{Expression, Operator};
+use model::{Result, Value};
+
+use crate::chunk::Chunk;
+use crate::expression::CompiledExpression;
+use crate::lowering::{Demand, Lowered, Lowering};
+use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+
+struct Limit {
+    input: Step,
+    count: CompiledExpression,
+}
+
+/// Lowers `Limit`.
+pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, count: &Expression, demand: &Demand) -> Result<Lowered> {
+    let (input, layout) = lowering.lower(input, &demand.clone().of_every_row())?;
+    let count = lowering.compile(count, &Default::default())?;
+    Ok((Box::new(Limit { input, count }), layout))
+}
+
+/// The number of rows that `SKIP` or `LIMIT` names.
+pub(crate) fn row_count(count: &CompiledExpression, scope: Scope<'_>, clause: &str) -> Result<u64> {
+    let view = scope.runtime.view();
+    let column = count.evaluate(&Chunk::unit(), &scope.runtime.evaluation(&view))?;
+    match column.value(0) {
+        Value::Int(count) if count >= 0 => Ok(count as u64),
+        Value::Int(count) => Err(model::error!(Argument, "{clause} needs a number of rows from 0 up, found {count}")),
+        other => Err(model::error!(Argument, "{clause} needs an integer, found {other} ({})", other.type_name())),
+    }
+}
+
+impl Physical for Limit {
+    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let mut left = row_count(&self.count, scope, "LIMIT")?;
+        if left == 0 && !scope.runtime.writes() {
+            return Ok(Flow::Continue);
+        }
+        let mut consumer = Flow::Continue;
+        self.input.run(scope, &mut |chunk| {
+            let rows = left.min(chunk.rows as u64);
+            if rows == 0 {
+                return Ok(Flow::Stop);
+            }
+            left -= rows;
+            consumer = sink(chunk.slice(0, rows as usize))?;
+            Ok(if left == 0 { Flow::Stop } else { consumer })
+        })?;
+        Ok(consumer)
+    }
+}

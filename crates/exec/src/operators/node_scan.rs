@@ -1,0 +1,98 @@
+//! `NodeScan`: for each row, all nodes that carry all of the labels.
+
+use std::sync::Arc;
+
+use cypher::plan::{Operator, OperatorId, OperatorKind};
+use model::{Column, ColumnData, LabelId, NodeBatch, ReadView, Result};
+
+use crate::chunk::Chunk;
+use crate::lowering::{Demand, Lowered, Lowering, keep, misplaced};
+use crate::rows::gather_columns;
+use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
+
+struct NodeScan {
+    id: OperatorId,
+    input: Step,
+    labels: Vec<Arc<str>>,
+    keep: Vec<usize>,
+    /// Whether anybody reads the node.
+    gives_node: bool,
+}
+
+/// Lowers `NodeScan`.
+pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -> Result<Lowered> {
+    let OperatorKind::NodeScan { input, slot, labels } = &plan.kind else { return Err(misplaced(&plan.kind)) };
+    let (input, layout) = lowering.lower(input, &demand.clone().without([slot]))?;
+    let (keep, mut layout) = keep(&layout, demand);
+    let gives_node = demand.slots.contains(slot);
+    if gives_node {
+        layout.push(*slot);
+    }
+    Ok((Box::new(NodeScan { id: plan.id, input, labels: labels.to_vec(), keep, gives_node }), layout))
+}
+
+/// The ids of labels; `None` if the store has never seen one of them, so that no node carries all.
+pub(crate) fn label_ids(view: &dyn ReadView, labels: &[Arc<str>]) -> Option<Vec<LabelId>> {
+    labels.iter().map(|label| view.schema().label(label)).collect()
+}
+
+impl NodeScan {
+    /// Gives the nodes batch by batch.
+    fn scan(&self, runtime: &Runtime<'_>, take: &mut dyn FnMut(NodeBatch) -> Result<Flow>) -> Result<Flow> {
+        let view = runtime.view();
+        let Some(labels) = label_ids(view.view(), &self.labels) else { return Ok(Flow::Continue) };
+        let range = runtime.morsel.as_ref().filter(|(scan, _)| *scan == self.id).map(|(_, range)| range.clone());
+        let scan = model::NodeScan { labels, keys: Vec::new(), range };
+        let mut cursor = view.view().scan(&scan)?;
+        let mut batch = NodeBatch::default();
+        while cursor.next(&mut batch)? {
+            runtime.environment.interrupt.check()?;
+            if take(std::mem::take(&mut batch))? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn join(&self, chunk: &Chunk, row: u32, rows: usize, nodes: Option<Arc<Column>>) -> Chunk {
+        let repeated = if self.keep.is_empty() { Vec::new() } else { vec![row; rows] };
+        let mut columns = gather_columns(chunk, &self.keep, &repeated);
+        columns.extend(nodes.filter(|_| self.gives_node));
+        Chunk { rows, columns }
+    }
+}
+
+impl Physical for NodeScan {
+    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let runtime = scope.runtime;
+        // Scanned once if there are many rows, so that rows come in the order of the input.
+        let mut kept: Option<Vec<(usize, Arc<Column>)>> = None;
+        let mut first = true;
+        self.input.run(scope, &mut |chunk| {
+            if std::mem::take(&mut first) && chunk.rows == 1 {
+                return self.scan(runtime, &mut |batch| {
+                    let rows = batch.nodes.len();
+                    let nodes = self.gives_node.then(|| Arc::new(Column::new(ColumnData::Node(batch.nodes))));
+                    sink(self.join(&chunk, 0, rows, nodes))
+                });
+            }
+            if kept.is_none() {
+                let mut batches = Vec::new();
+                self.scan(runtime, &mut |batch| {
+                    batches.push((batch.nodes.len(), Arc::new(Column::new(ColumnData::Node(batch.nodes)))));
+                    Ok(Flow::Continue)
+                })?;
+                kept = Some(batches);
+            }
+            for row in 0..chunk.rows as u32 {
+                for (rows, nodes) in kept.iter().flatten() {
+                    runtime.environment.interrupt.check()?;
+                    if sink(self.join(&chunk, row, *rows, Some(nodes.clone())))? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+            }
+            Ok(Flow::Continue)
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! `Project`: exactly these slots, computed from each row.
+
+use std::sync::Arc;
+
+use cypher::plan::{Expression, Operator, SlotId};
+use model::{Column, Result};
+
+use crate::chunk::{Chunk, Layout};
+use crate::expression::CompiledExpression;
+use crate::lowering::{Demand, Lowered, Lowering, column_of, columns_of};
+use crate::rows::share_columns;
+use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+
+struct Project {
+    input: Step,
+    items: Vec<CompiledExpression>,
+    /// Hidden columns that pass through.
+    hidden: Vec<usize>,
+}
+
+/// Lowers `Project`. Items that nobody reads are not computed.
+pub(crate) fn lower(
+    lowering: &mut Lowering,
+    input: &Operator,
+    items: &[(SlotId, Expression)],
+    demand: &Demand,
+) -> Result<Lowered> {
+    let hidden = lowering.hidden_in(demand);
+    let wanted: Vec<_> = items.iter().filter(|(slot, _)| demand.slots.contains(slot)).collect();
+    let mut below = Demand { slots: hidden.iter().copied().collect(), multiplicity: demand.multiplicity };
+    for (_, expression) in &wanted {
+        below = below.and_expression(expression);
+    }
+    let (input, layout) = lowering.lower(input, &below)?;
+    let present: Vec<SlotId> = hidden.into_iter().filter(|&slot| layout.column(slot).is_some()).collect();
+    let hidden = columns_of(&layout, &present)?;
+    let mut output = Layout::default();
+    let mut compiled = Vec::with_capacity(wanted.len());
+    for (slot, expression) in wanted {
+        compiled.push(lowering.compile(expression, &layout)?);
+        output.push(*slot);
+    }
+    present.iter().for_each(|&slot| {
+        output.push(slot);
+    });
+    debug_assert!(present.iter().all(|&slot| column_of(&output, slot).is_ok()));
+    Ok((Box::new(Project { input, items: compiled, hidden }), output))
+}
+
+impl Physical for Project {
+    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let runtime = scope.runtime;
+        self.input.run(scope, &mut |chunk| {
+            let mut columns = Vec::with_capacity(self.items.len() + self.hidden.len());
+            {
+                let view = runtime.view();
+                let context = runtime.evaluation(&view);
+                for item in &self.items {
+                    columns.push(item.evaluate(&chunk, &context)?);
+                }
+            }
+            columns.extend::<Vec<Arc<Column>>>(share_columns(&chunk, &self.hidden));
+            sink(Chunk { rows: chunk.rows, columns })
+        })
+    }
+}

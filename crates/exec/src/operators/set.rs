@@ -1,0 +1,39 @@
+//! `Set`: for each row, sets and removes properties and labels, item by item. All rows are read before the first write.
+
+use cypher::plan::{Operator, SetItem};
+use model::Result;
+
+use crate::chunk::Chunk;
+use crate::lowering::{Demand, Lowered, Lowering, keep, liveness};
+use crate::operators::aggregate::push_in_batches;
+use crate::rows::share_columns;
+use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::writing::changes::Changes;
+use crate::writing::read_all;
+
+struct Set {
+    input: Step,
+    changes: Changes,
+    width: usize,
+    keep: Vec<usize>,
+}
+
+/// Lowers `Set`.
+pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, items: &[SetItem], demand: &Demand) -> Result<Lowered> {
+    let mut below = demand.clone().of_every_row();
+    liveness::add_set_items(items, &mut below.slots);
+    let (input, layout) = lowering.lower(input, &below)?;
+    let changes = Changes::compile(lowering, items, &layout)?;
+    let width = layout.len();
+    let (keep, layout) = keep(&layout, demand);
+    Ok((Box::new(Set { input, changes, width, keep }), layout))
+}
+
+impl Physical for Set {
+    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let chunk = read_all(&self.input, scope, self.width)?;
+        self.changes.run(scope, &chunk)?;
+        let chunk = Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) };
+        push_in_batches(scope, chunk, sink)
+    }
+}

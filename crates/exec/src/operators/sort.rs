@@ -1,0 +1,86 @@
+//! `Sort`: all rows in order; equal rows stay in the order in which they came.
+
+use cypher::plan::{Operator, SortKey};
+use model::Result;
+
+use crate::chunk::{Chunk, Layout};
+use crate::expression::CompiledExpression;
+use crate::lowering::{Demand, Lowered, Lowering, keep};
+use crate::rows::{RowBuffer, gather_columns};
+use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::sorting::{Key, sorted_rows};
+
+struct Sort {
+    input: Step,
+    keys: SortKeys,
+    keep: Vec<usize>,
+    width: usize,
+}
+
+/// Sort keys, compiled.
+pub(crate) struct SortKeys(Vec<(CompiledExpression, bool)>);
+
+impl SortKeys {
+    /// Compiles sort keys over rows of that layout.
+    pub(crate) fn compile(lowering: &mut Lowering, keys: &[SortKey], layout: &Layout) -> Result<SortKeys> {
+        let compile = |key: &SortKey| Ok((lowering.compile(&key.expression, layout)?, key.descending));
+        Ok(SortKeys(keys.iter().map(compile).collect::<Result<_>>()?))
+    }
+
+    /// The keys of all rows of a chunk.
+    pub(crate) fn evaluate(&self, scope: Scope<'_>, chunk: &Chunk) -> Result<Vec<Key>> {
+        let view = scope.runtime.view();
+        let context = scope.runtime.evaluation(&view);
+        let evaluate = |(expression, descending): &(CompiledExpression, bool)| {
+            Ok(Key { column: expression.evaluate(chunk, &context)?, descending: *descending })
+        };
+        self.0.iter().map(evaluate).collect()
+    }
+}
+
+/// What the rows must have to be sorted.
+pub(crate) fn demand_of_keys(demand: &Demand, keys: &[SortKey]) -> Demand {
+    keys.iter().fold(demand.clone(), |demand, key| demand.and_expression(&key.expression))
+}
+
+/// Lowers `Sort`.
+pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, keys: &[SortKey], demand: &Demand) -> Result<Lowered> {
+    let (input, layout) = lowering.lower(input, &demand_of_keys(demand, keys))?;
+    let keys = SortKeys::compile(lowering, keys, &layout)?;
+    let (keep, kept) = keep(&layout, demand);
+    Ok((Box::new(Sort { input, keys, keep, width: layout.len() }), kept))
+}
+
+/// Pushes these rows of a chunk in batches.
+pub(crate) fn push_rows(
+    scope: Scope<'_>,
+    chunk: &Chunk,
+    columns: &[usize],
+    rows: &[u32],
+    sink: &mut Sink<'_>,
+) -> Result<Flow> {
+    let environment = &scope.runtime.environment;
+    for rows in rows.chunks(environment.settings.batch_rows.max(1)) {
+        environment.interrupt.check()?;
+        let part = Chunk { rows: rows.len(), columns: gather_columns(chunk, columns, rows) };
+        if sink(part)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+impl Physical for Sort {
+    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let mut buffer = RowBuffer::default();
+        self.input.run(scope, &mut |chunk| {
+            scope.runtime.environment.interrupt.check()?;
+            buffer.push(chunk);
+            Ok(Flow::Continue)
+        })?;
+        let chunk = buffer.finish(self.width);
+        let keys = self.keys.evaluate(scope, &chunk)?;
+        let order = sorted_rows(&keys, chunk.rows);
+        push_rows(scope, &chunk, &self.keep, &order, sink)
+    }
+}

@@ -1,0 +1,141 @@
+//! `VariableExpand`: for each row, the paths of `min` to `max` edges from a node, no edge twice in one path.
+//!
+//! Paths grow level by level in batches ([`walk`]). Where only the distinct ends matter, nodes are visited once instead
+//! ([`reach`]).
+
+mod reach;
+mod walk;
+
+use std::sync::Arc;
+
+use cypher::plan::OperatorKind;
+use model::{Column, ColumnData, Direction, EdgeValue, NodeId, Result, Value};
+
+use crate::chunk::Chunk;
+use crate::edge_filter::EdgeFilter;
+use crate::lowering::{Demand, Lowered, Lowering, column_of, columns_of, keep, misplaced};
+use crate::rows::{gather_columns, node_at};
+use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+
+pub(crate) struct VariableExpand {
+    input: Step,
+    from: usize,
+    direction: Direction,
+    types: Vec<Arc<str>>,
+    min: u32,
+    max: u32,
+    /// The column of the end, if it is bound.
+    bound: Option<usize>,
+    gives_edges: bool,
+    gives_node: bool,
+    filter: Option<EdgeFilter>,
+    distinct_from: Vec<usize>,
+    keep: Vec<usize>,
+    /// Whether only the distinct ends matter, and visiting each node once finds them all.
+    visits_once: bool,
+}
+
+/// Lowers `VariableExpand`.
+pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Demand) -> Result<Lowered> {
+    let OperatorKind::VariableExpand {
+        input,
+        from,
+        direction,
+        types,
+        min,
+        max,
+        edges,
+        to,
+        into,
+        filter,
+        distinct_from,
+    } = kind
+    else {
+        return Err(misplaced(kind));
+    };
+    let mut below = demand.clone().without(edges).and_slots([from]).and_slots(distinct_from);
+    below = if *into { below.and_slots([to]) } else { below.without([to]) };
+    below = EdgeFilter::demand(filter.as_ref(), below);
+    let (input, layout) = lowering.lower(input, &below)?;
+    let from = column_of(&layout, *from)?;
+    let bound = if *into { Some(column_of(&layout, *to)?) } else { None };
+    let distinct_from = columns_of(&layout, distinct_from)?;
+    let filter = filter.as_ref().map(|filter| EdgeFilter::compile(lowering, filter, &layout)).transpose()?;
+    let (keep, mut layout) = keep(&layout, demand);
+    let gives_edges = edges.is_some_and(|edges| demand.slots.contains(&edges));
+    if let Some(edges) = edges.filter(|_| gives_edges) {
+        layout.push(edges);
+    }
+    let gives_node = !into && demand.slots.contains(to);
+    if gives_node {
+        layout.push(*to);
+    }
+    // The shortest walk to another node is a path, and so is the shortest way round along directed edges. Against
+    // that, going along an undirected edge and back is a walk but no path.
+    let is_reachability = *min == 0 || (*min == 1 && *direction != Direction::Both);
+    let visits_once = !demand.multiplicity && !gives_edges && distinct_from.is_empty() && is_reachability;
+    let expand = VariableExpand {
+        input,
+        from,
+        direction: *direction,
+        types: types.clone(),
+        min: *min,
+        max: max.unwrap_or(u32::MAX),
+        bound,
+        gives_edges,
+        gives_node,
+        filter,
+        distinct_from,
+        keep,
+        visits_once,
+    };
+    Ok((Box::new(expand), layout))
+}
+
+/// Paths found: for each the row it belongs to, where it ends, and its edges if they are wanted.
+#[derive(Default)]
+struct Found {
+    rows: Vec<u32>,
+    ends: Vec<NodeId>,
+    edges: Vec<Value>,
+}
+
+impl VariableExpand {
+    /// Whether a path of a row may end at a node.
+    fn is_end(&self, chunk: &Chunk, row: u32, node: NodeId) -> bool {
+        self.bound.is_none_or(|bound| node_at(&chunk.columns[bound], row as usize) == Some(node))
+    }
+
+    /// Pushes what was found so far.
+    fn flush(&self, chunk: &Chunk, found: &mut Found, sink: &mut Sink<'_>) -> Result<Flow> {
+        let Found { rows, ends, edges } = std::mem::take(found);
+        if rows.is_empty() {
+            return Ok(Flow::Continue);
+        }
+        let mut columns = gather_columns(chunk, &self.keep, &rows);
+        if self.gives_edges {
+            columns.push(Arc::new(Column::new(ColumnData::Value(edges))));
+        }
+        if self.gives_node {
+            columns.push(Arc::new(Column::new(ColumnData::Node(ends))));
+        }
+        sink(Chunk { rows: rows.len(), columns })
+    }
+}
+
+/// A list of edges as a value.
+pub(crate) fn edge_list(edges: impl IntoIterator<Item = EdgeValue>) -> Value {
+    Value::list(edges.into_iter().map(Value::Edge).collect())
+}
+
+impl Physical for VariableExpand {
+    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        self.input.run(scope, &mut |chunk| {
+            if self.visits_once {
+                reach::Reach::new(self, scope.runtime, &chunk)?.run(sink)
+            } else {
+                walk::Walk::new(self, scope.runtime, &chunk)?.run(sink)
+            }
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! All paths: a stack of levels, each with the paths that grew from a part of the level below.
+//!
+//! A part of the topmost level is expanded at a time, so that memory holds a few batches for each level and not all
+//! paths at once. A path is its last edge and the place of its beginning in the level below.
+
+use model::store::EdgeIds;
+use model::{EdgeBatch, EdgeId, EdgeValue, NodeId, Result, Value};
+
+use super::{Found, VariableExpand, edge_list};
+use crate::adjacency::{edge_value, expansion, is_taken};
+use crate::chunk::Chunk;
+use crate::rows::nodes_in;
+use crate::runtime::{Flow, Runtime, Sink};
+
+/// Edges that one part of a level may have, about.
+const PART_EDGES: u64 = 16_384;
+
+/// See the module.
+pub(super) struct Walk<'w> {
+    expand: &'w VariableExpand,
+    runtime: &'w Runtime<'w>,
+    chunk: &'w Chunk,
+    levels: Vec<Level>,
+    found: Found,
+}
+
+/// Paths of one length.
+#[derive(Default)]
+struct Level {
+    rows: Vec<u32>,
+    nodes: Vec<NodeId>,
+    /// The last edge of each path; empty at the bottom.
+    edges: Vec<EdgeValue>,
+    /// The place of each path's beginning in the level below.
+    parents: Vec<u32>,
+    /// Paths before this one have been expanded.
+    expanded: usize,
+}
+
+impl<'w> Walk<'w> {
+    pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'w>, chunk: &'w Chunk) -> Result<Walk<'w>> {
+        let (nodes, rows) = nodes_in(&chunk.columns[expand.from], "the start of a pattern")?;
+        let rows = rows.unwrap_or_else(|| (0..chunk.rows as u32).collect());
+        let bottom = Level { rows, nodes: nodes.into_owned(), ..Level::default() };
+        Ok(Walk { expand, runtime, chunk, levels: vec![bottom], found: Found::default() })
+    }
+
+    pub(super) fn run(mut self, sink: &mut Sink<'_>) -> Result<Flow> {
+        if self.expand.min == 0 {
+            self.find(0..self.levels[0].nodes.len());
+        }
+        let batch_rows = self.runtime.environment.settings.batch_rows;
+        while let Some(level) = self.levels.last() {
+            if self.found.rows.len() >= batch_rows && self.flush(sink)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            if level.expanded == level.nodes.len() || self.levels.len() as u64 > u64::from(self.expand.max) {
+                self.levels.pop();
+                continue;
+            }
+            if !self.grow(sink)? {
+                return Ok(Flow::Stop);
+            }
+        }
+        self.flush(sink)
+    }
+
+    fn flush(&mut self, sink: &mut Sink<'_>) -> Result<Flow> {
+        self.expand.flush(self.chunk, &mut self.found, sink)
+    }
+
+    /// Takes those paths of the topmost level that are long enough and end in the right place.
+    fn find(&mut self, paths: std::ops::Range<usize>) {
+        let length = self.levels.len() as u64 - 1;
+        if length < u64::from(self.expand.min) {
+            return;
+        }
+        for path in paths {
+            let level = &self.levels[self.levels.len() - 1];
+            let (row, node) = (level.rows[path], level.nodes[path]);
+            if self.expand.is_end(self.chunk, row, node) {
+                self.found.rows.push(row);
+                self.found.ends.push(node);
+                if self.expand.gives_edges {
+                    let edges = self.edges_of(path);
+                    self.found.edges.push(edges);
+                }
+            }
+        }
+    }
+
+    /// The edges of a path of the topmost level, in walking order.
+    fn edges_of(&self, path: usize) -> Value {
+        let mut edges = Vec::with_capacity(self.levels.len() - 1);
+        let mut path = path;
+        for level in self.levels[1..].iter().rev() {
+            edges.push(level.edges[path]);
+            path = level.parents[path] as usize;
+        }
+        edges.reverse();
+        edge_list(edges)
+    }
+
+    /// Whether a path of the topmost level goes along an edge already.
+    fn contains(&self, path: usize, edge: EdgeId) -> bool {
+        let mut path = path;
+        for level in self.levels[1..].iter().rev() {
+            if level.edges[path].id == edge {
+                return true;
+            }
+            path = level.parents[path] as usize;
+        }
+        false
+    }
+
+    /// Expands the next part of the topmost level to a new level; false if the consumer has enough.
+    fn grow(&mut self, sink: &mut Sink<'_>) -> Result<bool> {
+        let guard = self.runtime.view();
+        let view = guard.view();
+        let expand = self.expand;
+        let Some(expansion) = expansion(view, expand.direction, &expand.types, EdgeIds::Include) else {
+            self.levels.pop();
+            return Ok(true);
+        };
+        let top = self.levels.len() - 1;
+        let start = self.levels[top].expanded;
+        let mut end = self.levels[top].nodes.len().min(start + self.runtime.environment.settings.batch_rows.max(1));
+        if !view.capabilities().is_remote {
+            let degrees = view.degrees(&self.levels[top].nodes[start..end], expand.direction, expansion.types.as_deref())?;
+            let mut edges = 0;
+            let fits = degrees.iter().take_while(|&&degree| {
+                edges += degree;
+                edges <= PART_EDGES
+            });
+            end = start + fits.count().max(1);
+        }
+        self.levels[top].expanded = end;
+        let nodes: Vec<NodeId> = self.levels[top].nodes[start..end].to_vec();
+        let mut cursor = view.expand(&nodes, &expansion)?;
+        let mut batch = EdgeBatch::default();
+        let mut next = Level::default();
+        while cursor.next(&mut batch)? {
+            self.runtime.environment.interrupt.check()?;
+            self.take(&batch, &nodes, start, &mut next)?;
+        }
+        drop(cursor);
+        let paths = next.nodes.len();
+        self.levels.push(next);
+        let batch_rows = self.runtime.environment.settings.batch_rows.max(1);
+        for from in (0..paths).step_by(batch_rows) {
+            self.find(from..paths.min(from + batch_rows));
+            if self.found.rows.len() >= batch_rows && self.flush(sink)? == Flow::Stop {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds to a level the paths that a batch of edges makes.
+    fn take(&self, batch: &EdgeBatch, nodes: &[NodeId], start: usize, next: &mut Level) -> Result<()> {
+        let top = &self.levels[self.levels.len() - 1];
+        let mut indices = Vec::with_capacity(batch.len());
+        for index in 0..batch.len() {
+            let path = start + batch.inputs[index] as usize;
+            let edge = batch.edges[index];
+            if !self.contains(path, edge)
+                && !is_taken(self.chunk, &self.expand.distinct_from, top.rows[path] as usize, edge)
+            {
+                indices.push(index);
+            }
+        }
+        let value = |&index: &usize| {
+            edge_value(batch, index, nodes[batch.inputs[index] as usize], self.expand.direction)
+        };
+        if let Some(filter) = &self.expand.filter
+            && !indices.is_empty()
+        {
+            let row = |&index: &usize| top.rows[start + batch.inputs[index] as usize];
+            let rows: Vec<u32> = indices.iter().map(row).collect();
+            let edges = indices.iter().map(value).collect();
+            let passing = filter.passing(self.runtime, self.chunk, &rows, edges)?;
+            indices = passing.into_iter().map(|place| indices[place as usize]).collect();
+        }
+        for index in indices {
+            let path = start + batch.inputs[index] as usize;
+            next.rows.push(top.rows[path]);
+            next.nodes.push(batch.neighbors[index]);
+            next.edges.push(value(&index));
+            next.parents.push(path as u32);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! What a run did: how much it changed, and what each operator gave and cost.
+
+use std::cell::RefCell;
+
+use cypher::plan::OperatorId;
+use model::Map;
+use model::platform::Clock;
+
+/// What a statement changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Nodes created.
+    pub nodes_created: u64,
+    /// Nodes deleted.
+    pub nodes_deleted: u64,
+    /// Edges created.
+    pub edges_created: u64,
+    /// Edges deleted.
+    pub edges_deleted: u64,
+    /// Properties set or removed.
+    pub properties_set: u64,
+    /// Labels added to nodes.
+    pub labels_added: u64,
+    /// Labels taken from nodes.
+    pub labels_removed: u64,
+    /// Constraints added.
+    pub constraints_added: u64,
+    /// Constraints dropped.
+    pub constraints_removed: u64,
+}
+
+impl Counters {
+    /// True if anything was changed.
+    pub fn contains_updates(&self) -> bool {
+        *self != Counters::default()
+    }
+}
+
+/// What one operator did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OperatorProfile {
+    /// Rows it gave.
+    pub rows: u64,
+    /// Batches in which it gave them.
+    pub batches: u64,
+    /// Nanoseconds spent in it, without its inputs and consumers.
+    pub time_ns: u64,
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// What it changed.
+    pub counters: Counters,
+    /// What each operator did, if that was asked for.
+    pub profile: Map<OperatorId, OperatorProfile>,
+}
+
+/// Charges time to the operator that is at work.
+#[derive(Debug)]
+pub(crate) struct Profiler<'a> {
+    clock: &'a dyn Clock,
+    state: RefCell<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    operators: Map<OperatorId, OperatorProfile>,
+    current: Option<OperatorId>,
+    since_ns: u64,
+}
+
+impl<'a> Profiler<'a> {
+    pub(crate) fn new(clock: &'a dyn Clock) -> Profiler<'a> {
+        Profiler { clock, state: RefCell::new(State { since_ns: clock.now_ns(), ..State::default() }) }
+    }
+
+    /// Charges the time since the last switch to the operator at work, and puts another one to work.
+    pub(crate) fn switch(&self, to: Option<OperatorId>) -> Option<OperatorId> {
+        let now = self.clock.now_ns();
+        let mut state = self.state.borrow_mut();
+        let spent = now.saturating_sub(state.since_ns);
+        state.since_ns = now;
+        let from = std::mem::replace(&mut state.current, to);
+        if let Some(id) = from {
+            state.operators.entry(id).or_default().time_ns += spent;
+        }
+        if let Some(id) = to {
+            state.operators.entry(id).or_default();
+        }
+        from
+    }
+
+    /// Counts a batch that an operator gave.
+    pub(crate) fn gave(&self, id: OperatorId, rows: usize) {
+        let mut state = self.state.borrow_mut();
+        let profile = state.operators.entry(id).or_default();
+        profile.rows += rows as u64;
+        profile.batches += 1;
+    }
+
+    /// Adds what a helper thread measured.
+    pub(crate) fn add(&self, other: &Map<OperatorId, OperatorProfile>) {
+        let mut state = self.state.borrow_mut();
+        for (&id, profile) in other {
+            let sum = state.operators.entry(id).or_default();
+            sum.rows += profile.rows;
+            sum.batches += profile.batches;
+            sum.time_ns += profile.time_ns;
+        }
+    }
+
+    /// What was measured.
+    pub(crate) fn finish(self) -> Map<OperatorId, OperatorProfile> {
+        self.switch(None);
+        self.state.into_inner().operators
+    }
+}

@@ -1,0 +1,208 @@
+//! One run of a plan: the graph it works on, and what all its operators share.
+//!
+//! Rows are pushed: an operator runs its input with a closure that takes each chunk, does its work and passes the
+//! result to the closure of its consumer. Cursors and states therefore live on the stack, and one call moves a batch.
+//! Invariant: while rows are pushed, nobody writes. Operators that write first run their input to its end, keeping
+//! the rows, then write, then push.
+
+use std::cell::{Cell, Ref, RefCell};
+use std::ops::Range;
+use std::sync::Arc;
+
+use cypher::plan::OperatorId;
+use model::platform::Clock;
+use model::procedure::{GraphAccess, Procedure, ProcedureContext, ProcedureMode, Procedures, RowSink};
+use model::{Column, Interrupt, Map, ReadView, Result, Value, WriteTransaction};
+
+use crate::chunk::Chunk;
+use crate::context::{EvaluationContext, SubplanId, SubplanRunner};
+use crate::lowering::Prepared;
+use crate::profile::{Counters, Profiler};
+
+/// Whether a consumer wants more rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// It does.
+    Continue,
+    /// It has enough; whoever pushes should end.
+    Stop,
+}
+
+/// Takes the chunks of an operator.
+pub(crate) type Sink<'a> = dyn FnMut(Chunk) -> Result<Flow> + 'a;
+
+/// An operator ready to run, any number of times and by several threads at once.
+pub(crate) trait Physical: Send + Sync {
+    /// Pushes all rows into `sink` until it wants no more; `Stop` if that was so.
+    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow>;
+}
+
+/// An operator with its number in the plan.
+pub(crate) struct Step {
+    /// Its number, to charge time to.
+    pub(crate) id: OperatorId,
+    /// What it does.
+    pub(crate) operator: Box<dyn Physical>,
+}
+
+impl Step {
+    /// Runs the operator, watching it if a profile is wanted.
+    pub(crate) fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let Some(profiler) = &scope.runtime.profiler else {
+            return self.operator.run(scope, sink);
+        };
+        let consumer = profiler.switch(Some(self.id));
+        let flow = self.operator.run(scope, &mut |chunk| {
+            profiler.gave(self.id, chunk.rows);
+            let producer = profiler.switch(consumer);
+            let flow = sink(chunk);
+            profiler.switch(producer);
+            flow
+        });
+        profiler.switch(consumer);
+        flow
+    }
+}
+
+/// What an operator runs in: the run, and the rows that an `Argument` stands for.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    /// The run.
+    pub(crate) runtime: &'a Runtime<'a>,
+    /// The current rows of the operator or expression around a subplan.
+    pub(crate) argument: &'a Chunk,
+}
+
+/// What may differ from run to run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunSettings {
+    /// Threads that may be used.
+    pub threads: usize,
+    /// Rows in a batch, about.
+    pub batch_rows: usize,
+    /// Whether to measure each operator.
+    pub profile: bool,
+    /// Fewest nodes of a store for which a scan is split over threads.
+    pub parallel_nodes_min: u64,
+}
+
+impl Default for RunSettings {
+    fn default() -> RunSettings {
+        let batch_rows = model::limits::BATCH_ROWS;
+        RunSettings { threads: 1, batch_rows, profile: false, parallel_nodes_min: 100_000 }
+    }
+}
+
+/// What a run is given besides the plan and the graph.
+#[derive(Clone, Copy)]
+pub struct Environment<'a> {
+    /// The parameters of the query, by name without `$`.
+    pub parameters: &'a Map<Arc<str>, Value>,
+    /// What `CALL` can call.
+    pub procedures: &'a Procedures,
+    /// To be checked and reported to.
+    pub interrupt: &'a Interrupt,
+    /// Time.
+    pub clock: &'a dyn Clock,
+    /// What may differ from run to run.
+    pub settings: RunSettings,
+}
+
+/// One run of a plan.
+pub(crate) struct Runtime<'a> {
+    graph: RefCell<GraphAccess<'a>>,
+    pub(crate) prepared: &'a Prepared,
+    pub(crate) environment: Environment<'a>,
+    pub(crate) profiler: Option<Profiler<'a>>,
+    pub(crate) counters: Cell<Counters>,
+    /// The ids to which the scan at the bottom of a parallel pipeline is confined.
+    pub(crate) morsel: Option<(OperatorId, Range<u64>)>,
+    now_us: i64,
+}
+
+/// A borrowed graph.
+pub(crate) struct View<'r, 'a>(Ref<'r, GraphAccess<'a>>);
+
+impl View<'_, '_> {
+    /// The graph to read.
+    pub(crate) fn view(&self) -> &dyn ReadView {
+        self.0.view()
+    }
+}
+
+impl<'a> Runtime<'a> {
+    pub(crate) fn new(graph: GraphAccess<'a>, prepared: &'a Prepared, environment: Environment<'a>) -> Runtime<'a> {
+        let profiler = environment.settings.profile.then(|| Profiler::new(environment.clock));
+        let now_us = environment.clock.unix_us();
+        Runtime {
+            graph: RefCell::new(graph),
+            prepared,
+            environment,
+            profiler,
+            counters: Cell::default(),
+            morsel: None,
+            now_us,
+        }
+    }
+    /// The graph, for reading. Held no longer than a push.
+    pub(crate) fn view(&self) -> View<'_, 'a> {
+        View(self.graph.borrow())
+    }
+
+    /// What expressions are evaluated in.
+    pub(crate) fn evaluation<'r>(&'r self, view: &'r View<'_, '_>) -> EvaluationContext<'r> {
+        EvaluationContext {
+            view: view.view(),
+            parameters: self.environment.parameters,
+            interrupt: self.environment.interrupt,
+            now_us: self.now_us,
+            subplans: self,
+        }
+    }
+
+    /// Writes. No rows may be on their way meanwhile.
+    pub(crate) fn write<T>(&self, work: impl FnOnce(&mut Writer<'_>) -> Result<T>) -> Result<T> {
+        let mut graph = self.graph.borrow_mut();
+        let GraphAccess::Write(transaction) = &mut *graph else {
+            return Err(model::error!(ReadOnly, "the statement writes, but the transaction only reads"));
+        };
+        let mut counters = self.counters.get();
+        let result = work(&mut Writer { transaction: &mut **transaction, counters: &mut counters });
+        self.counters.set(counters);
+        result
+    }
+
+    /// Calls a procedure on the graph, with the right to write if the run has it.
+    pub(crate) fn call(&self, procedure: &dyn Procedure, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
+        let Environment { interrupt, clock, settings, .. } = self.environment;
+        let threads = settings.threads.max(1);
+        if procedure.signature().mode == ProcedureMode::Read {
+            let view = self.view();
+            let graph = GraphAccess::Read(view.view());
+            return procedure.call(&mut ProcedureContext { graph, interrupt, threads, clock }, arguments, sink);
+        }
+        self.write(|writer| {
+            let graph = GraphAccess::Write(&mut *writer.transaction);
+            procedure.call(&mut ProcedureContext { graph, interrupt, threads, clock }, arguments, sink)
+        })
+    }
+
+    /// Whether the run may write.
+    pub(crate) fn writes(&self) -> bool {
+        matches!(&*self.graph.borrow(), GraphAccess::Write(_))
+    }
+}
+
+/// A transaction, and the count of what was done to it.
+pub(crate) struct Writer<'w> {
+    /// The transaction.
+    pub(crate) transaction: &'w mut dyn WriteTransaction,
+    /// What was changed so far.
+    pub(crate) counters: &'w mut Counters,
+}
+
+impl SubplanRunner for Runtime<'_> {
+    fn run(&self, subplan: SubplanId, chunk: &Chunk) -> Result<Arc<Column>> {
+        self.prepared.subplans[subplan.0].run(self, chunk)
+    }
+}

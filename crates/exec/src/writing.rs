@@ -1,0 +1,161 @@
+//! What the operators that write share: property columns, creation, changes.
+
+pub(crate) mod changes;
+pub(crate) mod creation;
+pub(crate) mod hazards;
+
+use std::sync::Arc;
+
+use cypher::plan::{Expression, ExpressionKind};
+use model::{Column, ColumnBuilder, ColumnData, Map, PropertyKeyId, Result, Span, Value};
+
+use crate::chunk::{Chunk, Layout};
+use crate::context::EvaluationContext;
+use crate::expression::CompiledExpression;
+use crate::lowering::Lowering;
+use crate::rows::RowBuffer;
+use crate::runtime::{Flow, Scope, Step, Writer};
+
+/// Runs an input to its end and keeps its rows.
+pub(crate) fn read_all(input: &Step, scope: Scope<'_>, width: usize) -> Result<Chunk> {
+    let mut buffer = RowBuffer::default();
+    input.run(scope, &mut |chunk| {
+        scope.runtime.environment.interrupt.check()?;
+        buffer.push(chunk);
+        Ok(Flow::Continue)
+    })?;
+    Ok(buffer.finish(width))
+}
+
+/// Where the properties of new nodes or edges come from.
+pub(crate) enum PropertySource {
+    /// There are none.
+    None,
+    /// A map written out: one expression for each key, computed as columns.
+    Entries(Vec<(Arc<str>, CompiledExpression, Span)>),
+    /// An expression that gives a map for each row.
+    Map(CompiledExpression, Span),
+}
+
+impl PropertySource {
+    /// Compiles an expression that gives a map, or null.
+    pub(crate) fn compile(
+        lowering: &mut Lowering,
+        properties: Option<&Expression>,
+        layout: &Layout,
+    ) -> Result<PropertySource> {
+        let Some(expression) = properties else { return Ok(PropertySource::None) };
+        let ExpressionKind::Map(entries) = &expression.kind else {
+            return Ok(PropertySource::Map(lowering.compile(expression, layout)?, expression.span));
+        };
+        let mut compiled: Vec<(Arc<str>, CompiledExpression, Span)> = Vec::with_capacity(entries.len());
+        for (key, value) in entries {
+            compiled.retain(|(other, _, _)| other != key);
+            compiled.push((key.clone(), lowering.compile(value, layout)?, value.span));
+        }
+        Ok(PropertySource::Entries(compiled))
+    }
+
+    /// One column for each key, a row for each row of the chunk; null where a row has no such property.
+    pub(crate) fn columns(
+        &self,
+        chunk: &Chunk,
+        context: &EvaluationContext<'_>,
+    ) -> Result<Vec<(Arc<str>, Arc<Column>)>> {
+        match self {
+            PropertySource::None => Ok(Vec::new()),
+            PropertySource::Entries(entries) => {
+                let mut columns = Vec::with_capacity(entries.len());
+                for (key, expression, span) in entries {
+                    let column = expression.evaluate(chunk, context)?;
+                    check_storable(key, &column).map_err(|error| error.at(*span))?;
+                    columns.push((key.clone(), column));
+                }
+                Ok(columns)
+            }
+            PropertySource::Map(expression, span) => {
+                let maps = expression.evaluate(chunk, context)?;
+                columns_of_maps(&maps).map_err(|error| error.at(*span))
+            }
+        }
+    }
+}
+
+/// The entries of a column of maps and nulls, as one column for each key in order of first appearance.
+fn columns_of_maps(maps: &Column) -> Result<Vec<(Arc<str>, Arc<Column>)>> {
+    let mut keys: Map<Arc<str>, usize> = Map::default();
+    let mut builders: Vec<(Arc<str>, ColumnBuilder)> = Vec::new();
+    for (row, value) in maps.values().enumerate() {
+        let map = match &value {
+            Value::Map(map) => map,
+            Value::Null => continue,
+            other => return Err(model::error!(Type, "properties need a map, found {other} ({})", other.type_name())),
+        };
+        for (key, value) in map.iter() {
+            let index = *keys.entry(key.clone()).or_insert_with(|| {
+                builders.push((key.clone(), ColumnBuilder::default()));
+                builders.len() - 1
+            });
+            let builder = &mut builders[index].1;
+            while builder.len() < row {
+                builder.push(&Value::Null);
+            }
+            builder.push(value);
+        }
+    }
+    let mut columns = Vec::with_capacity(builders.len());
+    for (key, mut builder) in builders {
+        while builder.len() < maps.len() {
+            builder.push(&Value::Null);
+        }
+        let column = builder.finish();
+        check_storable(&key, &column)?;
+        columns.push((key, Arc::new(column)));
+    }
+    Ok(columns)
+}
+
+/// Fails if a column holds what no store keeps as a property.
+pub(crate) fn check_storable(key: &str, column: &Column) -> Result<()> {
+    let found = match &column.data {
+        ColumnData::Node(_) | ColumnData::Edge(_) => {
+            (0..column.len()).find(|&row| !column.is_null(row)).map(|row| column.value(row))
+        }
+        ColumnData::Value(values) => {
+            values.iter().find(|value| !value.is_null() && !value.is_storable()).cloned()
+        }
+        _ => None,
+    };
+    match found {
+        None => Ok(()),
+        Some(value) => Err(model::error!(
+            Type,
+            "property {key} cannot hold {value} ({}): expected a boolean, number, string, date or a list of such without null",
+            value.type_name()
+        )),
+    }
+}
+
+/// How many values of a column are there.
+pub(crate) fn present_count(column: &Column) -> u64 {
+    (0..column.len()).filter(|&row| !column.is_null(row)).count() as u64
+}
+
+/// The ids of the keys and the columns, as the store takes them.
+pub(crate) fn resolve_keys(
+    writer: &mut Writer<'_>,
+    properties: Vec<(Arc<str>, Arc<Column>)>,
+) -> Result<(Vec<PropertyKeyId>, Vec<Column>)> {
+    let mut keys = Vec::with_capacity(properties.len());
+    let mut columns = Vec::with_capacity(properties.len());
+    for (key, column) in properties {
+        let present = present_count(&column);
+        if present == 0 {
+            continue;
+        }
+        writer.counters.properties_set += present;
+        keys.push(writer.transaction.property_key(&key)?);
+        columns.push(Arc::unwrap_or_clone(column));
+    }
+    Ok((keys, columns))
+}

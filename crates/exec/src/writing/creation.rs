@@ -1,0 +1,170 @@
+//! Creating nodes and edges for many rows at once.
+
+use std::sync::Arc;
+
+use cypher::plan::{NewEdge, NewNode, SlotId};
+use model::store::{NewEdges, NewNodes};
+use model::{Column, ColumnData, EdgeValue, NodeId, Result, Span};
+
+use super::{PropertySource, resolve_keys};
+use crate::chunk::{Chunk, Layout};
+use crate::lowering::{Lowering, column_of};
+use crate::rows::node_at;
+use crate::runtime::Scope;
+
+/// Nodes and edges to create for each row. Adds one column for each, nodes first.
+pub(crate) struct Creation {
+    nodes: Vec<NodeCreation>,
+    edges: Vec<EdgeCreation>,
+}
+
+struct NodeCreation {
+    labels: Vec<Arc<str>>,
+    properties: PropertySource,
+}
+
+struct EdgeCreation {
+    edge_type: Arc<str>,
+    source: usize,
+    target: usize,
+    properties: PropertySource,
+    span: Span,
+}
+
+/// What to do with a property that is null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NullProperties {
+    /// Leave it out, as `CREATE` does.
+    LeaveOut,
+    /// Fail, as `MERGE` does: nothing would ever match it.
+    Refuse,
+}
+
+impl Creation {
+    /// Compiles the creation over rows of that layout, and adds to the layout the slots of what is created.
+    pub(crate) fn compile(
+        lowering: &mut Lowering,
+        nodes: &[NewNode],
+        edges: &[NewEdge],
+        layout: &mut Layout,
+    ) -> Result<Creation> {
+        let mut compiled = Creation { nodes: Vec::new(), edges: Vec::new() };
+        for node in nodes {
+            let properties = PropertySource::compile(lowering, node.properties.as_ref(), layout)?;
+            compiled.nodes.push(NodeCreation { labels: node.labels.clone(), properties });
+            layout.push(node.slot);
+        }
+        for edge in edges {
+            let properties = PropertySource::compile(lowering, edge.properties.as_ref(), layout)?;
+            compiled.edges.push(EdgeCreation {
+                edge_type: edge.edge_type.clone(),
+                source: column_of(layout, edge.source)?,
+                target: column_of(layout, edge.target)?,
+                properties,
+                span: edge.span,
+            });
+            layout.push(edge.slot);
+        }
+        Ok(compiled)
+    }
+
+    /// Creates for each row of the chunk, and adds the columns of what was created.
+    pub(crate) fn run(&self, scope: Scope<'_>, chunk: &mut Chunk, nulls: NullProperties) -> Result<()> {
+        if chunk.rows == 0 {
+            let none = || Arc::new(Column::nulls(0));
+            chunk.columns.extend((0..self.nodes.len() + self.edges.len()).map(|_| none()));
+            return Ok(());
+        }
+        for node in &self.nodes {
+            let created = node.run(scope, chunk, nulls)?;
+            chunk.columns.push(Arc::new(Column::new(ColumnData::Node(created))));
+        }
+        for edge in &self.edges {
+            let created = edge.run(scope, chunk, nulls)?;
+            chunk.columns.push(Arc::new(Column::new(ColumnData::Edge(created))));
+        }
+        Ok(())
+    }
+}
+
+/// The property columns of what is created.
+fn properties(
+    source: &PropertySource,
+    scope: Scope<'_>,
+    chunk: &Chunk,
+    nulls: NullProperties,
+) -> Result<Vec<(Arc<str>, Arc<Column>)>> {
+    let columns = {
+        let view = scope.runtime.view();
+        source.columns(chunk, &scope.runtime.evaluation(&view))?
+    };
+    if nulls == NullProperties::Refuse
+        && let Some((key, _)) = columns.iter().find(|(_, column)| (0..column.len()).any(|row| column.is_null(row)))
+    {
+        let message = format!("MERGE needs a value for property {key}, found null");
+        return Err(model::Error::new(model::ErrorCode::Semantic, message)
+            .with_remedy("filter such rows out, or set the property after the MERGE"));
+    }
+    Ok(columns)
+}
+
+impl NodeCreation {
+    fn run(&self, scope: Scope<'_>, chunk: &Chunk, nulls: NullProperties) -> Result<Vec<NodeId>> {
+        let properties = properties(&self.properties, scope, chunk, nulls)?;
+        scope.runtime.write(|writer| {
+            let (keys, columns) = resolve_keys(writer, properties)?;
+            let mut labels = Vec::with_capacity(self.labels.len());
+            for name in &self.labels {
+                let label = writer.transaction.label(name)?;
+                if !labels.contains(&label) {
+                    labels.push(label);
+                }
+            }
+            let new = NewNodes { count: chunk.rows, labels: &labels, keys: &keys, properties: &columns };
+            let created = writer.transaction.create_nodes(&new)?;
+            writer.counters.nodes_created += chunk.rows as u64;
+            writer.counters.labels_added += (chunk.rows * labels.len()) as u64;
+            Ok(created)
+        })
+    }
+}
+
+impl EdgeCreation {
+    fn run(&self, scope: Scope<'_>, chunk: &Chunk, nulls: NullProperties) -> Result<Vec<EdgeValue>> {
+        let sources = self.ends(&chunk.columns[self.source], "start")?;
+        let targets = self.ends(&chunk.columns[self.target], "end")?;
+        let properties = properties(&self.properties, scope, chunk, nulls)?;
+        scope.runtime.write(|writer| {
+            let (keys, columns) = resolve_keys(writer, properties)?;
+            let edge_type = writer.transaction.edge_type(&self.edge_type)?;
+            let new =
+                NewEdges { edge_type, sources: &sources, targets: &targets, keys: &keys, properties: &columns };
+            let created = writer.transaction.create_edges(&new).map_err(|error| error.at(self.span))?;
+            writer.counters.edges_created += created.len() as u64;
+            let ends = sources.iter().zip(&targets);
+            let value = |(id, (&source, &target))| EdgeValue { id, source, target, edge_type };
+            Ok(created.into_iter().zip(ends).map(value).collect())
+        })
+    }
+
+    fn ends(&self, column: &Column, which: &str) -> Result<Vec<NodeId>> {
+        let end = |row: usize| {
+            node_at(column, row).ok_or_else(|| {
+                let found = column.value(row);
+                let message = format!(
+                    "a relationship of type {} needs a node at its {which}, found {found} ({})",
+                    self.edge_type,
+                    found.type_name()
+                );
+                let code = if found.is_null() { model::ErrorCode::NotFound } else { model::ErrorCode::Type };
+                model::Error::new(code, message).at(self.span)
+            })
+        };
+        (0..column.len()).map(end).collect()
+    }
+}
+
+/// The slots of what is created, nodes first.
+pub(crate) fn created_slots(nodes: &[NewNode], edges: &[NewEdge]) -> Vec<SlotId> {
+    nodes.iter().map(|node| node.slot).chain(edges.iter().map(|edge| edge.slot)).collect()
+}
