@@ -6,7 +6,7 @@
 pub(crate) mod liveness;
 mod local;
 
-use cypher::plan::{Expression, Operator, OperatorId, OperatorKind, Plan, PlanMode, SlotId, SubqueryKind};
+use cypher::plan::{Expression, Operator, OperatorKind, Plan, PlanMode, SlotId, SubqueryKind};
 use model::{Error, Result};
 
 use crate::chunk::Layout;
@@ -248,6 +248,3 @@ pub(crate) fn misplaced(kind: &OperatorKind) -> Error {
     let name: String = text.chars().take_while(|c| c.is_alphanumeric()).collect();
     internal(&format!("{name} is lowered in the wrong place"))
 }
-
-/// The number given to steps that stand in no plan.
-pub(crate) const NO_OPERATOR: OperatorId = OperatorId(u32::MAX);

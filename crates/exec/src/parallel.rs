@@ -46,9 +46,9 @@ pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
 
 /// Runs `work` for each part of the scan and gives the results in order; `None` if it does not pay to run in parts.
 pub(crate) fn run<T: Send>(
-    scope: Scope<'_>,
+    scope: Scope<'_, '_>,
     pipeline: &ScanPipeline,
-    work: &(dyn Fn(Scope<'_>) -> Result<T> + Sync),
+    work: &(dyn Fn(Scope<'_, '_>) -> Result<T> + Sync),
 ) -> Result<Option<Vec<T>>> {
     let runtime = scope.runtime;
     let (environment, prepared) = (runtime.environment, runtime.prepared);
@@ -69,7 +69,8 @@ pub(crate) fn run<T: Send>(
         while let Some(part) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&part| part < ranges.len()) {
             let mut own = Runtime::new(GraphAccess::Read(view), prepared, environment);
             own.morsel = Some((pipeline.scan, ranges[part].clone()));
-            let result = work(Scope { runtime: &own, argument: &Chunk::default() });
+            let argument = Chunk::default();
+            let result = work(Scope { runtime: &own, argument: &argument });
             let failed = result.is_err();
             let profile = own.profiler.map(Profiler::finish).unwrap_or_default();
             *outcome[part].lock().expect("nothing panics while it holds the lock") = Some((result, profile));

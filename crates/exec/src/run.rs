@@ -37,6 +37,11 @@ impl Prepared {
         environment: Environment<'_>,
         sink: &mut ResultSink<'_>,
     ) -> Result<Summary> {
+        let mut graph = graph;
+        let graph = match &mut graph {
+            GraphAccess::Read(view) => GraphAccess::Read(*view),
+            GraphAccess::Write(transaction) => GraphAccess::Write(&mut **transaction),
+        };
         let runtime = Runtime::new(graph, self, environment);
         let argument = Chunk::default();
         let scope = Scope { runtime: &runtime, argument: &argument };

@@ -34,7 +34,7 @@ pub(crate) type Sink<'a> = dyn FnMut(Chunk) -> Result<Flow> + 'a;
 /// An operator ready to run, any number of times and by several threads at once.
 pub(crate) trait Physical: Send + Sync {
     /// Pushes all rows into `sink` until it wants no more; `Stop` if that was so.
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow>;
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow>;
 }
 
 /// An operator with its number in the plan.
@@ -47,7 +47,7 @@ pub(crate) struct Step {
 
 impl Step {
     /// Runs the operator, watching it if a profile is wanted.
-    pub(crate) fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    pub(crate) fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let Some(profiler) = &scope.runtime.profiler else {
             return self.operator.run(scope, sink);
         };
@@ -66,11 +66,11 @@ impl Step {
 
 /// What an operator runs in: the run, and the rows that an `Argument` stands for.
 #[derive(Clone, Copy)]
-pub(crate) struct Scope<'a> {
+pub(crate) struct Scope<'s, 'r> {
     /// The run.
-    pub(crate) runtime: &'a Runtime<'a>,
+    pub(crate) runtime: &'s Runtime<'r>,
     /// The current rows of the operator or expression around a subplan.
-    pub(crate) argument: &'a Chunk,
+    pub(crate) argument: &'s Chunk,
 }
 
 /// What may differ from run to run.

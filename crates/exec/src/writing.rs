@@ -17,7 +17,7 @@ use crate::rows::RowBuffer;
 use crate::runtime::{Flow, Scope, Step, Writer};
 
 /// Runs an input to its end and keeps its rows.
-pub(crate) fn read_all(input: &Step, scope: Scope<'_>, width: usize) -> Result<Chunk> {
+pub(crate) fn read_all(input: &Step, scope: Scope<'_, '_>, width: usize) -> Result<Chunk> {
     let mut buffer = RowBuffer::default();
     input.run(scope, &mut |chunk| {
         scope.runtime.environment.interrupt.check()?;

@@ -94,7 +94,7 @@ fn lower_input(
 
 impl Aggregate {
     /// Takes all rows of the input in.
-    fn accumulate(&self, scope: Scope<'_>) -> Result<State> {
+    fn accumulate(&self, scope: Scope<'_, '_>) -> Result<State> {
         let runtime = scope.runtime;
         let mut state = State::new(self)?;
         self.input.run(scope, &mut |chunk| {
@@ -119,7 +119,7 @@ impl Aggregate {
 }
 
 impl Physical for Aggregate {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let parts = match &self.pipeline {
             Some(pipeline) => parallel::run(scope, pipeline, &|scope| self.accumulate(scope))?,
             None => None,
@@ -144,7 +144,7 @@ impl Physical for Aggregate {
 }
 
 /// Pushes a chunk in parts of a batch.
-pub(crate) fn push_in_batches(scope: Scope<'_>, chunk: Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
+pub(crate) fn push_in_batches(scope: Scope<'_, '_>, chunk: Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
     let batch_rows = scope.runtime.environment.settings.batch_rows.max(1);
     let mut start = 0;
     while start < chunk.rows {

@@ -64,7 +64,7 @@ pub(crate) fn lower(
 }
 
 impl Physical for Apply {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         self.input.run(scope, &mut |chunk| {
             self.nested.run(scope.runtime, &chunk, &mut |inner, rows| {
                 let mut columns = gather_columns(&chunk, &self.keep, rows);

@@ -33,7 +33,7 @@ pub(crate) fn lower(lowering: &Lowering, slots: &[SlotId], demand: &Demand) -> R
 }
 
 impl Physical for Argument {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let outer = scope.argument;
         let mut columns = share_columns(outer, &self.columns);
         if self.numbers_rows {

@@ -43,7 +43,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
 }
 
 impl Call {
-    fn arguments(&self, scope: Scope<'_>, chunk: &Chunk) -> Result<Vec<Arc<Column>>> {
+    fn arguments(&self, scope: Scope<'_, '_>, chunk: &Chunk) -> Result<Vec<Arc<Column>>> {
         let view = scope.runtime.view();
         let context = scope.runtime.evaluation(&view);
         self.arguments.iter().map(|argument| argument.evaluate(chunk, &context)).collect()
@@ -64,7 +64,7 @@ impl Call {
     }
 
     /// Calls the procedure for each row of a chunk.
-    fn call(&self, scope: Scope<'_>, procedure: &dyn Procedure, chunk: &Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn call(&self, scope: Scope<'_, '_>, procedure: &dyn Procedure, chunk: &Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
         let columns = self.arguments(scope, chunk)?;
         let mut flow = Flow::Continue;
         for row in 0..chunk.rows {
@@ -83,7 +83,7 @@ impl Call {
     }
 
     /// Calls a procedure that writes: all rows are read before the first call, and passed on after the last.
-    fn call_writing(&self, scope: Scope<'_>, procedure: &dyn Procedure, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn call_writing(&self, scope: Scope<'_, '_>, procedure: &dyn Procedure, sink: &mut Sink<'_>) -> Result<Flow> {
         let mut input = RowBuffer::default();
         self.input.run(scope, &mut |chunk| {
             input.push(chunk);
@@ -104,7 +104,7 @@ impl Call {
 }
 
 impl Physical for Call {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let procedures = scope.runtime.environment.procedures;
         let procedure = procedures.find(&self.procedure).ok_or_else(|| {
             model::error!(UnknownProcedure, "no procedure is named {}", self.procedure).at(self.span)

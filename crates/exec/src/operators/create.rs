@@ -36,7 +36,7 @@ pub(crate) fn lower(
 }
 
 impl Physical for Create {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let mut chunk = read_all(&self.input, scope, self.width)?;
         self.creation.run(scope, &mut chunk, NullProperties::LeaveOut)?;
         let chunk = Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) };

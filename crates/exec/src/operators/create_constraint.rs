@@ -23,7 +23,7 @@ pub(crate) fn lower(name: &Arc<str>, label: &Arc<str>, key: &Arc<str>, if_not_ex
 }
 
 impl Physical for CreateConstraint {
-    fn run(&self, scope: Scope<'_>, _sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, _sink: &mut Sink<'_>) -> Result<Flow> {
         scope.runtime.write(|writer| {
             let label = writer.transaction.label(&self.label)?;
             let key = writer.transaction.property_key(&self.key)?;

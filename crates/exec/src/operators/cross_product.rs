@@ -25,7 +25,7 @@ pub(crate) fn lower(lowering: &mut Lowering, left: &Operator, right: &Operator, 
 }
 
 impl CrossProduct {
-    fn cross(&self, scope: Scope<'_>, chunk: &Chunk, right: &Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn cross(&self, scope: Scope<'_, '_>, chunk: &Chunk, right: &Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
         let environment = &scope.runtime.environment;
         let batch_rows = environment.settings.batch_rows.max(1);
         let (mut left_rows, mut right_rows) = (Vec::new(), Vec::new());
@@ -54,7 +54,7 @@ impl CrossProduct {
 }
 
 impl Physical for CrossProduct {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let mut buffer = RowBuffer::default();
         self.right.run(scope, &mut |chunk| {
             scope.runtime.environment.interrupt.check()?;

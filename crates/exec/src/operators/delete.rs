@@ -75,7 +75,7 @@ impl Doomed {
 }
 
 impl Delete {
-    fn doomed(&self, scope: Scope<'_>, chunk: &Chunk) -> Result<Doomed> {
+    fn doomed(&self, scope: Scope<'_, '_>, chunk: &Chunk) -> Result<Doomed> {
         let view = scope.runtime.view();
         let context = scope.runtime.evaluation(&view);
         let mut doomed = Doomed::default();
@@ -102,7 +102,7 @@ impl Delete {
 }
 
 impl Physical for Delete {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let chunk = read_all(&self.input, scope, self.width)?;
         let doomed = self.doomed(scope, &chunk)?;
         scope.runtime.write(|writer| {

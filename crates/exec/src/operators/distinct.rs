@@ -26,7 +26,7 @@ pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, slots: &[SlotId],
 }
 
 impl Physical for Distinct {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let mut table = GroupTable::default();
         let (mut groups, mut new) = (Vec::new(), Vec::new());
         self.input.run(scope, &mut |chunk| {

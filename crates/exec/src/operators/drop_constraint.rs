@@ -19,7 +19,7 @@ pub(crate) fn lower(name: &Arc<str>, if_exists: bool) -> Lowered {
 }
 
 impl Physical for DropConstraint {
-    fn run(&self, scope: Scope<'_>, _sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, _sink: &mut Sink<'_>) -> Result<Flow> {
         scope.runtime.write(|writer| {
             let constraints = &writer.transaction.view().schema().constraints;
             if self.if_exists && !constraints.iter().any(|held| held.name == self.name) {

@@ -112,7 +112,7 @@ impl Expand {
 }
 
 impl Physical for Expand {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let runtime = scope.runtime;
         let mut batch = EdgeBatch::default();
         self.input.run(scope, &mut |chunk| {

@@ -42,7 +42,7 @@ pub(crate) fn lower(
 }
 
 impl Physical for Extend {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let runtime = scope.runtime;
         self.input.run(scope, &mut |mut chunk| {
             {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cypher::plan::{Expression, Operator};
-use model::{Column, ColumnData, Result, Value};
+use model::{Column, ColumnData, Result};
 
 use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
@@ -93,13 +93,13 @@ fn equals_nothing(column: &Column, row: usize) -> bool {
 }
 
 impl HashJoin {
-    fn keys(&self, scope: Scope<'_>, keys: &[CompiledExpression], chunk: &Chunk) -> Result<Vec<Arc<Column>>> {
+    fn keys(&self, scope: Scope<'_, '_>, keys: &[CompiledExpression], chunk: &Chunk) -> Result<Vec<Arc<Column>>> {
         let view = scope.runtime.view();
         let context = scope.runtime.evaluation(&view);
         keys.iter().map(|key| key.evaluate(chunk, &context)).collect()
     }
 
-    fn build(&self, scope: Scope<'_>) -> Result<Table> {
+    fn build(&self, scope: Scope<'_, '_>) -> Result<Table> {
         let mut buffer = RowBuffer::default();
         self.right.run(scope, &mut |chunk| {
             scope.runtime.environment.interrupt.check()?;
@@ -143,7 +143,7 @@ impl HashJoin {
 }
 
 impl Physical for HashJoin {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let environment = &scope.runtime.environment;
         let table = self.build(scope)?;
         let (mut left_rows, mut right_rows) = (Vec::new(), Vec::new());
@@ -172,7 +172,8 @@ impl Physical for HashJoin {
 
 #[cfg(test)]
 mod tests {
-    use super::{Column, Value, equals_nothing};
+    use super::{Column, equals_nothing};
+    use model::Value;
 
     #[test]
     fn nulls_and_what_holds_them_equal_nothing() {

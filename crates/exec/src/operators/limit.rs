@@ -21,7 +21,7 @@ pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, count: &Expressio
 }
 
 /// The number of rows that `SKIP` or `LIMIT` names.
-pub(crate) fn row_count(count: &CompiledExpression, scope: Scope<'_>, clause: &str) -> Result<u64> {
+pub(crate) fn row_count(count: &CompiledExpression, scope: Scope<'_, '_>, clause: &str) -> Result<u64> {
     let view = scope.runtime.view();
     let column = count.evaluate(&Chunk::unit(), &scope.runtime.evaluation(&view))?;
     match column.value(0) {
@@ -32,7 +32,7 @@ pub(crate) fn row_count(count: &CompiledExpression, scope: Scope<'_>, clause: &s
 }
 
 impl Physical for Limit {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let mut left = row_count(&self.count, scope, "LIMIT")?;
         if left == 0 && !scope.runtime.writes() {
             return Ok(Flow::Continue);

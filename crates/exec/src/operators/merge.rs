@@ -77,7 +77,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
 
 impl Merge {
     /// The matches of the rows of a chunk: the chunk's rows, with the columns of what was matched.
-    fn matches(&self, scope: Scope<'_>, chunk: &Chunk) -> Result<(Chunk, Vec<u32>)> {
+    fn matches(&self, scope: Scope<'_, '_>, chunk: &Chunk) -> Result<(Chunk, Vec<u32>)> {
         let mut found = RowBuffer::default();
         let mut origins = Vec::new();
         self.matching.run(scope.runtime, chunk, &mut |inner, rows| {
@@ -92,7 +92,7 @@ impl Merge {
     }
 
     /// Adds the path to rows that have everything else.
-    fn add_path(&self, scope: Scope<'_>, chunk: &mut Chunk) -> Result<()> {
+    fn add_path(&self, scope: Scope<'_, '_>, chunk: &mut Chunk) -> Result<()> {
         if let Some(path) = &self.path {
             let column = {
                 let view = scope.runtime.view();
@@ -104,13 +104,13 @@ impl Merge {
     }
 
     /// Creates the pattern for the rows of a chunk.
-    fn create(&self, scope: Scope<'_>, mut chunk: Chunk) -> Result<Chunk> {
+    fn create(&self, scope: Scope<'_, '_>, mut chunk: Chunk) -> Result<Chunk> {
         self.creation.run(scope, &mut chunk, NullProperties::Refuse)?;
         self.add_path(scope, &mut chunk)?;
         Ok(chunk)
     }
 
-    fn row_by_row(&self, scope: Scope<'_>, input: &Chunk) -> Result<Chunk> {
+    fn row_by_row(&self, scope: Scope<'_, '_>, input: &Chunk) -> Result<Chunk> {
         let mut output = RowBuffer::default();
         for row in 0..input.rows {
             scope.runtime.environment.interrupt.check()?;
@@ -135,7 +135,7 @@ impl Merge {
 }
 
 impl Physical for Merge {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let input = read_all(&self.input, scope, self.width)?;
         let merged = match &self.batch {
             Some(key) if input.rows > 1 => self.in_one_batch(scope, &input, key)?,

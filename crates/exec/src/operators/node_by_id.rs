@@ -38,7 +38,7 @@ fn id_of(value: &Value) -> Option<NodeId> {
 }
 
 impl Physical for NodeById {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let runtime = scope.runtime;
         self.input.run(scope, &mut |chunk| {
             runtime.environment.interrupt.check()?;

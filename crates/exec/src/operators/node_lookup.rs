@@ -36,7 +36,7 @@ impl Lookup {
     }
 
     /// The values to look up, and for each the row it belongs to; `None` if there is one for each row, in order.
-    pub(crate) fn values(&self, scope: Scope<'_>, chunk: &Chunk) -> Result<(Arc<Column>, Option<Vec<u32>>)> {
+    pub(crate) fn values(&self, scope: Scope<'_, '_>, chunk: &Chunk) -> Result<(Arc<Column>, Option<Vec<u32>>)> {
         let view = scope.runtime.view();
         let context = scope.runtime.evaluation(&view);
         match self {
@@ -117,7 +117,7 @@ pub(crate) fn join_found(
 }
 
 impl Physical for NodeLookup {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let runtime = scope.runtime;
         self.input.run(scope, &mut |chunk| {
             runtime.environment.interrupt.check()?;

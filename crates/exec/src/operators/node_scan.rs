@@ -63,7 +63,7 @@ impl NodeScan {
 }
 
 impl Physical for NodeScan {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let runtime = scope.runtime;
         // Scanned once if there are many rows, so that rows come in the order of the input.
         let mut kept: Option<Vec<(usize, Arc<Column>)>> = None;

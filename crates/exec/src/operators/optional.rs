@@ -99,7 +99,7 @@ impl Progress {
 }
 
 impl Physical for Optional {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         self.input.run(scope, &mut |chunk| {
             let mut progress = Progress { matched: vec![false; chunk.rows], settled: 0 };
             let flow = self.nested.run(scope.runtime, &chunk, &mut |inner, rows| {

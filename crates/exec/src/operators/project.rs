@@ -7,7 +7,7 @@ use model::{Column, Result};
 
 use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
-use crate::lowering::{Demand, Lowered, Lowering, column_of, columns_of};
+use crate::lowering::{Demand, Lowered, Lowering, columns_of};
 use crate::rows::share_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 
@@ -43,12 +43,11 @@ pub(crate) fn lower(
     present.iter().for_each(|&slot| {
         output.push(slot);
     });
-    debug_assert!(present.iter().all(|&slot| column_of(&output, slot).is_ok()));
     Ok((Box::new(Project { input, items: compiled, hidden }), output))
 }
 
 impl Physical for Project {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let runtime = scope.runtime;
         self.input.run(scope, &mut |chunk| {
             let mut columns = Vec::with_capacity(self.items.len() + self.hidden.len());

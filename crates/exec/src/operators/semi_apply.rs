@@ -38,7 +38,7 @@ pub(crate) fn lower(
 }
 
 impl Physical for SemiApply {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         self.input.run(scope, &mut |chunk| {
             let found = self.nested.exists(scope.runtime, &chunk)?;
             let kept = |row: &u32| found[*row as usize] == self.keeps_matched;

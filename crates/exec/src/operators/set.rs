@@ -30,7 +30,7 @@ pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, items: &[SetItem]
 }
 
 impl Physical for Set {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let chunk = read_all(&self.input, scope, self.width)?;
         self.changes.run(scope, &chunk)?;
         let chunk = Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) };

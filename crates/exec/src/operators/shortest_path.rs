@@ -68,7 +68,7 @@ impl ShortestPath {
 }
 
 impl Physical for ShortestPath {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let batch_rows = scope.runtime.environment.settings.batch_rows;
         self.input.run(scope, &mut |chunk| {
             let (mut rows, mut paths) = (Vec::new(), Vec::new());

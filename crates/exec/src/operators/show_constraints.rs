@@ -17,7 +17,7 @@ pub(crate) fn lower(name: SlotId, label: SlotId, key: SlotId) -> Lowered {
 }
 
 impl Physical for ShowConstraints {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let texts = |rows: StringColumn| Arc::new(Column::new(ColumnData::String(rows)));
         let chunk = {
             let view = scope.runtime.view();

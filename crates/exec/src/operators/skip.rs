@@ -21,7 +21,7 @@ pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, count: &Expressio
 }
 
 impl Physical for Skip {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let mut left = row_count(&self.count, scope, "SKIP")?;
         self.input.run(scope, &mut |chunk| {
             if left >= chunk.rows as u64 {

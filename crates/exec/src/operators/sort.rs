@@ -28,7 +28,7 @@ impl SortKeys {
     }
 
     /// The keys of all rows of a chunk.
-    pub(crate) fn evaluate(&self, scope: Scope<'_>, chunk: &Chunk) -> Result<Vec<Key>> {
+    pub(crate) fn evaluate(&self, scope: Scope<'_, '_>, chunk: &Chunk) -> Result<Vec<Key>> {
         let view = scope.runtime.view();
         let context = scope.runtime.evaluation(&view);
         let evaluate = |(expression, descending): &(CompiledExpression, bool)| {
@@ -53,7 +53,7 @@ pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, keys: &[SortKey],
 
 /// Pushes these rows of a chunk in batches.
 pub(crate) fn push_rows(
-    scope: Scope<'_>,
+    scope: Scope<'_, '_>,
     chunk: &Chunk,
     columns: &[usize],
     rows: &[u32],
@@ -71,7 +71,7 @@ pub(crate) fn push_rows(
 }
 
 impl Physical for Sort {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let mut buffer = RowBuffer::default();
         self.input.run(scope, &mut |chunk| {
             scope.runtime.environment.interrupt.check()?;

@@ -37,7 +37,7 @@ pub(crate) fn lower(
 
 impl Top {
     /// The first rows of those kept, in order.
-    fn first(&self, scope: Scope<'_>, buffer: RowBuffer, limit: usize) -> Result<Chunk> {
+    fn first(&self, scope: Scope<'_, '_>, buffer: RowBuffer, limit: usize) -> Result<Chunk> {
         let chunk = buffer.finish(self.width);
         let keys = self.keys.evaluate(scope, &chunk)?;
         let mut order = sorted_rows(&keys, chunk.rows);
@@ -47,7 +47,7 @@ impl Top {
 }
 
 impl Physical for Top {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let limit = usize::try_from(row_count(&self.limit, scope, "LIMIT")?).unwrap_or(usize::MAX);
         if limit == 0 && !scope.runtime.writes() {
             return Ok(Flow::Continue);

@@ -37,7 +37,7 @@ pub(crate) fn lower(
 }
 
 impl Physical for Union {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let must_finish = scope.runtime.prepared.mode != PlanMode::Read;
         let mut flow = Flow::Continue;
         for branch in &self.branches {

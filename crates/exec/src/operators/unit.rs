@@ -14,7 +14,7 @@ pub(crate) fn lower() -> Lowered {
 }
 
 impl Physical for Unit {
-    fn run(&self, _scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, _scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         sink(Chunk::unit())
     }
 }

@@ -81,7 +81,7 @@ impl Unwind {
 }
 
 impl Physical for Unwind {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let runtime = scope.runtime;
         let environment = &runtime.environment;
         self.input.run(scope, &mut |chunk| {

@@ -129,7 +129,7 @@ pub(crate) fn edge_list(edges: impl IntoIterator<Item = EdgeValue>) -> Value {
 }
 
 impl Physical for VariableExpand {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         self.input.run(scope, &mut |chunk| {
             if self.visits_once {
                 reach::Reach::new(self, scope.runtime, &chunk)?.run(sink)

@@ -114,7 +114,7 @@ impl Changes {
     }
 
     /// Makes the changes for all rows of a chunk, as if row by row.
-    pub(crate) fn run(&self, scope: Scope<'_>, chunk: &Chunk) -> Result<()> {
+    pub(crate) fn run(&self, scope: Scope<'_, '_>, chunk: &Chunk) -> Result<()> {
         match self.hazards.batching(chunk) {
             Batching::Always => self.apply(scope.runtime, chunk),
             Batching::WhileDistinct(column) => {

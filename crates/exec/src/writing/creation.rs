@@ -69,7 +69,7 @@ impl Creation {
     }
 
     /// Creates for each row of the chunk, and adds the columns of what was created.
-    pub(crate) fn run(&self, scope: Scope<'_>, chunk: &mut Chunk, nulls: NullProperties) -> Result<()> {
+    pub(crate) fn run(&self, scope: Scope<'_, '_>, chunk: &mut Chunk, nulls: NullProperties) -> Result<()> {
         if chunk.rows == 0 {
             let none = || Arc::new(Column::nulls(0));
             chunk.columns.extend((0..self.nodes.len() + self.edges.len()).map(|_| none()));
@@ -90,7 +90,7 @@ impl Creation {
 /// The property columns of what is created.
 fn properties(
     source: &PropertySource,
-    scope: Scope<'_>,
+    scope: Scope<'_, '_>,
     chunk: &Chunk,
     nulls: NullProperties,
 ) -> Result<Vec<(Arc<str>, Arc<Column>)>> {
@@ -109,7 +109,7 @@ fn properties(
 }
 
 impl NodeCreation {
-    fn run(&self, scope: Scope<'_>, chunk: &Chunk, nulls: NullProperties) -> Result<Vec<NodeId>> {
+    fn run(&self, scope: Scope<'_, '_>, chunk: &Chunk, nulls: NullProperties) -> Result<Vec<NodeId>> {
         let properties = properties(&self.properties, scope, chunk, nulls)?;
         scope.runtime.write(|writer| {
             let (keys, columns) = resolve_keys(writer, properties)?;
@@ -130,7 +130,7 @@ impl NodeCreation {
 }
 
 impl EdgeCreation {
-    fn run(&self, scope: Scope<'_>, chunk: &Chunk, nulls: NullProperties) -> Result<Vec<EdgeValue>> {
+    fn run(&self, scope: Scope<'_, '_>, chunk: &Chunk, nulls: NullProperties) -> Result<Vec<EdgeValue>> {
         let sources = self.ends(&chunk.columns[self.source], "start")?;
         let targets = self.ends(&chunk.columns[self.target], "end")?;
         let properties = properties(&self.properties, scope, chunk, nulls)?;

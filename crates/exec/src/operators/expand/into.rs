@@ -79,7 +79,7 @@ impl ExpandInto {
     /// Adds the edges of each row of a side that lead from near to far.
     fn find(
         &self,
-        scope: Scope<'_>,
+        scope: Scope<'_, '_>,
         chunk: &Chunk,
         side: &Side,
         expand: &model::Expand,
@@ -111,7 +111,7 @@ impl ExpandInto {
 }
 
 impl Physical for ExpandInto {
-    fn run(&self, scope: Scope<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let Expand { input, direction, types, keep, gives_edge, .. } = &self.expand;
         let ids = self.expand.edge_ids();
         input.run(scope, &mut |chunk| {

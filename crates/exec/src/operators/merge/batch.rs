@@ -67,7 +67,7 @@ impl BatchKey {
     }
 
     /// The key columns of rows; `None` if a key equals not even itself, so that each row would create anew.
-    fn columns(&self, scope: Scope<'_>, chunk: &Chunk) -> Result<Option<Vec<Arc<Column>>>> {
+    fn columns(&self, scope: Scope<'_, '_>, chunk: &Chunk) -> Result<Option<Vec<Arc<Column>>>> {
         let mut columns: Vec<Arc<Column>> = {
             let view = scope.runtime.view();
             let context = scope.runtime.evaluation(&view);
@@ -126,7 +126,7 @@ fn is_property_of_row(value: &Expression) -> bool {
 
 impl Merge {
     /// Merges all rows at once; `None` if that might differ from row by row.
-    pub(super) fn in_one_batch(&self, scope: Scope<'_>, input: &Chunk, key: &BatchKey) -> Result<Option<Chunk>> {
+    pub(super) fn in_one_batch(&self, scope: Scope<'_, '_>, input: &Chunk, key: &BatchKey) -> Result<Option<Chunk>> {
         let own = self.width;
         let has_changes = !self.on_create.is_empty() || !self.on_match.is_empty();
         let reads_entities = key.reads.iter().any(|&column| holds_entities(&input.columns[column]));
@@ -178,7 +178,7 @@ impl Merge {
     /// Puts the rows together in order, and makes the changes of those that matched.
     fn assemble(
         &self,
-        scope: Scope<'_>,
+        scope: Scope<'_, '_>,
         input: &Chunk,
         matched: Chunk,
         created: &Chunk,

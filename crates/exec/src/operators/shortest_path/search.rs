@@ -10,9 +10,9 @@ use crate::operators::variable_expand::edge_list;
 use crate::runtime::{Flow, Runtime};
 
 /// See the module.
-pub(super) struct Search<'s> {
+pub(super) struct Search<'s, 'r> {
     path: &'s ShortestPath,
-    runtime: &'s Runtime<'s>,
+    runtime: &'s Runtime<'r>,
     chunk: &'s Chunk,
     row: u32,
 }
@@ -50,8 +50,8 @@ struct Meeting {
     length: u32,
 }
 
-impl<'s> Search<'s> {
-    pub(super) fn new(path: &'s ShortestPath, runtime: &'s Runtime<'s>, chunk: &'s Chunk, row: u32) -> Search<'s> {
+impl<'s, 'r> Search<'s, 'r> {
+    pub(super) fn new(path: &'s ShortestPath, runtime: &'s Runtime<'r>, chunk: &'s Chunk, row: u32) -> Search<'s, 'r> {
         Search { path, runtime, chunk, row }
     }
 

@@ -10,9 +10,9 @@ use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Sink};
 
 /// See the module.
-pub(super) struct Reach<'w> {
+pub(super) struct Reach<'w, 'r> {
     expand: &'w VariableExpand,
-    runtime: &'w Runtime<'w>,
+    runtime: &'w Runtime<'r>,
     chunk: &'w Chunk,
     starts: Vec<(u32, NodeId)>,
     found: Found,
@@ -22,8 +22,8 @@ pub(super) struct Reach<'w> {
 #[derive(Default)]
 struct Visited(Set<NodeId>);
 
-impl<'w> Reach<'w> {
-    pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'w>, chunk: &'w Chunk) -> Result<Reach<'w>> {
+impl<'w, 'r> Reach<'w, 'r> {
+    pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'r>, chunk: &'w Chunk) -> Result<Reach<'w, 'r>> {
         let (nodes, rows) = nodes_in(&chunk.columns[expand.from], "the start of a pattern")?;
         let rows = rows.unwrap_or_else(|| (0..chunk.rows as u32).collect());
         let starts = rows.into_iter().zip(nodes.iter().copied()).collect();

@@ -16,9 +16,9 @@ use crate::runtime::{Flow, Runtime, Sink};
 const PART_EDGES: u64 = 16_384;
 
 /// See the module.
-pub(super) struct Walk<'w> {
+pub(super) struct Walk<'w, 'r> {
     expand: &'w VariableExpand,
-    runtime: &'w Runtime<'w>,
+    runtime: &'w Runtime<'r>,
     chunk: &'w Chunk,
     levels: Vec<Level>,
     found: Found,
@@ -37,8 +37,8 @@ struct Level {
     expanded: usize,
 }
 
-impl<'w> Walk<'w> {
-    pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'w>, chunk: &'w Chunk) -> Result<Walk<'w>> {
+impl<'w, 'r> Walk<'w, 'r> {
+    pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'r>, chunk: &'w Chunk) -> Result<Walk<'w, 'r>> {
         let (nodes, rows) = nodes_in(&chunk.columns[expand.from], "the start of a pattern")?;
         let rows = rows.unwrap_or_else(|| (0..chunk.rows as u32).collect());
         let bottom = Level { rows, nodes: nodes.into_owned(), ..Level::default() };
@@ -48,12 +48,11 @@ impl<'w> Walk<'w> {
     pub(super) fn run(mut self, sink: &mut Sink<'_>) -> Result<Flow> {
         if self.expand.min == 0 {
             self.find(0..self.levels[0].nodes.len());
-        }
-        let batch_rows = self.runtime.environment.settings.batch_rows;
-        while let Some(level) = self.levels.last() {
-            if self.found.rows.len() >= batch_rows && self.flush(sink)? == Flow::Stop {
+            if self.flush(sink)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
+        }
+        while let Some(level) = self.levels.last() {
             if level.expanded == level.nodes.len() || self.levels.len() as u64 > u64::from(self.expand.max) {
                 self.levels.pop();
                 continue;
