@@ -33,7 +33,7 @@ mod text;
 pub(crate) mod vector;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use frame::{Frame, Program};
 use node::Node;

@@ -239,7 +239,9 @@ fn items<'v>(function: &str, value: &'v Value) -> Result<&'v [Value]> {
 pub fn manual() -> String {
     let mut page = String::from(
         "# Functions\n\nMade from the registry of functions: every example here runs as a test.\nUnless its sentence \
-         says otherwise, a scalar function of null is null.\n",
+         says otherwise, a scalar function of null is null.\n\nIn the examples `n` is `(:Person:Admin {name: 'Bob'})`, `r` \
+         is the relationship from\n`(:Person {name: 'Ann'})` to it, `[:KNOWS {since: 2001}]`, and `p` the path over \
+         `r`.\n",
     );
     for category in CATEGORIES {
         page.push_str(&format!("\n## {}\n", category.title));

@@ -18,7 +18,7 @@ const ID: Function = Function {
     arguments_max: Some(1),
     usage: "id(node)",
     description: "The number of a node or relationship.",
-    examples: &[("id(null)", "null")],
+    examples: &[("id(n)", "1"), ("id(null)", "null")],
     body: Body::Batch(id),
 };
 
@@ -52,7 +52,7 @@ const ELEMENT_ID: Function = Function {
     arguments_max: Some(1),
     usage: "elementId(node)",
     description: "The number of a node or relationship, as a string.",
-    examples: &[("elementId(null)", "null")],
+    examples: &[("elementId(n)", "'1'"), ("elementId(null)", "null")],
     body: Body::Lenient(|values| {
         Ok(number_of("elementId", &values[0])?.map_or(Value::Null, |number| Value::from(number.to_string())))
     }),
@@ -64,7 +64,7 @@ const LABELS: Function = Function {
     arguments_max: Some(1),
     usage: "labels(node)",
     description: "The labels of a node, as a list of strings.",
-    examples: &[("labels(null)", "null")],
+    examples: &[("labels(n)", "['Person', 'Admin']"), ("labels(null)", "null")],
     body: Body::Batch(labels),
 };
 
@@ -95,7 +95,7 @@ const TYPE: Function = Function {
     arguments_max: Some(1),
     usage: "type(relationship)",
     description: "The type of a relationship, as a string.",
-    examples: &[("type(null)", "null")],
+    examples: &[("type(r)", "'KNOWS'"), ("type(null)", "null")],
     body: Body::Batch(edge_type),
 };
 
@@ -118,7 +118,7 @@ const START_NODE: Function = Function {
     arguments_max: Some(1),
     usage: "startNode(relationship)",
     description: "The node at which a relationship starts.",
-    examples: &[("startNode(null)", "null")],
+    examples: &[("startNode(r).name", "'Ann'"), ("startNode(null)", "null")],
     body: Body::Batch(|arguments, rows, _| end_of("startNode", &arguments[0], rows, |edge| edge.source)),
 };
 
@@ -128,7 +128,7 @@ const END_NODE: Function = Function {
     arguments_max: Some(1),
     usage: "endNode(relationship)",
     description: "The node at which a relationship ends.",
-    examples: &[("endNode(null)", "null")],
+    examples: &[("endNode(r).name", "'Bob'"), ("endNode(r) = n", "true")],
     body: Body::Batch(|arguments, rows, _| end_of("endNode", &arguments[0], rows, |edge| edge.target)),
 };
 
@@ -149,7 +149,7 @@ const PROPERTIES: Function = Function {
     arguments_max: Some(1),
     usage: "properties(node)",
     description: "All properties of a node or relationship as a map; a map is itself.",
-    examples: &[("properties({a: 1})", "{a: 1}"), ("properties(null)", "null")],
+    examples: &[("properties(r)", "{since: 2001}"), ("properties({a: 1})", "{a: 1}")],
     body: Body::Batch(|arguments, rows, context| {
         Ok(Vector::from_values(&property::all(&arguments[0], rows, context.view)?))
     }),
@@ -161,7 +161,7 @@ const KEYS: Function = Function {
     arguments_max: Some(1),
     usage: "keys(map)",
     description: "The keys of a map, or of the properties of a node or relationship, in alphabetical order.",
-    examples: &[("keys({b: 1, a: null})", "['a', 'b']"), ("keys(null)", "null")],
+    examples: &[("keys(n)", "['name']"), ("keys({b: 1, a: null})", "['a', 'b']")],
     body: Body::Batch(keys),
 };
 

@@ -12,7 +12,7 @@ const NODES: Function = Function {
     arguments_max: Some(1),
     usage: "nodes(path)",
     description: "The nodes of a path, in walking order.",
-    examples: &[("nodes(null)", "null")],
+    examples: &[("[x IN nodes(p) | x.name]", "['Ann', 'Bob']")],
     body: Body::Strict(|values| match &values[0] {
         Value::Path(path) => Ok(Value::list(path.nodes.iter().map(|&node| Value::Node(node)).collect())),
         other => Err(mismatch("nodes", "a path", other)),
@@ -25,7 +25,7 @@ const RELATIONSHIPS: Function = Function {
     arguments_max: Some(1),
     usage: "relationships(path)",
     description: "The relationships of a path, in walking order.",
-    examples: &[("relationships(null)", "null")],
+    examples: &[("relationships(p) = [r]", "true")],
     body: Body::Strict(relationships),
 };
 
@@ -42,7 +42,7 @@ const LENGTH: Function = Function {
     arguments_max: Some(1),
     usage: "length(path)",
     description: "How many relationships a path has; for strings and lists there is `size`.",
-    examples: &[("length(null)", "null")],
+    examples: &[("length(p)", "1"), ("length(null)", "null")],
     body: Body::Strict(|values| match &values[0] {
         Value::Path(path) => Ok(Value::Int(path.edges.len() as i64)),
         other => Err(mismatch("length", "a path", other).with_remedy("use size() for strings and lists")),

@@ -12,6 +12,6 @@ const EXISTS: Function = Function {
     arguments_max: Some(1),
     usage: "exists(node.property)",
     description: "Whether a value is not null.",
-    examples: &[("exists({a: 1}.a)", "true"), ("exists({a: 1}.b)", "false")],
+    examples: &[("exists(n.name)", "true"), ("exists({a: 1}.b)", "false")],
     body: Body::Lenient(|values| Ok(Value::Bool(!values[0].is_null()))),
 };
