@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
+pub mod explain;
 pub mod expression;
 pub mod operator;
+mod visit;
 
 pub use expression::{BinaryOperator, Expression, ExpressionKind, PathStep, QuantifierKind, SubqueryKind};
 pub use operator::{

@@ -1,0 +1,284 @@
+//! What each operator does, in the words of Cypher.
+
+use std::sync::Arc;
+
+use model::Direction;
+
+use super::PlanRow;
+use super::expression::{Printed, SlotNames, quoted};
+use crate::plan::{
+    Aggregate, Expression, ExpressionKind, LookupValue, NewEdge, NewNode, Operator, OperatorKind, SetItem, SlotId,
+    SlotInfo, SortKey,
+};
+
+/// Adds the rows of an operator, its inputs, and the subplans of its expressions.
+pub(super) fn push_rows(operator: &Operator, depth: usize, slots: &[SlotInfo], rows: &mut Vec<PlanRow>) {
+    let writer = Details { names: SlotNames::Named(slots) };
+    rows.push(PlanRow {
+        depth,
+        id: operator.id,
+        operator: name(&operator.kind),
+        details: writer.of(&operator.kind),
+        estimated_rows: operator.estimated_rows,
+    });
+    operator.inputs().into_iter().for_each(|input| push_rows(input, depth + 1, slots, rows));
+    let expressions = operator.expressions();
+    expressions.into_iter().for_each(|expression| push_subqueries(expression, depth + 1, slots, rows));
+}
+
+fn push_subqueries(expression: &Expression, depth: usize, slots: &[SlotInfo], rows: &mut Vec<PlanRow>) {
+    if let ExpressionKind::Subquery { plan, .. } = &expression.kind {
+        push_rows(plan, depth, slots, rows);
+    }
+    expression.operands().into_iter().for_each(|operand| push_subqueries(operand, depth, slots, rows));
+}
+
+/// The name of an operator.
+fn name(kind: &OperatorKind) -> &'static str {
+    use OperatorKind as Kind;
+    match kind {
+        Kind::Unit => "Unit",
+        Kind::Argument { .. } => "Argument",
+        Kind::NodeScan { .. } => "NodeScan",
+        Kind::NodeLookup { .. } => "NodeLookup",
+        Kind::NodeById { .. } => "NodeById",
+        Kind::Expand { .. } => "Expand",
+        Kind::VariableExpand { .. } => "VariableExpand",
+        Kind::ShortestPath { .. } => "ShortestPath",
+        Kind::Filter { .. } => "Filter",
+        Kind::Project { .. } => "Project",
+        Kind::Extend { .. } => "Extend",
+        Kind::Distinct { .. } => "Distinct",
+        Kind::Aggregate { .. } => "Aggregate",
+        Kind::Sort { .. } => "Sort",
+        Kind::Top { .. } => "Top",
+        Kind::Skip { .. } => "Skip",
+        Kind::Limit { .. } => "Limit",
+        Kind::Unwind { .. } => "Unwind",
+        Kind::Union { .. } => "Union",
+        Kind::Apply { .. } => "Apply",
+        Kind::Optional { .. } => "Optional",
+        Kind::SemiApply { anti: false, .. } => "SemiApply",
+        Kind::SemiApply { anti: true, .. } => "AntiSemiApply",
+        Kind::CrossProduct { .. } => "CrossProduct",
+        Kind::HashJoin { .. } => "HashJoin",
+        Kind::Call { .. } => "Call",
+        Kind::ShowConstraints { .. } => "ShowConstraints",
+        Kind::Create { .. } => "Create",
+        Kind::Merge { .. } => "Merge",
+        Kind::Set { .. } => "Set",
+        Kind::Delete { .. } => "Delete",
+        Kind::CreateConstraint { .. } => "CreateConstraint",
+        Kind::DropConstraint { .. } => "DropConstraint",
+    }
+}
+
+/// Writes details with the names of one plan's slots.
+struct Details<'a> {
+    names: SlotNames<'a>,
+}
+
+/// What the three operators that follow edges have in common.
+struct EdgeWalk<'a> {
+    from: SlotId,
+    direction: Direction,
+    edge: Option<SlotId>,
+    types: &'a [Arc<str>],
+    length: String,
+    to: SlotId,
+}
+
+impl Details<'_> {
+    fn of(&self, kind: &OperatorKind) -> String {
+        use OperatorKind as Kind;
+        match kind {
+            Kind::Unit | Kind::Apply { .. } | Kind::SemiApply { .. } | Kind::CrossProduct { .. } => String::new(),
+            Kind::Argument { slots } | Kind::Distinct { slots, .. } => self.slots(slots),
+            Kind::Optional { slots, .. } | Kind::Union { slots, .. } => self.slots(slots),
+            Kind::NodeScan { slot, labels, .. } => format!("{}{}", self.names.of(*slot), label_list(labels)),
+            Kind::NodeLookup { slot, label, key, value, .. } => {
+                format!("{}:{}({}) {}", self.names.of(*slot), quoted(label), quoted(key), self.lookup(value))
+            }
+            Kind::NodeById { slot, value, .. } => format!("id({}) {}", self.names.of(*slot), self.lookup(value)),
+            Kind::Expand { .. } | Kind::VariableExpand { .. } | Kind::ShortestPath { .. } => self.walk_details(kind),
+            Kind::Filter { predicate, .. } => self.expression(predicate),
+            Kind::Project { items, .. } | Kind::Extend { items, .. } => self.items(items),
+            Kind::Aggregate { keys, aggregates, .. } => {
+                let aggregates: Vec<String> = aggregates.iter().map(|aggregate| self.aggregate(aggregate)).collect();
+                let separator = if keys.is_empty() || aggregates.is_empty() { "" } else { "; " };
+                format!("{}{separator}{}", self.items(keys), aggregates.join(", "))
+            }
+            Kind::Sort { keys, .. } => self.sort_keys(keys),
+            Kind::Top { keys, limit, .. } => format!("{} LIMIT {}", self.sort_keys(keys), self.expression(limit)),
+            Kind::Skip { count, .. } | Kind::Limit { count, .. } => self.expression(count),
+            Kind::Unwind { list, slot, .. } => format!("{} AS {}", self.expression(list), self.names.of(*slot)),
+            Kind::HashJoin { on, .. } => {
+                let pair = |(left, right)| format!("{} = {}", self.expression(left), self.expression(right));
+                on.iter().map(|(left, right)| pair((left, right))).collect::<Vec<_>>().join(" AND ")
+            }
+            Kind::Call { procedure, arguments, yields, .. } => {
+                let slots: Vec<SlotId> = yields.iter().map(|(_, slot)| *slot).collect();
+                format!("{procedure}({}) YIELD {}", self.list(arguments), self.slots(&slots))
+            }
+            Kind::ShowConstraints { name, label, key } => self.slots(&[*name, *label, *key]),
+            Kind::Create { nodes, edges, .. } => self.new_entities(nodes, edges),
+            Kind::Merge { nodes, edges, on_create, on_match, .. } => {
+                let mut text = self.new_entities(nodes, edges);
+                for (title, items) in [(" ON CREATE SET ", on_create), (" ON MATCH SET ", on_match)] {
+                    if !items.is_empty() {
+                        text.push_str(title);
+                        text.push_str(&self.set_items(items));
+                    }
+                }
+                text
+            }
+            Kind::Set { items, .. } => self.set_items(items),
+            Kind::Delete { expressions, detach, .. } => {
+                format!("{}{}", if *detach { "DETACH " } else { "" }, self.list(expressions))
+            }
+            Kind::CreateConstraint { name, label, key, .. } => {
+                format!("{} FOR (:{}) REQUIRE {} IS UNIQUE", quoted(name), quoted(label), quoted(key))
+            }
+            Kind::DropConstraint { name, .. } => quoted(name),
+        }
+    }
+
+    fn walk_details(&self, kind: &OperatorKind) -> String {
+        let (walk, into, distinct_from, filter) = match kind {
+            OperatorKind::Expand { from, direction, types, edge, to, into, distinct_from, .. } => {
+                let length = String::new();
+                let walk = EdgeWalk { from: *from, direction: *direction, edge: *edge, types, length, to: *to };
+                (walk, *into, distinct_from.as_slice(), &None)
+            }
+            OperatorKind::VariableExpand {
+                from, direction, types, min, max, edges, to, into, filter, distinct_from, ..
+            } => {
+                let length = length(*min, *max);
+                let walk = EdgeWalk { from: *from, direction: *direction, edge: *edges, types, length, to: *to };
+                (walk, *into, distinct_from.as_slice(), filter)
+            }
+            OperatorKind::ShortestPath { from, to, direction, types, min, max, edges, filter, .. } => {
+                let length = length(*min, *max);
+                let walk = EdgeWalk { from: *from, direction: *direction, edge: Some(*edges), types, length, to: *to };
+                (walk, false, [].as_slice(), filter)
+            }
+            _ => return String::new(),
+        };
+        let mut text = self.walk(&walk);
+        if matches!(kind, OperatorKind::ShortestPath { all: true, .. }) {
+            text.insert_str(0, "all ");
+        }
+        if into {
+            text.push_str(" into");
+        }
+        if let Some(filter) = filter {
+            let slot = self.names.of(filter.slot);
+            text.push_str(&format!(" each {slot} WHERE {}", self.expression(&filter.predicate)));
+        }
+        if !distinct_from.is_empty() {
+            text.push_str(&format!(" other than {}", self.slots(distinct_from)));
+        }
+        text
+    }
+
+    fn walk(&self, walk: &EdgeWalk<'_>) -> String {
+        let edge = walk.edge.map_or_else(String::new, |slot| self.names.of(slot));
+        let (left, right) = match walk.direction {
+            Direction::Out => ("-", "->"),
+            Direction::In => ("<-", "-"),
+            Direction::Both => ("-", "-"),
+        };
+        let (from, to) = (self.names.of(walk.from), self.names.of(walk.to));
+        format!("({from}){left}[{edge}{}{}]{right}({to})", type_list(walk.types), walk.length)
+    }
+
+    fn expression(&self, expression: &Expression) -> String {
+        Printed(expression, self.names).to_string()
+    }
+
+    fn list(&self, expressions: &[Expression]) -> String {
+        expressions.iter().map(|expression| self.expression(expression)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn slots(&self, slots: &[SlotId]) -> String {
+        slots.iter().map(|&slot| self.names.of(slot)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn items(&self, items: &[(SlotId, Expression)]) -> String {
+        let item = |slot: SlotId, value: &Expression| {
+            let (value, name) = (self.expression(value), self.names.of(slot));
+            if value == name || format!("`{value}`") == name { value } else { format!("{value} AS {name}") }
+        };
+        items.iter().map(|(slot, value)| item(*slot, value)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn aggregate(&self, aggregate: &Aggregate) -> String {
+        let distinct = if aggregate.distinct { "DISTINCT " } else { "" };
+        let arguments = if aggregate.arguments.is_empty() { "*".to_string() } else { self.list(&aggregate.arguments) };
+        let call = format!("{}({distinct}{arguments})", aggregate.function);
+        let name = self.names.of(aggregate.slot);
+        if format!("`{call}`") == name { call } else { format!("{call} AS {name}") }
+    }
+
+    fn sort_keys(&self, keys: &[SortKey]) -> String {
+        let key = |key: &SortKey| {
+            format!("{}{}", self.expression(&key.expression), if key.descending { " DESC" } else { "" })
+        };
+        keys.iter().map(key).collect::<Vec<_>>().join(", ")
+    }
+
+    fn lookup(&self, value: &LookupValue) -> String {
+        match value {
+            LookupValue::One(value) => format!("= {}", self.expression(value)),
+            LookupValue::Any(value) => format!("IN {}", self.expression(value)),
+        }
+    }
+
+    fn new_entities(&self, nodes: &[NewNode], edges: &[NewEdge]) -> String {
+        let properties = |properties: &Option<Expression>| {
+            properties.as_ref().map_or_else(String::new, |properties| format!(" {}", self.expression(properties)))
+        };
+        let node = |node: &NewNode| {
+            format!("({}{}{})", self.names.of(node.slot), label_list(&node.labels), properties(&node.properties))
+        };
+        let edge = |edge: &NewEdge| {
+            let (source, target) = (self.names.of(edge.source), self.names.of(edge.target));
+            let name = self.names.of(edge.slot);
+            let properties = properties(&edge.properties);
+            format!("({source})-[{name}:{}{properties}]->({target})", quoted(&edge.edge_type))
+        };
+        nodes.iter().map(node).chain(edges.iter().map(edge)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn set_items(&self, items: &[SetItem]) -> String {
+        let item = |item: &SetItem| match item {
+            SetItem::Property { object, key, value } => {
+                format!("{}.{} = {}", self.expression(object), quoted(key), self.expression(value))
+            }
+            SetItem::Replace { object, value } => format!("{} = {}", self.expression(object), self.expression(value)),
+            SetItem::Merge { object, value } => format!("{} += {}", self.expression(object), self.expression(value)),
+            SetItem::AddLabels { node, labels } => format!("{}{}", self.expression(node), label_list(labels)),
+            SetItem::RemoveLabels { node, labels } => {
+                format!("remove {}{}", self.expression(node), label_list(labels))
+            }
+        };
+        items.iter().map(item).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn label_list(labels: &[Arc<str>]) -> String {
+    labels.iter().map(|label| format!(":{}", quoted(label))).collect()
+}
+
+fn type_list(types: &[Arc<str>]) -> String {
+    let names: Vec<String> = types.iter().map(|name| quoted(name)).collect();
+    if names.is_empty() { String::new() } else { format!(":{}", names.join("|")) }
+}
+
+fn length(min: u32, max: Option<u32>) -> String {
+    match max {
+        Some(max) if max == min => format!("*{min}"),
+        Some(max) => format!("*{min}..{max}"),
+        None => format!("*{min}.."),
+    }
+}

@@ -1,0 +1,402 @@
+//! Walking plans: the children of operators and expressions, the slots they use and define.
+//!
+//! Invariant: a slot is defined in one place of a plan, so sets of slots need no scopes.
+
+use model::Set;
+
+use super::{
+    Aggregate, EdgeFilter, Expression, ExpressionKind, LookupValue, NewEdge, NewNode, Operator, OperatorKind, PathStep,
+    SetItem, SlotId, SortKey, SubqueryKind,
+};
+
+/// Pushes the inputs and subplans of an operator to a list, by reference or by mutable reference.
+macro_rules! push_inputs {
+    ($kind:expr, $list:ident) => {{
+        use OperatorKind as Kind;
+        match $kind {
+            Kind::Unit | Kind::Argument { .. } | Kind::ShowConstraints { .. } => {}
+            Kind::CreateConstraint { .. } | Kind::DropConstraint { .. } => {}
+            Kind::NodeScan { input, .. } | Kind::NodeLookup { input, .. } => $list.push(input),
+            Kind::NodeById { input, .. } | Kind::Expand { input, .. } => $list.push(input),
+            Kind::VariableExpand { input, .. } | Kind::ShortestPath { input, .. } => $list.push(input),
+            Kind::Filter { input, .. } | Kind::Project { input, .. } | Kind::Extend { input, .. } => $list.push(input),
+            Kind::Distinct { input, .. } | Kind::Aggregate { input, .. } => $list.push(input),
+            Kind::Sort { input, .. } | Kind::Top { input, .. } | Kind::Skip { input, .. } => $list.push(input),
+            Kind::Limit { input, .. } | Kind::Unwind { input, .. } | Kind::Call { input, .. } => $list.push(input),
+            Kind::Create { input, .. } | Kind::Set { input, .. } | Kind::Delete { input, .. } => $list.push(input),
+            Kind::Union { branches, .. } => {
+                for (branch, _) in branches {
+                    $list.push(branch);
+                }
+            }
+            Kind::Apply { input, subplan } | Kind::Optional { input, subplan, .. } => {
+                $list.push(input);
+                $list.push(subplan);
+            }
+            Kind::SemiApply { input, subplan, .. } | Kind::Merge { input, subplan, .. } => {
+                $list.push(input);
+                $list.push(subplan);
+            }
+            Kind::CrossProduct { left, right } | Kind::HashJoin { left, right, .. } => {
+                $list.push(left);
+                $list.push(right);
+            }
+        }
+    }};
+}
+
+/// Pushes the expressions of assignments.
+macro_rules! push_set_items {
+    ($items:expr, $list:ident) => {
+        for item in $items {
+            match item {
+                SetItem::Property { object, value, .. }
+                | SetItem::Replace { object, value }
+                | SetItem::Merge { object, value } => {
+                    $list.push(object);
+                    $list.push(value);
+                }
+                SetItem::AddLabels { node, .. } | SetItem::RemoveLabels { node, .. } => $list.push(node),
+            }
+        }
+    };
+}
+
+/// Pushes the expressions of nodes and edges to create.
+macro_rules! push_new_entities {
+    ($nodes:expr, $edges:expr, $list:ident) => {
+        for NewNode { properties, .. } in $nodes {
+            $list.extend(properties);
+        }
+        for NewEdge { properties, .. } in $edges {
+            $list.extend(properties);
+        }
+    };
+}
+
+/// Pushes the expressions that stand directly in an operator to a list, by reference or by mutable reference.
+macro_rules! push_operator_expressions {
+    ($kind:expr, $list:ident) => {{
+        use OperatorKind as Kind;
+        match $kind {
+            Kind::Unit | Kind::Argument { .. } | Kind::NodeScan { .. } | Kind::Expand { .. } => {}
+            Kind::Distinct { .. } | Kind::Union { .. } | Kind::Apply { .. } | Kind::Optional { .. } => {}
+            Kind::SemiApply { .. } | Kind::CrossProduct { .. } | Kind::ShowConstraints { .. } => {}
+            Kind::CreateConstraint { .. } | Kind::DropConstraint { .. } => {}
+            Kind::NodeLookup { value, .. } | Kind::NodeById { value, .. } => match value {
+                LookupValue::One(value) | LookupValue::Any(value) => $list.push(value),
+            },
+            Kind::VariableExpand { filter, .. } | Kind::ShortestPath { filter, .. } => {
+                if let Some(EdgeFilter { predicate, .. }) = filter {
+                    $list.push(predicate);
+                }
+            }
+            Kind::Filter { predicate, .. } => $list.push(predicate),
+            Kind::Project { items, .. } | Kind::Extend { items, .. } => {
+                for (_, value) in items {
+                    $list.push(value);
+                }
+            }
+            Kind::Aggregate { keys, aggregates, .. } => {
+                for (_, value) in keys {
+                    $list.push(value);
+                }
+                for Aggregate { arguments, .. } in aggregates {
+                    $list.extend(arguments);
+                }
+            }
+            Kind::Sort { keys, .. } => {
+                for SortKey { expression, .. } in keys {
+                    $list.push(expression);
+                }
+            }
+            Kind::Top { keys, limit, .. } => {
+                for SortKey { expression, .. } in keys {
+                    $list.push(expression);
+                }
+                $list.push(limit);
+            }
+            Kind::Skip { count, .. } | Kind::Limit { count, .. } => $list.push(count),
+            Kind::Unwind { list, .. } => $list.push(list),
+            Kind::HashJoin { on, .. } => {
+                for (left, right) in on {
+                    $list.push(left);
+                    $list.push(right);
+                }
+            }
+            Kind::Call { arguments, .. } => $list.extend(arguments),
+            Kind::Create { nodes, edges, .. } => {
+                push_new_entities!(nodes, edges, $list);
+            }
+            Kind::Merge { nodes, edges, path, on_create, on_match, .. } => {
+                push_new_entities!(nodes, edges, $list);
+                if let Some((_, value)) = path {
+                    $list.push(value);
+                }
+                push_set_items!(on_create, $list);
+                push_set_items!(on_match, $list);
+            }
+            Kind::Set { items, .. } => {
+                push_set_items!(items, $list);
+            }
+            Kind::Delete { expressions, .. } => $list.extend(expressions),
+        }
+    }};
+}
+
+/// Pushes the expressions directly below an expression to a list, by reference or by mutable reference.
+macro_rules! push_operands {
+    ($kind:expr, $list:ident) => {{
+        use ExpressionKind as Kind;
+        match $kind {
+            Kind::Literal(_) | Kind::Parameter(_) | Kind::Slot(_) | Kind::Path { .. } | Kind::Subquery { .. } => {}
+            Kind::Property { object, .. } | Kind::HasLabels { object, .. } => $list.push(object),
+            Kind::Not(operand) | Kind::Negate(operand) => $list.push(operand),
+            Kind::IsNull(operand) | Kind::IsNotNull(operand) => $list.push(operand),
+            Kind::Subscript { object, index } => {
+                $list.push(object);
+                $list.push(index);
+            }
+            Kind::Slice { list, from, to } => {
+                $list.push(list);
+                if let Some(bound) = from {
+                    $list.push(bound);
+                }
+                if let Some(bound) = to {
+                    $list.push(bound);
+                }
+            }
+            Kind::List(items) | Kind::And(items) | Kind::Or(items) => $list.extend(items),
+            Kind::Function { arguments, .. } => $list.extend(arguments),
+            Kind::Map(entries) => {
+                for (_, value) in entries {
+                    $list.push(value);
+                }
+            }
+            Kind::MapProjection { object, entries, .. } => {
+                $list.push(object);
+                for (_, value) in entries {
+                    $list.push(value);
+                }
+            }
+            Kind::Xor(left, right) | Kind::Binary { left, right, .. } => {
+                $list.push(left);
+                $list.push(right);
+            }
+            Kind::Case { operand, whens, otherwise } => {
+                if let Some(operand) = operand {
+                    $list.push(operand);
+                }
+                for (condition, value) in whens {
+                    $list.push(condition);
+                    $list.push(value);
+                }
+                if let Some(otherwise) = otherwise {
+                    $list.push(otherwise);
+                }
+            }
+            Kind::ListComprehension { list, filter, body, .. } => {
+                $list.push(list);
+                if let Some(filter) = filter {
+                    $list.push(filter);
+                }
+                if let Some(body) = body {
+                    $list.push(body);
+                }
+            }
+            Kind::Quantifier { list, predicate, .. } => {
+                $list.push(list);
+                $list.push(predicate);
+            }
+            Kind::Reduce { initial, list, body, .. } => {
+                $list.push(initial);
+                $list.push(list);
+                $list.push(body);
+            }
+        }
+    }};
+}
+
+impl Operator {
+    /// Its inputs and subplans, the main input first. Subplans within expressions are not among them.
+    pub fn inputs(&self) -> Vec<&Operator> {
+        let mut list: Vec<&Operator> = Vec::new();
+        push_inputs!(&self.kind, list);
+        list
+    }
+
+    /// Its inputs and subplans, to be changed.
+    pub fn inputs_mut(&mut self) -> Vec<&mut Operator> {
+        let mut list: Vec<&mut Operator> = Vec::new();
+        push_inputs!(&mut self.kind, list);
+        list
+    }
+
+    /// The expressions that stand directly in it.
+    pub fn expressions(&self) -> Vec<&Expression> {
+        let mut list: Vec<&Expression> = Vec::new();
+        push_operator_expressions!(&self.kind, list);
+        list
+    }
+
+    /// The expressions that stand directly in it, to be changed.
+    pub fn expressions_mut(&mut self) -> Vec<&mut Expression> {
+        let mut list: Vec<&mut Expression> = Vec::new();
+        push_operator_expressions!(&mut self.kind, list);
+        list
+    }
+
+    /// The slots that it uses besides those in its expressions.
+    pub fn plain_uses(&self) -> Vec<SlotId> {
+        use OperatorKind as Kind;
+        match &self.kind {
+            Kind::Expand { from, to, into, distinct_from, .. }
+            | Kind::VariableExpand { from, to, into, distinct_from, .. } => {
+                let mut slots = distinct_from.clone();
+                slots.push(*from);
+                slots.extend(into.then_some(*to));
+                slots
+            }
+            Kind::ShortestPath { from, to, .. } => vec![*from, *to],
+            Kind::Distinct { slots, .. } => slots.clone(),
+            Kind::Union { branches, .. } => branches.iter().flat_map(|(_, slots)| slots.iter().copied()).collect(),
+            Kind::Create { edges, .. } | Kind::Merge { edges, .. } => {
+                edges.iter().flat_map(|edge| [edge.source, edge.target]).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The slots that it adds to its input's, or computes anew.
+    pub fn defined_slots(&self) -> Vec<SlotId> {
+        use OperatorKind as Kind;
+        match &self.kind {
+            Kind::NodeScan { slot, .. } | Kind::NodeLookup { slot, .. } | Kind::NodeById { slot, .. } => vec![*slot],
+            Kind::Unwind { slot, .. } => vec![*slot],
+            Kind::Expand { edge, to, into, .. } | Kind::VariableExpand { edges: edge, to, into, .. } => {
+                edge.iter().copied().chain((!into).then_some(*to)).collect()
+            }
+            Kind::ShortestPath { edges, .. } => vec![*edges],
+            Kind::Project { items, .. } | Kind::Extend { items, .. } => items.iter().map(|(slot, _)| *slot).collect(),
+            Kind::Aggregate { keys, aggregates, .. } => {
+                let aggregates = aggregates.iter().map(|aggregate| aggregate.slot);
+                keys.iter().map(|(slot, _)| *slot).chain(aggregates).collect()
+            }
+            Kind::Union { slots, .. } => slots.clone(),
+            Kind::Call { yields, .. } => yields.iter().map(|(_, slot)| *slot).collect(),
+            Kind::ShowConstraints { name, label, key } => vec![*name, *label, *key],
+            Kind::Create { nodes, edges, .. } => new_slots(nodes, edges),
+            Kind::Merge { nodes, edges, path, .. } => {
+                let mut slots = new_slots(nodes, edges);
+                slots.extend(path.iter().map(|(slot, _)| *slot));
+                slots
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Adds every slot that is read anywhere in this plan, in its expressions and in their subplans.
+    pub fn used_slots(&self, slots: &mut Set<SlotId>) {
+        slots.extend(self.plain_uses());
+        self.expressions().into_iter().for_each(|expression| expression.used_slots(slots));
+        self.inputs().into_iter().for_each(|input| input.used_slots(slots));
+    }
+
+    /// The operator at the start of the chain of main inputs.
+    pub fn first(&self) -> &Operator {
+        self.inputs().first().map_or(self, |input| input.first())
+    }
+
+    /// The operator at the start of the chain of main inputs, to be changed.
+    pub fn first_mut(&mut self) -> &mut Operator {
+        if self.inputs().is_empty() {
+            return self;
+        }
+        self.inputs_mut().swap_remove(0).first_mut()
+    }
+
+    /// True if it or anything below it writes.
+    pub fn writes(&self) -> bool {
+        use OperatorKind as Kind;
+        matches!(self.kind, Kind::Create { .. } | Kind::Merge { .. } | Kind::Set { .. } | Kind::Delete { .. })
+            || self.inputs().into_iter().any(Operator::writes)
+    }
+}
+
+fn new_slots(nodes: &[NewNode], edges: &[NewEdge]) -> Vec<SlotId> {
+    nodes.iter().map(|node| node.slot).chain(edges.iter().map(|edge| edge.slot)).collect()
+}
+
+impl Expression {
+    /// The expressions directly below it. Those within the plan of a subquery are not among them.
+    pub fn operands(&self) -> Vec<&Expression> {
+        let mut list: Vec<&Expression> = Vec::new();
+        push_operands!(&self.kind, list);
+        list
+    }
+
+    /// The expressions directly below it, to be changed.
+    pub fn operands_mut(&mut self) -> Vec<&mut Expression> {
+        let mut list: Vec<&mut Expression> = Vec::new();
+        push_operands!(&mut self.kind, list);
+        list
+    }
+
+    /// Adds every slot that is read in it, those that it defines for itself too.
+    pub fn used_slots(&self, slots: &mut Set<SlotId>) {
+        match &self.kind {
+            ExpressionKind::Slot(slot) => {
+                slots.insert(*slot);
+            }
+            ExpressionKind::Path { start, steps } => {
+                slots.insert(*start);
+                slots.extend(steps.iter().map(|step| match step {
+                    PathStep::Edge(slot) | PathStep::Edges(slot) => *slot,
+                }));
+            }
+            ExpressionKind::Subquery { plan, kind } => {
+                plan.used_slots(slots);
+                if let SubqueryKind::Collect(slot) = kind {
+                    slots.insert(*slot);
+                }
+            }
+            _ => self.operands().into_iter().for_each(|operand| operand.used_slots(slots)),
+        }
+    }
+
+    /// Adds every slot whose value it needs from the row that it is computed for.
+    pub fn free_slots(&self, slots: &mut Set<SlotId>) {
+        match &self.kind {
+            ExpressionKind::Subquery { plan, .. } => {
+                if let OperatorKind::Argument { slots: taken } = &plan.first().kind {
+                    slots.extend(taken.iter().copied());
+                }
+            }
+            ExpressionKind::Slot(_) | ExpressionKind::Path { .. } => self.used_slots(slots),
+            _ => {
+                let mut inner = Set::default();
+                self.operands().into_iter().for_each(|operand| operand.free_slots(&mut inner));
+                self.local_slots().into_iter().for_each(|local| {
+                    inner.remove(&local);
+                });
+                slots.extend(inner);
+            }
+        }
+    }
+
+    /// The slots that it defines for the expressions directly below it.
+    fn local_slots(&self) -> Vec<SlotId> {
+        match &self.kind {
+            ExpressionKind::ListComprehension { slot, .. } | ExpressionKind::Quantifier { slot, .. } => vec![*slot],
+            ExpressionKind::Reduce { accumulator, slot, .. } => vec![*accumulator, *slot],
+            _ => Vec::new(),
+        }
+    }
+
+    /// True if it needs no slot of the row that it is computed for.
+    pub fn is_row_independent(&self) -> bool {
+        let mut slots = Set::default();
+        self.free_slots(&mut slots);
+        slots.is_empty()
+    }
+}
