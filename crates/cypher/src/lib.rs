@@ -7,14 +7,25 @@
 //! - [`suggestion`]: the known name nearest to a misspelt one.
 //! - [`catalog`]: the questions the binder and planner may ask.
 //! - [`plan`]: the logical plan that the executor runs.
+//! - `binder`: names to slots, with every rule about where things may stand.
+//! - `planner`: the order in which patterns are matched.
+//! - [`optimizer`]: rules that make a plan cheaper.
+//! - [`compile`]: all of these, one after the other.
 //!
 //! Invariants: parsing and binding never panic and never touch data.
 
 pub mod ast;
+mod binder;
 pub mod catalog;
+mod compile;
 pub mod lexer;
+pub mod optimizer;
 pub mod parser;
 pub mod plan;
+mod planner;
 pub mod script;
 pub mod suggestion;
 pub mod token;
+
+pub use binder::Hint;
+pub use compile::{Compiled, compile, compile_parsed, compile_with};

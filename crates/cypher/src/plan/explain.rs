@@ -59,11 +59,8 @@ fn align(table: &[Vec<String>]) -> String {
         for (column, cell) in row.iter().enumerate() {
             let width = widths[column];
             let gap = if column == 0 { "" } else { " | " };
-            let written = if column < 2 {
-                write!(line, "{gap}{cell:<width$}")
-            } else {
-                write!(line, "{gap}{cell:>width$}")
-            };
+            let written =
+                if column < 2 { write!(line, "{gap}{cell:<width$}") } else { write!(line, "{gap}{cell:>width$}") };
             written.expect("writing to a string cannot fail");
         }
         text.push_str(line.trim_end());

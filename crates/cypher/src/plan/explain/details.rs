@@ -151,7 +151,17 @@ impl Details<'_> {
                 (walk, *into, distinct_from.as_slice(), &None)
             }
             OperatorKind::VariableExpand {
-                from, direction, types, min, max, edges, to, into, filter, distinct_from, ..
+                from,
+                direction,
+                types,
+                min,
+                max,
+                edges,
+                to,
+                into,
+                filter,
+                distinct_from,
+                ..
             } => {
                 let length = length(*min, *max);
                 let walk = EdgeWalk { from: *from, direction: *direction, edge: *edges, types, length, to: *to };

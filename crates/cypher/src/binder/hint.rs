@@ -1,0 +1,61 @@
+//! Hints: what is probably not meant, though it is no error.
+
+use model::{Set, Span};
+
+use super::Binder;
+use crate::suggestion;
+
+/// Something in a query that is probably not meant: it runs, but likely finds nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hint {
+    /// What was found.
+    pub message: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl Binder<'_> {
+    /// Notes a label that the store does not know.
+    pub(super) fn hint_label(&mut self, label: &str, span: Span) {
+        let names = &self.context.schema.labels;
+        if names.find(label).is_none() && !names.is_empty() {
+            let known = suggestion::did_you_mean(label, names.iter().map(|name| &**name));
+            self.hint(format!("no node has the label {label}"), known, span);
+        }
+    }
+
+    /// Notes an edge type that the store does not know.
+    pub(super) fn hint_type(&mut self, edge_type: &str, span: Span) {
+        let names = &self.context.schema.edge_types;
+        if names.find(edge_type).is_none() && !names.is_empty() {
+            let known = suggestion::did_you_mean(edge_type, names.iter().map(|name| &**name));
+            self.hint(format!("no relationship has the type {edge_type}"), known, span);
+        }
+    }
+
+    /// Notes a property that the store does not know.
+    pub(super) fn hint_property(&mut self, key: &str, span: Span) {
+        let names = &self.context.schema.property_keys;
+        if names.find(key).is_none() && !names.is_empty() {
+            let known = suggestion::did_you_mean(key, names.iter().map(|name| &**name));
+            self.hint(format!("nothing has the property {key}"), known, span);
+        }
+    }
+
+    fn hint(&mut self, found: String, suggestion: Option<String>, span: Span) {
+        let message = match suggestion {
+            Some(suggestion) => format!("{found}; {suggestion}"),
+            None => found,
+        };
+        self.hints.push(Hint { message, span });
+    }
+
+    /// The hints, each once. A query that writes makes names, so it has none.
+    pub(crate) fn finish_hints(&mut self) -> Vec<Hint> {
+        if self.mode != crate::plan::PlanMode::Read {
+            return Vec::new();
+        }
+        let mut seen = Set::default();
+        std::mem::take(&mut self.hints).into_iter().filter(|hint| seen.insert(hint.span)).collect()
+    }
+}

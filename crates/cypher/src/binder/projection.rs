@@ -1,0 +1,277 @@
+//! `WITH` and `RETURN`: columns, grouping, order, and what can be seen after them.
+
+use std::sync::Arc;
+
+use model::{Result, Set, Span, error};
+
+use super::expression::{Wanted, at};
+use super::grouping::{self, Visible};
+use super::scope::{Scope, Variable, VariableKind};
+use super::tree::{BoundClause, BoundProjection, BoundQuery, Grouping};
+use super::{Aggregation, Binder};
+use crate::ast::{self, ExpressionKind as Ast, Projection, ProjectionItem};
+use crate::plan::{Aggregate, Expression, ExpressionKind, SlotId, SortKey};
+
+/// Where a projection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Position {
+    With,
+    Return,
+}
+
+/// A column before it is known whether rows are grouped.
+struct Column {
+    name: Arc<str>,
+    value: Expression,
+    kind: VariableKind,
+    aggregates: bool,
+}
+
+/// A column with its slot.
+struct Output {
+    name: Arc<str>,
+    slot: SlotId,
+    kind: VariableKind,
+    /// Its value before grouping, by which `ORDER BY` may name it.
+    value: Expression,
+}
+
+impl Binder<'_> {
+    pub(super) fn projection(
+        &mut self,
+        projection: &Projection,
+        position: Position,
+        bound: &mut BoundQuery,
+    ) -> Result<()> {
+        let outer = std::mem::replace(&mut self.aggregation, Aggregation::Collecting(Vec::new()));
+        let columns = self.columns(projection, position)?;
+        let is_grouped = columns.iter().any(|column| column.aggregates);
+        let (outputs, keys, items) = self.outputs(columns, is_grouped)?;
+        let before = self.scope.clone();
+        self.scope = overlay(&before, &outputs);
+        let visibility = if is_grouped {
+            Visible::Groups
+        } else if projection.distinct {
+            Visible::Outputs
+        } else {
+            Visible::All
+        };
+        let order = self.order(&projection.order, &outputs, &keys, visibility)?;
+        let predicate = match &projection.predicate {
+            Some(predicate) => {
+                let value = self.plain_predicate(predicate, "WHERE")?;
+                Some(self.after_projection(value, &outputs, &keys, visibility)?)
+            }
+            None => None,
+        };
+        let found = std::mem::replace(&mut self.aggregation, outer);
+        let aggregates = if let Aggregation::Collecting(aggregates) = found { aggregates } else { Vec::new() };
+        let skip = projection.skip.as_ref().map(|count| self.row_count(count, "SKIP")).transpose()?;
+        let limit = projection.limit.as_ref().map(|count| self.row_count(count, "LIMIT")).transpose()?;
+        bound.columns = match position {
+            Position::Return => outputs.iter().map(|output| (output.name.clone(), output.slot)).collect(),
+            Position::With => Vec::new(),
+        };
+        let variable = |output: Output| (output.name, Variable { slot: output.slot, kind: output.kind });
+        self.scope = before.after_projection(outputs.into_iter().map(variable).collect());
+        bound.clauses.push(BoundClause::Project(BoundProjection {
+            grouping: is_grouped.then_some(Grouping { keys, aggregates }),
+            items,
+            distinct: projection.distinct,
+            order,
+            skip,
+            limit,
+            predicate,
+        }));
+        Ok(())
+    }
+
+    /// The columns as written, those of `*` first.
+    fn columns(&mut self, projection: &Projection, position: Position) -> Result<Vec<Column>> {
+        let mut columns = Vec::new();
+        if let Some(span) = projection.star {
+            let visible = self.scope.visible();
+            if visible.is_empty() && position == Position::Return {
+                let error = error!(Semantic, "RETURN * has nothing to return: no variable is in scope").at(span);
+                return Err(error.with_remedy("name what to return"));
+            }
+            for (name, variable) in visible {
+                let value = at(span, ExpressionKind::Slot(variable.slot));
+                columns.push(Column { name, value, kind: variable.kind, aggregates: false });
+            }
+        }
+        for item in &projection.items {
+            let name = self.column_name(item, position)?;
+            if columns.iter().any(|column| column.name == name) {
+                let error = error!(Semantic, "column `{name}` is there twice").at(item.span);
+                return Err(error.with_remedy("give one of them another name with AS"));
+            }
+            let count = self.aggregate_count();
+            let value = self.bind(&item.expression, Wanted::Value)?;
+            let aggregates = self.aggregate_count() > count || uses_aggregate(&value, self.aggregates());
+            let kind = self.scope.kind_of(&value);
+            columns.push(Column { name, value, kind, aggregates });
+        }
+        Ok(columns)
+    }
+
+    fn column_name(&self, item: &ProjectionItem, position: Position) -> Result<Arc<str>> {
+        if let Some(alias) = &item.alias {
+            return Ok(Arc::from(alias.text.as_str()));
+        }
+        match &item.expression.kind {
+            Ast::Variable(name) => Ok(Arc::from(name.as_str())),
+            _ if position == Position::With => {
+                let error = error!(Semantic, "an expression in WITH needs a name").at(item.expression.span);
+                Err(error.with_remedy("add AS and a name"))
+            }
+            _ => Ok(Arc::from(self.source(item.span))),
+        }
+    }
+
+    fn aggregates(&self) -> &[Aggregate] {
+        if let Aggregation::Collecting(aggregates) = &self.aggregation { aggregates } else { &[] }
+    }
+
+    fn aggregate_count(&self) -> usize {
+        self.aggregates().len()
+    }
+
+    /// Gives each column a slot; if rows are grouped, those without aggregates become keys.
+    #[allow(clippy::type_complexity, reason = "three lists that belong together for one caller")]
+    fn outputs(
+        &mut self,
+        columns: Vec<Column>,
+        is_grouped: bool,
+    ) -> Result<(Vec<Output>, Vec<(SlotId, Expression)>, Vec<(SlotId, Expression)>)> {
+        let mut taken: Set<SlotId> = Set::default();
+        let mut outputs = Vec::with_capacity(columns.len());
+        let mut aggregated = Vec::with_capacity(columns.len());
+        for column in columns {
+            let slot = self.output_slot(&column, is_grouped, &mut taken);
+            aggregated.push(column.aggregates);
+            outputs.push(Output { name: column.name, slot, kind: column.kind, value: column.value });
+        }
+        let pairs = outputs.iter().zip(&aggregated);
+        let keys: Vec<(SlotId, Expression)> = pairs
+            .filter(|(_, aggregated)| is_grouped && !**aggregated)
+            .map(|(output, _)| (output.slot, output.value.clone()))
+            .collect();
+        let aggregate_slots: Set<SlotId> = self.aggregates().iter().map(|aggregate| aggregate.slot).collect();
+        let mut items = Vec::with_capacity(outputs.len());
+        for (output, aggregated) in outputs.iter().zip(&aggregated) {
+            let mut value = output.value.clone();
+            if *aggregated {
+                grouping::use_keys(&mut value, &keys, &aggregate_slots, &self.slots)?;
+            } else if is_grouped {
+                value = at(value.span, ExpressionKind::Slot(output.slot));
+            }
+            items.push((output.slot, value));
+        }
+        Ok((outputs, keys, items))
+    }
+
+    /// A variable that keeps its name keeps its slot, and so does an aggregate that stands alone.
+    fn output_slot(&mut self, column: &Column, is_grouped: bool, taken: &mut Set<SlotId>) -> SlotId {
+        if let ExpressionKind::Slot(slot) = column.value.kind {
+            let is_aggregate = is_grouped && self.aggregates().iter().any(|aggregate| aggregate.slot == slot);
+            let keeps_name = is_aggregate || self.slots.name(slot) == &*column.name;
+            if keeps_name && taken.insert(slot) {
+                if is_aggregate {
+                    self.slots.rename(slot, &column.name);
+                }
+                return slot;
+            }
+        }
+        self.slots.named(&column.name, column.kind.slot_kind())
+    }
+
+    fn order(
+        &mut self,
+        items: &[ast::SortItem],
+        outputs: &[Output],
+        keys: &[(SlotId, Expression)],
+        visibility: Visible,
+    ) -> Result<Vec<SortKey>> {
+        let mut order = Vec::with_capacity(items.len());
+        for item in items {
+            let value = if visibility == Visible::Groups {
+                self.expression(&item.expression)?
+            } else {
+                self.plain_expression(&item.expression, "ORDER BY unless the columns aggregate too")?
+            };
+            let expression = self.after_projection(value, outputs, keys, visibility)?;
+            order.push(SortKey { expression, descending: item.descending });
+        }
+        Ok(order)
+    }
+
+    /// Makes an expression after the columns use them, and checks that it sees nothing else where it must not.
+    fn after_projection(
+        &self,
+        mut value: Expression,
+        outputs: &[Output],
+        keys: &[(SlotId, Expression)],
+        visibility: Visible,
+    ) -> Result<Expression> {
+        let named: Vec<(SlotId, &Expression)> = outputs.iter().map(|output| (output.slot, &output.value)).collect();
+        let aggregates: Set<SlotId> = self.aggregates().iter().map(|aggregate| aggregate.slot).collect();
+        if visibility == Visible::Groups && uses_aggregate(&value, self.aggregates()) {
+            grouping::use_outputs_or_keys(&mut value, &named, keys, &aggregates, &self.slots)?;
+        } else {
+            grouping::use_outputs(&mut value, &named);
+            if visibility != Visible::All {
+                grouping::check_visible(&value, &named, &aggregates, visibility, &self.slots)?;
+            }
+        }
+        Ok(value)
+    }
+
+    /// The number after `SKIP` or `LIMIT`.
+    fn row_count(&mut self, count: &ast::Expression, clause: &'static str) -> Result<Expression> {
+        let scope = std::mem::take(&mut self.scope);
+        if let Some(span) = variable_in(count, &scope) {
+            self.scope = scope;
+            let message = format!("{clause} cannot use a variable: its value must be the same for all rows");
+            return Err(error!(Semantic, "{message}").at(span).with_remedy("use a number or a parameter"));
+        }
+        let bound = self.plain_expression(count, clause);
+        self.scope = scope;
+        let bound = bound?;
+        let found = match &bound.kind {
+            ExpressionKind::Literal(model::Value::Int(count)) if *count >= 0 => return Ok(bound),
+            ExpressionKind::Literal(value) => value.to_string(),
+            ExpressionKind::Negate(value) if matches!(value.kind, ExpressionKind::Literal(_)) => {
+                self.source(bound.span).to_string()
+            }
+            ExpressionKind::List(_) | ExpressionKind::Map(_) => self.source(bound.span).to_string(),
+            _ => return Ok(bound),
+        };
+        Err(error!(Semantic, "expected a non-negative integer after {clause}, found {found}").at(bound.span))
+    }
+}
+
+/// Where a variable of the scope is used, if one is.
+fn variable_in(expression: &ast::Expression, scope: &Scope) -> Option<Span> {
+    if let Ast::Variable(name) = &expression.kind {
+        return scope.find(name).map(|_| expression.span);
+    }
+    let mut found = None;
+    expression.for_each_child(&mut |child| found = found.or_else(|| variable_in(child, scope)));
+    found
+}
+
+fn uses_aggregate(value: &Expression, aggregates: &[Aggregate]) -> bool {
+    let mut slots = Set::default();
+    value.free_slots(&mut slots);
+    aggregates.iter().any(|aggregate| slots.contains(&aggregate.slot))
+}
+
+/// After the columns, their names come before the variables they were made of.
+fn overlay(before: &Scope, outputs: &[Output]) -> Scope {
+    let mut scope = before.clone();
+    for output in outputs {
+        scope.declare(&output.name, output.slot, output.kind);
+    }
+    scope
+}

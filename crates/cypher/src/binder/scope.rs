@@ -1,0 +1,181 @@
+//! Which names mean which slots, and what is known of what they hold.
+
+use std::sync::Arc;
+
+use model::{Error, Result, Set, Span, error};
+
+use crate::plan::{Expression, ExpressionKind, SlotId, SlotInfo, SlotKind};
+use crate::suggestion;
+
+/// All slots of a statement.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    infos: Vec<SlotInfo>,
+    unnamed: u32,
+}
+
+impl Slots {
+    /// A new slot with that name.
+    pub(crate) fn named(&mut self, name: &str, kind: SlotKind) -> SlotId {
+        let slot = SlotId(self.infos.len() as u32);
+        self.infos.push(SlotInfo { name: Arc::from(name), kind });
+        slot
+    }
+
+    /// A new slot for what has no name in the query.
+    pub(crate) fn unnamed(&mut self, kind: SlotKind) -> SlotId {
+        self.unnamed += 1;
+        let name = format!("@{}", self.unnamed);
+        self.named(&name, kind)
+    }
+
+    /// Gives a slot another name.
+    pub(crate) fn rename(&mut self, slot: SlotId, name: &str) {
+        self.infos[slot.0 as usize].name = Arc::from(name);
+    }
+
+    /// The name of a slot.
+    pub(crate) fn name(&self, slot: SlotId) -> &str {
+        &self.infos[slot.0 as usize].name
+    }
+
+    /// What a slot holds.
+    pub(crate) fn kind(&self, slot: SlotId) -> SlotKind {
+        self.infos[slot.0 as usize].kind
+    }
+
+    /// All slots, by number.
+    pub(crate) fn into_infos(self) -> Vec<SlotInfo> {
+        self.infos
+    }
+}
+
+/// What a variable is known to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VariableKind {
+    Node,
+    Edge,
+    EdgeList,
+    Path,
+    /// A value that is no node, edge or path.
+    Value,
+    /// Not known before it runs.
+    Any,
+}
+
+impl VariableKind {
+    /// The kind of slot that holds it.
+    pub(crate) fn slot_kind(self) -> SlotKind {
+        match self {
+            VariableKind::Node => SlotKind::Node,
+            VariableKind::Edge => SlotKind::Edge,
+            VariableKind::EdgeList => SlotKind::EdgeList,
+            VariableKind::Path => SlotKind::Path,
+            VariableKind::Value | VariableKind::Any => SlotKind::Any,
+        }
+    }
+
+    /// As error messages say it.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            VariableKind::Node => "a node",
+            VariableKind::Edge => "a relationship",
+            VariableKind::EdgeList => "a list of relationships",
+            VariableKind::Path => "a path",
+            VariableKind::Value => "a value that is no node or relationship",
+            VariableKind::Any => "any value",
+        }
+    }
+}
+
+/// A variable of the scope.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Variable {
+    pub(crate) slot: SlotId,
+    pub(crate) kind: VariableKind,
+}
+
+/// The variables that can be named at some place, in the order of their declaration; later ones hide earlier ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    variables: Vec<(Arc<str>, Variable)>,
+    /// Names that were there before a `WITH` that did not pass them on.
+    dropped: Set<Arc<str>>,
+}
+
+impl Scope {
+    /// The variable of that name.
+    pub(crate) fn find(&self, name: &str) -> Option<Variable> {
+        self.variables.iter().rev().find(|(known, _)| &**known == name).map(|(_, variable)| *variable)
+    }
+
+    /// The variable of that name, or an error that tells why there is none.
+    pub(crate) fn get(&self, name: &str, span: Span) -> Result<Variable> {
+        self.find(name).ok_or_else(|| self.undefined(name, span))
+    }
+
+    fn undefined(&self, name: &str, span: Span) -> Error {
+        let error = error!(Semantic, "variable `{name}` is not defined").at(span);
+        let known = self.variables.iter().map(|(known, _)| &**known);
+        if self.dropped.contains(name) {
+            error.with_remedy(format!("the WITH before did not pass it on; add {name} to it"))
+        } else if let Some(remedy) = suggestion::did_you_mean(name, known) {
+            error.with_remedy(remedy)
+        } else {
+            error.with_remedy("bind it in a MATCH, UNWIND or WITH before this place")
+        }
+    }
+
+    /// Adds a variable.
+    pub(crate) fn declare(&mut self, name: &str, slot: SlotId, kind: VariableKind) {
+        self.variables.push((Arc::from(name), Variable { slot, kind }));
+    }
+
+    /// How many there are, to be given to `truncate`.
+    pub(crate) fn len(&self) -> usize {
+        self.variables.len()
+    }
+
+    /// Forgets the variables declared since `len` was asked.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.variables.truncate(len);
+    }
+
+    /// The names and variables that are not hidden, in order of declaration.
+    pub(crate) fn visible(&self) -> Vec<(Arc<str>, Variable)> {
+        let hidden = |index: usize, name: &str| self.variables[index + 1..].iter().any(|(later, _)| &**later == name);
+        let all = self.variables.iter().enumerate();
+        all.filter(|(index, (name, _))| !hidden(*index, name)).map(|(_, entry)| entry.clone()).collect()
+    }
+
+    /// All slots that a name means.
+    pub(crate) fn slots(&self) -> Set<SlotId> {
+        self.variables.iter().map(|(_, variable)| variable.slot).collect()
+    }
+
+    /// The scope after a `WITH` that gives these variables.
+    pub(crate) fn after_projection(&self, outputs: Vec<(Arc<str>, Variable)>) -> Scope {
+        let mut dropped = self.dropped.clone();
+        dropped.extend(self.variables.iter().map(|(name, _)| name.clone()));
+        Scope { variables: outputs, dropped }
+    }
+
+    /// What an expression is known to give.
+    pub(crate) fn kind_of(&self, expression: &Expression) -> VariableKind {
+        use ExpressionKind as Kind;
+        match &expression.kind {
+            Kind::Slot(slot) => {
+                let found = self.variables.iter().rev().find(|(_, variable)| variable.slot == *slot);
+                found.map_or(VariableKind::Any, |(_, variable)| variable.kind)
+            }
+            Kind::Literal(value) if value.is_null() => VariableKind::Any,
+            Kind::Literal(_) | Kind::List(_) | Kind::Map(_) | Kind::MapProjection { .. } => VariableKind::Value,
+            Kind::Not(_) | Kind::And(_) | Kind::Or(_) | Kind::Xor(..) | Kind::Negate(_) => VariableKind::Value,
+            Kind::Binary { .. } | Kind::IsNull(_) | Kind::IsNotNull(_) | Kind::HasLabels { .. } => VariableKind::Value,
+            Kind::ListComprehension { .. } | Kind::Quantifier { .. } | Kind::Subquery { .. } => VariableKind::Value,
+            Kind::Slice { .. } => VariableKind::Value,
+            Kind::Path { .. } => VariableKind::Path,
+            _ => VariableKind::Any,
+        }
+    }
+}

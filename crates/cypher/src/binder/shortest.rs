@@ -1,0 +1,119 @@
+//! Shortest paths: which predicates take part in the search, and shortest paths as values.
+
+use std::sync::Arc;
+
+use model::{Result, Set, Span, Value, error};
+
+use super::expression::at;
+use super::pattern::{NewVariables, conjunction};
+use super::tree::{BoundClause, EdgeLength, QueryGraph};
+use super::{Binder, unsupported};
+use crate::ast::{PathPattern, Shortest};
+use crate::plan::{EdgeFilter, Expression, ExpressionKind, PathStep, QuantifierKind, SlotId, SlotKind, SubqueryKind};
+
+impl Binder<'_> {
+    /// Predicates on a shortest path must hold during the search, not after it. Those on each of its edges can; other
+    /// ones would give another answer when tested afterwards, so they are refused.
+    pub(super) fn filter_shortest_paths(&mut self, graph: &mut QueryGraph) -> Result<()> {
+        for index in 0..graph.edges.len() {
+            if !matches!(graph.edges[index].length, EdgeLength::Shortest { .. }) {
+                continue;
+            }
+            let edges = graph.edges[index].slot;
+            let path = graph.paths.iter().find(|(_, path)| uses_edges(path, edges)).map(|(slot, _)| *slot);
+            let predicates = std::mem::take(&mut graph.predicates);
+            for predicate in predicates {
+                let mut slots = Set::default();
+                predicate.free_slots(&mut slots);
+                if !slots.contains(&edges) && !path.is_some_and(|path| slots.contains(&path)) {
+                    graph.predicates.push(predicate);
+                    continue;
+                }
+                let Some(filter) = edge_filter(&predicate, edges, path) else {
+                    let error = unsupported("this predicate on a shortest path", predicate.span);
+                    let remedy = "use all(r IN relationships(path) WHERE …), or test the path found after a WITH";
+                    return Err(error.with_remedy(remedy));
+                };
+                add_filter(&mut graph.edges[index].filter, filter);
+            }
+        }
+        Ok(())
+    }
+
+    /// `shortestPath(…)` as a value: the path or null; `allShortestPaths(…)`: the list of paths.
+    pub(super) fn shortest_expression(&mut self, pattern: &PathPattern, span: Span) -> Result<Expression> {
+        let mark = self.scope.len();
+        let outer = self.scope.slots();
+        let mut graph = self.pattern(std::slice::from_ref(pattern), None, NewVariables::Declared)?;
+        self.scope.truncate(mark);
+        let (nodes, edges): (Vec<SlotId>, Vec<SlotId>) = graph.edges.iter().map(|edge| (edge.left, edge.slot)).unzip();
+        if graph.edges.iter().any(|edge| !outer.contains(&edge.left) || !outer.contains(&edge.right)) {
+            let error = error!(Semantic, "both ends of a shortest path that is a value must be bound variables");
+            return Err(error.at(span).with_remedy("match the two nodes before"));
+        }
+        let path = self.slots.unnamed(SlotKind::Path);
+        let value = self.path_of(pattern, &nodes, &edges);
+        graph.paths.push((path, value));
+        let plan = self.subplan(vec![BoundClause::Match { optional: false, graph }], &outer, &[path])?;
+        let paths = at(span, ExpressionKind::Subquery { kind: SubqueryKind::Collect(path), plan: Arc::new(plan) });
+        if pattern.shortest == Some(Shortest::All) {
+            return Ok(paths);
+        }
+        let index = Box::new(at(span, ExpressionKind::Literal(Value::Int(0))));
+        Ok(at(span, ExpressionKind::Subscript { object: Box::new(paths), index }))
+    }
+}
+
+/// Adds a condition to those on each edge of a path.
+pub(crate) fn add_filter(known: &mut Option<EdgeFilter>, mut added: EdgeFilter) {
+    *known = match known.take() {
+        None => Some(added),
+        Some(known) => {
+            replace_slot(&mut added.predicate, added.slot, known.slot);
+            let both = conjunction(vec![known.predicate, added.predicate]);
+            both.map(|predicate| EdgeFilter { slot: known.slot, predicate })
+        }
+    };
+}
+
+/// The condition on each edge that `all(…)` or `none(…)` over the edges of a path puts.
+pub(crate) fn edge_filter(predicate: &Expression, edges: SlotId, path: Option<SlotId>) -> Option<EdgeFilter> {
+    let ExpressionKind::Quantifier { kind, slot, list, predicate } = &predicate.kind else { return None };
+    let is_edges = match &list.kind {
+        ExpressionKind::Slot(slot) => *slot == edges,
+        ExpressionKind::Function { name, arguments } if name.eq_ignore_ascii_case("relationships") => {
+            matches!(arguments.as_slice(), [Expression { kind: ExpressionKind::Slot(slot), .. }] if Some(*slot) == path)
+        }
+        _ => false,
+    };
+    let mut slots = Set::default();
+    predicate.used_slots(&mut slots);
+    if !is_edges || slots.contains(&edges) || path.is_some_and(|path| slots.contains(&path)) || has_subquery(predicate)
+    {
+        return None;
+    }
+    let each = match kind {
+        QuantifierKind::All => (**predicate).clone(),
+        QuantifierKind::None => at(predicate.span, ExpressionKind::Not(predicate.clone())),
+        QuantifierKind::Any | QuantifierKind::Single => return None,
+    };
+    Some(EdgeFilter { slot: *slot, predicate: each })
+}
+
+fn has_subquery(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Subquery { .. }) || expression.operands().into_iter().any(has_subquery)
+}
+
+fn uses_edges(path: &Expression, edges: SlotId) -> bool {
+    matches!(&path.kind, ExpressionKind::Path { steps, .. } if steps.contains(&PathStep::Edges(edges)))
+}
+
+/// Puts one slot in the place of another; subqueries must not use it.
+pub(crate) fn replace_slot(expression: &mut Expression, from: SlotId, to: SlotId) {
+    if let ExpressionKind::Slot(slot) = &mut expression.kind
+        && *slot == from
+    {
+        *slot = to;
+    }
+    expression.operands_mut().into_iter().for_each(|operand| replace_slot(operand, from, to));
+}

@@ -1,0 +1,152 @@
+//! Rules that make a plan cheaper without changing what it gives. Each rule is a file that states what it needs and
+//! what it leaves; all can be switched off, so that plans with and without them can be compared.
+
+use std::sync::Arc;
+
+use crate::catalog::CompileContext;
+use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, PlanMode, SlotId};
+
+mod constant_folding;
+mod count_rows;
+mod covering_labels;
+mod filter_in_path;
+mod late_projection;
+mod nullability;
+mod top;
+mod unused;
+
+/// Which rules and choices of the planner are used. All give the same rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptimizerConfig {
+    /// Match patterns in the order that costs least, rather than as written.
+    pub reorder_patterns: bool,
+    /// Find nodes by unique properties and ids, rather than by scans.
+    pub lookups: bool,
+    /// Join parts of a pattern that are not connected, rather than nest them.
+    pub hash_joins: bool,
+    /// Test patterns in `WHERE` by joins with a subplan, rather than by an expression.
+    pub semi_apply: bool,
+    /// Compute what is the same for all rows once.
+    pub constant_folding: bool,
+    /// Sort only the rows that a limit leaves.
+    pub top: bool,
+    /// Count rows rather than values that are never null.
+    pub count_rows: bool,
+    /// Test each edge of a path while it is walked.
+    pub filter_in_path: bool,
+    /// Read properties after a limit.
+    pub late_projection: bool,
+    /// Do not compute what nobody uses.
+    pub unused: bool,
+    /// Do not test labels that every node carries. A plan made so holds only for the snapshot whose statistics were
+    /// given, which must be exact: see [`crate::Compiled::bound_to_snapshot`].
+    pub covering_labels: bool,
+}
+
+impl Default for OptimizerConfig {
+    /// Every rule whose plans outlive the snapshot they were made for.
+    fn default() -> OptimizerConfig {
+        OptimizerConfig {
+            reorder_patterns: true,
+            lookups: true,
+            hash_joins: true,
+            semi_apply: true,
+            constant_folding: true,
+            top: true,
+            count_rows: true,
+            filter_in_path: true,
+            late_projection: true,
+            unused: true,
+            covering_labels: false,
+        }
+    }
+}
+
+impl OptimizerConfig {
+    /// No rule at all: patterns are matched as written.
+    pub fn none() -> OptimizerConfig {
+        OptimizerConfig {
+            reorder_patterns: false,
+            lookups: false,
+            hash_joins: false,
+            semi_apply: false,
+            constant_folding: false,
+            top: false,
+            count_rows: false,
+            filter_in_path: false,
+            late_projection: false,
+            unused: false,
+            covering_labels: false,
+        }
+    }
+}
+
+/// Applies the rules and numbers the operators. True if the plan holds only for the snapshot it was made for.
+pub(crate) fn optimize(
+    root: &mut Operator,
+    columns: &[SlotId],
+    context: &CompileContext<'_>,
+    config: &OptimizerConfig,
+    mode: PlanMode,
+) -> bool {
+    if config.constant_folding {
+        for_each_operator(root, &mut constant_folding::fold);
+    }
+    if config.filter_in_path {
+        for_each_operator(root, &mut filter_in_path::push_down);
+    }
+    if config.count_rows {
+        for_each_operator(root, &mut count_rows::simplify);
+    }
+    if config.top {
+        for_each_operator(root, &mut top::merge);
+    }
+    if config.late_projection {
+        for_each_operator(root, &mut late_projection::defer);
+    }
+    let mut bound_to_snapshot = false;
+    if config.covering_labels && mode == PlanMode::Read {
+        for_each_operator(root, &mut |operator| bound_to_snapshot |= covering_labels::drop(operator, context));
+    }
+    if config.unused {
+        unused::drop_unused(root, columns);
+    }
+    let mut next = 0;
+    number(root, &mut next);
+    bound_to_snapshot
+}
+
+/// Visits every operator, inputs before what stands on them, subplans of expressions too.
+fn for_each_operator(operator: &mut Operator, visit: &mut dyn FnMut(&mut Operator)) {
+    operator.inputs_mut().into_iter().for_each(|input| for_each_operator(input, visit));
+    operator.expressions_mut().into_iter().for_each(|expression| for_each_subplan(expression, visit));
+    visit(operator);
+}
+
+fn for_each_subplan(expression: &mut Expression, visit: &mut dyn FnMut(&mut Operator)) {
+    if let ExpressionKind::Subquery { plan, .. } = &mut expression.kind {
+        for_each_operator(Arc::make_mut(plan), visit);
+    }
+    expression.operands_mut().into_iter().for_each(|operand| for_each_subplan(operand, visit));
+}
+
+/// Gives operators their numbers, from the root down.
+fn number(operator: &mut Operator, next: &mut u32) {
+    operator.id = OperatorId(*next);
+    *next += 1;
+    operator.inputs_mut().into_iter().for_each(|input| number(input, next));
+    operator.expressions_mut().into_iter().for_each(|expression| number_subplans(expression, next));
+}
+
+fn number_subplans(expression: &mut Expression, next: &mut u32) {
+    if let ExpressionKind::Subquery { plan, .. } = &mut expression.kind {
+        number(Arc::make_mut(plan), next);
+    }
+    expression.operands_mut().into_iter().for_each(|operand| number_subplans(operand, next));
+}
+
+/// Takes the only input of an operator out of it, leaving nothing of use behind.
+fn take_input(input: &mut Operator) -> Operator {
+    let unit = Operator { id: OperatorId(0), estimated_rows: 1.0, kind: OperatorKind::Unit };
+    std::mem::replace(input, unit)
+}

@@ -1,0 +1,50 @@
+//! Which slots are never null: those that a pattern has bound.
+
+use model::Set;
+
+use crate::plan::{ExpressionKind, Operator, OperatorKind, SlotId};
+
+/// Slots of an operator's output that are never null. Slots that are not among them may be.
+pub(super) fn never_null(operator: &Operator) -> Set<SlotId> {
+    let Some(input) = operator.inputs().first().copied() else { return Set::default() };
+    match &operator.kind {
+        OperatorKind::Project { items, .. } => {
+            let below = never_null(input);
+            let kept = items.iter().filter(|(_, value)| match &value.kind {
+                ExpressionKind::Slot(slot) => below.contains(slot),
+                ExpressionKind::Literal(value) => !value.is_null(),
+                _ => false,
+            });
+            kept.map(|(slot, _)| *slot).collect()
+        }
+        OperatorKind::Aggregate { keys, .. } => {
+            let below = never_null(input);
+            let kept = keys.iter().filter(|(_, value)| match &value.kind {
+                ExpressionKind::Slot(slot) => below.contains(slot),
+                _ => false,
+            });
+            kept.map(|(slot, _)| *slot).collect()
+        }
+        OperatorKind::Union { .. } => Set::default(),
+        OperatorKind::NodeScan { slot, .. }
+        | OperatorKind::NodeLookup { slot, .. }
+        | OperatorKind::NodeById { slot, .. } => with(input, [*slot]),
+        OperatorKind::Expand { from, edge, to, .. } | OperatorKind::VariableExpand { from, edges: edge, to, .. } => {
+            with(input, edge.iter().copied().chain([*from, *to]))
+        }
+        OperatorKind::ShortestPath { from, to, edges, .. } => with(input, [*from, *to, *edges]),
+        OperatorKind::Create { .. } => with(input, operator.defined_slots()),
+        OperatorKind::CrossProduct { left, right } | OperatorKind::HashJoin { left, right, .. } => {
+            let mut slots = never_null(left);
+            slots.extend(never_null(right));
+            slots
+        }
+        _ => never_null(input),
+    }
+}
+
+fn with(input: &Operator, added: impl IntoIterator<Item = SlotId>) -> Set<SlotId> {
+    let mut slots = never_null(input);
+    slots.extend(added);
+    slots
+}

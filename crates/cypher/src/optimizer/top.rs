@@ -1,0 +1,44 @@
+//! Makes `Sort` and `Limit` one `Top`, which keeps only the rows that will be wanted.
+//!
+//! Before: a limit above a sort, maybe with a skip of known length between them. After: a `Top` in place of the two.
+
+use model::Value;
+
+use super::take_input;
+use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind};
+
+/// Merges one limit with the sort below it.
+pub(super) fn merge(operator: &mut Operator) {
+    let rows = operator.estimated_rows;
+    let OperatorKind::Limit { input, count } = &mut operator.kind else { return };
+    match &mut input.kind {
+        OperatorKind::Sort { input: sorted, keys } => {
+            let (keys, limit) = (std::mem::take(keys), count.clone());
+            let below = Box::new(take_input(sorted));
+            operator.kind = OperatorKind::Top { input: below, keys, limit };
+        }
+        OperatorKind::Skip { input: skipped, count: skip } => {
+            let OperatorKind::Sort { input: sorted, keys } = &mut skipped.kind else { return };
+            // Only of known numbers is it certain that the sum does not overflow.
+            let Some(both) = sum(skip, count) else { return };
+            let (keys, skip) = (std::mem::take(keys), skip.clone());
+            let below = Box::new(take_input(sorted));
+            let skipped_rows =
+                if let ExpressionKind::Literal(Value::Int(count)) = skip.kind { count as f64 } else { 0.0 };
+            let kind = OperatorKind::Top { input: below, keys, limit: both };
+            let top = Operator { id: OperatorId(0), estimated_rows: rows + skipped_rows, kind };
+            operator.kind = OperatorKind::Skip { input: Box::new(top), count: skip };
+        }
+        _ => {}
+    }
+}
+
+fn sum(skip: &Expression, limit: &Expression) -> Option<Expression> {
+    match (&skip.kind, &limit.kind) {
+        (ExpressionKind::Literal(Value::Int(skip)), ExpressionKind::Literal(Value::Int(count))) => {
+            let both = skip.checked_add(*count)?;
+            Some(Expression { kind: ExpressionKind::Literal(Value::Int(both)), span: limit.span })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,299 @@
+//! Bound tree to plan: clause by clause, each pattern in the order that costs least.
+
+use model::{Map, Result, Set};
+use std::sync::Arc;
+
+use crate::binder::scope::Slots;
+use crate::binder::tree::{BoundCall, BoundClause, BoundMerge, BoundQuery, BoundUnion, QueryGraph};
+use crate::catalog::CompileContext;
+use crate::optimizer::OptimizerConfig;
+use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SubqueryKind};
+
+mod bound_edge;
+mod cost;
+mod graph_order;
+mod graph_plan;
+mod projection;
+mod step;
+
+/// The element count assumed of a list whose length is not known.
+const LIST_LENGTH: f64 = 10.0;
+
+/// Turns bound clauses into operators.
+pub(crate) struct Planner<'a> {
+    context: &'a CompileContext<'a>,
+    config: &'a OptimizerConfig,
+    slots: &'a mut Slots,
+}
+
+/// Rows on their way through a plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream {
+    operator: Operator,
+    /// The slots that are bound.
+    bound: Set<SlotId>,
+    /// Labels that nodes are known to carry.
+    labels: Map<SlotId, Vec<Arc<str>>>,
+    /// Something below writes, so nothing that reads may run before it.
+    writes: bool,
+}
+
+/// An operator whose number is given at the end.
+fn operator(kind: OperatorKind, estimated_rows: f64) -> Operator {
+    Operator { id: OperatorId(0), estimated_rows, kind }
+}
+
+impl Stream {
+    /// One row without slots.
+    fn unit() -> Stream {
+        let bound = Set::default();
+        Stream { operator: operator(OperatorKind::Unit, 1.0), bound, labels: Map::default(), writes: false }
+    }
+
+    /// One row of the plan around a subplan.
+    fn argument(outer: &Set<SlotId>, labels: Map<SlotId, Vec<Arc<str>>>) -> Stream {
+        let operator = operator(OperatorKind::Argument { slots: Vec::new() }, 1.0);
+        Stream { operator, bound: outer.clone(), labels, writes: false }
+    }
+
+    fn rows(&self) -> f64 {
+        self.operator.estimated_rows
+    }
+
+    /// Puts an operator on top.
+    fn push(&mut self, rows: f64, make: impl FnOnce(Box<Operator>) -> OperatorKind) {
+        let input = std::mem::replace(&mut self.operator, operator(OperatorKind::Unit, 1.0));
+        self.operator = operator(make(Box::new(input)), rows);
+    }
+
+    /// Ends a subplan: its first operator takes the outer slots that are used.
+    fn into_subplan(mut self, outer: &Set<SlotId>, wanted: &[SlotId]) -> Operator {
+        let mut used = Set::default();
+        self.operator.used_slots(&mut used);
+        used.extend(wanted.iter().copied());
+        let mut taken: Vec<SlotId> = used.into_iter().filter(|slot| outer.contains(slot)).collect();
+        taken.sort_unstable();
+        if let OperatorKind::Argument { slots } = &mut self.operator.first_mut().kind {
+            *slots = taken;
+        }
+        self.operator
+    }
+}
+
+impl<'a> Planner<'a> {
+    pub(crate) fn new(
+        context: &'a CompileContext<'a>,
+        config: &'a OptimizerConfig,
+        slots: &'a mut Slots,
+    ) -> Planner<'a> {
+        Planner { context, config, slots }
+    }
+
+    /// Plans a whole query.
+    pub(crate) fn union(&mut self, union: BoundUnion) -> Result<Operator> {
+        let slots: Vec<SlotId> = union.columns.iter().map(|(_, slot)| *slot).collect();
+        let mut branches = Vec::new();
+        for part in union.parts {
+            let columns: Vec<SlotId> = part.columns.iter().map(|(_, slot)| *slot).collect();
+            branches.push((self.query(part)?, columns));
+        }
+        if branches.len() == 1 {
+            return Ok(branches.swap_remove(0).0);
+        }
+        let rows = branches.iter().map(|(branch, _)| branch.estimated_rows).sum();
+        let all = operator(OperatorKind::Union { branches, slots: slots.clone() }, rows);
+        if union.all {
+            return Ok(all);
+        }
+        Ok(operator(OperatorKind::Distinct { input: Box::new(all), slots }, rows))
+    }
+
+    fn query(&mut self, query: BoundQuery) -> Result<Operator> {
+        let mut stream = Stream::unit();
+        self.clauses(query.clauses, &mut stream)?;
+        Ok(stream.operator)
+    }
+
+    /// Plans clauses that run for one row of the plan around them.
+    pub(crate) fn subplan(
+        &mut self,
+        clauses: Vec<BoundClause>,
+        outer: &Set<SlotId>,
+        wanted: &[SlotId],
+    ) -> Result<Operator> {
+        let mut stream = Stream::argument(outer, Map::default());
+        self.clauses(clauses, &mut stream)?;
+        Ok(stream.into_subplan(outer, wanted))
+    }
+
+    fn clauses(&mut self, clauses: Vec<BoundClause>, stream: &mut Stream) -> Result<()> {
+        // Patterns that follow each other are planned as one, so that the best start may be in any of them.
+        let mut pending: Option<QueryGraph> = None;
+        for clause in clauses {
+            match clause {
+                BoundClause::Match { optional: false, graph } => match pending.take() {
+                    Some(mut first) if !shares_edge(&first, &graph) => {
+                        first.absorb(graph);
+                        pending = Some(first);
+                    }
+                    Some(first) => {
+                        self.graph(stream, first)?;
+                        pending = Some(graph);
+                    }
+                    None => pending = Some(graph),
+                },
+                clause => {
+                    if let Some(graph) = pending.take() {
+                        self.graph(stream, graph)?;
+                    }
+                    self.clause(clause, stream)?;
+                }
+            }
+        }
+        match pending {
+            Some(graph) => self.graph(stream, graph),
+            None => Ok(()),
+        }
+    }
+
+    fn clause(&mut self, clause: BoundClause, stream: &mut Stream) -> Result<()> {
+        let rows = stream.rows();
+        match clause {
+            BoundClause::Match { graph, .. } => self.optional(stream, graph)?,
+            BoundClause::Unwind { list, slot } => {
+                let length = match &list.kind {
+                    ExpressionKind::List(items) => items.len() as f64,
+                    _ => LIST_LENGTH,
+                };
+                stream.bound.insert(slot);
+                stream.push(rows * length, |input| OperatorKind::Unwind { input, list, slot });
+            }
+            BoundClause::Project(projection) => self.projection(stream, projection),
+            BoundClause::Filter(predicate) => self.filter(stream, vec![predicate]),
+            BoundClause::Extend(items) => {
+                stream.bound.extend(items.iter().map(|(slot, _)| *slot));
+                stream.push(rows, |input| OperatorKind::Extend { input, items });
+            }
+            BoundClause::Call(call) => self.call(stream, call),
+            BoundClause::Create { nodes, edges } => {
+                for node in &nodes {
+                    stream.labels.insert(node.slot, node.labels.clone());
+                    stream.bound.insert(node.slot);
+                }
+                stream.bound.extend(edges.iter().map(|edge| edge.slot));
+                stream.writes = true;
+                stream.push(rows, |input| OperatorKind::Create { input, nodes, edges });
+            }
+            BoundClause::Merge(merge) => self.merge(stream, merge)?,
+            BoundClause::Set(items) => {
+                stream.writes = true;
+                stream.push(rows, |input| OperatorKind::Set { input, items });
+            }
+            BoundClause::Delete { expressions, detach } => {
+                stream.writes = true;
+                stream.push(rows, |input| OperatorKind::Delete { input, expressions, detach });
+            }
+        }
+        Ok(())
+    }
+
+    fn optional(&mut self, stream: &mut Stream, graph: QueryGraph) -> Result<()> {
+        let outer = stream.bound.clone();
+        let mut slots = graph.slots();
+        slots.retain(|slot| !outer.contains(slot));
+        slots.sort_unstable();
+        slots.dedup();
+        let mut inner = Stream::argument(&outer, stream.labels.clone());
+        self.graph(&mut inner, graph)?;
+        let rows = stream.rows() * inner.rows().max(1.0);
+        let subplan = Box::new(inner.into_subplan(&outer, &[]));
+        stream.bound.extend(slots.iter().copied());
+        stream.push(rows, |input| OperatorKind::Optional { input, subplan, slots });
+        Ok(())
+    }
+
+    fn merge(&mut self, stream: &mut Stream, merge: BoundMerge) -> Result<()> {
+        let BoundMerge { graph, nodes, edges, path, on_create, on_match } = merge;
+        let outer = stream.bound.clone();
+        let mut inner = Stream::argument(&outer, stream.labels.clone());
+        self.graph(&mut inner, graph)?;
+        let subplan = Box::new(inner.into_subplan(&outer, &[]));
+        let mut slots: Vec<SlotId> = nodes.iter().map(|node| node.slot).collect();
+        slots.extend(edges.iter().map(|edge| edge.slot));
+        stream.bound.extend(slots.iter().copied());
+        stream.bound.extend(path.iter().map(|(slot, _)| *slot));
+        for node in &nodes {
+            stream.labels.insert(node.slot, node.labels.clone());
+        }
+        stream.writes = true;
+        let rows = stream.rows();
+        stream.push(rows, |input| OperatorKind::Merge {
+            input,
+            subplan,
+            slots,
+            nodes,
+            edges,
+            path,
+            on_create,
+            on_match,
+        });
+        Ok(())
+    }
+
+    fn call(&mut self, stream: &mut Stream, call: BoundCall) {
+        let BoundCall { procedure, arguments, yields, span, writes } = call;
+        stream.bound.extend(yields.iter().map(|(_, slot)| *slot));
+        stream.writes |= writes;
+        let rows = stream.rows() * if yields.is_empty() { 1.0 } else { LIST_LENGTH };
+        stream.push(rows, |input| OperatorKind::Call { input, procedure, arguments, yields, span });
+    }
+
+    /// Filters by predicates, cheap ones first; those that are patterns become joins with a subplan.
+    fn filter(&mut self, stream: &mut Stream, predicates: Vec<Expression>) {
+        let mut conjuncts = Vec::new();
+        for predicate in predicates {
+            crate::binder::add_conjuncts(predicate, &mut conjuncts);
+        }
+        let mut plain = Vec::new();
+        let mut patterns = Vec::new();
+        for predicate in conjuncts {
+            if self.config.semi_apply && pattern_of(&predicate).is_some() {
+                patterns.push(predicate);
+            } else {
+                plain.push(predicate);
+            }
+        }
+        let selectivity: f64 = plain.iter().map(|predicate| self.selectivity(predicate, stream)).product();
+        if let Some(predicate) = crate::binder::conjunction(plain) {
+            stream.push(stream.rows() * selectivity, |input| OperatorKind::Filter { input, predicate });
+        }
+        for predicate in patterns {
+            if let Some((plan, anti)) = pattern_of(&predicate) {
+                let subplan = Box::new(plan.clone());
+                stream.push(stream.rows() * 0.5, |input| OperatorKind::SemiApply { input, subplan, anti });
+            }
+        }
+    }
+
+    fn selectivity(&self, predicate: &Expression, stream: &Stream) -> f64 {
+        let labels = |slot: SlotId| stream.labels.get(&slot).map_or(&[][..], Vec::as_slice);
+        cost::CostModel::new(self.context).selectivity(predicate, &labels)
+    }
+}
+
+/// True if an edge of the first pattern is named again in the second.
+fn shares_edge(first: &QueryGraph, second: &QueryGraph) -> bool {
+    second.edges.iter().any(|edge| first.edges.iter().any(|known| known.slot == edge.slot))
+}
+
+/// The plan whose rows a predicate asks for, and whether it wants none.
+fn pattern_of(predicate: &Expression) -> Option<(&Operator, bool)> {
+    match &predicate.kind {
+        ExpressionKind::Subquery { kind: SubqueryKind::Exists, plan } => Some((plan, false)),
+        ExpressionKind::Not(inner) => match &inner.kind {
+            ExpressionKind::Subquery { kind: SubqueryKind::Exists, plan } => Some((plan, true)),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,302 @@
+//! The order of a pattern's steps: a start for each connected part, then always the step that leaves least to do.
+//!
+//! Every node is tried as the start of its part, so the cost is about nodes × edges²; patterns are small.
+
+use std::sync::Arc;
+
+use model::{Direction, Set};
+
+use super::step::{ConditionKind, Planned, Problem, Step};
+use crate::binder::tree::EdgeLength;
+use crate::optimizer::OptimizerConfig;
+use crate::plan::{BinaryOperator, ExpressionKind, LookupValue, SlotId};
+
+/// Parts with more nodes than this try only their first ones as starts.
+const STARTS_MAX: usize = 32;
+/// Up to this many rows, an unconnected part is scanned for each row rather than joined.
+const NESTED_ROWS_MAX: f64 = 1.5;
+
+/// How far a pattern has been matched, and what that cost.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    bound: Set<SlotId>,
+    edges_done: Vec<bool>,
+    conditions_done: Vec<bool>,
+    rows: f64,
+    cost: f64,
+    pub(super) steps: Vec<Planned>,
+}
+
+/// What a step would do.
+struct Candidate {
+    step: Step,
+    rows: f64,
+    cost: f64,
+}
+
+/// Seeks the order for one pattern.
+pub(super) struct Order<'a> {
+    pub(super) problem: &'a Problem<'a>,
+    pub(super) config: &'a OptimizerConfig,
+    /// Unconnected parts may be planned by themselves: nothing before them writes.
+    pub(super) may_join: bool,
+}
+
+impl Order<'_> {
+    /// The steps that match the whole pattern, if there is an order in which everything is bound before it is used.
+    pub(super) fn solve(&self, bound: &Set<SlotId>, rows: f64) -> Option<Vec<Planned>> {
+        let problem = self.problem;
+        let mut state = State {
+            bound: bound.clone(),
+            edges_done: vec![false; problem.graph.edges.len()],
+            conditions_done: vec![false; problem.conditions.len()],
+            rows,
+            cost: 0.0,
+            steps: Vec::new(),
+        };
+        self.take(&mut state, Candidate { step: Step::Begin, rows, cost: 0.0 });
+        loop {
+            self.complete(&mut state);
+            let parts = self.parts(&state);
+            if parts.is_empty() {
+                break;
+            }
+            state = self.start(&state, &parts);
+        }
+        state.edges_done.iter().all(|done| *done).then_some(state.steps)
+    }
+
+    /// Takes steps as long as something bound leads further.
+    fn complete(&self, state: &mut State) {
+        while let Some(candidate) = self.best(state) {
+            self.take(state, candidate);
+        }
+    }
+
+    fn best(&self, state: &State) -> Option<Candidate> {
+        let mut candidates = self.candidates(state);
+        if !self.config.reorder_patterns {
+            return if candidates.is_empty() { None } else { Some(candidates.swap_remove(0)) };
+        }
+        let score = |candidate: &Candidate| candidate.cost + self.rows_left(state, candidate);
+        candidates
+            .into_iter()
+            .map(|candidate| (score(&candidate), candidate))
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, candidate)| candidate)
+    }
+
+    /// Rows after a step and the conditions that it makes testable.
+    fn rows_left(&self, state: &State, candidate: &Candidate) -> f64 {
+        let mut next = State { steps: Vec::new(), ..state.clone() };
+        let step = candidate.step.clone();
+        self.take(&mut next, Candidate { step, rows: candidate.rows, cost: 0.0 });
+        next.rows
+    }
+
+    fn candidates(&self, state: &State) -> Vec<Candidate> {
+        let problem = self.problem;
+        let mut candidates = Vec::new();
+        for (index, edge) in problem.graph.edges.iter().enumerate() {
+            let is_ready = problem.edge_needs[index].is_subset(&state.bound);
+            if state.edges_done[index] || !is_ready {
+                continue;
+            }
+            if state.bound.contains(&edge.slot) {
+                let (rows, cost) = (state.rows, 0.0);
+                candidates.insert(0, Candidate { step: Step::BoundEdge { edge: index }, rows, cost });
+                continue;
+            }
+            candidates.extend(self.walk(state, index));
+        }
+        for (index, lookup) in problem.lookups.iter().enumerate() {
+            let slot = problem.graph.nodes[lookup.node].slot;
+            if self.config.lookups && !state.bound.contains(&slot) && lookup.needs.is_subset(&state.bound) {
+                let count = match &lookup.value {
+                    LookupValue::One(_) => 1.0,
+                    LookupValue::Any(list) => match &list.kind {
+                        ExpressionKind::List(items) => items.len() as f64,
+                        _ => super::LIST_LENGTH,
+                    },
+                };
+                // An id is found even faster than a unique property.
+                let cost = if lookup.key.is_some() { state.rows } else { 0.9 * state.rows };
+                candidates.push(Candidate { step: Step::Lookup { lookup: index }, rows: state.rows * count, cost });
+            }
+        }
+        candidates
+    }
+
+    /// The ways to follow one edge pattern from what is bound.
+    fn walk(&self, state: &State, index: usize) -> Vec<Candidate> {
+        let problem = self.problem;
+        let edge = &problem.graph.edges[index];
+        let (left, right) = (state.bound.contains(&edge.left), state.bound.contains(&edge.right));
+        if let EdgeLength::Shortest { .. } = edge.length {
+            let candidate =
+                Candidate { step: Step::ShortestPath { edge: index }, rows: state.rows, cost: 100.0 * state.rows };
+            return if left && right { vec![candidate] } else { Vec::new() };
+        }
+        let into = left && right;
+        let mut candidates = Vec::new();
+        for from_left in [true, false] {
+            let (is_bound, from, to) =
+                if from_left { (left, edge.left, edge.right) } else { (right, edge.right, edge.left) };
+            if !is_bound {
+                continue;
+            }
+            let direction = if from_left { edge.direction } else { edge.direction.reverse() };
+            let fan_out = self.fan_out(index, from, direction);
+            let targets = problem.cost.labelled(problem.labels_of(to)).max(1.0);
+            let is_path = matches!(edge.length, EdgeLength::Variable { .. });
+            let rows = if into { state.rows * (fan_out / targets).min(1.0) } else { state.rows * fan_out };
+            let walked = if into && !is_path { state.rows } else { state.rows * (1.0 + fan_out) };
+            let cost = walked * problem.cost.direction_factor(direction);
+            candidates.push(Candidate { step: Step::Expand { edge: index, from_left, into }, rows, cost });
+        }
+        candidates
+    }
+
+    fn fan_out(&self, index: usize, from: SlotId, direction: Direction) -> f64 {
+        let edge = &self.problem.graph.edges[index];
+        let labels: &[Arc<str>] = self.problem.labels_of(from);
+        debug_assert!(direction == edge.direction || direction == edge.direction.reverse());
+        self.problem.cost.fan_out(edge, labels)
+    }
+
+    /// Takes a step, and tests every condition that can be tested then.
+    fn take(&self, state: &mut State, candidate: Candidate) {
+        let graph = self.problem.graph;
+        match &candidate.step {
+            Step::Begin => {}
+            Step::Scan { node } => {
+                state.bound.insert(graph.nodes[*node].slot);
+                self.mark_labels(state, *node);
+            }
+            Step::Lookup { lookup } => {
+                let lookup = &self.problem.lookups[*lookup];
+                state.bound.insert(graph.nodes[lookup.node].slot);
+                state.conditions_done[lookup.condition] = true;
+                if lookup.key.is_some() {
+                    self.mark_labels(state, lookup.node);
+                }
+            }
+            Step::Expand { edge, .. } | Step::ShortestPath { edge } | Step::BoundEdge { edge } => {
+                let index = *edge;
+                let edge = &graph.edges[index];
+                state.bound.extend([edge.left, edge.right, edge.slot]);
+                state.edges_done[index] = true;
+            }
+            Step::Join { on, .. } => on.iter().for_each(|&condition| state.conditions_done[condition] = true),
+        }
+        let mut rows = candidate.rows;
+        let mut conditions = Vec::new();
+        for (index, condition) in self.problem.conditions.iter().enumerate() {
+            if !state.conditions_done[index] && condition.needs.is_subset(&state.bound) {
+                state.conditions_done[index] = true;
+                rows *= condition.selectivity;
+                conditions.push(index);
+            }
+        }
+        state.cost += candidate.cost + candidate.rows;
+        state.rows = rows;
+        state.steps.push(Planned { step: candidate.step, rows: candidate.rows, conditions, rows_left: rows });
+    }
+
+    fn mark_labels(&self, state: &mut State, node: usize) {
+        for (index, condition) in self.problem.conditions.iter().enumerate() {
+            if matches!(condition.kind, ConditionKind::Labels(labelled) if labelled == node) {
+                state.conditions_done[index] = true;
+            }
+        }
+    }
+
+    /// The unbound nodes, by connected part.
+    fn parts(&self, state: &State) -> Vec<Vec<usize>> {
+        let graph = self.problem.graph;
+        let position = |slot: SlotId| graph.nodes.iter().position(|node| node.slot == slot);
+        let mut part_of: Vec<usize> = (0..graph.nodes.len()).collect();
+        for edge in &graph.edges {
+            let (Some(left), Some(right)) = (position(edge.left), position(edge.right)) else { continue };
+            let (kept, merged) = (part_of[left].min(part_of[right]), part_of[left].max(part_of[right]));
+            part_of.iter_mut().filter(|part| **part == merged).for_each(|part| *part = kept);
+        }
+        let mut parts: Vec<(usize, Vec<usize>)> = Vec::new();
+        for (index, node) in graph.nodes.iter().enumerate() {
+            if state.bound.contains(&node.slot) {
+                continue;
+            }
+            match parts.iter_mut().find(|(part, _)| *part == part_of[index]) {
+                Some((_, nodes)) => nodes.push(index),
+                None => parts.push((part_of[index], vec![index])),
+            }
+        }
+        parts.into_iter().map(|(_, nodes)| nodes).collect()
+    }
+
+    /// Starts the part that leaves the fewest rows, at the node that costs least.
+    fn start(&self, state: &State, parts: &[Vec<usize>]) -> State {
+        let is_nested = state.rows <= NESTED_ROWS_MAX || !self.may_join || !self.config.hash_joins;
+        let empty = State { bound: Set::default(), rows: 1.0, cost: 0.0, steps: Vec::new(), ..state.clone() };
+        let base = if is_nested { state } else { &empty };
+        let mut best: Option<State> = None;
+        for nodes in parts {
+            let starts = if self.config.reorder_patterns { nodes.len().min(STARTS_MAX) } else { 1 };
+            let tried = nodes[..starts].iter().map(|&node| self.from(base, node));
+            let cheapest = tried.min_by(|a, b| a.cost.total_cmp(&b.cost));
+            let Some(part) = cheapest else { continue };
+            if best.as_ref().is_none_or(|best| self.config.reorder_patterns && part.rows < best.rows) {
+                best = Some(part);
+            }
+        }
+        match best {
+            Some(part) if is_nested => part,
+            Some(part) => self.join(state, part),
+            None => state.clone(),
+        }
+    }
+
+    /// The state after a scan and all that follows from it.
+    fn from(&self, base: &State, node: usize) -> State {
+        let mut state = base.clone();
+        let before = state.rows;
+        let rows = before * self.problem.cost.labelled(&self.problem.graph.nodes[node].labels);
+        self.take(&mut state, Candidate { step: Step::Scan { node }, rows, cost: before });
+        self.complete(&mut state);
+        state
+    }
+
+    /// Joins a part that was planned by itself.
+    fn join(&self, state: &State, part: State) -> State {
+        let mut on = Vec::new();
+        let mut selectivity = 1.0;
+        for (index, condition) in self.problem.conditions.iter().enumerate() {
+            if !part.conditions_done[index] && self.joins(condition, &state.bound, &part.bound) {
+                on.push(index);
+                selectivity *= condition.selectivity;
+            }
+        }
+        let mut joined = State {
+            bound: state.bound.union(&part.bound).copied().collect(),
+            edges_done: part.edges_done,
+            conditions_done: part.conditions_done,
+            rows: state.rows,
+            cost: state.cost + part.cost + part.rows,
+            steps: state.steps.clone(),
+        };
+        let rows = state.rows * part.rows * selectivity;
+        self.take(&mut joined, Candidate { step: Step::Join { steps: part.steps, on }, rows, cost: 0.0 });
+        joined
+    }
+
+    /// True of an equality of something on the left with something on the right.
+    fn joins(&self, condition: &super::step::Condition, left: &Set<SlotId>, right: &Set<SlotId>) -> bool {
+        let ConditionKind::Predicate(predicate) = &condition.kind else { return false };
+        let ExpressionKind::Binary { operator: BinaryOperator::Equal, left: a, right: b } = &predicate.kind else {
+            return false;
+        };
+        let (a, b) = (self.problem.needs(a), self.problem.needs(b));
+        let is_side = |needs: &Set<SlotId>, bound: &Set<SlotId>| !needs.is_empty() && needs.is_subset(bound);
+        (is_side(&a, left) && is_side(&b, right)) || (is_side(&b, left) && is_side(&a, right))
+    }
+}

@@ -1,0 +1,317 @@
+//! The steps of a pattern as operators.
+
+use std::sync::Arc;
+
+use model::{Result, Set, Span, error};
+
+use super::cost::CostModel;
+use super::graph_order::Order;
+use super::step::{ConditionKind, Planned, Problem, Step};
+use super::{Planner, Stream};
+use crate::binder::expression::at;
+use crate::binder::tree::{EdgeLength, GraphEdge, QueryGraph};
+use crate::plan::{BinaryOperator, Expression, ExpressionKind, OperatorKind, QuantifierKind, SlotId, SlotKind};
+
+/// What has been matched in one stream.
+#[derive(Default)]
+struct Progress {
+    /// Edges that later ones must differ from.
+    edges: Vec<usize>,
+    /// Paths that have been computed.
+    paths: Set<SlotId>,
+}
+
+impl Planner<'_> {
+    /// Matches a pattern for each row.
+    pub(super) fn graph(&mut self, stream: &mut Stream, graph: QueryGraph) -> Result<()> {
+        let problem = Problem::new(&graph, CostModel::new(self.context), &stream.labels, &stream.bound);
+        let order = Order { problem: &problem, config: self.config, may_join: !stream.writes };
+        let steps = order.solve(&stream.bound, stream.rows()).ok_or_else(|| {
+            let span = graph.edges.first().map_or_else(Span::default, |edge| edge.span);
+            error!(Unsupported, "relationships of a pattern whose properties depend on each other are not supported")
+                .at(span)
+        })?;
+        let mut progress = Progress::default();
+        self.steps(stream, &problem, &steps, &mut progress)?;
+        let pending: Vec<(SlotId, Expression)> =
+            graph.paths.iter().filter(|(slot, _)| !progress.paths.contains(slot)).cloned().collect();
+        self.compute_paths(stream, pending, &mut progress);
+        for node in &graph.nodes {
+            if let Some(labels) = problem.labels.get(&node.slot) {
+                stream.labels.insert(node.slot, labels.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn steps(
+        &mut self,
+        stream: &mut Stream,
+        problem: &Problem<'_>,
+        steps: &[Planned],
+        progress: &mut Progress,
+    ) -> Result<()> {
+        for planned in steps {
+            self.step(stream, problem, planned, progress)?;
+            let mut predicates = Vec::new();
+            let mut used = Set::default();
+            for &condition in &planned.conditions {
+                match &problem.conditions[condition].kind {
+                    ConditionKind::Predicate(predicate) => {
+                        predicate.free_slots(&mut used);
+                        predicates.push(predicate.clone());
+                    }
+                    ConditionKind::Labels(node) => {
+                        let node = &problem.graph.nodes[*node];
+                        predicates.push(has_labels(node.slot, node.labels.clone(), node.span));
+                    }
+                }
+            }
+            let paths = problem.graph.paths.iter();
+            let needed = paths.filter(|(slot, _)| used.contains(slot) && !progress.paths.contains(slot));
+            let needed: Vec<(SlotId, Expression)> = needed.cloned().collect();
+            self.compute_paths(stream, needed, progress);
+            if !predicates.is_empty() {
+                self.filter(stream, predicates);
+                stream.operator.estimated_rows = planned.rows_left;
+            }
+        }
+        Ok(())
+    }
+
+    fn compute_paths(&mut self, stream: &mut Stream, paths: Vec<(SlotId, Expression)>, progress: &mut Progress) {
+        if paths.is_empty() {
+            return;
+        }
+        let slots: Vec<SlotId> = paths.iter().map(|(slot, _)| *slot).collect();
+        progress.paths.extend(slots.iter().copied());
+        stream.bound.extend(slots);
+        stream.push(stream.rows(), |input| OperatorKind::Extend { input, items: paths });
+    }
+
+    fn step(
+        &mut self,
+        stream: &mut Stream,
+        problem: &Problem<'_>,
+        planned: &Planned,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let graph = problem.graph;
+        match &planned.step {
+            Step::Begin => {}
+            Step::Scan { node } => {
+                let node = &graph.nodes[*node];
+                let (slot, labels) = (node.slot, node.labels.clone());
+                stream.bound.insert(slot);
+                stream.push(planned.rows, |input| OperatorKind::NodeScan { input, slot, labels });
+            }
+            Step::Lookup { lookup } => {
+                let lookup = &problem.lookups[*lookup];
+                let node = &graph.nodes[lookup.node];
+                let (slot, value) = (node.slot, lookup.value.clone());
+                stream.bound.insert(slot);
+                let Some((label, key)) = lookup.key.clone() else {
+                    stream.push(planned.rows, |input| OperatorKind::NodeById { input, slot, value });
+                    return Ok(());
+                };
+                let others: Vec<Arc<str>> = node.labels.iter().filter(|other| **other != label).cloned().collect();
+                stream.push(planned.rows, |input| OperatorKind::NodeLookup { input, slot, label, key, value });
+                if !others.is_empty() {
+                    self.filter(stream, vec![has_labels(slot, others, node.span)]);
+                }
+            }
+            Step::Expand { edge, from_left, into } => {
+                self.expand(stream, graph, *edge, *from_left, *into, planned.rows, &progress.edges);
+                progress.edges.push(*edge);
+            }
+            Step::ShortestPath { edge } => {
+                self.shortest_path(stream, &graph.edges[*edge], planned.rows);
+            }
+            Step::BoundEdge { edge } => {
+                self.bound_edge(stream, &graph.edges[*edge])?;
+                self.filter_distinct(stream, graph, &[*edge], &progress.edges);
+                progress.edges.push(*edge);
+            }
+            Step::Join { steps, on } => self.join(stream, problem, steps, on, planned.rows, progress)?,
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the fields of one step, given by its only caller")]
+    fn expand(
+        &mut self,
+        stream: &mut Stream,
+        graph: &QueryGraph,
+        index: usize,
+        from_left: bool,
+        into: bool,
+        rows: f64,
+        before: &[usize],
+    ) {
+        let edge = &graph.edges[index];
+        let distinct_from: Vec<SlotId> = before
+            .iter()
+            .map(|&other| &graph.edges[other])
+            .filter(|other| other.may_equal(edge))
+            .map(|other| other.slot)
+            .collect();
+        let (from, end) = if from_left { (edge.left, edge.right) } else { (edge.right, edge.left) };
+        let direction = if from_left { edge.direction } else { edge.direction.reverse() };
+        let types = edge.types.clone();
+        // A pattern may end where it starts: then its end is bound, though no step has bound it before.
+        let into = into || from == end;
+        let to = end;
+        stream.bound.extend([to, edge.slot]);
+        match edge.length {
+            EdgeLength::Variable { min, max } => {
+                // Walking against the written order gives the edges in reverse, so they get a slot to be turned in.
+                let turned = !from_left;
+                let edges = if turned { self.slots.unnamed(SlotKind::EdgeList) } else { edge.slot };
+                let filter = edge.filter.clone();
+                stream.push(rows, |input| OperatorKind::VariableExpand {
+                    input,
+                    from,
+                    direction,
+                    types,
+                    min,
+                    max,
+                    edges: Some(edges),
+                    to,
+                    into,
+                    filter,
+                    distinct_from,
+                });
+                if turned {
+                    let items = vec![(edge.slot, reversed(edges, edge.span))];
+                    stream.push(rows, |input| OperatorKind::Extend { input, items });
+                }
+            }
+            EdgeLength::One | EdgeLength::Shortest { .. } => {
+                let edge = Some(edge.slot);
+                stream.push(rows, |input| OperatorKind::Expand {
+                    input,
+                    from,
+                    direction,
+                    types,
+                    edge,
+                    to,
+                    into,
+                    distinct_from,
+                });
+            }
+        }
+    }
+
+    fn shortest_path(&mut self, stream: &mut Stream, edge: &GraphEdge, rows: f64) {
+        let EdgeLength::Shortest { min, max, all } = edge.length else { return };
+        stream.bound.insert(edge.slot);
+        stream.push(rows, |input| OperatorKind::ShortestPath {
+            input,
+            from: edge.left,
+            to: edge.right,
+            direction: edge.direction,
+            types: edge.types.clone(),
+            min,
+            max,
+            edges: edge.slot,
+            all,
+            filter: edge.filter.clone(),
+        });
+    }
+
+    fn join(
+        &mut self,
+        stream: &mut Stream,
+        problem: &Problem<'_>,
+        steps: &[Planned],
+        on: &[usize],
+        rows: f64,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let mut right = Stream::unit();
+        right.labels = stream.labels.clone();
+        let mut right_progress = Progress::default();
+        self.steps(&mut right, problem, steps, &mut right_progress)?;
+        let mut pairs = Vec::new();
+        for &condition in on {
+            let ConditionKind::Predicate(predicate) = &problem.conditions[condition].kind else { continue };
+            let ExpressionKind::Binary { left: a, right: b, .. } = &predicate.kind else { continue };
+            let a_is_left = problem.needs(a).is_subset(&stream.bound);
+            pairs.push(if a_is_left { ((**a).clone(), (**b).clone()) } else { ((**b).clone(), (**a).clone()) });
+        }
+        // A key that is a path needs it computed on its side.
+        for (side, is_left) in [(&mut *stream, true), (&mut right, false)] {
+            let mut used = Set::default();
+            for (left, right) in &pairs {
+                if is_left { left } else { right }.free_slots(&mut used);
+            }
+            let done = if is_left { &mut *progress } else { &mut right_progress };
+            let paths = problem.graph.paths.iter();
+            let needed: Vec<(SlotId, Expression)> =
+                paths.filter(|(slot, _)| used.contains(slot) && !done.paths.contains(slot)).cloned().collect();
+            self.compute_paths(side, needed, done);
+        }
+        stream.bound.extend(right.bound.iter().copied());
+        let right_plan = Box::new(right.operator);
+        if pairs.is_empty() {
+            stream.push(rows, |left| OperatorKind::CrossProduct { left, right: right_plan });
+        } else {
+            stream.push(rows, |left| OperatorKind::HashJoin { left, right: right_plan, on: pairs });
+        }
+        self.filter_distinct(stream, problem.graph, &right_progress.edges, &progress.edges);
+        progress.edges.append(&mut right_progress.edges);
+        progress.paths.extend(right_progress.paths);
+        Ok(())
+    }
+
+    /// Edges of one clause that were matched apart from each other must still differ.
+    fn filter_distinct(&mut self, stream: &mut Stream, graph: &QueryGraph, new: &[usize], before: &[usize]) {
+        let mut predicates = Vec::new();
+        for &new in new {
+            for &other in before {
+                let (edge, other) = (&graph.edges[new], &graph.edges[other]);
+                if edge.may_equal(other) {
+                    predicates.push(self.differs(edge, other));
+                }
+            }
+        }
+        if !predicates.is_empty() {
+            let rows = stream.rows();
+            self.filter(stream, predicates);
+            stream.operator.estimated_rows = rows;
+        }
+    }
+
+    fn differs(&mut self, edge: &GraphEdge, other: &GraphEdge) -> Expression {
+        let span = edge.span;
+        let slot = |slot: SlotId| at(span, ExpressionKind::Slot(slot));
+        let infix = |operator, left, right| {
+            at(span, ExpressionKind::Binary { operator, left: Box::new(left), right: Box::new(right) })
+        };
+        match (edge.length == EdgeLength::One, other.length == EdgeLength::One) {
+            (true, true) => infix(BinaryOperator::NotEqual, slot(edge.slot), slot(other.slot)),
+            (true, false) => not(infix(BinaryOperator::In, slot(edge.slot), slot(other.slot))),
+            (false, true) => not(infix(BinaryOperator::In, slot(other.slot), slot(edge.slot))),
+            (false, false) => {
+                let each = self.slots.unnamed(SlotKind::Edge);
+                let predicate = Box::new(infix(BinaryOperator::In, slot(each), slot(other.slot)));
+                let list = Box::new(slot(edge.slot));
+                at(span, ExpressionKind::Quantifier { kind: QuantifierKind::None, slot: each, list, predicate })
+            }
+        }
+    }
+}
+
+fn not(expression: Expression) -> Expression {
+    at(expression.span, ExpressionKind::Not(Box::new(expression)))
+}
+
+fn reversed(list: SlotId, span: Span) -> Expression {
+    let arguments = vec![at(span, ExpressionKind::Slot(list))];
+    at(span, ExpressionKind::Function { name: Arc::from("reverse"), arguments })
+}
+
+pub(super) fn has_labels(slot: SlotId, labels: Vec<Arc<str>>, span: Span) -> Expression {
+    let object = Box::new(at(span, ExpressionKind::Slot(slot)));
+    at(span, ExpressionKind::HasLabels { object, labels })
+}

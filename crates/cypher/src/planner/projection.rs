@@ -1,0 +1,96 @@
+//! `WITH` and `RETURN` as operators.
+
+use model::Set;
+
+use super::{Planner, Stream};
+use crate::binder::tree::{BoundProjection, Grouping};
+use crate::plan::{Expression, ExpressionKind, OperatorKind, SlotId, SortKey};
+
+impl Planner<'_> {
+    pub(super) fn projection(&mut self, stream: &mut Stream, projection: BoundProjection) {
+        let BoundProjection { grouping, items, distinct, order, skip, limit, predicate } = projection;
+        let outputs: Vec<SlotId> = items.iter().map(|(slot, _)| *slot).collect();
+        let mut live: Option<Vec<SlotId>> = None;
+        if let Some(grouping) = grouping {
+            live = Some(self.grouping(stream, grouping));
+        }
+        let mut later = Set::default();
+        order.iter().for_each(|key| key.expression.free_slots(&mut later));
+        predicate.iter().for_each(|predicate| predicate.free_slots(&mut later));
+        let needs_more = later.iter().any(|slot| !outputs.contains(slot));
+        let is_identity =
+            live.as_ref().is_some_and(|live| same_slots(live, &outputs)) && items.iter().all(is_passed_on);
+        let rows = stream.rows();
+        if needs_more {
+            let computed: Vec<(SlotId, Expression)> =
+                items.iter().filter(|item| !is_passed_on(item)).cloned().collect();
+            if !computed.is_empty() {
+                stream.push(rows, |input| OperatorKind::Extend { input, items: computed });
+            }
+        } else if !is_identity {
+            stream.push(rows, |input| OperatorKind::Project { input, items: items.clone() });
+        }
+        stream.bound.extend(outputs.iter().copied());
+        if distinct {
+            let slots = outputs.clone();
+            stream.push(rows.max(1.0).powf(0.8), |input| OperatorKind::Distinct { input, slots });
+        }
+        self.order(stream, order, skip, limit);
+        if let Some(predicate) = predicate {
+            self.filter(stream, vec![predicate]);
+        }
+        if needs_more {
+            let items = items.iter().map(|(slot, value)| {
+                let kind = ExpressionKind::Slot(*slot);
+                (*slot, Expression { kind, span: value.span })
+            });
+            let items = items.collect();
+            stream.push(stream.rows(), |input| OperatorKind::Project { input, items });
+        }
+        stream.bound = outputs.into_iter().collect();
+        let bound = &stream.bound;
+        stream.labels.retain(|slot, _| bound.contains(slot));
+    }
+
+    /// Groups rows, and gives the slots that are there then.
+    fn grouping(&mut self, stream: &mut Stream, grouping: Grouping) -> Vec<SlotId> {
+        let Grouping { keys, aggregates } = grouping;
+        let mut slots: Vec<SlotId> = keys.iter().map(|(slot, _)| *slot).collect();
+        slots.extend(aggregates.iter().map(|aggregate| aggregate.slot));
+        let rows = if keys.is_empty() { 1.0 } else { stream.rows().max(1.0).sqrt() };
+        stream.push(rows, |input| OperatorKind::Aggregate { input, keys, aggregates });
+        stream.bound = slots.iter().copied().collect();
+        slots
+    }
+
+    fn order(&mut self, stream: &mut Stream, keys: Vec<SortKey>, skip: Option<Expression>, limit: Option<Expression>) {
+        if !keys.is_empty() {
+            stream.push(stream.rows(), |input| OperatorKind::Sort { input, keys });
+        }
+        if let Some(count) = skip {
+            let rows = (stream.rows() - row_count(&count).unwrap_or(0.0)).max(0.0);
+            stream.push(rows, |input| OperatorKind::Skip { input, count });
+        }
+        if let Some(count) = limit {
+            let rows = stream.rows().min(row_count(&count).unwrap_or(10.0));
+            stream.push(rows, |input| OperatorKind::Limit { input, count });
+        }
+    }
+}
+
+/// A number of rows, if it is known before the query runs.
+fn row_count(count: &Expression) -> Option<f64> {
+    match &count.kind {
+        ExpressionKind::Literal(model::Value::Int(count)) => Some(*count as f64),
+        _ => None,
+    }
+}
+
+/// True of a slot that is passed on as it is.
+fn is_passed_on(item: &(SlotId, Expression)) -> bool {
+    matches!(item.1.kind, ExpressionKind::Slot(slot) if slot == item.0)
+}
+
+fn same_slots(a: &[SlotId], b: &[SlotId]) -> bool {
+    a.len() == b.len() && a.iter().all(|slot| b.contains(slot))
+}

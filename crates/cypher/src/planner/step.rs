@@ -1,0 +1,188 @@
+//! The steps in which a pattern is matched, and what they need.
+
+use std::sync::Arc;
+
+use model::{Map, Set};
+
+use super::cost::{CostModel, property_of_slot};
+use crate::binder::tree::QueryGraph;
+use crate::plan::{BinaryOperator, Expression, ExpressionKind, LookupValue, SlotId};
+
+/// One step; numbers are those of the graph's nodes and edges, of lookups and conditions.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    /// Nothing but conditions that hold of the input alone.
+    Begin,
+    /// All nodes with the labels of the pattern.
+    Scan { node: usize },
+    /// The node that a unique property or an id names.
+    Lookup { lookup: usize },
+    /// Edges from a bound node; or, if `into`, between two.
+    Expand { edge: usize, from_left: bool, into: bool },
+    /// Shortest paths between two bound nodes.
+    ShortestPath { edge: usize },
+    /// The ends of an edge that is bound already.
+    BoundEdge { edge: usize },
+    /// A part of the pattern that is planned by itself and joined on equalities, or with all rows.
+    Join { steps: Vec<Planned>, on: Vec<usize> },
+}
+
+/// A step with the conditions that are tested right after it.
+#[derive(Clone, Debug)]
+pub(super) struct Planned {
+    pub(super) step: Step,
+    /// Rows before the conditions.
+    pub(super) rows: f64,
+    pub(super) conditions: Vec<usize>,
+    /// Rows after the conditions.
+    pub(super) rows_left: f64,
+}
+
+/// What must hold of a match.
+#[derive(Debug)]
+pub(super) struct Condition {
+    pub(super) kind: ConditionKind,
+    /// It can be tested once these are bound.
+    pub(super) needs: Set<SlotId>,
+    pub(super) selectivity: f64,
+}
+
+#[derive(Debug)]
+pub(super) enum ConditionKind {
+    Predicate(Expression),
+    /// A node of the graph carries its labels.
+    Labels(usize),
+}
+
+/// A way to find a node without a scan.
+#[derive(Debug)]
+pub(super) struct Lookup {
+    pub(super) node: usize,
+    /// The label and property of a constraint; by id without.
+    pub(super) key: Option<(Arc<str>, Arc<str>)>,
+    pub(super) value: LookupValue,
+    pub(super) needs: Set<SlotId>,
+    /// The condition that it makes true.
+    pub(super) condition: usize,
+}
+
+/// Everything that holds of one graph while its order is sought.
+pub(super) struct Problem<'a> {
+    pub(super) graph: &'a QueryGraph,
+    pub(super) cost: CostModel<'a>,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) lookups: Vec<Lookup>,
+    /// For each edge, what its filter needs.
+    pub(super) edge_needs: Vec<Set<SlotId>>,
+    /// Labels of nodes: of this graph, and known before.
+    pub(super) labels: Map<SlotId, Vec<Arc<str>>>,
+}
+
+impl<'a> Problem<'a> {
+    pub(super) fn new(
+        graph: &'a QueryGraph,
+        cost: CostModel<'a>,
+        known_labels: &Map<SlotId, Vec<Arc<str>>>,
+        bound: &Set<SlotId>,
+    ) -> Problem<'a> {
+        let mut labels = known_labels.clone();
+        for node in &graph.nodes {
+            let known = labels.entry(node.slot).or_default();
+            known.extend(node.labels.iter().filter(|label| !known.contains(label)).cloned().collect::<Vec<_>>());
+        }
+        let mut problem =
+            Problem { graph, cost, conditions: Vec::new(), lookups: Vec::new(), edge_needs: Vec::new(), labels };
+        problem.add_conditions();
+        problem.add_lookups(bound);
+        problem.edge_needs = graph.edges.iter().map(|edge| problem.filter_needs(edge)).collect();
+        problem
+    }
+
+    pub(super) fn labels_of(&self, slot: SlotId) -> &[Arc<str>] {
+        self.labels.get(&slot).map_or(&[], Vec::as_slice)
+    }
+
+    /// The slots of the row that an expression needs, with paths taken apart.
+    pub(super) fn needs(&self, expression: &Expression) -> Set<SlotId> {
+        let mut slots = Set::default();
+        expression.free_slots(&mut slots);
+        for (path, value) in &self.graph.paths {
+            if slots.remove(path) {
+                value.free_slots(&mut slots);
+            }
+        }
+        slots
+    }
+
+    fn filter_needs(&self, edge: &crate::binder::tree::GraphEdge) -> Set<SlotId> {
+        let Some(filter) = &edge.filter else { return Set::default() };
+        let mut needs = self.needs(&filter.predicate);
+        needs.remove(&filter.slot);
+        needs
+    }
+
+    fn add_conditions(&mut self) {
+        for predicate in &self.graph.predicates {
+            let needs = self.needs(predicate);
+            let selectivity = self.cost.selectivity(predicate, &|slot| self.labels_of(slot));
+            let kind = ConditionKind::Predicate(predicate.clone());
+            self.conditions.push(Condition { kind, needs, selectivity });
+        }
+        for (index, node) in self.graph.nodes.iter().enumerate() {
+            if !node.labels.is_empty() {
+                let mut edges = self.graph.edges.iter();
+                let is_typed = edges.any(|e| (e.left == node.slot || e.right == node.slot) && !e.types.is_empty());
+                let selectivity = self.cost.label_share(&node.labels, is_typed);
+                let needs = std::iter::once(node.slot).collect();
+                self.conditions.push(Condition { kind: ConditionKind::Labels(index), needs, selectivity });
+            }
+        }
+    }
+
+    fn add_lookups(&mut self, bound: &Set<SlotId>) {
+        let mut lookups = Vec::new();
+        for (index, condition) in self.conditions.iter().enumerate() {
+            let ConditionKind::Predicate(predicate) = &condition.kind else { continue };
+            let ExpressionKind::Binary { operator, left, right } = &predicate.kind else { continue };
+            match operator {
+                BinaryOperator::Equal => {
+                    lookups.extend(self.lookup(index, left, LookupValue::One((**right).clone()), bound));
+                    lookups.extend(self.lookup(index, right, LookupValue::One((**left).clone()), bound));
+                }
+                BinaryOperator::In => {
+                    lookups.extend(self.lookup(index, left, LookupValue::Any((**right).clone()), bound));
+                }
+                _ => {}
+            }
+        }
+        self.lookups = lookups;
+    }
+
+    fn lookup(&self, condition: usize, side: &Expression, value: LookupValue, bound: &Set<SlotId>) -> Option<Lookup> {
+        let (slot, key) = match (property_of_slot(side), id_of_slot(side)) {
+            (Some((slot, key)), _) => {
+                let unique = self.labels_of(slot).iter().find(|label| self.cost.is_unique(label, key))?;
+                (slot, Some((unique.clone(), key.clone())))
+            }
+            (None, Some(slot)) => (slot, None),
+            (None, None) => return None,
+        };
+        let node = self.graph.nodes.iter().position(|node| node.slot == slot)?;
+        let needs = match &value {
+            LookupValue::One(value) | LookupValue::Any(value) => self.needs(value),
+        };
+        let is_possible = !bound.contains(&slot) && !needs.contains(&slot);
+        is_possible.then_some(Lookup { node, key, value, needs, condition })
+    }
+}
+
+/// `id(slot)`.
+fn id_of_slot(expression: &Expression) -> Option<SlotId> {
+    match &expression.kind {
+        ExpressionKind::Function { name, arguments } if name.eq_ignore_ascii_case("id") => match arguments.as_slice() {
+            [Expression { kind: ExpressionKind::Slot(slot), .. }] => Some(*slot),
+            _ => None,
+        },
+        _ => None,
+    }
+}
