@@ -13,7 +13,7 @@ mod scan;
 use std::sync::Arc;
 
 use model::column::ColumnBuilder;
-use model::store::{AccessHint, EdgeCursor, EdgePartitions, NodeCursor, lookup_by_scan};
+use model::store::{EdgeCursor, EdgePartitions, NodeCursor, lookup_by_scan};
 use model::{
     Bitmap, Capabilities, Column, Direction, EdgeId, EdgeTypeId, Expand, LabelId, NodeId, NodeScan, PropertyKeyId,
     ReadView, Result, Schema, Statistics, Value,
@@ -67,7 +67,7 @@ impl Snapshot {
         if self.memtable.node_change(node).is_some_and(|change| change.is_deleted) {
             return Ok(false);
         }
-        Ok(self.version.nodes_exist(&[node])?.get(0))
+        self.version.node_exists(node)
     }
 
     /// The labels of a node in order of their ids; none if it does not exist.
@@ -80,7 +80,7 @@ impl Snapshot {
             Some(change) if change.labels.is_some() => return Ok(change.labels.clone().unwrap_or_default()),
             _ => {}
         }
-        Ok(self.version.node_labels(&[node])?.pop().unwrap_or_default().into())
+        Ok(self.version.labels_of(node)?.into())
     }
 
     /// One property of a node; null if it has none.
@@ -100,8 +100,7 @@ impl Snapshot {
                 return Ok(value.clone());
             }
         }
-        let columns = self.version.node_properties(&[node], &[key])?;
-        Ok(columns.first().map_or(Value::Null, |column| column.value(0)))
+        Ok(self.version.node_property(&[node], key)?.value(0))
     }
 
     /// The ends of an edge, if it exists.
@@ -221,7 +220,14 @@ impl ReadView for Snapshot {
     fn edges_exist(&self, edges: &[EdgeId]) -> Result<Bitmap> {
         let mut exist = Bitmap::filled(edges.len(), false);
         for (row, &edge) in edges.iter().enumerate() {
-            exist.set(row, self.edge_ends(edge)?.is_some());
+            let is_there = match memtable::ordinal(edge) {
+                Some(ordinal) => self.memtable.edges.get(ordinal).is_some_and(|link| !link.is_deleted),
+                None => {
+                    let is_deleted = self.memtable.edge_change(edge).is_some_and(|change| change.is_deleted);
+                    !is_deleted && self.version.place(edge).is_some()
+                }
+            };
+            exist.set(row, is_there);
         }
         Ok(exist)
     }
@@ -248,12 +254,6 @@ impl ReadView for Snapshot {
 
     fn degrees(&self, from: &[NodeId], direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
         from.iter().map(|&node| self.degree(node, direction, types)).collect()
-    }
-
-    fn prefetch(&self, hint: &AccessHint<'_>) {
-        if let AccessHint::Expand(nodes, _) = hint {
-            self.version.will_expand(nodes);
-        }
     }
 
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use model::Result;
-use model::platform::Platform;
+use model::platform::{Disk, Platform};
 
 use super::commit::CommitLog;
 use super::gate::Gate;
@@ -29,10 +29,10 @@ pub(super) fn open(path: &Path, options: OpenOptions, platform: Platform) -> Res
         _ => StorageError::io("lock", &lock_path, error),
     })?;
     // Another process may have made the store while this one waited for the lock.
-    let version = if is_new && !disk.exists(&path.join(MANIFEST_NAME)) {
-        Version::create(&platform, path)?
-    } else {
-        Version::open(&platform, path)?
+    let version = match options.mode {
+        OpenMode::ReadOnly => Version::open_untouched(&platform, path)?,
+        _ if is_new && !disk.exists(&path.join(MANIFEST_NAME)) => Version::create(&platform, path)?,
+        _ => Version::open(&platform, path)?,
     };
     let mut snapshot = Snapshot::new(version);
     let (writer, sequence) = replay_log(path, options.mode, &platform, &mut snapshot)?;
@@ -103,9 +103,23 @@ fn replay_log(
         return Ok((Some(writer), 0));
     }
     let end = replay(disk, path, number, identity, |payload| snapshot.apply_record(payload))?;
-    let writer = match mode {
-        OpenMode::ReadOnly => None,
-        _ => Some(WalWriter::resume(disk, &wal_path, end.length)?),
-    };
-    Ok((writer, end.sequence))
+    if mode == OpenMode::ReadOnly {
+        return Ok((None, end.sequence));
+    }
+    remove_other_logs(path, number, disk)?;
+    Ok((Some(WalWriter::resume(disk, &wal_path, end.length)?), end.sequence))
+}
+
+/// Removes logs that a flush made whose manifest never came, or that it could not remove.
+fn remove_other_logs(path: &Path, number: u64, disk: &dyn Disk) -> Result<()> {
+    let names = disk.list(path).map_err(|error| StorageError::io("list", path, error))?;
+    for name in names {
+        if let Some((FileKind::Wal, other)) = FileKind::parse(&name)
+            && other != number
+        {
+            let path = path.join(&name);
+            disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;
+        }
+    }
+    Ok(())
 }

@@ -7,7 +7,6 @@ use model::{Direction, EdgeTypeId, NodeId, Result};
 
 use super::Snapshot;
 use crate::memtable::{Adjacency, Link};
-use crate::partition::Section;
 
 impl Snapshot {
     /// True if the node has an edge.
@@ -63,7 +62,8 @@ impl Snapshot {
         let mut loops = 0;
         for section in self.version.partition_of(node).iter().flat_map(|(_, partition)| partition.sections()) {
             if is_wanted(section.edge_type()) {
-                loops += base_loops(section, node)?;
+                let run = section.between(node, node)?;
+                loops += run.end - run.start;
             }
         }
         let count = |edges: &Adjacency| {
@@ -86,22 +86,4 @@ fn count(edges: &Adjacency, node: NodeId, is_whole: bool, is_in: bool, types: Op
             links.filter(|(_, link)| !link.is_deleted && is_wanted(link)).count() as u64
         }
     }
-}
-
-/// Edges of a section from a node to itself: targets ascend within a run, so two searches find them.
-fn base_loops(section: &Section, node: NodeId) -> Result<u64> {
-    let run = section.out_run(node)?;
-    let first_from = |is_before: &dyn Fn(NodeId) -> bool| -> Result<u64> {
-        let (mut low, mut high) = (run.start, run.end);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if is_before(section.target_at(middle)?) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok(low)
-    };
-    Ok(first_from(&|target| target <= node)? - first_from(&|target| target < node)?)
 }
