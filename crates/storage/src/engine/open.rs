@@ -1,8 +1,10 @@
 //! Opening a store: lock, manifest, files, and the log replayed into a memtable.
 
+use std::any::Any;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use model::Result;
 use model::platform::{Disk, Platform};
@@ -17,17 +19,17 @@ use crate::version::Version;
 use crate::wal::replay::replay;
 use crate::wal::writer::WalWriter;
 
+/// How often the lock is tried, and how long to wait in between.
+const LOCK_ATTEMPTS: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
 pub(super) fn open(path: &Path, options: OpenOptions, platform: Platform) -> Result<NativeStore> {
     let disk = &platform.disk;
     let is_new = find(path, options.mode, &platform)?;
     if is_new {
         disk.create_directory(path).map_err(|error| StorageError::io("create", path, error))?;
     }
-    let lock_path = path.join(LOCK_NAME);
-    let lock = disk.lock(&lock_path).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => StorageError::Busy { path: path.to_owned() }.into(),
-        _ => StorageError::io("lock", &lock_path, error),
-    })?;
+    let lock = take_lock(path, &**disk)?;
     // Another process may have made the store while this one waited for the lock.
     let version = match options.mode {
         OpenMode::ReadOnly => Version::open_untouched(&platform, path)?,
@@ -47,6 +49,23 @@ pub(super) fn open(path: &Path, options: OpenOptions, platform: Platform) -> Res
         platform,
         _lock: lock,
     })
+}
+
+/// Takes the store's lock. A process that is just ending, or a child of this one that has not yet become another program,
+/// may hold it for a moment.
+fn take_lock(path: &Path, disk: &dyn Disk) -> Result<Box<dyn Any + Send + Sync>> {
+    let lock_path = path.join(LOCK_NAME);
+    for attempt in 1.. {
+        match disk.lock(&lock_path) {
+            Ok(lock) => return Ok(lock),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+                return Err(StorageError::io("lock", &lock_path, error));
+            }
+            Err(_) if attempt < LOCK_ATTEMPTS => std::thread::sleep(LOCK_PAUSE),
+            Err(_) => break,
+        }
+    }
+    Err(StorageError::Busy { path: path.to_owned() }.into())
 }
 
 /// True if a store is to be made; fails if something else than a store is there.
