@@ -14,6 +14,12 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn append(&self, path: &Path, length: u64) -> io::Result<Box<dyn WriteFile>>;
     /// Reads a whole file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Reads `length` bytes of a file from `start` on; fails if they are not all there.
+    fn read_range(&self, path: &Path, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        let map = self.map(path)?;
+        let bytes = usize::try_from(start).ok().and_then(|start| map.bytes().get(start..)?.get(..length));
+        bytes.map(<[u8]>::to_vec).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
     /// The bytes of an immutable file, mapped or read.
     fn map(&self, path: &Path) -> io::Result<Arc<dyn MappedFile>>;
     /// The length of a file in bytes.

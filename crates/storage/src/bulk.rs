@@ -1,9 +1,22 @@
 //! Building the files of a new version by external sort: from an import, or from the changes of a memtable.
+//!
+//! - [`load`]: the two phases of an import, nodes and edges.
+//! - [`rewrite`]: merging the changes of a memtable.
+//! - [`resolve`]: from the keys of nodes to their ids.
+//! - [`buffer`], [`sort`], [`run`], [`chunk`]: edges unsorted, sorted, spilled, merged.
+//! - [`partitions`], [`indexes`]: the files of edges and of unique keys.
+//! - [`context`]: what the parts of a build share.
 
+pub mod buffer;
 pub mod chunk;
 pub mod context;
+pub mod indexes;
 pub mod load;
+pub mod partitions;
+pub mod resolve;
 pub mod rewrite;
+pub mod run;
+pub mod sort;
 
 pub use load::{BulkConfig, BulkLoad, EdgeLoader, EdgeRows, KeyRows, NodeRows, NodesAdded, OnDuplicate, RowError};
 pub use rewrite::{Changes, EdgePropertyChange, NewEdgeRows, NodeChange, rewrite};

@@ -119,20 +119,39 @@ impl KeyIndex {
         Ok((start, end))
     }
 
-    /// Calls `each` with all pairs of hash and node, by bucket; hashes ascend.
-    pub fn for_each(&self, mut each: impl FnMut(u64, NodeId) -> Result<()>) -> Result<()> {
-        let low_bits = HASH_BITS - self.radix_bits;
-        let width = self.entry_width as usize;
-        for bucket in 0..1usize << self.radix_bits {
-            let (start, end) = self.bucket(bucket)?;
-            self.file.ensure(self.entries_start + start * width / 8, (end - start) * width / 8 + 8)?;
-            for at in start..end {
-                let entry = get(&self.file.bytes()[self.entries_start..], self.entry_width, at);
-                let hash = (bucket as u64) << low_bits | entry >> self.id_bits;
-                each(hash, NodeId(entry & mask_of(self.id_bits as u8)))?;
+    /// All pairs of hash and node; hashes ascend.
+    pub fn pairs(&self) -> Pairs<'_> {
+        Pairs { index: self, bucket: 0, at: 0, end: 0 }
+    }
+}
+
+/// A cursor over all entries of an index.
+#[derive(Debug)]
+pub struct Pairs<'a> {
+    index: &'a KeyIndex,
+    bucket: usize,
+    at: usize,
+    end: usize,
+}
+
+impl Pairs<'_> {
+    /// The next pair of hash and node; `None` at the end.
+    pub fn next_pair(&mut self) -> Result<Option<(u64, NodeId)>> {
+        let index = self.index;
+        let width = index.entry_width as usize;
+        while self.at == self.end {
+            if self.bucket == 1 << index.radix_bits {
+                return Ok(None);
             }
+            (self.at, self.end) = index.bucket(self.bucket)?;
+            self.bucket += 1;
+            index.file.ensure(index.entries_start + self.at * width / 8, (self.end - self.at) * width / 8 + 8)?;
         }
-        Ok(())
+        let low_bits = HASH_BITS - index.radix_bits;
+        let entry = get(&index.file.bytes()[index.entries_start..], index.entry_width, self.at);
+        self.at += 1;
+        let hash = (self.bucket as u64 - 1) << low_bits | entry >> index.id_bits;
+        Ok(Some((hash, NodeId(entry & mask_of(index.id_bits as u8)))))
     }
 }
 

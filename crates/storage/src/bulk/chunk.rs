@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use model::id::PropertyKeyId;
-use model::{Column, NodeId, Result};
+use model::{Column, ColumnData, NodeId, Result};
 
 use crate::column::append_range;
 
@@ -29,27 +29,8 @@ pub struct EdgeChunk {
     pub columns: Vec<(PropertyKeyId, Column)>,
 }
 
-impl EdgeChunk {
-    /// Adds rows of another chunk.
-    fn append(&mut self, other: &EdgeChunk, rows: Range<usize>) {
-        let before = self.keys.len();
-        self.keys.extend_from_slice(&other.keys[rows.clone()]);
-        for (key, column) in &other.columns {
-            let at = self.columns.iter().position(|(mine, _)| mine == key).unwrap_or_else(|| {
-                self.columns.push((*key, Column::nulls(before)));
-                self.columns.len() - 1
-            });
-            append_range(&mut self.columns[at].1, column, rows.start, rows.end);
-        }
-        for (_, column) in &mut self.columns {
-            let missing = self.keys.len() - column.len();
-            append_range(column, &Column::nulls(missing), 0, missing);
-        }
-    }
-}
-
 /// A stream of edges of one type, sorted by key over all its chunks.
-pub trait ChunkSource: Send {
+pub trait ChunkSource {
     /// The next chunk, never empty; `None` at the end.
     fn next(&mut self) -> Result<Option<EdgeChunk>>;
 }
@@ -135,24 +116,80 @@ impl ChunkSource for Merge<'_> {
             self.is_started = true;
             (0..self.inputs.len()).try_for_each(|index| self.refill(index))?;
         }
-        let mut out = EdgeChunk::default();
-        while out.keys.len() < CHUNK_EDGES {
+        let (mut keys, mut picks) = (Vec::new(), Vec::new());
+        let mut exhausted = None;
+        while keys.len() < CHUNK_EDGES && exhausted.is_none() {
             let Some(Reverse((_, index))) = self.heads.pop() else { break };
             // The stream gives everything up to the head of the next one.
             let limit = self.heads.peek().map(|&Reverse((key, other))| (key, other));
             let input = &mut self.inputs[index];
             let rest = &input.chunk.keys[input.at..];
-            let room = CHUNK_EDGES - out.keys.len();
-            let belongs = |&key: &u64| limit.is_none_or(|limit| (key, index) < limit);
-            let count = rest[..rest.len().min(room)].iter().take_while(|key| belongs(key)).count();
-            out.append(&input.chunk, input.at..input.at + count);
+            let belongs = |&&key: &&u64| limit.is_none_or(|limit| (key, index) < limit);
+            let count = rest[..rest.len().min(CHUNK_EDGES - keys.len())].iter().take_while(belongs).count();
+            keys.extend_from_slice(&rest[..count]);
+            picks.extend((input.at..input.at + count).map(|row| (index as u32, row as u32)));
             input.at += count;
-            if input.at < input.chunk.keys.len() {
-                self.heads.push(Reverse((input.chunk.keys[input.at], index)));
-            } else {
-                self.refill(index)?;
+            match input.chunk.keys.get(input.at) {
+                Some(&key) => self.heads.push(Reverse((key, index))),
+                // The rows picked so far are in this chunk, so they are gathered before it goes.
+                None => exhausted = Some(index),
             }
         }
-        Ok((!out.keys.is_empty()).then_some(out))
+        let columns = self.gather(&picks);
+        exhausted.map_or(Ok(()), |index| self.refill(index))?;
+        Ok((!keys.is_empty()).then_some(EdgeChunk { keys, columns }))
     }
+}
+
+impl Merge<'_> {
+    /// The columns of the picked rows: pairs of input and row.
+    fn gather(&self, picks: &[(u32, u32)]) -> Vec<(PropertyKeyId, Column)> {
+        let keys = self.inputs.iter().flat_map(|input| input.chunk.columns.iter().map(|(key, _)| *key));
+        let mut keys: Vec<PropertyKeyId> = keys.collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let column_of = |key: PropertyKeyId, input: &Input<'_>| {
+            input.chunk.columns.iter().position(|(mine, _)| *mine == key)
+        };
+        keys.into_iter()
+            .map(|key| {
+                let columns: Vec<Option<&Column>> = self
+                    .inputs
+                    .iter()
+                    .map(|input| column_of(key, input).map(|at| &input.chunk.columns[at].1))
+                    .collect();
+                (key, gather_picks(&columns, picks))
+            })
+            .collect()
+    }
+}
+
+/// Rows of several columns, each named by the index of its column and its row there; a missing column has nulls.
+fn gather_picks(columns: &[Option<&Column>], picks: &[(u32, u32)]) -> Column {
+    macro_rules! typed {
+        ($($kind:ident),*) => {
+            $(if let Some(lists) = columns
+                .iter()
+                .map(|column| match column {
+                    Some(Column { data: ColumnData::$kind(rows), validity: None }) => Some(&rows[..]),
+                    _ => None,
+                })
+                .collect::<Option<Vec<_>>>()
+            {
+                let rows = picks.iter().map(|&(input, row)| lists[input as usize][row as usize]);
+                return Column::new(ColumnData::$kind(rows.collect()));
+            })*
+        };
+    }
+    typed!(Int, Float, Date, LocalDateTime, Bool);
+    let mut out = Column::nulls(0);
+    let missing = Column::nulls(1);
+    for rows in picks.chunk_by(|a, b| a.0 == b.0 && a.1 + 1 == b.1) {
+        let (input, row) = (rows[0].0 as usize, rows[0].1 as usize);
+        match columns[input] {
+            Some(column) => append_range(&mut out, column, row, row + rows.len()),
+            None => rows.iter().for_each(|_| append_range(&mut out, &missing, 0, 1)),
+        }
+    }
+    out
 }

@@ -1,12 +1,35 @@
 //! Bulk load: nodes first, then edges, into a new version of a store, never holding the graph in memory.
+//!
+//! - [`nodes`]: rows of nodes into segments, keys and indexes.
+//! - [`edges`]: rows of edges from several threads into sorted runs.
+//! - [`finish`]: runs into partitions, and the new manifest.
+//!
+//! Cost: a node is written once; an edge is sorted in memory or in runs of about half the budget, and merged once.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex};
 
-use model::id::NodeId;
-use model::{Column, Interrupt, Result};
+use model::id::{EdgeTypeId, LabelId, NodeId, PropertyKeyId};
+use model::{Column, Interrupt, Map, Result, Schema};
 
+use super::buffer::SealedBuffer;
+use super::context::BuildContext;
+use super::resolve::KeyTable;
+use super::rewrite::NodeChange;
+use super::run::Run;
+use crate::index::sort::PairSorter;
+use crate::manifest::SegmentEntry;
+use crate::segment::write::SegmentWriter;
 use crate::version::Version;
+
+mod edges;
+mod finish;
+mod nodes;
+#[cfg(test)]
+mod tests;
+
+pub use edges::EdgeLoader;
 
 /// What to do about a node whose key is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +39,7 @@ pub enum OnDuplicate {
     Error,
     /// The row is passed over; edges find the node that is there.
     Skip,
-    /// The row's properties replace those of the node that is there.
+    /// The row's properties that are not null replace those of the node that is there; its labels stay.
     Update,
 }
 
@@ -117,63 +140,140 @@ pub struct EdgeRows<'a> {
 }
 
 /// A build of a new version. Dropped before `finish`, the store is as it was.
-#[derive(Debug)]
 pub struct BulkLoad {
-    _directory: PathBuf,
+    base: Arc<Version>,
+    context: Arc<BuildContext>,
+    schema: Schema,
+    groups: Vec<Group>,
+    constraints: Vec<ConstraintBuild>,
+    segments: Map<u64, SegmentEntry>,
+    writer: Option<SegmentWriter>,
+    next_node: u64,
+    updates: Map<NodeId, NodeChange>,
+    shared: Option<Arc<Shared>>,
+}
+
+/// Nodes that edges find by a key.
+struct Group {
+    name: String,
+    keys: KeyTable,
+    /// Where the store keeps keys of this group that were there before.
+    bound: Vec<(LabelId, PropertyKeyId)>,
+}
+
+/// A uniqueness constraint that new nodes fall under.
+struct ConstraintBuild {
+    label: LabelId,
+    key: PropertyKeyId,
+    /// The group whose keys are the values, so that they are unique already.
+    group: Option<usize>,
+    /// The values of new nodes, where no group knows them.
+    values: KeyTable,
+    pairs: PairSorter,
+}
+
+/// What the loaders of edges share.
+struct Shared {
+    context: Arc<BuildContext>,
+    base: Arc<Version>,
+    groups: Vec<Group>,
+    schema: Mutex<Schema>,
+    node_id_bound: u64,
+    buffered_bytes: AtomicUsize,
+    open_loaders: AtomicUsize,
+    edges: AtomicU64,
+    done: Mutex<Loaded>,
+}
+
+/// What finished loaders handed over.
+#[derive(Default)]
+struct Loaded {
+    buffers: Vec<(EdgeTypeId, SealedBuffer)>,
+    runs: Vec<Run>,
+    histogram: Vec<u64>,
 }
 
 impl BulkLoad {
     /// Begins a build in a store's directory, whose lock the caller holds. The base is the store's current version.
-    pub fn new(_base: &Arc<Version>, _config: BulkConfig, _interrupt: &Interrupt) -> Result<BulkLoad> {
-        Err(model::error!(Internal, "bulk load is being built"))
+    pub fn new(base: &Arc<Version>, config: BulkConfig, interrupt: &Interrupt) -> Result<BulkLoad> {
+        let least = model::limits::IMPORT_MEMORY_BYTES_MIN;
+        if config.memory_bytes < least {
+            let found = config.memory_bytes;
+            return Err(crate::error::StorageError::limit(format!("a build needs {least} bytes, {found} are allowed")));
+        }
+        Ok(BulkLoad::unchecked(base, config, interrupt))
+    }
+
+    /// Begins a build whose budget may be too small to be sensible: for tests that want many runs.
+    pub(crate) fn unchecked(base: &Arc<Version>, config: BulkConfig, interrupt: &Interrupt) -> BulkLoad {
+        let schema = base.manifest().schema.clone();
+        let memory = config.memory_bytes;
+        let constraints = schema
+            .constraints
+            .iter()
+            .map(|constraint| ConstraintBuild::new(constraint.label, constraint.key, None, memory))
+            .collect();
+        BulkLoad {
+            base: base.clone(),
+            context: Arc::new(BuildContext::new(base, &config, interrupt)),
+            schema,
+            groups: Vec::new(),
+            constraints,
+            segments: base.manifest().segments.iter().map(|entry| (entry.segment, *entry)).collect(),
+            writer: None,
+            next_node: base.manifest().node_id_bound,
+            updates: Map::default(),
+            shared: None,
+        }
     }
 
     /// Lets edges find nodes that the store had before, by a property that has a uniqueness constraint with the label.
-    pub fn bind_group(&mut self, _group: &str, _label: &str, _property: &str) -> Result<()> {
+    pub fn bind_group(&mut self, group: &str, label: &str, property: &str) -> Result<()> {
+        let found = self.schema.label(label).zip(self.schema.property_key(property));
+        let Some((label_id, key)) = found.filter(|&(label, key)| self.base.manifest().schema.unique(label, key).is_some())
+        else {
+            return Err(model::error!(SchemaRule, "the store has no uniqueness constraint on :{label}({property})")
+                .with_remedy("create the constraint first, or import the nodes with their keys"));
+        };
+        let group = self.group(group);
+        let bound = &mut self.groups[group].bound;
+        if !bound.contains(&(label_id, key)) {
+            bound.push((label_id, key));
+        }
         Ok(())
     }
 
-    /// Adds nodes. Not possible once an edge loader was made.
-    pub fn push_nodes(&mut self, _rows: &NodeRows<'_>) -> Result<NodesAdded> {
-        Ok(NodesAdded::default())
+    fn group(&mut self, name: &str) -> usize {
+        self.groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
+            let keys = KeyTable::new(self.context.config.memory_bytes / 2);
+            self.groups.push(Group { name: name.to_owned(), keys, bound: Vec::new() });
+            self.groups.len() - 1
+        })
     }
 
-    /// A loader of edges for one thread; several may work at once. Ends the nodes.
-    pub fn edge_loader(&mut self) -> Result<EdgeLoader> {
-        Ok(EdgeLoader {})
+    /// Nodes and edges taken so far.
+    pub fn counts(&self) -> (u64, u64) {
+        let edges = self.shared.as_ref().map_or(0, |shared| shared.edges.load(std::sync::atomic::Ordering::Relaxed));
+        (self.next_node - self.base.manifest().node_id_bound, edges)
     }
 
-    /// Writes the files and makes them the store's current version. All loaders must be finished.
-    pub fn finish(self) -> Result<Arc<Version>> {
-        Err(model::error!(Internal, "bulk load is being built"))
+    /// The store's directory.
+    pub fn directory(&self) -> PathBuf {
+        self.context.directory.clone()
     }
 }
 
-/// Takes edges from one thread.
-#[derive(Debug)]
-pub struct EdgeLoader {}
-
-impl EdgeLoader {
-    /// Adds edges by the keys of their ends; gives the rows that were not taken.
-    pub fn push(&mut self, _rows: &EdgeRows<'_>) -> Result<Vec<RowError>> {
-        Ok(Vec::new())
+impl std::fmt::Debug for BulkLoad {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (nodes, edges) = self.counts();
+        write!(f, "BulkLoad({nodes} nodes, {edges} edges)")
     }
+}
 
-    /// Adds edges by the ids of their ends, which must exist.
-    pub fn push_ids(
-        &mut self,
-        _edge_type: &str,
-        _sources: &[NodeId],
-        _targets: &[NodeId],
-        _names: &[&str],
-        _columns: &[Column],
-    ) -> Result<()> {
-        Ok(())
-    }
-
-    /// Hands over what it holds. Must be called before the build is finished.
-    pub fn finish(self) -> Result<()> {
-        Ok(())
+impl ConstraintBuild {
+    fn new(label: LabelId, key: PropertyKeyId, group: Option<usize>, memory_bytes: usize) -> ConstraintBuild {
+        let (values, pairs) = (KeyTable::new(memory_bytes / 4), PairSorter::new(memory_bytes / 16));
+        ConstraintBuild { label, key, group, values, pairs }
     }
 }
 

@@ -76,7 +76,7 @@ impl<'a> PartitionWriter<'a> {
     }
 
     /// Writes the edges of one type; gives how many there were.
-    pub fn section(&mut self, edge_type: EdgeTypeId, edges: &mut dyn ChunkSource) -> Result<u64> {
+    pub fn section(&mut self, edge_type: EdgeTypeId, mut edges: Box<dyn ChunkSource + '_>) -> Result<u64> {
         let Some(first) = edges.next()? else { return Ok(0) };
         let target_base = self.interval.start;
         let target_bound = self.interval.end.min(self.node_id_bound).max(target_base + 1);
@@ -104,6 +104,8 @@ impl<'a> PartitionWriter<'a> {
             out.push(&edges_now.keys, &mut self.topology)?;
             chunk = edges.next()?;
         }
+        // What the edges came from is not needed any more, and may be large.
+        drop(edges);
         if self.edges + out.edges >= 1 << POSITION_BITS {
             return Err(StorageError::limit(format!("a partition of {} edges is too large", self.edges + out.edges)));
         }

@@ -138,6 +138,13 @@ impl SegmentWriter {
         SEGMENT_NODES as usize - self.rows
     }
 
+    /// Adds rows that no node uses until the next row is that of `node`.
+    pub fn pad_to(&mut self, node: NodeId) {
+        let rows = (node.0 - segment_range(self.segment).start) as usize;
+        self.rows = self.rows.max(rows);
+        self.alive.resize(self.rows.div_ceil(64), 0);
+    }
+
     /// The id that the next row gets.
     pub fn next_node(&self) -> NodeId {
         NodeId(segment_range(self.segment).start + self.rows as u64)

@@ -1,0 +1,233 @@
+//! The second phase of a bulk load: rows of edges, from several threads, into buffers and sorted runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use model::id::{EdgeTypeId, NodeId, PropertyKeyId};
+use model::{Column, Map, Result};
+
+use super::nodes::check_storable;
+use super::{BulkLoad, EdgeRows, Group, Loaded, RowError, Shared};
+use crate::bulk::buffer::EdgeBuffer;
+use crate::bulk::chunk::edge_key;
+use crate::bulk::resolve::MISSING;
+use crate::bulk::rewrite::HISTOGRAM_BITS;
+use crate::bulk::run::Run;
+
+/// The part of the budget that buffers of unsorted edges may take; sorting them takes nearly as much again.
+const BUFFER_SHARE: f64 = 0.45;
+/// Edges below which a spill would make runs too small to be worth it.
+const SPILL_EDGES_MIN: u64 = 1 << 12;
+
+/// Takes edges from one thread.
+pub struct EdgeLoader {
+    shared: Arc<Shared>,
+    buffers: Map<EdgeTypeId, EdgeBuffer>,
+    runs: Vec<Run>,
+    histogram: Vec<u64>,
+    reported_bytes: usize,
+    sources: Vec<u32>,
+    targets: Vec<u32>,
+    keys: Vec<u64>,
+}
+
+impl BulkLoad {
+    /// A loader of edges for one thread; several may work at once. Ends the nodes.
+    pub fn edge_loader(&mut self) -> Result<EdgeLoader> {
+        let shared = match &self.shared {
+            Some(shared) => shared.clone(),
+            None => {
+                self.end_nodes()?;
+                let shared = Arc::new(Shared {
+                    context: self.context.clone(),
+                    base: self.base.clone(),
+                    groups: std::mem::take(&mut self.groups),
+                    schema: std::sync::Mutex::new(self.schema.clone()),
+                    node_id_bound: self.next_node,
+                    buffered_bytes: AtomicUsize::new(0),
+                    open_loaders: AtomicUsize::new(0),
+                    edges: AtomicU64::new(0),
+                    done: std::sync::Mutex::new(Loaded::default()),
+                });
+                self.shared.insert(shared).clone()
+            }
+        };
+        shared.open_loaders.fetch_add(1, Ordering::Relaxed);
+        let histogram = vec![0; (shared.node_id_bound >> HISTOGRAM_BITS) as usize + 1];
+        Ok(EdgeLoader {
+            shared,
+            buffers: Map::default(),
+            runs: Vec::new(),
+            histogram,
+            reported_bytes: 0,
+            sources: Vec::new(),
+            targets: Vec::new(),
+            keys: Vec::new(),
+        })
+    }
+}
+
+impl Shared {
+    fn group(&self, name: &str) -> Option<&Group> {
+        self.groups.iter().find(|group| group.name == name)
+    }
+
+    /// The nodes of keys; those of the store for keys that this load did not bring.
+    fn resolve(&self, group: &str, keys: &Column, out: &mut Vec<u32>) -> Result<()> {
+        let Some(group) = self.group(group) else {
+            out.clear();
+            out.resize(keys.len(), MISSING);
+            return Ok(());
+        };
+        group.keys.find_all(keys, out);
+        if group.bound.is_empty() || !out.contains(&MISSING) {
+            return Ok(());
+        }
+        let rows: Vec<u32> = (0..out.len() as u32).filter(|&row| out[row as usize] == MISSING).collect();
+        let missing = keys.gather(&rows);
+        for &(label, key) in &group.bound {
+            for (at, node) in self.base.lookup(label, key, &missing)?.into_iter().flatten().enumerate() {
+                if let Some(node) = node {
+                    out[rows[at] as usize] = node.0 as u32;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn names(&self, edge_type: &str, names: &[&str]) -> (EdgeTypeId, Vec<PropertyKeyId>) {
+        let mut schema = self.schema.lock().expect("no holder of this lock panics");
+        let edge_type = EdgeTypeId(schema.edge_types.intern(edge_type));
+        let keys = names.iter().map(|name| PropertyKeyId(schema.property_keys.intern(name))).collect();
+        (edge_type, keys)
+    }
+}
+
+impl EdgeLoader {
+    /// Adds edges by the keys of their ends; gives the rows that were not taken.
+    pub fn push(&mut self, rows: &EdgeRows<'_>) -> Result<Vec<RowError>> {
+        self.shared.context.interrupt.check()?;
+        check_storable(rows.columns.iter())?;
+        let (mut sources, mut targets) = (std::mem::take(&mut self.sources), std::mem::take(&mut self.targets));
+        self.shared.resolve(rows.source_group, rows.sources, &mut sources)?;
+        self.shared.resolve(rows.target_group, rows.targets, &mut targets)?;
+        let mut errors = Vec::new();
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.clear();
+        keys.extend(sources.iter().zip(&targets).map(|(&s, &t)| u64::from(s) << 32 | u64::from(t)));
+        let is_dangling = |row: usize| sources[row] == MISSING || targets[row] == MISSING;
+        if sources.contains(&MISSING) || targets.contains(&MISSING) {
+            for row in (0..keys.len()).filter(|&row| is_dangling(row)) {
+                errors.push(RowError { row: rows.origin + row as u64, reason: dangling(rows, row, sources[row]) });
+            }
+            let kept: Vec<u32> = (0..keys.len() as u32).filter(|&row| !is_dangling(row as usize)).collect();
+            let columns: Vec<Column> = rows.columns.iter().map(|column| column.gather(&kept)).collect();
+            keys = kept.iter().map(|&row| keys[row as usize]).collect();
+            self.take(rows.edge_type, &keys, rows.names, &columns)?;
+        } else {
+            self.take(rows.edge_type, &keys, rows.names, rows.columns)?;
+        }
+        (self.sources, self.targets, self.keys) = (sources, targets, keys);
+        Ok(errors)
+    }
+
+    /// Adds edges by the ids of their ends, which must exist.
+    pub fn push_ids(
+        &mut self,
+        edge_type: &str,
+        sources: &[NodeId],
+        targets: &[NodeId],
+        names: &[&str],
+        columns: &[Column],
+    ) -> Result<()> {
+        self.shared.context.interrupt.check()?;
+        check_storable(columns.iter())?;
+        let bound = self.shared.node_id_bound;
+        if let Some(node) = sources.iter().chain(targets).find(|node| node.0 >= bound) {
+            return Err(model::error!(NotFound, "the node {} of an edge is not there; ids end at {bound}", node.0));
+        }
+        let keys: Vec<u64> = sources.iter().zip(targets).map(|(&s, &t)| edge_key(s, t)).collect();
+        self.take(edge_type, &keys, names, columns)
+    }
+
+    fn take(&mut self, edge_type: &str, keys: &[u64], names: &[&str], columns: &[Column]) -> Result<()> {
+        let (edge_type, property_keys) = self.shared.names(edge_type, names);
+        for &key in keys {
+            self.histogram[(key & 0xffff_ffff) as usize >> HISTOGRAM_BITS] += 1;
+        }
+        let columns: Vec<(PropertyKeyId, &Column)> = property_keys.into_iter().zip(columns).collect();
+        self.buffers.entry(edge_type).or_default().push(keys, &columns)?;
+        self.shared.edges.fetch_add(keys.len() as u64, Ordering::Relaxed);
+        let bytes: usize = self.buffers.values().map(EdgeBuffer::memory_bytes).sum();
+        let all = self.report(bytes);
+        let limit = (self.shared.context.config.memory_bytes as f64 * BUFFER_SHARE) as usize;
+        let loaders = self.shared.open_loaders.load(Ordering::Relaxed).max(1);
+        let rows: u64 = self.buffers.values().map(EdgeBuffer::rows).sum();
+        // Whoever sees the limit reached spills, unless others hold nearly all of it.
+        if all > limit && bytes >= limit / (2 * loaders) && rows >= SPILL_EDGES_MIN {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// Tells the others how much this loader holds; gives how much all hold.
+    fn report(&mut self, bytes: usize) -> usize {
+        let shared = &self.shared.buffered_bytes;
+        if bytes >= self.reported_bytes {
+            let more = bytes - self.reported_bytes;
+            self.reported_bytes = bytes;
+            shared.fetch_add(more, Ordering::Relaxed) + more
+        } else {
+            let less = self.reported_bytes - bytes;
+            self.reported_bytes = bytes;
+            shared.fetch_sub(less, Ordering::Relaxed) - less
+        }
+    }
+
+    /// Sorts what it holds and writes it as a run.
+    fn spill(&mut self) -> Result<()> {
+        let mut buffers = Vec::new();
+        for (edge_type, buffer) in self.buffers.drain() {
+            buffers.push((edge_type, buffer.seal()?));
+        }
+        buffers.sort_by_key(|(edge_type, _)| *edge_type);
+        self.runs.push(Run::write(&self.shared.context, buffers, self.shared.node_id_bound)?);
+        self.report(0);
+        Ok(())
+    }
+
+    /// Hands over what it holds. Must be called before the build is finished.
+    pub fn finish(mut self) -> Result<()> {
+        let mut buffers = Vec::new();
+        for (edge_type, buffer) in self.buffers.drain() {
+            buffers.push((edge_type, buffer.seal()?));
+        }
+        let mut done = self.shared.done.lock().expect("no holder of this lock panics");
+        done.buffers.append(&mut buffers);
+        done.runs.append(&mut self.runs);
+        done.histogram.resize(self.histogram.len(), 0);
+        done.histogram.iter_mut().zip(&self.histogram).for_each(|(all, here)| *all += here);
+        drop(done);
+        self.shared.open_loaders.fetch_sub(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for EdgeLoader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "EdgeLoader({} types, {} runs)", self.buffers.len(), self.runs.len())
+    }
+}
+
+/// Why an edge has no two ends.
+fn dangling(rows: &EdgeRows<'_>, row: usize, source: u32) -> String {
+    let (side, keys, group) = if source == MISSING {
+        ("source", rows.sources, rows.source_group)
+    } else {
+        ("target", rows.targets, rows.target_group)
+    };
+    if keys.is_null(row) {
+        return format!("the {side} of the edge is null");
+    }
+    format!("the {side} {} of the edge is no node of group {group}", keys.value(row))
+}

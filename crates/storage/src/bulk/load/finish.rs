@@ -1,0 +1,140 @@
+//! The end of a bulk load: runs and buffers become partitions, keys become indexes, and the manifest names them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use model::id::EdgeTypeId;
+use model::{Map, Result, Set};
+
+use super::{BulkLoad, Loaded};
+use crate::bulk::buffer::SealedBuffer;
+use crate::bulk::indexes::write_index;
+use crate::bulk::partitions::{BoxedSource, EdgeChanges, lay_out, write_partitions};
+use crate::bulk::rewrite::{HISTOGRAM_BITS, NodeChange, open_segments};
+use crate::bulk::run::Run;
+use crate::bulk::sort::Buckets;
+use crate::format::SEGMENT_BITS;
+use crate::manifest::{IndexEntry, PartitionEntry, SegmentEntry};
+use crate::segment::write::SegmentWriter;
+use crate::version::Version;
+
+impl BulkLoad {
+    /// Writes the files and makes them the store's current version. All loaders must be finished.
+    pub fn finish(mut self) -> Result<Arc<Version>> {
+        self.end_nodes()?;
+        let mut manifest = self.base.manifest().clone();
+        manifest.node_id_bound = self.next_node;
+        manifest.schema = self.schema.clone();
+        if let Some(shared) = self.shared.take() {
+            if shared.open_loaders.load(Ordering::Relaxed) > 0 {
+                return Err(model::error!(Internal, "a bulk load was finished before its edge loaders"));
+            }
+            manifest.schema = shared.schema.lock().expect("no holder of this lock panics").clone();
+            let loaded = std::mem::take(&mut *shared.done.lock().expect("no holder of this lock panics"));
+            // The keys of nodes are not needed any more, and are large.
+            drop(shared);
+            manifest.partitions = self.write_edges(loaded)?;
+        }
+        self.groups.clear();
+        manifest.segments = self.finish_segments()?;
+        manifest.indexes = self.finish_indexes()?;
+        manifest.next_file_number = self.context.next_number();
+        let version = self.base.publish(manifest)?;
+        self.context.commit();
+        Ok(version)
+    }
+
+    fn write_edges(&self, loaded: Loaded) -> Result<Vec<PartitionEntry>> {
+        let Loaded { buffers, mut runs, histogram } = loaded;
+        let edges = histogram.iter().sum();
+        if edges == 0 {
+            return Ok(self.base.manifest().partitions.clone());
+        }
+        let config = &self.context.config;
+        let intervals = lay_out(&self.base, edges, &histogram, HISTOGRAM_BITS, config.partition_edges_max);
+        let mut in_memory: BTreeMap<EdgeTypeId, Vec<SealedBuffer>> = BTreeMap::new();
+        buffers.into_iter().for_each(|(edge_type, buffer)| in_memory.entry(edge_type).or_default().push(buffer));
+        if intervals.len() > 1 {
+            // Several partitions read the edges several times, which only runs can be.
+            for (edge_type, buffers) in std::mem::take(&mut in_memory) {
+                for buffer in buffers {
+                    runs.push(Run::write(&self.context, vec![(edge_type, buffer)], self.next_node)?);
+                }
+            }
+        }
+        let mut types: Vec<EdgeTypeId> = runs.iter().flat_map(Run::types).chain(in_memory.keys().copied()).collect();
+        types.sort_unstable();
+        types.dedup();
+        let is_touched = |interval: &Range<u64>| {
+            let first = (interval.start >> HISTOGRAM_BITS) as usize;
+            let end = (interval.end.div_ceil(1 << HISTOGRAM_BITS) as usize).min(histogram.len());
+            histogram.get(first..end).is_some_and(|counts| counts.iter().any(|&count| count > 0))
+        };
+        let (runs, node_id_bound, threads) = (&runs, self.next_node, config.threads.max(1));
+        let new_edges = |edge_type: EdgeTypeId, _: &Range<u64>| {
+            let mut sources: Vec<BoxedSource<'_>> = Vec::new();
+            for run in runs {
+                let edges = run.edges(edge_type);
+                if !edges.is_empty() {
+                    sources.push(Box::new(edges));
+                }
+            }
+            if let Some(buffers) = in_memory.remove(&edge_type) {
+                sources.push(Box::new(Buckets::new(buffers, node_id_bound, threads)?.stream(threads)));
+            }
+            Ok(sources)
+        };
+        let changes = EdgeChanges {
+            types,
+            new_edges: Box::new(new_edges),
+            is_touched: Box::new(is_touched),
+            deleted: Vec::new(),
+            properties: Vec::new(),
+        };
+        write_partitions(&self.context, &self.base, &intervals, node_id_bound, changes)
+    }
+
+    /// Applies updates to segments, old and new ones.
+    fn finish_segments(&mut self) -> Result<Vec<SegmentEntry>> {
+        let mut updates: Vec<NodeChange> = std::mem::take(&mut self.updates).into_values().collect();
+        updates.sort_by_key(|change| change.node);
+        let mut entries = std::mem::take(&mut self.segments);
+        for changes in updates.chunk_by(|a, b| a.node.0 >> SEGMENT_BITS == b.node.0 >> SEGMENT_BITS) {
+            let number = changes[0].node.0 >> SEGMENT_BITS;
+            let Some(&entry) = entries.get(&number) else { continue };
+            let opened = open_segments(&self.context, &self.base, &[entry])?;
+            let old = opened.last().and_then(|segment| segment.as_deref());
+            let written = SegmentWriter::changed(&self.context, number, old, changes)?.finish(&self.context)?;
+            if let Some(old) = old
+                && self.base.manifest().segments.iter().all(|base| base.file != old.entry().file)
+            {
+                self.context.discard(old.file().path());
+            }
+            entries.extend(written.map(|entry| (number, entry)));
+        }
+        Ok(sorted(entries))
+    }
+
+    fn finish_indexes(&mut self) -> Result<Vec<IndexEntry>> {
+        let mut entries = Vec::new();
+        for build in std::mem::take(&mut self.constraints) {
+            let old = self.base.index_of(build.label, build.key).map(|index| &**index);
+            if build.pairs.count() == 0 {
+                entries.extend(old.map(|index| index.entry()));
+            } else {
+                let none = Set::default();
+                let (label, key) = (build.label, build.key);
+                entries.extend(write_index(&self.context, label, key, old, &none, build.pairs, self.next_node)?);
+            }
+        }
+        Ok(entries)
+    }
+}
+
+fn sorted(entries: Map<u64, SegmentEntry>) -> Vec<SegmentEntry> {
+    let mut entries: Vec<SegmentEntry> = entries.into_values().collect();
+    entries.sort_by_key(|entry| entry.segment);
+    entries
+}

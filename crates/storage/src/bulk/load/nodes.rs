@@ -1,0 +1,342 @@
+//! The first phase of a bulk load: rows of nodes become segments, keys and index entries.
+
+use std::sync::Arc;
+
+use model::id::{LabelId, NodeId, PropertyKeyId};
+use model::{Column, ColumnData, Constraint, Result};
+
+use super::{BulkLoad, ConstraintBuild, KeyRows, NodeRows, NodesAdded, OnDuplicate, RowError};
+use crate::bulk::resolve::MISSING;
+use crate::bulk::rewrite::NodeChange;
+use crate::error::StorageError;
+use crate::format::{NODE_ID_LIMIT, SEGMENT_BITS};
+use crate::index::{hash_row, index_hash};
+use crate::segment::write::SegmentWriter;
+
+/// What is to be done with one row.
+#[derive(Clone, Copy)]
+enum Fate {
+    Create,
+    Merge(NodeId),
+    Refuse,
+}
+
+impl BulkLoad {
+    /// Adds nodes. Not possible once an edge loader was made.
+    pub fn push_nodes(&mut self, rows: &NodeRows<'_>) -> Result<NodesAdded> {
+        if self.shared.is_some() {
+            return Err(model::error!(Internal, "nodes were pushed after the first edge loader was made"));
+        }
+        self.context.interrupt.check()?;
+        if self.next_node + rows.count as u64 >= NODE_ID_LIMIT {
+            return Err(StorageError::limit(format!("a store holds at most {NODE_ID_LIMIT} nodes")));
+        }
+        check_storable(rows.columns.iter().chain(rows.key.map(|key| key.values)))?;
+        let labels: Vec<LabelId> = rows.labels.iter().map(|name| LabelId(self.schema.labels.intern(name))).collect();
+        let mut columns: Vec<(PropertyKeyId, &Column)> = Vec::with_capacity(rows.columns.len() + 1);
+        for (name, column) in rows.names.iter().zip(rows.columns) {
+            columns.push((PropertyKeyId(self.schema.property_keys.intern(name)), column));
+        }
+        let mut added = NodesAdded::default();
+        let mut fates = vec![Fate::Create; rows.count];
+        let group = rows.key.map(|key| self.group(key.group));
+        let key_property = match (rows.key, group) {
+            (Some(key), Some(group)) => self.key_property(&key, group, &labels, &mut columns)?,
+            _ => None,
+        };
+        if let (Some(key), Some(group)) = (rows.key, group) {
+            self.take_keys(rows, &key, group, &mut fates, &mut added)?;
+        }
+        self.check_constraints(rows, &labels, &columns, key_property, &mut fates, &mut added)?;
+        let first = self.number(rows, &mut fates, &mut added, rows.key.zip(group))?;
+        self.update(rows, &columns, key_property, &fates)?;
+        let created: Vec<u32> =
+            (0..rows.count as u32).filter(|&row| matches!(fates[row as usize], Fate::Create)).collect();
+        self.write_rows(&labels, &columns, &created, rows.count, first)?;
+        added.created = created.len() as u64;
+        Ok(added)
+    }
+
+    /// The property that keeps the keys, with its constraint.
+    fn key_property<'a>(
+        &mut self,
+        key: &KeyRows<'a>,
+        group: usize,
+        labels: &[LabelId],
+        columns: &mut Vec<(PropertyKeyId, &'a Column)>,
+    ) -> Result<Option<PropertyKeyId>> {
+        let Some(property) = key.property else { return Ok(None) };
+        let id = PropertyKeyId(self.schema.property_keys.intern(property));
+        if columns.iter().any(|(at, _)| *at == id) {
+            return Err(model::error!(Import, "the property {property} is there twice: as key and as property"));
+        }
+        columns.push((id, key.values));
+        let Some(&label) = labels.first() else { return Ok(Some(id)) };
+        if self.base.manifest().schema.unique(label, id).is_some() && !self.groups[group].bound.contains(&(label, id)) {
+            self.groups[group].bound.push((label, id));
+        }
+        match self.constraints.iter_mut().find(|build| (build.label, build.key) == (label, id)) {
+            Some(build) if build.group.is_none() && build.pairs.count() == 0 => build.group = Some(group),
+            Some(_) => {}
+            None => {
+                let name = format!("{}_{property}", self.schema.label_name(label));
+                let name = Arc::from(unused_name(&self.schema.constraints, &name));
+                self.schema.constraints.push(Constraint { name, label, key: id });
+                self.refuse_old_nodes(label)?;
+                let memory = self.context.config.memory_bytes;
+                self.constraints.push(ConstraintBuild::new(label, id, Some(group), memory));
+            }
+        }
+        Ok(Some(id))
+    }
+
+    /// A constraint cannot come about on a label whose nodes may break it already.
+    fn refuse_old_nodes(&self, label: LabelId) -> Result<()> {
+        let count = self.base.manifest().statistics.label(label);
+        if count == 0 {
+            return Ok(());
+        }
+        let name = self.schema.label_name(label);
+        Err(model::error!(SchemaRule, "the store has {count} nodes :{name} without a uniqueness constraint on their key")
+            .with_remedy("create the constraint on the label and key property before the import"))
+    }
+
+    /// Looks the keys up; what is taken is merged or refused.
+    fn take_keys(
+        &mut self,
+        rows: &NodeRows<'_>,
+        key: &KeyRows<'_>,
+        group: usize,
+        fates: &mut [Fate],
+        added: &mut NodesAdded,
+    ) -> Result<()> {
+        let mut taken: Vec<Option<NodeId>> = vec![None; rows.count];
+        for &(label, property) in &self.groups[group].bound {
+            for (row, node) in self.base.lookup(label, property, key.values)?.into_iter().flatten().enumerate() {
+                taken[row] = taken[row].or(node);
+            }
+        }
+        let policy = self.context.config.on_duplicate;
+        for (row, fate) in fates.iter_mut().enumerate() {
+            let found = match self.groups[group].keys.find(key.values, row) {
+                MISSING => taken[row],
+                id => Some(NodeId(u64::from(id))),
+            };
+            let reason = match found {
+                _ if key.values.is_null(row) => format!("the key of group {} is null", key.group),
+                None => continue,
+                Some(node) if policy != OnDuplicate::Error => {
+                    *fate = Fate::Merge(node);
+                    continue;
+                }
+                Some(_) => format!("the key {} of group {} is there already", key.values.value(row), key.group),
+            };
+            *fate = Fate::Refuse;
+            added.errors.push(RowError { row: rows.origin + row as u64, reason });
+        }
+        Ok(())
+    }
+
+    /// Refuses rows whose values are taken under a constraint that is not that of their key.
+    fn check_constraints(
+        &mut self,
+        rows: &NodeRows<'_>,
+        labels: &[LabelId],
+        columns: &[(PropertyKeyId, &Column)],
+        key_property: Option<PropertyKeyId>,
+        fates: &mut [Fate],
+        added: &mut NodesAdded,
+    ) -> Result<()> {
+        for build in &mut self.constraints {
+            let Some((_, values)) = columns.iter().find(|(key, _)| *key == build.key) else { continue };
+            if !labels.contains(&build.label) || (Some(build.key) == key_property && build.group.is_some()) {
+                continue;
+            }
+            let old = self.base.lookup(build.label, build.key, values)?.unwrap_or_else(|| vec![None; rows.count]);
+            for (row, fate) in fates.iter_mut().enumerate() {
+                if !matches!(fate, Fate::Create) || values.is_null(row) {
+                    continue;
+                }
+                if old[row].is_some() || build.values.insert(values, row, 0)?.is_some() {
+                    *fate = Fate::Refuse;
+                    let (label, key) = (self.schema.label_name(build.label), self.schema.property_key_name(build.key));
+                    let reason = format!("the value {} of :{label}({key}) is there already", values.value(row));
+                    added.errors.push(RowError { row: rows.origin + row as u64, reason });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives ids to the rows that are to be created and enters their keys; gives the first id.
+    fn number(
+        &mut self,
+        batch: &NodeRows<'_>,
+        fates: &mut [Fate],
+        added: &mut NodesAdded,
+        key: Option<(KeyRows<'_>, usize)>,
+    ) -> Result<NodeId> {
+        let first = NodeId(self.next_node);
+        let policy = self.context.config.on_duplicate;
+        let mut next = self.next_node;
+        for (row, fate) in fates.iter_mut().enumerate() {
+            if let (Fate::Create, Some((rows, group))) = (*fate, &key)
+                && let Some(taken) = self.groups[*group].keys.insert(rows.values, row, next as u32)?
+            {
+                // Two rows of one batch have the same key.
+                *fate = if policy == OnDuplicate::Error { Fate::Refuse } else { Fate::Merge(NodeId(u64::from(taken))) };
+                if policy == OnDuplicate::Error {
+                    let reason = format!("the key {} of group {} is there already", rows.values.value(row), rows.group);
+                    added.errors.push(RowError { row: batch.origin + row as u64, reason });
+                }
+            }
+            added.nodes.push(match *fate {
+                Fate::Create => {
+                    next += 1;
+                    Some(NodeId(next - 1))
+                }
+                Fate::Merge(node) => {
+                    added.merged += 1;
+                    Some(node)
+                }
+                Fate::Refuse => None,
+            });
+        }
+        self.next_node = next;
+        Ok(first)
+    }
+
+    /// Notes the properties of rows that update a node.
+    fn update(
+        &mut self,
+        rows: &NodeRows<'_>,
+        columns: &[(PropertyKeyId, &Column)],
+        key_property: Option<PropertyKeyId>,
+        fates: &[Fate],
+    ) -> Result<()> {
+        if self.context.config.on_duplicate != OnDuplicate::Update {
+            return Ok(());
+        }
+        for (row, fate) in fates.iter().enumerate().take(rows.count) {
+            let Fate::Merge(node) = *fate else { continue };
+            let change = self.updates.entry(node).or_insert_with(|| NodeChange { node, ..NodeChange::default() });
+            for &(key, column) in columns {
+                if Some(key) == key_property || column.is_null(row) {
+                    continue;
+                }
+                if self.constraints.iter().any(|build| build.key == key) {
+                    let name = self.schema.property_key_name(key);
+                    return Err(model::error!(Constraint, "an update would change the unique property {name}"));
+                }
+                change.properties.push((key, column.value(row)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the rows named by `created`, whose nodes start at `first`.
+    fn write_rows(
+        &mut self,
+        labels: &[LabelId],
+        columns: &[(PropertyKeyId, &Column)],
+        created: &[u32],
+        count: usize,
+        first: NodeId,
+    ) -> Result<()> {
+        let key = columns.iter().copied();
+        let picked: Vec<(PropertyKeyId, Column)> = if created.len() == count {
+            Vec::new()
+        } else {
+            key.map(|(key, column)| (key, column.gather(created))).collect()
+        };
+        let columns: Vec<(PropertyKeyId, &Column)> = if created.len() == count {
+            columns.to_vec()
+        } else {
+            picked.iter().map(|(key, column)| (*key, column)).collect()
+        };
+        self.enter_index(labels, &columns, created.len(), first)?;
+        let mut start = 0;
+        while start < created.len() {
+            let writer = match self.writer.take() {
+                Some(writer) if writer.room() > 0 => writer,
+                full => {
+                    self.end_segment(full)?;
+                    self.begin_segment(NodeId(first.0 + start as u64))?
+                }
+            };
+            let writer = self.writer.insert(writer);
+            debug_assert_eq!(writer.next_node().0, first.0 + start as u64, "rows are numbered as they are written");
+            let here = writer.room().min(created.len() - start);
+            writer.push_rows(here, labels, &columns, start)?;
+            start += here;
+        }
+        Ok(())
+    }
+
+    /// Begins the segment of a node: with the rows of the store's last segment, if the node lies in it.
+    fn begin_segment(&self, node: NodeId) -> Result<SegmentWriter> {
+        let number = node.0 >> SEGMENT_BITS;
+        let old = self.base.segments().get(number as usize).and_then(|segment| segment.as_deref());
+        let mut writer = SegmentWriter::changed(&self.context, number, old, &[])?;
+        writer.pad_to(node);
+        Ok(writer)
+    }
+
+    fn end_segment(&mut self, writer: Option<SegmentWriter>) -> Result<()> {
+        if let Some(entry) = writer.map(|writer| writer.finish(&self.context)).transpose()?.flatten() {
+            self.segments.insert(entry.segment, entry);
+        }
+        Ok(())
+    }
+
+    /// Ends the last segment.
+    pub(super) fn end_nodes(&mut self) -> Result<()> {
+        let writer = self.writer.take();
+        self.end_segment(writer)
+    }
+
+    fn enter_index(
+        &mut self,
+        labels: &[LabelId],
+        columns: &[(PropertyKeyId, &Column)],
+        count: usize,
+        first: NodeId,
+    ) -> Result<()> {
+        for build in self.constraints.iter_mut().filter(|build| labels.contains(&build.label)) {
+            let Some((_, values)) = columns.iter().find(|(key, _)| *key == build.key) else { continue };
+            for row in 0..count {
+                if let Some(hash) = hash_row(values, row) {
+                    build.pairs.push(&self.context, index_hash(hash), NodeId(first.0 + row as u64))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Fails if a column holds values that a store cannot keep.
+pub(super) fn check_storable<'a>(columns: impl Iterator<Item = &'a Column>) -> Result<()> {
+    for column in columns {
+        let refused = match &column.data {
+            ColumnData::Node(_) => Some("NODE"),
+            ColumnData::Edge(_) => Some("RELATIONSHIP"),
+            ColumnData::Value(values) => {
+                values.iter().find(|value| !value.is_null() && !value.is_storable()).map(|value| value.type_name())
+            }
+            _ => None,
+        };
+        if let Some(name) = refused {
+            return Err(model::error!(Type, "a value of type {name} cannot be stored as a property"));
+        }
+    }
+    Ok(())
+}
+
+/// A constraint name that is not in use: the wish itself, or with a number.
+fn unused_name(constraints: &[Constraint], wish: &str) -> String {
+    let is_used = |name: &str| constraints.iter().any(|constraint| &*constraint.name == name);
+    if !is_used(wish) {
+        return wish.to_owned();
+    }
+    (2..).map(|number| format!("{wish}_{number}")).find(|name| !is_used(name)).expect("some number is free")
+}
