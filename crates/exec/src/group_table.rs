@@ -151,9 +151,10 @@ fn hash_column(column: &Column, hashes: &mut [u64]) {
         ($word:expr) => {
             match &column.validity {
                 None => hashes.iter_mut().enumerate().for_each(|(row, hash)| *hash = mix(*hash, $word(row))),
-                Some(validity) => hashes.iter_mut().enumerate().for_each(|(row, hash)| {
-                    *hash = mix(*hash, if validity.get(row) { $word(row) } else { NULL_WORD })
-                }),
+                Some(validity) => hashes
+                    .iter_mut()
+                    .enumerate()
+                    .for_each(|(row, hash)| *hash = mix(*hash, if validity.get(row) { $word(row) } else { NULL_WORD })),
             }
         };
     }

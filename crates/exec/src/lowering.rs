@@ -11,7 +11,7 @@ use model::{Error, Result};
 
 use crate::chunk::Layout;
 use crate::context::{CompileEnvironment, SubplanId};
-use crate::expression::{self, CompiledExpression};
+use crate::expression::{self, CompiledExpression, CompiledExpressions};
 use crate::operators;
 use crate::operators::subquery::Subplan;
 use crate::runtime::{Physical, Step};
@@ -158,9 +158,7 @@ impl Lowering {
             OperatorKind::CreateConstraint { name, label, key, if_not_exists } => {
                 Ok(operators::create_constraint::lower(name, label, key, *if_not_exists))
             }
-            OperatorKind::DropConstraint { name, if_exists } => {
-                Ok(operators::drop_constraint::lower(name, *if_exists))
-            }
+            OperatorKind::DropConstraint { name, if_exists } => Ok(operators::drop_constraint::lower(name, *if_exists)),
             other => Err(misplaced(other)),
         }
     }
@@ -198,6 +196,15 @@ impl Lowering {
     /// Compiles an expression over rows of that layout.
     pub(crate) fn compile(&mut self, expression: &Expression, layout: &Layout) -> Result<CompiledExpression> {
         expression::compile(expression, layout, self)
+    }
+
+    /// Compiles expressions over the same rows of that layout, which then share what they read of the graph.
+    pub(crate) fn compile_all<'e>(
+        &mut self,
+        expressions: impl IntoIterator<Item = &'e Expression>,
+        layout: &Layout,
+    ) -> Result<CompiledExpressions> {
+        expression::compile_all(expressions, layout, self)
     }
 
     /// A slot that no query knows.

@@ -121,9 +121,7 @@ pub(crate) fn check_storable(key: &str, column: &Column) -> Result<()> {
         ColumnData::Node(_) | ColumnData::Edge(_) => {
             (0..column.len()).find(|&row| !column.is_null(row)).map(|row| column.value(row))
         }
-        ColumnData::Value(values) => {
-            values.iter().find(|value| !value.is_null() && !value.is_storable()).cloned()
-        }
+        ColumnData::Value(values) => values.iter().find(|value| !value.is_null() && !value.is_storable()).cloned(),
         _ => None,
     };
     match found {

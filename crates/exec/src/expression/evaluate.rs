@@ -10,6 +10,7 @@ use super::node::{Node, NodeKind};
 use super::vector::{TruthBuilder, Vector};
 use super::{access, arithmetic, branch, comparison, lists, logic, membership, path, projection, property, text};
 use crate::chunk::Chunk;
+use crate::context::SubplanId;
 use crate::functions;
 
 /// The value of a node for each row of a frame. Errors point at the innermost node that failed.
@@ -74,6 +75,16 @@ fn evaluate_kind(kind: &NodeKind, frame: &Frame<'_>) -> Result<Vector> {
         NodeKind::Case { operand, whens, otherwise } => {
             branch::case(operand.as_deref(), whens, otherwise.as_deref(), frame)
         }
+        NodeKind::Comprehension { .. } | NodeKind::Quantifier { .. } | NodeKind::Reduce { .. } => {
+            over_list(kind, frame)
+        }
+        NodeKind::Path { start, steps } => path::evaluate(*start, steps, frame),
+        NodeKind::Subquery { subplan, positions } => subquery(*subplan, positions, frame),
+    }
+}
+
+fn over_list(kind: &NodeKind, frame: &Frame<'_>) -> Result<Vector> {
+    match kind {
         NodeKind::Comprehension { local, list, filter, body } => {
             lists::comprehension(*local, list, filter.as_deref(), body.as_deref(), frame)
         }
@@ -83,13 +94,15 @@ fn evaluate_kind(kind: &NodeKind, frame: &Frame<'_>) -> Result<Vector> {
         NodeKind::Reduce { accumulator, initial, local, list, body } => {
             lists::reduce((*accumulator, initial), (*local, list), body, frame)
         }
-        NodeKind::Path { start, steps } => path::evaluate(*start, steps, frame),
-        NodeKind::Subquery { subplan, positions } => {
-            let columns = positions.iter().map(|&position| Ok(frame.read(position)?.into_column(rows)));
-            let chunk = Chunk { rows, columns: columns.collect::<Result<_>>()? };
-            Ok(Vector::Column(frame.context().subplans.run(*subplan, &chunk)?))
-        }
+        other => Err(error!(Internal, "{other:?} does not run over a list")),
     }
+}
+
+fn subquery(subplan: SubplanId, positions: &[usize], frame: &Frame<'_>) -> Result<Vector> {
+    let rows = frame.rows();
+    let columns = positions.iter().map(|&position| Ok(frame.read(position)?.into_column(rows)));
+    let chunk = Chunk { rows, columns: columns.collect::<Result<_>>()? };
+    Ok(Vector::Column(frame.context().subplans.run(subplan, &chunk)?))
 }
 
 fn maybe(node: &Option<Box<Node>>, frame: &Frame<'_>) -> Result<Option<Vector>> {

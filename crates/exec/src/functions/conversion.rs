@@ -8,22 +8,9 @@ use crate::context::EvaluationContext;
 use crate::expression::vector::Vector;
 
 pub(super) const FUNCTIONS: &[&Function] = &[
-    &COALESCE,
-    &NULL_IF,
-    &VALUE_TYPE,
-    &TO_INTEGER,
-    &TO_INTEGER_OR_NULL,
-    &TO_INTEGER_LIST,
-    &TO_FLOAT,
-    &TO_FLOAT_OR_NULL,
-    &TO_FLOAT_LIST,
-    &TO_STRING,
-    &TO_STRING_OR_NULL,
-    &TO_STRING_LIST,
-    &TO_BOOLEAN,
-    &TO_BOOLEAN_OR_NULL,
-    &TO_BOOLEAN_LIST,
-    &RANDOM_UUID,
+    &COALESCE, &NULL_IF, &VALUE_TYPE, &TO_INTEGER, &TO_INTEGER_OR_NULL, &TO_INTEGER_LIST, &TO_FLOAT, &TO_FLOAT_OR_NULL,
+    &TO_FLOAT_LIST, &TO_STRING, &TO_STRING_OR_NULL, &TO_STRING_LIST, &TO_BOOLEAN, &TO_BOOLEAN_OR_NULL,
+    &TO_BOOLEAN_LIST, &RANDOM_UUID,
 ];
 
 pub(crate) const COALESCE: Function = Function {

@@ -5,21 +5,8 @@ use model::{Result, Value, error};
 use super::{Body, Function, integer, mismatch, text};
 
 pub(super) const FUNCTIONS: &[&Function] = &[
-    &TO_UPPER,
-    &UPPER,
-    &TO_LOWER,
-    &LOWER,
-    &TRIM,
-    &LTRIM,
-    &RTRIM,
-    &BTRIM,
-    &REPLACE,
-    &SPLIT,
-    &SUBSTRING,
-    &LEFT,
-    &RIGHT,
-    &CHAR_LENGTH,
-    &CHARACTER_LENGTH,
+    &TO_UPPER, &UPPER, &TO_LOWER, &LOWER, &TRIM, &LTRIM, &RTRIM, &BTRIM, &REPLACE, &SPLIT, &SUBSTRING, &LEFT, &RIGHT,
+    &CHAR_LENGTH, &CHARACTER_LENGTH,
 ];
 
 const TO_UPPER: Function = Function {

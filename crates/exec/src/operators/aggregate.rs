@@ -48,10 +48,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let mut slots = Slots::new();
     keys.iter().for_each(|(_, key)| liveness::add_expression(key, &mut slots));
     let wanted: Vec<&PlanAggregate> = aggregates.iter().filter(|item| demand.slots.contains(&item.slot)).collect();
-    wanted
-        .iter()
-        .flat_map(|item| &item.arguments)
-        .for_each(|argument| liveness::add_expression(argument, &mut slots));
+    wanted.iter().flat_map(|item| &item.arguments).for_each(|argument| liveness::add_expression(argument, &mut slots));
     let pipeline = parallel::scan_pipeline(input);
     let (input, layout, weight) = lower_input(lowering, input, slots, &wanted)?;
     let mut output = Layout::default();
@@ -78,8 +75,9 @@ fn lower_input(
     slots: Slots,
     aggregates: &[&PlanAggregate],
 ) -> Result<(Step, Layout, Option<SlotId>)> {
-    let ignores_repeats =
-        |item: &&PlanAggregate| (item.distinct && !item.arguments.is_empty()) || matches!(&*item.function, "min" | "max");
+    let ignores_repeats = |item: &&PlanAggregate| {
+        (item.distinct && !item.arguments.is_empty()) || matches!(&*item.function, "min" | "max")
+    };
     let counts_rows = |item: &&PlanAggregate| item.arguments.is_empty() && &*item.function == "count";
     let demand = Demand { slots, multiplicity: !aggregates.iter().all(ignores_repeats) };
     if demand.multiplicity

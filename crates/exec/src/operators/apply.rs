@@ -53,12 +53,7 @@ pub(crate) fn lower_joined(
 }
 
 /// Lowers `Apply`.
-pub(crate) fn lower(
-    lowering: &mut Lowering,
-    input: &Operator,
-    subplan: &Operator,
-    demand: &Demand,
-) -> Result<Lowered> {
+pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, subplan: &Operator, demand: &Demand) -> Result<Lowered> {
     let Joined { input, nested, keep, added, layout } = lower_joined(lowering, input, subplan, demand)?;
     Ok((Box::new(Apply { input, nested, keep, added }), layout))
 }

@@ -37,8 +37,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
         wanted.push(*column);
         layout.push(*slot);
     }
-    let call =
-        Call { input, procedure: procedure.clone(), arguments, yields: wanted, span: *span, keep, width };
+    let call = Call { input, procedure: procedure.clone(), arguments, yields: wanted, span: *span, keep, width };
     Ok((Box::new(call), layout))
 }
 
@@ -64,7 +63,13 @@ impl Call {
     }
 
     /// Calls the procedure for each row of a chunk.
-    fn call(&self, scope: Scope<'_, '_>, procedure: &dyn Procedure, chunk: &Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn call(
+        &self,
+        scope: Scope<'_, '_>,
+        procedure: &dyn Procedure,
+        chunk: &Chunk,
+        sink: &mut Sink<'_>,
+    ) -> Result<Flow> {
         let columns = self.arguments(scope, chunk)?;
         let mut flow = Flow::Continue;
         for row in 0..chunk.rows {
@@ -106,9 +111,9 @@ impl Call {
 impl Physical for Call {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let procedures = scope.runtime.environment.procedures;
-        let procedure = procedures.find(&self.procedure).ok_or_else(|| {
-            model::error!(UnknownProcedure, "no procedure is named {}", self.procedure).at(self.span)
-        })?;
+        let procedure = procedures
+            .find(&self.procedure)
+            .ok_or_else(|| model::error!(UnknownProcedure, "no procedure is named {}", self.procedure).at(self.span))?;
         if procedure.signature().mode == ProcedureMode::Write {
             return self.call_writing(scope, &**procedure, sink);
         }

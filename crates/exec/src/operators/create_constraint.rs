@@ -17,8 +17,7 @@ struct CreateConstraint {
 
 /// Lowers `CreateConstraint`.
 pub(crate) fn lower(name: &Arc<str>, label: &Arc<str>, key: &Arc<str>, if_not_exists: bool) -> Lowered {
-    let operator =
-        CreateConstraint { name: name.clone(), label: label.clone(), key: key.clone(), if_not_exists };
+    let operator = CreateConstraint { name: name.clone(), label: label.clone(), key: key.clone(), if_not_exists };
     (Box::new(operator), Layout::default())
 }
 

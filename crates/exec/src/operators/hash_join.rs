@@ -108,8 +108,7 @@ impl HashJoin {
         })?;
         let rows = buffer.finish(self.right_width);
         let keys = self.keys(scope, &self.right_keys, &rows)?;
-        let mut table =
-            Table { groups: GroupTable::default(), first: Vec::new(), next: vec![NO_ROW; rows.rows], rows };
+        let mut table = Table { groups: GroupTable::default(), first: Vec::new(), next: vec![NO_ROW; rows.rows], rows };
         let (mut groups, mut new) = (Vec::new(), Vec::new());
         table.groups.insert(&keys, table.rows.rows, &mut groups, &mut new);
         table.first = vec![NO_ROW; table.groups.len()];

@@ -6,14 +6,14 @@ use cypher::plan::{Expression, Operator, SlotId};
 use model::{Column, Result};
 
 use crate::chunk::{Chunk, Layout};
-use crate::expression::CompiledExpression;
+use crate::expression::CompiledExpressions;
 use crate::lowering::{Demand, Lowered, Lowering, columns_of};
 use crate::rows::share_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 
 struct Project {
     input: Step,
-    items: Vec<CompiledExpression>,
+    items: CompiledExpressions,
     /// Hidden columns that pass through.
     hidden: Vec<usize>,
 }
@@ -35,11 +35,10 @@ pub(crate) fn lower(
     let present: Vec<SlotId> = hidden.into_iter().filter(|&slot| layout.column(slot).is_some()).collect();
     let hidden = columns_of(&layout, &present)?;
     let mut output = Layout::default();
-    let mut compiled = Vec::with_capacity(wanted.len());
-    for (slot, expression) in wanted {
-        compiled.push(lowering.compile(expression, &layout)?);
+    let compiled = lowering.compile_all(wanted.iter().map(|(_, expression)| expression), &layout)?;
+    wanted.iter().for_each(|(slot, _)| {
         output.push(*slot);
-    }
+    });
     present.iter().for_each(|&slot| {
         output.push(slot);
     });
@@ -50,14 +49,10 @@ impl Physical for Project {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let runtime = scope.runtime;
         self.input.run(scope, &mut |chunk| {
-            let mut columns = Vec::with_capacity(self.items.len() + self.hidden.len());
-            {
+            let mut columns = {
                 let view = runtime.view();
-                let context = runtime.evaluation(&view);
-                for item in &self.items {
-                    columns.push(item.evaluate(&chunk, &context)?);
-                }
-            }
+                self.items.evaluate(&chunk, &runtime.evaluation(&view))?
+            };
             columns.extend::<Vec<Arc<Column>>>(share_columns(&chunk, &self.hidden));
             sink(Chunk { rows: chunk.rows, columns })
         })

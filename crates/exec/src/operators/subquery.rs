@@ -26,12 +26,7 @@ enum SubqueryResult {
 }
 
 /// Lowers the subplan of an expression over rows of that layout.
-pub(crate) fn lower(
-    lowering: &mut Lowering,
-    kind: SubqueryKind,
-    plan: &Operator,
-    layout: &Layout,
-) -> Result<Subplan> {
+pub(crate) fn lower(lowering: &mut Lowering, kind: SubqueryKind, plan: &Operator, layout: &Layout) -> Result<Subplan> {
     match kind {
         SubqueryKind::Exists => {
             Ok(Subplan { nested: lower_existence(lowering, plan, layout)?, result: SubqueryResult::Exists })

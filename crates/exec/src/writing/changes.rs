@@ -29,7 +29,11 @@ struct Change {
 enum What {
     Property(Arc<str>, CompiledExpression, Span),
     /// Also removes what the map lacks, if so told.
-    Map { value: CompiledExpression, span: Span, replaces: bool },
+    Map {
+        value: CompiledExpression,
+        span: Span,
+        replaces: bool,
+    },
     AddLabels(Vec<Arc<str>>),
     RemoveLabels(Vec<Arc<str>>),
 }
@@ -59,7 +63,9 @@ impl Objects {
                 Value::Null => {}
                 other => {
                     let kind = other.type_name();
-                    return Err(model::error!(Type, "only a node or relationship can be changed, found {kind}").at(span));
+                    return Err(
+                        model::error!(Type, "only a node or relationship can be changed, found {kind}").at(span)
+                    );
                 }
             }
         }
@@ -132,7 +138,9 @@ impl Changes {
                 }
                 self.apply(scope.runtime, &chunk.slice(start, chunk.rows))
             }
-            Batching::Never => (0..chunk.rows).try_for_each(|row| self.apply(scope.runtime, &chunk.slice(row, row + 1))),
+            Batching::Never => {
+                (0..chunk.rows).try_for_each(|row| self.apply(scope.runtime, &chunk.slice(row, row + 1)))
+            }
         }
     }
 

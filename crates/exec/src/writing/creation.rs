@@ -137,8 +137,7 @@ impl EdgeCreation {
         scope.runtime.write(|writer| {
             let (keys, columns) = resolve_keys(writer, properties)?;
             let edge_type = writer.transaction.edge_type(&self.edge_type)?;
-            let new =
-                NewEdges { edge_type, sources: &sources, targets: &targets, keys: &keys, properties: &columns };
+            let new = NewEdges { edge_type, sources: &sources, targets: &targets, keys: &keys, properties: &columns };
             let created = writer.transaction.create_edges(&new).map_err(|error| error.at(self.span))?;
             writer.counters.edges_created += created.len() as u64;
             let ends = sources.iter().zip(&targets);

@@ -44,7 +44,10 @@ impl Hazards {
         let mut written: Set<&str> = Set::default();
         let keys_once = items.iter().filter_map(written_key).all(|key| written.insert(key));
         let labels = items.iter().filter(|item| written_key(item).is_none()).count();
-        if !writes_maps && !reading.is_opaque && !reading.reads_all && reading.keys.iter().all(|key| !written.contains(&**key))
+        if !writes_maps
+            && !reading.is_opaque
+            && !reading.reads_all
+            && reading.keys.iter().all(|key| !written.contains(&**key))
         {
             reading.slots.clear();
         }

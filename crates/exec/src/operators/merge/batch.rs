@@ -85,7 +85,8 @@ impl BatchKey {
         if let Some(ends) = &self.ends {
             let (mut from, mut to) = (Vec::with_capacity(chunk.rows), Vec::with_capacity(chunk.rows));
             for row in 0..chunk.rows {
-                let ends_of_row = (node_at(&chunk.columns[ends.source], row), node_at(&chunk.columns[ends.target], row));
+                let ends_of_row =
+                    (node_at(&chunk.columns[ends.source], row), node_at(&chunk.columns[ends.target], row));
                 let (Some(source), Some(target)) = ends_of_row else { return Ok(None) };
                 let is_swapped = ends.is_undirected && target < source;
                 from.push(if is_swapped { target } else { source });

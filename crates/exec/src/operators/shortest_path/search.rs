@@ -56,7 +56,12 @@ impl<'s, 'r> Search<'s, 'r> {
     }
 
     /// Gives the paths of the row as lists of edges.
-    pub(super) fn run(&mut self, from: NodeId, to: NodeId, give: &mut dyn FnMut(Value) -> Result<Flow>) -> Result<Flow> {
+    pub(super) fn run(
+        &mut self,
+        from: NodeId,
+        to: NodeId,
+        give: &mut dyn FnMut(Value) -> Result<Flow>,
+    ) -> Result<Flow> {
         if from == to && self.path.min == 0 {
             return give(edge_list([]));
         }
@@ -88,13 +93,7 @@ impl<'s, 'r> Search<'s, 'r> {
     }
 
     /// Grows levels until they meet.
-    fn meet(
-        &self,
-        view: &dyn ReadView,
-        expand: &Expand,
-        forth: &mut Side,
-        back: &mut Side,
-    ) -> Result<Option<Meeting>> {
+    fn meet(&self, view: &dyn ReadView, expand: &Expand, forth: &mut Side, back: &mut Side) -> Result<Option<Meeting>> {
         forth.weigh(view, expand)?;
         back.weigh(view, expand)?;
         while u64::from(forth.depth) + u64::from(back.depth) < u64::from(self.path.max) {

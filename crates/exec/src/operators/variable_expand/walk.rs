@@ -125,7 +125,8 @@ impl<'w, 'r> Walk<'w, 'r> {
         let start = self.levels[top].expanded;
         let mut end = self.levels[top].nodes.len().min(start + self.runtime.environment.settings.batch_rows.max(1));
         if !view.capabilities().is_remote {
-            let degrees = view.degrees(&self.levels[top].nodes[start..end], expand.direction, expansion.types.as_deref())?;
+            let degrees =
+                view.degrees(&self.levels[top].nodes[start..end], expand.direction, expansion.types.as_deref())?;
             let mut edges = 0;
             let fits = degrees.iter().take_while(|&&degree| {
                 edges += degree;
@@ -168,9 +169,8 @@ impl<'w, 'r> Walk<'w, 'r> {
                 indices.push(index);
             }
         }
-        let value = |&index: &usize| {
-            edge_value(batch, index, nodes[batch.inputs[index] as usize], self.expand.direction)
-        };
+        let value =
+            |&index: &usize| edge_value(batch, index, nodes[batch.inputs[index] as usize], self.expand.direction);
         if let Some(filter) = &self.expand.filter
             && !indices.is_empty()
         {
