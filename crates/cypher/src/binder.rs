@@ -104,7 +104,6 @@ impl<'a> Binder<'a> {
     }
 
     fn single_query(&mut self, query: &ast::SingleQuery) -> Result<BoundQuery> {
-        check_clause_order(&query.clauses)?;
         let mut bound = BoundQuery::default();
         let alone = query.clauses.len() == 1;
         for clause in &query.clauses {
@@ -228,40 +227,5 @@ fn clause_name(kind: &ClauseKind) -> &'static str {
         ClauseKind::Delete(_) => "DELETE",
         ClauseKind::Foreach(_) => "FOREACH",
         ClauseKind::Call(_) | ClauseKind::Subquery(_) => "CALL",
-    }
-}
-
-/// `RETURN` comes last, reading after writing needs a `WITH`, and a query must end in something that has an effect.
-fn check_clause_order(clauses: &[Clause]) -> Result<()> {
-    let mut written = None;
-    for (index, clause) in clauses.iter().enumerate() {
-        let name = clause_name(&clause.kind);
-        let here = Span { start: clause.span.start, end: clause.span.end.min(clause.span.start + name.len() as u32) };
-        match &clause.kind {
-            ClauseKind::Return(_) if index + 1 < clauses.len() => {
-                let next = &clauses[index + 1];
-                let found = clause_name(&next.kind);
-                let error = error!(Semantic, "RETURN must be the last clause, found {found} after it");
-                return Err(error.at(here).with_remedy("use WITH to pass rows on to further clauses"));
-            }
-            ClauseKind::With(_) => written = None,
-            ClauseKind::Match(_) | ClauseKind::Unwind(_) | ClauseKind::Call(_) | ClauseKind::Subquery(_) => {
-                if let Some(before) = written {
-                    let error = error!(Semantic, "expected WITH between {before} and {name}");
-                    return Err(error.at(here).with_remedy(format!("write WITH * before {name}")));
-                }
-            }
-            kind if is_write(kind) => written = Some(name),
-            _ => {}
-        }
-    }
-    let Some(last) = clauses.last() else { return Ok(()) };
-    match &last.kind {
-        ClauseKind::Match(_) | ClauseKind::Unwind(_) | ClauseKind::With(_) => {
-            let name = clause_name(&last.kind);
-            let error = error!(Semantic, "a query cannot end with {name}: expected RETURN or a clause that writes");
-            Err(error.at(last.span).with_remedy("add RETURN with what you want to see"))
-        }
-        _ => Ok(()),
     }
 }

@@ -263,6 +263,8 @@ impl<'a> Planner<'a> {
                 plain.push(predicate);
             }
         }
+        // Labels are cheaper to test than properties, and cannot fail.
+        plain.sort_by_key(|predicate| !matches!(predicate.kind, ExpressionKind::HasLabels { .. }));
         let selectivity: f64 = plain.iter().map(|predicate| self.selectivity(predicate, stream)).product();
         if let Some(predicate) = crate::binder::conjunction(plain) {
             stream.push(stream.rows() * selectivity, |input| OperatorKind::Filter { input, predicate });

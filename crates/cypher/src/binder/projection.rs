@@ -57,6 +57,10 @@ impl Binder<'_> {
             Visible::All
         };
         let order = self.order(&projection.order, &outputs, &keys, visibility)?;
+        if projection.distinct {
+            // Aggregates that are no columns are gone after DISTINCT.
+            order.iter().try_for_each(|key| self.check_outputs(&key.expression, &outputs))?;
+        }
         let predicate = match &projection.predicate {
             Some(predicate) => {
                 let value = self.plain_predicate(predicate, "WHERE")?;
@@ -225,6 +229,11 @@ impl Binder<'_> {
             }
         }
         Ok(value)
+    }
+
+    fn check_outputs(&self, value: &Expression, outputs: &[Output]) -> Result<()> {
+        let named: Vec<(SlotId, &Expression)> = outputs.iter().map(|output| (output.slot, &output.value)).collect();
+        grouping::check_visible(value, &named, &Set::default(), Visible::Outputs, &self.slots)
     }
 
     /// The number after `SKIP` or `LIMIT`.

@@ -60,7 +60,13 @@ impl Binder<'_> {
         let before = self.scope.clone();
         let bound = self.without_aggregation("a subquery", |binder| binder.subquery_clauses(&query.first.clauses));
         self.scope = before;
-        let bound = bound?;
+        let mut bound = bound?;
+        if kind != ast::SubqueryKind::Collect
+            && let Some(BoundClause::Project(projection)) = bound.clauses.last()
+            && projection.keeps_rows()
+        {
+            bound.clauses.pop();
+        }
         let (kind, wanted) = match kind {
             ast::SubqueryKind::Exists => (SubqueryKind::Exists, Vec::new()),
             ast::SubqueryKind::Count => (SubqueryKind::Count, Vec::new()),

@@ -128,6 +128,14 @@ pub(crate) enum EdgeLength {
     Shortest { min: u32, max: Option<u32>, all: bool },
 }
 
+impl BoundProjection {
+    /// True if as many rows come out as go in.
+    pub(crate) fn keeps_rows(&self) -> bool {
+        let cuts = self.distinct || self.skip.is_some() || self.limit.is_some() || self.predicate.is_some();
+        self.grouping.is_none() && !cuts
+    }
+}
+
 impl QueryGraph {
     /// All slots that it binds or refers to as parts of the pattern.
     pub(crate) fn slots(&self) -> Vec<SlotId> {

@@ -10,9 +10,17 @@ use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind
 pub(super) fn defer(operator: &mut Operator) {
     let rows = operator.estimated_rows;
     let OperatorKind::Top { input, keys, .. } = &mut operator.kind else { return };
-    let OperatorKind::Project { items, .. } = &mut input.kind else { return };
     let mut needed = Set::default();
     keys.iter().for_each(|key| key.expression.free_slots(&mut needed));
+    if let OperatorKind::Extend { items, .. } = &mut input.kind {
+        let (late, early): (Vec<_>, Vec<_>) = items.drain(..).partition(|item| deferrable(item, &needed).is_some());
+        *items = early;
+        if !late.is_empty() {
+            put_above(operator, rows, |input| OperatorKind::Extend { input, items: late });
+        }
+        return;
+    }
+    let OperatorKind::Project { items, .. } = &mut input.kind else { return };
     if !items.iter().any(|item| deferrable(item, &needed).is_some()) {
         return;
     }
@@ -35,9 +43,13 @@ pub(super) fn defer(operator: &mut Operator) {
         }
     }
     *items = below;
+    put_above(operator, rows, |input| OperatorKind::Project { input, items: above });
+}
+
+fn put_above(operator: &mut Operator, rows: f64, make: impl FnOnce(Box<Operator>) -> OperatorKind) {
     let unit = Operator { id: OperatorId(0), estimated_rows: rows, kind: OperatorKind::Unit };
     let top = std::mem::replace(operator, unit);
-    operator.kind = OperatorKind::Project { input: Box::new(top), items: above };
+    operator.kind = make(Box::new(top));
 }
 
 /// The slot whose property the item is, if the sort does not need it.

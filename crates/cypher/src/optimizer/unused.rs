@@ -60,11 +60,19 @@ fn drop_from(operator: &mut Operator, used: &Set<SlotId>) -> bool {
             }
             is_dropped
         }
-        OperatorKind::Project { items, .. } => retain(items, |(slot, _)| is_used(slot)),
+        OperatorKind::Project { input, items } => {
+            let dropped = retain(items, |(slot, _)| is_used(slot));
+            if items.is_empty() || repeats(items, input) {
+                *operator = super::take_input(input);
+                return true;
+            }
+            dropped
+        }
         OperatorKind::Extend { input, items } => {
             let dropped = retain(items, |(slot, _)| is_used(slot));
             if items.is_empty() {
                 *operator = super::take_input(input);
+                return true;
             }
             dropped
         }
@@ -78,6 +86,21 @@ fn drop_from(operator: &mut Operator, used: &Set<SlotId>) -> bool {
         OperatorKind::Argument { slots } => retain(slots, is_used),
         _ => false,
     }
+}
+
+/// True if a projection only passes on all that its input gives.
+fn repeats(items: &[(SlotId, Expression)], input: &Operator) -> bool {
+    let given = match &input.kind {
+        OperatorKind::Project { .. } | OperatorKind::Aggregate { .. } | OperatorKind::Union { .. } => {
+            input.defined_slots()
+        }
+        OperatorKind::Distinct { slots, .. } => slots.clone(),
+        _ => return false,
+    };
+    let passes_on = |(slot, value): &(SlotId, Expression)| {
+        given.contains(slot) && matches!(value.kind, ExpressionKind::Slot(passed) if passed == *slot)
+    };
+    items.len() == given.len() && items.iter().all(passes_on)
 }
 
 fn retain<T>(items: &mut Vec<T>, keep: impl FnMut(&T) -> bool) -> bool {

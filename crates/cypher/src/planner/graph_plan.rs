@@ -252,6 +252,12 @@ impl Planner<'_> {
             self.compute_paths(side, needed, done);
         }
         stream.bound.extend(right.bound.iter().copied());
+        // The right side is kept in memory, so it should be the smaller one. A subplan must start on the left.
+        let starts_alone = matches!(stream.operator.first().kind, OperatorKind::Unit);
+        if starts_alone && right.rows() > stream.rows() {
+            std::mem::swap(&mut stream.operator, &mut right.operator);
+            pairs.iter_mut().for_each(|(left, right)| std::mem::swap(left, right));
+        }
         let right_plan = Box::new(right.operator);
         if pairs.is_empty() {
             stream.push(rows, |left| OperatorKind::CrossProduct { left, right: right_plan });

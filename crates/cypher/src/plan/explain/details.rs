@@ -118,7 +118,8 @@ impl Details<'_> {
             }
             Kind::Call { procedure, arguments, yields, .. } => {
                 let slots: Vec<SlotId> = yields.iter().map(|(_, slot)| *slot).collect();
-                format!("{procedure}({}) YIELD {}", self.list(arguments), self.slots(&slots))
+                let yielded = if slots.is_empty() { String::new() } else { format!(" YIELD {}", self.slots(&slots)) };
+                format!("{procedure}({}){yielded}", self.list(arguments))
             }
             Kind::ShowConstraints { name, label, key } => self.slots(&[*name, *label, *key]),
             Kind::Create { nodes, edges, .. } => self.new_entities(nodes, edges),
