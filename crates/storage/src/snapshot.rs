@@ -116,20 +116,6 @@ impl Snapshot {
         Ok(found.map(|(source, target, edge_type)| Ends { source, target, edge_type }))
     }
 
-    /// The node that has a value under the constraint at that place in the schema.
-    pub(crate) fn find_unique(&self, at: usize, value: &Value) -> Result<Option<NodeId>> {
-        if let Some(node) = self.memtable.indexes.get(at).and_then(|index| index.get(value)) {
-            return Ok(Some(node));
-        }
-        let constraint = &self.memtable.schema.constraints[at];
-        let (label, key) = (constraint.label, constraint.key);
-        let found = self.version.lookup(label, key, &Column::constant(value, 1))?;
-        match found.and_then(|nodes| nodes.first().copied().flatten()) {
-            Some(node) if self.still_has(node, label, key, value) => Ok(Some(node)),
-            _ => Ok(None),
-        }
-    }
-
     /// True unless the memtable says that a node of the files has lost the label or the value.
     fn still_has(&self, node: NodeId, label: LabelId, key: PropertyKeyId, value: &Value) -> bool {
         self.memtable.node_change(node).is_none_or(|change| {

@@ -1,5 +1,7 @@
 //! Whether an operation may be done: what must exist does, what must be unique stays so, values can be kept.
 
+use std::borrow::Cow;
+
 use model::limits::QUERY_DEPTH_MAX;
 use model::store::{NewEdges, NewNodes, NodeScan};
 use model::{
@@ -18,22 +20,27 @@ impl Snapshot {
         if NODE_ID_LIMIT - self.memtable.node_id_bound() < new.count as u64 {
             return Err(StorageError::limit(format!("a store holds at most {NODE_ID_LIMIT} nodes")));
         }
-        for (at, constraint) in self.memtable.schema.constraints.iter().enumerate() {
-            if !new.labels.contains(&constraint.label) {
-                continue;
+        for constraint in &self.memtable.schema.constraints {
+            if new.labels.contains(&constraint.label)
+                && let Some(values) = column_of(constraint.key, new)
+            {
+                self.check_new_values(constraint, &values)?;
             }
-            let mut seen = Set::default();
-            // Of two columns with the same key the later counts, where it is not null.
-            let columns: Vec<&Column> = columns_of(constraint.key, new.keys, new.properties).collect();
-            for row in 0..if columns.is_empty() { 0 } else { new.count } {
-                let Some(column) = columns.iter().rev().find(|column| !column.is_null(row)) else { continue };
-                let value = column.value(row);
-                if let Some(owner) = self.find_unique(at, &value)? {
-                    return Err(self.taken(constraint, &value, Some(owner)));
-                }
-                if new.count > 1 && !seen.insert(value.clone()) {
-                    return Err(self.taken(constraint, &value, None));
-                }
+        }
+        Ok(())
+    }
+
+    /// Fails if a value of new nodes is taken, or comes twice.
+    fn check_new_values(&self, constraint: &Constraint, values: &Column) -> Result<()> {
+        let owners = self.lookup(constraint.label, constraint.key, values)?;
+        let mut seen = Set::default();
+        for row in (0..values.len()).filter(|&row| !values.is_null(row)) {
+            let value = values.value(row);
+            if let Value::Node(owner) = owners.value(row) {
+                return Err(self.taken(constraint, &value, Some(owner)));
+            }
+            if values.len() > 1 && !seen.insert(value.clone()) {
+                return Err(self.taken(constraint, &value, None));
             }
         }
         Ok(())
@@ -68,7 +75,7 @@ impl Snapshot {
     ) -> Result<()> {
         check_column(nodes.len(), values)?;
         self.check_nodes_exist(nodes)?;
-        for (at, constraint) in self.memtable.schema.constraints.iter().enumerate() {
+        for constraint in &self.memtable.schema.constraints {
             if constraint.key != key {
                 continue;
             }
@@ -78,20 +85,21 @@ impl Snapshot {
                     after.insert(node, values.value(row));
                 }
             }
-            self.check_unique(at, constraint, &after)?;
+            self.check_unique(constraint, &after)?;
         }
         Ok(())
     }
 
     /// Fails if the values that nodes of the constraint's label will have are not unique.
-    fn check_unique(&self, at: usize, constraint: &Constraint, after: &Map<NodeId, Value>) -> Result<()> {
+    fn check_unique(&self, constraint: &Constraint, after: &Map<NodeId, Value>) -> Result<()> {
         let mut seen: Set<&Value> = Set::default();
-        for (&node, value) in after.iter().filter(|(_, value)| !value.is_null()) {
+        let owners = self.lookup(constraint.label, constraint.key, &Column::from_values(after.values()))?;
+        for (row, (&node, value)) in after.iter().enumerate().filter(|(_, (_, value))| !value.is_null()) {
             if !seen.insert(value) {
                 return Err(self.taken(constraint, value, None));
             }
             // An owner that gets another value in the same call makes room.
-            if let Some(owner) = self.find_unique(at, value)?
+            if let Value::Node(owner) = owners.value(row)
                 && owner != node
                 && after.get(&owner).is_none_or(|other| other == value)
             {
@@ -113,7 +121,7 @@ impl Snapshot {
 
     pub(super) fn check_add_labels(&self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
         self.check_nodes_exist(nodes)?;
-        for (at, constraint) in self.memtable.schema.constraints.iter().enumerate() {
+        for constraint in &self.memtable.schema.constraints {
             if !labels.contains(&constraint.label) {
                 continue;
             }
@@ -123,7 +131,7 @@ impl Snapshot {
                     after.insert(node, self.node_property(node, constraint.key)?);
                 }
             }
-            self.check_unique(at, constraint, &after)?;
+            self.check_unique(constraint, &after)?;
         }
         Ok(())
     }
@@ -184,12 +192,16 @@ impl Snapshot {
     }
 }
 
-fn columns_of<'a>(
-    key: PropertyKeyId,
-    keys: &'a [PropertyKeyId],
-    columns: &'a [Column],
-) -> impl Iterator<Item = &'a Column> {
-    keys.iter().zip(columns).filter(move |(of, _)| **of == key).map(|(_, column)| column)
+/// The values that new nodes will have for a key. Of two columns with the same key the later counts, where it has a value.
+fn column_of<'a>(key: PropertyKeyId, new: &NewNodes<'a>) -> Option<Cow<'a, Column>> {
+    let columns = new.keys.iter().zip(new.properties).filter(|(of, _)| **of == key);
+    let columns: Vec<&Column> = columns.map(|(_, column)| column).collect();
+    if let [] | [_] = columns[..] {
+        return columns.first().copied().map(Cow::Borrowed);
+    }
+    let value = |row: usize| columns.iter().rev().map(|column| column.value(row)).find(|value| !value.is_null());
+    let values: Vec<Value> = (0..new.count).map(|row| value(row).unwrap_or_default()).collect();
+    Some(Cow::Owned(Column::from_values(&values)))
 }
 
 fn check_columns(rows: usize, keys: &[PropertyKeyId], columns: &[Column]) -> Result<()> {
