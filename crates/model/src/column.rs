@@ -264,7 +264,7 @@ impl Column {
     pub fn is_null(&self, row: usize) -> bool {
         match (&self.data, &self.validity) {
             (ColumnData::Null(_), _) => true,
-            (ColumnData::Value(values), None) => values[row].is_null(),
+            (ColumnData::Value(values), _) if values[row].is_null() => true,
             (_, Some(validity)) => !validity.get(row),
             (_, None) => false,
         }
@@ -472,7 +472,7 @@ fn push_same(data: &mut ColumnData, value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Column, ColumnBuilder, ColumnData};
+    use super::{Bitmap, Column, ColumnBuilder, ColumnData};
     use crate::value::Value;
 
     fn mixed() -> Vec<Value> {
@@ -495,6 +495,10 @@ mod tests {
         assert!(matches!(column.data, ColumnData::Int(_)));
         column.append(&Column::nulls(2));
         column.append(&Column::from_values(&mixed()));
+        let (mut a, b) = (Column::from_values(&mixed()), Column::from_values(&mixed()));
+        let present = Bitmap::filled(b.len(), true);
+        a.append(&Column { validity: Some(present), ..b });
+        assert!((0..a.len()).all(|row| a.is_null(row) == a.value(row).is_null()));
         let expected: Vec<Value> =
             ints.iter().chain(&ints).cloned().chain([Value::Null, Value::Null]).chain(mixed()).collect();
         assert_eq!(column.values().collect::<Vec<_>>(), expected);
