@@ -298,7 +298,7 @@ impl std::hash::Hash for Value {
         match self {
             Value::Null => {}
             Value::Bool(x) => x.hash(state),
-            Value::Int(x) => hash_float(*x as f64, state),
+            Value::Int(x) => x.hash(state),
             Value::Float(x) => hash_float(*x, state),
             Value::String(x) => x.hash(state),
             Value::Bytes(x) => x.hash(state),
@@ -313,15 +313,16 @@ impl std::hash::Hash for Value {
     }
 }
 
+/// A float that is a 64-bit integer hashes as that integer: the low bits of such floats are all zero, and a hash of
+/// their bits would crowd small numbers together.
 fn hash_float<H: std::hash::Hasher>(x: f64, state: &mut H) {
-    let canonical = if x.is_nan() {
-        f64::NAN
-    } else if x == 0.0 {
-        0.0
+    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+    if x.trunc() == x && (-TWO_TO_63..TWO_TO_63).contains(&x) {
+        std::hash::Hash::hash(&(x as i64), state);
     } else {
-        x
-    };
-    std::hash::Hash::hash(&canonical.to_bits(), state);
+        let canonical = if x.is_nan() { f64::NAN } else { x };
+        std::hash::Hash::hash(&canonical.to_bits(), state);
+    }
 }
 
 /// Cypher's literal form; nodes and edges as `(#id)` and `[#id]`, since names are the store's to know.

@@ -32,6 +32,12 @@ impl Extreme {
     }
 }
 
+/// The order of values among floats: NaN is the largest.
+#[inline]
+fn order_floats(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
 impl Aggregator for Extreme {
     fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
         grow(&mut self.best, group_count);

@@ -86,6 +86,10 @@ fn update(totals: &mut [Total], function: &str, groups: Groups<'_>, column: &Col
             totals[group].add_integer(values[row]);
             Ok(())
         }),
+        (ColumnData::Float(values), Groups::One(_)) if column.validity.is_none() => {
+            totals[0].add(&total_of_floats(values));
+            Ok(())
+        }
         (ColumnData::Float(values), groups) => try_each_value(groups, column, |row, group| {
             totals[group].add_float(values[row]);
             Ok(())
@@ -99,6 +103,20 @@ fn update(totals: &mut [Total], function: &str, groups: Groups<'_>, column: &Col
             Ok(())
         }),
     }
+}
+
+/// The total of many floats, in lanes that do not wait for each other.
+fn total_of_floats(values: &[f64]) -> Total {
+    const LANES: usize = 4;
+    let mut lanes = [Total::default(); LANES];
+    let mut pieces = values.chunks_exact(LANES);
+    for piece in &mut pieces {
+        lanes.iter_mut().zip(piece).for_each(|(lane, &x)| lane.add_float(x));
+    }
+    let mut total = Total::default();
+    pieces.remainder().iter().for_each(|&x| total.add_float(x));
+    lanes.iter().for_each(|lane| total.add(lane));
+    total
 }
 
 fn merge(totals: &mut [Total], others: &[Total], groups: &[u32]) {

@@ -16,6 +16,10 @@ pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, 
         (View::Null, _) | (_, View::Null) => return Vector::NULL,
         (View::Int(a), View::Int(b)) => compare(operator, rows, a, b),
         (View::Float(a), View::Float(b)) => compare(operator, rows, a, b),
+        (View::Int(a), View::Float(b)) => zip_ordered(operator, rows, a, b, |a, b| compare_numbers(a, b)),
+        (View::Float(a), View::Int(b)) => {
+            zip_ordered(operator, rows, a, b, |a, b| compare_numbers(b, a).map(Ordering::reverse))
+        }
         (View::Bool(a), View::Bool(b)) => compare(operator, rows, a, b),
         (View::Date(a), View::Date(b)) => compare(operator, rows, a, b),
         (View::LocalDateTime(a), View::LocalDateTime(b)) => compare(operator, rows, a, b),
@@ -50,6 +54,32 @@ fn compare<T: Copy + PartialOrd>(
         BinaryOperator::GreaterOrEqual => zip(rows, a, b, |a, b| a >= b),
         _ => return None,
     })
+}
+
+/// As `compare`, by an order that NaN has no place in.
+fn zip_ordered<A: Copy, B: Copy>(
+    operator: BinaryOperator,
+    rows: usize,
+    a: Operand<'_, A>,
+    b: Operand<'_, B>,
+    order: impl Fn(A, B) -> Option<Ordering>,
+) -> Option<Vec<bool>> {
+    Some(match operator {
+        BinaryOperator::Equal => zip(rows, a, b, |a, b| order(a, b) == Some(Ordering::Equal)),
+        BinaryOperator::NotEqual => zip(rows, a, b, |a, b| order(a, b) != Some(Ordering::Equal)),
+        BinaryOperator::Less => zip(rows, a, b, |a, b| order(a, b).is_some_and(Ordering::is_lt)),
+        BinaryOperator::LessOrEqual => zip(rows, a, b, |a, b| order(a, b).is_some_and(Ordering::is_le)),
+        BinaryOperator::Greater => zip(rows, a, b, |a, b| order(a, b).is_some_and(Ordering::is_gt)),
+        BinaryOperator::GreaterOrEqual => zip(rows, a, b, |a, b| order(a, b).is_some_and(Ordering::is_ge)),
+        _ => return None,
+    })
+}
+
+/// An integer against a float: as floats where that is exact.
+#[inline]
+fn compare_numbers(a: i64, b: f64) -> Option<Ordering> {
+    const EXACT_MAX: u64 = 1 << 53;
+    if a.unsigned_abs() <= EXACT_MAX { (a as f64).partial_cmp(&b) } else { Value::Int(a).compare(&Value::Float(b)) }
 }
 
 fn equal<T: Copy>(
