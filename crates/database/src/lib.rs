@@ -1,6 +1,32 @@
 //! The façade: databases, sessions, transactions, import, export; wires functions and procedures.
 //!
 //! Modules in reading order:
+//! - [`registry`]: the functions and procedures that queries can call.
+//! - [`plan_cache`]: compiled statements, kept until the store has changed enough to plan anew.
+//! - [`settings`]: how a database is opened and how queries run.
+//! - [`database`]: a store that is open.
+//! - [`session`]: statements and transactions of one user.
+//! - [`result`]: what a statement gives: columns in batches, with the nodes and edges that stand in them.
 //! - [`import`]: files of rows into a store.
+//! - [`export`]: a store into files of rows.
 
+#[allow(clippy::module_inception, reason = "the crate is named for its main part")]
+pub mod database;
+pub mod export;
 pub mod import;
+pub mod plan_cache;
+pub mod registry;
+pub mod result;
+pub mod session;
+pub mod settings;
+
+pub use database::{Database, StoreInfo};
+pub use exec::profile::Counters;
+pub use model::{Error, ErrorCode, Interrupt, Result, Value};
+pub use result::{Entities, QueryResult, ResultBatch, StatementSummary};
+pub use session::Session;
+pub use settings::{Access, Config};
+pub use storage::Durability;
+
+/// The parameters of a query, by name without `$`.
+pub type Parameters = model::Map<std::sync::Arc<str>, Value>;

@@ -1,0 +1,144 @@
+//! A store that is open, with the functions, procedures and plans of all its sessions.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use model::platform::{Clock, Platform};
+use model::{GraphStore, Interrupt, Result};
+use storage::bulk::BulkLoad;
+use storage::{NativeStore, OpenMode, OpenOptions};
+
+use crate::import::{self, ImportPlan, ImportProgress, ImportSummary};
+use crate::plan_cache::PlanCache;
+use crate::registry::Registry;
+use crate::session::Session;
+use crate::settings::{Access, Config};
+
+/// A database: open it once, make a session for each user.
+///
+/// ```no_run
+/// # fn main() -> database::Result<()> {
+/// let database = database::Database::open("social.knot".as_ref(), database::Config::default())?;
+/// let mut session = database.session();
+/// session.query("CREATE (:Person {name: 'Ann'})", &Default::default())?;
+/// let result = session.query("MATCH (p:Person) RETURN count(p)", &Default::default())?;
+/// assert_eq!(result.single(), Some(1.into()));
+/// # Ok(())
+/// # }
+/// ```
+pub struct Database {
+    store: NativeStore,
+    pub(crate) config: Config,
+    pub(crate) registry: Registry,
+    pub(crate) plans: PlanCache,
+    platform: Platform,
+}
+
+/// What a store holds and where.
+#[derive(Clone, Debug, Default)]
+pub struct StoreInfo {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Nodes in all.
+    pub nodes: u64,
+    /// Edges in all.
+    pub edges: u64,
+    /// Labels with their counts.
+    pub labels: Vec<(Arc<str>, u64)>,
+    /// Edge types with their counts.
+    pub edge_types: Vec<(Arc<str>, u64)>,
+    /// Property keys.
+    pub property_keys: Vec<Arc<str>>,
+    /// Uniqueness constraints as name, label and property.
+    pub constraints: Vec<(Arc<str>, Arc<str>, Arc<str>)>,
+    /// Files with their lengths in bytes.
+    pub files: Vec<(String, u64)>,
+    /// Bytes of writes that are in the log but not yet merged into files.
+    pub memtable_bytes: usize,
+}
+
+impl Database {
+    /// Opens the store in a directory, which is this process's until the database is dropped.
+    pub fn open(path: &Path, config: Config) -> Result<Database> {
+        let platform = storage::os::platform();
+        let mode = match config.access {
+            Access::ReadWrite => OpenMode::CreateIfMissing,
+            Access::ReadWriteExisting => OpenMode::Existing,
+            Access::ReadOnly => OpenMode::ReadOnly,
+        };
+        let options = OpenOptions { mode, durability: config.durability, ..OpenOptions::default() };
+        let store = NativeStore::open(path, options, platform.clone())?;
+        Ok(Database { store, config, registry: Registry::new(), plans: PlanCache::default(), platform })
+    }
+
+    /// A session for one user.
+    pub fn session(&self) -> Session<'_> {
+        Session::new(self)
+    }
+
+    /// The store, for whoever needs the waist itself.
+    pub fn store(&self) -> &dyn GraphStore {
+        &self.store
+    }
+
+    /// Time.
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.platform.clock
+    }
+
+    /// Merges all writes into files.
+    pub fn checkpoint(&self) -> Result<()> {
+        self.store.checkpoint(&Interrupt::new())
+    }
+
+    /// Imports files. If it fails, the store is as it was.
+    pub fn import(&self, plan: &ImportPlan, progress: &ImportProgress, interrupt: &Interrupt) -> Result<ImportSummary> {
+        let config = import::bulk_config(plan)?;
+        let schema = self.store.read()?.schema().clone();
+        self.store.rebuild(interrupt, |base| {
+            let mut load = BulkLoad::new(base, config, interrupt)?;
+            let summary = import::run(plan, &mut load, &schema, progress, interrupt)?;
+            Ok((load.finish()?, summary))
+        })
+    }
+
+    /// What the store holds and where.
+    pub fn info(&self) -> Result<StoreInfo> {
+        let view = self.store.read()?;
+        let (schema, statistics) = (view.schema(), view.statistics());
+        let labels = schema.labels.iter().enumerate();
+        let edge_types = schema.edge_types.iter().enumerate();
+        let name = |name: Option<&Arc<str>>| name.cloned().unwrap_or_default();
+        Ok(StoreInfo {
+            path: self.store.path().to_path_buf(),
+            nodes: statistics.nodes,
+            edges: statistics.edges,
+            labels: labels.map(|(id, name)| (name.clone(), statistics.label(model::LabelId(id as u32)))).collect(),
+            edge_types: edge_types
+                .map(|(id, name)| (name.clone(), statistics.edge_type(model::EdgeTypeId(id as u32))))
+                .collect(),
+            property_keys: schema.property_keys.iter().cloned().collect(),
+            constraints: schema
+                .constraints
+                .iter()
+                .map(|c| (c.name.clone(), name(schema.labels.name(c.label.0)), name(schema.property_keys.name(c.key.0))))
+                .collect(),
+            files: self.files()?,
+            memtable_bytes: self.store.memtable_bytes(),
+        })
+    }
+
+    fn files(&self) -> Result<Vec<(String, u64)>> {
+        let (disk, path) = (&self.platform.disk, self.store.path());
+        let failed = |cause: std::io::Error| model::error!(Io, "{}: {cause}", path.display());
+        let mut files = Vec::new();
+        for name in disk.list(path).map_err(failed)? {
+            // A file may be removed between the listing and here, after a merge.
+            if let Ok(length) = disk.length(&path.join(&name)) {
+                files.push((name, length));
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+}

@@ -1,0 +1,63 @@
+//! Compiled statements by their text, kept until the store has changed so much that planning anew could differ.
+//!
+//! Invariant: a plan may rest on facts of the store (a label that all nodes carry, a constraint). The fingerprint
+//! covers those facts, so that a plan is never used after one of them has ceased to hold.
+
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cypher::plan::{Plan, Prefix};
+use exec::Prepared;
+use model::limits::PLAN_CACHE_ENTRIES;
+use model::{LabelId, Map, Schema, Statistics};
+
+/// A statement, compiled and lowered.
+pub(crate) struct Compiled {
+    pub(crate) prefix: Prefix,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) prepared: Prepared,
+}
+
+/// The plans of one database.
+#[derive(Default)]
+pub(crate) struct PlanCache {
+    plans: Mutex<Map<Box<str>, (u64, Arc<Compiled>)>>,
+}
+
+impl PlanCache {
+    /// The plan of a text, if it was made under the same facts.
+    pub(crate) fn get(&self, text: &str, fingerprint: u64) -> Option<Arc<Compiled>> {
+        let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        plans.get(text).filter(|(facts, _)| *facts == fingerprint).map(|(_, plan)| plan.clone())
+    }
+
+    /// Keeps a plan. A full cache is emptied: plans are cheap to make again.
+    pub(crate) fn put(&self, text: &str, fingerprint: u64, plan: Arc<Compiled>) {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if plans.len() >= PLAN_CACHE_ENTRIES {
+            plans.clear();
+        }
+        plans.insert(text.into(), (fingerprint, plan));
+    }
+}
+
+/// The facts of a store that plans may rest on, as one number.
+pub(crate) fn fingerprint(schema: &Schema, statistics: &Statistics) -> u64 {
+    let mut hasher = std::hash::BuildHasher::build_hasher(&model::Map::<(), ()>::default().hasher().clone());
+    schema.constraints.len().hash(&mut hasher);
+    for constraint in &schema.constraints {
+        (constraint.label, constraint.key).hash(&mut hasher);
+    }
+    (schema.labels.len(), schema.edge_types.len()).hash(&mut hasher);
+    for label in (0..schema.labels.len() as u32).map(LabelId) {
+        let count = statistics.label(label);
+        (count == statistics.nodes, magnitude(count)).hash(&mut hasher);
+    }
+    (magnitude(statistics.nodes), magnitude(statistics.edges)).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Which power of two a count has reached: the planner's choices do not turn on less.
+fn magnitude(count: u64) -> u32 {
+    u64::BITS - count.leading_zeros()
+}

@@ -1,0 +1,164 @@
+//! What a statement gives: columns in batches, with the nodes and edges that stand in them.
+
+use std::sync::Arc;
+
+use exec::profile::Counters;
+use model::{Column, ColumnData, EdgeId, Map, NodeId, PropertyKeyId, ReadView, Result, Value};
+
+/// What a node is, for whoever shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeRecord {
+    /// Its labels.
+    pub labels: Vec<Arc<str>>,
+    /// Its properties.
+    pub properties: Vec<(Arc<str>, Value)>,
+}
+
+/// What an edge is, for whoever shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EdgeRecord {
+    /// Its type.
+    pub edge_type: Arc<str>,
+    /// Its properties.
+    pub properties: Vec<(Arc<str>, Value)>,
+}
+
+/// The nodes and edges that stand in rows, as they were when the rows were made.
+#[derive(Clone, Debug, Default)]
+pub struct Entities {
+    /// Nodes.
+    pub nodes: Map<NodeId, NodeRecord>,
+    /// Edges.
+    pub edges: Map<EdgeId, EdgeRecord>,
+}
+
+/// Rows of a result.
+pub struct ResultBatch {
+    /// One column for each of the result's.
+    pub columns: Vec<Arc<Column>>,
+    /// Rows in it.
+    pub rows: usize,
+    /// The nodes and edges that stand in it.
+    pub entities: Entities,
+}
+
+/// What a statement did, told after its rows.
+#[derive(Clone, Debug, Default)]
+pub struct StatementSummary {
+    /// What it changed.
+    pub counters: Counters,
+    /// The plan, for `EXPLAIN` and `PROFILE`.
+    pub plan: Option<String>,
+    /// Nanoseconds from its text to its last row.
+    pub time_ns: u64,
+}
+
+/// A whole result, held in memory.
+#[derive(Default)]
+pub struct QueryResult {
+    /// The names of the columns.
+    pub columns: Vec<Arc<str>>,
+    /// The rows.
+    pub batches: Vec<ResultBatch>,
+    /// What the statement did.
+    pub summary: StatementSummary,
+}
+
+impl QueryResult {
+    /// Rows in all.
+    pub fn row_count(&self) -> usize {
+        self.batches.iter().map(|batch| batch.rows).sum()
+    }
+
+    /// All rows in order, as values.
+    pub fn rows(&self) -> impl Iterator<Item = Vec<Value>> + '_ {
+        self.batches.iter().flat_map(|batch| {
+            (0..batch.rows).map(|row| batch.columns.iter().map(|column| column.value(row)).collect())
+        })
+    }
+
+    /// The value of a result of one row and one column.
+    pub fn single(&self) -> Option<Value> {
+        match (self.columns.len(), self.row_count()) {
+            (1, 1) => self.rows().next().and_then(|mut row| row.pop()),
+            _ => None,
+        }
+    }
+
+    /// The nodes and edges that stand in all rows.
+    pub fn entities(&self) -> Entities {
+        let mut all = Entities::default();
+        for batch in &self.batches {
+            all.nodes.extend(batch.entities.nodes.iter().map(|(id, record)| (*id, record.clone())));
+            all.edges.extend(batch.entities.edges.iter().map(|(id, record)| (*id, record.clone())));
+        }
+        all
+    }
+}
+
+impl Entities {
+    /// Reads what stands in columns, in one call of the store for all nodes and one for all edges.
+    pub(crate) fn of_columns(columns: &[Arc<Column>], view: &dyn ReadView) -> Result<Entities> {
+        let mut nodes = Vec::new();
+        let mut edges = Vec::new();
+        for column in columns {
+            match &column.data {
+                ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Value(_) => {
+                    column.values().for_each(|value| collect(&value, &mut nodes, &mut edges));
+                }
+                _ => {}
+            }
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        edges.sort_unstable();
+        edges.dedup();
+        Ok(Entities { nodes: read_nodes(nodes, view)?, edges: read_edges(edges, view)? })
+    }
+}
+
+fn collect(value: &Value, nodes: &mut Vec<NodeId>, edges: &mut Vec<(EdgeId, model::EdgeTypeId)>) {
+    match value {
+        Value::Node(node) => nodes.push(*node),
+        Value::Edge(edge) => edges.push((edge.id, edge.edge_type)),
+        Value::Path(path) => {
+            nodes.extend(&path.nodes);
+            edges.extend(path.edges.iter().map(|edge| (edge.id, edge.edge_type)));
+        }
+        Value::List(items) => items.iter().for_each(|item| collect(item, nodes, edges)),
+        Value::Map(map) => map.values().for_each(|item| collect(item, nodes, edges)),
+        _ => {}
+    }
+}
+
+fn read_nodes(nodes: Vec<NodeId>, view: &dyn ReadView) -> Result<Map<NodeId, NodeRecord>> {
+    if nodes.is_empty() {
+        return Ok(Map::default());
+    }
+    let labels = view.node_labels(&nodes)?;
+    let properties = view.all_node_properties(&nodes)?;
+    let schema = view.schema();
+    let label = |id: &model::LabelId| Arc::from(schema.label_name(*id));
+    let record = |(labels, properties): (Vec<model::LabelId>, _)| NodeRecord {
+        labels: labels.iter().map(label).collect(),
+        properties: named(properties, view),
+    };
+    Ok(nodes.into_iter().zip(labels.into_iter().zip(properties).map(record)).collect())
+}
+
+fn read_edges(edges: Vec<(EdgeId, model::EdgeTypeId)>, view: &dyn ReadView) -> Result<Map<EdgeId, EdgeRecord>> {
+    if edges.is_empty() {
+        return Ok(Map::default());
+    }
+    let ids: Vec<EdgeId> = edges.iter().map(|(id, _)| *id).collect();
+    let properties = view.all_edge_properties(&ids)?;
+    let record = |((id, edge_type), properties): ((EdgeId, model::EdgeTypeId), _)| {
+        let edge_type = Arc::from(view.schema().edge_type_name(edge_type));
+        (id, EdgeRecord { edge_type, properties: named(properties, view) })
+    };
+    Ok(edges.into_iter().zip(properties).map(record).collect())
+}
+
+fn named(properties: Vec<(PropertyKeyId, Value)>, view: &dyn ReadView) -> Vec<(Arc<str>, Value)> {
+    properties.into_iter().map(|(key, value)| (Arc::from(view.schema().property_key_name(key)), value)).collect()
+}

@@ -1,0 +1,269 @@
+//! Statements and transactions of one user.
+//!
+//! Without `BEGIN` each statement is a transaction of its own. Within a transaction a statement that fails is undone
+//! alone, and the transaction goes on.
+
+use std::sync::Arc;
+
+use cypher::catalog::CompileContext;
+use cypher::plan::explain;
+use cypher::plan::{Plan, PlanMode, Prefix, Statement};
+use exec::profile::Summary;
+use exec::{Environment, RunSettings};
+use model::procedure::GraphAccess;
+use model::{Column, GraphStore, Interrupt, ReadView, Result, WriteTransaction, error};
+
+use crate::Parameters;
+use crate::database::Database;
+use crate::plan_cache::{Compiled, fingerprint};
+use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
+
+/// A session: runs statements, one at a time.
+pub struct Session<'d> {
+    database: &'d Database,
+    transaction: Option<Box<dyn WriteTransaction + 'd>>,
+    interrupt: Interrupt,
+}
+
+/// Takes a result as it is made.
+pub trait ResultSink {
+    /// The names of the columns, once, before the first rows.
+    fn columns(&mut self, names: &[Arc<str>]) -> Result<()>;
+    /// Further rows. False means that no more are wanted.
+    fn rows(&mut self, batch: ResultBatch) -> Result<bool>;
+}
+
+impl ResultSink for QueryResult {
+    fn columns(&mut self, names: &[Arc<str>]) -> Result<()> {
+        self.columns = names.to_vec();
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: ResultBatch) -> Result<bool> {
+        self.batches.push(batch);
+        Ok(true)
+    }
+}
+
+/// What a text turned out to be.
+enum Text {
+    Query(Arc<Compiled>),
+    Begin,
+    Commit,
+    Rollback,
+}
+
+impl<'d> Session<'d> {
+    pub(crate) fn new(database: &'d Database) -> Session<'d> {
+        Session { database, transaction: None, interrupt: Interrupt::new() }
+    }
+
+    /// The flag that stops the running statement, from another thread.
+    pub fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
+    }
+
+    /// Whether a transaction was begun.
+    pub fn in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
+    /// Begins a transaction; waits while another writes.
+    pub fn begin(&mut self) -> Result<()> {
+        if self.in_transaction() {
+            return Err(error!(TransactionState, "a transaction is open already").with_remedy("commit or roll it back"));
+        }
+        self.transaction = Some(self.database.store().write()?);
+        Ok(())
+    }
+
+    /// Makes the transaction's writes durable and visible.
+    pub fn commit(&mut self) -> Result<()> {
+        match self.transaction.take() {
+            Some(transaction) => transaction.commit(),
+            None => Err(no_transaction("commit")),
+        }
+    }
+
+    /// Undoes the transaction's writes.
+    pub fn rollback(&mut self) -> Result<()> {
+        match self.transaction.take() {
+            Some(_) => Ok(()),
+            None => Err(no_transaction("roll back")),
+        }
+    }
+
+    /// Runs one statement and holds its whole result.
+    pub fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult> {
+        let mut result = QueryResult::default();
+        result.summary = self.run(text, parameters, &mut result)?;
+        Ok(result)
+    }
+
+    /// Runs one statement and gives its rows to a sink as they are made; the rows of a statement that writes, after it
+    /// has been committed.
+    pub fn run(
+        &mut self,
+        text: &str,
+        parameters: &Parameters,
+        sink: &mut dyn ResultSink,
+    ) -> Result<StatementSummary> {
+        let clock = self.database.clock();
+        let start = clock.now_ns();
+        self.interrupt.reset();
+        // Within a transaction the plan rests on what the transaction sees.
+        let snapshot = if self.transaction.is_none() { Some(self.database.store().read()?) } else { None };
+        let compiled = match (&self.transaction, &snapshot) {
+            (Some(transaction), _) => compile(self.database, text, transaction.view())?,
+            (None, Some(snapshot)) => compile(self.database, text, &**snapshot)?,
+            (None, None) => return Err(error!(Internal, "a session without a view")),
+        };
+        let mut summary = match compiled {
+            Text::Begin => self.begin().map(|()| StatementSummary::default()),
+            Text::Commit => self.commit().map(|()| StatementSummary::default()),
+            Text::Rollback => self.rollback().map(|()| StatementSummary::default()),
+            Text::Query(compiled) => self.run_query(&compiled, parameters, snapshot, sink),
+        }?;
+        summary.time_ns = clock.now_ns() - start;
+        Ok(summary)
+    }
+
+    fn run_query(
+        &mut self,
+        compiled: &Compiled,
+        parameters: &Parameters,
+        snapshot: Option<Arc<dyn ReadView>>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<StatementSummary> {
+        if compiled.prefix == Prefix::Explain {
+            let plan = Some(explain::text(&compiled.plan));
+            return Ok(StatementSummary { plan, ..StatementSummary::default() });
+        }
+        let names: Vec<Arc<str>> = compiled.plan.columns.iter().map(|(name, _)| name.clone()).collect();
+        let run = Run { database: self.database, compiled, parameters, interrupt: &self.interrupt };
+        let summary = match (compiled.plan.mode, snapshot) {
+            (PlanMode::Read, Some(snapshot)) => {
+                sink.columns(&names)?;
+                run.read(&*snapshot, sink)?
+            }
+            (PlanMode::Read, None) => {
+                sink.columns(&names)?;
+                let transaction = self.transaction.as_deref().ok_or_else(|| no_transaction("read"))?;
+                run.read(transaction.view(), sink)?
+            }
+            (_, Some(snapshot)) => {
+                drop(snapshot);
+                let mut transaction = self.database.store().write()?;
+                let (summary, batches) = run.write(&mut *transaction)?;
+                transaction.commit()?;
+                give(&names, batches, sink)?;
+                summary
+            }
+            (_, None) => {
+                let transaction = self.transaction.as_deref_mut().ok_or_else(|| no_transaction("write"))?;
+                let savepoint = transaction.savepoint();
+                match run.write(transaction) {
+                    Ok((summary, batches)) => {
+                        give(&names, batches, sink)?;
+                        summary
+                    }
+                    Err(failure) => {
+                        transaction.rollback_to(savepoint)?;
+                        return Err(failure);
+                    }
+                }
+            }
+        };
+        let plan = (compiled.prefix == Prefix::Profile).then(|| profile_text(&compiled.plan, &summary));
+        Ok(StatementSummary { counters: summary.counters, plan, time_ns: 0 })
+    }
+}
+
+fn no_transaction(verb: &str) -> model::Error {
+    error!(TransactionState, "there is no transaction to {verb}").with_remedy("begin one first")
+}
+
+fn give(names: &[Arc<str>], batches: Vec<ResultBatch>, sink: &mut dyn ResultSink) -> Result<()> {
+    sink.columns(names)?;
+    for batch in batches {
+        if !sink.rows(batch)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn profile_text(plan: &Plan, summary: &Summary) -> String {
+    explain::text_with(plan, &["rows", "time (ms)"], &|id| {
+        let figures = summary.profile.get(&id).copied().unwrap_or_default();
+        vec![figures.rows.to_string(), format!("{:.3}", figures.time_ns as f64 / 1e6)]
+    })
+}
+
+/// The plan of a text on that view, from the cache or made now.
+fn compile(database: &Database, text: &str, view: &dyn ReadView) -> Result<Text> {
+    let (schema, statistics) = (view.schema(), view.statistics());
+    let facts = fingerprint(schema, statistics);
+    if let Some(compiled) = database.plans.get(text, facts) {
+        return Ok(Text::Query(compiled));
+    }
+    let capabilities = view.capabilities();
+    let context = CompileContext { catalog: &database.registry, schema, statistics, capabilities };
+    let (prefix, plan) = match cypher::compile(text, &context)? {
+        Statement::Begin => return Ok(Text::Begin),
+        Statement::Commit => return Ok(Text::Commit),
+        Statement::Rollback => return Ok(Text::Rollback),
+        Statement::Query(prefix, plan) => (prefix, plan),
+    };
+    let prepared = exec::prepare(&plan)?;
+    let compiled = Arc::new(Compiled { prefix, plan, prepared });
+    database.plans.put(text, facts, compiled.clone());
+    Ok(Text::Query(compiled))
+}
+
+/// One run of one statement.
+struct Run<'a> {
+    database: &'a Database,
+    compiled: &'a Compiled,
+    parameters: &'a Parameters,
+    interrupt: &'a Interrupt,
+}
+
+impl Run<'_> {
+    fn environment(&self) -> Environment<'_> {
+        let settings = RunSettings {
+            threads: self.database.config.threads,
+            profile: self.compiled.prefix == Prefix::Profile,
+            ..RunSettings::default()
+        };
+        Environment {
+            parameters: self.parameters,
+            procedures: &self.database.registry.procedures,
+            interrupt: self.interrupt,
+            clock: self.database.clock(),
+            settings,
+        }
+    }
+
+    fn read(&self, view: &dyn ReadView, sink: &mut dyn ResultSink) -> Result<Summary> {
+        exec::run(&self.compiled.prepared, GraphAccess::Read(view), self.environment(), &mut |columns, rows| {
+            let entities = Entities::of_columns(columns, view)?;
+            sink.rows(ResultBatch { columns: columns.to_vec(), rows, entities })
+        })
+    }
+
+    /// Runs a statement that writes; its rows are kept until it is known to have succeeded.
+    fn write(&self, transaction: &mut dyn WriteTransaction) -> Result<(Summary, Vec<ResultBatch>)> {
+        let mut kept: Vec<(Vec<Arc<Column>>, usize)> = Vec::new();
+        let graph = GraphAccess::Write(&mut *transaction);
+        let summary = exec::run(&self.compiled.prepared, graph, self.environment(), &mut |columns, rows| {
+            kept.push((columns.to_vec(), rows));
+            Ok(true)
+        })?;
+        let view = transaction.view();
+        let hydrate = |(columns, rows): (Vec<Arc<Column>>, usize)| {
+            Ok(ResultBatch { entities: Entities::of_columns(&columns, view)?, columns, rows })
+        };
+        Ok((summary, kept.into_iter().map(hydrate).collect::<Result<_>>()?))
+    }
+}

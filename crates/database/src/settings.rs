@@ -1,0 +1,45 @@
+//! How a database is opened and how its queries run.
+
+use storage::Durability;
+
+/// What a database is opened for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Reading and writing; a missing store is made.
+    #[default]
+    ReadWrite,
+    /// Reading and writing; a missing store is an error.
+    ReadWriteExisting,
+    /// Reading only; a missing store is an error.
+    ReadOnly,
+}
+
+/// How a database is opened and how its queries run.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What it is opened for.
+    pub access: Access,
+    /// What a commit waits for.
+    pub durability: Durability,
+    /// Threads that one statement may use.
+    pub threads: usize,
+    /// Whether the planner's optional rules are used; off only to compare answers.
+    pub optimizer: Optimizer,
+}
+
+/// Whether the planner's optional rules are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Optimizer {
+    /// They are.
+    #[default]
+    On,
+    /// They are not.
+    Off,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Config { access: Access::default(), durability: Durability::Full, threads, optimizer: Optimizer::On }
+    }
+}
