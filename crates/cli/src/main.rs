@@ -1,3 +1,31 @@
 //! knot: the shell and command of Knotwork.
+//!
+//! Modules in reading order:
+//! - [`arguments`]: the command line.
+//! - [`commands`]: one file for each verb.
+//! - [`shell`]: the interactive shell.
+//! - [`format`]: rows as table, CSV, JSON or JSON lines.
+//! - [`values`]: single values as text and as JSON.
+//! - [`signals`]: Ctrl-C.
+//! - [`progress`]: progress bars.
+//! - [`failure`]: what ends a command, and with which exit code.
+//!
+//! Rows go to standard output and nothing else does; errors, progress and counts go to standard error.
+//! Exit codes: 0 fine, 1 error, 2 wrong usage, 130 interrupted.
 
-fn main() {}
+mod arguments;
+mod commands;
+mod failure;
+mod format;
+mod progress;
+mod shell;
+mod signals;
+mod values;
+
+use clap::Parser;
+
+fn main() -> std::process::ExitCode {
+    let arguments = arguments::Arguments::parse();
+    let outcome = signals::install().and_then(|()| commands::run(arguments));
+    failure::exit_code(outcome)
+}

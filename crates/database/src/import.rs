@@ -10,8 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{Interrupt, Result, error};
-use sources::files::{self, ReadOptions, Table};
-use storage::bulk::{BulkConfig, BulkLoad, OnDuplicate};
+use sources::files::{self, Table};
+use storage::bulk::{BulkConfig, BulkLoad};
+
+pub use sources::files::{FieldType, Format as FileFormat, ReadOptions};
+pub use storage::bulk::OnDuplicate;
 
 mod bad_rows;
 mod edges;
@@ -140,6 +143,20 @@ pub(crate) fn run(
         nodes_merged: run.nodes_merged.into_inner(),
         edges_created: run.edges_created.into_inner(),
         rows_skipped: run.bad_rows.count(),
+    })
+}
+
+/// Whether a file holds edges, by its format or its header; an error if neither says it.
+pub fn holds_edges(path: &std::path::Path, read: &ReadOptions) -> Result<bool> {
+    match read.format.or_else(|| FileFormat::of_path(path)) {
+        Some(FileFormat::EdgeList | FileFormat::DimacsGraph) => return Ok(true),
+        Some(FileFormat::DimacsCoordinates) => return Ok(false),
+        _ => {}
+    }
+    let table = files::open(path, read)?;
+    mapping::holds_edges(table.columns()).ok_or_else(|| {
+        error!(Import, "{}: the header does not say whether the file holds nodes or edges", path.display())
+            .with_remedy("pass --nodes LABEL=FILE or --edges TYPE=FILE")
     })
 }
 

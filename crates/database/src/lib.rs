@@ -30,3 +30,17 @@ pub use storage::Durability;
 
 /// The parameters of a query, by name without `$`.
 pub type Parameters = model::Map<std::sync::Arc<str>, Value>;
+
+/// Something wrong that [`check`] found.
+pub use storage::check::Problem;
+
+/// Verifies every checksum and cross-reference of the store in a directory; an empty list means that all is well.
+pub fn check(path: &std::path::Path, interrupt: &Interrupt) -> Result<Vec<Problem>> {
+    storage::check::check(&storage::os::platform(), path, interrupt)
+}
+
+/// The statements of a text: what stands between semicolons, outside of strings, names and comments.
+pub fn split_statements(text: &str) -> Vec<&str> {
+    let spans = cypher::parser::split_statements(text);
+    spans.into_iter().map(|span| &text[span.start as usize..span.end as usize]).collect()
+}

@@ -1,0 +1,211 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Knotwork: an embedded property-graph database.
+///
+/// `knot STORE` opens the shell on a store, a directory that is made if it is missing.
+#[derive(Parser)]
+#[command(name = "knot", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) shell: ShellArguments,
+}
+
+/// `knot STORE`.
+#[derive(Args)]
+pub(crate) struct ShellArguments {
+    /// The store's directory
+    pub(crate) store: Option<PathBuf>,
+    /// Run this query instead of a shell
+    #[arg(short = 'c', long = "query", value_name = "QUERY")]
+    pub(crate) query: Option<String>,
+    /// Open for reading only
+    #[arg(short, long)]
+    pub(crate) read_only: bool,
+    /// How rows are printed [default: table on a terminal, else csv]
+    #[arg(short = 'm', long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// A parameter, as name=value; the value is read as JSON, or else as text
+    #[arg(short = 'P', long = "param", value_name = "NAME=VALUE")]
+    pub(crate) parameters: Vec<String>,
+}
+
+/// The verbs.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run queries and print their rows
+    Query(QueryArguments),
+    /// Import files of nodes and edges
+    Import(Box<ImportArguments>),
+    /// Export a store into a folder of files
+    Export(ExportArguments),
+    /// Show what a store holds
+    Info(InfoArguments),
+    /// Verify every checksum and cross-reference of a store
+    Check(CheckArguments),
+    /// Import US airports and flights, query them, rank them, find and draw a route
+    Demo(DemoArguments),
+}
+
+/// How rows are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A table for people
+    Table,
+    /// Comma separated values with a header
+    Csv,
+    /// One JSON array of objects
+    Json,
+    /// One JSON object a line
+    #[value(alias = "jsonlines")]
+    Jsonl,
+}
+
+/// `knot query`.
+#[derive(Args)]
+pub(crate) struct QueryArguments {
+    /// The store's directory
+    pub(crate) store: PathBuf,
+    /// One or more statements, separated by `;` [default: standard input]
+    pub(crate) query: Option<String>,
+    /// A parameter, as name=value; the value is read as JSON, or else as text
+    #[arg(short = 'P', long = "param", value_name = "NAME=VALUE")]
+    pub(crate) parameters: Vec<String>,
+    /// How rows are printed [default: table on a terminal, else csv]
+    #[arg(short = 'm', long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// Open for reading only
+    #[arg(short, long)]
+    pub(crate) read_only: bool,
+    /// Do not print counts and times to standard error
+    #[arg(short = 's', long)]
+    pub(crate) no_stats: bool,
+}
+
+/// `knot import`.
+///
+/// Nodes come before edges. Headers of the form of neo4j-admin (`id:ID(Person)`, `:LABEL`, `:START_ID(Person)`,
+/// `:END_ID`, `:TYPE`, `age:int`) say what columns are; otherwise options do. Files may end in .gz or .zst.
+#[derive(Args)]
+pub(crate) struct ImportArguments {
+    /// The store's directory; made if missing
+    pub(crate) store: PathBuf,
+    /// Files whose header or format says what they hold (neo4j-admin CSV, SNAP .txt, DIMACS .gr and .co)
+    pub(crate) files: Vec<PathBuf>,
+    /// A file of nodes, as Label[:Label…]=FILE
+    #[arg(short = 'n', long, value_name = "LABELS=FILE")]
+    pub(crate) nodes: Vec<String>,
+    /// A file of edges, as TYPE[:SourceLabel->TargetLabel]=FILE
+    #[arg(short = 'e', long, alias = "relationships", value_name = "TYPE=FILE")]
+    pub(crate) edges: Vec<String>,
+    /// The column with the key of nodes, for all files or one label [default: id, else the first]
+    #[arg(long, value_name = "[LABEL=]COLUMN")]
+    pub(crate) key: Vec<String>,
+    /// The column with the key of the source, for all files or one type [default: source, src, from, else the first]
+    #[arg(long, value_name = "[TYPE=]COLUMN")]
+    pub(crate) source: Vec<String>,
+    /// The column with the key of the target, for all files or one type [default: target, dst, to, else the second]
+    #[arg(long, value_name = "[TYPE=]COLUMN")]
+    pub(crate) target: Vec<String>,
+    /// The type of a column: int, float, boolean, string, date, localdatetime, or one of them with []
+    #[arg(long = "type", value_name = "COLUMN:TYPE")]
+    pub(crate) types: Vec<String>,
+    /// The format of all files: csv, jsonl, parquet, snap, dimacs, co [default: by the name's ending]
+    #[arg(long)]
+    pub(crate) format: Option<String>,
+    /// What separates fields: one character, or tab [default: told from the first line]
+    #[arg(short, long)]
+    pub(crate) delimiter: Option<String>,
+    /// What quotes fields: one character, or none
+    #[arg(long, default_value = "\"")]
+    pub(crate) quote: String,
+    /// What separates elements of a list within a field
+    #[arg(long, default_value = ";")]
+    pub(crate) list_delimiter: String,
+    /// The names of the columns, for files without a header
+    #[arg(long, value_name = "NAME,NAME…", value_delimiter = ',')]
+    pub(crate) header: Option<Vec<String>>,
+    /// Leave bad rows out and write them to this file, instead of stopping
+    #[arg(long, value_name = "FILE")]
+    pub(crate) skip_bad: Option<PathBuf>,
+    /// What to do about a node whose key is taken
+    #[arg(long, value_enum, default_value_t = Duplicate::Error)]
+    pub(crate) on_duplicate: Duplicate,
+    /// Memory to use, as 512MiB or 2GB
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    pub(crate) memory_limit: String,
+    /// Threads to use [default: all cores]
+    #[arg(long)]
+    pub(crate) threads: Option<usize>,
+    /// Do not show progress
+    #[arg(short = 'b', long)]
+    pub(crate) no_progress: bool,
+}
+
+/// What to do about a node whose key is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Duplicate {
+    /// The row is bad
+    Error,
+    /// Pass the row over
+    Skip,
+    /// Set the row's properties on the node that is there
+    Update,
+}
+
+/// `knot export`.
+#[derive(Args)]
+pub(crate) struct ExportArguments {
+    /// The store's directory
+    pub(crate) store: PathBuf,
+    /// The folder to write to; must be empty or missing
+    pub(crate) folder: PathBuf,
+    /// The form of the files
+    #[arg(long, value_enum, default_value_t = ExportForm::Csv)]
+    pub(crate) format: ExportForm,
+}
+
+/// The form of exported files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportForm {
+    /// Comma separated values with typed headers
+    Csv,
+    /// One JSON object a line
+    Jsonl,
+}
+
+/// `knot info`.
+#[derive(Args)]
+pub(crate) struct InfoArguments {
+    /// The store's directory
+    pub(crate) store: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `knot check`.
+#[derive(Args)]
+pub(crate) struct CheckArguments {
+    /// The store's directory
+    pub(crate) store: PathBuf,
+}
+
+/// `knot demo`.
+#[derive(Args)]
+pub(crate) struct DemoArguments {
+    /// Where the store and the picture go [default: a folder below the system's temporary folder]
+    #[arg(short, long)]
+    pub(crate) output: Option<PathBuf>,
+    /// Airports as CSV: iata, name, city, state, country, latitude, longitude [default: built in]
+    #[arg(long)]
+    pub(crate) airports: Option<PathBuf>,
+    /// Flights as Parquet: date, delay, distance, origin, destination [default: counted routes, built in]
+    #[arg(long)]
+    pub(crate) flights: Option<PathBuf>,
+}

@@ -1,0 +1,48 @@
+//! The verbs, one file each.
+
+use std::path::Path;
+
+use database::{Access, Config, Database, Durability};
+
+use crate::arguments::{Arguments, Command};
+use crate::failure::{Failure, Outcome};
+use crate::{format, shell, values};
+
+mod check;
+mod demo;
+mod export;
+mod import;
+mod info;
+pub(crate) mod query;
+
+/// Runs the command that was asked for.
+pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
+    match arguments.command {
+        Some(Command::Query(arguments)) => query::run(&arguments),
+        Some(Command::Import(arguments)) => import::run(&arguments),
+        Some(Command::Export(arguments)) => export::run(&arguments),
+        Some(Command::Info(arguments)) => info::run(&arguments),
+        Some(Command::Check(arguments)) => check::run(&arguments),
+        Some(Command::Demo(arguments)) => demo::run(&arguments),
+        None => {
+            let shell = arguments.shell;
+            let Some(store) = &shell.store else {
+                return Err(Failure::Usage("expected a store or a command".into()));
+            };
+            let database = open(store, if shell.read_only { Access::ReadOnly } else { Access::ReadWrite })?;
+            let parameters = values::parameters(&shell.parameters)?;
+            match &shell.query {
+                Some(text) => {
+                    let format = shell.format.unwrap_or_else(format::default_format);
+                    query::run_text(&mut database.session(), text, &parameters, format, query::Stats::Show)
+                }
+                None => shell::run(&database, parameters, shell.format),
+            }
+        }
+    }
+}
+
+/// Opens a store.
+fn open(path: &Path, access: Access) -> Outcome<Database> {
+    Ok(Database::open(path, Config { access, durability: Durability::Full, ..Config::default() })?)
+}

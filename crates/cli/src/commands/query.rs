@@ -1,0 +1,99 @@
+//! `knot query`: statements from the command line or standard input, their rows to standard output.
+
+use std::io::{BufWriter, Read};
+
+use database::{Access, Parameters, Session, StatementSummary};
+
+use crate::arguments::{Format, QueryArguments};
+use crate::failure::{Failure, Outcome};
+use crate::format::{self, Printer};
+use crate::{signals, values};
+
+/// Whether counts and times go to standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stats {
+    /// They do.
+    Show,
+    /// They do not.
+    Hide,
+}
+
+pub(super) fn run(arguments: &QueryArguments) -> Outcome<()> {
+    let text = match &arguments.query {
+        Some(text) if text != "-" => text.clone(),
+        _ => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text)?;
+            text
+        }
+    };
+    let access = if arguments.read_only { Access::ReadOnly } else { Access::ReadWriteExisting };
+    let database = super::open(&arguments.store, access)?;
+    let parameters = values::parameters(&arguments.parameters)?;
+    let format = arguments.format.unwrap_or_else(format::default_format);
+    let stats = if arguments.no_stats { Stats::Hide } else { Stats::Show };
+    run_text(&mut database.session(), &text, &parameters, format, stats)
+}
+
+/// Runs all statements of a text, one after the other, until one fails.
+pub(crate) fn run_text(
+    session: &mut Session<'_>,
+    text: &str,
+    parameters: &Parameters,
+    format: Format,
+    stats: Stats,
+) -> Outcome<()> {
+    for statement in database::split_statements(text) {
+        run_statement(session, statement, parameters, format, stats)?;
+    }
+    Ok(())
+}
+
+/// Runs one statement.
+pub(crate) fn run_statement(
+    session: &mut Session<'_>,
+    statement: &str,
+    parameters: &Parameters,
+    format: Format,
+    stats: Stats,
+) -> Outcome<()> {
+    let mut printer = Printer::new(format, BufWriter::new(std::io::stdout().lock()));
+    let cancelling = signals::cancel_with(session.interrupt());
+    let outcome = session.run(statement, parameters, &mut printer);
+    drop(cancelling);
+    let finished = printer.finish();
+    let summary = outcome.map_err(|failure| Failure::Error(failure, Some(statement.to_string())))?;
+    finished?;
+    if printer.closed {
+        return Err(Failure::OutputClosed);
+    }
+    if let Some(plan) = &summary.plan {
+        use std::io::Write;
+        let mut out = std::io::stdout().lock();
+        write!(out, "{plan}")?;
+        out.flush()?;
+    }
+    if stats == Stats::Show {
+        eprintln!("{}", stats_line(printer.rows, &summary));
+    }
+    Ok(())
+}
+
+/// What a statement did, in one line.
+fn stats_line(rows: u64, summary: &StatementSummary) -> String {
+    let counters = &summary.counters;
+    let mut parts = vec![format!("{rows} row{}", if rows == 1 { "" } else { "s" })];
+    let changes = [
+        (counters.nodes_created, "nodes created"),
+        (counters.nodes_deleted, "nodes deleted"),
+        (counters.edges_created, "edges created"),
+        (counters.edges_deleted, "edges deleted"),
+        (counters.properties_set, "properties set"),
+        (counters.labels_added, "labels added"),
+        (counters.labels_removed, "labels removed"),
+        (counters.constraints_added, "constraints added"),
+        (counters.constraints_removed, "constraints dropped"),
+    ];
+    parts.extend(changes.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+    format!("{} in {:.3} ms", parts.join(", "), summary.time_ns as f64 / 1e6)
+}

@@ -1,0 +1,72 @@
+//! What ends a command, and with which exit code.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use database::{Error, ErrorCode};
+
+/// Why a command ended early.
+pub(crate) enum Failure {
+    /// An error, with the text of the query that it points into.
+    Error(Error, Option<String>),
+    /// The command line makes no sense together.
+    Usage(String),
+    /// Whoever read our output has enough.
+    OutputClosed,
+    /// The message was printed already.
+    Reported,
+}
+
+/// The outcome of a command.
+pub(crate) type Outcome<T> = Result<T, Failure>;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Error(error, None)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(cause: std::io::Error) -> Failure {
+        if cause.kind() == std::io::ErrorKind::BrokenPipe {
+            return Failure::OutputClosed;
+        }
+        Failure::Error(Error::new(ErrorCode::File, format!("cannot write the output: {cause}")), None)
+    }
+}
+
+/// Prints an error to standard error, with the query's line and a caret if it points there.
+pub(crate) fn report(error: &Error, query: Option<&str>) {
+    let text = error.render(query.unwrap_or(""));
+    let text = if query.is_some() { text } else { without_caret(error) };
+    let (start, end) = if use_color() { ("\x1b[31m", "\x1b[0m") } else { ("", "") };
+    match text.split_once('\n') {
+        Some((first, rest)) => eprintln!("{start}{first}{end}\n{rest}"),
+        None => eprintln!("{start}{text}{end}"),
+    }
+}
+
+fn without_caret(error: &Error) -> String {
+    format!("{error}\n  = {}", error.remedy())
+}
+
+/// Whether standard error may carry colours.
+pub(crate) fn use_color() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Reports a failure and gives the exit code.
+pub(crate) fn exit_code(outcome: Outcome<()>) -> ExitCode {
+    match outcome {
+        Ok(()) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
+        Err(Failure::Reported) => ExitCode::from(1),
+        Err(Failure::Usage(message)) => {
+            eprintln!("USAGE: {message}\n  = run knot --help");
+            ExitCode::from(2)
+        }
+        Err(Failure::Error(error, query)) => {
+            report(&error, query.as_deref());
+            ExitCode::from(if error.code() == ErrorCode::Cancelled { 130 } else { 1 })
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Progress bars on standard error: rows, rate and time left, on a terminal only.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use database::import::ImportProgress;
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+
+/// Runs `work` while a bar shows how far it has come.
+pub(crate) fn watch_import<T>(progress: &ImportProgress, quiet: bool, work: impl FnOnce() -> T) -> T {
+    if quiet || !std::io::stderr().is_terminal() {
+        return work();
+    }
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| show(progress, &ended));
+        let result = work();
+        ended.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+fn show(progress: &ImportProgress, ended: &AtomicBool) {
+    let bar = ProgressBar::new(1);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {percent}% {elapsed} left {eta}") {
+        bar.set_style(style);
+    }
+    while !ended.load(Ordering::Relaxed) {
+        let rows = progress.rows.load(Ordering::Relaxed);
+        bar.set_length(progress.bytes_total.load(Ordering::Relaxed).max(1));
+        bar.set_position(progress.bytes_done.load(Ordering::Relaxed));
+        let seconds = bar.elapsed().as_secs_f64().max(0.001);
+        let doing = if progress.phase.load(Ordering::Relaxed) == 0 { "reading" } else { "writing files" };
+        bar.set_message(format!("{doing} {} rows, {}/s", HumanCount(rows), HumanCount((rows as f64 / seconds) as u64)));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    bar.finish_and_clear();
+}
