@@ -42,6 +42,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
     }
 }
 
+pub(crate) use info::to_text as schema_text;
+
 /// Opens a store.
 fn open(path: &Path, access: Access) -> Outcome<Database> {
     Ok(Database::open(path, Config { access, durability: Durability::Full, ..Config::default() })?)

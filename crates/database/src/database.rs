@@ -14,6 +14,8 @@ use crate::registry::Registry;
 use crate::session::Session;
 use crate::settings::{Access, Config};
 
+use cypher::catalog::Catalog as _;
+
 /// A database: open it once, make a session for each user.
 ///
 /// ```no_run
@@ -28,7 +30,7 @@ use crate::settings::{Access, Config};
 /// ```
 pub struct Database {
     store: NativeStore,
-    pub(crate) config: Config,
+    config: Config,
     pub(crate) registry: Registry,
     pub(crate) plans: PlanCache,
     platform: Platform,
@@ -81,9 +83,20 @@ impl Database {
         &self.store
     }
 
+    /// How it was opened.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Time.
     pub fn clock(&self) -> &dyn Clock {
         &*self.platform.clock
+    }
+
+    /// The names of all functions and procedures.
+    pub fn callable_names(&self) -> Vec<String> {
+        let functions = self.registry.function_names();
+        functions.into_iter().chain(self.registry.procedure_names()).map(str::to_string).collect()
     }
 
     /// Merges all writes into files.

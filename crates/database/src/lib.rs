@@ -41,6 +41,11 @@ pub fn check(path: &std::path::Path, interrupt: &Interrupt) -> Result<Vec<Proble
 
 /// The statements of a text: what stands between semicolons, outside of strings, names and comments.
 pub fn split_statements(text: &str) -> Vec<&str> {
-    let spans = cypher::parser::split_statements(text);
+    let spans = cypher::script::split_statements(text);
     spans.into_iter().map(|span| &text[span.start as usize..span.end as usize]).collect()
+}
+
+/// Whether a text ends within a statement, so that more lines should follow.
+pub fn is_unfinished(text: &str) -> bool {
+    cypher::script::is_unfinished(text)
 }

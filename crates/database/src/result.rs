@@ -33,6 +33,7 @@ pub struct Entities {
 }
 
 /// Rows of a result.
+#[derive(Clone)]
 pub struct ResultBatch {
     /// One column for each of the result's.
     pub columns: Vec<Arc<Column>>,

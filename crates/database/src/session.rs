@@ -232,7 +232,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn environment(&self) -> Environment<'_> {
         let settings = RunSettings {
-            threads: self.database.config.threads,
+            threads: self.database.config().threads,
             profile: self.compiled.prefix == Prefix::Profile,
             ..RunSettings::default()
         };

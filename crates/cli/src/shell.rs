@@ -1,0 +1,208 @@
+//! The interactive shell: a line editor around a session, with commands that start with a colon.
+//!
+//! A statement ends with `;` or with an empty line. Ctrl-C cancels the running statement and keeps the session; Ctrl-D
+//! leaves.
+
+mod completion;
+
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+
+use database::{Database, Parameters, Session};
+use rustyline::config::Configurer;
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{Config, Editor};
+
+use crate::arguments::Format;
+use crate::commands::query::{Stats, run_text};
+use crate::failure::{self, Failure, Outcome};
+use crate::{format, values};
+
+use completion::ShellHelper;
+
+const HELP: &str = "\
+:help                     this text
+:schema                   labels, edge types, property keys, constraints and their counts
+:params                   the parameters that are set
+:param name=value         set a parameter; the value is read as JSON, or else as text
+:param name               forget a parameter
+:begin :commit :rollback  a transaction of several statements
+:format table|csv|json|jsonl
+:quit                     leave (or Ctrl-D)
+A statement ends with ; or an empty line. Tab completes keywords, labels, edge types, properties and procedures.
+Ctrl-C cancels what runs. EXPLAIN and PROFILE before a query show its plan.";
+
+/// Lines of history kept.
+const HISTORY_LINES: usize = 10_000;
+
+/// Runs the shell until the input ends. Without a terminal, runs the statements of standard input.
+pub(crate) fn run(database: &Database, parameters: Parameters, chosen: Option<Format>) -> Outcome<()> {
+    let format = chosen.unwrap_or_else(format::default_format);
+    let mut shell = Shell { database, session: database.session(), parameters, format };
+    if !std::io::stdin().is_terminal() {
+        return shell.run_script();
+    }
+    let info = database.info()?;
+    println!("Knotwork {} on {}", env!("CARGO_PKG_VERSION"), info.path.display());
+    println!("{} nodes, {} edges. :help for help.", info.nodes, info.edges);
+    let mut editor = editor(&shell)?;
+    let history = history_path();
+    if let Some(path) = &history {
+        // The first run has no history yet.
+        let _ = editor.load_history(path);
+    }
+    loop {
+        if let Some(helper) = editor.helper_mut() {
+            helper.refresh(database);
+        }
+        let prompt = if shell.session.in_transaction() { "knot*> " } else { "knot> " };
+        match editor.readline(prompt) {
+            Ok(line) => {
+                let line = line.trim();
+                if line.is_empty() {
+                    continue;
+                }
+                // A line that cannot be added to the history can still be run.
+                let _ = editor.add_history_entry(line);
+                if !shell.run_line(line)? {
+                    break;
+                }
+            }
+            Err(ReadlineError::Interrupted) => {}
+            Err(ReadlineError::Eof) => break,
+            Err(cause) => return Err(std::io::Error::other(cause).into()),
+        }
+    }
+    if let Some(path) = &history {
+        // A folder that cannot be written costs the history, not the session.
+        let _ = std::fs::create_dir_all(path.parent().unwrap_or(path));
+        let _ = editor.save_history(path);
+    }
+    shell.warn_of_open_transaction();
+    Ok(())
+}
+
+fn editor(shell: &Shell<'_>) -> Outcome<Editor<ShellHelper, FileHistory>> {
+    let config = Config::builder().auto_add_history(false).completion_type(rustyline::CompletionType::List).build();
+    let mut editor = Editor::with_config(config).map_err(std::io::Error::other)?;
+    editor.set_max_history_size(HISTORY_LINES).map_err(std::io::Error::other)?;
+    editor.set_helper(Some(ShellHelper::new(shell.database)));
+    Ok(editor)
+}
+
+/// Where lines are remembered: below the user's state folder.
+fn history_path() -> Option<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let state = state.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state")))?;
+    Some(state.join("knotwork").join("history"))
+}
+
+struct Shell<'d> {
+    database: &'d Database,
+    session: Session<'d>,
+    parameters: Parameters,
+    format: Format,
+}
+
+impl Shell<'_> {
+    /// Runs a line; false ends the shell.
+    fn run_line(&mut self, line: &str) -> Outcome<bool> {
+        if let Some(command) = line.strip_prefix(':') {
+            return self.run_command(command);
+        }
+        match run_text(&mut self.session, line, &self.parameters, self.format, Stats::Show) {
+            Err(Failure::Error(error, query)) => failure::report(&error, query.as_deref()),
+            Err(Failure::Usage(message)) => eprintln!("{message}"),
+            Err(Failure::OutputClosed) => return Err(Failure::OutputClosed),
+            Ok(()) | Err(Failure::Reported) => {}
+        }
+        Ok(true)
+    }
+
+    /// Statements and commands from a pipe, until the first that fails.
+    fn run_script(&mut self) -> Outcome<()> {
+        let mut waiting = String::new();
+        for line in std::io::stdin().lock().lines() {
+            let line = line?;
+            match line.trim().strip_prefix(':') {
+                Some(command) if waiting.trim().is_empty() => {
+                    if !self.run_command(command)? {
+                        return Ok(());
+                    }
+                }
+                _ => {
+                    waiting.push_str(&line);
+                    waiting.push('\n');
+                    if line.trim_end().ends_with(';') && !database::is_unfinished(&waiting) {
+                        let text = std::mem::take(&mut waiting);
+                        run_text(&mut self.session, &text, &self.parameters, self.format, Stats::Hide)?;
+                    }
+                }
+            }
+        }
+        run_text(&mut self.session, &waiting, &self.parameters, self.format, Stats::Hide)?;
+        self.warn_of_open_transaction();
+        Ok(())
+    }
+
+    fn warn_of_open_transaction(&self) {
+        if self.session.in_transaction() {
+            eprintln!("the open transaction was rolled back");
+        }
+    }
+
+    fn run_command(&mut self, command: &str) -> Outcome<bool> {
+        let (verb, rest) = command.trim().split_once(char::is_whitespace).unwrap_or((command.trim(), ""));
+        let rest = rest.trim().trim_end_matches(';');
+        let outcome = match verb.trim_end_matches(';') {
+            "quit" | "exit" | "q" => return Ok(false),
+            "help" | "h" | "?" => {
+                println!("{HELP}");
+                Ok(())
+            }
+            "schema" => self.database.info().map(|info| print!("{}", crate::commands::schema_text(&info))),
+            "params" => {
+                self.print_parameters();
+                Ok(())
+            }
+            "param" => self.set_parameter(rest),
+            "begin" => self.session.begin(),
+            "commit" => self.session.commit(),
+            "rollback" => self.session.rollback(),
+            "format" | "mode" => {
+                match <Format as clap::ValueEnum>::from_str(rest, true) {
+                    Ok(format) => self.format = format,
+                    Err(_) => eprintln!("unknown format '{rest}', expected table, csv, json or jsonl"),
+                }
+                Ok(())
+            }
+            other => {
+                eprintln!("unknown command ':{other}'; :help lists the commands");
+                Ok(())
+            }
+        };
+        if let Err(error) = outcome {
+            failure::report(&error, None);
+        }
+        Ok(true)
+    }
+
+    fn print_parameters(&self) {
+        let mut parameters: Vec<_> = self.parameters.iter().collect();
+        parameters.sort();
+        for (name, value) in parameters {
+            println!("${name} = {value}");
+        }
+    }
+
+    fn set_parameter(&mut self, text: &str) -> database::Result<()> {
+        if text.contains('=') {
+            let (name, value) = values::parameter(text)?;
+            self.parameters.insert(name, value);
+        } else {
+            self.parameters.remove(text.trim_start_matches('$'));
+        }
+        Ok(())
+    }
+}
