@@ -18,18 +18,11 @@ if [ ! -x "$knot" ]; then
 fi
 mkdir -p .cache
 
-# Fetches the package with npm, or from npm's registry with curl; npm also honours a mirror that the user has set.
+# Fetches the package from the registry that npm is set up for.
 fetch() {
-    if command -v npm >/dev/null; then
-        echo "demo: fetching vega-datasets $version with npm"
-        npm pack "vega-datasets@$version" --pack-destination .cache --silent >/dev/null && return 0
-    fi
-    if command -v curl >/dev/null; then
-        echo "demo: fetching vega-datasets $version with curl"
-        curl --fail --silent --show-error --location --retry 2 --max-time 120 --output "$archive" \
-            "https://registry.npmjs.org/vega-datasets/-/vega-datasets-$version.tgz" && return 0
-    fi
-    return 1
+    command -v npm >/dev/null || return 1
+    echo "demo: fetching vega-datasets $version with npm"
+    npm pack "vega-datasets@$version" --pack-destination .cache --silent >/dev/null
 }
 
 # True if the archive is the one that this script was written for; where no program can tell, says so and goes on.
@@ -62,7 +55,7 @@ if [ ! -d "$data" ]; then
             echo "demo: $archive is not the expected file, and is removed" >&2
             rm -f "$archive"
         fi
-        echo "demo: vega-datasets $version could not be fetched (is npm or curl there, and a network?)" >&2
+        echo "demo: vega-datasets $version could not be fetched (is npm installed, and is there a network?)" >&2
         echo "demo: going on with the small data within knot: airports and routes, without the three million flights" >&2
     fi
 fi
