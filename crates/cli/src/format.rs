@@ -145,7 +145,7 @@ impl<W: Write> ResultSink for Printer<W> {
 
 fn new_table(names: &[Arc<str>]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_FULL_CONDENSED);
+    table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(names.iter().map(|name| name.to_string()).collect::<Vec<_>>());
     table
 }

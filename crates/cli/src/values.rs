@@ -135,8 +135,6 @@ fn of_json(json: &Json) -> Value {
         Json::Number(x) => x.as_i64().map_or_else(|| Value::Float(x.as_f64().unwrap_or(f64::NAN)), Value::Int),
         Json::String(x) => Value::string(x),
         Json::Array(items) => Value::list(items.iter().map(of_json).collect()),
-        Json::Object(entries) => {
-            Value::map(entries.iter().map(|(key, value)| (key.as_str().into(), of_json(value))))
-        }
+        Json::Object(entries) => Value::map(entries.iter().map(|(key, value)| (key.as_str().into(), of_json(value)))),
     }
 }

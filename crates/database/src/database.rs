@@ -134,7 +134,9 @@ impl Database {
             constraints: schema
                 .constraints
                 .iter()
-                .map(|c| (c.name.clone(), name(schema.labels.name(c.label.0)), name(schema.property_keys.name(c.key.0))))
+                .map(|c| {
+                    (c.name.clone(), name(schema.labels.name(c.label.0)), name(schema.property_keys.name(c.key.0)))
+                })
                 .collect(),
             files: self.files()?,
             memtable_bytes: self.store.memtable_bytes(),

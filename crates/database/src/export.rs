@@ -41,7 +41,12 @@ pub struct ExportSummary {
 type Kinds = BTreeMap<PropertyKeyId, &'static str>;
 
 /// Writes a snapshot into a folder, which must be empty or not exist yet.
-pub fn export(view: &dyn ReadView, folder: &Path, format: ExportFormat, interrupt: &Interrupt) -> Result<ExportSummary> {
+pub fn export(
+    view: &dyn ReadView,
+    folder: &Path,
+    format: ExportFormat,
+    interrupt: &Interrupt,
+) -> Result<ExportSummary> {
     let failed = |cause: std::io::Error| error!(File, "{}: {cause}", folder.display());
     std::fs::create_dir_all(folder).map_err(failed)?;
     if std::fs::read_dir(folder).map_err(failed)?.next().is_some() {
@@ -146,7 +151,7 @@ impl Export<'_> {
         visit: &mut dyn FnMut(NodeId, NodeId, &[(PropertyKeyId, Value)]) -> Result<()>,
     ) -> Result<()> {
         let keys: Vec<PropertyKeyId> = (0..self.view.schema().property_keys.len() as u32).map(PropertyKeyId).collect();
-        let mut visit_all = |sources: &[NodeId], targets: &[NodeId], columns: &[Column]| {
+        let mut visit_all = |sources: &[NodeId], targets: &[NodeId], columns: &[Column]| -> Result<()> {
             self.interrupt.check()?;
             let mut properties = Vec::new();
             for row in 0..sources.len() {
@@ -230,7 +235,8 @@ impl Table {
                 self.write_record(&record)
             }
             ExportFormat::JsonLines => {
-                let named = |key: &PropertyKeyId| self.keys.iter().find(|(other, _)| other == key).map(|(_, name)| name);
+                let named =
+                    |key: &PropertyKeyId| self.keys.iter().find(|(other, _)| other == key).map(|(_, name)| name);
                 let fixed = self.fixed.iter().map(|name| name.to_string()).zip(fixed.iter().map(json));
                 let more = properties.iter().filter_map(|(key, value)| Some((named(key)?.to_string(), json(value))));
                 let object: serde_json::Map<String, serde_json::Value> = fixed.chain(more).collect();
@@ -307,5 +313,9 @@ fn json(value: &Value) -> serde_json::Value {
 
 fn file_name(names: &[&str]) -> String {
     let safe = |c: char| if c.is_alphanumeric() || c == '_' { c } else { '-' };
-    if names.is_empty() { "without-label".into() } else { names.join("+").chars().map(|c| if c == '+' { c } else { safe(c) }).collect() }
+    if names.is_empty() {
+        "without-label".into()
+    } else {
+        names.join("+").chars().map(|c| if c == '+' { c } else { safe(c) }).collect()
+    }
 }

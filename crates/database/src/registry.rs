@@ -29,7 +29,7 @@ impl Catalog for Registry {
     }
 
     fn function_names(&self) -> Vec<&str> {
-        self.functions.function_names()
+        self.functions.names().to_vec()
     }
 
     fn procedure(&self, name: &str) -> Option<&ProcedureSignature> {

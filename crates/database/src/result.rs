@@ -73,9 +73,9 @@ impl QueryResult {
 
     /// All rows in order, as values.
     pub fn rows(&self) -> impl Iterator<Item = Vec<Value>> + '_ {
-        self.batches.iter().flat_map(|batch| {
-            (0..batch.rows).map(|row| batch.columns.iter().map(|column| column.value(row)).collect())
-        })
+        self.batches
+            .iter()
+            .flat_map(|batch| (0..batch.rows).map(|row| batch.columns.iter().map(|column| column.value(row)).collect()))
     }
 
     /// The value of a result of one row and one column.

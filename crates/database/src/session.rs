@@ -6,17 +6,19 @@
 use std::sync::Arc;
 
 use cypher::catalog::CompileContext;
+use cypher::optimizer::OptimizerConfig;
 use cypher::plan::explain;
 use cypher::plan::{Plan, PlanMode, Prefix, Statement};
 use exec::profile::Summary;
 use exec::{Environment, RunSettings};
 use model::procedure::GraphAccess;
-use model::{Column, GraphStore, Interrupt, ReadView, Result, WriteTransaction, error};
+use model::{Column, Interrupt, ReadView, Result, WriteTransaction, error};
 
 use crate::Parameters;
 use crate::database::Database;
 use crate::plan_cache::{Compiled, fingerprint};
 use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
+use crate::settings::Optimizer;
 
 /// A session: runs statements, one at a time.
 pub struct Session<'d> {
@@ -102,12 +104,7 @@ impl<'d> Session<'d> {
 
     /// Runs one statement and gives its rows to a sink as they are made; the rows of a statement that writes, after it
     /// has been committed.
-    pub fn run(
-        &mut self,
-        text: &str,
-        parameters: &Parameters,
-        sink: &mut dyn ResultSink,
-    ) -> Result<StatementSummary> {
+    pub fn run(&mut self, text: &str, parameters: &Parameters, sink: &mut dyn ResultSink) -> Result<StatementSummary> {
         let clock = self.database.clock();
         let start = clock.now_ns();
         self.interrupt.reset();
@@ -209,7 +206,7 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView) -> Result<Text>
     }
     let capabilities = view.capabilities();
     let context = CompileContext { catalog: &database.registry, schema, statistics, capabilities };
-    let (prefix, plan) = match cypher::compile(text, &context)? {
+    let (prefix, plan) = match plan_for_facts(database, text, &context)? {
         Statement::Begin => return Ok(Text::Begin),
         Statement::Commit => return Ok(Text::Commit),
         Statement::Rollback => return Ok(Text::Rollback),
@@ -219,6 +216,25 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView) -> Result<Text>
     let compiled = Arc::new(Compiled { prefix, plan, prepared });
     database.plans.put(text, facts, compiled.clone());
     Ok(Text::Query(compiled))
+}
+
+/// A statement planned under the facts of a view.
+///
+/// A plan that only reads may rest on which labels all nodes carry, since the fingerprint covers that; a plan that
+/// writes may end it on its way.
+fn plan_for_facts(database: &Database, text: &str, context: &CompileContext<'_>) -> Result<Statement> {
+    let default = match database.config().optimizer {
+        Optimizer::On => OptimizerConfig::default(),
+        Optimizer::Off => return Ok(cypher::compile_with(text, context, &OptimizerConfig::none())?.statement),
+    };
+    let eager = OptimizerConfig { covering_labels: context.capabilities.dense_node_ids, ..default.clone() };
+    let compiled = cypher::compile_with(text, context, &eager)?;
+    match &compiled.statement {
+        Statement::Query(_, plan) if plan.mode != PlanMode::Read && compiled.bound_to_snapshot => {
+            Ok(cypher::compile_with(text, context, &default)?.statement)
+        }
+        _ => Ok(compiled.statement),
+    }
 }
 
 /// One run of one statement.
@@ -246,7 +262,7 @@ impl Run<'_> {
     }
 
     fn read(&self, view: &dyn ReadView, sink: &mut dyn ResultSink) -> Result<Summary> {
-        exec::run(&self.compiled.prepared, GraphAccess::Read(view), self.environment(), &mut |columns, rows| {
+        self.compiled.prepared.run(GraphAccess::Read(view), self.environment(), &mut |rows, columns| {
             let entities = Entities::of_columns(columns, view)?;
             sink.rows(ResultBatch { columns: columns.to_vec(), rows, entities })
         })
@@ -256,7 +272,7 @@ impl Run<'_> {
     fn write(&self, transaction: &mut dyn WriteTransaction) -> Result<(Summary, Vec<ResultBatch>)> {
         let mut kept: Vec<(Vec<Arc<Column>>, usize)> = Vec::new();
         let graph = GraphAccess::Write(&mut *transaction);
-        let summary = exec::run(&self.compiled.prepared, graph, self.environment(), &mut |columns, rows| {
+        let summary = self.compiled.prepared.run(graph, self.environment(), &mut |rows, columns| {
             kept.push((columns.to_vec(), rows));
             Ok(true)
         })?;

@@ -180,8 +180,10 @@ fn picture_of(session: &mut Session<'_>, route: &QueryResult) -> Outcome<String>
     let Some(Value::List(stops)) = route.rows().next().map(|row| row[0].clone()) else {
         return Err(Error::new(ErrorCode::Internal, "the route was not found").into());
     };
-    let stops: Vec<String> =
-        stops.iter().map(|stop| if let Value::String(code) = stop { code.to_string() } else { String::new() }).collect();
+    let stops: Vec<String> = stops
+        .iter()
+        .map(|stop| if let Value::String(code) = stop { code.to_string() } else { String::new() })
+        .collect();
     Ok(draw(&airports, &stops))
 }
 

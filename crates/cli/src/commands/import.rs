@@ -13,7 +13,9 @@ use crate::{progress, signals};
 pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
     let plan = plan(arguments)?;
     if plan.nodes.is_empty() && plan.edges.is_empty() {
-        return Err(Failure::Usage("expected files to import: --nodes, --edges, or files that say what they hold".into()));
+        return Err(Failure::Usage(
+            "expected files to import: --nodes, --edges, or files that say what they hold".into(),
+        ));
     }
     let existed = arguments.store.exists();
     let database = Database::open(&arguments.store, Config { access: Access::ReadWrite, ..Config::default() })?;
@@ -22,8 +24,7 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
     let interrupt = Interrupt::new();
     let state = ImportProgress::default();
     let cancelling = signals::cancel_with(interrupt.clone());
-    let outcome =
-        progress::watch_import(&state, arguments.no_progress, || database.import(&plan, &state, &interrupt));
+    let outcome = progress::watch_import(&state, arguments.no_progress, || database.import(&plan, &state, &interrupt));
     drop(cancelling);
     let summary = match outcome {
         Ok(summary) => summary,
@@ -38,7 +39,8 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
     };
     let seconds = (clock.now_ns() - start) as f64 / 1e9;
     let merged = if summary.nodes_merged > 0 { format!(" ({} merged)", summary.nodes_merged) } else { String::new() };
-    let skipped = if summary.rows_skipped > 0 { format!(", {} bad rows left out", summary.rows_skipped) } else { String::new() };
+    let skipped =
+        if summary.rows_skipped > 0 { format!(", {} bad rows left out", summary.rows_skipped) } else { String::new() };
     let rows = (summary.nodes_created + summary.nodes_merged + summary.edges_created) as f64;
     eprintln!(
         "{} nodes{merged}, {} edges{skipped} in {seconds:.2} s ({:.2} million rows/s)",
@@ -122,7 +124,8 @@ fn read_options(arguments: &ImportArguments) -> Outcome<ReadOptions> {
     let mut options = ReadOptions { header: arguments.header.clone(), ..ReadOptions::default() };
     if let Some(name) = &arguments.format {
         let format = FileFormat::of_name(name);
-        let unknown = || Failure::Usage(format!("unknown format '{name}', expected csv, jsonl, parquet, snap, dimacs or co"));
+        let unknown =
+            || Failure::Usage(format!("unknown format '{name}', expected csv, jsonl, parquet, snap, dimacs or co"));
         options.format = Some(format.ok_or_else(unknown)?);
     }
     if let Some(text) = &arguments.delimiter {

@@ -10,9 +10,10 @@ use rustyline::{Context, Helper};
 const KEYWORDS: &[&str] = &[
     "ALL", "AND", "AS", "ASC", "BEGIN", "CALL", "CASE", "COMMIT", "CONSTRAINT", "CONTAINS", "CREATE", "DELETE", "DESC",
     "DETACH", "DISTINCT", "DROP", "ELSE", "END", "ENDS WITH", "EXISTS", "EXPLAIN", "FALSE", "FOR", "IN", "IS NULL",
-    "IS NOT NULL", "IS UNIQUE", "LIMIT", "MATCH", "MERGE", "NOT", "NULL", "ON CREATE SET", "ON MATCH SET", "OPTIONAL MATCH",
-    "OR", "ORDER BY", "PROFILE", "REMOVE", "REQUIRE", "RETURN", "ROLLBACK", "SET", "SHOW CONSTRAINTS", "SKIP",
-    "STARTS WITH", "THEN", "TRUE", "UNION", "UNWIND", "WHEN", "WHERE", "WITH", "XOR", "YIELD",
+    "IS NOT NULL", "IS UNIQUE", "LIMIT", "MATCH", "MERGE", "NOT", "NULL", "ON CREATE SET", "ON MATCH SET",
+    "OPTIONAL MATCH", "OR", "ORDER BY", "PROFILE", "REMOVE", "REQUIRE", "RETURN", "ROLLBACK", "SET",
+    "SHOW CONSTRAINTS", "SKIP", "STARTS WITH", "THEN", "TRUE", "UNION", "UNWIND", "WHEN", "WHERE", "WITH", "XOR",
+    "YIELD",
 ];
 
 const COMMANDS: &[&str] =
@@ -47,7 +48,9 @@ impl ShellHelper {
     /// What may stand at the end of `before`, and where the word starts.
     fn candidates(&self, before: &str) -> (usize, Vec<String>) {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        let start = before.rfind(|c: char| !is_word(c)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+        let start = before
+            .rfind(|c: char| !is_word(c))
+            .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
         let word = &before[start..];
         let previous = before[..start].chars().next_back();
         if before.starts_with(':') {

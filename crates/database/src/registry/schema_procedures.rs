@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use model::procedure::{
-    Procedure, ProcedureContext, ProcedureMode, ProcedureSignature, RowSink, YieldSpec,
-};
+use model::procedure::{Procedure, ProcedureContext, ProcedureMode, ProcedureSignature, RowSink, YieldSpec};
 use model::schema::Names;
 use model::{Column, ColumnData, Result, Schema, Value};
 
@@ -17,12 +15,9 @@ struct ListNames {
 /// All procedures of this file.
 pub(super) fn procedures() -> Vec<Arc<dyn Procedure>> {
     vec![
-        list(
-            "db.labels",
-            "The labels of the store.",
-            &[YieldSpec { name: "label", type_name: "STRING" }],
-            |schema| &schema.labels,
-        ),
+        list("db.labels", "The labels of the store.", &[YieldSpec { name: "label", type_name: "STRING" }], |schema| {
+            &schema.labels
+        }),
         list(
             "db.relationshipTypes",
             "The edge types of the store.",

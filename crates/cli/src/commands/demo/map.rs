@@ -29,7 +29,8 @@ pub(super) fn draw(airports: &[Airport], route: &[String]) -> String {
     picture = picture.add(circles(airports)).add(line(airports, route)).add(names(airports, route));
     let title = format!("US airports by PageRank over flights; the shortest way by air: {}", route.join(" – "));
     let source = "Data: vega-datasets (BSD-3-Clause), US Bureau of Transportation Statistics, January to June 2001";
-    picture = picture.add(text(&title, 24.0, 36.0, 20.0, "#222222")).add(text(source, 24.0, HEIGHT - 18.0, 12.0, "#777777"));
+    picture =
+        picture.add(text(&title, 24.0, 36.0, 20.0, "#222222")).add(text(source, 24.0, HEIGHT - 18.0, 12.0, "#777777"));
     picture.to_string()
 }
 
