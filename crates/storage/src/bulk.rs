@@ -20,3 +20,6 @@ pub mod sort;
 
 pub use load::{BulkConfig, BulkLoad, EdgeLoader, EdgeRows, KeyRows, NodeRows, NodesAdded, OnDuplicate, RowError};
 pub use rewrite::{Changes, EdgePropertyChange, NewEdgeRows, NodeChange, rewrite};
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,20 @@
-//! Every checksum and cross-reference of a store.
+//! Verifies a store: every checksum, then the structure and the cross-references of every file.
+//!
+//! - [`structure`]: what must hold within and between files.
+//!
+//! Cost: reads every byte of the store twice; holds one count for each node id of a partition.
 
 use std::path::{Path, PathBuf};
 
 use model::platform::Platform;
-use model::{Interrupt, Result};
+use model::{Error, ErrorCode, Interrupt, Result};
+
+use crate::format::MANIFEST_NAME;
+use crate::version::Version;
+
+mod structure;
+#[cfg(test)]
+mod tests;
 
 /// Something wrong in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +28,61 @@ pub struct Problem {
 }
 
 /// Verifies all files of the store in a directory; an empty list means that all is well. Fails only if the store
-/// cannot be read at all.
-pub fn check(_platform: &Platform, _directory: &Path, _interrupt: &Interrupt) -> Result<Vec<Problem>> {
-    Err(model::error!(Internal, "check is being built"))
+/// cannot be read at all: if it is none, is of a newer format, or the disk refuses.
+pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Result<Vec<Problem>> {
+    let mut problems = Problems { list: Vec::new() };
+    let Some(version) = problems.take(directory, 0, Version::open_untouched(platform, directory))? else {
+        return Ok(problems.list);
+    };
+    let mut is_damaged = false;
+    for file in version.files() {
+        for block in 0..file.block_count() {
+            interrupt.check()?;
+            let offset = (block * crate::format::CHECKSUM_BLOCK_BYTES) as u64;
+            is_damaged |= problems.take(file.path(), offset, file.verify_block(block))?.is_none();
+        }
+    }
+    // Damaged bytes would only be found wrong again, so the structure is checked of whole files alone.
+    if !is_damaged {
+        structure::check(&version, interrupt, &mut problems)?;
+    }
+    Ok(problems.list)
+}
+
+/// What was found so far.
+struct Problems {
+    list: Vec<Problem>,
+}
+
+impl Problems {
+    fn add(&mut self, file: &Path, offset: u64, message: impl Into<String>) {
+        self.list.push(Problem { file: file.to_owned(), offset, message: message.into() });
+    }
+
+    fn manifest(&mut self, version: &Version, message: impl Into<String>) {
+        self.add(&version.directory().join(MANIFEST_NAME), 0, message);
+    }
+
+    /// The value of a step; damage becomes a problem and `None`, any other error stays one.
+    fn take<T>(&mut self, file: &Path, offset: u64, step: Result<T>) -> Result<Option<T>> {
+        match step {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.code() == ErrorCode::Corrupt => {
+                let (file, offset, message) = place_of(file, offset, &error);
+                self.list.push(Problem { file, offset, message });
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The place that a message of damage names: `path at byte offset: problem`.
+fn place_of(file: &Path, offset: u64, error: &Error) -> (PathBuf, u64, String) {
+    let text = error.message();
+    let named = text.split_once(" at byte ").and_then(|(path, rest)| {
+        let (offset, problem) = rest.split_once(": ")?;
+        Some((PathBuf::from(path), offset.parse().ok()?, problem.to_owned()))
+    });
+    named.unwrap_or_else(|| (file.to_owned(), offset, text.to_owned()))
 }

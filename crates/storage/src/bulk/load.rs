@@ -26,8 +26,6 @@ use crate::version::Version;
 mod edges;
 mod finish;
 mod nodes;
-#[cfg(test)]
-mod tests;
 
 pub use edges::EdgeLoader;
 

@@ -254,8 +254,8 @@ fn write_in_direction(
     let map = file.map_written()?;
     let bytes = &map.bytes()[targets.start..];
     let threads = if out.edges < PARALLEL_EDGES { 1 } else { context.config.threads.max(1) };
-    // A quarter of the budget for the scatter buffers of all threads, four bytes an entry.
-    let edges_max = (context.config.memory_bytes / 4 / 4 / threads).max(1 << 16) as u64;
+    // An eighth of the budget for the scatter buffers of all threads, four bytes an entry.
+    let edges_max = (context.config.memory_bytes / 8 / 4 / threads).max(1 << 16) as u64;
     let groups = target_groups(&out.in_degrees, edges_max.min(out.edges.div_ceil(threads as u64)));
     let mut packer = Packer::new(sources.width);
     for wave in groups.chunks(threads) {

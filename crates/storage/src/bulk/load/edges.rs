@@ -15,7 +15,7 @@ use crate::bulk::rewrite::HISTOGRAM_BITS;
 use crate::bulk::run::Run;
 
 /// The part of the budget that buffers of unsorted edges may take; sorting them takes nearly as much again.
-const BUFFER_SHARE: f64 = 0.45;
+const BUFFER_SHARE: f64 = 0.35;
 /// Edges below which a spill would make runs too small to be worth it.
 const SPILL_EDGES_MIN: u64 = 1 << 12;
 

@@ -1,0 +1,303 @@
+//! Builds and rewrites of random graphs against a model that anyone can read.
+
+mod model_graph;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use model::{Column, EdgeId, Interrupt, NodeId, PropertyKeyId, Result, Value};
+use testing::random::{SeededRandom, seed_or};
+use testing::simulation::{MemoryDisk, platform};
+
+use super::{BulkConfig, BulkLoad, Changes, EdgePropertyChange, EdgeRows, KeyRows, NewEdgeRows, NodeChange, NodeRows};
+use super::{OnDuplicate, rewrite};
+use crate::check::check;
+use crate::version::Version;
+use model_graph::{ModelEdge, ModelGraph, ModelNode, assert_same, edges_of, random_value};
+
+const LABELS: [&str; 3] = ["A", "B", "C"];
+const TYPES: [&str; 3] = ["T", "U", "V"];
+const KEYS: [&str; 4] = ["p", "q", "r", "s"];
+
+pub(crate) fn empty_store(seed: u64) -> Arc<Version> {
+    let platform = platform(Arc::new(MemoryDisk::new()), seed);
+    let directory = Path::new("store.knot");
+    platform.disk.create_directory(directory).unwrap();
+    Version::create(&platform, directory).unwrap()
+}
+
+fn configs() -> [BulkConfig; 3] {
+    let usual = BulkConfig { memory_bytes: 64 << 20, ..BulkConfig::default() };
+    [
+        usual.clone(),
+        // Small enough for many runs and several passes over the targets.
+        BulkConfig { memory_bytes: 1 << 19, threads: 1, ..usual.clone() },
+        BulkConfig { memory_bytes: 1 << 20, partition_edges_max: 3_000, ..usual },
+    ]
+}
+
+/// Loads nodes and edges in batches; keys are `key_of(node)`.
+fn load(base: &Arc<Version>, config: BulkConfig, graph: &mut ModelGraph, random: &mut SeededRandom) -> Arc<Version> {
+    let mut load = BulkLoad::unchecked(base, config, &Interrupt::new());
+    let old = graph.nodes.len();
+    let count = 200 + random.index(3_000);
+    for batch in 0..3 {
+        let labels: Vec<&str> = LABELS.iter().copied().take(1 + batch).collect();
+        let names = &KEYS[..2 + batch % 2];
+        let rows: Vec<Vec<Value>> =
+            (0..count).map(|_| names.iter().map(|name| random_value(random, name, batch)).collect()).collect();
+        let columns: Vec<Column> =
+            (0..names.len()).map(|at| Column::from_values(rows.iter().map(|row| &row[at]))).collect();
+        let first = graph.nodes.len();
+        let values: Vec<Value> = (first..first + count).map(key_of).collect();
+        let values = Column::from_values(&values);
+        let key = Some(KeyRows { group: "all", property: Some("id"), values: &values });
+        let added = load
+            .push_nodes(&NodeRows { count, labels: &labels, key, names, columns: &columns, origin: 0 })
+            .unwrap();
+        assert!(added.errors.is_empty(), "{:?}", added.errors);
+        for (at, row) in rows.into_iter().enumerate() {
+            let mut node = ModelNode { is_there: true, labels: labels.iter().map(|x| x.to_string()).collect(), ..ModelNode::default() };
+            names.iter().zip(row).for_each(|(name, value)| node.set(name, value));
+            node.set("id", key_of(first + at));
+            graph.nodes.push(node);
+            assert_eq!(added.nodes[at], Some(NodeId((first + at) as u64)));
+        }
+    }
+    if old > 0 {
+        load.bind_group("all", "A", "id").unwrap();
+    }
+    for _ in 0..2 {
+        let mut loader = load.edge_loader().unwrap();
+        for _ in 0..6 {
+            let edge_type = *random.pick(&TYPES);
+            let names = &KEYS[..random.index(KEYS.len())];
+            let edges = random_edges(graph, edge_type, names, random);
+            graph.edges.extend(edges.iter().cloned());
+            // Changes may have taken label or key from a node: then edges reach it by id alone.
+            let has_key = |id: u64| {
+                let node = &graph.nodes[id as usize];
+                node.labels.iter().any(|label| label == "A") && node.properties.contains_key("id")
+            };
+            let (keyed, others): (Vec<_>, Vec<_>) =
+                edges.into_iter().partition(|edge| has_key(edge.source) && has_key(edge.target));
+            push_by_key(&mut loader, edge_type, names, &keyed);
+            let ids = |of: fn(&ModelEdge) -> u64| others.iter().map(|edge| NodeId(of(edge))).collect::<Vec<_>>();
+            let columns: Vec<Column> = names.iter().map(|name| edges_column(&others, name)).collect();
+            loader.push_ids(edge_type, &ids(|edge| edge.source), &ids(|edge| edge.target), names, &columns).unwrap();
+        }
+        loader.finish().unwrap();
+    }
+    load.finish().unwrap()
+}
+
+fn push_by_key(loader: &mut super::EdgeLoader, edge_type: &str, names: &[&str], edges: &[ModelEdge]) {
+    let keys = |of: fn(&ModelEdge) -> u64| {
+        Column::from_values(&edges.iter().map(|edge| key_of(of(edge) as usize)).collect::<Vec<_>>())
+    };
+    let columns: Vec<Column> = names.iter().map(|name| edges_column(edges, name)).collect();
+    let rows = EdgeRows {
+        edge_type,
+        source_group: "all",
+        sources: &keys(|edge| edge.source),
+        target_group: "all",
+        targets: &keys(|edge| edge.target),
+        names,
+        columns: &columns,
+        origin: 0,
+    };
+    assert_eq!(loader.push(&rows).unwrap(), []);
+}
+
+fn key_of(node: usize) -> Value {
+    if node % 7 == 3 { Value::string(&format!("k{node}")) } else { Value::Int(node as i64 * 2) }
+}
+
+fn edges_column(edges: &[ModelEdge], name: &str) -> Column {
+    let values: Vec<Value> = edges.iter().map(|edge| edge.properties.get(name).cloned().unwrap_or_default()).collect();
+    Column::from_values(&values)
+}
+
+fn random_edges(graph: &ModelGraph, edge_type: &str, names: &[&str], random: &mut SeededRandom) -> Vec<ModelEdge> {
+    let alive: Vec<u64> = (0..graph.nodes.len() as u64).filter(|&id| graph.nodes[id as usize].is_there).collect();
+    (0..random.index(5_000))
+        .map(|_| {
+            // A few nodes take many edges, so that there are parallel edges and self-loops.
+            let end = |random: &mut SeededRandom| {
+                let from = if random.chance(30) { &alive[..alive.len().min(12)] } else { &alive[..] };
+                *random.pick(from)
+            };
+            let mut edge = ModelEdge { edge_type: edge_type.to_owned(), source: end(random), target: end(random), ..ModelEdge::default() };
+            for name in names {
+                edge.set(name, random_value(random, name, 0));
+            }
+            edge
+        })
+        .collect()
+}
+
+/// Changes of every kind, to the model and to the store.
+fn change(base: &Arc<Version>, config: &BulkConfig, graph: &mut ModelGraph, random: &mut SeededRandom) -> Arc<Version> {
+    let mut schema = base.manifest().schema.clone();
+    let mut changes = Changes { wal_number: 9, ..Changes::default() };
+    let ids: Vec<(EdgeId, ModelEdge)> = edges_of(base);
+    let mut kept = Vec::new();
+    for (id, mut edge) in ids {
+        if random.chance(5) {
+            changes.deleted_edges.push(id);
+            continue;
+        }
+        if random.chance(5) {
+            let name = *random.pick(&KEYS);
+            let value = random_value(random, name, 3);
+            edge.set(name, value.clone());
+            let key = PropertyKeyId(schema.property_keys.intern(name));
+            changes.edge_properties.push(EdgePropertyChange { edge: id, key, value });
+        }
+        kept.push(edge);
+    }
+    graph.edges = kept;
+    let connected: model::Set<u64> = graph.edges.iter().flat_map(|edge| [edge.source, edge.target]).collect();
+    for id in 0..graph.nodes.len() as u64 + 50 {
+        let is_new = id >= graph.nodes.len() as u64;
+        if is_new {
+            graph.nodes.push(ModelNode::default());
+        }
+        let node = &mut graph.nodes[id as usize];
+        if (!is_new && !random.chance(10)) || (is_new && random.chance(20)) || (!is_new && !node.is_there) {
+            continue;
+        }
+        let mut change = NodeChange { node: NodeId(id), ..NodeChange::default() };
+        change.is_deleted = !is_new && !connected.contains(&id) && random.chance(30);
+        if change.is_deleted {
+            *node = ModelNode::default();
+            changes.nodes.push(change);
+            continue;
+        }
+        node.is_there = true;
+        if is_new || random.chance(30) {
+            node.labels = LABELS.iter().filter(|_| random.chance(50)).map(|x| x.to_string()).collect();
+            change.labels = Some(node.labels.iter().map(|name| model::LabelId(schema.labels.intern(name))).collect());
+        }
+        for name in KEYS {
+            if random.chance(40) {
+                let value = random_value(random, name, 1);
+                node.set(name, value.clone());
+                change.properties.push((PropertyKeyId(schema.property_keys.intern(name)), value));
+            }
+        }
+        changes.nodes.push(change);
+    }
+    for _ in 0..3 {
+        let edges = random_edges(graph, *random.pick(&TYPES), &KEYS[..2], random);
+        let Some(first) = edges.first() else { continue };
+        changes.new_edges.push(NewEdgeRows {
+            edge_type: model::EdgeTypeId(schema.edge_types.intern(&first.edge_type)),
+            sources: edges.iter().map(|edge| NodeId(edge.source)).collect(),
+            targets: edges.iter().map(|edge| NodeId(edge.target)).collect(),
+            keys: KEYS[..2].iter().map(|name| PropertyKeyId(schema.property_keys.intern(name))).collect(),
+            columns: KEYS[..2].iter().map(|name| edges_column(&edges, name)).collect(),
+        });
+        graph.edges.extend(edges);
+    }
+    changes.node_id_bound = graph.nodes.len() as u64;
+    changes.schema = schema;
+    rewrite(base, changes, config, &Interrupt::new()).unwrap()
+}
+
+#[test]
+fn builds_and_rewrites_agree_with_the_model() {
+    for round in 0..6 {
+        let seed = seed_or(41) + round;
+        let mut random = SeededRandom::new(seed);
+        let config = configs()[round as usize % 3].clone();
+        let (mut graph, mut version) = (ModelGraph::default(), empty_store(seed));
+        for step in 0..4 {
+            let name = format!("seed {seed} step {step}");
+            version = if step % 2 == 0 {
+                load(&version, config.clone(), &mut graph, &mut random)
+            } else {
+                change(&version, &config, &mut graph, &mut random)
+            };
+            assert_same(&version, &graph, &name);
+            let reopened = Version::open(version.platform(), version.directory()).unwrap();
+            assert_same(&reopened, &graph, &format!("{name} reopened"));
+            let problems = check(version.platform(), version.directory(), &Interrupt::new()).unwrap();
+            assert!(problems.is_empty(), "{name}: {problems:?}");
+            let listed = version.platform().disk.list(version.directory()).unwrap().len();
+            assert_eq!(listed, version.manifest().files().count() + 1, "{name}: files left over");
+        }
+    }
+}
+
+fn push_keys(load: &mut BulkLoad, keys: &[Value], origin: u64) -> Result<super::NodesAdded> {
+    let values = Column::from_values(keys);
+    let names = &["n"];
+    let columns = [Column::from_values(&(0..keys.len() as i64).map(|x| Value::Int(x + origin as i64)).collect::<Vec<_>>())];
+    let key = Some(KeyRows { group: "g", property: Some("id"), values: &values });
+    load.push_nodes(&NodeRows { count: keys.len(), labels: &["A"], key, names, columns: &columns, origin })
+}
+
+#[test]
+fn duplicate_and_null_keys_follow_the_policy() {
+    let keys = [Value::Int(1), Value::Int(2), Value::Int(1), Value::Null, Value::Float(2.0)];
+    for (policy, created, merged, refused, first) in [
+        (OnDuplicate::Error, 2, 0, vec![102, 103, 104], Value::Int(100)),
+        (OnDuplicate::Skip, 2, 2, vec![103], Value::Int(100)),
+        (OnDuplicate::Update, 2, 2, vec![103], Value::Int(102)),
+    ] {
+        let config = BulkConfig { on_duplicate: policy, ..BulkConfig::default() };
+        let mut load = BulkLoad::new(&empty_store(1), config.clone(), &Interrupt::new()).unwrap();
+        let mut added = push_keys(&mut load, &keys, 100).unwrap();
+        added.errors.sort_by_key(|error| error.row);
+        let rows: Vec<u64> = added.errors.iter().map(|error| error.row).collect();
+        assert_eq!((added.created, added.merged, rows), (created, merged, refused), "{policy:?}");
+        let version = load.finish().unwrap();
+        let key = version.manifest().schema.property_key("n").unwrap();
+        assert_eq!(version.node_property(&[NodeId(0)], key).unwrap().value(0), first, "{policy:?}");
+        // The same keys again, now against what the store has.
+        let mut again = BulkLoad::new(&version, config, &Interrupt::new()).unwrap();
+        let added = push_keys(&mut again, &keys, 0).unwrap();
+        assert_eq!((added.created, added.merged), (0, if policy == OnDuplicate::Error { 0 } else { 4 }), "{policy:?}");
+        let version = again.finish().unwrap();
+        assert_eq!(version.manifest().statistics.nodes, 2);
+        let problems = check(version.platform(), version.directory(), &Interrupt::new()).unwrap();
+        assert!(problems.is_empty(), "{problems:?}");
+    }
+}
+
+#[test]
+fn dangling_edges_name_row_side_and_value() {
+    let mut load = BulkLoad::new(&empty_store(1), BulkConfig::default(), &Interrupt::new()).unwrap();
+    push_keys(&mut load, &[Value::Int(1), Value::Int(2)], 0).unwrap();
+    let mut loader = load.edge_loader().unwrap();
+    let sources = Column::from_values(&[Value::Int(1), Value::Int(7), Value::Int(2)]);
+    let targets = Column::from_values(&[Value::Int(2), Value::Int(1), Value::Null]);
+    let rows = EdgeRows {
+        edge_type: "T",
+        source_group: "g",
+        sources: &sources,
+        target_group: "g",
+        targets: &targets,
+        names: &[],
+        columns: &[],
+        origin: 10,
+    };
+    let errors: Vec<String> =
+        loader.push(&rows).unwrap().into_iter().map(|error| format!("{}: {}", error.row, error.reason)).collect();
+    assert_eq!(errors, ["11: the source 7 of the edge is no node of group g", "12: the target of the edge is null"]);
+    loader.finish().unwrap();
+    assert_eq!(load.finish().unwrap().manifest().statistics.edges, 1);
+}
+
+#[test]
+fn a_build_that_is_dropped_leaves_nothing() {
+    let base = empty_store(3);
+    let mut load = BulkLoad::new(&base, BulkConfig::default(), &Interrupt::new()).unwrap();
+    push_keys(&mut load, &[Value::Int(1)], 0).unwrap();
+    let mut loader = load.edge_loader().unwrap();
+    loader.push_ids("T", &[NodeId(0)], &[NodeId(0)], &[], &[]).unwrap();
+    drop(loader);
+    drop(load);
+    assert_eq!(base.platform().disk.list(base.directory()).unwrap(), ["MANIFEST"]);
+}

@@ -1,0 +1,318 @@
+//! What must hold within and between the files of a version whose bytes are as they were written.
+
+use std::path::Path;
+
+use model::id::{EdgeTypeId, LabelId, NodeId, PropertyKeyId};
+use model::{Interrupt, Map, Result};
+
+use super::Problems;
+use crate::codec::hash::mix;
+use crate::column::{BlockSource, ColumnReader};
+use crate::format::{COLUMN_BLOCK_ROWS, segment_range};
+use crate::index::{KeyIndex, hash_row, index_hash};
+use crate::partition::stream::SectionCursor;
+use crate::partition::{Partition, Section};
+use crate::segment::Segment;
+use crate::version::Version;
+
+/// Edges compared at a time.
+const EDGES: u64 = 8_192;
+
+/// Adds what is wrong to the problems.
+pub(super) fn check(version: &Version, interrupt: &Interrupt, problems: &mut Problems) -> Result<()> {
+    check_counts(version, problems);
+    for segment in version.segments().iter().flatten() {
+        interrupt.check()?;
+        let step = check_segment(segment, version, problems);
+        problems.take(segment.file().path(), 0, step)?;
+    }
+    check_intervals(version, problems);
+    for partition in version.partitions() {
+        for section in partition.sections() {
+            let step = check_section(section, partition, version, interrupt, problems);
+            problems.take(section.file().path(), 0, step)?;
+        }
+    }
+    for constraint in version.manifest().schema.constraints.clone() {
+        interrupt.check()?;
+        let step = check_index(version, constraint.label, constraint.key, problems);
+        problems.take(version.directory(), 0, step)?;
+    }
+    for index in version.indexes() {
+        let entry = index.entry();
+        if version.manifest().schema.unique(entry.label, entry.key).is_none() {
+            problems.manifest(version, format!("the key index {} belongs to no constraint", entry.file.number));
+        }
+    }
+    Ok(())
+}
+
+fn check_counts(version: &Version, problems: &mut Problems) {
+    let manifest = version.manifest();
+    let (found, listed) = (version.count(), &manifest.statistics);
+    for (what, found, listed) in [("nodes", found.nodes, listed.nodes), ("edges", found.edges, listed.edges)] {
+        if found != listed {
+            problems.manifest(version, format!("the files hold {found} {what}, the manifest says {listed}"));
+        }
+    }
+    for label in (0..manifest.schema.labels.len() as u32).map(LabelId) {
+        if found.label(label) != listed.label(label) {
+            let name = manifest.schema.label_name(label);
+            let (found, listed) = (found.label(label), listed.label(label));
+            problems.manifest(version, format!("the files hold {found} nodes :{name}, the manifest says {listed}"));
+        }
+    }
+    for edge_type in (0..manifest.schema.edge_types.len() as u32).map(EdgeTypeId) {
+        if found.edge_type(edge_type) != listed.edge_type(edge_type) {
+            let name = manifest.schema.edge_type_name(edge_type);
+            let (found, listed) = (found.edge_type(edge_type), listed.edge_type(edge_type));
+            problems.manifest(version, format!("the files hold {found} edges :{name}, the manifest says {listed}"));
+        }
+    }
+    if let Some((_, file)) = manifest.files().find(|(_, file)| file.number >= manifest.next_file_number) {
+        let message = format!("file {} is not below the next number {}", file.number, manifest.next_file_number);
+        problems.manifest(version, message);
+    }
+}
+
+fn check_segment(segment: &Segment, version: &Version, problems: &mut Problems) -> Result<()> {
+    let path = segment.file().path();
+    let end = segment_range(segment.entry().segment).start + segment.rows() as u64;
+    if end > version.node_id_bound() {
+        problems.add(path, 0, format!("rows reach node {end}, the manifest's bound is {}", version.node_id_bound()));
+    }
+    let words = segment.rows().div_ceil(64);
+    let mut alive = 0;
+    let mut counts = vec![0u64; segment.labels().len()];
+    for index in 0..words {
+        let living = segment.word(segment.alive(), index)?;
+        alive += u64::from(living.count_ones());
+        for (label, count) in segment.labels().iter().zip(&mut counts) {
+            let word = segment.word(label.rows, index)?;
+            *count += u64::from(word.count_ones());
+            if word & !living != 0 {
+                problems.add(path, 0, format!("label {} is on a node that does not exist", label.label.0));
+            }
+        }
+    }
+    if alive != segment.alive_count() {
+        problems.add(path, 0, format!("{alive} nodes exist, the directory says {}", segment.alive_count()));
+    }
+    for (label, count) in segment.labels().iter().zip(counts) {
+        if count != label.count {
+            let message = format!("label {} is on {count} nodes, the directory says {}", label.label.0, label.count);
+            problems.add(path, 0, message);
+        }
+        if version.manifest().schema.labels.name(label.label.0).is_none() {
+            problems.add(path, 0, format!("label {} has no name", label.label.0));
+        }
+    }
+    for (key, column) in segment.columns() {
+        check_column(column, *key, version, path, problems)?;
+    }
+    Ok(())
+}
+
+/// Reads every value of a column once.
+fn check_column(
+    column: &ColumnReader,
+    key: PropertyKeyId,
+    version: &Version,
+    path: &Path,
+    problems: &mut Problems,
+) -> Result<()> {
+    if version.manifest().schema.property_keys.name(key.0).is_none() {
+        problems.add(path, 0, format!("property key {} has no name", key.0));
+    }
+    for (index, header) in column.headers().iter().enumerate() {
+        let start = (index * COLUMN_BLOCK_ROWS) as u64;
+        let step = column.range(start..start + u64::from(header.rows));
+        let Some(values) = problems.take(path, header.offset, step)? else { continue };
+        let present = (0..values.len()).filter(|&row| !values.is_null(row)).count();
+        if present != header.present as usize {
+            let message = format!("a block has {present} values, its header says {}", header.present);
+            problems.add(path, header.offset, message);
+        }
+    }
+    Ok(())
+}
+
+fn check_intervals(version: &Version, problems: &mut Problems) {
+    let mut start = 0;
+    for partition in version.partitions() {
+        let interval = partition.interval();
+        if interval.start != start {
+            problems.manifest(version, format!("a partition starts at {}, expected {start}", interval.start));
+        }
+        start = interval.end;
+    }
+    if !version.partitions().is_empty() && start < version.node_id_bound() {
+        problems.manifest(version, format!("partitions end at {start}, nodes at {}", version.node_id_bound()));
+    }
+}
+
+/// Both directions hold the same edges, sorted, between nodes that exist.
+fn check_section(
+    section: &Section,
+    partition: &Partition,
+    version: &Version,
+    interrupt: &Interrupt,
+    problems: &mut Problems,
+) -> Result<()> {
+    let path = section.file().path().to_owned();
+    if version.manifest().schema.edge_types.name(section.edge_type().0).is_none() {
+        problems.add(&path, 0, format!("edge type {} has no name", section.edge_type().0));
+    }
+    let mut cursor = SectionCursor::new(section, 0..u64::MAX)?;
+    let (mut out_sum, mut count, mut last) = (0u64, 0u64, (0, 0));
+    let (mut sources, mut targets) = (Vec::new(), Vec::new());
+    loop {
+        interrupt.check()?;
+        sources.clear();
+        targets.clear();
+        let run = cursor.next(EDGES, &mut sources, &mut targets)?;
+        if run.is_empty() {
+            break;
+        }
+        count += run.end - run.start;
+        for (source, target) in sources.iter().zip(&targets) {
+            if (source.0, target.0) < last {
+                problems.add(&path, 0, format!("the edges after node {} are not sorted", last.0));
+            }
+            if !partition.interval().contains(&target.0) {
+                problems.add(&path, 0, format!("target {} lies outside the partition's interval", target.0));
+            }
+            last = (source.0, target.0);
+            out_sum = out_sum.wrapping_add(edge_hash(*source, *target));
+        }
+        check_ends(version, &sources, &targets, &path, problems)?;
+    }
+    let in_sum = sum_in_direction(section, interrupt, &path, problems)?;
+    if count != section.edge_count() || out_sum != in_sum {
+        problems.add(&path, 0, format!("the two directions of edge type {} differ", section.edge_type().0));
+    }
+    for (key, column) in section.columns() {
+        check_column(column, *key, version, &path, problems)?;
+    }
+    Ok(())
+}
+
+fn edge_hash(source: NodeId, target: NodeId) -> u64 {
+    mix(mix(source.0).wrapping_add(target.0))
+}
+
+fn check_ends(
+    version: &Version,
+    sources: &[NodeId],
+    targets: &[NodeId],
+    path: &Path,
+    problems: &mut Problems,
+) -> Result<()> {
+    for ends in [sources, targets] {
+        let there = version.nodes_exist(ends)?;
+        if there.count_ones() < ends.len() {
+            let missing = (0..ends.len()).find(|&row| !there.get(row)).map_or(0, |row| ends[row].0);
+            problems.add(path, 0, format!("an edge ends at node {missing}, which does not exist"));
+        }
+    }
+    Ok(())
+}
+
+/// The sum of the hashes of all edges, read against their direction.
+fn sum_in_direction(
+    section: &Section,
+    interrupt: &Interrupt,
+    path: &Path,
+    problems: &mut Problems,
+) -> Result<u64> {
+    let mut sum = 0u64;
+    let index = section.in_index();
+    let (mut nodes, mut ends, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+    for start in (0..index.slot_count()).step_by(1_024) {
+        interrupt.check()?;
+        let slots = start..(start + 1_024).min(index.slot_count());
+        let mut at = index.runs(section.file(), slots, &mut nodes, &mut ends)?;
+        for (&node, &end) in nodes.iter().zip(&ends) {
+            if end < at || end > section.edge_count() {
+                problems.add(path, 0, format!("the in-edges of node {node} are at {at}..{end}"));
+                return Ok(sum);
+            }
+            sources.clear();
+            section.sources(at..end, &mut sources)?;
+            if !sources.is_sorted() {
+                problems.add(path, 0, format!("the in-edges of node {node} are not sorted"));
+            }
+            at = end;
+            sum = sources.iter().fold(sum, |sum, &source| sum.wrapping_add(edge_hash(source, NodeId(node))));
+        }
+    }
+    Ok(sum)
+}
+
+/// The index has exactly the nodes of the label that have a value, each once, and no value twice.
+fn check_index(version: &Version, label: LabelId, key: PropertyKeyId, problems: &mut Problems) -> Result<()> {
+    let index = version.index_of(label, key).map(|index| &**index);
+    let path = index.map_or_else(|| version.directory().to_owned(), |index| index.file().path().to_owned());
+    let (mut expected, mut sum) = (0u64, 0u64);
+    for segment in version.segments().iter().flatten() {
+        let Some(column) = segment.column(key) else { continue };
+        let first = segment_range(segment.entry().segment).start;
+        for start in (0..segment.rows()).step_by(COLUMN_BLOCK_ROWS) {
+            let end = (start + COLUMN_BLOCK_ROWS).min(segment.rows());
+            let values = column.range(start as u64..end as u64)?;
+            for row in start..end {
+                if segment.bit(segment.label(label), row)?
+                    && let Some(hash) = hash_row(&values, row - start)
+                {
+                    expected += 1;
+                    sum = sum.wrapping_add(entry_hash(index_hash(hash), NodeId(first + row as u64)));
+                }
+            }
+        }
+    }
+    let (found, found_sum) = match index {
+        Some(index) => sum_index(index, version, key, &path, problems)?,
+        None => (0, 0),
+    };
+    if (found, found_sum) != (expected, sum) {
+        let message = format!("the key index has {found} entries that differ from the {expected} values of its nodes");
+        problems.add(&path, 0, message);
+    }
+    Ok(())
+}
+
+fn entry_hash(hash: u64, node: NodeId) -> u64 {
+    mix(mix(hash).wrapping_add(node.0))
+}
+
+fn sum_index(
+    index: &KeyIndex,
+    version: &Version,
+    key: PropertyKeyId,
+    path: &Path,
+    problems: &mut Problems,
+) -> Result<(u64, u64)> {
+    let (mut count, mut sum) = (0u64, 0u64);
+    let mut pairs = index.pairs();
+    // Nodes with the hash at hand: only those can have equal values.
+    let mut same: (u64, Vec<NodeId>) = (0, Vec::new());
+    while let Some((hash, node)) = pairs.next_pair()? {
+        count += 1;
+        sum = sum.wrapping_add(entry_hash(hash, node));
+        if same.0 != hash {
+            same = (hash, Vec::new());
+        }
+        same.1.push(node);
+        if same.1.len() > 1 {
+            let values = version.node_property(&same.1, key)?;
+            let mut seen: Map<model::Value, NodeId> = Map::default();
+            for (row, &node) in same.1.iter().enumerate() {
+                if let Some(other) = seen.insert(values.value(row), node) {
+                    let message = format!("nodes {} and {} have the same value of a unique key", other.0, node.0);
+                    problems.add(path, 0, message);
+                }
+            }
+        }
+    }
+    Ok((count, sum))
+}
