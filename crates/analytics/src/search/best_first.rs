@@ -1,7 +1,9 @@
 //! Best-first search between two nodes: Dijkstra's algorithm, and A* when there is an estimate of what is left.
 //!
-//! Edges are asked for in batches: when the best node's edges are not there yet, those of the next best candidates are
-//! fetched with them, more at a time as long as most of what was fetched is used. A node whose cost falls after it was
+//! Edges are asked for in batches: when the best node's edges are not there yet, the search runs ahead of itself, in
+//! rounds of one batch each, to all nodes that it sees it will come to within the next stretch of cost. They are
+//! expanded in due order later, unless the target comes first. The stretch grows as long as most of what was fetched is
+//! used. A node whose cost falls after it was
 //! expanded is expanded again, so that the path is the cheapest for every estimate that never exceeds the true cost.
 //! Cost: two pushes and pops of a binary heap a node; 40 bytes a node met and 12 an edge fetched (36 more a node with
 //! coordinates); an expansion of the store for each batch of nodes.
@@ -59,33 +61,44 @@ struct State {
     cost: f64,
     /// Estimate of what is left; NaN before it is needed.
     estimate: f64,
+    /// Cost of the path on which it was seen ahead; not less than that of the cheapest.
+    cost_ahead: f64,
     /// The slot before it on that path.
     parent: u32,
     /// Its edges, once fetched.
     first_edge: u32,
     edge_count: u32,
     has_edges: bool,
-    is_chosen: bool,
+    /// Whether it is among the chosen or on the horizon.
+    is_ahead: bool,
     is_closed: bool,
 }
 
 const NEW: State = State {
     cost: f64::INFINITY,
     estimate: f64::NAN,
+    cost_ahead: f64::INFINITY,
     parent: u32::MAX,
     first_edge: 0,
     edge_count: 0,
     has_edges: false,
-    is_chosen: false,
+    is_ahead: false,
     is_closed: false,
 };
 
 /// Expansions between two checks for cancellation.
 const CHECK_EXPANSIONS: u64 = 1024;
-/// Nodes in the first batch, and in the largest.
-const BATCH_NODES: [usize; 2] = [16, 512];
-/// The same for a store a network away.
-const REMOTE_BATCH_NODES: [usize; 2] = [64, 4096];
+/// Nodes in one batch, at most; and how many may be in one when enough are ahead already.
+const BATCH_NODES_MAX: usize = 1024;
+const BATCH_NODES_MIN: usize = 32;
+/// Nodes that may in any case be fetched ahead of being expanded.
+const AHEAD_NODES_MIN: u64 = 256;
+/// Rounds of looking ahead at a time, at most.
+const ROUNDS_MAX: usize = 64;
+/// A round of fewer nodes than this part of the largest waits for company.
+const ROUND_SHARE: usize = 4;
+/// Nodes on the horizon, at most; when they are more they are forgotten, and fetched when the search comes to them.
+const HORIZON_NODES_MAX: usize = 1 << 14;
 
 /// Finds a cheapest path.
 pub(crate) fn run(problem: &Problem<'_>, interrupt: &Interrupt) -> Result<Outcome> {
@@ -103,9 +116,12 @@ struct Search<'a> {
     queue: BinaryHeap<(Reverse<u64>, u32)>,
     neighbors: Vec<u32>,
     costs: Vec<f64>,
-    batch_nodes: usize,
-    batch_nodes_max: usize,
+    /// How far ahead in cost edges are fetched; 0 before the first are.
+    stretch: f64,
+    /// The nodes whose edges are being fetched.
     chosen: Vec<u32>,
+    /// Nodes seen beyond the edges fetched so far.
+    horizon: Vec<u32>,
     buffer: EdgeBatch,
     fetched: u64,
     expanded: u64,
@@ -115,7 +131,6 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(problem: &'a Problem<'a>) -> Result<Search<'a>> {
         let keys = problem.weight.map_or_else(Vec::new, Weight::keys);
-        let [first, most] = if problem.view.capabilities().is_remote { REMOTE_BATCH_NODES } else { BATCH_NODES };
         let mut search = Search {
             problem,
             expand: problem.projection.expand(problem.projection.direction, keys, EdgeIds::Omit),
@@ -126,9 +141,9 @@ impl<'a> Search<'a> {
             queue: BinaryHeap::new(),
             neighbors: Vec::new(),
             costs: Vec::new(),
-            batch_nodes: first,
-            batch_nodes_max: most,
+            stretch: 0.0,
             chosen: Vec::new(),
+            horizon: Vec::new(),
             buffer: EdgeBatch::default(),
             fetched: 0,
             expanded: 0,
@@ -165,12 +180,12 @@ impl<'a> Search<'a> {
                 )
                 .with_remedy("raise 'maxExpanded', or leave it out"));
             }
-            if self.expanded % CHECK_EXPANSIONS == 0 {
+            if self.expanded.is_multiple_of(CHECK_EXPANSIONS) {
                 interrupt.check()?;
                 interrupt.report(self.expanded, 0);
             }
             if !state.has_edges {
-                self.fetch_with_candidates(slot)?;
+                self.fetch_ahead(slot)?;
             }
             self.states[slot as usize].is_closed = true;
             self.expanded += 1;
@@ -198,11 +213,7 @@ impl<'a> Search<'a> {
         let State { cost, first_edge, edge_count, .. } = self.states[slot as usize];
         for edge in first_edge as usize..(first_edge + edge_count) as usize {
             let neighbor = self.neighbors[edge];
-            let edge_cost = match (self.problem.weight, self.problem.map) {
-                (Some(_), _) => self.costs[edge],
-                (None, Some(_)) => self.points[slot as usize].distance_km(self.points[neighbor as usize]),
-                (None, None) => 1.0,
-            };
+            let edge_cost = self.edge_cost(slot, edge);
             if !is_cost(edge_cost) {
                 return Err(self.fault(slot, neighbor));
             }
@@ -219,43 +230,128 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
+    /// What an edge out of a node costs.
+    #[inline]
+    fn edge_cost(&self, slot: u32, edge: usize) -> f64 {
+        match (self.problem.weight, self.problem.map) {
+            (Some(_), _) => self.costs[edge],
+            (None, Some(_)) => self.points[slot as usize].distance_km(self.points[self.neighbors[edge] as usize]),
+            (None, None) => 1.0,
+        }
+    }
+
     /// What it costs at least from a node to the target.
     #[inline]
     fn estimate(&mut self, slot: u32) -> Result<f64> {
-        let Some(map) = &self.problem.map else { return Ok(0.0) };
-        let known = self.states[slot as usize].estimate;
-        if !known.is_nan() {
-            return Ok(known);
-        }
-        let distance_km = self.points[slot as usize].distance_km(self.goal);
-        if distance_km.is_nan() {
-            return Err(self.no_coordinates(slot));
-        }
-        let estimate = distance_km * map.cost_per_km;
-        self.states[slot as usize].estimate = estimate;
-        Ok(estimate)
+        let estimate = self.find_estimate(slot);
+        if estimate.is_nan() { Err(self.no_coordinates(slot)) } else { Ok(estimate) }
     }
 
-    /// Fetches the edges of a node, and with it those of the candidates that are likely to be expanded next.
-    fn fetch_with_candidates(&mut self, slot: u32) -> Result<()> {
-        if self.expanded * 2 >= self.fetched {
-            self.batch_nodes = (self.batch_nodes * 2).min(self.batch_nodes_max);
-        } else if self.expanded * 4 < self.fetched {
-            self.batch_nodes = (self.batch_nodes / 2).max(1);
+    /// The same; NaN for a node without coordinates.
+    #[inline]
+    fn find_estimate(&mut self, slot: u32) -> f64 {
+        let Some(map) = &self.problem.map else { return 0.0 };
+        let estimate = &mut self.states[slot as usize].estimate;
+        if estimate.is_nan() {
+            *estimate = self.points[slot as usize].distance_km(self.goal) * map.cost_per_km;
         }
+        *estimate
+    }
+
+    /// Fetches the edges of a node, and with it those that will be needed next.
+    fn fetch_ahead(&mut self, slot: u32) -> Result<()> {
+        if self.expanded * 4 >= self.fetched * 3 {
+            self.stretch *= 2.0;
+        } else if self.expanded * 2 < self.fetched {
+            self.stretch /= 2.0;
+        }
+        let State { cost, estimate, .. } = self.states[slot as usize];
+        let limit = cost + if self.problem.map.is_some() { estimate } else { 0.0 } + self.stretch;
         self.chosen.clear();
         self.chosen.push(slot);
-        // The queue is a heap: its best entries are among the first of its slice.
-        for &(_, candidate) in self.queue.as_slice().iter().take(2 * self.batch_nodes) {
-            let state = &mut self.states[candidate as usize];
-            if !state.has_edges && !state.is_chosen && candidate != slot && self.chosen.len() < self.batch_nodes {
-                state.is_chosen = true;
-                self.chosen.push(candidate);
+        self.states[slot as usize].is_ahead = true;
+        self.states[slot as usize].cost_ahead = cost;
+        self.choose_from_horizon(slot, limit);
+        let mut largest = 0;
+        for _ in 0..ROUNDS_MAX {
+            largest = largest.max(self.chosen.len());
+            self.fetched += self.chosen.len() as u64;
+            self.batches += 1;
+            self.fetch()?;
+            self.choose_neighbors(limit);
+            let is_last = self.batch_nodes_max() == BATCH_NODES_MIN;
+            if is_last || self.chosen.len() * ROUND_SHARE < largest || self.chosen.is_empty() {
+                break;
             }
         }
-        self.fetched += self.chosen.len() as u64;
-        self.batches += 1;
-        self.fetch()
+        self.horizon.append(&mut self.chosen);
+        if self.horizon.len() > HORIZON_NODES_MAX {
+            let beyond = std::mem::take(&mut self.horizon);
+            beyond.iter().for_each(|&slot| self.states[slot as usize].is_ahead = false);
+        }
+        if self.stretch == 0.0 {
+            let State { first_edge, edge_count, .. } = self.states[slot as usize];
+            let costs =
+                (first_edge as usize..(first_edge + edge_count) as usize).map(|edge| self.edge_cost(slot, edge));
+            self.stretch = costs.filter(|cost| cost.is_finite()).fold(0.0, f64::max);
+        }
+        Ok(())
+    }
+
+    /// How many nodes the next batch may hold: no more are ahead of their expansion than were expanded, or hardly.
+    fn batch_nodes_max(&self) -> usize {
+        let may_be_ahead = self.expanded.max(AHEAD_NODES_MIN);
+        let are_ahead = self.fetched.saturating_sub(self.expanded);
+        (may_be_ahead.saturating_sub(are_ahead) as usize).clamp(BATCH_NODES_MIN, BATCH_NODES_MAX)
+    }
+
+    /// Chooses the nodes on the horizon that come before a limit, besides the one already chosen.
+    fn choose_from_horizon(&mut self, first: u32, limit: f64) {
+        let has_map = self.problem.map.is_some();
+        let most = self.batch_nodes_max();
+        let (states, chosen) = (&mut self.states, &mut self.chosen);
+        self.horizon.retain(|&slot| {
+            let state = &states[slot as usize];
+            let comes_at = state.cost_ahead.min(state.cost) + if has_map { state.estimate } else { 0.0 };
+            if slot == first {
+                return false;
+            }
+            let is_due = comes_at <= limit && chosen.len() < most;
+            if is_due {
+                chosen.push(slot);
+            }
+            !is_due
+        });
+    }
+
+    /// Replaces the chosen nodes, now that they have edges, by those of their neighbors that come before a limit and have
+    /// none. The other neighbors go on the horizon.
+    fn choose_neighbors(&mut self, limit: f64) {
+        let from = std::mem::take(&mut self.chosen);
+        let most = self.batch_nodes_max();
+        for &slot in &from {
+            let State { cost_ahead, cost, first_edge, edge_count, .. } = self.states[slot as usize];
+            let cost_here = cost_ahead.min(cost);
+            for edge in first_edge as usize..(first_edge + edge_count) as usize {
+                let neighbor = self.neighbors[edge];
+                let cost = cost_here + self.edge_cost(slot, edge);
+                let state = &mut self.states[neighbor as usize];
+                if state.has_edges || state.cost == f64::NEG_INFINITY {
+                    continue;
+                }
+                state.cost_ahead = state.cost_ahead.min(cost);
+                if state.is_ahead {
+                    continue;
+                }
+                state.is_ahead = true;
+                let comes_at = cost + self.find_estimate(neighbor);
+                if comes_at <= limit && self.chosen.len() < most {
+                    self.chosen.push(neighbor);
+                } else {
+                    self.horizon.push(neighbor);
+                }
+            }
+        }
     }
 
     /// Fetches the edges of the chosen nodes, and what must be known of the nodes at their other ends.
@@ -339,7 +435,7 @@ impl<'a> Search<'a> {
                 return model::error!(Argument, "node #{} has no property '{name}', which the search needs", node.0)
                     .with_remedy("set it, or name other properties by 'latitudeProperty' and 'longitudeProperty'");
             }
-            if !(number[0].abs() <= f64::from(most)) {
+            if number[0].is_nan() || number[0].abs() > f64::from(most) {
                 let expected = format!("expected degrees between -{most} and {most}");
                 return model::error!(Argument, "node #{} has {value} in property '{name}', {expected}", node.0);
             }

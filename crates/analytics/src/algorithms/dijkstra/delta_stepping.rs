@@ -17,7 +17,7 @@ use crate::parallel::{even_ranges, map_tasks};
 /// Buckets kept apart; nodes farther away wait together until those are done.
 const BUCKETS: usize = 4096;
 /// The width of a bucket in mean weights.
-const WIDTH: f64 = 0.25;
+const WIDTH: f64 = 0.05;
 /// Nodes of a bucket worth a task.
 const TASK_NODES_MIN: usize = 512;
 /// Tasks for each thread.
