@@ -90,22 +90,9 @@ pub fn verify(
 }
 
 const KEYS: &[&str] = &[
-    "labels",
-    "nodeLabels",
-    "types",
-    "relationshipTypes",
-    "direction",
-    "concurrency",
-    "sourceNode",
-    "source",
-    "targetNode",
-    "target",
-    "weightProperty",
-    "defaultWeight",
-    "latitudeProperty",
-    "longitudeProperty",
-    "heuristicScale",
-    "maxExpanded",
+    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
+    "targetNode", "target", "weightProperty", "defaultWeight", "latitudeProperty", "longitudeProperty",
+    "heuristicScale", "maxExpanded",
 ];
 
 /// `algo.astar`.

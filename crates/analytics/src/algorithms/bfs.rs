@@ -193,27 +193,12 @@ pub fn verify(view: &GraphView, source: u32, distances: &[u32]) -> Result<()> {
 }
 
 const KEYS: &[&str] = &[
-    "labels",
-    "nodeLabels",
-    "types",
-    "relationshipTypes",
-    "direction",
-    "concurrency",
-    "sourceNode",
-    "source",
+    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
     "maxDepth",
 ];
 const WRITE_KEYS: &[&str] = &[
-    "labels",
-    "nodeLabels",
-    "types",
-    "relationshipTypes",
-    "direction",
-    "concurrency",
-    "sourceNode",
-    "source",
-    "maxDepth",
-    "writeProperty",
+    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
+    "maxDepth", "writeProperty",
 ];
 
 /// The view of a call, and the number of its source.

@@ -136,44 +136,16 @@ pub fn verify(view: &GraphView, config: &Config, result: &CheapestPath, interrup
 }
 
 const KEYS: &[&str] = &[
-    "labels",
-    "nodeLabels",
-    "types",
-    "relationshipTypes",
-    "direction",
-    "concurrency",
-    "sourceNode",
-    "source",
-    "targetNode",
-    "target",
-    "weightProperty",
-    "defaultWeight",
-    "maxExpanded",
+    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
+    "targetNode", "target", "weightProperty", "defaultWeight", "maxExpanded",
 ];
 const DISTANCES_KEYS: &[&str] = &[
-    "labels",
-    "nodeLabels",
-    "types",
-    "relationshipTypes",
-    "direction",
-    "concurrency",
-    "sourceNode",
-    "source",
-    "weightProperty",
-    "defaultWeight",
+    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
+    "weightProperty", "defaultWeight",
 ];
 const WRITE_KEYS: &[&str] = &[
-    "labels",
-    "nodeLabels",
-    "types",
-    "relationshipTypes",
-    "direction",
-    "concurrency",
-    "sourceNode",
-    "source",
-    "weightProperty",
-    "defaultWeight",
-    "writeProperty",
+    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
+    "weightProperty", "defaultWeight", "writeProperty",
 ];
 
 /// `algo.dijkstra`.

@@ -215,27 +215,12 @@ pub fn verify(view: &GraphView, config: &Config, result: &PageRank) -> Result<()
 }
 
 const KEYS: &[&str] = &[
-    "labels",
-    "nodeLabels",
-    "types",
-    "relationshipTypes",
-    "direction",
-    "concurrency",
-    "dampingFactor",
-    "maxIterations",
+    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "dampingFactor", "maxIterations",
     "tolerance",
 ];
 const WRITE_KEYS: &[&str] = &[
-    "labels",
-    "nodeLabels",
-    "types",
-    "relationshipTypes",
-    "direction",
-    "concurrency",
-    "dampingFactor",
-    "maxIterations",
-    "tolerance",
-    "writeProperty",
+    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "dampingFactor", "maxIterations",
+    "tolerance", "writeProperty",
 ];
 
 fn read_config(settings: &Settings<'_>) -> Result<Config> {

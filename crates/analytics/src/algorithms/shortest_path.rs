@@ -223,17 +223,8 @@ pub fn verify(view: &GraphView, config: &Config, result: &ShortestPath, interrup
 }
 
 const KEYS: &[&str] = &[
-    "labels",
-    "nodeLabels",
-    "types",
-    "relationshipTypes",
-    "direction",
-    "concurrency",
-    "sourceNode",
-    "source",
-    "targetNode",
-    "target",
-    "maxDepth",
+    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
+    "targetNode", "target", "maxDepth",
 ];
 
 /// `algo.shortest_path`.

@@ -1,6 +1,7 @@
 //! Where the edges of a view come from, in blocks: the partitions of a store, expansions of all its nodes, or a list.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::batch::{EdgeBatch, EdgeBlock};
 use model::column::Column;
@@ -41,7 +42,7 @@ pub(crate) fn of_view<'a>(
     threads: usize,
     interrupt: &'a Interrupt,
 ) -> Box<dyn EdgeSource + 'a> {
-    let reader = Reader { view, projection, weight, numbering, interrupt };
+    let reader = Reader { view, projection, weight, numbering, interrupt, edges_read: AtomicU64::new(0) };
     match view.edge_partitions() {
         Some(partitions) => {
             let counts = (0..partitions.count()).map(|p| partitions.edge_count(p, projection.types.as_deref()));
@@ -79,6 +80,7 @@ struct Reader<'a> {
     weight: Option<&'a Weight>,
     numbering: &'a Numbering,
     interrupt: &'a Interrupt,
+    edges_read: AtomicU64,
 }
 
 /// The buffers of one task.
@@ -90,6 +92,14 @@ struct Block {
 }
 
 impl Reader<'_> {
+    /// Fails if the run was cancelled; otherwise says how far the reading has come.
+    fn advance(&self, edges: usize, edges_total: u64) -> Result<()> {
+        self.interrupt.check()?;
+        let edges_read = self.edges_read.fetch_add(edges as u64, Ordering::Relaxed) + edges as u64;
+        self.interrupt.report(edges_read.min(edges_total), edges_total);
+        Ok(())
+    }
+
     /// Reads the weights of a block; `edge` names an edge by its row, for the error.
     fn read_weights(&self, block: &mut Block, columns: &[Column], edge: impl Fn(usize) -> String) -> Result<()> {
         let Some(weight) = self.weight else { return Ok(()) };
@@ -162,7 +172,7 @@ impl EdgeSource for PartitionEdges<'_> {
         let mut input = EdgeBlock::default();
         let mut block = Block::default();
         while cursor.next(&mut input)? {
-            reader.interrupt.check()?;
+            reader.advance(input.sources.len(), self.edge_count)?;
             let sources_take_part = reader.numbering.indices(&input.sources, &mut block.sources);
             let targets_take_part = reader.numbering.indices(&input.targets, &mut block.targets);
             reader.read_weights(&mut block, &input.properties, |row| {
@@ -207,7 +217,7 @@ impl EdgeSource for ExpandedEdges<'_> {
             let nodes: Vec<NodeId> = (start..end).map(|number| reader.numbering.node(number as u32)).collect();
             let mut cursor = reader.view.expand(&nodes, &expand)?;
             while cursor.next(&mut input)? {
-                reader.interrupt.check()?;
+                reader.advance(input.len(), self.edge_count())?;
                 block.sources.clear();
                 block.sources.extend(input.inputs.iter().map(|&row| start as u32 + row));
                 let all_take_part = reader.numbering.indices(&input.neighbors, &mut block.targets);

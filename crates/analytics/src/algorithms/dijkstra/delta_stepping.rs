@@ -16,8 +16,8 @@ use crate::parallel::{even_ranges, map_tasks};
 
 /// Buckets kept apart; nodes farther away wait together until those are done.
 const BUCKETS: usize = 4096;
-/// The width of a bucket in mean weights.
-const WIDTH: f64 = 0.05;
+/// The width of a bucket in mean weights, for nodes of one edge; the more edges, the less lies between two nodes.
+const WIDTH: f64 = 0.5;
 /// Nodes of a bucket worth a task.
 const TASK_NODES_MIN: usize = 512;
 /// Tasks for each thread.
@@ -49,7 +49,8 @@ impl Queue {
 /// For each node, its distance from the source; infinite where no path leads.
 pub(super) fn run(rows: &Csr, source: u32, threads: usize, interrupt: &Interrupt) -> Result<Vec<f64>> {
     let mean = rows.mean_weight();
-    let width = if mean > 0.0 && mean.is_finite() { mean * WIDTH } else { 1.0 };
+    let degree = (rows.edge_count() as f64 / rows.node_count() as f64).max(1.0);
+    let width = if mean > 0.0 && mean.is_finite() { mean * WIDTH / degree } else { 1.0 };
     let distances: Vec<AtomicU64> = (0..rows.node_count()).map(|_| AtomicU64::new(f64::INFINITY.to_bits())).collect();
     distances[source as usize].store(0.0_f64.to_bits(), Ordering::Relaxed);
     let mut queue = Queue { width, first: 0, near: vec![Vec::new(); BUCKETS], far: Vec::new() };
