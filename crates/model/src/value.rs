@@ -463,4 +463,17 @@ mod tests {
         }
         assert!(Value::Int(7) < Value::Null);
     }
+
+    #[test]
+    fn equal_numbers_hash_alike() {
+        use std::hash::BuildHasher;
+        let hash = |value: &Value| rustc_hash::FxBuildHasher.hash_one(value);
+        let numbers = [0, 1, -1, 1_000, 1 << 53, (1 << 53) + 1, i64::MAX, i64::MIN].map(Value::Int);
+        let floats =
+            [0.0, -0.0, 1.0, -1.0, 0.5, 1e3, 9_007_199_254_740_992.0, 1e19, -9_223_372_036_854_775_808.0, f64::NAN];
+        let all: Vec<Value> = numbers.into_iter().chain(floats.map(Value::Float)).collect();
+        for (a, b) in all.iter().flat_map(|a| all.iter().map(move |b| (a, b))) {
+            assert!(a != b || hash(a) == hash(b), "{a} and {b}");
+        }
+    }
 }

@@ -32,10 +32,18 @@ impl Extreme {
     }
 }
 
-/// The order of values among floats: NaN is the largest.
-#[inline]
-fn order_floats(a: f64, b: f64) -> Ordering {
-    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+/// The smallest float; NaN only if there is nothing else.
+fn smallest(values: &[f64]) -> f64 {
+    let least = values.iter().fold(f64::INFINITY, |least, &x| if x < least { x } else { least });
+    if least == f64::INFINITY && values.iter().all(|x| x.is_nan()) { f64::NAN } else { least }
+}
+
+/// The largest float; NaN is the largest of all.
+fn largest(values: &[f64]) -> f64 {
+    if values.iter().any(|x| x.is_nan()) {
+        return f64::NAN;
+    }
+    values.iter().fold(f64::NEG_INFINITY, |most, &x| if x > most { x } else { most })
 }
 
 impl Aggregator for Extreme {
@@ -48,6 +56,10 @@ impl Aggregator for Extreme {
                 if let Some(&found) = found {
                     self.offer(0, Value::Int(found));
                 }
+            }
+            (ColumnData::Float(values), Groups::One(_)) if column.validity.is_none() && !values.is_empty() => {
+                let found = if self.better.is_lt() { smallest(values) } else { largest(values) };
+                self.offer(0, Value::Float(found));
             }
             (ColumnData::Int(values), groups) => {
                 for_each_value(groups, column, |row, group| match &mut self.best[group] {

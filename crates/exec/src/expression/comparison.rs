@@ -16,7 +16,7 @@ pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, 
         (View::Null, _) | (_, View::Null) => return Vector::NULL,
         (View::Int(a), View::Int(b)) => compare(operator, rows, a, b),
         (View::Float(a), View::Float(b)) => compare(operator, rows, a, b),
-        (View::Int(a), View::Float(b)) => zip_ordered(operator, rows, a, b, |a, b| compare_numbers(a, b)),
+        (View::Int(a), View::Float(b)) => zip_ordered(operator, rows, a, b, compare_numbers),
         (View::Float(a), View::Int(b)) => {
             zip_ordered(operator, rows, a, b, |a, b| compare_numbers(b, a).map(Ordering::reverse))
         }

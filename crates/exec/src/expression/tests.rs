@@ -39,7 +39,7 @@ impl SubplanRunner for NoSubplans {
 /// A graph with columns of its nodes and edges.
 pub(crate) struct Fixture {
     store: ReferenceStore,
-    view: Arc<dyn ReadView>,
+    pub(crate) view: Arc<dyn ReadView>,
     pub(crate) nodes: Vec<Value>,
     pub(crate) edges: Vec<Value>,
 }
@@ -112,13 +112,17 @@ impl Fixture {
 
     /// The value of an expression about Bob (`n`), how Ann knows him (`r`), and the path from her to him (`p`).
     pub(crate) fn example(&self, text: &str) -> Result<Value> {
+        self.evaluate_with_parameters(&["n", "r", "p"].map(str::to_owned), &self.example_values(), text)
+    }
+
+    /// What examples call `n`, `r` and `p`.
+    pub(crate) fn example_values(&self) -> [Value; 3] {
         let (Value::Node(ann), Value::Node(bob), Value::Edge(knows)) = (&self.nodes[0], &self.nodes[1], &self.edges[0])
         else {
             panic!("the fixture has nodes and edges");
         };
         let path = PathValue { nodes: vec![*ann, *bob], edges: vec![*knows] };
-        let values = [self.nodes[1].clone(), self.edges[0].clone(), Value::Path(Arc::new(path))];
-        self.evaluate_with_parameters(&["n", "r", "p"].map(str::to_owned), &values, text)
+        [self.nodes[1].clone(), self.edges[0].clone(), Value::Path(Arc::new(path))]
     }
 
     /// Checks that an expression over columns gives `expected`, a list with a value for each row.

@@ -1,9 +1,17 @@
 //! The examples of all functions, and the page made of them.
 
 use std::path::Path;
+use std::sync::Arc;
+
+use cypher::catalog::{Catalog, CompileContext, FunctionSignature};
+use cypher::plan::Statement;
+use model::Interrupt;
+use model::procedure::{GraphAccess, ProcedureSignature, Procedures};
+use testing::simulation::CountingClock;
 
 use super::{FunctionCatalog, find, manual, scalar_functions};
 use crate::expression::tests::{Fixture, shown};
+use crate::{Environment, RunSettings};
 
 #[test]
 fn examples_give_what_they_say() {
@@ -14,6 +22,58 @@ fn examples_give_what_they_say() {
             assert_eq!(value.to_string(), *expected, "{text}");
             assert!(text.contains(function.name), "an example of {} does not call it: {text}", function.name);
         }
+    }
+}
+
+/// The functions as the compiler asks for them; there are no procedures.
+struct FunctionsOnly(FunctionCatalog);
+
+impl Catalog for FunctionsOnly {
+    fn function(&self, name: &str) -> Option<&FunctionSignature> {
+        self.0.function(name)
+    }
+
+    fn function_names(&self) -> Vec<&str> {
+        self.0.names().to_vec()
+    }
+
+    fn procedure(&self, _: &str) -> Option<&ProcedureSignature> {
+        None
+    }
+
+    fn procedure_names(&self) -> Vec<&str> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn examples_run_as_queries() {
+    let fixture = Fixture::new();
+    let catalog = FunctionsOnly(FunctionCatalog::new());
+    let names = ["n", "r", "p"].map(Arc::<str>::from);
+    let parameters = names.into_iter().zip(fixture.example_values()).collect();
+    let (schema, statistics) = (fixture.view.schema(), fixture.view.statistics());
+    let compile_context =
+        CompileContext { catalog: &catalog, schema, statistics, capabilities: fixture.view.capabilities() };
+    let clock = CountingClock::default();
+    let environment = Environment {
+        parameters: &parameters,
+        procedures: &Procedures::default(),
+        interrupt: &Interrupt::new(),
+        clock: &clock,
+        settings: RunSettings::default(),
+    };
+    for (text, expected) in scalar_functions().flat_map(|function| function.examples) {
+        let query = format!("WITH $n AS n, $r AS r, $p AS p RETURN {text} AS value");
+        let statement = cypher::compile(&query, &compile_context).unwrap_or_else(|e| panic!("{}", e.render(&query)));
+        let Statement::Query(_, plan) = statement else { panic!("{query} is a query") };
+        let mut found = Vec::new();
+        let outcome = crate::run(&plan, GraphAccess::Read(&*fixture.view), environment, &mut |_, columns| {
+            found.extend(columns[0].values().map(|value| value.to_string()));
+            Ok(true)
+        });
+        outcome.unwrap_or_else(|error| panic!("{}", error.render(&query)));
+        assert_eq!(found, [*expected], "{query}");
     }
 }
 
