@@ -76,8 +76,11 @@ pub(crate) fn gather_or_null(column: &Column, rows: &[u32]) -> Column {
     Column::with_validity(gathered.data, validity)
 }
 
+/// The nodes of a column, and the rows they stand in if those are not all rows.
+pub(crate) type NodesIn<'c> = (Cow<'c, [NodeId]>, Option<Vec<u32>>);
+
 /// The nodes of a column without its null rows, and which rows they stand in; `None` if they are all rows.
-pub(crate) fn nodes_in<'c>(column: &'c Column, what: &str) -> Result<(Cow<'c, [NodeId]>, Option<Vec<u32>>)> {
+pub(crate) fn nodes_in<'c>(column: &'c Column, what: &str) -> Result<NodesIn<'c>> {
     match (&column.data, &column.validity) {
         (ColumnData::Node(nodes), None) => Ok((Cow::Borrowed(nodes), None)),
         (ColumnData::Node(nodes), Some(validity)) => {

@@ -8,13 +8,13 @@ mod batch;
 
 use std::sync::Arc;
 
-use cypher::plan::{OperatorKind, SlotId};
-use model::Result;
+use cypher::plan::{OperatorKind, SetItem, SlotId};
+use model::{Column, Result};
 
 use crate::chunk::Chunk;
 use crate::expression::CompiledExpression;
 use crate::lowering::liveness::{add_arguments, add_creation, add_expression, add_set_items};
-use crate::lowering::{Demand, Lowered, Lowering, Slots, columns_of, keep, misplaced};
+use crate::lowering::{Demand, Lowered, Lowering, Slots, column_of, keep, misplaced};
 use crate::nested::Nested;
 use crate::operators::aggregate::push_in_batches;
 use crate::rows::{RowBuffer, share_columns};
@@ -28,8 +28,8 @@ struct Merge {
     /// Columns of the input.
     width: usize,
     matching: Nested,
-    /// The columns of the subplan that hold what is created otherwise, in order of creation.
-    matched: Vec<usize>,
+    /// The columns of the subplan that hold what is created otherwise, in order of creation; none where nobody reads it.
+    matched: Vec<Option<usize>>,
     creation: Creation,
     path: Option<CompiledExpression>,
     on_create: Changes,
@@ -52,13 +52,17 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     if let Some((_, path)) = path {
         add_expression(path, &mut own);
     }
+    let read: Slots =
+        created.iter().filter(|&slot| demand.slots.contains(slot) || own.contains(slot)).copied().collect();
     let bound = created.iter().chain(slots).chain(path.iter().map(|(slot, _)| slot));
     let below = demand.clone().of_every_row().and_slots(&own).without(bound);
     let (input, mut layout) = lowering.lower(input, &below)?;
     let width = layout.len();
-    let (matching, inner) = Nested::lower(lowering, subplan, &layout, &Demand::all(created.iter().copied().collect()))?;
-    let matched = columns_of(&inner, &created)?;
-    let batch = batch::BatchKey::compile(lowering, subplan, nodes, edges, &layout)?;
+    let (matching, inner) = Nested::lower(lowering, subplan, &layout, &Demand::all(read.clone()))?;
+    let column = |slot: &SlotId| if read.contains(slot) { column_of(&inner, *slot).map(Some) } else { Ok(None) };
+    let matched = created.iter().map(column).collect::<Result<_>>()?;
+    let items: Vec<&SetItem> = on_create.iter().chain(on_match).collect();
+    let batch = batch::BatchKey::compile(lowering, subplan, (nodes, edges), &items, &layout)?;
     let creation = Creation::compile(lowering, nodes, edges, &mut layout)?;
     let path = match path {
         Some((slot, expression)) => {
@@ -82,7 +86,11 @@ impl Merge {
         let mut origins = Vec::new();
         self.matching.run(scope.runtime, chunk, &mut |inner, rows| {
             origins.extend_from_slice(rows);
-            found.push(Chunk { rows: inner.rows, columns: share_columns(inner, &self.matched) });
+            let column = |column: &Option<usize>| match column {
+                Some(column) => Arc::clone(&inner.columns[*column]),
+                None => Arc::new(Column::nulls(inner.rows)),
+            };
+            found.push(Chunk { rows: inner.rows, columns: self.matched.iter().map(column).collect() });
             Ok(Flow::Continue)
         })?;
         let found = found.finish(self.matched.len());

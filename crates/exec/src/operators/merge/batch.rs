@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cypher::plan::{Expression, ExpressionKind, NewEdge, NewNode, Operator, OperatorKind};
+use cypher::plan::{Expression, ExpressionKind, NewEdge, NewNode, Operator, OperatorKind, SetItem};
 use model::{Column, ColumnData, Direction, Result, Value};
 
 use super::Merge;
@@ -37,8 +37,8 @@ impl BatchKey {
     pub(super) fn compile(
         lowering: &mut Lowering,
         subplan: &Operator,
-        nodes: &[NewNode],
-        edges: &[NewEdge],
+        (nodes, edges): (&[NewNode], &[NewEdge]),
+        items: &[&SetItem],
         layout: &Layout,
     ) -> Result<Option<BatchKey>> {
         let Some(direction) = simple_pattern(subplan) else { return Ok(None) };
@@ -48,6 +48,11 @@ impl BatchKey {
             _ => return Ok(None),
         };
         let Some(entries) = entries_of(properties.as_ref()) else { return Ok(None) };
+        let labels = nodes.iter().flat_map(|node| &node.labels).collect::<Vec<_>>();
+        if items.iter().any(|item| changes_pattern(item, entries, &labels)) {
+            return Ok(None);
+        }
+        let entries: Vec<&Expression> = entries.iter().map(|(_, value)| value).collect();
         if entries.iter().any(|value| reads_graph(value) && !is_property_of_row(value)) {
             return Ok(None);
         }
@@ -112,11 +117,22 @@ fn simple_pattern(plan: &Operator) -> Option<Option<Direction>> {
     }
 }
 
-fn entries_of(properties: Option<&Expression>) -> Option<Vec<&Expression>> {
+fn entries_of(properties: Option<&Expression>) -> Option<&[(Arc<str>, Expression)]> {
     match properties.map(|properties| &properties.kind) {
-        None | Some(ExpressionKind::Literal(Value::Null)) => Some(Vec::new()),
-        Some(ExpressionKind::Map(entries)) => Some(entries.iter().map(|(_, value)| value).collect()),
+        None | Some(ExpressionKind::Literal(Value::Null)) => Some(&[]),
+        Some(ExpressionKind::Map(entries)) => Some(entries),
         Some(_) => None,
+    }
+}
+
+/// Whether a change may alter what the pattern looks at, so that later rows may find more or less.
+fn changes_pattern(item: &SetItem, entries: &[(Arc<str>, Expression)], labels: &[&Arc<str>]) -> bool {
+    match item {
+        SetItem::Property { key, .. } => entries.iter().any(|(matched, _)| matched == key),
+        SetItem::Replace { .. } | SetItem::Merge { .. } => true,
+        SetItem::AddLabels { labels: changed, .. } | SetItem::RemoveLabels { labels: changed, .. } => {
+            changed.iter().any(|label| labels.contains(&label))
+        }
     }
 }
 
