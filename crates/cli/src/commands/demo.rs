@@ -22,7 +22,7 @@ const AIRPORTS: &[u8] = include_bytes!("../../data/airports.csv");
 const ROUTES: &[u8] = include_bytes!("../../data/flights-airport.csv");
 
 /// Where the route goes: no flight joins the two.
-const ROUTE: (&str, &str) = ("ACV", "BGR");
+const ROUTE: (&str, &str) = ("PSP", "BGR");
 
 const SCORES: &str = "\
 CALL algo.pagerank({labels: 'Airport', types: 'FLIGHT'}) YIELD node, score
@@ -168,7 +168,9 @@ fn show(session: &mut Session<'_>, title: &str, query: &str, parameters: &Parame
         database::session::ResultSink::rows(&mut printer, batch.clone())?;
     }
     printer.finish()?;
-    writeln!(out, "{} rows in {:.1} ms\n", result.row_count(), result.summary.time_ns as f64 / 1e6)?;
+    let rows = result.row_count();
+    let plural = if rows == 1 { "" } else { "s" };
+    writeln!(out, "{rows} row{plural} in {:.1} ms\n", result.summary.time_ns as f64 / 1e6)?;
     out.flush()?;
     Ok(result)
 }
