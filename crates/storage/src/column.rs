@@ -16,3 +16,4 @@ pub mod write;
 pub use block::{BlockHeader, Encoding, Kind};
 pub use read::{BlockSource, ColumnReader};
 pub use write::{ColumnWriter, MemoryColumn, append_range};
+

@@ -169,12 +169,11 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Hands everything to the disk and maps what was written so far.
-    pub fn map_written(&mut self) -> Result<Arc<dyn MappedFile>> {
+    /// Hands everything to the disk, so that what was written so far can be read by path.
+    pub fn flush(&mut self) -> Result<()> {
         self.drain()?;
         let out = self.out.as_mut().expect("the file is open until it is finished");
-        out.flush().map_err(|error| StorageError::io("write", &self.path, error))?;
-        self.disk.map(&self.path).map_err(|error| StorageError::io("map", &self.path, error))
+        out.flush().map_err(|error| StorageError::io("write", &self.path, error))
     }
 
     /// Writes directory, checksums and trailer, and makes the bytes durable.

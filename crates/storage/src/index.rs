@@ -67,7 +67,6 @@ impl KeyIndex {
         file.check_range(offsets_start, offsets, "the buckets of a key index")?;
         let entries = packed_bytes(count as usize, entry_width) as u64;
         file.check_range(entries_start, entries, "the entries of a key index")?;
-        drop(get);
         let (offsets_start, entries_start) = (offsets_start as usize, entries_start as usize);
         Ok(KeyIndex { file, entry, count, radix_bits, id_bits, offset_width, offsets_start, entry_width, entries_start })
     }

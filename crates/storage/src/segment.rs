@@ -108,7 +108,6 @@ impl Segment {
             }
             columns.push((key, ColumnReader::open(&file, &mut get, rows as u64)?));
         }
-        drop(get);
         Ok(Segment { file, entry, rows, alive_count, alive, labels, columns })
     }
 

@@ -18,14 +18,20 @@ use crate::version::Version;
 /// A source of sorted edges that lives while the partitions are written.
 pub type BoxedSource<'a> = Box<dyn ChunkSource + 'a>;
 
+/// Gives the new edges of a type for an interval of targets.
+pub type NewEdges<'a> = Box<dyn FnMut(EdgeTypeId, &Range<u64>) -> Result<Vec<BoxedSource<'a>>> + 'a>;
+
+/// Whether an interval of targets has new edges.
+pub type IsTouched<'a> = Box<dyn Fn(&Range<u64>) -> bool + 'a>;
+
 /// What becomes of the edges of a base.
 pub struct EdgeChanges<'a> {
     /// Types of new edges.
     pub types: Vec<EdgeTypeId>,
     /// The new edges of a type whose targets may lie in an interval; asked once for each type and interval.
-    pub new_edges: Box<dyn FnMut(EdgeTypeId, &Range<u64>) -> Result<Vec<BoxedSource<'a>>> + 'a>,
+    pub new_edges: NewEdges<'a>,
     /// Whether new edges have targets in an interval.
-    pub is_touched: Box<dyn Fn(&Range<u64>) -> bool + 'a>,
+    pub is_touched: IsTouched<'a>,
     /// Edges that are gone, sorted.
     pub deleted: Vec<EdgeId>,
     /// Changed properties, sorted by edge and key; of equals the last counts.

@@ -60,7 +60,7 @@ impl Run {
             })?;
         }
         // Everything must be readable by path from here on.
-        drop(run.file.map_written()?);
+        run.file.flush()?;
         Ok(run)
     }
 

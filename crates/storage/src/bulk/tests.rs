@@ -164,7 +164,8 @@ fn change(base: &Arc<Version>, config: &BulkConfig, graph: &mut ModelGraph, rand
             graph.nodes.push(ModelNode::default());
         }
         let node = &mut graph.nodes[id as usize];
-        if (!is_new && !random.chance(10)) || (is_new && random.chance(20)) || (!is_new && !node.is_there) {
+        let is_kept_out = if is_new { random.chance(20) } else { !random.chance(10) || !node.is_there };
+        if is_kept_out {
             continue;
         }
         let mut change = NodeChange { node: NodeId(id), ..NodeChange::default() };
@@ -189,7 +190,8 @@ fn change(base: &Arc<Version>, config: &BulkConfig, graph: &mut ModelGraph, rand
         changes.nodes.push(change);
     }
     for _ in 0..3 {
-        let edges = random_edges(graph, *random.pick(&TYPES), &KEYS[..2], random);
+        let edge_type = TYPES[random.index(TYPES.len())];
+        let edges = random_edges(graph, edge_type, &KEYS[..2], random);
         let Some(first) = edges.first() else { continue };
         changes.new_edges.push(NewEdgeRows {
             edge_type: model::EdgeTypeId(schema.edge_types.intern(&first.edge_type)),

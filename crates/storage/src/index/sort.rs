@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::Result;
 use model::id::NodeId;
-use model::platform::MappedFile;
+use model::platform::Disk;
 
 use crate::bulk::context::BuildContext;
 use crate::error::StorageError;
@@ -16,6 +16,8 @@ use crate::format::{FileKind, HEADER_BYTES};
 
 /// Bytes of a pair in a run.
 const PAIR_BYTES: usize = 16;
+/// Pairs of a run read at a time.
+const PIECE_PAIRS: usize = 1 << 13;
 
 /// Pairs of hash and node, to be sorted.
 pub struct PairSorter {
@@ -29,18 +31,33 @@ pub struct PairSorter {
 struct Run {
     _file: FileWriter,
     path: PathBuf,
-    map: Arc<dyn MappedFile>,
     count: usize,
 }
 
-impl Run {
-    fn pair(&self, index: usize) -> Result<(u64, u64)> {
-        let start = HEADER_BYTES + index * PAIR_BYTES;
-        let Some(bytes) = self.map.bytes().get(start..start + PAIR_BYTES) else {
-            return Err(StorageError::corrupt(&self.path, start as u64, "a sorted run is shorter than it was written"));
-        };
+/// Reads a run from start to end, piece by piece.
+struct RunReader<'a> {
+    disk: &'a Arc<dyn Disk>,
+    run: &'a Run,
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl RunReader<'_> {
+    fn next(&mut self) -> Result<Option<(u64, u64)>> {
+        if self.at == self.run.count {
+            return Ok(None);
+        }
+        let piece = self.at % PIECE_PAIRS;
+        if piece == 0 {
+            let length = PIECE_PAIRS.min(self.run.count - self.at) * PAIR_BYTES;
+            let start = (HEADER_BYTES + self.at * PAIR_BYTES) as u64;
+            let read = self.disk.read_range(&self.run.path, start, length);
+            self.bytes = read.map_err(|error| StorageError::io("read", &self.run.path, error))?;
+        }
+        self.at += 1;
+        let bytes = &self.bytes[piece * PAIR_BYTES..(piece + 1) * PAIR_BYTES];
         let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a number has eight bytes"));
-        Ok((number(0), number(8)))
+        Ok(Some((number(0), number(8))))
     }
 }
 
@@ -70,31 +87,32 @@ impl PairSorter {
             file.write(&hash.to_le_bytes())?;
             file.write(&node.to_le_bytes())?;
         }
-        let map = file.map_written()?;
+        file.flush()?;
         let path = file.path().to_owned();
-        self.runs.push(Run { _file: file, path, map, count: self.pairs.len() });
+        self.runs.push(Run { _file: file, path, count: self.pairs.len() });
         self.pairs.clear();
         Ok(())
     }
 
     /// Calls `each` with all pairs in order.
-    pub fn finish(mut self, mut each: impl FnMut(u64, NodeId) -> Result<()>) -> Result<()> {
+    pub fn finish(mut self, context: &BuildContext, mut each: impl FnMut(u64, NodeId) -> Result<()>) -> Result<()> {
         self.pairs.sort_unstable();
-        let mut heads = BinaryHeap::new();
-        let memory = self.runs.len();
-        let pair = |input: usize, index: usize| -> Result<Option<(u64, u64)>> {
-            match self.runs.get(input) {
-                Some(run) if index < run.count => run.pair(index).map(Some),
-                Some(_) => Ok(None),
-                None => Ok(self.pairs.get(index).copied()),
-            }
+        let disk = &context.platform.disk;
+        let mut readers: Vec<RunReader<'_>> =
+            self.runs.iter().map(|run| RunReader { disk, run, bytes: Vec::new(), at: 0 }).collect();
+        let mut memory = self.pairs.iter().copied();
+        // The pairs in memory are the input after the last run.
+        let mut next = |input: usize| match readers.get_mut(input) {
+            Some(reader) => reader.next(),
+            None => Ok(memory.next()),
         };
-        for input in 0..=memory {
-            heads.extend(pair(input, 0)?.map(|first| Reverse((first, input, 0))));
+        let mut heads = BinaryHeap::new();
+        for input in 0..=self.runs.len() {
+            heads.extend(next(input)?.map(|first| Reverse((first, input))));
         }
-        while let Some(Reverse(((hash, node), input, index))) = heads.pop() {
+        while let Some(Reverse(((hash, node), input))) = heads.pop() {
             each(hash, NodeId(node))?;
-            heads.extend(pair(input, index + 1)?.map(|next| Reverse((next, input, index + 1))));
+            heads.extend(next(input)?.map(|pair| Reverse((pair, input))));
         }
         Ok(())
     }

@@ -4,10 +4,13 @@
 //! the targets just written, in as many passes as its scatter buffer needs to stay within the budget.
 
 use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use model::Result;
 use model::id::{EdgeTypeId, PropertyKeyId};
 use model::limits::CANCEL_CHECK_EDGES;
+use model::platform::Disk;
 
 use super::pointer::PointerIndex;
 use super::section::{NodeArray, SectionParts};
@@ -19,11 +22,13 @@ use crate::column::ColumnWriter;
 use crate::column::write::put_blocks;
 use crate::error::StorageError;
 use crate::file::FileWriter;
-use crate::format::{FileKind, POSITION_BITS};
+use crate::format::{FileKind, PADDING_BYTES, POSITION_BITS};
 use crate::manifest::PartitionEntry;
 
 /// Below this many edges the in-direction is made by one thread.
 const PARALLEL_EDGES: u64 = 1 << 18;
+/// Targets read back at a time; a multiple of what is unpacked at a time.
+const READ_ENTRIES: usize = 1 << 17;
 
 /// Writes one partition, section by section in order of the edge types.
 pub struct PartitionWriter<'a> {
@@ -251,8 +256,8 @@ fn write_in_direction(
     sources: NodeArray,
     out: &OutDirection,
 ) -> Result<()> {
-    let map = file.map_written()?;
-    let bytes = &map.bytes()[targets.start..];
+    file.flush()?;
+    let written = WrittenTargets { disk: context.platform.disk.clone(), path: file.path().to_owned(), targets };
     let threads = if out.edges < PARALLEL_EDGES { 1 } else { context.config.threads.max(1) };
     // An eighth of the budget for the scatter buffers of all threads, four bytes an entry.
     let edges_max = (context.config.memory_bytes / 8 / 4 / threads).max(1 << 16) as u64;
@@ -260,15 +265,13 @@ fn write_in_direction(
     let mut packer = Packer::new(sources.width);
     for wave in groups.chunks(threads) {
         context.interrupt.check()?;
-        let filled: Vec<Vec<u32>> = std::thread::scope(|scope| {
-            let work: Vec<_> = wave
-                .iter()
-                .map(|group| scope.spawn(|| scatter_sources(bytes, targets.width, out, group.clone())))
-                .collect();
+        let filled: Vec<Result<Vec<u32>>> = std::thread::scope(|scope| {
+            let work: Vec<_> =
+                wave.iter().map(|group| scope.spawn(|| scatter_sources(&written, out, group.clone()))).collect();
             work.into_iter().map(|thread| thread.join().expect("a pass over written targets does not panic")).collect()
         });
-        for part in &filled {
-            for entries in part.chunks(CANCEL_CHECK_EDGES) {
+        for part in filled {
+            for entries in part?.chunks(CANCEL_CHECK_EDGES) {
                 entries.iter().for_each(|&source| packer.push(u64::from(source) - sources.base));
                 file.write(packer.ready())?;
                 packer.ready().clear();
@@ -276,6 +279,23 @@ fn write_in_direction(
         }
     }
     file.write(&packer.finish(out.edges as usize))
+}
+
+/// The targets of a section just written, read back piece by piece: mapping them would hold them in memory.
+struct WrittenTargets {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    targets: NodeArray,
+}
+
+impl WrittenTargets {
+    /// The bytes of up to `READ_ENTRIES` entries from `first`, which must be a multiple of eight.
+    fn read(&self, first: usize, count: usize) -> Result<Vec<u8>> {
+        let width = self.targets.width as usize;
+        let start = self.targets.start + first / 8 * width;
+        let read = self.disk.read_range(&self.path, start as u64, (count * width).div_ceil(8) + PADDING_BYTES);
+        read.map_err(|error| StorageError::io("read", &self.path, error))
+    }
 }
 
 /// Cuts the targets into groups of about `edges_max` edges.
@@ -294,30 +314,34 @@ fn target_groups(in_degrees: &[u32], edges_max: u64) -> Vec<Range<usize>> {
 }
 
 /// One pass over all edges that keeps those whose target is in the group: their sources, by target.
-fn scatter_sources(bytes: &[u8], width: u8, out: &OutDirection, group: Range<usize>) -> Vec<u32> {
-    let mut places = Vec::with_capacity(group.len());
-    let mut count = 0usize;
+fn scatter_sources(written: &WrittenTargets, out: &OutDirection, group: Range<usize>) -> Result<Vec<u32>> {
+    let mut places: Vec<u32> = Vec::with_capacity(group.len());
+    let mut count = 0u32;
     for &degree in &out.in_degrees[group.clone()] {
         places.push(count);
-        count += degree as usize;
+        count = count.checked_add(degree).ok_or_else(|| StorageError::limit("a node has more than 2^32 in-edges"))?;
     }
-    let mut sources = vec![0u32; count];
+    let mut sources = vec![0u32; count as usize];
+    let mut bytes = Vec::new();
     let (mut buffer, mut filled, mut used) = ([0u64; 512], 0usize, 0usize);
-    let mut position = 0usize;
+    let (mut position, edges) = (0usize, out.edges as usize);
     for (&source, &degree) in out.sources.iter().zip(&out.degrees) {
         let mut left = degree as usize;
         while left > 0 {
             if used == filled {
-                filled = buffer.len().min(out.edges as usize - position);
+                if position % READ_ENTRIES == 0 {
+                    bytes = written.read(position, READ_ENTRIES.min(edges - position))?;
+                }
+                filled = buffer.len().min(edges - position);
                 used = 0;
-                unpack(bytes, width, position, &mut buffer[..filled]);
+                unpack(&bytes, written.targets.width, position % READ_ENTRIES, &mut buffer[..filled]);
                 position += filled;
             }
             let take = left.min(filled - used);
             for &target in &buffer[used..used + take] {
                 let offset = (target as usize).wrapping_sub(group.start);
                 if let Some(place) = places.get_mut(offset) {
-                    sources[*place] = source;
+                    sources[*place as usize] = source;
                     *place += 1;
                 }
             }
@@ -325,5 +349,5 @@ fn scatter_sources(bytes: &[u8], width: u8, out: &OutDirection, group: Range<usi
             left -= take;
         }
     }
-    sources
+    Ok(sources)
 }

@@ -14,8 +14,8 @@ use crate::bulk::resolve::MISSING;
 use crate::bulk::rewrite::HISTOGRAM_BITS;
 use crate::bulk::run::Run;
 
-/// The part of the budget that buffers of unsorted edges may take; sorting them takes nearly as much again.
-const BUFFER_SHARE: f64 = 0.35;
+/// Bytes of the budget that are left to what every build needs: degrees, columns being encoded, pieces being read.
+const RESERVED_BYTES: usize = 96 << 20;
 /// Edges below which a spill would make runs too small to be worth it.
 const SPILL_EDGES_MIN: u64 = 1 << 12;
 
@@ -65,6 +65,11 @@ impl BulkLoad {
             keys: Vec::new(),
         })
     }
+}
+
+/// Bytes that buffers of unsorted edges may take: sorting them takes nearly as much again.
+fn buffer_limit(memory_bytes: usize) -> usize {
+    (memory_bytes.saturating_sub(RESERVED_BYTES) * 7 / 20).max(memory_bytes / 8)
 }
 
 impl Shared {
@@ -160,7 +165,7 @@ impl EdgeLoader {
         self.shared.edges.fetch_add(keys.len() as u64, Ordering::Relaxed);
         let bytes: usize = self.buffers.values().map(EdgeBuffer::memory_bytes).sum();
         let all = self.report(bytes);
-        let limit = (self.shared.context.config.memory_bytes as f64 * BUFFER_SHARE) as usize;
+        let limit = buffer_limit(self.shared.context.config.memory_bytes);
         let loaders = self.shared.open_loaders.load(Ordering::Relaxed).max(1);
         let rows: u64 = self.buffers.values().map(EdgeBuffer::rows).sum();
         // Whoever sees the limit reached spills, unless others hold nearly all of it.
