@@ -17,3 +17,6 @@ pub use block::{BlockHeader, Encoding, Kind};
 pub use read::{BlockSource, ColumnReader};
 pub use write::{ColumnWriter, MemoryColumn, append_range};
 
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Columns of every kind, through blocks and back, against the values that went in.
+
+use std::path::Path;
+
+use model::temporal::{Date, LocalDateTime};
+use model::{Column, Value};
+use testing::random::{SeededRandom, seed_or};
+
+use super::block::Encoding;
+use super::read::{gather, kind_of, range};
+use super::{BlockSource, ColumnWriter, MemoryColumn, append_range};
+use crate::format::COLUMN_BLOCK_ROWS;
+
+/// Writes values in random pieces and reads them back by range and by gather; gives the encodings of the blocks.
+fn check(name: &str, values: &[Value], random: &mut SeededRandom) -> Vec<Encoding> {
+    let (mut memory, mut writer) = (MemoryColumn::default(), ColumnWriter::default());
+    let mut start = 0;
+    while start < values.len() {
+        let end = (start + 1 + random.index(9_000)).min(values.len());
+        memory.push(&mut writer, &Column::from_values(&values[start..end])).unwrap();
+        start = end;
+    }
+    memory.seal(writer).unwrap();
+    let kind = kind_of(memory.headers());
+    for _ in 0..20 {
+        let start = random.index(values.len());
+        let end = start + random.index(values.len() - start + 1);
+        let found = range(&memory, kind, start as u64..end as u64).unwrap();
+        assert!(found.values().eq(values[start..end].iter().cloned()), "{name}: {start}..{end}");
+        let positions: Vec<u64> = (0..300).map(|_| random.below(values.len() as u64 + 9)).collect();
+        let found = gather(&memory, kind, &positions).unwrap();
+        for (row, &position) in positions.iter().enumerate() {
+            let expected = values.get(position as usize).cloned().unwrap_or_default();
+            assert_eq!(found.value(row), expected, "{name}: position {position}");
+        }
+    }
+    memory.headers().iter().map(|header| header.encoding).collect()
+}
+
+#[test]
+fn every_kind_reads_back() {
+    let seed = seed_or(7);
+    let mut random = SeededRandom::new(seed);
+    let rows = 2 * COLUMN_BLOCK_ROWS + 1_234;
+    type Make = fn(&mut SeededRandom) -> Value;
+    let kinds: [(&str, Encoding, Make); 12] = [
+        ("small integers", Encoding::Int, |random| Value::Int(random.below(100) as i64 - 50)),
+        ("all integers", Encoding::Int, |random| Value::Int(random.next_u64() as i64)),
+        ("one integer", Encoding::Int, |_| Value::Int(-7)),
+        ("floats", Encoding::Float64, |random| Value::Float(random.unit())),
+        ("short floats", Encoding::Float32, |random| Value::Float(f64::from(random.unit() as f32))),
+        ("one float", Encoding::FloatConstant, |_| Value::Float(-0.0)),
+        ("booleans", Encoding::Bool, |random| Value::Bool(random.chance(50))),
+        ("dates", Encoding::Date, |random| Value::Date(Date(random.next_u64() as i32))),
+        ("times", Encoding::LocalDateTime, |random| Value::LocalDateTime(LocalDateTime(random.next_u64() as i64))),
+        ("few texts", Encoding::StringDictionary, |random| Value::string(&format!("text {}", random.below(20)))),
+        ("many texts", Encoding::StringPlain, |random| Value::string(&format!("{}", random.next_u64()))),
+        ("mixture", Encoding::Mixed, |random| {
+            if random.chance(50) { Value::Int(1) } else { Value::list(vec![Value::string("é"), Value::Bool(true)]) }
+        }),
+    ];
+    for (name, encoding, make) in kinds {
+        for nulls in [0, 3, 60, 99] {
+            let values: Vec<Value> =
+                (0..rows).map(|_| if random.chance(nulls) { Value::Null } else { make(&mut random) }).collect();
+            let found = check(&format!("seed {seed} {name} with {nulls} % nulls"), &values, &mut random);
+            assert!(nulls == 99 || found.iter().all(|&at| at == encoding), "{name}: {found:?}");
+        }
+    }
+    let nulls = vec![Value::Null; rows];
+    assert!(check("nulls", &nulls, &mut random).is_empty(), "a column without values takes nothing");
+}
+
+#[test]
+fn blocks_of_different_kinds_widen_together() {
+    let mut random = SeededRandom::new(seed_or(8));
+    let block = |value: fn(i64) -> Value| (0..COLUMN_BLOCK_ROWS as i64).map(value).collect::<Vec<_>>();
+    let values = [block(Value::Int), vec![Value::Null; COLUMN_BLOCK_ROWS], block(|i| Value::string(&i.to_string()))].concat();
+    let encodings = check("kinds by block", &values, &mut random);
+    assert_eq!(encodings, [Encoding::Int, Encoding::Absent, Encoding::StringPlain]);
+}
+
+#[test]
+fn append_range_keeps_values_of_all_kinds() {
+    let parts = [
+        vec![Value::Null, Value::Null],
+        vec![Value::Int(1), Value::Null, Value::Int(2)],
+        vec![Value::Null],
+        vec![Value::string("x"), Value::Null],
+        vec![Value::list(vec![])],
+    ];
+    let mut column = Column::nulls(0);
+    let mut expected = Vec::new();
+    for part in &parts {
+        append_range(&mut column, &Column::from_values(part), 0, part.len());
+        expected.extend(part.iter().cloned());
+        assert!(column.values().eq(expected.iter().cloned()), "{expected:?}");
+    }
+}
+
+#[test]
+fn a_header_that_contradicts_itself_is_damage() {
+    let mut bytes = Vec::new();
+    super::BlockHeader::absent(5).put(&mut bytes);
+    for (at, wrong) in [(0, 99), (1, 60), (2, 63), (8, 6)] {
+        let mut bytes = bytes.clone();
+        bytes[at] = wrong;
+        let mut get = crate::codec::bytes::Get::new(&bytes, Path::new("test"), 0);
+        assert!(super::BlockHeader::take(&mut get).is_err(), "byte {at} is {wrong}");
+    }
+}
