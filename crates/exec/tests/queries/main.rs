@@ -10,6 +10,7 @@ mod merging;
 mod optional;
 mod paths;
 mod projection;
+mod random;
 mod writing;
 
 use std::sync::Arc;
