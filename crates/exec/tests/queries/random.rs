@@ -153,3 +153,56 @@ fn patterns_equal_plain_enumeration() {
         }
     }
 }
+
+/// The pattern and its changes; `$k` and `$v` stand for what differs from row to row, `#` for putting rows in order.
+const MERGES: &[&str] = &[
+    "MERGE (n:N {k: $k}) ON CREATE SET n.c = $v ON MATCH SET n.c = n.c * 2 + $v",
+    "MERGE (n:N {k: $k, v: $v}) ON MATCH SET n.c = coalesce(n.c, 0) + 1",
+    "MERGE (n:N {k: $k}) ON CREATE SET n.k = $v",
+    "MERGE (n:N {k: $k}) ON MATCH SET n += {k: $v}",
+    "MERGE (n:N:M {k: $k}) ON MATCH SET n:L",
+    "MATCH (a:N {k: $k}), (b:N {k: $v}) # MERGE (a)-[r:E]->(b) ON CREATE SET r.c = 1 ON MATCH SET r.c = r.c + 1",
+    "MATCH (a:N {k: $k}), (b:N {k: $v}) # MERGE (a)-[r:E]-(b) ON CREATE SET r.c = 1 ON MATCH SET r.c = r.c * 3",
+    "MATCH (a:N {k: $k}) # MERGE (a)-[:E]->(b:B {v: $v})",
+    "MATCH (a:N {k: $k}), (b:N {k: $v}) # SET a.c = b.c + 1, b.c = coalesce(a.c, 0) + 2",
+    "MATCH (a:N {k: $k}) # SET a.c = coalesce(a.c, 0) * 2 + $v, a.d = a.c",
+    "MATCH (a:N {k: $k}), (b:N) # SET a.c = coalesce(a.c, 0) + $v, b.d = $v",
+];
+
+const DUMPS: &[&str] =
+    &["MATCH (n) RETURN n.k, n.v, n.c, n.d, n:M, n:L", "MATCH (a)-[r]->(b) RETURN a.k, b.k, b.v, r.c"];
+
+#[test]
+fn batches_of_writes_equal_row_by_row() {
+    let seed = seed_or(20_261_122);
+    let mut random = SeededRandom::new(seed);
+    for round in 0..10 {
+        for merge in MERGES {
+            let start: String =
+                (0..random.below(4)).map(|k| format!("CREATE (:N {{k: {k}, v: {k}, c: 1}});\n")).collect();
+            let rows: Vec<(u64, u64)> = (0..1 + random.below(8)).map(|_| (random.below(4), random.below(4))).collect();
+            let row = |(i, (k, v)): (usize, &(u64, u64))| format!("{{i: {i}, k: {k}, v: {v}}}");
+            let list: Vec<String> = rows.iter().enumerate().map(row).collect();
+            let changed = merge.replace("$k", "row.k").replace("$v", "row.v").replace('#', "WITH * ORDER BY row.i");
+            let batch = format!("{start}UNWIND [{}] AS row {changed};\n", list.join(", "));
+            let one = |(k, v): &(u64, u64)| {
+                format!("{};\n", merge.replace("$k", &k.to_string()).replace("$v", &v.to_string()).replace('#', ""))
+            };
+            let single = format!("{start}{}", rows.iter().map(one).collect::<String>());
+            for (number, ((together, settings), (apart, _))) in variants().into_iter().zip(variants()).enumerate() {
+                let place = format!("seed {seed}, round {round}, variant {number}: {batch}");
+                answer(&together, &batch, &Map::default(), settings).unwrap_or_else(|e| panic!("{place}: {e:?}"));
+                answer(&apart, &single, &Map::default(), settings).unwrap_or_else(|e| panic!("{place}: {e:?}"));
+                for dump in DUMPS {
+                    let dump = |store| {
+                        let (mut rows, _) =
+                            answer(store, dump, &Map::default(), settings).expect("the graph can be read");
+                        rows.sort();
+                        rows
+                    };
+                    assert_eq!(dump(&together), dump(&apart), "{place}");
+                }
+            }
+        }
+    }
+}
