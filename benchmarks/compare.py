@@ -7,7 +7,7 @@ import sys
 import time
 
 KNOT = "target/release/knot"
-RUNNER = "target/release/knotwork-bench"
+RUNNER = "target/release/examples/measure"
 
 
 def median(values):

@@ -18,7 +18,7 @@ fi
 python=$cache/env/bin/python
 
 cargo build --release --quiet -p knotwork-cli
-cargo build --release --quiet --manifest-path benchmarks/runner/Cargo.toml --target-dir target
+cargo build --release --quiet -p knotwork-database --example measure
 graph=$cache/kronecker-$scale
 [ -f "$graph/queries.json" ] || "$python" benchmarks/kronecker.py "$scale" 16 "$graph"
 exec "$python" benchmarks/compare.py "$graph" "$cache" "$rounds"
