@@ -4,8 +4,10 @@
 
 use std::error::Error;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use database::{Config, Database, Parameters, Session, Value};
+use model::platform::Platform;
 use serde_json::{Value as Json, json};
 
 const ONE_HOP: &str = "MATCH (a:V {id: $i})-[:E]->(b:V) RETURN b.id";
@@ -17,7 +19,8 @@ const TOP: &str = "CALL algo.pagerank({maxIterations: 20, tolerance: 0.0}) YIELD
 
 /// Seconds since some fixed moment.
 fn now() -> f64 {
-    storage::os::platform().clock.now_ns() as f64 / 1e9
+    static PLATFORM: OnceLock<Platform> = OnceLock::new();
+    PLATFORM.get_or_init(storage::os::platform).clock.now_ns() as f64 / 1e9
 }
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -53,7 +56,8 @@ fn measure(store: &Path, queries: &Json) -> Outcome<Json> {
     })?;
     let friends = integers(&queries["friends"]);
     let (friends_us, friends_answers) = series(&friends, |start| single(&mut session, FRIENDS, Some(start)))?;
-    let degrees = friends.iter().map(|start| single(&mut session, DEGREE, Some(*start))).collect::<Outcome<Vec<_>>>()?;
+    let degrees =
+        friends.iter().map(|start| single(&mut session, DEGREE, Some(*start))).collect::<Outcome<Vec<_>>>()?;
 
     let mut seconds: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
     for _ in 0..3 {

@@ -26,6 +26,7 @@ const ROUTE: (&str, &str) = ("PSP", "BGR");
 
 const SCORES: &str = "\
 CALL algo.pagerank({labels: 'Airport', types: 'FLIGHT'}) YIELD node, score
+WHERE (node)-[:FLIGHT]-()
 RETURN node.iata AS airport, node.city AS city, node.latitude AS latitude, node.longitude AS longitude, score
 ORDER BY score DESC";
 
