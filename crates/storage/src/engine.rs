@@ -23,6 +23,7 @@ use crate::engine::gate::{Gate, Turn};
 use crate::error::StorageError;
 use crate::flush;
 use crate::format::FileKind;
+use crate::manifest::Manifest;
 use crate::snapshot::{Snapshot, capabilities};
 use crate::transaction::NativeTransaction;
 use crate::version::Version;
@@ -139,7 +140,8 @@ impl NativeStore {
     }
 
     /// Runs a build of new files, such as a bulk load, on the current version, and publishes its result. All writes are
-    /// merged into files first; no transaction can begin meanwhile. If it fails, the store is as it was.
+    /// merged into files first; no transaction can begin meanwhile. If it fails, the store is as it was;
+    /// only if it failed in the moment of replacing the manifest does the store refuse writes until it is opened anew.
     pub fn rebuild<T>(
         &self,
         interrupt: &Interrupt,
@@ -148,9 +150,24 @@ impl NativeStore {
         let turn = self.turn()?;
         self.flush(&turn, interrupt)?;
         let head = lock(&self.head).clone();
-        let (version, result) = build(&head.snapshot.version)?;
-        self.publish_version(&turn, version);
-        Ok(result)
+        match build(&head.snapshot.version) {
+            Ok((version, result)) => {
+                self.publish_version(&turn, version);
+                Ok(result)
+            }
+            Err(error) => {
+                if !self.is_current(&head.snapshot.version) {
+                    self.log.fail(&error);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// True if the manifest on the disk is that of the version. A build that failed at its very end may have replaced it.
+    fn is_current(&self, version: &Version) -> bool {
+        let generation = version.manifest().generation;
+        Manifest::read(&self.platform.disk, &self.path).is_ok_and(|manifest| manifest.generation == generation)
     }
 
     fn published(&self) -> MutexGuard<'_, Arc<Snapshot>> {
@@ -211,8 +228,7 @@ impl NativeStore {
         if head.snapshot.memtable.is_empty() {
             return Ok(());
         }
-        let result = self.write_files(&head.snapshot, interrupt);
-        match result {
+        match self.write_files(&head.snapshot, interrupt) {
             Ok((version, writer)) => {
                 let old = head.snapshot.version.manifest().wal_number;
                 self.log.replace(writer);

@@ -19,6 +19,7 @@ use crate::index::KeyIndex;
 use crate::manifest::Manifest;
 use crate::partition::Partition;
 use crate::segment::Segment;
+use crate::wal::writer::WalWriter;
 
 pub mod edges;
 pub mod nodes;
@@ -40,7 +41,14 @@ pub struct Version {
 impl Version {
     /// Makes an empty store in an existing directory that holds none. The caller holds the store's lock.
     pub fn create(platform: &Platform, directory: &Path) -> Result<Arc<Version>> {
-        Manifest::empty(platform.random.next_u64()).write(&platform.disk, directory)?;
+        let manifest = Manifest::empty(platform.random.next_u64());
+        // The log comes before the manifest that names it. One without a manifest is left from a creation cut short.
+        let log = directory.join(FileKind::Wal.file_name(manifest.wal_number));
+        if platform.disk.exists(&log) {
+            platform.disk.remove(&log).map_err(|error| StorageError::io("remove", &log, error))?;
+        }
+        WalWriter::create(&*platform.disk, directory, manifest.wal_number, manifest.store_identity)?;
+        manifest.write(&platform.disk, directory)?;
         Version::open(platform, directory)
     }
 
@@ -130,8 +138,7 @@ impl Version {
     fn remove_leftovers(&self) -> Result<()> {
         let disk = &self.platform.disk;
         let named: Set<(FileKind, u64)> = self.manifest.files().map(|(kind, file)| (kind, file.number)).collect();
-        let names =
-            disk.list(&self.directory).map_err(|error| StorageError::io("list", &self.directory, error))?;
+        let names = disk.list(&self.directory).map_err(|error| StorageError::io("list", &self.directory, error))?;
         for name in names {
             let is_leftover = match FileKind::parse(&name) {
                 Some((FileKind::Wal, _)) => false,

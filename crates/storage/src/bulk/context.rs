@@ -63,7 +63,7 @@ impl BuildContext {
         let _ = self.platform.disk.remove(path);
     }
 
-    /// Says that a manifest now names the files.
+    /// Says that a manifest names the files from now on, or may do so.
     pub fn commit(&self) {
         self.is_committed.store(true, Ordering::Relaxed);
     }

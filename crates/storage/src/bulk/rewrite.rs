@@ -107,9 +107,9 @@ pub fn rewrite(
     manifest.wal_number = changes.wal_number;
     manifest.next_file_number = context.next_number();
     drop(segments);
-    let version = base.publish(manifest)?;
+    // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
     context.commit();
-    Ok(version)
+    base.publish(manifest)
 }
 
 fn check_limits(changes: &Changes) -> Result<()> {

@@ -13,7 +13,7 @@ use super::commit::CommitLog;
 use super::gate::Gate;
 use super::{Head, NativeStore, OpenMode, OpenOptions};
 use crate::error::StorageError;
-use crate::format::{FileKind, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME};
+use crate::format::{FileKind, HEADER_BYTES, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME};
 use crate::snapshot::Snapshot;
 use crate::version::Version;
 use crate::wal::replay::replay;
@@ -88,8 +88,13 @@ fn find(path: &Path, mode: OpenMode, platform: &Platform) -> Result<bool> {
     if names.iter().any(|name| name == MANIFEST_NAME) {
         return Ok(false);
     }
-    // What the making of a store leaves if it is interrupted counts as nothing.
-    let mut others = names.iter().filter(|name| ![LOCK_NAME, MANIFEST_NEW_NAME].contains(&name.as_str()));
+    // What the making of a store leaves if it is interrupted counts as nothing: a log without records, for one.
+    let first_log = FileKind::Wal.file_name(0);
+    let is_left = |name: &str| match name {
+        LOCK_NAME | MANIFEST_NEW_NAME => true,
+        _ => name == first_log && disk.length(&path.join(name)).is_ok_and(|bytes| bytes <= HEADER_BYTES as u64),
+    };
+    let mut others = names.iter().filter(|name| !is_left(name));
     match (others.next(), mode) {
         (Some(name), _) => {
             let reason = format!("the directory holds no file {MANIFEST_NAME}, but {name}");
@@ -109,24 +114,14 @@ fn replay_log(
 ) -> Result<(Option<WalWriter>, u64)> {
     let disk = &*platform.disk;
     let manifest = snapshot.version.manifest();
-    let (number, identity, generation) = (manifest.wal_number, manifest.store_identity, manifest.generation);
-    let wal_path = path.join(FileKind::Wal.file_name(number));
-    // A store is made manifest first: one that was killed right then has no log, and nothing to lose.
-    let is_unwritten = generation == 0 && manifest.node_id_bound == 0 && !disk.exists(&wal_path);
-    if is_unwritten {
-        if mode == OpenMode::ReadOnly {
-            return Ok((None, 0));
-        }
-        let writer = WalWriter::create(disk, path, number, identity)?;
-        disk.sync_directory(path).map_err(|error| StorageError::io("sync", path, error))?;
-        return Ok((Some(writer), 0));
-    }
+    let (number, identity) = (manifest.wal_number, manifest.store_identity);
     let end = replay(disk, path, number, identity, |payload| snapshot.apply_record(payload))?;
     if mode == OpenMode::ReadOnly {
         return Ok((None, end.sequence));
     }
     remove_other_logs(path, number, disk)?;
-    Ok((Some(WalWriter::resume(disk, &wal_path, end.length)?), end.sequence))
+    let path = path.join(FileKind::Wal.file_name(number));
+    Ok((Some(WalWriter::resume(disk, &path, end.length)?), end.sequence))
 }
 
 /// Removes logs that a flush made whose manifest never came, or that it could not remove.

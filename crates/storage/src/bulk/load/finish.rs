@@ -41,8 +41,9 @@ impl BulkLoad {
         manifest.segments = self.finish_segments()?;
         manifest.indexes = self.finish_indexes()?;
         manifest.next_file_number = self.context.next_number();
-        let version = self.base.publish(manifest)?;
+        // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
         self.context.commit();
+        let version = self.base.publish(manifest)?;
         Ok(version)
     }
 

@@ -1,0 +1,12 @@
+//! The native store from outside: the contract, random writes, crashes, damage, full disks, and what opening refuses.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, also in its helpers")]
+
+mod contract;
+mod crash;
+mod directory;
+mod faults;
+mod isolation;
+mod log;
+mod numbered;
+mod opening;
+mod random;

@@ -1,0 +1,56 @@
+//! Random writes compared with the reference store, with checkpoints and reopening in between.
+
+use model::{GraphStore, Interrupt};
+use storage::{Durability, OpenOptions};
+use testing::differential::check_random;
+use testing::random::{SeededRandom, seed_or};
+
+use crate::directory::TestDirectory;
+
+/// How often, in percent of the transactions, the store is closed, and written to files.
+fn check(seed: u64, transactions: usize, reopen_percent: u64, checkpoint_percent: u64, memtable_bytes_max: usize) {
+    let directory = TestDirectory::new();
+    let options = OpenOptions { durability: Durability::Off, memtable_bytes_max, ..OpenOptions::create() };
+    let mut random = SeededRandom::new(seed);
+    let store = Box::new(directory.open_with(options));
+    check_random(seed, transactions, store, &mut |store, _| -> Box<dyn GraphStore> {
+        let wants_checkpoint = random.chance(checkpoint_percent);
+        if !wants_checkpoint && !random.chance(reopen_percent) {
+            return store;
+        }
+        drop(store);
+        let store = directory.open_with(options);
+        if wants_checkpoint {
+            store.checkpoint(&Interrupt::new()).unwrap();
+        }
+        Box::new(store)
+    });
+}
+
+#[test]
+fn a_memtable_alone_agrees_with_the_reference() {
+    for seed in [11, 12].map(seed_or) {
+        check(seed, 40, 0, 0, usize::MAX);
+    }
+}
+
+#[test]
+fn replay_of_the_log_agrees_with_the_reference() {
+    for seed in [21, 22].map(seed_or) {
+        check(seed, 40, 40, 0, usize::MAX);
+    }
+}
+
+#[test]
+fn files_under_a_memtable_agree_with_the_reference() {
+    for seed in [31, 32, 33].map(seed_or) {
+        check(seed, 40, 20, 30, usize::MAX);
+    }
+}
+
+#[test]
+fn flushes_by_size_agree_with_the_reference() {
+    for seed in [41, 42].map(seed_or) {
+        check(seed, 40, 10, 0, 2_000);
+    }
+}
