@@ -1,4 +1,4 @@
-//! Verifies a store: every checksum, then the structure and the cross-references of every file.
+//! Verifies a store: every checksum, then the structure and the cross-references of every file, then the log.
 //!
 //! - [`structure`]: what must hold within and between files.
 //!
@@ -9,8 +9,11 @@ use std::path::{Path, PathBuf};
 use model::platform::Platform;
 use model::{Error, ErrorCode, Interrupt, Result};
 
+use crate::codec::bytes::Get;
 use crate::format::MANIFEST_NAME;
+use crate::snapshot::Snapshot;
 use crate::version::Version;
+use crate::wal::replay::replay;
 
 mod structure;
 #[cfg(test)]
@@ -45,6 +48,11 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
     // Damaged bytes would only be found wrong again, so the structure is checked of whole files alone.
     if !is_damaged {
         structure::check(&version, interrupt, &mut problems)?;
+        let manifest = version.manifest();
+        let mut snapshot = Snapshot::new(version.clone());
+        let apply = |payload: &mut Get<'_>| snapshot.apply_record(payload);
+        let log = replay(&*platform.disk, directory, manifest.wal_number, manifest.store_identity, apply);
+        problems.take(directory, 0, log)?;
     }
     Ok(problems.list)
 }
