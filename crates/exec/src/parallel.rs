@@ -15,8 +15,8 @@ use crate::chunk::Chunk;
 use crate::profile::{OperatorProfile, Profiler};
 use crate::runtime::{Runtime, Scope};
 
-/// Into how many parts the ids are cut.
-const PARTS: u64 = 32;
+/// Into how many parts the ids are cut. Each part has groups of its own to be merged, so more of them cost more.
+const PARTS: u64 = 8;
 
 /// The scan at the bottom of a pipeline that can be run in parts.
 #[derive(Clone, Copy, Debug)]
