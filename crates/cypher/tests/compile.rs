@@ -168,13 +168,15 @@ fn errors() {
 fn corpus() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut queries = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        let sections = text.split("query:\n").skip(1);
-        queries.extend(sections.map(|section| section.split("\nplan:\n").next().unwrap().to_string()));
+    for entry in std::fs::read_dir(folder).expect("the golden files are part of this crate") {
+        let path = entry.expect("the folder can be read on").path();
+        let text = std::fs::read_to_string(path).expect("a golden file is text");
+        for section in text.split("query:\n").skip(1) {
+            let end = section.find("\nplan:\n").or_else(|| section.find("\nerror:\n")).unwrap_or(section.len());
+            queries.push(section[..end].trim().to_string());
+        }
     }
-    let cut = |query: String| query.split("\nerror:\n").next().unwrap().trim().to_string();
-    queries.into_iter().map(cut).collect()
+    queries
 }
 
 /// Words of the query in another order, doubled, dropped, or taken from another query.
