@@ -1,0 +1,326 @@
+//! Random queries give the same rows with and without the rules of the optimiser.
+
+use std::sync::Arc;
+
+use cypher::catalog::{Catalog, CompileContext, FunctionSignature};
+use cypher::optimizer::OptimizerConfig;
+use cypher::plan::{PlanMode, Statement, explain};
+use exec::functions::FunctionCatalog;
+use exec::{Environment, RunSettings};
+use model::procedure::{GraphAccess, ProcedureSignature, Procedures};
+use model::{GraphStore, Interrupt, Map, Value};
+use testing::ReferenceStore;
+use testing::random::SeededRandom;
+
+struct Functions(FunctionCatalog);
+
+impl Catalog for Functions {
+    fn function(&self, name: &str) -> Option<&FunctionSignature> {
+        self.0.function(name)
+    }
+
+    fn function_names(&self) -> Vec<&str> {
+        self.0.names().to_vec()
+    }
+
+    fn procedure(&self, _name: &str) -> Option<&ProcedureSignature> {
+        None
+    }
+
+    fn procedure_names(&self) -> Vec<&str> {
+        Vec::new()
+    }
+}
+
+#[derive(Debug)]
+struct StoppedClock;
+
+impl model::platform::Clock for StoppedClock {
+    fn unix_us(&self) -> i64 {
+        0
+    }
+
+    fn now_ns(&self) -> u64 {
+        0
+    }
+}
+
+/// What runs queries on one store.
+struct Bench {
+    store: ReferenceStore,
+    functions: Functions,
+}
+
+impl Bench {
+    fn new(statements: &[String]) -> Bench {
+        let bench = Bench { store: ReferenceStore::new(), functions: Functions(FunctionCatalog::new()) };
+        for statement in statements {
+            let settings = RunSettings::default();
+            bench.run(statement, &OptimizerConfig::default(), settings).expect("the graph of the test can be made");
+        }
+        bench
+    }
+
+    /// The rows of a query in order of their text, or its error; and its plan.
+    fn run(
+        &self,
+        text: &str,
+        config: &OptimizerConfig,
+        settings: RunSettings,
+    ) -> Result<(Vec<String>, String), String> {
+        let view = self.store.read().expect("the store can be read");
+        let capabilities = view.capabilities();
+        let (schema, statistics) = (view.schema(), view.statistics());
+        let context = CompileContext { catalog: &self.functions, schema, statistics, capabilities };
+        let compiled = cypher::compile_with(text, &context, config).map_err(|error| error.render(text))?;
+        let Statement::Query(_, plan) = &compiled.statement else { return Err("expected a query".to_string()) };
+        let parameters: Map<Arc<str>, Value> = Map::default();
+        let environment = Environment {
+            parameters: &parameters,
+            procedures: &Procedures::default(),
+            interrupt: &Interrupt::new(),
+            clock: &StoppedClock,
+            settings,
+        };
+        let mut rows = Vec::new();
+        let mut sink = |count: usize, columns: &[Arc<model::Column>]| {
+            for row in 0..count {
+                let values: Vec<String> = columns.iter().map(|column| column.value(row).to_string()).collect();
+                rows.push(values.join(", "));
+            }
+            Ok(true)
+        };
+        let plan_text = explain::text(plan);
+        let outcome = if plan.mode == PlanMode::Read {
+            exec::run(plan, GraphAccess::Read(&*view), environment, &mut sink)
+        } else {
+            let mut transaction = self.store.write().expect("the store can be written");
+            let outcome = exec::run(plan, GraphAccess::Write(&mut *transaction), environment, &mut sink);
+            transaction.commit().expect("the write can be committed");
+            outcome
+        };
+        outcome.map_err(|error| format!("{}\n{plan_text}", error.render(text)))?;
+        rows.sort_unstable();
+        Ok((rows, plan_text))
+    }
+}
+
+/// A small graph with loops, parallel edges, nodes of two labels, and properties that are missing here and there.
+fn graph(random: &mut SeededRandom) -> Vec<String> {
+    let mut statements = vec![
+        "CREATE CONSTRAINT FOR (n:Person) REQUIRE n.id IS UNIQUE".to_string(),
+        "CREATE CONSTRAINT FOR (n:Company) REQUIRE n.id IS UNIQUE".to_string(),
+    ];
+    let count = 3 + random.below(6);
+    for id in 0..count {
+        let labels = ["Person", "Person", "Company", "Person:Old", "Old"][random.index(5)];
+        let age = if random.chance(80) { format!(", age: {}", random.below(4)) } else { String::new() };
+        statements.push(format!("CREATE (:{labels}:Thing {{id: {id}{age}}})"));
+    }
+    for _ in 0..random.below(3 * count) {
+        let (from, to) = (random.below(count), random.below(count));
+        let edge_type = if random.chance(70) { "KNOWS" } else { "WORKS_AT" };
+        let since = random.below(4);
+        statements.push(format!(
+            "MATCH (a {{id: {from}}}), (b {{id: {to}}}) CREATE (a)-[:{edge_type} {{since: {since}}}]->(b)"
+        ));
+    }
+    statements
+}
+
+/// Writes random queries, keeping account of the variables that are bound.
+struct Writer<'r> {
+    random: &'r mut SeededRandom,
+    nodes: Vec<String>,
+    edges: Vec<String>,
+    lists: Vec<String>,
+    next: usize,
+}
+
+impl Writer<'_> {
+    fn query(&mut self) -> String {
+        let mut text = String::new();
+        for index in 0..1 + self.random.below(3) {
+            if index > 0 && self.random.chance(25) {
+                text.push_str(&self.with());
+            }
+            text.push_str(&self.matching(index > 0));
+        }
+        if self.random.chance(15) {
+            text.push_str(&format!("UNWIND [1, 2, {}] AS u{} ", self.value(), self.next));
+        }
+        text.push_str(&self.returned());
+        text
+    }
+
+    fn name(&mut self, prefix: &str) -> String {
+        self.next += 1;
+        format!("{prefix}{}", self.next)
+    }
+
+    fn matching(&mut self, may_be_optional: bool) -> String {
+        let keyword = if may_be_optional && self.random.chance(30) { "OPTIONAL MATCH" } else { "MATCH" };
+        let parts: Vec<String> = (0..1 + self.random.below(2)).map(|_| self.part()).collect();
+        let mut text = format!("{keyword} {} ", parts.join(", "));
+        if self.random.chance(50) {
+            let conditions: Vec<String> = (0..1 + self.random.below(2)).map(|_| self.condition()).collect();
+            text.push_str(&format!(
+                "WHERE {} ",
+                conditions.join(if self.random.chance(70) { " AND " } else { " OR " })
+            ));
+        }
+        text
+    }
+
+    fn part(&mut self) -> String {
+        let mut text = self.node();
+        for _ in 0..self.random.below(3) {
+            text.push_str(&self.edge());
+            text.push_str(&self.node());
+        }
+        text
+    }
+
+    fn node(&mut self) -> String {
+        let name = if !self.nodes.is_empty() && self.random.chance(40) {
+            self.random.pick(&self.nodes).clone()
+        } else {
+            let name = self.name("n");
+            self.nodes.push(name.clone());
+            name
+        };
+        let label = ["", "", ":Person", ":Company", ":Thing", ":Person:Old"][self.random.index(6)];
+        let properties =
+            if self.random.chance(20) { format!(" {{id: {}}}", self.random.below(6)) } else { String::new() };
+        format!("({name}{label}{properties})")
+    }
+
+    fn edge(&mut self) -> String {
+        let types = ["", "", ":KNOWS", ":WORKS_AT", ":KNOWS|WORKS_AT"][self.random.index(5)];
+        let properties =
+            if self.random.chance(15) { format!(" {{since: {}}}", self.random.below(4)) } else { String::new() };
+        let (left, right) = [("-", "->"), ("<-", "-"), ("-", "-")][self.random.index(3)];
+        if self.random.chance(20) {
+            let length = ["*1..2", "*0..1", "*2", "*..2"][self.random.index(4)];
+            let name = self.name("l");
+            self.lists.push(name.clone());
+            return format!("{left}[{name}{types}{length}{properties}]{right}");
+        }
+        let name = self.name("r");
+        self.edges.push(name.clone());
+        format!("{left}[{name}{types}{properties}]{right}")
+    }
+
+    fn value(&mut self) -> String {
+        match self.random.below(4) {
+            0 => format!("{}", self.random.below(5)),
+            1 if !self.edges.is_empty() => format!("{}.since", self.random.pick(&self.edges)),
+            2 if !self.lists.is_empty() => format!("size({})", self.random.pick(&self.lists)),
+            _ => match self.nodes.is_empty() {
+                true => "null".to_string(),
+                false => format!("{}.{}", self.random.pick(&self.nodes), ["id", "age"][self.random.index(2)]),
+            },
+        }
+    }
+
+    fn condition(&mut self) -> String {
+        let (a, b) = (self.value(), self.value());
+        let node = if self.nodes.is_empty() { None } else { Some(self.random.pick(&self.nodes).clone()) };
+        match (self.random.below(9), node) {
+            (0, Some(node)) => format!("({node})-[:KNOWS]->()"),
+            (1, Some(node)) => format!("NOT ({node})<-[:WORKS_AT]-(:Person)"),
+            (2, Some(node)) => format!("{node}:Person"),
+            (3, Some(node)) => format!("EXISTS {{ ({node})-->(z:Thing) WHERE z.age > {b} }}"),
+            (4, _) if !self.lists.is_empty() => {
+                format!("all(e IN {} WHERE e.since > {b})", self.random.pick(&self.lists))
+            }
+            (5, _) => format!("{a} IN [0, 2, {b}]"),
+            (6, _) => format!("{a} = {b}"),
+            (7, _) => format!("{a} < {b} + 1"),
+            _ => format!("({a} <> {b} OR {a} IS NULL)"),
+        }
+    }
+
+    fn with(&mut self) -> String {
+        let mut kept: Vec<String> = self.nodes.iter().filter(|_| self.random.chance(70)).cloned().collect();
+        self.edges.retain(|_| self.random.chance(50));
+        self.lists.clear();
+        if kept.is_empty() {
+            kept.push("1 AS one".to_string());
+        }
+        let columns: Vec<String> = kept.iter().chain(&self.edges).cloned().collect();
+        self.nodes = kept.into_iter().filter(|name| name != "1 AS one").collect();
+        let distinct = if self.random.chance(30) { "DISTINCT " } else { "" };
+        format!("WITH {distinct}{} ", columns.join(", "))
+    }
+
+    fn returned(&mut self) -> String {
+        let mut columns = Vec::new();
+        for _ in 0..1 + self.random.below(3) {
+            let value = self.value();
+            columns.push(if self.random.chance(25) { format!("count({value})") } else { value });
+        }
+        if self.random.chance(20) && !self.nodes.is_empty() {
+            let node = self.random.pick(&self.nodes).clone();
+            columns.push(format!("COUNT {{ ({node})-->() }}"));
+            columns.push(format!("size([({node})-[q]-(y) WHERE q.since > 1 | y.id])"));
+        }
+        let named: Vec<String> = columns.iter().enumerate().map(|(i, column)| format!("{column} AS c{i}")).collect();
+        let distinct = if self.random.chance(20) { "DISTINCT " } else { "" };
+        // A limit is only comparable if it leaves all rows, or if the rows are ordered by all columns.
+        let order: Vec<String> = (0..named.len()).map(|i| format!("c{i}")).collect();
+        let end = match self.random.below(4) {
+            0 => format!(" ORDER BY {} LIMIT {}", order.join(", "), self.random.below(6)),
+            1 => format!(" ORDER BY {} DESC SKIP 1 LIMIT 3", order.join(" DESC, ")),
+            _ => String::new(),
+        };
+        format!("RETURN {distinct}{}{end}", named.join(", "))
+    }
+}
+
+/// All rules, none, and each alone left out.
+fn configs() -> Vec<OptimizerConfig> {
+    let all = OptimizerConfig::default();
+    vec![
+        OptimizerConfig::none(),
+        OptimizerConfig { covering_labels: true, ..all },
+        OptimizerConfig { reorder_patterns: false, ..all },
+        OptimizerConfig { lookups: false, ..all },
+        OptimizerConfig { hash_joins: false, ..all },
+        OptimizerConfig { semi_apply: false, ..all },
+        OptimizerConfig { unused: false, ..all },
+    ]
+}
+
+#[test]
+fn fuzz_optimised_plans_agree() {
+    let seed = std::env::var("FUZZ_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_122);
+    let rounds: u64 = std::env::var("FUZZ_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(12);
+    let mut random = SeededRandom::new(seed);
+    let configs = configs();
+    let mut compared = 0;
+    for _ in 0..rounds {
+        let statements = graph(&mut random);
+        let bench = Bench::new(&statements);
+        for _ in 0..40 {
+            let writer =
+                Writer { random: &mut random, nodes: Vec::new(), edges: Vec::new(), lists: Vec::new(), next: 0 };
+            let query = { writer }.query();
+            let settings = RunSettings { batch_rows: 7, ..RunSettings::default() };
+            let expected = bench.run(&query, &OptimizerConfig::default(), settings);
+            for config in &configs {
+                let settings = RunSettings::default();
+                let found = bench.run(&query, config, settings);
+                let agree = match (&expected, &found) {
+                    (Ok(expected), Ok(found)) => expected.0 == found.0,
+                    (Err(_), Err(_)) => true,
+                    _ => false,
+                };
+                compared += u64::from(expected.is_ok());
+                let graph = statements.join(";\n");
+                assert!(agree, "seed {seed}\n{graph}\n{query}\n{expected:#?}\n{config:?}\n{found:#?}");
+            }
+        }
+    }
+    assert!(compared > rounds * 100, "only {compared} comparisons");
+}
