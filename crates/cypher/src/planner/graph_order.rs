@@ -20,6 +20,8 @@ const NESTED_ROWS_MAX: f64 = 1.5;
 #[derive(Clone, Debug)]
 pub(super) struct State {
     bound: Set<SlotId>,
+    /// Bound by what this part will be joined with, so that it must not bind them again.
+    elsewhere: Set<SlotId>,
     edges_done: Vec<bool>,
     conditions_done: Vec<bool>,
     rows: f64,
@@ -48,6 +50,7 @@ impl Order<'_> {
         let problem = self.problem;
         let mut state = State {
             bound: bound.clone(),
+            elsewhere: Set::default(),
             edges_done: vec![false; problem.graph.edges.len()],
             conditions_done: vec![false; problem.conditions.len()],
             rows,
@@ -99,7 +102,8 @@ impl Order<'_> {
         let mut candidates = Vec::new();
         for (index, edge) in problem.graph.edges.iter().enumerate() {
             let is_ready = problem.edge_needs[index].is_subset(&state.bound);
-            if state.edges_done[index] || !is_ready {
+            let is_elsewhere = [edge.left, edge.right, edge.slot].iter().any(|slot| state.elsewhere.contains(slot));
+            if state.edges_done[index] || !is_ready || is_elsewhere {
                 continue;
             }
             if state.bound.contains(&edge.slot) {
@@ -111,7 +115,8 @@ impl Order<'_> {
         }
         for (index, lookup) in problem.lookups.iter().enumerate() {
             let slot = problem.graph.nodes[lookup.node].slot;
-            if self.config.lookups && !state.bound.contains(&slot) && lookup.needs.is_subset(&state.bound) {
+            let is_free = !state.bound.contains(&slot) && !state.elsewhere.contains(&slot);
+            if self.config.lookups && is_free && lookup.needs.is_subset(&state.bound) {
                 let count = match &lookup.value {
                     LookupValue::One(_) => 1.0,
                     LookupValue::Any(list) => match &list.kind {
@@ -237,7 +242,8 @@ impl Order<'_> {
     /// Starts the part that leaves the fewest rows, at the node that costs least.
     fn start(&self, state: &State, parts: &[Vec<usize>]) -> State {
         let is_nested = state.rows <= NESTED_ROWS_MAX || !self.may_join || !self.config.hash_joins;
-        let empty = State { bound: Set::default(), rows: 1.0, cost: 0.0, steps: Vec::new(), ..state.clone() };
+        let mut empty = State { bound: Set::default(), rows: 1.0, cost: 0.0, steps: Vec::new(), ..state.clone() };
+        empty.elsewhere.extend(state.bound.iter().copied());
         let base = if is_nested { state } else { &empty };
         let mut best: Option<State> = None;
         for nodes in parts {
@@ -278,6 +284,7 @@ impl Order<'_> {
         }
         let mut joined = State {
             bound: state.bound.union(&part.bound).copied().collect(),
+            elsewhere: state.elsewhere.clone(),
             edges_done: part.edges_done,
             conditions_done: part.conditions_done,
             rows: state.rows,
