@@ -7,6 +7,7 @@
 mod aggregation;
 mod matching;
 mod merging;
+mod optimizer;
 mod optional;
 mod paths;
 mod projection;

@@ -2,48 +2,17 @@
 
 use std::sync::Arc;
 
-use cypher::catalog::{Catalog, CompileContext, FunctionSignature};
+use cypher::catalog::CompileContext;
 use cypher::optimizer::OptimizerConfig;
 use cypher::plan::{PlanMode, Statement, explain};
 use exec::functions::FunctionCatalog;
 use exec::{Environment, RunSettings};
-use model::procedure::{GraphAccess, ProcedureSignature, Procedures};
+use model::procedure::{GraphAccess, Procedures};
 use model::{GraphStore, Interrupt, Map, Value};
 use testing::ReferenceStore;
 use testing::random::SeededRandom;
 
-struct Functions(FunctionCatalog);
-
-impl Catalog for Functions {
-    fn function(&self, name: &str) -> Option<&FunctionSignature> {
-        self.0.function(name)
-    }
-
-    fn function_names(&self) -> Vec<&str> {
-        self.0.names().to_vec()
-    }
-
-    fn procedure(&self, _name: &str) -> Option<&ProcedureSignature> {
-        None
-    }
-
-    fn procedure_names(&self) -> Vec<&str> {
-        Vec::new()
-    }
-}
-
-#[derive(Debug)]
-struct StoppedClock;
-
-impl model::platform::Clock for StoppedClock {
-    fn unix_us(&self) -> i64 {
-        0
-    }
-
-    fn now_ns(&self) -> u64 {
-        0
-    }
-}
+use super::{Functions, StoppedClock};
 
 /// What runs queries on one store.
 struct Bench {
