@@ -175,7 +175,11 @@ fn measure_reads(platform: &Platform, version: &Arc<Version>, nodes: u64) -> Res
             found += out.len() as u64;
         }
         let time = seconds(platform, start);
-        eprintln!("{name} {round}: {:.3} us a node, {:.2} ns an edge, longest {longest}", time * 10.0, time * 1e9 / found as f64);
+        eprintln!(
+            "{name} {round}: {:.3} us a node, {:.2} ns an edge, longest {longest}",
+            time * 10.0,
+            time * 1e9 / found as f64
+        );
     }
     Ok(())
 }

@@ -17,6 +17,5 @@ pub use block::{BlockHeader, Encoding, Kind};
 pub use read::{BlockSource, ColumnReader};
 pub use write::{ColumnWriter, MemoryColumn, append_range};
 
-
 #[cfg(test)]
 mod tests;

@@ -68,7 +68,17 @@ impl KeyIndex {
         let entries = packed_bytes(count as usize, entry_width) as u64;
         file.check_range(entries_start, entries, "the entries of a key index")?;
         let (offsets_start, entries_start) = (offsets_start as usize, entries_start as usize);
-        Ok(KeyIndex { file, entry, count, radix_bits, id_bits, offset_width, offsets_start, entry_width, entries_start })
+        Ok(KeyIndex {
+            file,
+            entry,
+            count,
+            radix_bits,
+            id_bits,
+            offset_width,
+            offsets_start,
+            entry_width,
+            entries_start,
+        })
     }
 
     /// What the manifest says about it.

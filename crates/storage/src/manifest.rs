@@ -191,7 +191,8 @@ fn encode_file(file: &FileEntry, out: &mut Vec<u8>) {
 fn encode_statistics(statistics: &Statistics, out: &mut Vec<u8>) {
     out.put_u64(statistics.nodes);
     out.put_u64(statistics.edges);
-    let mut labels: Vec<(u32, u64)> = statistics.nodes_by_label.iter().map(|(label, &count)| (label.0, count)).collect();
+    let mut labels: Vec<(u32, u64)> =
+        statistics.nodes_by_label.iter().map(|(label, &count)| (label.0, count)).collect();
     let mut types: Vec<(u32, u64)> = statistics.edges_by_type.iter().map(|(kind, &count)| (kind.0, count)).collect();
     for counts in [&mut labels, &mut types] {
         counts.sort_unstable();

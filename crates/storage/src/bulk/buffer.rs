@@ -5,8 +5,8 @@
 use model::id::PropertyKeyId;
 use model::{Column, Result};
 
-use crate::column::{BlockHeader, BlockSource, ColumnWriter, MemoryColumn};
 use crate::column::block::Block;
+use crate::column::{BlockHeader, BlockSource, ColumnWriter, MemoryColumn};
 use crate::format::COLUMN_BLOCK_ROWS;
 
 /// Edges in one allocation of keys.

@@ -2,8 +2,8 @@
 //!
 //! Cost: a merge of `k` streams compares with a tournament over `k` heads and gathers columns chunk by chunk.
 
-use std::collections::BinaryHeap;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use model::id::PropertyKeyId;
@@ -59,7 +59,8 @@ impl ChunkSource for TargetFilter<'_> {
             if chunk.keys.iter().all(|&key| is_inside(key)) {
                 return Ok(Some(chunk));
             }
-            let rows: Vec<u32> = (0..chunk.keys.len() as u32).filter(|&row| is_inside(chunk.keys[row as usize])).collect();
+            let rows: Vec<u32> =
+                (0..chunk.keys.len() as u32).filter(|&row| is_inside(chunk.keys[row as usize])).collect();
             if !rows.is_empty() {
                 return Ok(Some(chunk_rows(&chunk, &rows)));
             }
@@ -148,9 +149,8 @@ impl Merge<'_> {
         let mut keys: Vec<PropertyKeyId> = keys.collect();
         keys.sort_unstable();
         keys.dedup();
-        let column_of = |key: PropertyKeyId, input: &Input<'_>| {
-            input.chunk.columns.iter().position(|(mine, _)| *mine == key)
-        };
+        let column_of =
+            |key: PropertyKeyId, input: &Input<'_>| input.chunk.columns.iter().position(|(mine, _)| *mine == key);
         keys.into_iter()
             .map(|key| {
                 let columns: Vec<Option<&Column>> = self

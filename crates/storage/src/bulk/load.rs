@@ -228,7 +228,8 @@ impl BulkLoad {
     /// Lets edges find nodes that the store had before, by a property that has a uniqueness constraint with the label.
     pub fn bind_group(&mut self, group: &str, label: &str, property: &str) -> Result<()> {
         let found = self.schema.label(label).zip(self.schema.property_key(property));
-        let Some((label_id, key)) = found.filter(|&(label, key)| self.base.manifest().schema.unique(label, key).is_some())
+        let Some((label_id, key)) =
+            found.filter(|&(label, key)| self.base.manifest().schema.unique(label, key).is_some())
         else {
             return Err(model::error!(SchemaRule, "the store has no uniqueness constraint on :{label}({property})")
                 .with_remedy("create the constraint first, or import the nodes with their keys"));
@@ -274,4 +275,3 @@ impl ConstraintBuild {
         ConstraintBuild { label, key, group, values, pairs }
     }
 }
-

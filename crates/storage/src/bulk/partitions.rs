@@ -10,9 +10,9 @@ use super::context::BuildContext;
 use super::rewrite::EdgePropertyChange;
 use crate::format::{EdgePlace, INTERVAL_END, PARTITION_BITS};
 use crate::manifest::PartitionEntry;
+use crate::partition::Section;
 use crate::partition::stream::SectionCursor;
 use crate::partition::write::PartitionWriter;
-use crate::partition::Section;
 use crate::version::Version;
 
 /// A source of sorted edges that lives while the partitions are written.
@@ -196,7 +196,8 @@ impl<'a> SectionEdges<'a> {
         changes: &[EdgePropertyChange],
         first: u64,
     ) -> Result<SectionEdges<'a>> {
-        let mut overlays: Vec<(PropertyKeyId, Vec<(u64, Value)>)> = section.keys().map(|key| (key, Vec::new())).collect();
+        let mut overlays: Vec<(PropertyKeyId, Vec<(u64, Value)>)> =
+            section.keys().map(|key| (key, Vec::new())).collect();
         for change in changes {
             let at = overlays.iter().position(|(key, _)| *key == change.key).unwrap_or_else(|| {
                 overlays.push((change.key, Vec::new()));

@@ -228,9 +228,9 @@ impl KeyTable {
         match (&self.array, &column.data, &column.validity) {
             (Some(array), ColumnData::Int(values), None) => {
                 let base = self.base;
-                out.extend(values.iter().map(|&x| {
-                    array.get(x.wrapping_sub(base) as u64 as usize).copied().unwrap_or(MISSING)
-                }));
+                out.extend(
+                    values.iter().map(|&x| array.get(x.wrapping_sub(base) as u64 as usize).copied().unwrap_or(MISSING)),
+                );
             }
             _ => out.extend((0..column.len()).map(|row| self.find(column, row))),
         }

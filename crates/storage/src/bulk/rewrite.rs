@@ -233,8 +233,7 @@ fn rewrite_partitions(
     if new_edges == 0 && deleted.is_empty() && properties.is_empty() {
         return Ok(base.manifest().partitions.clone());
     }
-    let intervals =
-        lay_out(base, new_edges, &histogram, HISTOGRAM_BITS, context.config.partition_edges_max);
+    let intervals = lay_out(base, new_edges, &histogram, HISTOGRAM_BITS, context.config.partition_edges_max);
     let mut sorted: Map<EdgeTypeId, Vec<EdgeChunk>> = Map::default();
     for (edge_type, buffer) in buffers {
         let chunks = sorted.entry(edge_type).or_default();

@@ -14,10 +14,10 @@ use super::buffer::SealedBuffer;
 use super::chunk::{ChunkSource, EdgeChunk};
 use super::context::BuildContext;
 use super::sort::Buckets;
+use crate::column::BlockSource;
 use crate::column::block::{Block, BlockHeader};
 use crate::column::encode::encode_block;
 use crate::column::read::range;
-use crate::column::BlockSource;
 use crate::error::StorageError;
 use crate::file::FileWriter;
 use crate::format::{COLUMN_BLOCK_ROWS, FileKind};
@@ -40,11 +40,7 @@ struct RunChunk {
 
 impl Run {
     /// Sorts buffers, a list for each type in order of the types, and writes them.
-    pub fn write(
-        context: &BuildContext,
-        buffers: Vec<(EdgeTypeId, SealedBuffer)>,
-        node_id_bound: u64,
-    ) -> Result<Run> {
+    pub fn write(context: &BuildContext, buffers: Vec<(EdgeTypeId, SealedBuffer)>, node_id_bound: u64) -> Result<Run> {
         let file = context.create(FileKind::Run)?;
         let path = file.path().to_owned();
         let mut run = Run { file, path, disk: context.platform.disk.clone(), chunks: Vec::new() };

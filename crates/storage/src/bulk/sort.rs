@@ -131,7 +131,8 @@ fn cut(buffers: Vec<SealedBuffer>, count: usize, shift: u32, threads: usize) -> 
         shares.push(std::mem::replace(&mut pieces, rest));
     }
     std::thread::scope(|scope| {
-        let work: Vec<_> = shares.into_iter().map(|share| scope.spawn(move || cut_share(share, count, shift))).collect();
+        let work: Vec<_> =
+            shares.into_iter().map(|share| scope.spawn(move || cut_share(share, count, shift))).collect();
         work.into_iter().map(|thread| thread.join().expect("cutting keys does not panic")).collect()
     })
 }

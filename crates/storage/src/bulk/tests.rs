@@ -52,12 +52,15 @@ fn load(base: &Arc<Version>, config: BulkConfig, graph: &mut ModelGraph, random:
         let values: Vec<Value> = (first..first + count).map(key_of).collect();
         let values = Column::from_values(&values);
         let key = Some(KeyRows { group: "all", property: Some("id"), values: &values });
-        let added = load
-            .push_nodes(&NodeRows { count, labels: &labels, key, names, columns: &columns, origin: 0 })
-            .unwrap();
+        let added =
+            load.push_nodes(&NodeRows { count, labels: &labels, key, names, columns: &columns, origin: 0 }).unwrap();
         assert!(added.errors.is_empty(), "{:?}", added.errors);
         for (at, row) in rows.into_iter().enumerate() {
-            let mut node = ModelNode { is_there: true, labels: labels.iter().map(|x| x.to_string()).collect(), ..ModelNode::default() };
+            let mut node = ModelNode {
+                is_there: true,
+                labels: labels.iter().map(|x| x.to_string()).collect(),
+                ..ModelNode::default()
+            };
             names.iter().zip(row).for_each(|(name, value)| node.set(name, value));
             node.set("id", key_of(first + at));
             graph.nodes.push(node);
@@ -127,7 +130,12 @@ fn random_edges(graph: &ModelGraph, edge_type: &str, names: &[&str], random: &mu
                 let from = if random.chance(30) { &alive[..alive.len().min(12)] } else { &alive[..] };
                 *random.pick(from)
             };
-            let mut edge = ModelEdge { edge_type: edge_type.to_owned(), source: end(random), target: end(random), ..ModelEdge::default() };
+            let mut edge = ModelEdge {
+                edge_type: edge_type.to_owned(),
+                source: end(random),
+                target: end(random),
+                ..ModelEdge::default()
+            };
             for name in names {
                 edge.set(name, random_value(random, name, 0));
             }
@@ -235,7 +243,8 @@ fn builds_and_rewrites_agree_with_the_model() {
 fn push_keys(load: &mut BulkLoad, keys: &[Value], origin: u64) -> Result<super::NodesAdded> {
     let values = Column::from_values(keys);
     let names = &["n"];
-    let columns = [Column::from_values(&(0..keys.len() as i64).map(|x| Value::Int(x + origin as i64)).collect::<Vec<_>>())];
+    let columns =
+        [Column::from_values(&(0..keys.len() as i64).map(|x| Value::Int(x + origin as i64)).collect::<Vec<_>>())];
     let key = Some(KeyRows { group: "g", property: Some("id"), values: &values });
     load.push_nodes(&NodeRows { count: keys.len(), labels: &["A"], key, names, columns: &columns, origin })
 }

@@ -219,12 +219,7 @@ fn check_ends(
 }
 
 /// The sum of the hashes of all edges, read against their direction.
-fn sum_in_direction(
-    section: &Section,
-    interrupt: &Interrupt,
-    path: &Path,
-    problems: &mut Problems,
-) -> Result<u64> {
+fn sum_in_direction(section: &Section, interrupt: &Interrupt, path: &Path, problems: &mut Problems) -> Result<u64> {
     let mut sum = 0u64;
     let index = section.in_index();
     let (mut nodes, mut ends, mut sources) = (Vec::new(), Vec::new(), Vec::new());

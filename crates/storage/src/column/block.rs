@@ -285,9 +285,11 @@ impl<'a> Block<'a> {
     pub fn floats(&self, place: usize, count: usize, out: &mut Vec<f64>) {
         let values = self.values();
         match self.header.encoding {
-            Encoding::Float32 => out.extend(values[place * 4..(place + count) * 4].chunks_exact(4).map(|bytes| {
-                f64::from(f32::from_le_bytes(bytes.try_into().expect("chunks have four bytes")))
-            })),
+            Encoding::Float32 => out.extend(
+                values[place * 4..(place + count) * 4]
+                    .chunks_exact(4)
+                    .map(|bytes| f64::from(f32::from_le_bytes(bytes.try_into().expect("chunks have four bytes")))),
+            ),
             Encoding::Float64 => out.extend(
                 values[place * 8..(place + count) * 8]
                     .chunks_exact(8)

@@ -75,7 +75,8 @@ fn every_kind_reads_back() {
 fn blocks_of_different_kinds_widen_together() {
     let mut random = SeededRandom::new(seed_or(8));
     let block = |value: fn(i64) -> Value| (0..COLUMN_BLOCK_ROWS as i64).map(value).collect::<Vec<_>>();
-    let values = [block(Value::Int), vec![Value::Null; COLUMN_BLOCK_ROWS], block(|i| Value::string(&i.to_string()))].concat();
+    let values =
+        [block(Value::Int), vec![Value::Null; COLUMN_BLOCK_ROWS], block(|i| Value::string(&i.to_string()))].concat();
     let encodings = check("kinds by block", &values, &mut random);
     assert_eq!(encodings, [Encoding::Int, Encoding::Absent, Encoding::StringPlain]);
 }

@@ -64,7 +64,12 @@ impl RunReader<'_> {
 impl PairSorter {
     /// A sorter that holds at most about `memory_bytes`.
     pub fn new(memory_bytes: usize) -> PairSorter {
-        PairSorter { pairs: Vec::new(), pairs_max: (memory_bytes / PAIR_BYTES).max(1 << 12), runs: Vec::new(), count: 0 }
+        PairSorter {
+            pairs: Vec::new(),
+            pairs_max: (memory_bytes / PAIR_BYTES).max(1 << 12),
+            runs: Vec::new(),
+            count: 0,
+        }
     }
 
     /// Adds a pair.

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use model::Result;
 use model::batch::EdgeBlock;
 use model::id::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId};
 use model::store::{EdgeIds, EdgeStream};
-use model::Result;
 
 use super::{Partition, Section};
 use crate::format::EdgePlace;
@@ -34,12 +34,7 @@ impl<'a> SectionCursor<'a> {
     }
 
     /// Adds up to about `edges_max` further edges to `sources` and `targets`; gives their positions, empty at the end.
-    pub fn next(
-        &mut self,
-        edges_max: u64,
-        sources: &mut Vec<NodeId>,
-        targets: &mut Vec<NodeId>,
-    ) -> Result<Range<u64>> {
+    pub fn next(&mut self, edges_max: u64, sources: &mut Vec<NodeId>, targets: &mut Vec<NodeId>) -> Result<Range<u64>> {
         let mut start = None;
         let mut count = 0;
         while count < edges_max {

@@ -78,13 +78,7 @@ impl Version {
 
     /// Replaces `words` by `count` bitmap words: bit `i` of word `w` says that node `(first_word + w) * 64 + i` exists
     /// and carries all of the labels.
-    pub fn label_words(
-        &self,
-        labels: &[LabelId],
-        first_word: u64,
-        count: usize,
-        words: &mut Vec<u64>,
-    ) -> Result<()> {
+    pub fn label_words(&self, labels: &[LabelId], first_word: u64, count: usize, words: &mut Vec<u64>) -> Result<()> {
         words.clear();
         for index in first_word..first_word + count as u64 {
             let mut word = 0;

@@ -97,8 +97,11 @@ impl BulkLoad {
             return Ok(());
         }
         let name = self.schema.label_name(label);
-        Err(model::error!(SchemaRule, "the store has {count} nodes :{name} without a uniqueness constraint on their key")
-            .with_remedy("create the constraint on the label and key property before the import"))
+        Err(model::error!(
+            SchemaRule,
+            "the store has {count} nodes :{name} without a uniqueness constraint on their key"
+        )
+        .with_remedy("create the constraint on the label and key property before the import"))
     }
 
     /// Looks the keys up; what is taken is merged or refused.
