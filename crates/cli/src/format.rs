@@ -36,18 +36,32 @@ impl<W: Write> Printer<W> {
         Printer { format, out, names: Vec::new(), table: None, rows: 0, closed: false }
     }
 
-    /// Writes what is left, once the statement has ended.
+    /// Writes what is left, once the statement has ended well: at least a header.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        let outcome = match self.format {
-            Format::Table => self.print_table(),
-            Format::Json if !self.names.is_empty() => {
-                let end = if self.rows == 0 { "[]\n" } else { "\n]\n" };
-                self.out.write_all(end.as_bytes())
-            }
-            _ => Ok(()),
-        };
-        let outcome = outcome.and_then(|()| self.out.flush());
+        let mut outcome = Ok(());
+        if self.rows == 0 && !self.names.is_empty() {
+            outcome = self.header();
+        }
+        let outcome = outcome.and_then(|()| match self.format {
+            Format::Json if self.rows == 0 && !self.names.is_empty() => self.out.write_all(b"[]\n"),
+            _ => self.close(),
+        });
         self.settle(outcome).map(|_| ())
+    }
+
+    /// Writes what is left of rows that were given before the statement failed.
+    pub(crate) fn abandon(&mut self) -> Result<()> {
+        let outcome = if self.rows > 0 { self.close() } else { Ok(()) };
+        self.settle(outcome).map(|_| ())
+    }
+
+    fn close(&mut self) -> std::io::Result<()> {
+        match self.format {
+            Format::Table => self.print_table()?,
+            Format::Json if self.rows > 0 => self.out.write_all(b"\n]\n")?,
+            _ => {}
+        }
+        self.out.flush()
     }
 
     /// Turns a failed write into an error, and a closed pipe into the wish for no more rows.
@@ -63,9 +77,6 @@ impl<W: Write> Printer<W> {
     }
 
     fn header(&mut self) -> std::io::Result<()> {
-        if self.names.is_empty() {
-            return Ok(());
-        }
         match self.format {
             Format::Csv => write_csv(&mut self.out, self.names.iter().map(|name| name.to_string())),
             Format::Table => {
@@ -77,6 +88,9 @@ impl<W: Write> Printer<W> {
     }
 
     fn row(&mut self, row: &[Value], entities: &Entities) -> std::io::Result<()> {
+        if self.rows == 0 {
+            self.header()?;
+        }
         self.rows += 1;
         match self.format {
             Format::Table => {
@@ -84,7 +98,7 @@ impl<W: Write> Printer<W> {
                 if let Some(table) = &mut self.table {
                     table.add_row(cells.collect::<Vec<_>>());
                 }
-                if self.rows % TABLE_ROWS as u64 == 0 { self.print_table() } else { Ok(()) }
+                if self.rows.is_multiple_of(TABLE_ROWS as u64) { self.print_table() } else { Ok(()) }
             }
             Format::Csv => {
                 // An absent value is an empty field, as import reads it.
@@ -124,8 +138,7 @@ impl<W: Write> Printer<W> {
 impl<W: Write> ResultSink for Printer<W> {
     fn columns(&mut self, names: &[Arc<str>]) -> Result<()> {
         self.names = names.to_vec();
-        let outcome = self.header();
-        self.settle(outcome).map(|_| ())
+        Ok(())
     }
 
     fn rows(&mut self, batch: ResultBatch) -> Result<bool> {
@@ -162,4 +175,9 @@ fn write_csv(out: &mut impl Write, fields: impl Iterator<Item = String>) -> std:
     let mut writer = csv::WriterBuilder::new().from_writer(Vec::new());
     let whole = writer.write_record(fields).map_err(std::io::Error::other);
     whole.and_then(|()| writer.into_inner().map_err(|cause| cause.into_error())).and_then(|line| out.write_all(&line))
+}
+
+/// A count and what is counted: `1 node`, `2 nodes`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,14 +1,14 @@
 //! knot: the shell and command of Knotwork.
 //!
 //! Modules in reading order:
-//! - [`arguments`]: the command line.
-//! - [`commands`]: one file for each verb.
-//! - [`shell`]: the interactive shell.
-//! - [`format`]: rows as table, CSV, JSON or JSON lines.
-//! - [`values`]: single values as text and as JSON.
-//! - [`signals`]: Ctrl-C.
-//! - [`progress`]: progress bars.
-//! - [`failure`]: what ends a command, and with which exit code.
+//! - `arguments`: the command line.
+//! - `commands`: one file for each verb.
+//! - `shell`: the interactive shell.
+//! - `format`: rows as table, CSV, JSON or JSON lines.
+//! - `values`: single values as text and as JSON.
+//! - `signals`: Ctrl-C.
+//! - `progress`: progress bars.
+//! - `failure`: what ends a command, and with which exit code.
 //!
 //! Rows go to standard output and nothing else does; errors, progress and counts go to standard error.
 //! Exit codes: 0 fine, 1 error, 2 wrong usage, 130 interrupted.

@@ -3,6 +3,8 @@
 //! A statement ends with `;` or with an empty line. Ctrl-C cancels the running statement and keeps the session; Ctrl-D
 //! leaves.
 
+#![allow(clippy::print_stdout, reason = "a shell talks to its user on standard output")]
+
 mod completion;
 
 use std::io::{BufRead, IsTerminal};

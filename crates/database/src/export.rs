@@ -40,6 +40,12 @@ pub struct ExportSummary {
 /// The kinds of values that a key was seen with, in one file.
 type Kinds = BTreeMap<PropertyKeyId, &'static str>;
 
+/// Takes a node, its labels and its properties.
+type VisitNode<'a> = dyn FnMut(NodeId, &[LabelId], &[(PropertyKeyId, Value)]) -> Result<()> + 'a;
+
+/// Takes the source, the target and the properties of an edge.
+type VisitEdge<'a> = dyn FnMut(NodeId, NodeId, &[(PropertyKeyId, Value)]) -> Result<()> + 'a;
+
 /// Writes a snapshot into a folder, which must be empty or not exist yet.
 pub fn export(
     view: &dyn ReadView,
@@ -102,10 +108,7 @@ impl Export<'_> {
         tables.into_values().try_for_each(|(table, _)| table.finish())
     }
 
-    fn for_each_node(
-        &self,
-        visit: &mut dyn FnMut(NodeId, &[LabelId], &[(PropertyKeyId, Value)]) -> Result<()>,
-    ) -> Result<()> {
+    fn for_each_node(&self, visit: &mut VisitNode<'_>) -> Result<()> {
         let mut cursor = self.view.scan(&NodeScan::default())?;
         let mut batch = NodeBatch::default();
         while cursor.next(&mut batch)? {
@@ -145,11 +148,7 @@ impl Export<'_> {
         Ok(())
     }
 
-    fn for_each_edge(
-        &self,
-        edge_type: EdgeTypeId,
-        visit: &mut dyn FnMut(NodeId, NodeId, &[(PropertyKeyId, Value)]) -> Result<()>,
-    ) -> Result<()> {
+    fn for_each_edge(&self, edge_type: EdgeTypeId, visit: &mut VisitEdge<'_>) -> Result<()> {
         let keys: Vec<PropertyKeyId> = (0..self.view.schema().property_keys.len() as u32).map(PropertyKeyId).collect();
         let mut visit_all = |sources: &[NodeId], targets: &[NodeId], columns: &[Column]| -> Result<()> {
             self.interrupt.check()?;

@@ -18,10 +18,13 @@ pub(crate) struct Compiled {
     pub(crate) prepared: Prepared,
 }
 
+/// A plan and the fingerprint of the facts it rests on.
+type Cached = (u64, Arc<Compiled>);
+
 /// The plans of one database.
 #[derive(Default)]
 pub(crate) struct PlanCache {
-    plans: Mutex<Map<Box<str>, (u64, Arc<Compiled>)>>,
+    plans: Mutex<Map<Box<str>, Cached>>,
 }
 
 impl PlanCache {

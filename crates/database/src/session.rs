@@ -227,7 +227,7 @@ fn plan_for_facts(database: &Database, text: &str, context: &CompileContext<'_>)
         Optimizer::On => OptimizerConfig::default(),
         Optimizer::Off => return Ok(cypher::compile_with(text, context, &OptimizerConfig::none())?.statement),
     };
-    let eager = OptimizerConfig { covering_labels: context.capabilities.dense_node_ids, ..default.clone() };
+    let eager = OptimizerConfig { covering_labels: context.capabilities.dense_node_ids, ..default };
     let compiled = cypher::compile_with(text, context, &eager)?;
     match &compiled.statement {
         Statement::Query(_, plan) if plan.mode != PlanMode::Read && compiled.bound_to_snapshot => {

@@ -13,7 +13,7 @@ use database::{Access, Config, Database, Error, ErrorCode, Interrupt, Parameters
 
 use crate::arguments::{DemoArguments, Format};
 use crate::failure::{Failure, Outcome};
-use crate::format::Printer;
+use crate::format::{Printer, counted};
 use crate::{progress, signals};
 
 use map::{Airport, draw};
@@ -169,9 +169,8 @@ fn show(session: &mut Session<'_>, title: &str, query: &str, parameters: &Parame
         database::session::ResultSink::rows(&mut printer, batch.clone())?;
     }
     printer.finish()?;
-    let rows = result.row_count();
-    let plural = if rows == 1 { "" } else { "s" };
-    writeln!(out, "{rows} row{plural} in {:.1} ms\n", result.summary.time_ns as f64 / 1e6)?;
+    let rows = counted(result.row_count() as u64, "row");
+    writeln!(out, "{rows} in {:.1} ms\n", result.summary.time_ns as f64 / 1e6)?;
     out.flush()?;
     Ok(result)
 }

@@ -8,6 +8,7 @@ use database::{Access, Config, Database, Interrupt};
 
 use crate::arguments::{Duplicate, ImportArguments};
 use crate::failure::{Failure, Outcome};
+use crate::format::counted;
 use crate::{progress, signals};
 
 pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
@@ -39,13 +40,16 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
     };
     let seconds = (clock.now_ns() - start) as f64 / 1e9;
     let merged = if summary.nodes_merged > 0 { format!(" ({} merged)", summary.nodes_merged) } else { String::new() };
-    let skipped =
-        if summary.rows_skipped > 0 { format!(", {} bad rows left out", summary.rows_skipped) } else { String::new() };
+    let skipped = if summary.rows_skipped > 0 {
+        format!(", {} left out", counted(summary.rows_skipped, "bad row"))
+    } else {
+        String::new()
+    };
     let rows = (summary.nodes_created + summary.nodes_merged + summary.edges_created) as f64;
     eprintln!(
-        "{} nodes{merged}, {} edges{skipped} in {seconds:.2} s ({:.2} million rows/s)",
-        summary.nodes_created,
-        summary.edges_created,
+        "{}{merged}, {}{skipped} in {seconds:.2} s ({:.2} million rows/s)",
+        counted(summary.nodes_created, "node"),
+        counted(summary.edges_created, "edge"),
         rows / seconds / 1e6
     );
     Ok(())

@@ -6,7 +6,7 @@ use database::{Access, Parameters, Session, StatementSummary};
 
 use crate::arguments::{Format, QueryArguments};
 use crate::failure::{Failure, Outcome};
-use crate::format::{self, Printer};
+use crate::format::{self, Printer, counted};
 use crate::{signals, values};
 
 /// Whether counts and times go to standard error.
@@ -61,7 +61,7 @@ pub(crate) fn run_statement(
     let cancelling = signals::cancel_with(session.interrupt());
     let outcome = session.run(statement, parameters, &mut printer);
     drop(cancelling);
-    let finished = printer.finish();
+    let finished = if outcome.is_ok() { printer.finish() } else { printer.abandon() };
     let summary = outcome.map_err(|failure| Failure::Error(failure, Some(statement.to_string())))?;
     finished?;
     if printer.closed {
@@ -82,18 +82,23 @@ pub(crate) fn run_statement(
 /// What a statement did, in one line.
 fn stats_line(rows: u64, summary: &StatementSummary) -> String {
     let counters = &summary.counters;
-    let mut parts = vec![format!("{rows} row{}", if rows == 1 { "" } else { "s" })];
+    let mut parts = vec![counted(rows, "row")];
     let changes = [
-        (counters.nodes_created, "nodes created"),
-        (counters.nodes_deleted, "nodes deleted"),
-        (counters.edges_created, "edges created"),
-        (counters.edges_deleted, "edges deleted"),
-        (counters.properties_set, "properties set"),
-        (counters.labels_added, "labels added"),
-        (counters.labels_removed, "labels removed"),
-        (counters.constraints_added, "constraints added"),
-        (counters.constraints_removed, "constraints dropped"),
+        (counters.nodes_created, "node", "created"),
+        (counters.nodes_deleted, "node", "deleted"),
+        (counters.edges_created, "edge", "created"),
+        (counters.edges_deleted, "edge", "deleted"),
+        (counters.properties_set, "propert", "set"),
+        (counters.labels_added, "label", "added"),
+        (counters.labels_removed, "label", "removed"),
+        (counters.constraints_added, "constraint", "added"),
+        (counters.constraints_removed, "constraint", "dropped"),
     ];
-    parts.extend(changes.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+    for (count, noun, done) in changes.into_iter().filter(|(count, ..)| *count > 0) {
+        parts.push(match noun {
+            "propert" => format!("{count} propert{} {done}", if count == 1 { "y" } else { "ies" }),
+            _ => format!("{} {done}", counted(count, noun)),
+        });
+    }
     format!("{} in {:.3} ms", parts.join(", "), summary.time_ns as f64 / 1e6)
 }
