@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use database::Interrupt;
 use database::import::ImportProgress;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
@@ -34,6 +35,41 @@ fn show(progress: &ImportProgress, ended: &AtomicBool) {
         let doing = if progress.phase.load(Ordering::Relaxed) == 0 { "reading" } else { "writing files" };
         bar.set_message(format!("{doing} {} rows, {}/s", HumanCount(rows), HumanCount((rows as f64 / seconds) as u64)));
         std::thread::sleep(Duration::from_millis(100));
+    }
+    bar.finish_and_clear();
+}
+
+/// How long a query runs before its progress is shown.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Runs a query while a bar shows how far the procedure that it calls has come, if that tells.
+pub(crate) fn watch_query<T>(interrupt: &Interrupt, work: impl FnOnce() -> T) -> T {
+    if !std::io::stderr().is_terminal() {
+        return work();
+    }
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| show_query(interrupt, &ended));
+        let result = work();
+        ended.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        result
+    })
+}
+
+fn show_query(interrupt: &Interrupt, ended: &AtomicBool) {
+    std::thread::park_timeout(PATIENCE);
+    let bar = ProgressBar::new(1);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} step {pos} of {len} {elapsed} left {eta}") {
+        bar.set_style(style);
+    }
+    while !ended.load(Ordering::Relaxed) {
+        let (done, total) = interrupt.progress();
+        if total > 0 {
+            bar.set_length(total);
+            bar.set_position(done.min(total));
+        }
+        std::thread::park_timeout(Duration::from_millis(100));
     }
     bar.finish_and_clear();
 }

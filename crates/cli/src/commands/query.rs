@@ -7,7 +7,7 @@ use database::{Access, Parameters, Session, StatementSummary};
 use crate::arguments::{Format, QueryArguments};
 use crate::failure::{Failure, Outcome};
 use crate::format::{self, Printer, counted};
-use crate::{signals, values};
+use crate::{progress, signals, values};
 
 /// Whether counts and times go to standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,8 @@ pub(crate) fn run_statement(
 ) -> Outcome<()> {
     let mut printer = Printer::new(format, BufWriter::new(std::io::stdout().lock()));
     let cancelling = signals::cancel_with(session.interrupt());
-    let outcome = session.run(statement, parameters, &mut printer);
+    let interrupt = session.interrupt();
+    let outcome = progress::watch_query(&interrupt, || session.run(statement, parameters, &mut printer));
     drop(cancelling);
     let finished = if outcome.is_ok() { printer.finish() } else { printer.abandon() };
     let summary = outcome.map_err(|failure| Failure::Error(failure, Some(statement.to_string())))?;
