@@ -1,0 +1,191 @@
+//! Databases to ask: a native one through the façade, and any store with the planner and executor right above it.
+
+use database::registry::Registry;
+use database::{Config, Database, Entities, Error, Parameters, Value};
+use cypher::catalog::CompileContext;
+use cypher::optimizer::OptimizerConfig;
+use cypher::plan::{PlanMode, Prefix, Statement, explain};
+use exec::{Environment, RunSettings};
+use model::platform::Clock;
+use model::procedure::GraphAccess;
+use model::{GraphStore, Interrupt, ReadView, error};
+
+use crate::answer::{Answer, render};
+use crate::folder::Folder;
+
+/// Something that runs statements.
+pub(crate) trait Engine {
+    fn run(&mut self, text: &str, parameters: &Parameters) -> Result<Answer, Error>;
+
+    /// Called once the graph of a test is made: a chance to write it into files.
+    fn settle(&mut self) {}
+}
+
+/// Runs all statements of a text.
+pub(crate) fn run_script(engine: &mut dyn Engine, text: &str) -> Result<(), Error> {
+    for statement in database::split_statements(text) {
+        engine.run(statement, &Parameters::default())?;
+    }
+    Ok(())
+}
+
+/// A native store in a folder of its own.
+pub(crate) struct Native {
+    folder: Folder,
+    database: Option<Database>,
+    threads: usize,
+    reopens: bool,
+}
+
+impl Native {
+    pub(crate) fn new(threads: usize) -> Native {
+        let mut native = Native { folder: Folder::new(), database: None, threads, reopens: false };
+        native.open();
+        native
+    }
+
+    /// One that merges everything into files and opens the store anew when it settles.
+    pub(crate) fn reopening(threads: usize) -> Native {
+        Native { reopens: true, ..Native::new(threads) }
+    }
+
+    fn open(&mut self) {
+        // The old one must let go of the store first.
+        self.database = None;
+        let config = Config { threads: self.threads, durability: database::Durability::Off, ..Config::default() };
+        self.database = Some(Database::open(&self.folder.join("store.knot"), config).expect("a store can be opened"));
+    }
+
+    pub(crate) fn database(&self) -> &Database {
+        self.database.as_ref().expect("it is open")
+    }
+}
+
+impl Engine for Native {
+    fn run(&mut self, text: &str, parameters: &Parameters) -> Result<Answer, Error> {
+        answer_of(&mut self.database().session(), text, parameters)
+    }
+
+    fn settle(&mut self) {
+        if self.reopens {
+            self.database().checkpoint().expect("a checkpoint can be made");
+            self.open();
+        }
+    }
+}
+
+/// What a session answers.
+pub(crate) fn answer_of(
+    session: &mut database::Session<'_>,
+    text: &str,
+    parameters: &Parameters,
+) -> Result<Answer, Error> {
+    let result = session.query(text, parameters)?;
+    let entities = result.entities();
+    Ok(Answer {
+        columns: result.columns.iter().map(|name| name.to_string()).collect(),
+        rows: result.rows().map(|row| row.iter().map(|value| render(value, &entities)).collect()).collect(),
+        counters: result.summary.counters,
+        plan: result.summary.plan.clone(),
+    })
+}
+
+/// Planner and executor right above a store.
+pub(crate) struct Bare {
+    store: Box<dyn GraphStore>,
+    registry: Registry,
+    pub(crate) settings: RunSettings,
+    pub(crate) optimizer: OptimizerConfig,
+}
+
+impl Bare {
+    pub(crate) fn new(store: Box<dyn GraphStore>) -> Bare {
+        let (settings, optimizer) = (RunSettings::default(), OptimizerConfig::default());
+        Bare { store, registry: Registry::new(), settings, optimizer }
+    }
+
+    fn prepare(&self, text: &str, view: &dyn ReadView) -> Result<(Prefix, exec::Prepared, String), Error> {
+        let context = CompileContext {
+            catalog: &self.registry,
+            schema: view.schema(),
+            statistics: view.statistics(),
+            capabilities: view.capabilities(),
+        };
+        match cypher::compile_with(text, &context, &self.optimizer)?.statement {
+            Statement::Query(prefix, plan) => Ok((prefix, exec::prepare(&plan)?, explain::text(&plan))),
+            _ => Err(error!(TransactionState, "this engine has no transactions of several statements")),
+        }
+    }
+}
+
+impl Engine for Bare {
+    fn run(&mut self, text: &str, parameters: &Parameters) -> Result<Answer, Error> {
+        let view = self.store.read()?;
+        let (prefix, prepared, plan) = self.prepare(text, &*view)?;
+        let columns = prepared.columns().iter().map(|name| name.to_string()).collect();
+        let mut answer = Answer { columns, ..Answer::default() };
+        if prefix == Prefix::Explain {
+            return Ok(Answer { plan: Some(plan), ..answer });
+        }
+        let (interrupt, clock) = (Interrupt::new(), StoppedClock);
+        let environment = Environment {
+            parameters,
+            procedures: &self.registry.procedures,
+            interrupt: &interrupt,
+            clock: &clock,
+            settings: self.settings,
+        };
+        let mut kept = Vec::new();
+        let mut keep = |rows: usize, columns: &[std::sync::Arc<model::Column>]| {
+            kept.push((columns.to_vec(), rows));
+            Ok(true)
+        };
+        if prepared.mode() == PlanMode::Read {
+            answer.counters = prepared.run(GraphAccess::Read(&*view), environment, &mut keep)?.counters;
+            collect(&mut answer, &kept, &*view)?;
+        } else {
+            let mut transaction = self.store.write()?;
+            answer.counters = prepared.run(GraphAccess::Write(&mut *transaction), environment, &mut keep)?.counters;
+            collect(&mut answer, &kept, transaction.view())?;
+            transaction.commit()?;
+        }
+        Ok(answer)
+    }
+}
+
+type Batches = [(Vec<std::sync::Arc<model::Column>>, usize)];
+
+fn collect(answer: &mut Answer, batches: &Batches, view: &dyn ReadView) -> Result<(), Error> {
+    for (columns, rows) in batches {
+        let entities = Entities::of_columns(columns, view)?;
+        let cell = |row: usize| columns.iter().map(|column| render(&column.value(row), &entities)).collect();
+        answer.rows.extend((0..*rows).map(cell));
+    }
+    Ok(())
+}
+
+/// A clock that is right once in a while.
+struct StoppedClock;
+
+impl Clock for StoppedClock {
+    fn now_ns(&self) -> u64 {
+        0
+    }
+
+    fn unix_us(&self) -> i64 {
+        1_700_000_000_000_000
+    }
+}
+
+/// Parameters from a map in Cypher's notation; none from an empty text.
+pub(crate) fn parameters_of(text: &str) -> Parameters {
+    if text.trim().is_empty() {
+        return Parameters::default();
+    }
+    let database = Native::new(1);
+    let result = database.database().session().query(&format!("RETURN {text} AS p"), &Parameters::default());
+    match result.expect("parameters are a map").single() {
+        Some(Value::Map(map)) => map.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+        other => panic!("parameters are a map, found {other:?}"),
+    }
+}
