@@ -9,13 +9,16 @@ use model::procedure::{Procedure, ProcedureSignature, Procedures};
 mod schema_procedures;
 
 /// What is registered.
-pub(crate) struct Registry {
+pub struct Registry {
     functions: FunctionCatalog,
-    pub(crate) procedures: Procedures,
+    /// What `CALL` can call.
+    pub procedures: Procedures,
 }
 
 impl Registry {
-    pub(crate) fn new() -> Registry {
+    /// All functions and procedures.
+    #[allow(clippy::new_without_default, reason = "a registry is made once, with everything in it")]
+    pub fn new() -> Registry {
         let mut procedures = Procedures::default();
         let own: Vec<Arc<dyn Procedure>> = schema_procedures::procedures();
         own.into_iter().chain(analytics::procedures()).for_each(|procedure| procedures.register(procedure));

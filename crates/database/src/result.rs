@@ -99,7 +99,7 @@ impl QueryResult {
 
 impl Entities {
     /// Reads what stands in columns, in one call of the store for all nodes and one for all edges.
-    pub(crate) fn of_columns(columns: &[Arc<Column>], view: &dyn ReadView) -> Result<Entities> {
+    pub fn of_columns(columns: &[Arc<Column>], view: &dyn ReadView) -> Result<Entities> {
         let mut nodes = Vec::new();
         let mut edges = Vec::new();
         for column in columns {

@@ -1,10 +1,10 @@
 //! Databases to ask: a native one through the façade, and any store with the planner and executor right above it.
 
-use database::registry::Registry;
-use database::{Config, Database, Entities, Error, Parameters, Value};
 use cypher::catalog::CompileContext;
 use cypher::optimizer::OptimizerConfig;
-use cypher::plan::{PlanMode, Prefix, Statement, explain};
+use cypher::plan::{Plan, PlanMode, Prefix, Statement, explain};
+use database::registry::Registry;
+use database::{Config, Database, Entities, Error, Parameters, Value};
 use exec::{Environment, RunSettings};
 use model::platform::Clock;
 use model::procedure::GraphAccess;
@@ -104,7 +104,7 @@ impl Bare {
         Bare { store, registry: Registry::new(), settings, optimizer }
     }
 
-    fn prepare(&self, text: &str, view: &dyn ReadView) -> Result<(Prefix, exec::Prepared, String), Error> {
+    fn compile(&self, text: &str, view: &dyn ReadView) -> Result<(Prefix, std::sync::Arc<Plan>), Error> {
         let context = CompileContext {
             catalog: &self.registry,
             schema: view.schema(),
@@ -112,7 +112,7 @@ impl Bare {
             capabilities: view.capabilities(),
         };
         match cypher::compile_with(text, &context, &self.optimizer)?.statement {
-            Statement::Query(prefix, plan) => Ok((prefix, exec::prepare(&plan)?, explain::text(&plan))),
+            Statement::Query(prefix, plan) => Ok((prefix, plan)),
             _ => Err(error!(TransactionState, "this engine has no transactions of several statements")),
         }
     }
@@ -121,12 +121,13 @@ impl Bare {
 impl Engine for Bare {
     fn run(&mut self, text: &str, parameters: &Parameters) -> Result<Answer, Error> {
         let view = self.store.read()?;
-        let (prefix, prepared, plan) = self.prepare(text, &*view)?;
-        let columns = prepared.columns().iter().map(|name| name.to_string()).collect();
+        let (prefix, plan) = self.compile(text, &*view)?;
+        let columns = plan.columns.iter().map(|(name, _)| name.to_string()).collect();
         let mut answer = Answer { columns, ..Answer::default() };
         if prefix == Prefix::Explain {
-            return Ok(Answer { plan: Some(plan), ..answer });
+            return Ok(Answer { plan: Some(explain::text(&plan)), ..answer });
         }
+        let prepared = exec::prepare(&plan)?;
         let (interrupt, clock) = (Interrupt::new(), StoppedClock);
         let environment = Environment {
             parameters,
@@ -140,7 +141,7 @@ impl Engine for Bare {
             kept.push((columns.to_vec(), rows));
             Ok(true)
         };
-        if prepared.mode() == PlanMode::Read {
+        if plan.mode == PlanMode::Read {
             answer.counters = prepared.run(GraphAccess::Read(&*view), environment, &mut keep)?.counters;
             collect(&mut answer, &kept, &*view)?;
         } else {
@@ -165,6 +166,7 @@ fn collect(answer: &mut Answer, batches: &Batches, view: &dyn ReadView) -> Resul
 }
 
 /// A clock that is right once in a while.
+#[derive(Debug)]
 struct StoppedClock;
 
 impl Clock for StoppedClock {

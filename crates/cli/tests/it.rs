@@ -1,0 +1,19 @@
+//! The command as its users run it: output, exit codes, and what is left when it is killed or the disk is full.
+//!
+//! Modules in reading order:
+//! - `command`: running the command in a folder that goes away.
+//! - `conventions`: what goes where, with which exit code.
+//! - `verbs`: each verb does what it says.
+//! - `mishaps`: paths that hold no store, newer stores, other processes, Ctrl-C, full disks.
+//! - `kills`: killed at any moment, a store opens with all that was acknowledged.
+
+#[path = "it/command.rs"]
+mod command;
+#[path = "it/conventions.rs"]
+mod conventions;
+#[path = "it/kills.rs"]
+mod kills;
+#[path = "it/mishaps.rs"]
+mod mishaps;
+#[path = "it/verbs.rs"]
+mod verbs;

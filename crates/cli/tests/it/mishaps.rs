@@ -1,0 +1,135 @@
+//! Paths that hold no store, newer stores, other processes, Ctrl-C, full disks.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use crate::command::{Folder, finish, pause, signal};
+
+#[test]
+fn a_path_that_holds_no_store() {
+    let folder = Folder::new();
+    folder.write("file.knot", "text");
+    std::fs::create_dir(folder.join("plain")).expect("the temporary folder can be written");
+    folder.write("plain/readme.txt", "mine");
+    for path in ["missing.knot", "file.knot", "plain"] {
+        for verb in [&["query", path, "RETURN 1"][..], &["info", path], &["check", path], &["export", path, "out"]] {
+            let message = folder.run(verb).fails(1);
+            assert!(message.starts_with("NOT_A_STORE: ") && message.contains(path), "{verb:?}: {message}");
+        }
+    }
+    // A folder with other files is not turned into a store either.
+    for path in ["file.knot", "plain"] {
+        let message = folder.run_with(&[path], "CREATE (:A);\n").fails(1);
+        assert!(message.starts_with("NOT_A_STORE: "), "{message}");
+        folder.write("people.csv", "id\n1\n");
+        let message = folder.run(&["import", path, "--nodes", "P=people.csv"]).fails(1);
+        assert!(message.starts_with("NOT_A_STORE: "), "{message}");
+    }
+    assert_eq!(std::fs::read_dir(folder.join("plain")).expect("it is there").count(), 1, "nothing was added");
+    assert!(!folder.join("missing.knot").exists(), "reading makes no store");
+}
+
+#[test]
+fn a_store_of_a_newer_format() {
+    let folder = Folder::new();
+    folder.make_store("CREATE (:A)");
+    let path = folder.join("s.knot/MANIFEST");
+    let bytes = std::fs::read(&path).expect("a store has a manifest");
+    // The least version that a reader must know stands in bytes 10 and 11; see docs/format.md.
+    let mut newer = bytes.clone();
+    newer[8..12].copy_from_slice(&[9, 0, 9, 0]);
+    std::fs::write(&path, newer).expect("a file can be written");
+    for verb in [&["query", "s.knot", "RETURN 1"][..], &["s.knot", "-c", "RETURN 1"], &["info", "s.knot"]] {
+        let message = folder.run(verb).fails(1);
+        assert!(message.starts_with("VERSION: ") && message.contains('9'), "{message}");
+    }
+    std::fs::write(&path, bytes).expect("a file can be written");
+    assert_eq!(folder.value("MATCH (a:A) RETURN count(a)"), "1");
+}
+
+#[test]
+fn another_process_has_the_store_open() {
+    let folder = Folder::new();
+    folder.make_store("CREATE (:A)");
+    let mut child = folder.command(&["s.knot", "-m", "jsonl"]).stdin(Stdio::piped()).spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    stdin.write_all(b"RETURN 1 AS ready;\n").expect("the child reads");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("the child answers");
+    assert_eq!(line, "{\"ready\":1}\n");
+    for verb in [&["query", "s.knot", "RETURN 1"][..], &["s.knot", "-c", "CREATE (:A)"], &["info", "s.knot"]] {
+        let message = folder.run(verb).fails(1);
+        assert!(message.starts_with("BUSY: ") && message.contains("s.knot"), "{message}");
+    }
+    drop(stdin);
+    assert_eq!(finish(child).code, Some(0));
+    assert_eq!(folder.value("MATCH (a:A) RETURN count(a)"), "1");
+}
+
+#[test]
+fn ctrl_c_ends_a_query_with_130() {
+    let folder = Folder::new();
+    folder.make_store("UNWIND range(1, 300) AS i CREATE (:A {i: i})");
+    for query in [
+        "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000000) AS b RETURN sum(a * b)",
+        "MATCH (a:A), (b:A), (c:A), (d:A), (e:A) CREATE (:B)",
+    ] {
+        let child = folder.command(&["query", "s.knot", query]).spawn().expect("it starts");
+        pause(600);
+        signal(&child, "INT");
+        let output = finish(child);
+        assert_eq!(output.code, Some(130), "{output:?}");
+        assert!(output.stderr.contains("CANCELLED: "), "{output:?}");
+        assert_eq!(folder.value("MATCH (n) RETURN count(n)"), "300");
+    }
+}
+
+/// A small disk, where it may be mounted.
+struct SmallDisk<'f>(&'f Folder);
+
+impl<'f> SmallDisk<'f> {
+    fn mount(folder: &'f Folder, bytes: u64) -> Option<SmallDisk<'f>> {
+        let place = folder.join("disk");
+        std::fs::create_dir(&place).expect("the temporary folder can be written");
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"]).arg(&place);
+        let is_mounted = command.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+        is_mounted.then_some(SmallDisk(folder))
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        // A mount that cannot be undone shows as a folder that cannot be removed.
+        let _ = Command::new("umount").arg(self.0.join("disk")).status();
+    }
+}
+
+#[test]
+fn a_disk_that_fills() {
+    let folder = Folder::new();
+    let Some(_disk) = SmallDisk::mount(&folder, 6 << 20) else {
+        println!("not run: no small disk can be mounted here");
+        return;
+    };
+    folder.run(&["disk/s.knot", "-c", "UNWIND range(1, 100) AS i CREATE (:Old {i: i})"]).ok();
+    let mut text = String::from("id,text\n");
+    for id in 0..400_000_u64 {
+        text += &format!("{id},{:x}\n", id.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    }
+    folder.write("large.csv", text);
+    let message = folder.run(&["import", "disk/s.knot", "--nodes", "New=large.csv"]).fails(1);
+    assert!(message.starts_with("DISK_FULL: "), "{message}");
+    let count = || folder.run(&["query", "disk/s.knot", "MATCH (n) RETURN count(n)", "-s"]).ok();
+    assert_eq!(count(), "count(n)\n100\n");
+    folder.run(&["check", "disk/s.knot"]).ok();
+    // There is room again: what the import wrote is gone.
+    folder.run(&["disk/s.knot", "-c", "CREATE (:Old {i: 101})"]).ok();
+    assert_eq!(count(), "count(n)\n101\n");
+    // Writes that fill the disk fail, and what was committed before them stays.
+    let query = "UNWIND range(1, 200000) AS i CREATE (:Big {i: i, text: 'some text for number ' + i})";
+    let message = folder.run(&["query", "disk/s.knot", query]).fails(1);
+    assert!(message.starts_with("DISK_FULL: "), "{message}");
+    assert_eq!(count(), "count(n)\n101\n");
+    folder.run(&["check", "disk/s.knot"]).ok();
+}
