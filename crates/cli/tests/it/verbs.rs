@@ -114,7 +114,11 @@ fn shared_data_sets() {
         return;
     }
     let folder = Folder::new();
-    folder.run(&["import", "s.knot", "--edges", &format!("KNOWS={}", file.display())]).ok();
+    // The first line of the file is no edge.
+    let edges = format!("KNOWS={}", file.display());
+    let output =
+        folder.run(&["import", "s.knot", "--edges", &edges, "--header", "source,target", "--skip-bad", "bad.csv"]);
+    assert!(output.stderr.contains("1 bad rows left out"), "{output:?}");
     assert_eq!(folder.value("MATCH (n) RETURN count(n)"), "4039");
     assert_eq!(folder.value("MATCH ()-[e]->() RETURN count(e)"), "88234");
     assert_eq!(folder.value("CALL algo.wcc() YIELD component RETURN count(DISTINCT component)"), "1");
