@@ -2,7 +2,8 @@
 
 use crate::command::Folder;
 
-const GRAPH: &str = "CREATE (a:P {n: 1, s: 'x,\"y\"', l: [1, 2]})-[:R {w: 1.5}]->(b:P {n: 2}), (:Q {d: date('2024-02-29')})";
+const GRAPH: &str =
+    "CREATE (a:P {n: 1, s: 'x,\"y\"', l: [1, 2]})-[:R {w: 1.5}]->(b:P {n: 2}), (:Q {d: date('2024-02-29')})";
 
 #[test]
 fn formats() {
@@ -12,7 +13,10 @@ fn formats() {
     let check = |format: &str, expected: &str| {
         assert_eq!(folder.run(&["query", "s.knot", query, "--format", format, "--no-stats"]).ok(), expected);
     };
-    check("csv", "n,s,l,p\n1,\"x,\"\"y\"\"\",\"[1, 2]\",\"(:P {n: 1, s: 'x,\"\"y\"\"', l: [1, 2]})\"\n2,,,(:P {n: 2})\n");
+    check(
+        "csv",
+        "n,s,l,p\n1,\"x,\"\"y\"\"\",\"[1, 2]\",\"(:P {n: 1, s: 'x,\"\"y\"\"', l: [1, 2]})\"\n2,,,(:P {n: 2})\n",
+    );
     let rows = [
         r#"{"n":1,"s":"x,\"y\"","l":[1,2],"p":{"id":0,"labels":["P"],"properties":{"n":1,"s":"x,\"y\"","l":[1,2]}}}"#,
         r#"{"n":2,"s":null,"l":null,"p":{"id":1,"labels":["P"],"properties":{"n":2}}}"#,
@@ -22,12 +26,16 @@ fn formats() {
     let table = folder.run(&["query", "s.knot", "RETURN 1 AS one, 'x' AS text", "--format", "table"]).ok();
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 5, "{table}");
-    assert!(lines[1].contains("one") && lines[1].contains("text") && lines[3].contains('1') && lines[3].contains('x'), "{table}");
+    assert!(
+        lines[1].contains("one") && lines[1].contains("text") && lines[3].contains('1') && lines[3].contains('x'),
+        "{table}"
+    );
     // Without a terminal the default is CSV. No rows: a header, or an empty array.
     assert_eq!(folder.run(&["query", "s.knot", "MATCH (n:None) RETURN n"]).ok(), "n\n");
     assert_eq!(folder.run(&["query", "s.knot", "MATCH (n:None) RETURN n", "-m", "json"]).ok(), "[]\n");
     assert_eq!(folder.run(&["query", "s.knot", "MATCH (n:None) RETURN n", "-m", "jsonl"]).ok(), "");
-    let odd = "RETURN 0.0 / 0 AS none, 1.0 / 0 AS large, 1.0 AS one, date('2024-02-29') AS d, {a: null} AS m, null AS z";
+    let odd =
+        "RETURN 0.0 / 0 AS none, 1.0 / 0 AS large, 1.0 AS one, date('2024-02-29') AS d, {a: null} AS m, null AS z";
     assert_eq!(
         folder.run(&["query", "s.knot", odd, "-m", "jsonl"]).ok(),
         "{\"none\":\"NaN\",\"large\":\"Infinity\",\"one\":1.0,\"d\":\"2024-02-29\",\"m\":{\"a\":null},\"z\":null}\n"
@@ -95,7 +103,11 @@ fn parameters() {
         assert_eq!(folder.run(&arguments).ok().trim_end(), expected);
     };
     check(&["n=2"], "MATCH (p:P {n: $n}) RETURN p.n AS n", r#"{"n":2}"#);
-    check(&["a=1.5", "b=text", "c=\"2\"", "d=true"], "RETURN $a, $b, $c, $d", r#"{"$a":1.5,"$b":"text","$c":"2","$d":true}"#);
+    check(
+        &["a=1.5", "b=text", "c=\"2\"", "d=true"],
+        "RETURN $a, $b, $c, $d",
+        r#"{"$a":1.5,"$b":"text","$c":"2","$d":true}"#,
+    );
     check(&["rows=[{\"i\": 1}, {\"i\": null}]"], "UNWIND $rows AS r RETURN collect(r.i) AS l", r#"{"l":[1]}"#);
     check(&["t=a=b"], "RETURN $t AS t", r#"{"t":"a=b"}"#);
     check(&["t="], "RETURN $t AS t", r#"{"t":""}"#);
@@ -140,7 +152,8 @@ fn the_shell_runs_scripts_and_commands() {
 fn output_that_nobody_reads_is_no_error() {
     let folder = Folder::new();
     folder.make_store("RETURN 1");
-    let mut child = folder.command(&["query", "s.knot", "UNWIND range(1, 1000000) AS x RETURN x"]).spawn().expect("it starts");
+    let mut child =
+        folder.command(&["query", "s.knot", "UNWIND range(1, 1000000) AS x RETURN x"]).spawn().expect("it starts");
     drop(child.stdout.take());
     let output = crate::command::finish(child);
     assert_eq!(output.code, Some(0), "{output:?}");

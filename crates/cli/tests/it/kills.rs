@@ -92,7 +92,8 @@ fn during_an_import() {
         let child = folder.command(&arguments).spawn().expect("it starts");
         pause(20 + round * 60 + random.below(60));
         // It may have ended by itself.
-        let _ = std::process::Command::new("kill").args(["-KILL", &child.id().to_string()]).stderr(Stdio::null()).status();
+        let _ =
+            std::process::Command::new("kill").args(["-KILL", &child.id().to_string()]).stderr(Stdio::null()).status();
         let output = finish(child);
         killed += u32::from(output.code.is_none());
         folder.run(&["check", "s.knot"]).ok();

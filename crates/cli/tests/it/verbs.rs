@@ -34,7 +34,9 @@ fn check_finds_a_flipped_bit_in_every_file() {
     for entry in std::fs::read_dir(folder.join("s.knot")).expect("the store is a folder") {
         let path = entry.expect("a folder can be read on").path();
         let bytes = std::fs::read(&path).expect("a file can be read");
-        let is_data = path.extension().is_some_and(|extension| ["nodes", "edges", "props", "keys"].iter().any(|e| extension == *e));
+        let is_data = path
+            .extension()
+            .is_some_and(|extension| ["nodes", "edges", "props", "keys"].iter().any(|e| extension == *e));
         if !is_data {
             continue;
         }

@@ -82,7 +82,10 @@ pub(crate) fn render(value: &Value, entities: &Entities) -> String {
         Value::Path(path) => render_path(path, entities),
         Value::List(items) => format!("[{}]", join(items.iter().map(|item| render(item, entities)).collect())),
         Value::Map(map) => {
-            format!("{{{}}}", join(map.iter().map(|(key, item)| format!("{key}: {}", render(item, entities))).collect()))
+            format!(
+                "{{{}}}",
+                join(map.iter().map(|(key, item)| format!("{key}: {}", render(item, entities))).collect())
+            )
         }
         other => other.to_string(),
     }

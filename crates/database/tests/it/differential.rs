@@ -61,10 +61,8 @@ fn patterns_match_what_the_oracle_finds() {
             let more = pattern(&mut random, first.variables);
             let optional = random.chance(50);
             let word = if optional { "OPTIONAL MATCH" } else { "MATCH" };
-            let text = format!(
-                "MATCH {} {word} {} RETURN {}",
-                pattern_text(&first), pattern_text(&more), all(more.variables)
-            );
+            let text =
+                format!("MATCH {} {word} {} RETURN {}", pattern_text(&first), pattern_text(&more), all(more.variables));
             if found.len() > 200 {
                 continue;
             }

@@ -96,13 +96,21 @@ const ALL_EDGES: &str = "MATCH (a)-[k]->(b) RETURN a.id, k.since, b.id ORDER BY 
 #[test]
 fn plain_csv_is_mapped_by_custom() {
     let subject = people();
-    subject.check(&[
-        ("MATCH (p:Person) RETURN p.id, p.name, p.age ORDER BY p.id", "1,'Ada',36; 2,'Bela',null; 3,'Cyd, the third',41"),
-        (ALL_EDGES, "1,2001,2; 1,2003,2; 2,2002,3; 3,null,3"),
-        ("MATCH (p:Person {id: 2})<-[k:KNOWS]-(q) RETURN q.name, k.since ORDER BY k.since", "'Ada',2001; 'Ada',2003"),
-        ("SHOW CONSTRAINTS YIELD *", &subject.rows("SHOW CONSTRAINTS YIELD *")),
-        ("CREATE (:Person {id: 1})", "CONSTRAINT: a node with the label Person and id = 1 exists already"),
-    ][..3]);
+    subject.check(
+        &[
+            (
+                "MATCH (p:Person) RETURN p.id, p.name, p.age ORDER BY p.id",
+                "1,'Ada',36; 2,'Bela',null; 3,'Cyd, the third',41",
+            ),
+            (ALL_EDGES, "1,2001,2; 1,2003,2; 2,2002,3; 3,null,3"),
+            (
+                "MATCH (p:Person {id: 2})<-[k:KNOWS]-(q) RETURN q.name, k.since ORDER BY k.since",
+                "'Ada',2001; 'Ada',2003",
+            ),
+            ("SHOW CONSTRAINTS YIELD *", &subject.rows("SHOW CONSTRAINTS YIELD *")),
+            ("CREATE (:Person {id: 1})", "CONSTRAINT: a node with the label Person and id = 1 exists already"),
+        ][..3],
+    );
     assert!(subject.rows("CREATE (:Person {id: 1})").starts_with("CONSTRAINT"), "the key is unique from here on");
     subject.check_files();
 }
@@ -116,17 +124,22 @@ fn importing_into_a_store_appends() {
     let summary = subject.import(&plan(&[("Person", nodes)], &[("KNOWS", edges)])).expect("the files are right");
     assert_eq!((summary.nodes_created, summary.edges_created), (2, 4));
     subject.check(&[
-        ("MATCH (p:Person) RETURN p.name, p.city ORDER BY p.id",
-         "'Ada L.',null; 'Bela',null; 'Cyd, the third',null; 'Dan','Oslo'; 'Eve','Rome'"),
-        ("MATCH (a:Person)-[k]->(b) RETURN a.id, k.since, b.id ORDER BY a.id, b.id, k.since",
-         "1,2001,2; 1,2003,2; 1,2011,5; 2,2002,3; 2,2013,3; 3,null,3; 4,2010,1; 5,2012,4"),
+        (
+            "MATCH (p:Person) RETURN p.name, p.city ORDER BY p.id",
+            "'Ada L.',null; 'Bela',null; 'Cyd, the third',null; 'Dan','Oslo'; 'Eve','Rome'",
+        ),
+        (
+            "MATCH (a:Person)-[k]->(b) RETURN a.id, k.since, b.id ORDER BY a.id, b.id, k.since",
+            "1,2001,2; 1,2003,2; 1,2011,5; 2,2002,3; 2,2013,3; 3,null,3; 4,2010,1; 5,2012,4",
+        ),
         ("MATCH (:Other)-[:X]->(p) RETURN p.name", "'Ada L.'"),
         ("MATCH (n) RETURN count(n)", "6"),
     ]);
     // Edges alone, between nodes that the store has.
     let edges = subject.folder.write("last.csv", "from,to\n5,5\n");
     subject.import(&plan(&[], &[("LIKES", edges)])).expect("the nodes are there");
-    subject.check(&[("MATCH (a)-[:LIKES]->(b) RETURN a.name, b.name", "'Eve','Eve'"), ("MATCH (n) RETURN count(n)", "6")]);
+    subject
+        .check(&[("MATCH (a)-[:LIKES]->(b) RETURN a.name, b.name", "'Eve','Eve'"), ("MATCH (n) RETURN count(n)", "6")]);
     subject.check_files();
 }
 
@@ -143,7 +156,10 @@ fn a_duplicate_key_is_an_error_passed_over_or_an_update() {
         let summary = subject.import(&plan).expect("duplicates are allowed");
         assert_eq!((summary.nodes_created, summary.nodes_merged), (created, merged), "{choice:?}");
         subject.check(&[("MATCH (p:Person) RETURN p.id, p.name, p.city ORDER BY p.id", expected)]);
-        subject.check(&[("MATCH (p:Person {id: 3}) RETURN count(p)", "1"), ("MATCH (p {id: 1})-->(q) RETURN count(q)", "2")]);
+        subject.check(&[
+            ("MATCH (p:Person {id: 3}) RETURN count(p)", "1"),
+            ("MATCH (p {id: 1})-->(q) RETURN count(q)", "2"),
+        ]);
         subject.check_files();
     }
     let subject = people();
@@ -151,7 +167,8 @@ fn a_duplicate_key_is_an_error_passed_over_or_an_update() {
     let error = subject.import(&plan(&[("Person", nodes)], &[])).expect_err("the key 3 is taken");
     let message = error.message();
     assert!(message.contains("again.csv: line 2: column 'id':") && message.contains('3'), "{message}");
-    subject.check(&[("MATCH (p:Person) RETURN count(p)", "3"), ("MATCH (p {id: 3}) RETURN p.name", "'Cyd, the third'")]);
+    subject
+        .check(&[("MATCH (p:Person) RETURN count(p)", "3"), ("MATCH (p {id: 3}) RETURN p.name", "'Cyd, the third'")]);
 }
 
 /// Bad rows of each kind, with the line, the column and a word of the reason.
@@ -171,7 +188,8 @@ fn a_bad_row_stops_the_import_and_leaves_the_store_as_it_was() {
         let outcome = subject.import(&plan(&[("Person", nodes)], &[("KNOWS", edges)]));
         let message = outcome.expect_err(text).message().to_string();
         assert!(message.contains(&format!("bad.csv: {place}")), "{message}");
-        subject.check(&[("MATCH (p:Person) RETURN count(p)", "3"), (ALL_EDGES, "1,2001,2; 1,2003,2; 2,2002,3; 3,null,3")]);
+        subject
+            .check(&[("MATCH (p:Person) RETURN count(p)", "3"), (ALL_EDGES, "1,2001,2; 1,2003,2; 2,2002,3; 3,null,3")]);
         subject.check(&[("CREATE (:Person {id: 8})", ""), ("MATCH (p:Person {id: 8}) RETURN count(p)", "1")]);
         subject.check_files();
     }
@@ -308,14 +326,23 @@ fn what_is_exported_can_be_imported() {
         assert!(export(&*view, &folder, format, &Interrupt::new()).is_err(), "a folder is not written over");
         let copy = Subject::new();
         let of_kind = |kind: &str| {
-            let files = summary.files.iter().filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(kind)));
+            let files = summary
+                .files
+                .iter()
+                .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(kind)));
             files.map(|path| ("", path.clone())).collect::<Vec<_>>()
         };
         copy.import(&plan(&of_kind("nodes"), &of_kind("edges"))).expect("what was exported can be imported");
         let mut expected = content(&subject, "");
         if format == ExportFormat::JsonLines {
             // JSON has no dates: they come back as text.
-            expected = content(&subject, "").iter().map(|row| row.replace("2024-02-29T13:05:00", "'2024-02-29T13:05:00'").replace("d: 2024-02-29", "d: '2024-02-29'")).collect();
+            expected = content(&subject, "")
+                .iter()
+                .map(|row| {
+                    row.replace("2024-02-29T13:05:00", "'2024-02-29T13:05:00'")
+                        .replace("d: 2024-02-29", "d: '2024-02-29'")
+                })
+                .collect();
             expected.sort();
         }
         assert_eq!(content(&copy, ""), expected, "{format:?}");
@@ -336,9 +363,10 @@ fn options_say_what_the_header_does_not() {
     };
     plan.nodes[0].key = Some("name".into());
     subject.import(&plan).expect("the file is right");
-    subject.check(&[
-        ("MATCH (n:A:B) RETURN n ORDER BY n.code", "(:A:B {code: 7, name: 'x', size: '1'}); (:A:B {code: 8, name: 'y', size: '2'})"),
-    ]);
+    subject.check(&[(
+        "MATCH (n:A:B) RETURN n ORDER BY n.code",
+        "(:A:B {code: 7, name: 'x', size: '1'}); (:A:B {code: 8, name: 'y', size: '2'})",
+    )]);
     plan.nodes[0].key = Some("nothing".into());
     let message = subject.import(&plan).expect_err("there is no such column").message().to_string();
     assert!(message.contains("a.txt") && message.contains("no column 'nothing'"), "{message}");

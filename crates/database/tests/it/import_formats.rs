@@ -32,14 +32,24 @@ fn neo4j_admin() {
     let knows = b":START_ID(Person),weight:double,:END_ID(Person),ignored:IGNORE,:TYPE\np1,0.5,p2,x,KNOWS\n";
     let files = [("people.csv", &people[..]), ("cities.csv", &cities[..])];
     let plan = self_described(&subject, &files, &[("lives.csv", &lives[..]), ("knows.csv", &knows[..])]);
-    check_import(&plan, &subject, 3, 3, &[
-        ("MATCH (p:Person) RETURN p ORDER BY p.personId",
-         "(:Person {born: 1815, name: 'Ada', personId: 'p1', tags: ['math', 'code']}); (:Admin:Person {name: 'Bela', personId: 'p2'})"),
-        ("MATCH (c:City) RETURN c", "(:City {area: 454.5, capital: true, code: 'p1', name: 'Oslo'})"),
-        ("MATCH (p)-[r:LIVES_IN|VISITED]->(c:City) RETURN p.name, r, c.name ORDER BY p.name",
-         "'Ada',[:LIVES_IN {since: 2001-02-28}],'Oslo'; 'Bela',[:VISITED],'Oslo'"),
-        ("MATCH (a)-[k:KNOWS]->(b) RETURN a.name, k, b.name", "'Ada',[:KNOWS {weight: 0.5}],'Bela'"),
-    ]);
+    check_import(
+        &plan,
+        &subject,
+        3,
+        3,
+        &[
+            (
+                "MATCH (p:Person) RETURN p ORDER BY p.personId",
+                "(:Person {born: 1815, name: 'Ada', personId: 'p1', tags: ['math', 'code']}); (:Admin:Person {name: 'Bela', personId: 'p2'})",
+            ),
+            ("MATCH (c:City) RETURN c", "(:City {area: 454.5, capital: true, code: 'p1', name: 'Oslo'})"),
+            (
+                "MATCH (p)-[r:LIVES_IN|VISITED]->(c:City) RETURN p.name, r, c.name ORDER BY p.name",
+                "'Ada',[:LIVES_IN {since: 2001-02-28}],'Oslo'; 'Bela',[:VISITED],'Oslo'",
+            ),
+            ("MATCH (a)-[k:KNOWS]->(b) RETURN a.name, k, b.name", "'Ada',[:KNOWS {weight: 0.5}],'Bela'"),
+        ],
+    );
 }
 
 #[test]
@@ -48,10 +58,16 @@ fn neo4j_admin_without_groups_or_kept_keys() {
     let nodes = b":ID,:LABEL,name\n1,A,x\n2,A;B,y\n3,,z\n";
     let edges = b":START_ID,:END_ID,:TYPE\n1,2,R\n3,1,S\n";
     let plan = self_described(&subject, &[("n.csv", &nodes[..])], &[("e.csv", &edges[..])]);
-    check_import(&plan, &subject, 3, 2, &[
-        ("MATCH (n) RETURN n ORDER BY n.name", "(:A {name: 'x'}); (:A:B {name: 'y'}); ({name: 'z'})"),
-        ("MATCH (a)-[r]->(b) RETURN a.name, r, b.name ORDER BY a.name", "'x',[:R],'y'; 'z',[:S],'x'"),
-    ]);
+    check_import(
+        &plan,
+        &subject,
+        3,
+        2,
+        &[
+            ("MATCH (n) RETURN n ORDER BY n.name", "(:A {name: 'x'}); (:A:B {name: 'y'}); ({name: 'z'})"),
+            ("MATCH (a)-[r]->(b) RETURN a.name, r, b.name ORDER BY a.name", "'x',[:R],'y'; 'z',[:S],'x'"),
+        ],
+    );
 }
 
 #[test]
@@ -66,31 +82,50 @@ fn json_lines_with_mixed_types() {
 "#;
     let nodes = subject.folder.write("n.jsonl", nodes);
     let edges = subject.folder.write("e.jsonl", edges);
-    check_import(&plan(&[("J", nodes)], &[("E", edges)]), &subject, 3, 2, &[
-        ("MATCH (j:J) RETURN j ORDER BY j.id", "(:J {id: 'a', l: [1, 2], v: 1}); (:J {extra: true, id: 'b', v: 'text'}); (:J {id: 'c', v: 2.5})"),
-        ("MATCH (j:J) WHERE j.v > 1 RETURN j.id", "'c'"),
-        ("MATCH (j:J) RETURN j.v ORDER BY j.v", "'text'; 1; 2.5"),
-        ("MATCH ()-[e:E]->() RETURN e.w ORDER BY e.w", "'heavy'; 1"),
-    ]);
+    check_import(
+        &plan(&[("J", nodes)], &[("E", edges)]),
+        &subject,
+        3,
+        2,
+        &[
+            (
+                "MATCH (j:J) RETURN j ORDER BY j.id",
+                "(:J {id: 'a', l: [1, 2], v: 1}); (:J {extra: true, id: 'b', v: 'text'}); (:J {id: 'c', v: 2.5})",
+            ),
+            ("MATCH (j:J) WHERE j.v > 1 RETURN j.id", "'c'"),
+            ("MATCH (j:J) RETURN j.v ORDER BY j.v", "'text'; 1; 2.5"),
+            ("MATCH ()-[e:E]->() RETURN e.w ORDER BY e.w", "'heavy'; 1"),
+        ],
+    );
 }
 
 #[test]
 fn csv_columns_of_mixed_values() {
     let subject = Subject::new();
     let nodes = subject.folder.write("n.csv", "id,v,w\n1,10,1\n2,2.5,\n3,abc,x\n4,,2\n");
-    check_import(&plan(&[("M", nodes)], &[]), &subject, 4, 0, &[
-        ("MATCH (m:M) RETURN count(m), count(m.v), count(m.w)", "4,3,3"),
-        ("MATCH (m:M {id: 3}) RETURN m.v, m.w", "'abc','x'"),
-    ]);
+    check_import(
+        &plan(&[("M", nodes)], &[]),
+        &subject,
+        4,
+        0,
+        &[
+            ("MATCH (m:M) RETURN count(m), count(m.v), count(m.w)", "4,3,3"),
+            ("MATCH (m:M {id: 3}) RETURN m.v, m.w", "'abc','x'"),
+        ],
+    );
 }
 
 #[test]
 fn quotes_line_ends_marks_and_tabs() {
     let subject = Subject::new();
     let nodes = subject.folder.write("n.tsv", b"\xEF\xBB\xBFid\tname\r\n1\t\"a \"\"b\"\"\nc\"\r\n2\t\xC3\xA4\r\n");
-    check_import(&plan(&[("Q", nodes)], &[]), &subject, 2, 0, &[
-        ("MATCH (q:Q) RETURN q.name ORDER BY q.id", "'a \"b\"\\nc'; 'ä'"),
-    ]);
+    check_import(
+        &plan(&[("Q", nodes)], &[]),
+        &subject,
+        2,
+        0,
+        &[("MATCH (q:Q) RETURN q.name ORDER BY q.id", "'a \"b\"\\nc'; 'ä'")],
+    );
 }
 
 #[test]
@@ -105,10 +140,19 @@ fn snap_and_compressed() {
     for (name, bytes) in [("g.txt", text.as_bytes().to_vec()), ("g.txt.gz", gzip), ("g.txt.zst", zstd)] {
         let subject = Subject::new();
         let plan = self_described(&subject, &[], &[(name, &bytes)]);
-        check_import(&plan, &subject, 3, 4, &[
-            ("MATCH (a)-[e]->(b) RETURN a.id, type(e), b.id ORDER BY a.id, b.id", "0,'EDGE',1; 0,'EDGE',1; 1,'EDGE',2; 2,'EDGE',2"),
-            ("MATCH (n:Node) RETURN count(n)", "3"),
-        ]);
+        check_import(
+            &plan,
+            &subject,
+            3,
+            4,
+            &[
+                (
+                    "MATCH (a)-[e]->(b) RETURN a.id, type(e), b.id ORDER BY a.id, b.id",
+                    "0,'EDGE',1; 0,'EDGE',1; 1,'EDGE',2; 2,'EDGE',2",
+                ),
+                ("MATCH (n:Node) RETURN count(n)", "3"),
+            ],
+        );
     }
 }
 
@@ -116,7 +160,8 @@ fn snap_and_compressed() {
 fn dimacs() {
     let subject = Subject::new();
     let graph = b"c comment\np sp 3 3\na 1 2 803\na 2 3 158\na 3 1 5\n";
-    let coordinates = b"c comment\np aux sp co 3\nv 1 -73530767 41085396\nv 2 -73530538 41086098\nv 3 -73519366 41048796\n";
+    let coordinates =
+        b"c comment\np aux sp co 3\nv 1 -73530767 41085396\nv 2 -73530538 41086098\nv 3 -73519366 41048796\n";
     let plan = self_described(&subject, &[("usa.co", &coordinates[..])], &[("usa.gr", &graph[..])]);
     let summary = subject.import(&plan).expect("the files are right");
     assert_eq!((summary.nodes_created, summary.edges_created), (3, 3));
@@ -133,23 +178,36 @@ fn parquet() {
     let subject = Subject::new();
     let write = |name: &str, columns: Vec<(&str, ArrayRef)>| {
         let batch = RecordBatch::try_from_iter(columns).expect("the columns have one length");
-        let mut writer = parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), None).expect("it can be made");
+        let mut writer =
+            parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), None).expect("it can be made");
         writer.write(&batch).expect("memory can be written");
         subject.folder.write(name, writer.into_inner().expect("memory can be written"))
     };
-    let nodes = write("n.parquet", vec![
-        ("id", std::sync::Arc::new(Int64Array::from(vec![1, 2, 3])) as ArrayRef),
-        ("name", std::sync::Arc::new(StringArray::from(vec![Some("x"), None, Some("z")]))),
-    ]);
-    let edges = write("e.parquet", vec![
-        ("source", std::sync::Arc::new(Int64Array::from(vec![1, 3])) as ArrayRef),
-        ("target", std::sync::Arc::new(Int64Array::from(vec![2, 3]))),
-        ("w", std::sync::Arc::new(Float64Array::from(vec![Some(0.5), None]))),
-    ]);
-    check_import(&plan(&[("P", nodes)], &[("E", edges)]), &subject, 3, 2, &[
-        ("MATCH (p:P) RETURN p ORDER BY p.id", "(:P {id: 1, name: 'x'}); (:P {id: 2}); (:P {id: 3, name: 'z'})"),
-        ("MATCH (a)-[e:E]->(b) RETURN a.id, e.w, b.id ORDER BY a.id", "1,0.5,2; 3,null,3"),
-    ]);
+    let nodes = write(
+        "n.parquet",
+        vec![
+            ("id", std::sync::Arc::new(Int64Array::from(vec![1, 2, 3])) as ArrayRef),
+            ("name", std::sync::Arc::new(StringArray::from(vec![Some("x"), None, Some("z")]))),
+        ],
+    );
+    let edges = write(
+        "e.parquet",
+        vec![
+            ("source", std::sync::Arc::new(Int64Array::from(vec![1, 3])) as ArrayRef),
+            ("target", std::sync::Arc::new(Int64Array::from(vec![2, 3]))),
+            ("w", std::sync::Arc::new(Float64Array::from(vec![Some(0.5), None]))),
+        ],
+    );
+    check_import(
+        &plan(&[("P", nodes)], &[("E", edges)]),
+        &subject,
+        3,
+        2,
+        &[
+            ("MATCH (p:P) RETURN p ORDER BY p.id", "(:P {id: 1, name: 'x'}); (:P {id: 2}); (:P {id: 3, name: 'z'})"),
+            ("MATCH (a)-[e:E]->(b) RETURN a.id, e.w, b.id ORDER BY a.id", "1,0.5,2; 3,null,3"),
+        ],
+    );
 }
 
 #[test]
@@ -161,16 +219,26 @@ fn several_labels_and_types_in_one_import() {
     let twin = subject.folder.write("twin.csv", "a,b\n1,1\n");
     let nodes = [("Person", people), ("City", cities)];
     let mut plan = plan(&nodes, &[("LIVES:Person->City", lives), ("TWIN:City->City", twin.clone())]);
-    check_import(&plan, &subject, 3, 3, &[
-        ("MATCH (p:Person)-[:LIVES]->(c:City) RETURN p.name, c.name ORDER BY p.name", "'Ada','Oslo'; 'Bela','Oslo'"),
-        ("MATCH (c:City)-[:TWIN]->(d) RETURN d.name", "'Oslo'"),
-    ]);
+    check_import(
+        &plan,
+        &subject,
+        3,
+        3,
+        &[
+            (
+                "MATCH (p:Person)-[:LIVES]->(c:City) RETURN p.name, c.name ORDER BY p.name",
+                "'Ada','Oslo'; 'Bela','Oslo'",
+            ),
+            ("MATCH (c:City)-[:TWIN]->(d) RETURN d.name", "'Oslo'"),
+        ],
+    );
     // Whose nodes an edge means has to be said.
     plan.edges = vec![EdgeFile { path: twin, edge_type: Some("TWIN".into()), ..EdgeFile::default() }];
     plan.nodes = Vec::new();
     let message = subject.import(&plan).expect_err("it could be either").message().to_string();
     assert!(message.contains("City, Person"), "{message}");
-    let missing = ImportPlan { nodes: vec![NodeFile { path: subject.folder.join("no.csv"), ..NodeFile::default() }], ..plan };
+    let missing =
+        ImportPlan { nodes: vec![NodeFile { path: subject.folder.join("no.csv"), ..NodeFile::default() }], ..plan };
     let error = subject.import(&missing).expect_err("there is no such file");
     assert!(error.code() == database::ErrorCode::File && error.message().contains("no.csv"), "{error}");
 }

@@ -157,7 +157,9 @@ fn projection(random: &mut SeededRandom, variables: usize) -> String {
         5 => format!(" WITH DISTINCT {a} AS a MATCH (a)-[r]-(o) RETURN a.id, type(r), o.id"),
         6 => format!(" RETURN min({a}.x) AS mi, max({a}.x) AS ma, count({a}.x) AS c, avg({b}.n) AS v"),
         7 => format!(" RETURN {a}.id AS i, [({a})-->(o) WHERE o.n > 0 | o.id] <> [] AS p, {b}.x AS x, {b}:A AS l"),
-        8 => format!(" WITH {a} AS a, {b} AS b ORDER BY a.id, b.id LIMIT 3 OPTIONAL MATCH (a)-[:R*1..2]->(b) RETURN a.id, count(*)"),
+        8 => format!(
+            " WITH {a} AS a, {b} AS b ORDER BY a.id, b.id LIMIT 3 OPTIONAL MATCH (a)-[:R*1..2]->(b) RETURN a.id, count(*)"
+        ),
         _ => format!(" RETURN {all}"),
     }
 }
