@@ -35,6 +35,8 @@ pub struct EvaluationContext<'a> {
     pub interrupt: &'a Interrupt,
     /// Microseconds since the Unix epoch when the statement began: the one `now` of a statement.
     pub now_us: i64,
+    /// Whether the statement has deleted something, so that a row may name what is no longer there.
+    pub has_deleted: bool,
     /// Runs subplans.
     pub subplans: &'a dyn SubplanRunner,
 }

@@ -30,6 +30,11 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// True if a node or an edge was deleted.
+    pub fn has_deletions(&self) -> bool {
+        self.nodes_deleted + self.edges_deleted > 0
+    }
+
     /// True if anything was changed.
     pub fn contains_updates(&self) -> bool {
         *self != Counters::default()

@@ -156,6 +156,7 @@ impl<'a> Runtime<'a> {
             parameters: self.environment.parameters,
             interrupt: self.environment.interrupt,
             now_us: self.now_us,
+            has_deleted: self.counters.get().has_deletions(),
             subplans: self,
         }
     }

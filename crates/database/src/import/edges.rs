@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use model::{Column, Result};
-use sources::files::{BadRow, RowBatch, Table};
+use sources::files::{BadRow, RowBatch, Table, TableColumn};
 use storage::bulk::{BulkLoad, EdgeLoader, EdgeRows};
 
 use super::mapping::EdgeMapping;
@@ -26,12 +26,12 @@ pub(super) fn import(
         run.bad_rows.take(&file.path, &batch.bad)?;
         run.advance(batch.len(), &position.0, table);
         match mapping.type_column {
-            None => push(run, file, &batch, mapping, &mapping.edge_type, loader),
+            None => push(run, file, &batch, mapping, &mapping.edge_type, table.columns(), loader),
             Some(column) => by_text(&batch.columns[column], batch.len()).into_iter().try_for_each(|(text, rows)| {
                 let edge_type = if text.is_empty() { &mapping.edge_type } else { &text };
                 match rows {
-                    None => push(run, file, &batch, mapping, edge_type, loader),
-                    Some(rows) => push(run, file, &pick(&batch, &rows), mapping, edge_type, loader),
+                    None => push(run, file, &batch, mapping, edge_type, table.columns(), loader),
+                    Some(rows) => push(run, file, &pick(&batch, &rows), mapping, edge_type, table.columns(), loader),
                 }
             }),
         }
@@ -47,6 +47,7 @@ fn push(
     batch: &RowBatch,
     mapping: &EdgeMapping,
     edge_type: &str,
+    columns_of: &[TableColumn],
     loader: &mut EdgeLoader,
 ) -> Result<()> {
     let names: Vec<&str> = mapping.properties.iter().map(|(_, name)| name.as_str()).collect();
@@ -62,6 +63,13 @@ fn push(
         origin: 0,
     })?;
     run.edges_created.fetch_add((batch.len() - errors.len()) as u64, Ordering::Relaxed);
-    let bad: Vec<BadRow> = errors.iter().map(|error| bad_row(batch, error, None)).collect();
+    let bad: Vec<BadRow> = errors
+        .iter()
+        .map(|error| {
+            // An edge is refused for one of its ends; the reason begins with which.
+            let end = if error.reason.starts_with("the source") { mapping.source } else { mapping.target };
+            bad_row(batch, error, columns_of.get(end).map(|column| column.name.clone()))
+        })
+        .collect();
     run.bad_rows.take(&file.path, &bad)
 }

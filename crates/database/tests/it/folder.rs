@@ -1,6 +1,6 @@
 //! A folder for one test, removed when the test is over.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -14,10 +14,6 @@ impl Folder {
         let path = std::env::temp_dir().join(format!("knotwork-it-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the temporary folder can be written");
         Folder(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
     }
 
     /// The path of something in the folder.

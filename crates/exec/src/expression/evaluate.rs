@@ -29,6 +29,7 @@ fn evaluate_kind(kind: &NodeKind, frame: &Frame<'_>) -> Result<Vector> {
         NodeKind::Position(position) => frame.read(*position),
         NodeKind::Property { object, key } => {
             let object = evaluate(object, frame)?;
+            property::check_alive(&object, rows, frame.context())?;
             property::read_one(&object, key, rows, frame.context().view)
         }
         NodeKind::Subscript { object, index } => {

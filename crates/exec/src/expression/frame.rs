@@ -135,6 +135,7 @@ impl<'a> Frame<'a> {
 
     fn read_properties(&self, group: &PropertyGroup) -> Result<()> {
         let base = self.read(group.base)?;
+        property::check_alive(&base, self.rows, self.context).map_err(|e| e.at(group.span))?;
         let found = property::read(&base, &group.keys, self.rows, self.context.view).map_err(|e| e.at(group.span))?;
         for (&position, vector) in group.positions.iter().zip(found) {
             // A member may have been taken from outside before; both are the same.

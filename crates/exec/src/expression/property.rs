@@ -5,9 +5,38 @@
 use std::sync::Arc;
 
 use model::temporal::{Date, LocalDateTime};
-use model::{Bitmap, Column, ColumnData, EdgeId, NodeId, PropertyKeyId, ReadView, Result, Value, error};
+use model::{Bitmap, Column, ColumnData, EdgeId, Error, NodeId, PropertyKeyId, ReadView, Result, Value, error};
 
 use super::vector::{Operand, Vector, View, validity_of};
+use crate::context::EvaluationContext;
+
+/// Fails if the statement has deleted a node or edge of some row: it has nothing left that could be read.
+pub(crate) fn check_alive(object: &Vector, rows: usize, context: &EvaluationContext<'_>) -> Result<()> {
+    if !context.has_deleted {
+        return Ok(());
+    }
+    let (mut nodes, mut edges) = (Vec::new(), Vec::new());
+    for value in (0..rows).map(|row| object.value(row)) {
+        match value {
+            Value::Node(node) => nodes.push(node),
+            Value::Edge(edge) => edges.push(edge.id),
+            _ => {}
+        }
+    }
+    let is_gone = |alive: Bitmap| alive.count_ones() < alive.len();
+    if !nodes.is_empty() && is_gone(context.view.nodes_exist(&nodes)?) {
+        return Err(deleted("node"));
+    }
+    if !edges.is_empty() && is_gone(context.view.edges_exist(&edges)?) {
+        return Err(deleted("relationship"));
+    }
+    Ok(())
+}
+
+fn deleted(what: &str) -> Error {
+    error!(NotFound, "the {what} was deleted before its properties or labels are read")
+        .with_remedy("read them in a WITH before the DELETE")
+}
 
 /// One property of each row; null of null.
 pub(crate) fn read_one(object: &Vector, key: &Arc<str>, rows: usize, view: &dyn ReadView) -> Result<Vector> {

@@ -69,6 +69,7 @@ const LABELS: Function = Function {
 };
 
 fn labels(arguments: &[Vector], rows: usize, context: &EvaluationContext<'_>) -> Result<Vector> {
+    property::check_alive(&arguments[0], rows, context)?;
     let (mut asked, mut nodes): (Vec<usize>, Vec<NodeId>) = Default::default();
     for row in 0..rows {
         match arguments[0].value(row) {
@@ -151,6 +152,7 @@ const PROPERTIES: Function = Function {
     description: "All properties of a node or relationship as a map; a map is itself.",
     examples: &[("properties(r)", "{since: 2001}"), ("properties({a: 1})", "{a: 1}")],
     body: Body::Batch(|arguments, rows, context| {
+        property::check_alive(&arguments[0], rows, context)?;
         Ok(Vector::from_values(&property::all(&arguments[0], rows, context.view)?))
     }),
 };
@@ -166,6 +168,7 @@ const KEYS: Function = Function {
 };
 
 fn keys(arguments: &[Vector], rows: usize, context: &EvaluationContext<'_>) -> Result<Vector> {
+    property::check_alive(&arguments[0], rows, context)?;
     let properties = property::all(&arguments[0], rows, context.view)?;
     let keys = properties.into_iter().map(|properties| match properties {
         Value::Map(map) => Value::List(Arc::new(map.keys().cloned().map(Value::String).collect())),

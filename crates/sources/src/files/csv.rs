@@ -143,10 +143,16 @@ struct NamesAndTypes {
 impl NamesAndTypes {
     fn of_header(header: &[String], options: &ReadOptions) -> Result<NamesAndTypes> {
         let typed = options.typed_header == TypedHeader::Detect && header.iter().any(|field| is_typed(field));
+        // neo4j-admin takes fields without a type for text; in other files they are inferred as ever.
+        let has_roles =
+            header.iter().any(|field| field.rsplit_once(':').is_some_and(|(_, suffix)| role_of(suffix).is_some()));
         let mut names = Vec::new();
         let mut types = Vec::new();
         for (index, field) in header.iter().enumerate() {
-            let (name, stated) = if typed { split_typed(field)? } else { (field.clone(), None) };
+            let (name, mut stated) = if typed { split_typed(field)? } else { (field.clone(), None) };
+            if !has_roles && !is_typed(field) {
+                stated = None;
+            }
             if names.contains(&name) && !name.starts_with(':') {
                 return Err(error!(Import, "line 1: the header has the column '{}' twice", shortened(&name)));
             }
