@@ -198,6 +198,21 @@ fn split_typed(field: &str) -> Result<(String, Option<FieldType>)> {
     }
 }
 
+/// Whether the bytes of a record end within quotes.
+fn is_left_open(record: &[u8], delimiter: u8, quote: Option<u8>) -> bool {
+    let (mut inside, mut at_start) = (false, true);
+    for &byte in record {
+        if Some(byte) == quote && (inside || at_start) {
+            // A doubled quote leaves the quotes and enters them again.
+            inside = !inside;
+            at_start = !inside;
+        } else {
+            at_start = !inside && (byte == delimiter || byte == b'\n' || byte == b'\r');
+        }
+    }
+    inside
+}
+
 impl Table for CsvTable {
     fn columns(&self) -> &[TableColumn] {
         &self.columns
@@ -242,6 +257,19 @@ impl Table for CsvTable {
                 builders[..taken].iter_mut().for_each(FieldBuilder::pop);
                 batch.bad.push(self.bad_row(&record, line, &builders));
             }
+        }
+        if is_left_open(&bytes[counted..], self.delimiter, self.quote) {
+            // The last record has swallowed all that follows its quote: no value of it can be trusted.
+            if batch.lines.last() == Some(&line) {
+                batch.lines.pop();
+                builders.iter_mut().for_each(FieldBuilder::pop);
+            } else if batch.bad.last().is_some_and(|bad| bad.line == line) {
+                batch.bad.pop();
+            }
+            let text =
+                String::from_utf8_lossy(bytes[counted..].split(|&byte| byte == b'\n').next().unwrap_or_default());
+            let reason = "a quote is opened here and not closed before the end of the file".to_string();
+            batch.bad.push(BadRow { line, column: None, reason, text: text.trim_end().to_string() });
         }
         batch.columns = builders.into_iter().map(FieldBuilder::finish).collect();
         sink(batch)
