@@ -7,18 +7,14 @@ use testing::random::{SeededRandom, seed_or};
 
 use crate::command::{Folder, finish, pause, signal};
 
-/// Writes numbered nodes until it is killed; gives the last number that was acknowledged.
-fn write_until_killed(folder: &Folder, first: u64, milliseconds: u64) -> u64 {
+/// Runs numbered statements until it is killed; gives the last number that was acknowledged.
+fn write_until_killed(folder: &Folder, statement: fn(u64) -> String, first: u64, milliseconds: u64) -> u64 {
     let mut child = folder.command(&["s.knot", "-m", "jsonl"]).stdin(Stdio::piped()).spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("it is piped");
     let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
     let writer = std::thread::spawn(move || {
         for number in first.. {
-            let text = format!(
-                "MATCH (m:N {{i: {}}}) CREATE (m)-[:NEXT {{i: {number}}}]->(n:N {{i: {number}, text: 'number {number}'}}) \
-                 RETURN n.i AS i;\n",
-                number - 1
-            );
+            let text = statement(number);
             if stdin.write_all(text.as_bytes()).is_err() {
                 return;
             }
@@ -46,6 +42,44 @@ fn write_until_killed(folder: &Folder, first: u64, milliseconds: u64) -> u64 {
     last
 }
 
+/// Adds a node to a chain.
+fn link(number: u64) -> String {
+    format!(
+        "MATCH (m:N {{i: {}}}) CREATE (m)-[:NEXT {{i: {number}}}]->(n:N {{i: {number}, text: 'number {number}'}}) \
+         RETURN n.i AS i;\n",
+        number - 1
+    )
+}
+
+/// Adds so much that unmerged writes fill their memory every few statements and are merged into files.
+fn bulk(number: u64) -> String {
+    let text = "some text that takes room ".repeat(8);
+    format!(
+        "UNWIND range(1, 20000) AS j CREATE (b:Bulk {{i: {number}, text: '{text}' + j}}) WITH count(b) AS c \
+         RETURN {number} AS i;\n"
+    )
+}
+
+#[test]
+fn during_merges() {
+    let seed = seed_or(7);
+    println!("FUZZ_SEED={seed}");
+    let mut random = SeededRandom::new(seed);
+    let folder = Folder::new();
+    folder.make_store("RETURN 1");
+    let mut found = 0;
+    for _ in 0..3 {
+        let acknowledged = write_until_killed(&folder, bulk, found + 1, random.below(1_500));
+        let query = "MATCH (b:Bulk) WITH b.i AS i, count(DISTINCT b.text) AS c \
+                     RETURN count(i) + ' ' + max(i) + ' ' + min(c) + ' ' + max(c) AS x";
+        let text = folder.value(query);
+        found = text.split(' ').next().and_then(|word| word.parse().ok()).expect("it is a number");
+        assert_eq!(text, format!("{found} {found} 20000 20000"), "seed {seed}: every statement is whole");
+        assert!(found >= acknowledged, "seed {seed}: {acknowledged} were acknowledged, {found} are there");
+        folder.run(&["check", "s.knot"]).ok();
+    }
+}
+
 #[test]
 fn during_writes() {
     let seed = seed_or(5);
@@ -55,7 +89,7 @@ fn during_writes() {
     folder.make_store("CREATE CONSTRAINT n_i FOR (n:N) REQUIRE n.i IS UNIQUE; CREATE (:N {i: 0})");
     let mut found = 0;
     for round in 0..6 {
-        let acknowledged = write_until_killed(&folder, found + 1, random.below(250));
+        let acknowledged = write_until_killed(&folder, link, found + 1, random.below(250));
         if round % 2 == 0 {
             folder.run(&["check", "s.knot"]).ok();
         }
