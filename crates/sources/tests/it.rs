@@ -200,7 +200,7 @@ fn what_is_not_there_is_named() {
 fn a_quote_that_is_not_closed() {
     let reason = "a quote is opened here and not closed before the end of the file";
     check("open", "x.csv", b"a,b\n1,2\n3,\"x\n4,5\n", &format!("a | b\n2: 1 | '2'\nbad 3:  {reason} <3,\"x>"));
-    check("open_short", "x.csv", b"a,b\n1,2\n\"3,4\n", &format!("a | b\n2: 1 | 2\nbad 3:  {reason} <\"3,4>"));
+    check("open_short", "x.csv", b"a,b\n1,2\n\"3,4\n", &format!("a | b\n2: '1' | 2\nbad 3:  {reason} <\"3,4>"));
     check("open_at_end", "x.csv", b"a,b\n1,\"", &format!("a | b\nbad 2:  {reason} <1,\">"));
     check("closed", "x.csv", b"a,b\n1,\"x \"\"y\"\"\"", "a | b\n2: 1 | 'x \"y\"'");
     check("in_the_middle", "x.csv", b"a,b\n1,5\" pipe", "a | b\n2: 1 | '5\" pipe'");
