@@ -10,10 +10,10 @@ rounds=${ROUNDS:-2}
 cache=$PWD/.cache/bench
 mkdir -p "$cache"
 
-if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import ladybug, numpy, pyarrow' 2>/dev/null; then
+if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import kuzu, ladybug, numpy, pyarrow' 2>/dev/null; then
   command -v python3 >/dev/null || { echo "make bench needs python3 (with venv) to run the peer; install it" >&2; exit 1; }
   python3 -m venv "$cache/env" || { echo "python3 cannot make a virtual environment; install python3-venv" >&2; exit 1; }
-  "$cache/env/bin/pip" install --quiet ladybug==0.22.0 numpy pyarrow
+  "$cache/env/bin/pip" install --quiet ladybug==0.22.0 kuzu==0.11.3 numpy pyarrow
 fi
 python=$cache/env/bin/python
 
