@@ -6,6 +6,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cypher::Hint;
 use cypher::plan::{Plan, Prefix};
 use exec::Prepared;
 use model::limits::PLAN_CACHE_ENTRIES;
@@ -16,6 +17,8 @@ pub(crate) struct Compiled {
     pub(crate) prefix: Prefix,
     pub(crate) plan: Arc<Plan>,
     pub(crate) prepared: Prepared,
+    /// What is probably not meant.
+    pub(crate) hints: Vec<Hint>,
 }
 
 /// A plan and the fingerprint of the facts it rests on.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+pub use cypher::Hint;
 use exec::profile::Counters;
 use model::{Column, ColumnData, EdgeId, Map, NodeId, PropertyKeyId, ReadView, Result, Value};
 
@@ -50,6 +51,8 @@ pub struct StatementSummary {
     pub counters: Counters,
     /// The plan, for `EXPLAIN` and `PROFILE`.
     pub plan: Option<String>,
+    /// What is probably not meant, though it is no error: a name that the store has never seen.
+    pub hints: Vec<Hint>,
     /// Nanoseconds from its text to its last row.
     pub time_ns: u64,
 }

@@ -119,7 +119,10 @@ impl<'d> Session<'d> {
             Text::Begin => self.begin().map(|()| StatementSummary::default()),
             Text::Commit => self.commit().map(|()| StatementSummary::default()),
             Text::Rollback => self.rollback().map(|()| StatementSummary::default()),
-            Text::Query(compiled) => self.run_query(&compiled, parameters, snapshot, sink),
+            Text::Query(compiled) => self.run_query(&compiled, parameters, snapshot, sink).map(|mut summary| {
+                summary.hints.clone_from(&compiled.hints);
+                summary
+            }),
         }?;
         summary.time_ns = clock.now_ns() - start;
         Ok(summary)
@@ -172,7 +175,7 @@ impl<'d> Session<'d> {
             }
         };
         let plan = (compiled.prefix == Prefix::Profile).then(|| profile_text(&compiled.plan, &summary));
-        Ok(StatementSummary { counters: summary.counters, plan, time_ns: 0 })
+        Ok(StatementSummary { counters: summary.counters, plan, ..StatementSummary::default() })
     }
 }
 
@@ -206,14 +209,15 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView) -> Result<Text>
     }
     let capabilities = view.capabilities();
     let context = CompileContext { catalog: &database.registry, schema, statistics, capabilities };
-    let (prefix, plan) = match plan_for_facts(database, text, &context)? {
+    let cypher::Compiled { statement, hints, .. } = plan_for_facts(database, text, &context)?;
+    let (prefix, plan) = match statement {
         Statement::Begin => return Ok(Text::Begin),
         Statement::Commit => return Ok(Text::Commit),
         Statement::Rollback => return Ok(Text::Rollback),
         Statement::Query(prefix, plan) => (prefix, plan),
     };
     let prepared = exec::prepare(&plan)?;
-    let compiled = Arc::new(Compiled { prefix, plan, prepared });
+    let compiled = Arc::new(Compiled { prefix, plan, prepared, hints });
     database.plans.put(text, facts, compiled.clone());
     Ok(Text::Query(compiled))
 }
@@ -222,18 +226,18 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView) -> Result<Text>
 ///
 /// A plan that only reads may rest on which labels all nodes carry, since the fingerprint covers that; a plan that
 /// writes may end it on its way.
-fn plan_for_facts(database: &Database, text: &str, context: &CompileContext<'_>) -> Result<Statement> {
+fn plan_for_facts(database: &Database, text: &str, context: &CompileContext<'_>) -> Result<cypher::Compiled> {
     let default = match database.config().optimizer {
         Optimizer::On => OptimizerConfig::default(),
-        Optimizer::Off => return Ok(cypher::compile_with(text, context, &OptimizerConfig::none())?.statement),
+        Optimizer::Off => return cypher::compile_with(text, context, &OptimizerConfig::none()),
     };
     let eager = OptimizerConfig { covering_labels: context.capabilities.dense_node_ids, ..default };
     let compiled = cypher::compile_with(text, context, &eager)?;
     match &compiled.statement {
         Statement::Query(_, plan) if plan.mode != PlanMode::Read && compiled.bound_to_snapshot => {
-            Ok(cypher::compile_with(text, context, &default)?.statement)
+            cypher::compile_with(text, context, &default)
         }
-        _ => Ok(compiled.statement),
+        _ => Ok(compiled),
     }
 }
 

@@ -74,6 +74,7 @@ pub(crate) fn run_statement(
         write!(out, "{plan}")?;
         out.flush()?;
     }
+    summary.hints.iter().for_each(|hint| eprintln!("hint: {}", hint.message));
     if stats == Stats::Show {
         eprintln!("{}", stats_line(printer.rows, &summary));
     }

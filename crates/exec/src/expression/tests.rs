@@ -82,7 +82,14 @@ impl Fixture {
         parameters: &'a Map<Arc<str>, Value>,
         interrupt: &'a Interrupt,
     ) -> EvaluationContext<'a> {
-        EvaluationContext { view: &*self.view, parameters, interrupt, now_us: NOW_US, has_deleted: false, subplans: &NoSubplans }
+        EvaluationContext {
+            view: &*self.view,
+            parameters,
+            interrupt,
+            now_us: NOW_US,
+            has_deleted: false,
+            subplans: &NoSubplans,
+        }
     }
 
     /// The values of an expression over columns, given as rows of a chunk.
