@@ -49,7 +49,7 @@ fn counts_go_to_standard_error() {
     let folder = Folder::new();
     folder.make_store(GRAPH);
     let output = folder.run(&["query", "s.knot", "CREATE (n:N {x: 1}) RETURN n.x"]);
-    assert!(output.stderr.contains("1 row") && output.stderr.contains("1 nodes created"), "{output:?}");
+    assert!(output.stderr.contains("1 row") && output.stderr.contains("1 node created"), "{output:?}");
     assert_eq!(output.ok(), "n.x\n1\n");
     assert_eq!(folder.run(&["query", "s.knot", "RETURN 1", "-s"]).stderr, "");
     let created = folder.run(&["query", "s.knot", "CREATE (n:N)"]);
