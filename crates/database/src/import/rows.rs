@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
 use model::{Column, Map, Result, Value};
@@ -96,11 +96,19 @@ pub(super) fn in_any_order<S: Send>(
     states: Vec<S>,
     work: &(dyn Fn(&mut S, RowBatch) -> Result<()> + Sync),
 ) -> Result<Vec<S>> {
+    // One thread's failure ends the others at their next chunk: the import is lost anyway.
+    let failed = AtomicBool::new(false);
     let one = |mut state: S| -> Result<S> {
-        while let Some(chunk) = table.next_chunk()? {
-            run.interrupt.check()?;
-            table.parse(chunk, &mut |batch| work(&mut state, batch))?;
-        }
+        let mut chunks = || -> Result<()> {
+            while !failed.load(Ordering::Relaxed)
+                && let Some(chunk) = table.next_chunk()?
+            {
+                run.interrupt.check()?;
+                table.parse(chunk, &mut |batch| work(&mut state, batch))?;
+            }
+            Ok(())
+        };
+        chunks().inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
         Ok(state)
     };
     std::thread::scope(|scope| {
