@@ -4,7 +4,7 @@ use std::path::Path;
 
 use model::{Result, error};
 
-use super::field::{FieldBuilder, shortened};
+use super::field::FieldBuilder;
 use super::text::TextChunks;
 use super::{BadRow, Chunk, FieldType, ReadOptions, RowBatch, Table, TableColumn, TypedHeader};
 
@@ -153,10 +153,7 @@ impl NamesAndTypes {
             if !has_roles && !is_typed(field) {
                 stated = None;
             }
-            if names.contains(&name) && !name.starts_with(':') {
-                return Err(error!(Import, "line 1: the header has the column '{}' twice", shortened(&name)));
-            }
-            let name = if name.is_empty() { format!("column{}", index + 1) } else { name };
+            let name = if name.is_empty() { format!("column{}", index + 1) } else { unused(name, &names) };
             let chosen = options.types.iter().find(|(column, _)| *column == name).map(|(_, chosen)| chosen.clone());
             names.push(name);
             types.push(chosen.or(stated));
@@ -166,6 +163,15 @@ impl NamesAndTypes {
         }
         Ok(NamesAndTypes { names, types })
     }
+}
+
+/// The name, or with a number if an earlier column has it: files of edges often name both ends alike.
+fn unused(name: String, names: &[String]) -> String {
+    if !names.contains(&name) || name.starts_with(':') {
+        return name;
+    }
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    numbered.into_iter().find(|other| !names.contains(other)).unwrap_or(name)
 }
 
 /// Words of neo4j-admin that say what a column is for, not what type it has.
