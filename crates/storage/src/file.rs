@@ -176,6 +176,13 @@ impl FileWriter {
         out.flush().map_err(|error| StorageError::io("write", &self.path, error))
     }
 
+    /// Ends a file that never becomes part of the store: it can be read as long as the result lives.
+    pub fn into_temporary(mut self) -> Result<TemporaryFile> {
+        self.flush()?;
+        self.is_kept = true;
+        Ok(TemporaryFile { disk: self.disk.clone(), path: self.path.clone() })
+    }
+
     /// Writes directory, checksums and trailer, and makes the bytes durable.
     pub fn finish(mut self, directory: &[u8]) -> Result<FileEntry> {
         self.align()?;
@@ -215,6 +222,36 @@ impl Drop for FileWriter {
             // A file that cannot be removed now is removed when the store is next opened.
             let _ = self.disk.remove(&self.path);
         }
+    }
+}
+
+/// A file without a trailer, for the use of one build. Dropped, it is removed.
+pub struct TemporaryFile {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+}
+
+impl TemporaryFile {
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All its bytes, from the header on.
+    pub fn map(&self) -> Result<Arc<dyn MappedFile>> {
+        self.disk.map(&self.path).map_err(|error| StorageError::io("map", &self.path, error))
+    }
+
+    /// Some of its bytes, read into memory.
+    pub fn read_range(&self, start: u64, length: usize) -> Result<Vec<u8>> {
+        self.disk.read_range(&self.path, start, length).map_err(|error| StorageError::io("read", &self.path, error))
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        // A file that cannot be removed now is removed when the store is next opened.
+        let _ = self.disk.remove(&self.path);
     }
 }
 

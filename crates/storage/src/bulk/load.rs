@@ -29,6 +29,9 @@ mod nodes;
 
 pub use edges::EdgeLoader;
 
+/// The part of the budget that the keys of all groups may take: one of so many.
+const KEY_MEMORY_SHARE: usize = 2;
+
 /// What to do about a node whose key is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDuplicate {
@@ -177,6 +180,7 @@ struct Shared {
     groups: Vec<Group>,
     schema: Mutex<Schema>,
     node_id_bound: u64,
+    buffer_bytes_max: usize,
     buffered_bytes: AtomicUsize,
     open_loaders: AtomicUsize,
     edges: AtomicU64,
@@ -244,7 +248,7 @@ impl BulkLoad {
 
     fn group(&mut self, name: &str) -> usize {
         self.groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
-            let keys = KeyTable::new(self.context.config.memory_bytes / 2);
+            let keys = KeyTable::new(self.context.config.memory_bytes / KEY_MEMORY_SHARE);
             self.groups.push(Group { name: name.to_owned(), keys, bound: Vec::new() });
             self.groups.len() - 1
         })

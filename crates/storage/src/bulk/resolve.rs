@@ -2,72 +2,36 @@
 //!
 //! Integers that lie close together index an array; anything else goes to a hash table that keeps 96 bits of two
 //! hashes of the key instead of the key, so that two different keys are taken for one with a chance below one in
-//! 10^20 for a billion keys; integers are kept exactly.
-//! Cost: an array access, or one probe of 16 bytes; 4 bytes a node, or about 24.
+//! 10^20 for a billion keys; integers are kept exactly. What does not fit in memory goes to sorted runs on the disk.
+//!
+//! - [`entry`]: a key by its hashes.
+//! - [`runs`], [`filter`]: keys on the disk, and what tells in memory that a key is not there.
+//!
+//! Cost: an array access, or one probe of 16 bytes, or one of a batch of sorted probes; 4 bytes a node, or about 24.
 
-use model::{Column, ColumnData, Result, Value};
+use model::{Column, ColumnData, Result};
 
-use crate::codec::hash::{hash_bytes, hash_float, hash_int, hash_text, hash_value, integer_of, mix};
-use crate::codec::value::encode;
-use crate::error::StorageError;
+use super::context::BuildContext;
+use entry::{ENTRY_BYTES, Entry, Key};
+use runs::KeyRuns;
+
+mod entry;
+mod filter;
+mod runs;
+
+#[cfg(test)]
+mod tests;
 
 /// The id that stands for "not there".
 pub const MISSING: u32 = u32::MAX;
 /// Slots that an array may have beyond eight for each key.
 const ARRAY_SLACK: u64 = 1 << 20;
+/// Slots of an array that are moved to the hash table at a time, at most.
+const ARRAY_STEP_MAX: usize = 1 << 16;
+/// Slots of the smallest hash table.
+const SLOTS_MIN: usize = 1 << 10;
 
-/// One slot of the hash table: two hashes and the id.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    first: u64,
-    second: u32,
-    id: u32,
-}
-
-const EMPTY: Slot = Slot { first: 0, second: 0, id: MISSING };
-
-/// A key as the tables know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
-    Int(i64),
-    Hashed(u64, u32),
-}
-
-impl Key {
-    fn of(column: &Column, row: usize) -> Key {
-        match &column.data {
-            ColumnData::Int(values) => Key::Int(values[row]),
-            ColumnData::String(texts) => {
-                let text = texts.get(row);
-                Key::Hashed(hash_text(text), hash_bytes(text.as_bytes(), 0x5eed) as u32)
-            }
-            ColumnData::Float(values) => Key::of_float(values[row]),
-            _ => match column.value(row) {
-                Value::Int(x) => Key::Int(x),
-                Value::Float(x) => Key::of_float(x),
-                Value::String(x) => Key::Hashed(hash_text(&x), hash_bytes(x.as_bytes(), 0x5eed) as u32),
-                value => {
-                    let mut bytes = Vec::new();
-                    encode(&value, &mut bytes);
-                    Key::Hashed(hash_value(&value), hash_bytes(&bytes, 0x5eed) as u32)
-                }
-            },
-        }
-    }
-
-    fn of_float(x: f64) -> Key {
-        integer_of(x).map_or_else(|| Key::Hashed(hash_float(x), mix(x.to_bits()) as u32), Key::Int)
-    }
-
-    /// The two hashes; for integers the first alone tells them apart.
-    #[inline]
-    fn hashes(self) -> (u64, u32) {
-        match self {
-            Key::Int(x) => (hash_int(x), 0),
-            Key::Hashed(first, second) => (first, second | 1),
-        }
-    }
-}
+const EMPTY: Entry = Entry { first: 0, second: 0, id: MISSING };
 
 /// The keys of one group.
 #[derive(Debug)]
@@ -75,7 +39,10 @@ pub struct KeyTable {
     /// Ids by key, from `base` on; in use until a key lies too far away.
     array: Option<Vec<u32>>,
     base: i64,
-    slots: Vec<Slot>,
+    slots: Vec<Entry>,
+    /// Keys in the slots.
+    slots_used: usize,
+    runs: Option<KeyRuns>,
     count: u64,
     memory_bytes_max: usize,
 }
@@ -83,7 +50,20 @@ pub struct KeyTable {
 impl KeyTable {
     /// A table that may take so much memory.
     pub fn new(memory_bytes_max: usize) -> KeyTable {
-        KeyTable { array: Some(Vec::new()), base: 0, slots: Vec::new(), count: 0, memory_bytes_max }
+        KeyTable {
+            array: Some(Vec::new()),
+            base: 0,
+            slots: Vec::new(),
+            slots_used: 0,
+            runs: None,
+            count: 0,
+            memory_bytes_max,
+        }
+    }
+
+    /// Changes how much memory it may take from now on.
+    pub fn set_memory_bytes_max(&mut self, memory_bytes_max: usize) {
+        self.memory_bytes_max = memory_bytes_max;
     }
 
     /// Keys held.
@@ -91,34 +71,39 @@ impl KeyTable {
         self.count
     }
 
-    /// Bytes held.
+    /// Bytes held in memory.
     pub fn memory_bytes(&self) -> usize {
-        self.array.as_ref().map_or(0, |array| array.capacity() * 4) + self.slots.capacity() * size_of::<Slot>()
+        let array = self.array.as_ref().map_or(0, |array| array.capacity() * 4);
+        array + self.slots.capacity() * ENTRY_BYTES + self.runs.as_ref().map_or(0, KeyRuns::memory_bytes)
     }
 
-    /// Gives the key of a row to a node, unless it has one: then that one's id comes back.
-    pub fn insert(&mut self, column: &Column, row: usize, id: u32) -> Result<Option<u32>> {
-        let key = Key::of(column, row);
-        if self.array.is_some() {
-            match key {
-                Key::Int(x) if self.make_room(x) => {
-                    let array = self.array.as_mut().expect("the array is in use");
-                    let slot = &mut array[x.wrapping_sub(self.base) as usize];
-                    if *slot != MISSING {
-                        return Ok(Some(*slot));
-                    }
-                    *slot = id;
-                    self.count += 1;
-                    return Ok(None);
-                }
-                _ => self.hash_all()?,
-            }
+    /// Makes room for the keys of a batch, so that nothing goes to the disk between looking them up and adding them.
+    pub fn prepare(&mut self, context: &BuildContext, column: &Column) -> Result<()> {
+        if self.array.is_some() && !self.fits_array(column) {
+            self.hash_all(context)?;
         }
-        self.insert_hashed(key, id)
+        if self.array.is_none() { self.reserve(context, column.len(), 0) } else { Ok(()) }
     }
 
-    /// Makes the array reach a key; false if that would waste too much.
-    fn make_room(&mut self, x: i64) -> bool {
+    /// Makes the array reach all keys of a column; false if one is no integer or too far away.
+    fn fits_array(&mut self, column: &Column) -> bool {
+        let rows = 0..column.len();
+        let keys: Option<(i64, i64)> = match (&column.data, &column.validity) {
+            (ColumnData::Int(values), None) => values.iter().min().copied().zip(values.iter().max().copied()),
+            _ => {
+                let mut ends: Option<(i64, i64)> = None;
+                for row in rows.filter(|&row| !column.is_null(row)) {
+                    let Key::Int(x) = Key::of(column, row) else { return false };
+                    ends = Some(ends.map_or((x, x), |(low, high)| (low.min(x), high.max(x))));
+                }
+                ends
+            }
+        };
+        keys.is_none_or(|(low, high)| self.make_room(low, column.len()) && self.make_room(high, column.len()))
+    }
+
+    /// Makes the array reach a key of a batch; false if that would waste too much.
+    fn make_room(&mut self, x: i64, rows: usize) -> bool {
         let Some(array) = &mut self.array else { return false };
         if array.is_empty() {
             self.base = x;
@@ -126,7 +111,7 @@ impl KeyTable {
         let length = array.len() as u64;
         let (low, high) = (self.base.min(x), (self.base as i128 + length as i128 - 1).max(i128::from(x)));
         let span = (high - i128::from(low) + 1) as u128;
-        let allowed = (self.count.max(1) * 8 + ARRAY_SLACK).min(self.memory_bytes_max as u64 / 4);
+        let allowed = ((self.count + rows as u64) * 8 + ARRAY_SLACK).min(self.memory_bytes_max as u64 / 4);
         if span > u128::from(allowed) {
             return false;
         }
@@ -138,70 +123,132 @@ impl KeyTable {
             array.splice(0..0, std::iter::repeat_n(MISSING, shift));
             self.base = base;
         } else if span as u64 > length {
+            if span as usize > array.capacity() {
+                let wanted = (length * 2).min(allowed).max(span as u64);
+                array.reserve_exact((wanted - length) as usize);
+            }
             array.resize(span as usize, MISSING);
         }
         true
     }
 
-    /// Moves all keys from the array to the hash table.
-    fn hash_all(&mut self) -> Result<()> {
-        let array = self.array.take().unwrap_or_default();
+    /// Moves all keys from the array to the hash table, from the end, so that the array shrinks as the table grows.
+    fn hash_all(&mut self, context: &BuildContext) -> Result<()> {
+        let mut array = self.array.take().unwrap_or_default();
         self.count = 0;
-        for (offset, &id) in array.iter().enumerate().filter(|(_, id)| **id != MISSING) {
-            self.insert_hashed(Key::Int(self.base.wrapping_add(offset as i64)), id)?;
+        let step = (self.memory_bytes_max / ENTRY_BYTES / 16).clamp(1 << 8, ARRAY_STEP_MAX);
+        while !array.is_empty() {
+            let start = array.len().saturating_sub(step);
+            let used = array[start..].iter().filter(|id| **id != MISSING).count();
+            self.reserve(context, used, array.capacity() * 4)?;
+            for (offset, &id) in array.iter().enumerate().skip(start).filter(|(_, id)| **id != MISSING) {
+                self.insert_hashed(Key::Int(self.base.wrapping_add(offset as i64)).entry(id));
+            }
+            array.truncate(start);
+            array.shrink_to_fit();
         }
         Ok(())
     }
 
-    fn insert_hashed(&mut self, key: Key, id: u32) -> Result<Option<u32>> {
-        if (self.count + 1) * 4 > self.slots.len() as u64 * 3 {
-            self.grow()?;
+    /// Makes room for so many keys in the hash table: there, or by moving what it holds to the disk. More than the
+    /// limit is taken only if one batch alone needs it.
+    fn reserve(&mut self, context: &BuildContext, rows: usize, bytes_besides: usize) -> Result<()> {
+        let slots_for = |keys: usize| (keys * 4 / 3 + 1).next_power_of_two().max(SLOTS_MIN);
+        let mut needed = slots_for(self.slots_used + rows);
+        if needed <= self.slots.len() {
+            return Ok(());
         }
-        let (first, second) = key.hashes();
-        let place = self.probe(first, second);
+        let bytes_besides = bytes_besides + self.runs.as_ref().map_or(self.memory_bytes_max / 8, KeyRuns::memory_bytes);
+        // While the table grows, the old slots are there besides the new ones.
+        let is_too_much = (self.slots.len() + needed) * ENTRY_BYTES + bytes_besides > self.memory_bytes_max;
+        if is_too_much && self.slots_used * ENTRY_BYTES > self.memory_bytes_max / 32 {
+            self.spill(context)?;
+            needed = slots_for(rows);
+        }
+        if needed > self.slots.len() {
+            let old = std::mem::replace(&mut self.slots, vec![EMPTY; needed]);
+            for entry in old.into_iter().filter(|entry| entry.id != MISSING) {
+                let place = self.probe(&entry);
+                self.slots[place] = entry;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves what the hash table holds to the disk.
+    fn spill(&mut self, context: &BuildContext) -> Result<()> {
+        let slots = self.slots.len();
+        self.slots.retain(|entry| entry.id != MISSING);
+        self.slots.sort_unstable();
+        if !self.slots.is_empty() {
+            let memory = self.memory_bytes_max;
+            self.runs.get_or_insert_with(|| KeyRuns::new(memory)).push(context, &self.slots)?;
+        }
+        self.slots.clear();
+        self.slots.resize(slots, EMPTY);
+        self.slots_used = 0;
+        Ok(())
+    }
+
+    /// Moves everything to the disk, for others that need the memory more.
+    pub fn spill_all(&mut self, context: &BuildContext) -> Result<()> {
+        self.hash_all(context)?;
+        self.spill(context)?;
+        self.slots = Vec::new();
+        Ok(())
+    }
+
+    /// Says that no key will be added any more. A table that is on the disk in part goes there as a whole, to be found
+    /// by one pass; its bytes stay mapped if they are no more than so many.
+    pub fn freeze(&mut self, context: &BuildContext, mapped_bytes_max: usize) -> Result<()> {
+        if self.runs.is_some() {
+            self.spill_all(context)?;
+        }
+        self.runs.as_mut().map_or(Ok(()), |runs| runs.freeze(context, mapped_bytes_max))
+    }
+
+    /// Gives the key of a row to a node, unless it has one in memory: then that one's id comes back. The batch must
+    /// have been prepared, and its keys not have been found on the disk.
+    pub fn insert(&mut self, column: &Column, row: usize, id: u32) -> Option<u32> {
+        let key = Key::of(column, row);
+        let Some(array) = &mut self.array else { return self.insert_hashed(key.entry(id)) };
+        let Key::Int(x) = key else { unreachable!("a prepared array has room for the keys of the batch") };
+        let slot = &mut array[x.wrapping_sub(self.base) as usize];
+        if *slot != MISSING {
+            return Some(*slot);
+        }
+        *slot = id;
+        self.count += 1;
+        None
+    }
+
+    fn insert_hashed(&mut self, entry: Entry) -> Option<u32> {
+        let place = self.probe(&entry);
         let slot = &mut self.slots[place];
         if slot.id != MISSING {
-            return Ok(Some(slot.id));
+            return Some(slot.id);
         }
-        *slot = Slot { first, second, id };
+        *slot = entry;
+        self.slots_used += 1;
         self.count += 1;
-        Ok(None)
-    }
-
-    fn grow(&mut self) -> Result<()> {
-        let capacity = (self.slots.len() * 2).max(1 << 10);
-        let bytes = capacity * size_of::<Slot>();
-        if bytes > self.memory_bytes_max {
-            let problem = format!(
-                "the keys of {} nodes need {} MiB of memory, {} MiB are allowed for them",
-                self.count,
-                bytes >> 20,
-                self.memory_bytes_max >> 20
-            );
-            return Err(StorageError::limit(problem).with_remedy("raise the memory limit of the import"));
-        }
-        let old = std::mem::replace(&mut self.slots, vec![EMPTY; capacity]);
-        for slot in old.into_iter().filter(|slot| slot.id != MISSING) {
-            let place = self.probe(slot.first, slot.second);
-            self.slots[place] = slot;
-        }
-        Ok(())
+        None
     }
 
     /// The slot that holds a key, or the empty one where it belongs.
     #[inline]
-    fn probe(&self, first: u64, second: u32) -> usize {
+    fn probe(&self, entry: &Entry) -> usize {
         let mask = self.slots.len() - 1;
-        let mut place = first as usize & mask;
+        let mut place = entry.first as usize & mask;
         loop {
             let slot = &self.slots[place];
-            if slot.id == MISSING || (slot.first == first && slot.second == second) {
+            if slot.id == MISSING || slot.key() == entry.key() {
                 return place;
             }
             place = (place + 1) & mask;
         }
     }
 
+    /// The node of a key in memory.
     #[inline]
     fn find_key(&self, key: Key) -> u32 {
         match (&self.array, key) {
@@ -210,20 +257,12 @@ impl KeyTable {
             }
             (Some(_), Key::Hashed(..)) => MISSING,
             (None, _) if self.slots.is_empty() => MISSING,
-            (None, key) => {
-                let (first, second) = key.hashes();
-                self.slots[self.probe(first, second)].id
-            }
+            (None, key) => self.slots[self.probe(&key.entry(0))].id,
         }
     }
 
-    /// The node of one row; `MISSING` if there is none.
-    pub fn find(&self, column: &Column, row: usize) -> u32 {
-        if column.is_null(row) { MISSING } else { self.find_key(Key::of(column, row)) }
-    }
-
-    /// Replaces `out` by the nodes of all rows.
-    pub fn find_all(&self, column: &Column, out: &mut Vec<u32>) {
+    /// Replaces `out` by the nodes of all rows; `MISSING` where there is none.
+    pub fn find_all(&self, column: &Column, out: &mut Vec<u32>) -> Result<()> {
         out.clear();
         match (&self.array, &column.data, &column.validity) {
             (Some(array), ColumnData::Int(values), None) => {
@@ -232,50 +271,15 @@ impl KeyTable {
                     values.iter().map(|&x| array.get(x.wrapping_sub(base) as u64 as usize).copied().unwrap_or(MISSING)),
                 );
             }
-            _ => out.extend((0..column.len()).map(|row| self.find(column, row))),
+            _ => out.extend((0..column.len()).map(|row| match column.is_null(row) {
+                true => MISSING,
+                false => self.find_key(Key::of(column, row)),
+            })),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{KeyTable, MISSING};
-    use crate::codec::hash::mix;
-    use model::{Column, Value};
-
-    fn check(keys: &[Value]) {
-        let column = Column::from_values(keys);
-        let mut table = KeyTable::new(1 << 26);
-        for row in 0..keys.len() {
-            let expected = keys[..row].iter().position(|key| *key == keys[row]).map(|id| id as u32);
-            assert_eq!(table.insert(&column, row, row as u32).unwrap(), expected, "{}", keys[row]);
-        }
-        let mut found = Vec::new();
-        table.find_all(&column, &mut found);
-        for (row, key) in keys.iter().enumerate() {
-            assert_eq!(found[row], keys.iter().position(|other| other == key).unwrap() as u32);
-        }
-        let absent = Column::from_values(&[Value::Int(987_654_321_987), Value::string("nobody"), Value::Null]);
-        table.find_all(&absent, &mut found);
-        assert_eq!(found, [MISSING; 3]);
-    }
-
-    #[test]
-    fn every_kind_of_key_is_found_again() {
-        check(&(0..500).map(|i| Value::Int(i * 3 - 700)).collect::<Vec<_>>());
-        check(&(0..500).rev().map(|i| Value::Int(i * 3)).collect::<Vec<_>>());
-        check(&(0..500).map(|i| Value::Int(mix(i) as i64)).collect::<Vec<_>>());
-        check(&(0..500).map(|i| Value::string(&format!("k{}", i % 400))).collect::<Vec<_>>());
-        check(&[Value::Int(1), Value::Float(1.0), Value::Float(1.5), Value::string("1"), Value::Bool(true)]);
-        check(&[Value::Int(i64::MIN), Value::Int(i64::MAX), Value::Int(0)]);
-    }
-
-    #[test]
-    fn a_table_that_outgrows_its_memory_says_so() {
-        let keys: Vec<Value> = (0..5_000).map(|i| Value::Int(mix(i) as i64)).collect();
-        let column = Column::from_values(&keys);
-        let mut table = KeyTable::new(1 << 15);
-        let error = (0..keys.len()).find_map(|row| table.insert(&column, row, row as u32).err());
-        assert_eq!(error.map(|error| error.code()), Some(model::ErrorCode::Limit));
+        let Some(runs) = &self.runs else { return Ok(()) };
+        let missing = (0..column.len()).filter(|&row| out[row] == MISSING && !column.is_null(row));
+        let wanted = missing.map(|row| Key::of(column, row).entry(row as u32));
+        let mut wanted: Vec<Entry> = wanted.filter(|entry| runs.may_have(entry)).collect();
+        runs.find(&mut wanted, out)
     }
 }

@@ -277,6 +277,78 @@ fn duplicate_and_null_keys_follow_the_policy() {
     }
 }
 
+/// Nodes in batches with many keys that come again, then edges some of which dangle; two groups take turns.
+fn load_duplicates(base: &Arc<Version>, config: BulkConfig, seed: u64) -> (Vec<String>, Arc<Version>) {
+    let mut random = SeededRandom::new(seed);
+    let mut load = BulkLoad::unchecked(base, config, &Interrupt::new());
+    let mut said = Vec::new();
+    let key = |random: &mut SeededRandom, group: usize| match (group, random.index(14_000)) {
+        (0, number) => Value::string(&format!("key {number}")),
+        (_, number) => Value::Int(number as i64),
+    };
+    let groups = ["text", "number"];
+    for batch in 0..30 {
+        let group = batch % 2;
+        let keys: Vec<Value> = (0..800).map(|_| key(&mut random, group)).collect();
+        let values = [Column::from_values(&keys), Column::from_values(&vec![Value::Int(batch as i64); keys.len()])];
+        let key = Some(KeyRows { group: groups[group], property: Some("id"), values: &values[0] });
+        let labels = &[groups[group]];
+        let rows =
+            NodeRows { count: 800, labels, key, names: &["n"], columns: &values[1..], origin: batch as u64 * 800 };
+        let added = load.push_nodes(&rows).unwrap();
+        said.push(format!("{} {} {:?} {:?}", added.created, added.merged, added.errors, added.nodes));
+    }
+    let mut loader = load.edge_loader().unwrap();
+    for batch in 0..10 {
+        let keys: Vec<Column> = (0..2)
+            .map(|group| Column::from_values(&(0..900).map(|_| key(&mut random, group)).collect::<Vec<_>>()))
+            .collect();
+        let rows = EdgeRows {
+            edge_type: "T",
+            source_group: "text",
+            sources: &keys[0],
+            target_group: "number",
+            targets: &keys[1],
+            names: &[],
+            columns: &[],
+            origin: batch * 900,
+        };
+        said.push(format!("{:?}", loader.push(&rows).unwrap()));
+    }
+    loader.finish().unwrap();
+    (said, load.finish().unwrap())
+}
+
+#[test]
+fn keys_on_the_disk_give_the_answers_of_keys_in_memory() {
+    for (round, on_duplicate) in [OnDuplicate::Error, OnDuplicate::Skip, OnDuplicate::Update].into_iter().enumerate() {
+        let seed = seed_or(91) + round as u64;
+        let usual = BulkConfig { on_duplicate, ..BulkConfig::default() };
+        let small = BulkConfig { memory_bytes: 1 << 17, ..usual.clone() };
+        let (expected, wide) = load_duplicates(&empty_store(seed), usual.clone(), seed);
+        let (found, mut narrow) = load_duplicates(&empty_store(seed), small.clone(), seed);
+        assert_eq!(found, expected, "seed {seed}");
+        // And once more, against what the stores have by then.
+        let (expected, wide) = load_duplicates(&wide, usual, seed + 100);
+        let (found, last) = load_duplicates(&narrow, small, seed + 100);
+        // The version before keeps its files as long as it lives.
+        drop(std::mem::replace(&mut narrow, last));
+        assert_eq!(found, expected, "seed {seed}");
+        assert_eq!(format!("{:?}", edges_of(&narrow)), format!("{:?}", edges_of(&wide)), "seed {seed}");
+        let key = wide.manifest().schema.property_key("n").unwrap();
+        let nodes: Vec<NodeId> = (0..wide.manifest().node_id_bound).map(NodeId).collect();
+        let values = |version: &Version| {
+            let column = version.node_property(&nodes, key).unwrap();
+            (0..column.len()).map(|row| column.value(row)).collect::<Vec<_>>()
+        };
+        assert_eq!(values(&narrow), values(&wide), "seed {seed}");
+        let problems = check(narrow.platform(), narrow.directory(), &Interrupt::new()).unwrap();
+        assert!(problems.is_empty(), "{problems:?}");
+        let listed = narrow.platform().disk.list(narrow.directory()).unwrap().len();
+        assert_eq!(listed, narrow.manifest().files().count() + 2, "files left over");
+    }
+}
+
 #[test]
 fn dangling_edges_name_row_side_and_value() {
     let mut load = BulkLoad::new(&empty_store(1), BulkConfig::default(), &Interrupt::new()).unwrap();

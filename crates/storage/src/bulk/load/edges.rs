@@ -38,12 +38,15 @@ impl BulkLoad {
             Some(shared) => shared.clone(),
             None => {
                 self.end_nodes()?;
+                self.freeze_keys()?;
+                let key_bytes = self.groups.iter().map(|group| group.keys.memory_bytes()).sum();
                 let shared = Arc::new(Shared {
                     context: self.context.clone(),
                     base: self.base.clone(),
                     groups: std::mem::take(&mut self.groups),
                     schema: std::sync::Mutex::new(self.schema.clone()),
                     node_id_bound: self.next_node,
+                    buffer_bytes_max: buffer_limit(self.context.config.memory_bytes, key_bytes),
                     buffered_bytes: AtomicUsize::new(0),
                     open_loaders: AtomicUsize::new(0),
                     edges: AtomicU64::new(0),
@@ -67,9 +70,9 @@ impl BulkLoad {
     }
 }
 
-/// Bytes that buffers of unsorted edges may take: sorting them takes nearly as much again.
-fn buffer_limit(memory_bytes: usize) -> usize {
-    (memory_bytes.saturating_sub(RESERVED_BYTES) * 7 / 20).max(memory_bytes / 8)
+/// Bytes that buffers of unsorted edges may take besides the keys of nodes: sorting them takes nearly as much again.
+fn buffer_limit(memory_bytes: usize, key_bytes: usize) -> usize {
+    (memory_bytes.saturating_sub(RESERVED_BYTES + key_bytes) * 7 / 20).max(memory_bytes / 8)
 }
 
 impl Shared {
@@ -84,7 +87,7 @@ impl Shared {
             out.resize(keys.len(), MISSING);
             return Ok(());
         };
-        group.keys.find_all(keys, out);
+        group.keys.find_all(keys, out)?;
         if group.bound.is_empty() || !out.contains(&MISSING) {
             return Ok(());
         }
@@ -165,7 +168,7 @@ impl EdgeLoader {
         self.shared.edges.fetch_add(keys.len() as u64, Ordering::Relaxed);
         let bytes: usize = self.buffers.values().map(EdgeBuffer::memory_bytes).sum();
         let all = self.report(bytes);
-        let limit = buffer_limit(self.shared.context.config.memory_bytes);
+        let limit = self.shared.buffer_bytes_max;
         let loaders = self.shared.open_loaders.load(Ordering::Relaxed).max(1);
         let rows: u64 = self.buffers.values().map(EdgeBuffer::rows).sum();
         // Whoever sees the limit reached spills, unless others hold nearly all of it.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use model::id::{LabelId, NodeId, PropertyKeyId};
 use model::{Column, ColumnData, Constraint, Result};
 
-use super::{BulkLoad, ConstraintBuild, KeyRows, NodeRows, NodesAdded, OnDuplicate, RowError};
-use crate::bulk::resolve::MISSING;
+use super::{BulkLoad, ConstraintBuild, Group, KEY_MEMORY_SHARE, KeyRows, NodeRows, NodesAdded, OnDuplicate, RowError};
+use crate::bulk::resolve::{KeyTable, MISSING};
 use crate::bulk::rewrite::NodeChange;
 use crate::error::StorageError;
 use crate::format::{NODE_ID_LIMIT, SEGMENT_BITS};
@@ -119,9 +119,14 @@ impl BulkLoad {
                 taken[row] = taken[row].or(node);
             }
         }
+        self.share_key_memory(group)?;
+        let keys = &mut self.groups[group].keys;
+        keys.prepare(&self.context, key.values)?;
+        let mut known = Vec::with_capacity(rows.count);
+        keys.find_all(key.values, &mut known)?;
         let policy = self.context.config.on_duplicate;
         for (row, fate) in fates.iter_mut().enumerate() {
-            let found = match self.groups[group].keys.find(key.values, row) {
+            let found = match known[row] {
                 MISSING => taken[row],
                 id => Some(NodeId(u64::from(id))),
             };
@@ -140,6 +145,24 @@ impl BulkLoad {
         Ok(())
     }
 
+    /// Gives the group that takes keys at least half of the memory for keys; the others keep what they need of the rest.
+    fn share_key_memory(&mut self, group: usize) -> Result<()> {
+        let all = self.context.config.memory_bytes / KEY_MEMORY_SHARE;
+        let others: usize = self.others(group).map(|other| other.keys.memory_bytes()).sum();
+        if others <= all / 2 {
+            self.groups[group].keys.set_memory_bytes_max(all - others);
+            return Ok(());
+        }
+        let context = self.context.clone();
+        self.others(group).try_for_each(|other| other.keys.spill_all(&context))?;
+        self.groups[group].keys.set_memory_bytes_max(all / 2);
+        Ok(())
+    }
+
+    fn others(&mut self, group: usize) -> impl Iterator<Item = &mut Group> {
+        self.groups.iter_mut().enumerate().filter(move |(index, _)| *index != group).map(|(_, other)| other)
+    }
+
     /// Refuses rows whose values are taken under a constraint that is not that of their key.
     fn check_constraints(
         &mut self,
@@ -156,11 +179,15 @@ impl BulkLoad {
                 continue;
             }
             let old = self.base.lookup(build.label, build.key, values)?.unwrap_or_else(|| vec![None; rows.count]);
+            let mut known = Vec::with_capacity(rows.count);
+            build.values.prepare(&self.context, values)?;
+            build.values.find_all(values, &mut known)?;
             for (row, fate) in fates.iter_mut().enumerate() {
                 if !matches!(fate, Fate::Create) || values.is_null(row) {
                     continue;
                 }
-                if old[row].is_some() || build.values.insert(values, row, 0)?.is_some() {
+                let is_taken = old[row].is_some() || known[row] != MISSING;
+                if is_taken || build.values.insert(values, row, 0).is_some() {
                     *fate = Fate::Refuse;
                     let (label, key) = (self.schema.label_name(build.label), self.schema.property_key_name(build.key));
                     let reason = format!("the value {} of :{label}({key}) is there already", values.value(row));
@@ -184,7 +211,7 @@ impl BulkLoad {
         let mut next = self.next_node;
         for (row, fate) in fates.iter_mut().enumerate() {
             if let (Fate::Create, Some((rows, group))) = (*fate, &key)
-                && let Some(taken) = self.groups[*group].keys.insert(rows.values, row, next as u32)?
+                && let Some(taken) = self.groups[*group].keys.insert(rows.values, row, next as u32)
             {
                 // Two rows of one batch have the same key.
                 *fate = if policy == OnDuplicate::Error { Fate::Refuse } else { Fate::Merge(NodeId(u64::from(taken))) };
@@ -296,6 +323,13 @@ impl BulkLoad {
     pub(super) fn end_nodes(&mut self) -> Result<()> {
         let writer = self.writer.take();
         self.end_segment(writer)
+    }
+
+    /// Readies the keys of all groups for being looked up by edges, and drops those that only new nodes needed.
+    pub(super) fn freeze_keys(&mut self) -> Result<()> {
+        self.constraints.iter_mut().for_each(|build| build.values = KeyTable::new(0));
+        let share = self.context.config.memory_bytes / KEY_MEMORY_SHARE / self.groups.len().max(1);
+        self.groups.iter_mut().try_for_each(|group| group.keys.freeze(&self.context, share))
     }
 
     fn enter_index(
