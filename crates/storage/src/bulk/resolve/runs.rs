@@ -229,7 +229,7 @@ impl<'a> RunWriter<'a> {
     }
 
     fn push(&mut self, entry: &Entry) -> Result<()> {
-        if self.count % CHECK_ENTRIES == 0 {
+        if self.count.is_multiple_of(CHECK_ENTRIES) {
             self.context.interrupt.check()?;
         }
         self.count += 1;

@@ -46,7 +46,7 @@ fn check(keys: &[Value], memory_bytes: usize, batch: usize, goes_to_disk: bool) 
     assert_eq!(table.runs.is_some(), goes_to_disk);
     for is_frozen in [false, true] {
         if is_frozen {
-            table.freeze(&context, if batch % 2 == 0 { usize::MAX } else { 0 }).unwrap();
+            table.freeze(&context, if batch.is_multiple_of(2) { usize::MAX } else { 0 }).unwrap();
         }
         let (column, mut found) = (Column::from_values(keys), Vec::new());
         table.find_all(&column, &mut found).unwrap();
