@@ -17,8 +17,6 @@ pub struct CsvTable {
     delimiter: u8,
     quote: Option<u8>,
     list_delimiter: u8,
-    /// The first chunk, read to learn the header and the types, until it is given out.
-    first: std::sync::Mutex<Option<Chunk>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +46,9 @@ impl CsvTable {
             delimiter,
             quote: options.quote,
             list_delimiter: options.list_delimiter,
-            first: std::sync::Mutex::new(None),
         };
         table.decide_types(names, &bytes);
-        table.first = std::sync::Mutex::new(Some(Chunk::Text { bytes, first_line: first_line + header_lines }));
+        table.chunks.put_back(Some(Chunk::Text { bytes, first_line: first_line + header_lines }));
         Ok(table)
     }
 
@@ -225,11 +222,7 @@ impl Table for CsvTable {
     }
 
     fn next_chunk(&self) -> Result<Option<Chunk>> {
-        let first = self.first.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        match first {
-            Some(chunk) => Ok(Some(chunk)),
-            None => self.chunks.next(),
-        }
+        self.chunks.next()
     }
 
     fn parse(&self, chunk: Chunk, sink: &mut dyn FnMut(RowBatch) -> Result<()>) -> Result<()> {

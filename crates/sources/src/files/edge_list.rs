@@ -12,7 +12,6 @@ use super::{BadRow, Chunk, FieldType, RowBatch, Table, TableColumn};
 pub struct EdgeListTable {
     chunks: TextChunks,
     columns: Vec<TableColumn>,
-    first: std::sync::Mutex<Option<Chunk>>,
 }
 
 impl EdgeListTable {
@@ -27,7 +26,8 @@ impl EdgeListTable {
         if columns.len() < 2 {
             return Err(error!(Import, "expected two ids a line, found no such line"));
         }
-        Ok(EdgeListTable { chunks, columns, first: std::sync::Mutex::new(first) })
+        chunks.put_back(first);
+        Ok(EdgeListTable { chunks, columns })
     }
 }
 
@@ -62,11 +62,7 @@ impl Table for EdgeListTable {
     }
 
     fn next_chunk(&self) -> Result<Option<Chunk>> {
-        let first = self.first.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        match first {
-            Some(chunk) => Ok(Some(chunk)),
-            None => self.chunks.next(),
-        }
+        self.chunks.next()
     }
 
     fn parse(&self, chunk: Chunk, sink: &mut dyn FnMut(RowBatch) -> Result<()>) -> Result<()> {

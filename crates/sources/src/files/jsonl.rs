@@ -14,7 +14,6 @@ use super::{BadRow, Chunk, RowBatch, Table, TableColumn};
 pub struct JsonLinesTable {
     chunks: TextChunks,
     columns: Vec<TableColumn>,
-    first: std::sync::Mutex<Option<Chunk>>,
 }
 
 impl JsonLinesTable {
@@ -36,7 +35,8 @@ impl JsonLinesTable {
         if columns.is_empty() {
             return Err(error!(Import, "expected a JSON object on each line, found none"));
         }
-        Ok(JsonLinesTable { chunks, columns, first: std::sync::Mutex::new(first) })
+        chunks.put_back(first);
+        Ok(JsonLinesTable { chunks, columns })
     }
 
     fn row(&self, line: &[u8], values: &mut [Value]) -> Result<(), (Option<String>, String)> {
@@ -82,11 +82,7 @@ impl Table for JsonLinesTable {
     }
 
     fn next_chunk(&self) -> Result<Option<Chunk>> {
-        let first = self.first.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        match first {
-            Some(chunk) => Ok(Some(chunk)),
-            None => self.chunks.next(),
-        }
+        self.chunks.next()
     }
 
     fn parse(&self, chunk: Chunk, sink: &mut dyn FnMut(RowBatch) -> Result<()>) -> Result<()> {

@@ -23,6 +23,8 @@ pub(crate) struct TextChunks {
 }
 
 struct State {
+    /// The first chunk, once it was read to learn the columns, until it is given out.
+    put_back: Option<Chunk>,
     rest: Vec<u8>,
     line: u64,
     ended: bool,
@@ -31,7 +33,7 @@ struct State {
 
 impl TextChunks {
     pub(crate) fn open(path: &Path, quote: Option<u8>) -> Result<TextChunks> {
-        let state = State { rest: Vec::new(), line: 1, ended: false, started: false };
+        let state = State { put_back: None, rest: Vec::new(), line: 1, ended: false, started: false };
         Ok(TextChunks { source: ByteSource::open(path)?, state: Mutex::new(state), quote })
     }
 
@@ -39,9 +41,17 @@ impl TextChunks {
         self.source.progress()
     }
 
+    /// Gives a chunk back, to be the next one.
+    pub(crate) fn put_back(&self, chunk: Option<Chunk>) {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).put_back = chunk;
+    }
+
     /// The next chunk; `None` at the end of the file.
     pub(crate) fn next(&self) -> Result<Option<Chunk>> {
         let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(chunk) = state.put_back.take() {
+            return Ok(Some(chunk));
+        }
         let mut bytes = std::mem::take(&mut state.rest);
         loop {
             if !state.ended {
