@@ -17,6 +17,7 @@ pub(crate) mod expression;
 mod function;
 mod grouping;
 mod hint;
+mod kinds;
 mod labels;
 mod pattern;
 mod projection;

@@ -11,7 +11,7 @@ mod count_rows;
 mod covering_labels;
 mod filter_in_path;
 mod late_projection;
-mod nullability;
+pub(crate) mod nullability;
 mod top;
 mod unused;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::{Result, Span, Value, error};
 
 use super::scope::VariableKind;
-use super::{Aggregation, Binder};
+use super::{Aggregation, Binder, kinds};
 use crate::ast::{self, ComparisonOperator, ExpressionKind as Ast, MapProjectionItem, UnaryOperator};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, QuantifierKind, SlotKind};
 
@@ -31,7 +31,7 @@ impl Binder<'_> {
 
     /// A condition in which no aggregate function may stand.
     pub(super) fn plain_predicate(&mut self, expression: &ast::Expression, place: &'static str) -> Result<Expression> {
-        self.without_aggregation(place, |binder| binder.bind(expression, Wanted::Predicate))
+        self.without_aggregation(place, |binder| binder.condition(expression))
     }
 
     pub(super) fn without_aggregation<T>(
@@ -62,7 +62,20 @@ impl Binder<'_> {
         expressions.iter().map(|expression| self.bind(expression, wanted)).collect()
     }
 
+    /// An expression that is wanted as a condition.
+    pub(super) fn condition(&mut self, expression: &ast::Expression) -> Result<Expression> {
+        let bound = self.bind(expression, Wanted::Predicate)?;
+        kinds::condition(&self.scope, &bound)?;
+        Ok(bound)
+    }
+
     pub(super) fn bind(&mut self, expression: &ast::Expression, wanted: Wanted) -> Result<Expression> {
+        let bound = self.unchecked(expression, wanted)?;
+        kinds::check(&self.scope, &bound)?;
+        Ok(bound)
+    }
+
+    fn unchecked(&mut self, expression: &ast::Expression, wanted: Wanted) -> Result<Expression> {
         use ExpressionKind as Kind;
         let span = expression.span;
         let kind = match &expression.kind {
@@ -179,10 +192,11 @@ impl Binder<'_> {
         otherwise: &Option<Box<ast::Expression>>,
     ) -> Result<ExpressionKind> {
         let operand = self.optional(subject)?;
-        let wanted = if operand.is_some() { Wanted::Value } else { Wanted::Predicate };
         let mut whens = Vec::with_capacity(branches.len());
         for branch in branches {
-            whens.push((self.bind(&branch.condition, wanted)?, self.expression(&branch.value)?));
+            let when =
+                if operand.is_some() { self.expression(&branch.condition)? } else { self.condition(&branch.condition)? };
+            whens.push((when, self.expression(&branch.value)?));
         }
         Ok(ExpressionKind::Case { operand, whens, otherwise: self.optional(otherwise)? })
     }
@@ -218,7 +232,7 @@ impl Binder<'_> {
                 let list = self.boxed(list)?;
                 let slot = self.slots.named(&variable.text, SlotKind::Any);
                 let (filter, body) = self.with_local(&[(variable, slot)], "a list comprehension", |binder| {
-                    let filter = predicate.as_ref().map(|predicate| binder.bind(predicate, Wanted::Predicate));
+                    let filter = predicate.as_ref().map(|predicate| binder.condition(predicate));
                     Ok((filter.transpose()?.map(Box::new), binder.optional(projection)?))
                 })?;
                 ExpressionKind::ListComprehension { slot, list, filter, body }
@@ -227,7 +241,7 @@ impl Binder<'_> {
                 let list = self.boxed(list)?;
                 let slot = self.slots.named(&variable.text, SlotKind::Any);
                 let predicate = self.with_local(&[(variable, slot)], "a quantifier", |binder| match predicate {
-                    Some(predicate) => binder.bind(predicate, Wanted::Predicate),
+                    Some(predicate) => binder.condition(predicate),
                     None => Ok(at(variable.span, ExpressionKind::Slot(slot))),
                 })?;
                 let kind = match quantifier {

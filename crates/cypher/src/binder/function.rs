@@ -96,6 +96,10 @@ impl Binder<'_> {
             }
         };
         let bound = arguments.iter().map(|argument| self.expression(argument)).collect::<Result<Vec<_>>>()?;
+        if let Some(argument) = bound.iter().find(|argument| calls_random(argument)) {
+            let error = error!(Semantic, "the argument of {} is random", signature.name).at(argument.span);
+            return Err(error.with_remedy("compute it in a WITH before"));
+        }
         let wanted = aggregate_text(signature.name, distinct, &bound);
         let known = aggregates
             .iter()
@@ -110,6 +114,13 @@ impl Binder<'_> {
         self.aggregation = Aggregation::Collecting(aggregates);
         Ok(at(span, ExpressionKind::Slot(slot)))
     }
+}
+
+/// Whether it gives another value each time: how often an aggregate function asks for it is not part of its meaning.
+fn calls_random(expression: &Expression) -> bool {
+    let itself =
+        matches!(&expression.kind, ExpressionKind::Function { name, .. } if matches!(&**name, "rand" | "randomUUID"));
+    itself || expression.operands().into_iter().any(calls_random)
 }
 
 fn aggregate_text(function: &str, distinct: bool, arguments: &[Expression]) -> String {

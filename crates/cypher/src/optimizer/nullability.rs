@@ -5,7 +5,7 @@ use model::Set;
 use crate::plan::{ExpressionKind, Operator, OperatorKind, SlotId};
 
 /// Slots of an operator's output that are never null. Slots that are not among them may be.
-pub(super) fn never_null(operator: &Operator) -> Set<SlotId> {
+pub(crate) fn never_null(operator: &Operator) -> Set<SlotId> {
     let Some(input) = operator.inputs().first().copied() else { return Set::default() };
     match &operator.kind {
         OperatorKind::Project { items, .. } => {

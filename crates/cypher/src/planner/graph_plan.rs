@@ -9,7 +9,8 @@ use super::graph_order::Order;
 use super::step::{ConditionKind, Planned, Problem, Step};
 use super::{Planner, Stream};
 use crate::binder::expression::at;
-use crate::binder::tree::{EdgeLength, GraphEdge, QueryGraph};
+use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
+use crate::optimizer::nullability::never_null;
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, OperatorKind, QuantifierKind, SlotId, SlotKind};
 
 /// What has been matched in one stream.
@@ -31,6 +32,7 @@ impl Planner<'_> {
             error!(Unsupported, "relationships of a pattern whose properties depend on each other are not supported")
                 .at(span)
         })?;
+        self.require_bound_nodes(stream, &graph);
         let mut progress = Progress::default();
         self.steps(stream, &problem, &steps, &mut progress)?;
         let pending: Vec<(SlotId, Expression)> =
@@ -42,6 +44,26 @@ impl Planner<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Null is no node: a row drops out if a node that is known already, and that no edge or label tests, is null.
+    fn require_bound_nodes(&mut self, stream: &mut Stream, graph: &QueryGraph) {
+        let untested = |slot: SlotId| !graph.edges.iter().any(|edge| edge.left == slot || edge.right == slot);
+        let nodes = graph.nodes.iter().filter(|node| stream.bound.contains(&node.slot) && node.labels.is_empty());
+        let nodes: Vec<_> = nodes.filter(|node| untested(node.slot)).collect();
+        if nodes.is_empty() {
+            return;
+        }
+        let present = never_null(&stream.operator);
+        let doubtful = nodes.into_iter().filter(|node| !present.contains(&node.slot));
+        let is_there = |node: &GraphNode| {
+            let slot = Box::new(at(node.span, ExpressionKind::Slot(node.slot)));
+            at(node.span, ExpressionKind::IsNotNull(slot))
+        };
+        let predicates: Vec<Expression> = doubtful.map(is_there).collect();
+        if !predicates.is_empty() {
+            self.filter(stream, predicates);
+        }
     }
 
     fn steps(

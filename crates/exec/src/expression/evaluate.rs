@@ -33,7 +33,9 @@ fn evaluate_kind(kind: &NodeKind, frame: &Frame<'_>) -> Result<Vector> {
             property::read_one(&object, key, rows, frame.context().view)
         }
         NodeKind::Subscript { object, index } => {
-            access::subscript(&evaluate(object, frame)?, &evaluate(index, frame)?, rows, frame.context().view)
+            let object = evaluate(object, frame)?;
+            property::check_alive(&object, rows, frame.context())?;
+            access::subscript(&object, &evaluate(index, frame)?, rows, frame.context().view)
         }
         NodeKind::Slice { list, from, to } => {
             let (from, to) = (maybe(from, frame)?, maybe(to, frame)?);
@@ -66,7 +68,9 @@ fn evaluate_kind(kind: &NodeKind, frame: &Frame<'_>) -> Result<Vector> {
         NodeKind::IsNull(operand) => Ok(is_null(&evaluate(operand, frame)?, rows, true)),
         NodeKind::IsNotNull(operand) => Ok(is_null(&evaluate(operand, frame)?, rows, false)),
         NodeKind::HasLabels { object, labels } => {
-            access::has_labels(&evaluate(object, frame)?, labels, rows, frame.context().view)
+            let object = evaluate(object, frame)?;
+            property::check_alive(&object, rows, frame.context())?;
+            access::has_labels(&object, labels, rows, frame.context().view)
         }
         NodeKind::Call { function, arguments } => {
             let arguments = arguments.iter().map(|node| evaluate(node, frame)).collect::<Result<Vec<_>>>()?;

@@ -40,6 +40,7 @@ pub(crate) fn only(object: &Vector, entries: &[(Arc<str>, Node)], frame: &Frame<
 
 /// `object{.*, name: value}` for each row; null where the object is.
 pub(crate) fn all_and(object: &Vector, entries: &[(Arc<str>, Node)], frame: &Frame<'_>) -> Result<Vector> {
+    property::check_alive(object, frame.rows(), frame.context())?;
     let properties = property::all(object, frame.rows(), frame.context().view)?;
     let vectors = entry_vectors(entries, frame)?;
     let merged = properties.into_iter().enumerate().map(|(row, properties)| match properties {

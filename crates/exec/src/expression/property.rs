@@ -172,14 +172,21 @@ fn component(value: &Value, key: &str) -> Result<Value> {
     match value {
         Value::Null => Ok(Value::Null),
         Value::Map(map) => Ok(map.get(key).cloned().unwrap_or_default()),
-        Value::Date(date) => Ok(date_component(*date, key).map_or(Value::Null, Value::Int)),
-        Value::LocalDateTime(moment) => Ok(moment_component(*moment, key).map_or(Value::Null, Value::Int)),
+        Value::Date(date) => date_component(*date, key).map(Value::Int).ok_or_else(|| no_component(value, key)),
+        Value::LocalDateTime(moment) => {
+            moment_component(*moment, key).map(Value::Int).ok_or_else(|| no_component(value, key))
+        }
         other => Err(error!(
             Type,
             "{} has no properties: expected NODE, RELATIONSHIP, MAP, DATE or LOCAL DATETIME to read '{key}' from",
             other.type_name()
         )),
     }
+}
+
+fn no_component(value: &Value, key: &str) -> Error {
+    let kind = value.type_name();
+    error!(Argument, "{kind} has no component '{key}': expected one such as year, month or day")
 }
 
 fn date_component(date: Date, key: &str) -> Option<i64> {
@@ -191,6 +198,10 @@ fn date_component(date: Date, key: &str) -> Option<i64> {
         "week" => i64::from(civil.iso_week_date().week()),
         "weekYear" => i64::from(civil.iso_week_date().year()),
         "day" => i64::from(civil.day()),
+        "dayOfQuarter" => {
+            let first = civil.with().month((civil.month() - 1) / 3 * 3 + 1).day(1).build().ok()?;
+            i64::from(date.0 - Date::from_civil(first).0) + 1
+        }
         "ordinalDay" | "dayOfYear" => i64::from(civil.day_of_year()),
         "dayOfWeek" | "weekDay" => i64::from(civil.weekday().to_monday_one_offset()),
         "epochDays" => i64::from(date.0),

@@ -231,6 +231,7 @@ fn comprehensions() {
 #[test]
 fn dates() {
     let dates: Columns<'_> = &[("d", "[date('2001-02-03'), localdatetime('2001-12-31T13:05:06.123456'), null]")];
+    let moments: Columns<'_> = &[("d", "[localdatetime('2001-12-31T13:05:06.123456'), null]")];
     check_all(&[
         (dates, "d.year", "[2001, 2001, null]"),
         (dates, "[d.month, d.day, d.quarter]", "[[2, 3, 1], [12, 31, 4], [null, null, null]]"),
@@ -239,8 +240,9 @@ fn dates() {
             "[d.dayOfWeek, d.ordinalDay, d.dayOfYear, d.week]",
             "[[6, 34, 34, 5], [1, 365, 365, 1], [null, null, null, null]]",
         ),
-        (dates, "[d.hour, d.minute, d.second]", "[[null, null, null], [13, 5, 6], [null, null, null]]"),
-        (dates, "[d.millisecond, d.microsecond]", "[[null, null], [123, 123456], [null, null]]"),
+        (dates, "d.dayOfQuarter", "[34, 92, null]"),
+        (moments, "[d.hour, d.minute, d.second]", "[[13, 5, 6], [null, null, null]]"),
+        (moments, "[d.millisecond, d.microsecond]", "[[123, 123456], [null, null]]"),
         (dates, "toString(d)", "['2001-02-03', '2001-12-31T13:05:06.123456', null]"),
         (&[("d", "[localdatetime('1970-01-01T00:00:01.5')]")], "[d.epochSeconds, d.epochMillis]", "[[1, 1500]]"),
         (
