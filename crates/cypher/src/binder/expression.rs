@@ -194,8 +194,11 @@ impl Binder<'_> {
         let operand = self.optional(subject)?;
         let mut whens = Vec::with_capacity(branches.len());
         for branch in branches {
-            let when =
-                if operand.is_some() { self.expression(&branch.condition)? } else { self.condition(&branch.condition)? };
+            let when = if operand.is_some() {
+                self.expression(&branch.condition)?
+            } else {
+                self.condition(&branch.condition)?
+            };
             whens.push((when, self.expression(&branch.value)?));
         }
         Ok(ExpressionKind::Case { operand, whens, otherwise: self.optional(otherwise)? })
