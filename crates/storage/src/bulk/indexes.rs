@@ -54,12 +54,12 @@ pub fn write_index(
     let count = new.count() + base.map_or(0, KeyIndex::count);
     let mut writer = IndexWriter::new(context, label, key, count, node_id_bound)?;
     let Some(base) = base else {
-        new.finish(context, |hash, node| writer.push(hash, node))?;
+        new.finish(|hash, node| writer.push(hash, node))?;
         return writer.finish(context);
     };
     let mut old = base.pairs();
     let mut pending = old.next_pair()?;
-    new.finish(context, |hash, node| {
+    new.finish(|hash, node| {
         while let Some((old_hash, old_node)) = pending.filter(|&(old_hash, _)| old_hash <= hash) {
             if !without.contains(&old_node) {
                 writer.push(old_hash, old_node)?;

@@ -1,14 +1,12 @@
 //! Sorted runs on the disk: what a loader writes when the budget is used up.
 //!
 //! A run holds, type after type, chunks of sorted edges: their keys, then the encoded blocks of their columns. Its
-//! directory stays in memory, its file is never finished, so that dropping the run removes it.
+//! directory stays in memory; dropping the run removes its file.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::ops::Range;
 
 use model::Result;
 use model::id::{EdgeTypeId, PropertyKeyId};
-use model::platform::Disk;
 
 use super::buffer::SealedBuffer;
 use super::chunk::{ChunkSource, EdgeChunk};
@@ -18,15 +16,12 @@ use crate::column::BlockSource;
 use crate::column::block::{Block, BlockHeader};
 use crate::column::encode::encode_block;
 use crate::column::read::range;
-use crate::error::StorageError;
-use crate::file::FileWriter;
+use crate::file::{FileWriter, TemporaryFile};
 use crate::format::{COLUMN_BLOCK_ROWS, FileKind};
 
 /// A sorted run.
 pub struct Run {
-    file: FileWriter,
-    path: PathBuf,
-    disk: Arc<dyn Disk>,
+    file: TemporaryFile,
     chunks: Vec<RunChunk>,
 }
 
@@ -41,47 +36,20 @@ struct RunChunk {
 impl Run {
     /// Sorts buffers, a list for each type in order of the types, and writes them.
     pub fn write(context: &BuildContext, buffers: Vec<(EdgeTypeId, SealedBuffer)>, node_id_bound: u64) -> Result<Run> {
-        let file = context.create(FileKind::Run)?;
-        let path = file.path().to_owned();
-        let mut run = Run { file, path, disk: context.platform.disk.clone(), chunks: Vec::new() };
+        let mut file = context.create(FileKind::Run)?;
+        let mut chunks = Vec::new();
         let mut scratch = Vec::new();
         for (edge_type, buffer) in buffers {
             Buckets::new(vec![buffer], node_id_bound, 1)?.drain(|chunk| {
                 context.interrupt.check()?;
                 for start in (0..chunk.keys.len()).step_by(COLUMN_BLOCK_ROWS) {
                     let end = (start + COLUMN_BLOCK_ROWS).min(chunk.keys.len());
-                    run.put(edge_type, &chunk, start, end, &mut scratch)?;
+                    chunks.push(put(&mut file, edge_type, &chunk, start..end, &mut scratch)?);
                 }
                 Ok(())
             })?;
         }
-        // Everything must be readable by path from here on.
-        run.file.flush()?;
-        Ok(run)
-    }
-
-    fn put(
-        &mut self,
-        edge_type: EdgeTypeId,
-        chunk: &EdgeChunk,
-        start: usize,
-        end: usize,
-        scratch: &mut Vec<u8>,
-    ) -> Result<()> {
-        scratch.clear();
-        chunk.keys[start..end].iter().for_each(|key| scratch.extend_from_slice(&key.to_le_bytes()));
-        let mut columns = Vec::with_capacity(chunk.columns.len());
-        for (key, column) in &chunk.columns {
-            let offset = scratch.len() as u64;
-            let mut header = encode_block(column, start, end, scratch);
-            header.offset = offset;
-            if header.present > 0 {
-                columns.push((*key, header));
-            }
-        }
-        let (position, length, rows) = (self.file.position(), scratch.len(), end - start);
-        self.chunks.push(RunChunk { edge_type, start: position, length, rows, columns });
-        self.file.write(scratch)
+        Ok(Run { file: file.into_temporary()?, chunks })
     }
 
     /// The types that the run has edges of.
@@ -95,6 +63,30 @@ impl Run {
         let end = self.chunks.partition_point(|chunk| chunk.edge_type <= edge_type);
         RunEdges { run: self, chunks: &self.chunks[start..end] }
     }
+}
+
+/// Writes some edges of a chunk.
+fn put(
+    file: &mut FileWriter,
+    edge_type: EdgeTypeId,
+    chunk: &EdgeChunk,
+    range: Range<usize>,
+    scratch: &mut Vec<u8>,
+) -> Result<RunChunk> {
+    scratch.clear();
+    chunk.keys[range.clone()].iter().for_each(|key| scratch.extend_from_slice(&key.to_le_bytes()));
+    let mut columns = Vec::with_capacity(chunk.columns.len());
+    for (key, column) in &chunk.columns {
+        let offset = scratch.len() as u64;
+        let mut header = encode_block(column, range.start, range.end, scratch);
+        header.offset = offset;
+        if header.present > 0 {
+            columns.push((*key, header));
+        }
+    }
+    let (start, length, rows) = (file.position(), scratch.len(), range.len());
+    file.write(scratch)?;
+    Ok(RunChunk { edge_type, start, length, rows, columns })
 }
 
 /// The edges of one type of a run.
@@ -131,12 +123,8 @@ impl ChunkSource for RunEdges<'_> {
     fn next(&mut self) -> Result<Option<EdgeChunk>> {
         let Some((chunk, rest)) = self.chunks.split_first() else { return Ok(None) };
         self.chunks = rest;
-        let path = &self.run.path;
-        let bytes = self
-            .run
-            .disk
-            .read_range(path, chunk.start, chunk.length)
-            .map_err(|error| StorageError::io("read", path, error))?;
+        let path = self.run.file.path();
+        let bytes = self.run.file.read_range(chunk.start, chunk.length)?;
         let (keys, _) = bytes.split_at(chunk.rows * 8);
         let keys = keys.chunks_exact(8).map(|key| u64::from_le_bytes(key.try_into().expect("a key has eight bytes")));
         let mut columns = Vec::with_capacity(chunk.columns.len());

@@ -12,6 +12,7 @@ use testing::simulation::{MemoryDisk, platform};
 use super::{BulkConfig, BulkLoad, Changes, EdgePropertyChange, EdgeRows, KeyRows, NewEdgeRows, NodeChange, NodeRows};
 use super::{OnDuplicate, rewrite};
 use crate::check::check;
+use crate::codec::hash::mix;
 use crate::version::Version;
 use model_graph::{ModelEdge, ModelGraph, ModelNode, assert_same, edges_of, random_value};
 
@@ -346,6 +347,49 @@ fn keys_on_the_disk_give_the_answers_of_keys_in_memory() {
         assert!(problems.is_empty(), "{problems:?}");
         let listed = narrow.platform().disk.list(narrow.directory()).unwrap().len();
         assert_eq!(listed, narrow.manifest().files().count() + 2, "files left over");
+    }
+}
+
+#[test]
+fn a_million_text_keys_fit_the_least_budget() {
+    const NODES: u64 = 1_000_000;
+    let column = |numbers: &mut dyn Iterator<Item = u64>| {
+        Column::from_values(&numbers.map(|i| Value::string(&format!("user {}", mix(i)))).collect::<Vec<_>>())
+    };
+    let build = |memory_bytes: usize| {
+        let config = BulkConfig { memory_bytes, ..BulkConfig::default() };
+        let mut load = BulkLoad::new(&empty_store(5), config, &Interrupt::new()).unwrap();
+        for first in (0..NODES).step_by(50_000) {
+            let values = column(&mut (first..first + 50_000));
+            let key = Some(KeyRows { group: "g", property: None, values: &values });
+            let rows = NodeRows { count: 50_000, labels: &["A"], key, names: &[], columns: &[], origin: 0 };
+            assert_eq!(load.push_nodes(&rows).unwrap().created, 50_000);
+        }
+        let mut loader = load.edge_loader().unwrap();
+        for batch in 0..10 {
+            let ends = |salt: u64| column(&mut (0..20_000).map(|i| mix(batch * 20_000 + i + salt) % NODES));
+            let rows = EdgeRows {
+                edge_type: "T",
+                source_group: "g",
+                sources: &ends(0),
+                target_group: "g",
+                targets: &ends(1 << 40),
+                names: &[],
+                columns: &[],
+                origin: 0,
+            };
+            assert_eq!(loader.push(&rows).unwrap(), []);
+        }
+        loader.finish().unwrap();
+        let edges = edges_of(&load.finish().unwrap());
+        edges.into_iter().map(|(_, edge)| (edge.source, edge.target)).collect::<Vec<_>>()
+    };
+    let mut expected: Vec<(u64, u64)> = (0..200_000).map(|i| (mix(i) % NODES, mix(i + (1 << 40)) % NODES)).collect();
+    expected.sort_unstable();
+    for memory_bytes in [BulkConfig::default().memory_bytes, model::limits::IMPORT_MEMORY_BYTES_MIN] {
+        let mut found = build(memory_bytes);
+        found.sort_unstable();
+        assert!(found == expected, "{memory_bytes} bytes");
     }
 }
 

@@ -2,16 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use model::Result;
 use model::id::NodeId;
-use model::platform::Disk;
 
 use crate::bulk::context::BuildContext;
-use crate::error::StorageError;
-use crate::file::FileWriter;
+use crate::file::TemporaryFile;
 use crate::format::{FileKind, HEADER_BYTES};
 
 /// Bytes of a pair in a run.
@@ -27,16 +23,14 @@ pub struct PairSorter {
     count: u64,
 }
 
-/// A sorted run on the disk; its file is unfinished, so that dropping it removes it.
+/// A sorted run on the disk; dropping it removes its file.
 struct Run {
-    _file: FileWriter,
-    path: PathBuf,
+    file: TemporaryFile,
     count: usize,
 }
 
 /// Reads a run from start to end, piece by piece.
 struct RunReader<'a> {
-    disk: &'a Arc<dyn Disk>,
     run: &'a Run,
     bytes: Vec<u8>,
     at: usize,
@@ -51,8 +45,7 @@ impl RunReader<'_> {
         if piece == 0 {
             let length = PIECE_PAIRS.min(self.run.count - self.at) * PAIR_BYTES;
             let start = (HEADER_BYTES + self.at * PAIR_BYTES) as u64;
-            let read = self.disk.read_range(&self.run.path, start, length);
-            self.bytes = read.map_err(|error| StorageError::io("read", &self.run.path, error))?;
+            self.bytes = self.run.file.read_range(start, length)?;
         }
         self.at += 1;
         let bytes = &self.bytes[piece * PAIR_BYTES..(piece + 1) * PAIR_BYTES];
@@ -92,19 +85,16 @@ impl PairSorter {
             file.write(&hash.to_le_bytes())?;
             file.write(&node.to_le_bytes())?;
         }
-        file.flush()?;
-        let path = file.path().to_owned();
-        self.runs.push(Run { _file: file, path, count: self.pairs.len() });
+        self.runs.push(Run { file: file.into_temporary()?, count: self.pairs.len() });
         self.pairs.clear();
         Ok(())
     }
 
     /// Calls `each` with all pairs in order.
-    pub fn finish(mut self, context: &BuildContext, mut each: impl FnMut(u64, NodeId) -> Result<()>) -> Result<()> {
+    pub fn finish(mut self, mut each: impl FnMut(u64, NodeId) -> Result<()>) -> Result<()> {
         self.pairs.sort_unstable();
-        let disk = &context.platform.disk;
         let mut readers: Vec<RunReader<'_>> =
-            self.runs.iter().map(|run| RunReader { disk, run, bytes: Vec::new(), at: 0 }).collect();
+            self.runs.iter().map(|run| RunReader { run, bytes: Vec::new(), at: 0 }).collect();
         let mut memory = self.pairs.iter().copied();
         // The pairs in memory are the input after the last run.
         let mut next = |input: usize| match readers.get_mut(input) {
