@@ -16,5 +16,5 @@ pub const IMPORT_MEMORY_BYTES: usize = 1 << 30;
 pub const IMPORT_MEMORY_BYTES_MIN: usize = 64 << 20;
 /// Edges between two checks for cancellation in a tight loop.
 pub const CANCEL_CHECK_EDGES: usize = 1 << 16;
-/// Elements that `range()` and list functions may build.
+/// Elements of a list, and bytes of a text, that an expression may build.
 pub const LIST_ELEMENTS_MAX: usize = 100_000_000;

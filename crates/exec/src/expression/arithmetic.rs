@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use cypher::plan::BinaryOperator;
+use model::limits::LIST_ELEMENTS_MAX;
 use model::{ColumnData, Result, StringColumn, Value, error};
 
 use super::vector::{Operand, TextOperand, Vector, View, common_validity, map, validity_of, zip};
@@ -144,7 +145,13 @@ fn texts(operator: BinaryOperator, rows: usize, a: TextOperand<'_>, b: TextOpera
     }
     let mut results = StringColumn::default();
     let mut joined = String::new();
+    let mut total = 0;
     for row in 0..rows {
+        total += a.get(row).len() + b.get(row).len();
+        // Long texts are joined one by one, where their length is checked.
+        if total > LIST_ELEMENTS_MAX {
+            return None;
+        }
         joined.clear();
         joined.push_str(a.get(row));
         joined.push_str(b.get(row));
@@ -168,10 +175,10 @@ pub(crate) fn scalar(operator: BinaryOperator, left: &Value, right: &Value) -> R
         (Value::Float(a), Value::Int(b)) => float(operator, *a, *b as f64, left, right),
         (Value::Float(a), Value::Float(b)) => float(operator, *a, *b, left, right),
         _ => match operator {
-            BinaryOperator::Add => concatenate(left, right).ok_or_else(|| mismatch(operator, left, right)),
+            BinaryOperator::Add => concatenate(operator, left, right),
             BinaryOperator::Concatenate => match (left, right) {
                 (Value::String(_), Value::String(_)) | (Value::List(_), Value::List(_)) => {
-                    concatenate(left, right).ok_or_else(|| mismatch(operator, left, right))
+                    concatenate(operator, left, right)
                 }
                 _ => Err(mismatch(operator, left, right)),
             },
@@ -211,17 +218,33 @@ fn float(operator: BinaryOperator, a: f64, b: f64, left: &Value, right: &Value) 
     }))
 }
 
-fn concatenate(left: &Value, right: &Value) -> Option<Value> {
+fn concatenate(operator: BinaryOperator, left: &Value, right: &Value) -> Result<Value> {
+    check_size(left, right)?;
+    let list = |items: &mut dyn Iterator<Item = &Value>| Ok(Value::List(Arc::new(items.cloned().collect())));
+    let text = |value: &Value| as_text(value).ok_or_else(|| mismatch(operator, left, right));
     match (left, right) {
-        (Value::List(a), Value::List(b)) => Some(Value::List(Arc::new(a.iter().chain(b.iter()).cloned().collect()))),
-        (Value::List(a), element) => Some(Value::List(Arc::new(a.iter().chain([element]).cloned().collect()))),
-        (element, Value::List(b)) => {
-            Some(Value::List(Arc::new([element].into_iter().chain(b.iter()).cloned().collect())))
-        }
-        (Value::String(a), b) => Some(Value::String(Arc::from(format!("{a}{}", as_text(b)?)))),
-        (a, Value::String(b)) => Some(Value::String(Arc::from(format!("{}{b}", as_text(a)?)))),
-        _ => None,
+        (Value::List(a), Value::List(b)) => list(&mut a.iter().chain(b.iter())),
+        (Value::List(a), element) => list(&mut a.iter().chain([element])),
+        (element, Value::List(b)) => list(&mut [element].into_iter().chain(b.iter())),
+        (Value::String(a), b) => Ok(Value::String(Arc::from(format!("{a}{}", text(b)?)))),
+        (a, Value::String(b)) => Ok(Value::String(Arc::from(format!("{}{b}", text(a)?)))),
+        _ => Err(mismatch(operator, left, right)),
     }
+}
+
+/// Fails if the two together are too long. A few dozen doublings would fill any memory.
+fn check_size(left: &Value, right: &Value) -> Result<()> {
+    let size = |value: &Value| match value {
+        Value::List(items) => items.len(),
+        Value::String(text) => text.len(),
+        _ => 1,
+    };
+    let total = size(left).saturating_add(size(right));
+    if total <= LIST_ELEMENTS_MAX {
+        return Ok(());
+    }
+    let unit = if matches!((left, right), (Value::List(_), _) | (_, Value::List(_))) { "elements" } else { "bytes" };
+    Err(error!(Limit, "joining makes a value of {total} {unit}: at most {LIST_ELEMENTS_MAX} fit"))
 }
 
 /// A value as it reads when joined to a text.

@@ -1,5 +1,6 @@
 //! Functions of texts. Positions and lengths count characters, not bytes.
 
+use model::limits::LIST_ELEMENTS_MAX;
 use model::{Result, Value, error};
 
 use super::{Body, Function, integer, mismatch, text};
@@ -115,8 +116,16 @@ const REPLACE: Function = Function {
 };
 
 fn replace(values: &[Value]) -> Result<Value> {
-    let (part, by) = (text("replace", &values[1])?, text("replace", &values[2])?);
-    Ok(Value::from(text("replace", &values[0])?.replace(part, by)))
+    let (whole, part, by) = (text("replace", &values[0])?, text("replace", &values[1])?, text("replace", &values[2])?);
+    let added = by.len().saturating_sub(part.len());
+    // Only where it could matter are the occurrences counted.
+    if whole.len().saturating_add(1).saturating_mul(added) > LIST_ELEMENTS_MAX {
+        let size = whole.matches(part).count().saturating_mul(added).saturating_add(whole.len());
+        if size > LIST_ELEMENTS_MAX {
+            return Err(error!(Limit, "replace() makes a text of {size} bytes: at most {LIST_ELEMENTS_MAX} fit"));
+        }
+    }
+    Ok(Value::from(whole.replace(part, by)))
 }
 
 const SPLIT: Function = Function {
