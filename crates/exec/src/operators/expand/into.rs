@@ -1,10 +1,15 @@
 //! `Expand` into nodes that are bound: only the edges between two nodes of each row.
 //!
-//! Each row goes from the node with fewer edges and compares neighbors, so that a hub on one side costs nothing.
+//! The rows of a chunk mostly share the node on one side (the corner from which a triangle was opened). Each such node is
+//! expanded once for the chunk, and its neighbors are looked up among the nodes that its rows ask for.
+//!
+//! Cost: the edges of the distinct nodes of the cheaper side, or of the node with fewer edges in each row, whichever is
+//! less; a hash lookup for each edge.
 
 use std::sync::Arc;
 
-use model::{Column, ColumnData, EdgeBatch, EdgeValue, NodeId, ReadView, Result};
+use model::store::EdgeIds;
+use model::{Column, ColumnData, Direction, EdgeBatch, EdgeValue, Map, NodeId, ReadView, Result};
 
 use super::Expand;
 use crate::adjacency::{edge_value, expansion, is_taken};
@@ -41,6 +46,43 @@ impl Side {
     }
 }
 
+/// Nodes without repetition, and which of them each row has.
+struct Distinct {
+    nodes: Vec<NodeId>,
+    of_row: Vec<u32>,
+}
+
+impl Distinct {
+    fn of(rows: &[NodeId]) -> Distinct {
+        let mut distinct = Distinct { nodes: Vec::new(), of_row: Vec::with_capacity(rows.len()) };
+        let mut numbers: Map<NodeId, u32> = Map::default();
+        for (index, &node) in rows.iter().enumerate() {
+            let number = if index > 0 && rows[index - 1] == node {
+                distinct.of_row[index - 1]
+            } else {
+                *numbers.entry(node).or_insert_with(|| {
+                    distinct.nodes.push(node);
+                    distinct.nodes.len() as u32 - 1
+                })
+            };
+            distinct.of_row.push(number);
+        }
+        distinct
+    }
+}
+
+/// What following an edge against its direction costs more where its id is wanted: a search in the run of its source.
+const ID_AGAINST_DIRECTION_COST: u64 = 8;
+
+/// What each node of a side costs to expand.
+fn costs(view: &dyn ReadView, side: &Distinct, expand: &model::Expand) -> Result<Vec<u64>> {
+    let mut costs = view.degrees(&side.nodes, expand.direction, expand.types.as_deref())?;
+    if expand.edge_ids == EdgeIds::Include && expand.direction == Direction::In {
+        costs.iter_mut().for_each(|cost| *cost *= ID_AGAINST_DIRECTION_COST);
+    }
+    Ok(costs)
+}
+
 impl ExpandInto {
     fn ends(&self, chunk: &Chunk) -> Ends {
         let mut ends = Ends { rows: Vec::new(), from: Vec::new(), to: Vec::new() };
@@ -56,24 +98,34 @@ impl ExpandInto {
     }
 
     /// Which rows to walk from their start, and which from their end.
-    fn split(&self, view: &dyn ReadView, ends: &Ends, expand: &model::Expand) -> Result<(Side, Side)> {
+    fn split(&self, view: &dyn ReadView, ends: Ends, expand: &model::Expand) -> Result<(Side, Side)> {
         let capabilities = view.capabilities();
-        let types = expand.types.as_deref();
-        let (mut forth, mut back) = (Side::default(), Side::default());
+        let Ends { rows, from, to } = ends;
         if capabilities.is_remote || !capabilities.expands_against_direction {
-            forth = Side { rows: ends.rows.clone(), near: ends.from.clone(), far: ends.to.clone() };
-            return Ok((forth, back));
+            return Ok((Side { rows, near: from, far: to }, Side::default()));
         }
-        let from_degrees = view.degrees(&ends.from, expand.direction, types)?;
-        let to_degrees = view.degrees(&ends.to, expand.direction.reverse(), types)?;
-        for (index, &row) in ends.rows.iter().enumerate() {
-            if from_degrees[index] <= to_degrees[index] {
-                forth.push(row, ends.from[index], ends.to[index]);
+        let (starts, stops) = (Distinct::of(&from), Distinct::of(&to));
+        let against = model::Expand { direction: expand.direction.reverse(), ..expand.clone() };
+        let (forth, back) = (costs(view, &starts, expand)?, costs(view, &stops, &against)?);
+        let of_row = |index: usize| (forth[starts.of_row[index] as usize], back[stops.of_row[index] as usize]);
+        let by_row: u64 = (0..rows.len()).map(of_row).map(|(forth, back)| forth.min(back)).sum();
+        let (all_forth, all_back) = (forth.iter().sum::<u64>(), back.iter().sum::<u64>());
+        if all_forth <= all_back.min(by_row) {
+            return Ok((Side { rows, near: from, far: to }, Side::default()));
+        }
+        if all_back <= by_row {
+            return Ok((Side::default(), Side { rows, near: to, far: from }));
+        }
+        let (mut walk_forth, mut walk_back) = (Side::default(), Side::default());
+        for (index, &row) in rows.iter().enumerate() {
+            let (forth, back) = of_row(index);
+            if forth <= back {
+                walk_forth.push(row, from[index], to[index]);
             } else {
-                back.push(row, ends.to[index], ends.from[index]);
+                walk_back.push(row, to[index], from[index]);
             }
         }
-        Ok((forth, back))
+        Ok((walk_forth, walk_back))
     }
 
     /// Adds the edges of each row of a side that lead from near to far.
@@ -88,25 +140,58 @@ impl ExpandInto {
         if side.rows.is_empty() {
             return Ok(());
         }
+        let near = Distinct::of(&side.near);
+        let wanted = Wanted::of(side, &near);
         let view = scope.runtime.view();
-        let mut cursor = view.view().expand(&side.near, expand)?;
+        let mut cursor = view.view().expand(&near.nodes, expand)?;
         let mut batch = EdgeBatch::default();
+        let taken = &self.expand.distinct_from;
         while cursor.next(&mut batch)? {
             scope.runtime.environment.interrupt.check()?;
             for index in 0..batch.len() {
-                let input = batch.inputs[index] as usize;
-                if batch.neighbors[index] != side.far[input] {
+                let input = batch.inputs[index];
+                let mut next = wanted.first(input, batch.neighbors[index]);
+                if next == NO_ROW {
                     continue;
                 }
-                let row = side.rows[input];
-                let edge = edge_value(&batch, index, side.near[input], expand.direction);
-                let taken = &self.expand.distinct_from;
-                if taken.is_empty() || !is_taken(chunk, taken, row as usize, edge.id) {
-                    found.push((row, edge));
+                let edge = edge_value(&batch, index, near.nodes[input as usize], expand.direction);
+                while next != NO_ROW {
+                    let row = side.rows[next as usize];
+                    if taken.is_empty() || !is_taken(chunk, taken, row as usize, edge.id) {
+                        found.push((row, edge));
+                    }
+                    next = wanted.next[next as usize];
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// The end of a chain of rows.
+const NO_ROW: u32 = u32::MAX;
+
+/// The rows of a side by the pair of nodes that they ask for: a chain for each pair.
+struct Wanted {
+    firsts: Map<(u32, NodeId), u32>,
+    next: Vec<u32>,
+}
+
+impl Wanted {
+    fn of(side: &Side, near: &Distinct) -> Wanted {
+        let mut wanted = Wanted { firsts: Map::default(), next: vec![NO_ROW; side.rows.len()] };
+        wanted.firsts.reserve(side.rows.len());
+        for index in (0..side.rows.len()).rev() {
+            let pair = (near.of_row[index], side.far[index]);
+            if let Some(later) = wanted.firsts.insert(pair, index as u32) {
+                wanted.next[index] = later;
+            }
+        }
+        wanted
+    }
+
+    fn first(&self, near: u32, far: NodeId) -> u32 {
+        self.firsts.get(&(near, far)).copied().unwrap_or(NO_ROW)
     }
 }
 
@@ -120,7 +205,7 @@ impl Physical for ExpandInto {
                 let view = scope.runtime.view();
                 let Some(expand) = expansion(view.view(), *direction, types, ids) else { return Ok(Flow::Continue) };
                 let against = model::Expand { direction: direction.reverse(), ..expand.clone() };
-                let (forth, back) = self.split(view.view(), &self.ends(&chunk), &expand)?;
+                let (forth, back) = self.split(view.view(), self.ends(&chunk), &expand)?;
                 self.find(scope, &chunk, &forth, &expand, &mut found)?;
                 self.find(scope, &chunk, &back, &against, &mut found)?;
             }
