@@ -8,13 +8,15 @@ use std::ops::Range;
 
 use model::Result;
 
-use crate::codec::bits::{get, is_width, pack, packed_bytes, unpack, width_of};
+use crate::codec::bits::{Packer, get, is_width, packed_bytes, unpack, width_of};
 use crate::codec::bytes::{Get, Put};
 use crate::file::{FileWriter, StoreFile};
 
 const EMPTY: u8 = 0;
 const DENSE: u8 = 1;
 const SPARSE: u8 = 2;
+/// Packed bytes that gather before they are written.
+const PIECE_BYTES: usize = 1 << 16;
 
 /// Where a pointer index lies in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,16 +33,17 @@ pub struct PointerIndex {
 }
 
 impl PointerIndex {
-    /// Writes the index of nodes that have edges: `keys` ascend, `degrees` are their numbers of edges.
-    pub fn write(keys: &[u32], degrees: &[u32], file: &mut FileWriter) -> Result<PointerIndex> {
-        let edges: u64 = degrees.iter().map(|&degree| u64::from(degree)).sum();
-        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
-            return Ok(PointerIndex::empty());
-        };
+    /// Writes the index of nodes that have edges: they ascend, each with its number of edges; passed over up to thrice.
+    pub fn write(nodes: impl Iterator<Item = (u32, u32)> + Clone, file: &mut FileWriter) -> Result<PointerIndex> {
+        let Some((first, _)) = nodes.clone().next() else { return Ok(PointerIndex::empty()) };
+        let (mut last, mut count, mut edges) = (first, 0usize, 0u64);
+        for (node, degree) in nodes.clone() {
+            (last, count, edges) = (node, count + 1, edges + u64::from(degree));
+        }
         let span = (last - first) as usize + 1;
         let (key_width, offset_width) = (width_of(u64::from(last - first)), width_of(edges));
         let dense_bytes = packed_bytes(span + 1, offset_width);
-        let sparse_bytes = packed_bytes(keys.len(), key_width) + packed_bytes(keys.len() + 1, offset_width);
+        let sparse_bytes = packed_bytes(count, key_width) + packed_bytes(count + 1, offset_width);
         let is_sparse = sparse_bytes.saturating_mul(3) < dense_bytes.saturating_mul(2);
         let mut index = PointerIndex {
             form: if is_sparse { SPARSE } else { DENSE },
@@ -48,22 +51,19 @@ impl PointerIndex {
             offset_width,
             first: u64::from(first),
             last: u64::from(last),
-            count: if is_sparse { keys.len() } else { span },
+            count: if is_sparse { count } else { span },
             keys_start: 0,
             offsets_start: 0,
             edges,
         };
-        let mut bytes = Vec::new();
         file.align()?;
         if is_sparse {
             index.keys_start = file.position() as usize;
-            pack(keys.iter().map(|&key| u64::from(key - first)), key_width, &mut bytes);
-            file.write(&bytes)?;
-            bytes.clear();
+            write_packed(nodes.clone().map(|(node, _)| u64::from(node - first)), count, key_width, file)?;
         }
         index.offsets_start = file.position() as usize;
-        pack(Offsets::new(keys, degrees, is_sparse), offset_width, &mut bytes);
-        file.write(&bytes)?;
+        let offsets = Offsets { nodes: nodes.peekable(), key: first, offset: 0, is_sparse };
+        write_packed(offsets.take(index.count + 1), index.count + 1, offset_width, file)?;
         Ok(index)
     }
 
@@ -272,40 +272,37 @@ impl PointerIndex {
 }
 
 /// The offsets of an index in order, one more than it has slots.
-struct Offsets<'a> {
-    keys: &'a [u32],
-    degrees: &'a [u32],
-    at: usize,
-    key: u64,
+struct Offsets<I: Iterator<Item = (u32, u32)>> {
+    nodes: std::iter::Peekable<I>,
+    key: u32,
     offset: u64,
-    left: usize,
     is_sparse: bool,
 }
 
-impl Offsets<'_> {
-    fn new<'a>(keys: &'a [u32], degrees: &'a [u32], is_sparse: bool) -> Offsets<'a> {
-        let slots = if is_sparse { keys.len() } else { (keys[keys.len() - 1] - keys[0]) as usize + 1 };
-        Offsets { keys, degrees, at: 0, key: u64::from(keys[0]), offset: 0, left: slots + 1, is_sparse }
-    }
-}
-
-impl Iterator for Offsets<'_> {
+impl<I: Iterator<Item = (u32, u32)>> Iterator for Offsets<I> {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        self.left = self.left.checked_sub(1)?;
         let offset = self.offset;
-        if self.at < self.keys.len() && (self.is_sparse || u64::from(self.keys[self.at]) == self.key) {
-            self.offset += u64::from(self.degrees[self.at]);
-            self.at += 1;
+        let (key, is_sparse) = (self.key, self.is_sparse);
+        if let Some((_, degree)) = self.nodes.next_if(|(node, _)| is_sparse || *node == key) {
+            self.offset += u64::from(degree);
         }
-        self.key += 1;
+        self.key = self.key.wrapping_add(1);
         Some(offset)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
     }
 }
 
-impl ExactSizeIterator for Offsets<'_> {}
+/// Writes a packed array of so many entries, a piece at a time.
+fn write_packed(entries: impl Iterator<Item = u64>, count: usize, width: u8, file: &mut FileWriter) -> Result<()> {
+    let mut packer = Packer::new(width);
+    for entry in entries {
+        packer.push(entry);
+        let ready = packer.ready();
+        if ready.len() >= PIECE_BYTES {
+            file.write(ready)?;
+            ready.clear();
+        }
+    }
+    file.write(&packer.finish(count))
+}

@@ -174,12 +174,10 @@ impl<'a> PartitionWriter<'a> {
     ) -> Result<SectionParts> {
         let file = &mut self.topology;
         file.write(&std::mem::replace(&mut out.packer, Packer::new(0)).finish(out.edges as usize))?;
-        let out_index = PointerIndex::write(&out.sources, &out.degrees, file)?;
+        let out_index = PointerIndex::write(out.sources.iter().copied().zip(out.degrees.iter().copied()), file)?;
         let base = u64::from(out.sources[0]);
         let last = u64::from(out.sources[out.sources.len() - 1]);
-        let (nodes, degrees) = out.targets_with_edges();
-        let in_index = PointerIndex::write(&nodes, &degrees, file)?;
-        drop((nodes, degrees));
+        let in_index = PointerIndex::write(out.targets_with_edges(), file)?;
         file.align()?;
         let sources = NodeArray { base, width: width_of(last - base), start: file.position() as usize };
         write_in_direction(self.context, file, targets, sources, &out)?;
@@ -242,9 +240,9 @@ impl OutDirection {
         Ok(())
     }
 
-    fn targets_with_edges(&self) -> (Vec<u32>, Vec<u32>) {
+    fn targets_with_edges(&self) -> impl Iterator<Item = (u32, u32)> + Clone {
         let listed = self.in_degrees.iter().enumerate().filter(|(_, degree)| **degree > 0);
-        listed.map(|(offset, &degree)| ((self.target_base + offset as u64) as u32, degree)).unzip()
+        listed.map(|(offset, &degree)| ((self.target_base + offset as u64) as u32, degree))
     }
 }
 
