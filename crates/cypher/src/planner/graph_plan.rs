@@ -47,6 +47,7 @@ impl Planner<'_> {
     }
 
     /// Null is no node: a row drops out if a node that is known already, and that no edge or label tests, is null.
+    /// What may be no node at all is asked for its labels, which is an error of anything else.
     fn require_bound_nodes(&mut self, stream: &mut Stream, graph: &QueryGraph) {
         let untested = |slot: SlotId| !graph.edges.iter().any(|edge| edge.left == slot || edge.right == slot);
         let nodes = graph.nodes.iter().filter(|node| stream.bound.contains(&node.slot) && node.labels.is_empty());
@@ -57,8 +58,15 @@ impl Planner<'_> {
         let present = never_null(&stream.operator);
         let doubtful = nodes.into_iter().filter(|node| !present.contains(&node.slot));
         let is_there = |node: &GraphNode| {
-            let slot = Box::new(at(node.span, ExpressionKind::Slot(node.slot)));
-            at(node.span, ExpressionKind::IsNotNull(slot))
+            let value = at(node.span, ExpressionKind::Slot(node.slot));
+            let tested = match self.slots.kind(node.slot) {
+                SlotKind::Node => value,
+                _ => {
+                    let (name, arguments) = (Arc::from("labels"), vec![value]);
+                    at(node.span, ExpressionKind::Function { name, arguments })
+                }
+            };
+            at(node.span, ExpressionKind::IsNotNull(Box::new(tested)))
         };
         let predicates: Vec<Expression> = doubtful.map(is_there).collect();
         if !predicates.is_empty() {
