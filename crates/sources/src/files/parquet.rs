@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, TimeUnit};
-use arrow::record_batch::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, TimeUnit};
 use model::temporal::{Date, LocalDateTime};
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, Result, StringColumn, Value, error};
 
@@ -139,7 +139,7 @@ fn to_rows(records: &RecordBatch, first_line: u64, columns: &[TableColumn]) -> R
 
 /// An Arrow array as a column; rows whose value does not fit are listed.
 fn to_column(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Column> {
-    use arrow::datatypes as t;
+    use arrow_array::types as t;
     let rows = array.len();
     let data = match array.data_type() {
         DataType::Null => return Ok(Column::nulls(rows)),
@@ -182,7 +182,7 @@ fn to_column(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Column> {
 }
 
 fn cast(array: &ArrayRef, to: &DataType, misfits: &mut Vec<usize>) -> Result<Column> {
-    let cast = arrow::compute::cast(array, to).map_err(|cause| error!(Import, "{cause}"))?;
+    let cast = arrow_cast::cast(array, to).map_err(|cause| error!(Import, "{cause}"))?;
     to_column(&cast, misfits)
 }
 
