@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scale=${SCALE:-20}
-rounds=${ROUNDS:-2}
+rounds=${ROUNDS:-3}
 cache=$PWD/.cache/bench
 mkdir -p "$cache"
 
