@@ -207,6 +207,32 @@ pub enum BinaryOperator {
     Matches,
 }
 
+impl BinaryOperator {
+    /// How the operator is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            BinaryOperator::Add => "+",
+            BinaryOperator::Subtract => "-",
+            BinaryOperator::Multiply => "*",
+            BinaryOperator::Divide => "/",
+            BinaryOperator::Modulo => "%",
+            BinaryOperator::Power => "^",
+            BinaryOperator::Concatenate => "||",
+            BinaryOperator::Equal => "=",
+            BinaryOperator::NotEqual => "<>",
+            BinaryOperator::Less => "<",
+            BinaryOperator::LessOrEqual => "<=",
+            BinaryOperator::Greater => ">",
+            BinaryOperator::GreaterOrEqual => ">=",
+            BinaryOperator::In => "IN",
+            BinaryOperator::StartsWith => "STARTS WITH",
+            BinaryOperator::EndsWith => "ENDS WITH",
+            BinaryOperator::Contains => "CONTAINS",
+            BinaryOperator::Matches => "=~",
+        }
+    }
+}
+
 /// The four quantifiers over lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantifierKind {

@@ -189,7 +189,7 @@ pub(crate) fn scalar(operator: BinaryOperator, left: &Value, right: &Value) -> R
 
 fn integer(operator: BinaryOperator, a: i64, b: i64) -> Result<Value> {
     if b == 0 && matches!(operator, BinaryOperator::Divide | BinaryOperator::Modulo) {
-        return Err(error!(Arithmetic, "{a} {} 0 has no result: division by zero", sign(operator)));
+        return Err(error!(Arithmetic, "{a} {} 0 has no result: division by zero", operator.symbol()));
     }
     let result = match operator {
         BinaryOperator::Add => a.checked_add(b),
@@ -202,7 +202,7 @@ fn integer(operator: BinaryOperator, a: i64, b: i64) -> Result<Value> {
     };
     match result {
         Some(result) => Ok(Value::Int(result)),
-        None => Err(error!(Arithmetic, "{a} {} {b} does not fit a 64-bit integer", sign(operator))),
+        None => Err(error!(Arithmetic, "{a} {} {b} does not fit a 64-bit integer", operator.symbol())),
     }
 }
 
@@ -264,28 +264,5 @@ fn mismatch(operator: BinaryOperator, left: &Value, right: &Value) -> model::Err
         BinaryOperator::Concatenate => "two strings or two lists",
         _ => "numbers",
     };
-    error!(Type, "cannot compute {} {} {}: expected {expected}", left.type_name(), sign(operator), right.type_name())
-}
-
-fn sign(operator: BinaryOperator) -> &'static str {
-    match operator {
-        BinaryOperator::Add => "+",
-        BinaryOperator::Subtract => "-",
-        BinaryOperator::Multiply => "*",
-        BinaryOperator::Divide => "/",
-        BinaryOperator::Modulo => "%",
-        BinaryOperator::Power => "^",
-        BinaryOperator::Concatenate => "||",
-        BinaryOperator::Equal => "=",
-        BinaryOperator::NotEqual => "<>",
-        BinaryOperator::Less => "<",
-        BinaryOperator::LessOrEqual => "<=",
-        BinaryOperator::Greater => ">",
-        BinaryOperator::GreaterOrEqual => ">=",
-        BinaryOperator::In => "IN",
-        BinaryOperator::StartsWith => "STARTS WITH",
-        BinaryOperator::EndsWith => "ENDS WITH",
-        BinaryOperator::Contains => "CONTAINS",
-        BinaryOperator::Matches => "=~",
-    }
+    error!(Type, "cannot compute {} {} {}: expected {expected}", left.type_name(), operator.symbol(), right.type_name())
 }

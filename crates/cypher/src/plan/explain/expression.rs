@@ -116,7 +116,7 @@ impl Display for Printed<'_> {
                 self.operand(f, operand, 11)
             }
             Kind::Binary { operator, left, right } => {
-                self.infix(f, left, symbol(*operator), right, precedence(&self.0.kind))
+                self.infix(f, left, operator.symbol(), right, precedence(&self.0.kind))
             }
             Kind::IsNull(operand) => {
                 self.operand(f, operand, 7)?;
@@ -247,29 +247,5 @@ impl Printed<'_> {
             SubqueryKind::Count => write!(f, "COUNT {{{body}}}"),
             SubqueryKind::Collect(slot) => write!(f, "COLLECT {{{body} {}}}", self.1.of(slot)),
         }
-    }
-}
-
-/// How an infix operator is written.
-fn symbol(operator: BinaryOperator) -> &'static str {
-    match operator {
-        BinaryOperator::Add => "+",
-        BinaryOperator::Subtract => "-",
-        BinaryOperator::Multiply => "*",
-        BinaryOperator::Divide => "/",
-        BinaryOperator::Modulo => "%",
-        BinaryOperator::Power => "^",
-        BinaryOperator::Concatenate => "||",
-        BinaryOperator::Equal => "=",
-        BinaryOperator::NotEqual => "<>",
-        BinaryOperator::Less => "<",
-        BinaryOperator::LessOrEqual => "<=",
-        BinaryOperator::Greater => ">",
-        BinaryOperator::GreaterOrEqual => ">=",
-        BinaryOperator::In => "IN",
-        BinaryOperator::StartsWith => "STARTS WITH",
-        BinaryOperator::EndsWith => "ENDS WITH",
-        BinaryOperator::Contains => "CONTAINS",
-        BinaryOperator::Matches => "=~",
     }
 }
