@@ -1,7 +1,6 @@
 //! The whole system: text in, rows out, on native stores and on reference stores.
 //!
 //! Modules in reading order:
-//! - `folder`, `answer`, `engine`: what the tests share: a folder that goes away, answers as text, databases to ask.
 //! - `golden`: all golden files, on several kinds of stores and in several ways of running.
 //! - `oracle`, `queries`, `differential`: random graphs and queries, against a naive matcher and between engines.
 //! - `transactions`: what is visible to whom, what a failure leaves, what a cancelled statement leaves.
@@ -13,8 +12,6 @@ mod answer;
 mod differential;
 #[path = "it/engine.rs"]
 mod engine;
-#[path = "it/folder.rs"]
-mod folder;
 #[path = "it/golden.rs"]
 mod golden;
 #[path = "it/import.rs"]

@@ -3,29 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot make its file fails")]
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use model::{Result, Value};
 use sources::files::{self, ReadOptions, RowBatch, Table};
-
-/// A file in a temporary folder of its own.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(test: &str, name: &str, bytes: &[u8]) -> Scratch {
-        let folder = std::env::temp_dir().join(format!("knotwork-sources-{}-{test}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join(name);
-        std::fs::write(&path, bytes).unwrap();
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(self.0.parent().unwrap());
-    }
-}
+use testing::Folder;
 
 fn read(table: &dyn Table) -> Result<RowBatch> {
     let mut all: Option<RowBatch> = None;
@@ -46,11 +27,12 @@ fn read(table: &dyn Table) -> Result<RowBatch> {
 }
 
 /// The table as text: a header, rows with their lines, and bad rows with their reasons.
-fn render(test: &str, name: &str, bytes: &[u8], options: &ReadOptions) -> String {
-    let file = Scratch::new(test, name, bytes);
-    let table = match files::open(&file.0, options) {
+fn render(name: &str, bytes: &[u8], options: &ReadOptions) -> String {
+    let folder = Folder::new();
+    let file = folder.write(name, bytes);
+    let table = match files::open(&file, options) {
         Ok(table) => table,
-        Err(failure) => return failure.message().replace(&file.0.display().to_string(), name),
+        Err(failure) => return failure.message().replace(&file.display().to_string(), name),
     };
     let mut text: Vec<String> =
         vec![table.columns().iter().map(|column| column.name.clone()).collect::<Vec<_>>().join(" | ")];
@@ -69,7 +51,7 @@ fn render(test: &str, name: &str, bytes: &[u8], options: &ReadOptions) -> String
 }
 
 fn check(test: &str, name: &str, bytes: &[u8], expected: &str) {
-    assert_eq!(render(test, name, bytes, &ReadOptions::default()), expected.trim(), "{test}");
+    assert_eq!(render(name, bytes, &ReadOptions::default()), expected.trim(), "{test}");
 }
 
 #[test]
@@ -120,8 +102,9 @@ fn a_misfit_after_the_sample_is_a_bad_row() {
     }
     writeln!(bytes, "oops,word").unwrap();
     writeln!(bytes, "200001,word").unwrap();
-    let file = Scratch::new("late", "x.csv", &bytes);
-    let table = files::open(&file.0, &ReadOptions::default()).unwrap();
+    let folder = Folder::new();
+    let file = folder.write("x.csv", &bytes);
+    let table = files::open(&file, &ReadOptions::default()).unwrap();
     let rows = read(table.as_ref()).unwrap();
     assert_eq!(rows.len(), 200_001);
     assert_eq!(rows.columns[0].value(200_000), Value::Int(200_001));
@@ -136,8 +119,9 @@ fn quoted_line_ends_across_chunks() {
     for row in 0..40 {
         writeln!(bytes, "{row},\"{long}\"").unwrap();
     }
-    let file = Scratch::new("chunks", "x.csv", &bytes);
-    let rows = read(files::open(&file.0, &ReadOptions::default()).unwrap().as_ref()).unwrap();
+    let folder = Folder::new();
+    let file = folder.write("x.csv", &bytes);
+    let rows = read(files::open(&file, &ReadOptions::default()).unwrap().as_ref()).unwrap();
     assert!(rows.bad.is_empty());
     assert_eq!(rows.len(), 40);
     assert_eq!(rows.columns[1].value(39), Value::string(&long));
@@ -148,7 +132,7 @@ fn quoted_line_ends_across_chunks() {
 fn an_open_quote_is_an_error_that_says_where() {
     let mut bytes = b"a,b\n1,\"open\n".to_vec();
     bytes.extend(b"2,3\n".repeat(5_000_000));
-    let message = render("open", "x.csv", &bytes, &ReadOptions::default());
+    let message = render("x.csv", &bytes, &ReadOptions::default());
     assert!(message.contains("is a quote left open?"), "{message}");
 }
 
@@ -174,7 +158,7 @@ fn snap_and_dimacs() {
 #[test]
 fn json_lines() {
     let bytes = b"{\"id\":1,\"x\":[1,2]}\n\n{\"id\":\"two\",\"y\":2.5}\n{bad\n{\"id\":3,\"x\":{}}\n";
-    let text = render("json", "x.jsonl", bytes, &ReadOptions::default());
+    let text = render("x.jsonl", bytes, &ReadOptions::default());
     assert!(text.starts_with("id | x | y\n1: 1 | [1, 2] | null\n3: 'two' | null | 2.5\nbad 4:"), "{text}");
     assert!(text.contains("bad 5: x an object cannot be a property"), "{text}");
 }

@@ -6,10 +6,12 @@
 //! - [`differential`]: random writes applied to two stores, and the comparison of two views.
 //! - [`graphs`]: seeded graph generators.
 //! - [`golden`]: text files of graphs, queries and expected results.
+//! - [`folder`]: a folder on the real disk for one test.
 //! - [`simulation`]: an operating system in memory that fails on purpose.
 //! - [`random`]: the seeded random numbers of all of these.
 
 pub mod differential;
+pub mod folder;
 pub mod golden;
 pub mod graphs;
 pub mod random;
@@ -17,4 +19,5 @@ pub mod reference_store;
 pub mod simulation;
 pub mod store_contract;
 
+pub use folder::Folder;
 pub use reference_store::ReferenceStore;

@@ -1,11 +1,7 @@
 //! Running the command in a folder that goes away.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// What a run of the command gave.
 #[derive(Debug)]
@@ -29,31 +25,26 @@ impl Output {
     }
 }
 
-/// An empty folder, removed when the test is over.
-pub(crate) struct Folder(PathBuf);
+/// An empty folder in which the command is run.
+pub(crate) struct Folder(testing::Folder);
+
+impl std::ops::Deref for Folder {
+    type Target = testing::Folder;
+
+    fn deref(&self) -> &testing::Folder {
+        &self.0
+    }
+}
 
 impl Folder {
     pub(crate) fn new() -> Folder {
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("knotwork-cli-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("the temporary folder can be written");
-        Folder(path)
-    }
-
-    pub(crate) fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.join(name);
-        std::fs::write(&path, text).expect("the temporary folder can be written");
-        path
+        Folder(testing::Folder::new())
     }
 
     /// The command, to be run in this folder.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_knot"));
-        command.args(arguments).current_dir(&self.0).env("HOME", &self.0).env_remove("NO_COLOR");
+        command.args(arguments).current_dir(self.path()).env("HOME", self.path()).env_remove("NO_COLOR");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -77,13 +68,6 @@ impl Folder {
     pub(crate) fn value(&self, query: &str) -> String {
         let rows = self.run(&["query", "s.knot", query, "--format", "csv"]).ok();
         rows.lines().nth(1).unwrap_or_default().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What cannot be removed is left to the system's own cleaning.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -11,7 +11,7 @@ use model::procedure::GraphAccess;
 use model::{GraphStore, Interrupt, ReadView, error};
 
 use crate::answer::{Answer, render};
-use crate::folder::Folder;
+use testing::Folder;
 
 /// Something that runs statements.
 pub(crate) trait Engine {

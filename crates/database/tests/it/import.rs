@@ -10,7 +10,7 @@ use database::import::{
 use database::{Config, Database, Error, Interrupt, Parameters};
 
 use crate::engine::answer_of;
-use crate::folder::Folder;
+use testing::Folder;
 
 #[path = "import_formats.rs"]
 mod formats;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use database::{Access, Config, Database, ErrorCode, Parameters, Session, Value};
 
 use crate::engine::answer_of;
-use crate::folder::Folder;
+use testing::Folder;
 
 fn open(folder: &Folder) -> Database {
     Database::open(&folder.join("store.knot"), Config::default()).expect("a store can be opened")

@@ -1,28 +1,36 @@
 //! A folder for one test, removed when the test is over.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// An empty folder below the system's temporary folder.
-pub(crate) struct Folder(PathBuf);
+/// An empty folder below the system's temporary folder, of this test alone.
+#[derive(Debug)]
+pub struct Folder(PathBuf);
 
 impl Folder {
-    pub(crate) fn new() -> Folder {
+    /// Makes the folder.
+    #[allow(clippy::new_without_default, reason = "making a folder is no default")]
+    pub fn new() -> Folder {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("knotwork-it-{}-{number}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("knotwork-test-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the temporary folder can be written");
         Folder(path)
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// The path of something in the folder.
-    pub(crate) fn join(&self, name: &str) -> PathBuf {
+    pub fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
     /// Writes a file and gives its path.
-    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.join(name);
         std::fs::write(&path, text).expect("the temporary folder can be written");
         path
