@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::platform::{Clock, Platform};
-use model::{GraphStore, Interrupt, Result};
+use model::{GraphStore, Interrupt, MemoryBudget, Result};
 use storage::bulk::BulkLoad;
 use storage::{NativeStore, OpenMode, OpenOptions};
 
@@ -68,7 +68,12 @@ impl Database {
             Access::ReadWriteExisting => OpenMode::Existing,
             Access::ReadOnly => OpenMode::ReadOnly,
         };
-        let options = OpenOptions { mode, durability: config.durability, ..OpenOptions::default() };
+        let options = OpenOptions {
+            mode,
+            durability: config.durability,
+            memory_bytes_max: config.memory_bytes_max,
+            ..OpenOptions::default()
+        };
         let store = NativeStore::open(path, options, platform.clone())?;
         Ok(Database { store, config, registry: Registry::new(), plans: PlanCache::default(), platform })
     }
@@ -81,6 +86,11 @@ impl Database {
     /// The store, for whoever needs the waist itself.
     pub fn store(&self) -> &dyn GraphStore {
         &self.store
+    }
+
+    /// The budget of all that the database holds in memory.
+    pub fn memory(&self) -> &Arc<MemoryBudget> {
+        self.store.memory()
     }
 
     /// How it was opened.

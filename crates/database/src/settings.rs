@@ -21,6 +21,9 @@ pub struct Config {
     pub access: Access,
     /// What a commit waits for.
     pub durability: Durability,
+    /// The memory limit of the database in bytes, for blocks of files, unmerged writes, merges and queries together;
+    /// `None` for half of the machine's memory, or of the control group's if that is less.
+    pub memory_bytes_max: Option<usize>,
     /// Threads that one statement may use.
     pub threads: usize,
     /// Whether the planner's optional rules are used; off only to compare answers.
@@ -40,6 +43,12 @@ pub enum Optimizer {
 impl Default for Config {
     fn default() -> Config {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Config { access: Access::default(), durability: Durability::Full, threads, optimizer: Optimizer::On }
+        Config {
+            access: Access::default(),
+            durability: Durability::Full,
+            memory_bytes_max: None,
+            threads,
+            optimizer: Optimizer::On,
+        }
     }
 }

@@ -12,6 +12,7 @@
 //! - [`procedure`]: what `CALL` can call.
 //! - [`interrupt`]: cancellation and progress.
 //! - [`platform`]: the operating system as traits.
+//! - [`memory`]: one budget for all that a database holds in memory.
 //! - [`limits`]: every default limit of the system, in one table.
 //! - [`error`]: the registry of error codes.
 //!
@@ -23,6 +24,7 @@ pub mod error;
 pub mod id;
 pub mod interrupt;
 pub mod limits;
+pub mod memory;
 pub mod platform;
 pub mod procedure;
 pub mod schema;
@@ -36,6 +38,7 @@ pub use column::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn};
 pub use error::{Error, ErrorCode, Result, Span};
 pub use id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 pub use interrupt::Interrupt;
+pub use memory::{Consumer, MemoryBudget, Reservation};
 pub use schema::{Constraint, Schema};
 pub use statistics::Statistics;
 pub use store::{Capabilities, Direction, Expand, GraphStore, NodeScan, ReadView, WriteTransaction};

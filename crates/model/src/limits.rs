@@ -18,3 +18,9 @@ pub const IMPORT_MEMORY_BYTES_MIN: usize = 64 << 20;
 pub const CANCEL_CHECK_EDGES: usize = 1 << 16;
 /// Elements of a list, and bytes of a text, that an expression may build.
 pub const LIST_ELEMENTS_MAX: usize = 100_000_000;
+/// The part of the memory of the machine, or of the control group if that is less, that a database may use.
+pub const MEMORY_SHARE: (usize, usize) = (1, 2);
+/// Memory a database may use where the machine does not say how much it has, in bytes.
+pub const MEMORY_BYTES_FALLBACK: usize = 1 << 30;
+/// Least memory a database can work in, in bytes.
+pub const MEMORY_BYTES_MIN: usize = 8 << 20;

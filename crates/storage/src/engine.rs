@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::limits::MEMTABLE_BYTES_MAX;
 use model::platform::Platform;
-use model::{Capabilities, ErrorCode, GraphStore, Interrupt, ReadView, Result, WriteTransaction, error};
+use model::{Capabilities, ErrorCode, GraphStore, Interrupt, MemoryBudget, ReadView, Result, WriteTransaction, error};
 
 use crate::engine::commit::CommitLog;
 use crate::engine::gate::{Gate, Turn};
@@ -58,13 +58,20 @@ pub struct OpenOptions {
     pub mode: OpenMode,
     /// What a commit waits for.
     pub durability: Durability,
-    /// Bytes of writes held in memory before they are merged into files.
+    /// Bytes of writes held in memory before they are merged into files; the memory limit may allow less.
     pub memtable_bytes_max: usize,
+    /// The memory limit of the store and of all that reads it, in bytes; `None` for a share of the machine's memory.
+    pub memory_bytes_max: Option<usize>,
 }
 
 impl Default for OpenOptions {
     fn default() -> OpenOptions {
-        OpenOptions { mode: OpenMode::Existing, durability: Durability::Full, memtable_bytes_max: MEMTABLE_BYTES_MAX }
+        OpenOptions {
+            mode: OpenMode::Existing,
+            durability: Durability::Full,
+            memtable_bytes_max: MEMTABLE_BYTES_MAX,
+            memory_bytes_max: None,
+        }
     }
 }
 
@@ -86,6 +93,7 @@ pub struct NativeStore {
     path: PathBuf,
     platform: Platform,
     options: OpenOptions,
+    memory: Arc<MemoryBudget>,
     gate: Gate,
     /// What the next transaction begins with; changed only by who has the turn.
     head: Mutex<Head>,
@@ -121,6 +129,11 @@ impl NativeStore {
     /// The platform it was opened with.
     pub fn platform(&self) -> &Platform {
         &self.platform
+    }
+
+    /// The budget of all that the store, and whoever reads it, holds in memory.
+    pub fn memory(&self) -> &Arc<MemoryBudget> {
+        &self.memory
     }
 
     /// The files under what readers see now.

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use memmap2::{Advice, Mmap};
+use model::limits::{MEMORY_BYTES_FALLBACK, MEMORY_BYTES_MIN, MEMORY_SHARE};
 use model::platform::{Clock, Disk, MappedFile, Platform, Random, WriteFile};
 
 /// The real platform.
@@ -21,6 +22,41 @@ pub fn platform() -> Platform {
     let start = SystemClock { start: Instant::now() };
     let random = SystemRandom { state: AtomicU64::new(RandomState::new().build_hasher().finish()) };
     Platform { disk: Arc::new(SystemDisk), clock: Arc::new(start), random: Arc::new(random) }
+}
+
+/// The memory that a database may use unless told otherwise: a share of what the machine has, or of what the control
+/// group of this process allows, whichever is less.
+pub fn memory_limit() -> usize {
+    let all = [machine_memory(), group_memory()].into_iter().flatten().min();
+    let (part, whole) = MEMORY_SHARE;
+    all.map_or(MEMORY_BYTES_FALLBACK, |all| all / whole * part).max(MEMORY_BYTES_MIN)
+}
+
+/// Bytes of memory of this machine, where it tells.
+fn machine_memory() -> Option<usize> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()? << 10)
+}
+
+/// The least memory limit of the control groups that hold this process, where there is one.
+fn group_memory() -> Option<usize> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let limits = groups.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (number, kinds, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let (root, name) = match kinds.split(',').any(|kind| kind == "memory") {
+            true => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            false if number == "0" && kinds.is_empty() => ("/sys/fs/cgroup", "memory.max"),
+            false => return None,
+        };
+        // A group's own limit and those of the groups around it all hold; a container sees its own group as the root.
+        let own = Path::new(root).join(path.trim_start_matches('/'));
+        let around = own.ancestors().take_while(|folder| folder.starts_with(root));
+        let read = |folder: &Path| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+        around.filter_map(read).min()
+    });
+    limits.min().and_then(|limit| usize::try_from(limit).ok())
 }
 
 /// The files of the operating system.

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use model::Result;
+use model::limits::MEMORY_BYTES_MIN;
 use model::platform::{Disk, Platform};
+use model::{Consumer, MemoryBudget, Result, error};
 
 use super::commit::CommitLog;
 use super::gate::Gate;
@@ -23,7 +24,9 @@ use crate::wal::writer::WalWriter;
 const LOCK_ATTEMPTS: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-pub(super) fn open(path: &Path, options: OpenOptions, platform: Platform) -> Result<NativeStore> {
+pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) -> Result<NativeStore> {
+    let memory = MemoryBudget::new(memory_limit(&options)?);
+    options.memtable_bytes_max = options.memtable_bytes_max.min(memory.share(Consumer::Memtable) / 2);
     let disk = &platform.disk;
     let is_new = find(path, options.mode, &platform)?;
     if is_new {
@@ -42,6 +45,7 @@ pub(super) fn open(path: &Path, options: OpenOptions, platform: Platform) -> Res
     Ok(NativeStore {
         path: path.to_owned(),
         options,
+        memory,
         gate: Gate::default(),
         head: Mutex::new(Head { snapshot: snapshot.clone(), sequence }),
         published: Mutex::new(snapshot),
@@ -49,6 +53,16 @@ pub(super) fn open(path: &Path, options: OpenOptions, platform: Platform) -> Res
         platform,
         _lock: lock,
     })
+}
+
+/// The limit that the options name, or else the store's share of the machine's memory.
+fn memory_limit(options: &OpenOptions) -> Result<usize> {
+    let Some(limit) = options.memory_bytes_max else { return Ok(crate::os::memory_limit()) };
+    if limit < MEMORY_BYTES_MIN {
+        let least = MEMORY_BYTES_MIN >> 20;
+        return Err(error!(Argument, "a memory limit of {limit} bytes is too small, expected {least} MiB or more"));
+    }
+    Ok(limit)
 }
 
 /// Takes the store's lock. A process that is just ending, or a child of this one that has not yet become another program,
