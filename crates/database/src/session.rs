@@ -23,7 +23,7 @@ use crate::settings::Optimizer;
 /// A session: runs statements, one at a time.
 pub struct Session<'d> {
     database: &'d Database,
-    transaction: Option<Box<dyn WriteTransaction + 'd>>,
+    transaction: Option<Box<dyn WriteTransaction>>,
     interrupt: Interrupt,
 }
 

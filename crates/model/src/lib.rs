@@ -41,7 +41,7 @@ pub use interrupt::Interrupt;
 pub use memory::{Consumer, MemoryBudget, Reservation};
 pub use schema::{Constraint, Schema};
 pub use statistics::Statistics;
-pub use store::{Capabilities, Direction, Expand, GraphStore, NodeScan, ReadView, WriteTransaction};
+pub use store::{Capabilities, Direction, Expand, GraphStore, IsolationLevel, NodeScan, ReadView, WriteTransaction};
 pub use value::{EdgeValue, PathValue, Value};
 
 /// The hash map of the project: fast, and with the same iteration order in every run.

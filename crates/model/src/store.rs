@@ -105,8 +105,29 @@ pub trait GraphStore: Send + Sync {
     fn capabilities(&self) -> Capabilities;
     /// A view of one moment. What is committed later does not show in it; it never blocks writers.
     fn read(&self) -> Result<Arc<dyn ReadView>>;
-    /// Begins the writing of one transaction; waits while another writes. Fails with `READ_ONLY` where writing is not possible.
-    fn write(&self) -> Result<Box<dyn WriteTransaction + '_>>;
+    /// Begins a transaction that may write. Many may be open at a time; whether they wait for each other here or are
+    /// compared when they commit is the store's affair. Fails with `READ_ONLY` where writing is not possible.
+    fn write(&self) -> Result<Box<dyn WriteTransaction>>;
+    /// Begins a transaction of that isolation; the default knows [`IsolationLevel::Snapshot`] only.
+    fn write_isolated(&self, isolation: IsolationLevel) -> Result<Box<dyn WriteTransaction>> {
+        match isolation {
+            IsolationLevel::Snapshot => self.write(),
+            IsolationLevel::Serializable => {
+                Err(crate::error!(Unsupported, "this store has no serializable transactions, only snapshot isolation"))
+            }
+        }
+    }
+}
+
+/// What a transaction is protected from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IsolationLevel {
+    /// It reads one moment, and of two that write the same thing only the first can commit. Two that read what the other
+    /// writes may both commit (write skew).
+    #[default]
+    Snapshot,
+    /// It commits only if all that it read is still so: as if transactions ran one after the other.
+    Serializable,
 }
 
 /// A cursor over nodes.
@@ -308,7 +329,8 @@ pub struct Savepoint(pub u64);
 
 /// The writing of one transaction. Nothing shows to others before `commit`; dropped without it, nothing happened.
 ///
-/// Contract: each call either happens whole or fails and changes nothing. Ids stay valid until the transaction ends.
+/// Contract: each call either happens whole or fails and changes nothing. Ids stay valid until the transaction ends; the
+/// ids of nodes also after it was committed.
 pub trait WriteTransaction: Send {
     /// The graph as this transaction has left it so far.
     fn view(&self) -> &dyn ReadView;
@@ -342,12 +364,17 @@ pub trait WriteTransaction: Send {
     /// Drops a constraint by name; fails with `SCHEMA` if there is none.
     fn drop_constraint(&mut self, name: &str) -> Result<()>;
 
+    /// Says what is about to be made because it was not there, as hashes of what it is: of two transactions that claim the
+    /// same and do not see each other only one can commit. Claims outlive `rollback_to`.
+    fn claim(&mut self, _hashes: &[u64]) {}
+
     /// Marks this point, so that a statement that fails can be undone alone.
     fn savepoint(&mut self) -> Savepoint;
     /// Undoes everything since that point.
     fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()>;
 
-    /// Makes it durable, then visible. After an error nothing of it is visible.
+    /// Makes it durable, then visible. After an error nothing of it is visible. Fails with `CONFLICT` if what it wrote was
+    /// written by another since it began; then the whole transaction may be tried again.
     fn commit(self: Box<Self>) -> Result<()>;
 }
 

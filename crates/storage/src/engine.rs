@@ -89,12 +89,16 @@ impl OpenOptions {
 
 /// A store in a directory, open in this process.
 #[derive(Debug)]
-pub struct NativeStore {
+pub struct NativeStore(Arc<Engine>);
+
+/// What a store shares with its transactions.
+#[derive(Debug)]
+pub(crate) struct Engine {
     path: PathBuf,
     platform: Platform,
     options: OpenOptions,
     memory: Arc<MemoryBudget>,
-    gate: Gate,
+    gate: Arc<Gate>,
     /// What the next transaction begins with; changed only by who has the turn.
     head: Mutex<Head>,
     /// What readers see.
@@ -111,45 +115,45 @@ struct Head {
 }
 
 impl NativeStore {
-    /// Opens the store in a directory. The directory is this process's until the store is dropped.
+    /// Opens the store in a directory. The directory is this process's until the store and its transactions are dropped.
     pub fn open(path: &Path, options: OpenOptions, platform: Platform) -> Result<NativeStore> {
         open::open(path, options, platform)
     }
 
     /// The store's directory.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.0.path
     }
 
     /// How it was opened.
     pub fn options(&self) -> &OpenOptions {
-        &self.options
+        &self.0.options
     }
 
     /// The platform it was opened with.
     pub fn platform(&self) -> &Platform {
-        &self.platform
+        &self.0.platform
     }
 
     /// The budget of all that the store, and whoever reads it, holds in memory.
     pub fn memory(&self) -> &Arc<MemoryBudget> {
-        &self.memory
+        &self.0.memory
     }
 
     /// The files under what readers see now.
     pub fn version(&self) -> Arc<Version> {
-        self.published().version.clone()
+        self.0.published().version.clone()
     }
 
     /// Bytes of writes held in memory, roughly.
     pub fn memtable_bytes(&self) -> usize {
-        self.published().memtable.bytes
+        self.0.published().memtable.bytes
     }
 
     /// Merges all writes into files. Waits for the transaction that writes now.
     pub fn checkpoint(&self, interrupt: &Interrupt) -> Result<()> {
-        let turn = self.turn()?;
-        self.flush(&turn, interrupt)
+        let turn = self.0.turn()?;
+        self.0.flush(&turn, interrupt)
     }
 
     /// Runs a build of new files, such as a bulk load, on the current version, and publishes its result. All writes are
@@ -160,23 +164,26 @@ impl NativeStore {
         interrupt: &Interrupt,
         build: impl FnOnce(&Arc<Version>) -> Result<(Arc<Version>, T)>,
     ) -> Result<T> {
-        let turn = self.turn()?;
-        self.flush(&turn, interrupt)?;
-        let head = lock(&self.head).clone();
+        let engine = &self.0;
+        let turn = engine.turn()?;
+        engine.flush(&turn, interrupt)?;
+        let head = lock(&engine.head).clone();
         match build(&head.snapshot.version) {
             Ok((version, result)) => {
-                self.publish_version(&turn, version);
+                engine.publish_version(&turn, version);
                 Ok(result)
             }
             Err(error) => {
-                if !self.is_current(&head.snapshot.version) {
-                    self.log.fail(&error);
+                if !engine.is_current(&head.snapshot.version) {
+                    engine.log.fail(&error);
                 }
                 Err(error)
             }
         }
     }
+}
 
+impl Engine {
     /// True if the manifest on the disk is that of the version. A build that failed at its very end may have replaced it.
     fn is_current(&self, version: &Version) -> bool {
         let generation = version.manifest().generation;
@@ -188,11 +195,11 @@ impl NativeStore {
     }
 
     /// Waits for the turn to write.
-    fn turn(&self) -> Result<Turn<'_>> {
+    fn turn(self: &Arc<Self>) -> Result<Turn> {
         if self.options.mode == OpenMode::ReadOnly {
             return Err(error!(ReadOnly, "{} was opened for reading only", self.path.display()));
         }
-        let turn = self.gate.enter();
+        let turn = Gate::enter(&self.gate);
         self.check_open()?;
         Ok(turn)
     }
@@ -206,7 +213,7 @@ impl NativeStore {
     }
 
     /// Makes a transaction durable, then visible.
-    pub(crate) fn commit(&self, turn: Turn<'_>, snapshot: Snapshot, log: &[u8]) -> Result<()> {
+    pub(crate) fn commit(self: &Arc<Self>, turn: Turn, snapshot: Snapshot, log: &[u8]) -> Result<()> {
         if log.is_empty() {
             return Ok(());
         }
@@ -235,7 +242,7 @@ impl NativeStore {
     }
 
     /// Merges the memtable into files and begins a new log.
-    fn flush(&self, turn: &Turn<'_>, interrupt: &Interrupt) -> Result<()> {
+    fn flush(&self, turn: &Turn, interrupt: &Interrupt) -> Result<()> {
         let head = lock(&self.head).clone();
         self.finish_commits(head.sequence)?;
         if head.snapshot.memtable.is_empty() {
@@ -272,14 +279,14 @@ impl NativeStore {
     }
 
     /// Goes on with new files and nothing written since.
-    fn publish_version(&self, _turn: &Turn<'_>, version: Arc<Version>) {
+    fn publish_version(&self, _turn: &Turn, version: Arc<Version>) {
         let snapshot = Arc::new(Snapshot::new(version));
         lock(&self.head).snapshot = snapshot.clone();
         *self.published() = snapshot;
     }
 
     /// Flushes after a commit. The commit stands whatever happens here; a failure closes the store for writing.
-    fn flush_if_full(&self) {
+    fn flush_if_full(self: &Arc<Self>) {
         let Ok(turn) = self.turn() else { return };
         if lock(&self.head).snapshot.memtable.bytes > self.options.memtable_bytes_max {
             // The failure is kept and told to the next writer.
@@ -290,17 +297,17 @@ impl NativeStore {
 
 impl GraphStore for NativeStore {
     fn capabilities(&self) -> Capabilities {
-        capabilities(self.options.mode != OpenMode::ReadOnly)
+        capabilities(self.0.options.mode != OpenMode::ReadOnly)
     }
 
     fn read(&self) -> Result<Arc<dyn ReadView>> {
-        Ok(self.published().clone())
+        Ok(self.0.published().clone())
     }
 
-    fn write(&self) -> Result<Box<dyn WriteTransaction + '_>> {
-        let turn = self.turn()?;
-        let snapshot = Snapshot::clone(&lock(&self.head).snapshot);
-        Ok(Box::new(NativeTransaction::new(self, turn, snapshot)))
+    fn write(&self) -> Result<Box<dyn WriteTransaction>> {
+        let turn = self.0.turn()?;
+        let snapshot = Snapshot::clone(&lock(&self.0.head).snapshot);
+        Ok(Box::new(NativeTransaction::new(self.0.clone(), turn, snapshot)))
     }
 }
 

@@ -10,6 +10,7 @@ mod apply;
 mod check;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use model::store::{NewEdges, NewNodes, Savepoint};
 use model::{
@@ -17,7 +18,7 @@ use model::{
 };
 
 use crate::codec::bytes::Get;
-use crate::engine::NativeStore;
+use crate::engine::Engine;
 use crate::engine::gate::Turn;
 use crate::memtable::Memtable;
 use crate::snapshot::Snapshot;
@@ -27,9 +28,9 @@ use crate::wal::record::{self, NameKind};
 const ROOT_INTERVAL_BYTES: usize = 64 << 10;
 
 /// A transaction of the native store.
-pub(crate) struct NativeTransaction<'a> {
-    store: &'a NativeStore,
-    turn: Turn<'a>,
+pub(crate) struct NativeTransaction {
+    store: Arc<Engine>,
+    turn: Turn,
     snapshot: Snapshot,
     log: Vec<u8>,
     /// Roots to roll back to, each with the length of the log at that moment.
@@ -38,9 +39,9 @@ pub(crate) struct NativeTransaction<'a> {
     is_broken: bool,
 }
 
-impl<'a> NativeTransaction<'a> {
+impl NativeTransaction {
     /// Begins at the state that the last transaction left.
-    pub(crate) fn new(store: &'a NativeStore, turn: Turn<'a>, snapshot: Snapshot) -> NativeTransaction<'a> {
+    pub(crate) fn new(store: Arc<Engine>, turn: Turn, snapshot: Snapshot) -> NativeTransaction {
         let roots = vec![(0, snapshot.memtable.clone())];
         NativeTransaction { store, turn, snapshot, log: Vec::new(), roots, is_broken: false }
     }
@@ -87,7 +88,7 @@ impl<'a> NativeTransaction<'a> {
     }
 }
 
-impl WriteTransaction for NativeTransaction<'_> {
+impl WriteTransaction for NativeTransaction {
     fn view(&self) -> &dyn ReadView {
         &self.snapshot
     }

@@ -23,10 +23,26 @@ use view::ReferenceView;
 #[derive(Debug)]
 pub struct ReferenceStore {
     options: Options,
+    shared: Arc<Shared>,
+    calls: Arc<AtomicU64>,
+}
+
+/// What a store shares with its transactions.
+#[derive(Debug, Default)]
+struct Shared {
     current: Mutex<Arc<State>>,
     is_writing: Mutex<bool>,
     write_ended: Condvar,
-    calls: Arc<AtomicU64>,
+}
+
+impl Shared {
+    fn current(&self) -> MutexGuard<'_, Arc<State>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_writing(&self) -> MutexGuard<'_, bool> {
+        self.is_writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// How ids are handed out.
@@ -80,13 +96,7 @@ impl ReferenceStore {
 
     fn with_options(options: Options) -> ReferenceStore {
         assert!(options.batch_rows > 0, "a batch holds at least one row");
-        ReferenceStore {
-            options,
-            current: Mutex::default(),
-            is_writing: Mutex::new(false),
-            write_ended: Condvar::new(),
-            calls: Arc::default(),
-        }
+        ReferenceStore { options, shared: Arc::default(), calls: Arc::default() }
     }
 
     /// The same store, filled as it is, that refuses writes from here on.
@@ -104,14 +114,6 @@ impl ReferenceStore {
     fn view_of(&self, state: Arc<State>) -> ReferenceView {
         ReferenceView { state, options: self.options, calls: self.calls.clone() }
     }
-
-    fn current(&self) -> MutexGuard<'_, Arc<State>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_writing(&self) -> MutexGuard<'_, bool> {
-        self.is_writing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl GraphStore for ReferenceStore {
@@ -120,22 +122,22 @@ impl GraphStore for ReferenceStore {
     }
 
     fn read(&self) -> Result<Arc<dyn ReadView>> {
-        let state = self.current().clone();
+        let state = self.shared.current().clone();
         Ok(Arc::new(self.view_of(state)))
     }
 
-    fn write(&self) -> Result<Box<dyn WriteTransaction + '_>> {
+    fn write(&self) -> Result<Box<dyn WriteTransaction>> {
         if !self.options.capabilities.writes {
             return Err(model::error!(ReadOnly, "this reference store was made read-only"));
         }
-        let mut is_writing = self.is_writing();
+        let mut is_writing = self.shared.is_writing();
         while *is_writing {
-            is_writing = self.write_ended.wait(is_writing).unwrap_or_else(PoisonError::into_inner);
+            is_writing = self.shared.write_ended.wait(is_writing).unwrap_or_else(PoisonError::into_inner);
         }
         *is_writing = true;
         drop(is_writing);
-        let state = self.current().clone();
-        Ok(Box::new(ReferenceTransaction::new(self, self.view_of(state))))
+        let state = self.shared.current().clone();
+        Ok(Box::new(ReferenceTransaction::new(self.shared.clone(), self.view_of(state))))
     }
 }
 

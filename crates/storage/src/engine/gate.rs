@@ -1,6 +1,6 @@
 //! Whose turn it is to write: one transaction at a time, which may move from thread to thread.
 
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use super::lock;
 
@@ -13,23 +13,24 @@ pub(crate) struct Gate {
 
 /// The turn to write, given on when dropped.
 #[derive(Debug)]
-pub(crate) struct Turn<'a> {
-    gate: &'a Gate,
+pub(crate) struct Turn {
+    gate: Arc<Gate>,
 }
 
 impl Gate {
     /// Waits for the turn.
-    pub(crate) fn enter(&self) -> Turn<'_> {
-        let mut is_taken = lock(&self.is_taken);
+    pub(crate) fn enter(gate: &Arc<Gate>) -> Turn {
+        let mut is_taken = lock(&gate.is_taken);
         while *is_taken {
-            is_taken = self.freed.wait(is_taken).unwrap_or_else(std::sync::PoisonError::into_inner);
+            is_taken = gate.freed.wait(is_taken).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
         *is_taken = true;
-        Turn { gate: self }
+        drop(is_taken);
+        Turn { gate: gate.clone() }
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Turn {
     fn drop(&mut self) {
         *lock(&self.gate.is_taken) = false;
         self.gate.freed.notify_one();

@@ -11,8 +11,7 @@ use model::platform::{Disk, Platform};
 use model::{Consumer, MemoryBudget, Result, error};
 
 use super::commit::CommitLog;
-use super::gate::Gate;
-use super::{Head, NativeStore, OpenMode, OpenOptions};
+use super::{Engine, Head, NativeStore, OpenMode, OpenOptions};
 use crate::error::StorageError;
 use crate::format::{FileKind, HEADER_BYTES, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME};
 use crate::snapshot::Snapshot;
@@ -42,17 +41,17 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     let mut snapshot = Snapshot::new(version);
     let (writer, sequence) = replay_log(path, options.mode, &platform, &mut snapshot)?;
     let snapshot = Arc::new(snapshot);
-    Ok(NativeStore {
+    Ok(NativeStore(Arc::new(Engine {
         path: path.to_owned(),
         options,
         memory,
-        gate: Gate::default(),
+        gate: Arc::default(),
         head: Mutex::new(Head { snapshot: snapshot.clone(), sequence }),
         published: Mutex::new(snapshot),
         log: CommitLog::new(writer, sequence),
         platform,
         _lock: lock,
-    })
+    })))
 }
 
 /// The limit that the options name, or else the store's share of the machine's memory.

@@ -41,14 +41,14 @@ fn code(result: Result<()>) -> Option<ErrorCode> {
 }
 
 /// A transaction, and where in it each node is.
-struct Writer<'a> {
-    transaction: Box<dyn WriteTransaction + 'a>,
+struct Writer {
+    transaction: Box<dyn WriteTransaction>,
     ids: BTreeMap<i64, NodeId>,
     savepoints: Vec<Savepoint>,
 }
 
-impl<'a> Writer<'a> {
-    fn begin(store: &'a dyn GraphStore) -> Writer<'a> {
+impl Writer {
+    fn begin(store: &dyn GraphStore) -> Writer {
         let transaction = store.write().expect("beginning a transaction");
         let ids = ids_by_uid(transaction.view());
         Writer { transaction, ids, savepoints: Vec::new() }

@@ -9,17 +9,17 @@ use model::{
 
 use super::state::{EdgeRecord, NodeRecord, Properties, State};
 use super::view::ReferenceView;
-use super::{Ids, ReferenceStore};
+use super::{Ids, Shared};
 
 /// The one transaction that writes to a reference store.
-pub(super) struct ReferenceTransaction<'a> {
-    store: &'a ReferenceStore,
+pub(super) struct ReferenceTransaction {
+    store: Arc<Shared>,
     view: ReferenceView,
     savepoints: Vec<Arc<State>>,
 }
 
-impl<'a> ReferenceTransaction<'a> {
-    pub(super) fn new(store: &'a ReferenceStore, view: ReferenceView) -> ReferenceTransaction<'a> {
+impl ReferenceTransaction {
+    pub(super) fn new(store: Arc<Shared>, view: ReferenceView) -> ReferenceTransaction {
         ReferenceTransaction { store, view, savepoints: Vec::new() }
     }
 
@@ -44,7 +44,7 @@ impl<'a> ReferenceTransaction<'a> {
     }
 }
 
-impl Drop for ReferenceTransaction<'_> {
+impl Drop for ReferenceTransaction {
     fn drop(&mut self) {
         *self.store.is_writing() = false;
         self.store.write_ended.notify_one();
@@ -92,7 +92,7 @@ fn assert_lengths(rows: usize, keys: usize, columns: &[Column]) {
     assert!(columns.iter().all(|column| column.len() == rows), "each column has a row for each node or edge: {rows}");
 }
 
-impl WriteTransaction for ReferenceTransaction<'_> {
+impl WriteTransaction for ReferenceTransaction {
     fn view(&self) -> &dyn ReadView {
         &self.view
     }

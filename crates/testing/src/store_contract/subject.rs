@@ -31,7 +31,7 @@ impl<'a> Subject<'a> {
         self.store().read().expect("taking a snapshot")
     }
 
-    pub(super) fn begin(&self) -> Box<dyn WriteTransaction + '_> {
+    pub(super) fn begin(&self) -> Box<dyn WriteTransaction> {
         self.store().write().expect("beginning a transaction")
     }
 
