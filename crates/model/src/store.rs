@@ -269,7 +269,7 @@ pub fn lookup_by_scan<V: ReadView + ?Sized>(
 
 /// The edges of a view as partitions, each with the edges whose target lies in one interval of node ids.
 ///
-/// The partitions together hold every edge of the view once.
+/// The partitions together hold every edge of the view once; their intervals may overlap.
 pub trait EdgePartitions {
     /// How many partitions there are.
     fn count(&self) -> usize;

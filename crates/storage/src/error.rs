@@ -35,6 +35,15 @@ pub enum StorageError {
         /// The version of this program.
         supported: u16,
     },
+    /// The file was written by a format that is no longer read.
+    OldVersion {
+        /// The file.
+        path: PathBuf,
+        /// The version of the file.
+        found: u16,
+        /// The oldest version that this program reads.
+        oldest: u16,
+    },
     /// The path holds no store.
     NotAStore {
         /// The path.
@@ -85,7 +94,7 @@ impl StorageError {
                 _ => ErrorCode::Io,
             },
             StorageError::Corrupt { .. } => ErrorCode::Corrupt,
-            StorageError::Version { .. } => ErrorCode::Version,
+            StorageError::Version { .. } | StorageError::OldVersion { .. } => ErrorCode::Version,
             StorageError::NotAStore { .. } => ErrorCode::NotAStore,
             StorageError::Busy { .. } => ErrorCode::Busy,
             StorageError::Closed { .. } => ErrorCode::Closed,
@@ -104,6 +113,9 @@ impl std::fmt::Display for StorageError {
             StorageError::Version { path, needed, supported } => {
                 write!(f, "{} needs format version {needed}, this program reads up to {supported}", path.display())
             }
+            StorageError::OldVersion { path, found, oldest } => {
+                write!(f, "{} has format version {found}, this program reads versions from {oldest} on", path.display())
+            }
             StorageError::NotAStore { path, reason } => write!(f, "{}: {reason}", path.display()),
             StorageError::Busy { path } => write!(f, "{} is open in another process", path.display()),
             StorageError::Closed { path, cause } => {
@@ -118,7 +130,13 @@ impl std::error::Error for StorageError {}
 
 impl From<StorageError> for Error {
     fn from(error: StorageError) -> Error {
-        Error::new(error.code(), error.to_string())
+        let public = Error::new(error.code(), error.to_string());
+        match error {
+            StorageError::OldVersion { .. } => {
+                public.with_remedy("export the store with the program that wrote it, then import it with this one")
+            }
+            _ => public,
+        }
     }
 }
 

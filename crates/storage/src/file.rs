@@ -15,7 +15,8 @@ use model::platform::{Disk, MappedFile, WriteFile};
 use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
 use crate::format::{
-    CHECKSUM_BLOCK_BYTES, FORMAT_VERSION, FileKind, HEADER_BYTES, MAGIC, MAGIC_END, READER_VERSION_MIN, TRAILER_BYTES,
+    CHECKSUM_BLOCK_BYTES, FORMAT_VERSION, FORMAT_VERSION_MIN, FileKind, HEADER_BYTES, MAGIC, MAGIC_END,
+    READER_VERSION_MIN, TRAILER_BYTES,
 };
 
 const BUFFER_BYTES: usize = 1 << 20;
@@ -57,6 +58,10 @@ pub fn check_header(bytes: &[u8], path: &Path, kind: FileKind) -> Result<(u64, u
     // The version comes before the checksum: a newer format may lay out the rest in another way.
     if field(10) > FORMAT_VERSION {
         let version = StorageError::Version { path: path.to_owned(), needed: field(10), supported: FORMAT_VERSION };
+        return Err(version.into());
+    }
+    if field(8) < FORMAT_VERSION_MIN {
+        let version = StorageError::OldVersion { path: path.to_owned(), found: field(8), oldest: FORMAT_VERSION_MIN };
         return Err(version.into());
     }
     let mut get = Get::new(&bytes[HEADER_BYTES - 4..], path, HEADER_BYTES as u64 - 4);

@@ -9,9 +9,11 @@ pub const MAGIC: [u8; 8] = *b"KNOTWORK";
 /// The last eight bytes of every immutable file.
 pub const MAGIC_END: [u8; 8] = *b"KROWTONK";
 /// The version that this program writes, and the newest that it reads.
-pub const FORMAT_VERSION: u16 = 1;
+pub const FORMAT_VERSION: u16 = 2;
 /// The least version a reader must know to read what this program writes.
-pub const READER_VERSION_MIN: u16 = 1;
+pub const READER_VERSION_MIN: u16 = 2;
+/// The oldest version that this program reads. Version 1 was never released.
+pub const FORMAT_VERSION_MIN: u16 = 2;
 /// Bytes of the header of every file.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the trailer of every immutable file.
@@ -55,6 +57,8 @@ pub enum FileKind {
     Wal = 6,
     /// A sorted run of a bulk build; never outlives it.
     Run = 7,
+    /// What was deleted from an edge partition and changed in it since it was written.
+    Patch = 8,
 }
 
 impl FileKind {
@@ -68,6 +72,7 @@ impl FileKind {
             FileKind::Keys => "keys",
             FileKind::Wal => "wal",
             FileKind::Run => "run",
+            FileKind::Patch => "patch",
         }
     }
 
@@ -79,26 +84,35 @@ impl FileKind {
     /// Kind and number of a file by its name; `None` for names that this program does not make.
     pub fn parse(name: &str) -> Option<(FileKind, u64)> {
         let (number, extension) = name.split_once('.')?;
-        let kinds =
-            [FileKind::Nodes, FileKind::Edges, FileKind::EdgeProperties, FileKind::Keys, FileKind::Wal, FileKind::Run];
+        let kinds = [
+            FileKind::Nodes,
+            FileKind::Edges,
+            FileKind::EdgeProperties,
+            FileKind::Keys,
+            FileKind::Wal,
+            FileKind::Run,
+            FileKind::Patch,
+        ];
         let kind = kinds.into_iter().find(|kind| kind.extension() == extension)?;
         Some((kind, number.parse().ok()?))
     }
 }
 
 /// Bits of a position within a section.
-pub const POSITION_BITS: u32 = 38;
+pub const POSITION_BITS: u32 = 34;
 /// Bits of the number of a section within its partition.
-pub const SECTION_BITS: u32 = 13;
-/// Bits of the number of a partition within its version.
+pub const SECTION_BITS: u32 = 17;
+/// Bits of the slot of a partition.
 pub const PARTITION_BITS: u32 = 12;
+/// Partitions that may be open at once, those of versions that somebody still reads included.
+pub const PARTITION_SLOTS: usize = 1 << PARTITION_BITS;
 /// The bit of an edge id that says that the edge is in the memtable; the bits below it are the memtable's.
 pub const MEMTABLE_EDGE_BIT: u64 = 1 << 63;
 
 /// Where a published edge lies: the parts of an [`EdgeId`] whose highest bit is clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EdgePlace {
-    /// Index of the partition in its version.
+    /// The slot of the partition.
     pub partition: usize,
     /// Index of the section in its partition.
     pub section: usize,
@@ -145,7 +159,7 @@ mod tests {
 
     #[test]
     fn edge_ids_keep_their_parts() {
-        for place in [(0, 0, 0), (4095, 8191, (1 << 38) - 1), (3, 7, 12345)] {
+        for place in [(0, 0, 0), (4095, 131_071, (1 << 34) - 1), (3, 7, 12345)] {
             let place = EdgePlace { partition: place.0, section: place.1, position: place.2 };
             assert_eq!(EdgePlace::of(place.id()), Some(place));
         }

@@ -15,7 +15,7 @@ use model::{Constraint, Result, Schema, Statistics};
 use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
 use crate::file::{FileEntry, check_header, header};
-use crate::format::{FileKind, HEADER_BYTES, MAGIC, MANIFEST_NAME, MANIFEST_NEW_NAME};
+use crate::format::{FileKind, HEADER_BYTES, MAGIC, MANIFEST_NAME, MANIFEST_NEW_NAME, PARTITION_SLOTS};
 
 /// A node segment as the manifest lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,11 @@ pub struct SegmentEntry {
 /// An edge partition as the manifest lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionEntry {
+    /// The number by which edge ids name it; stays the same as long as the partition is there. A partition that was
+    /// just written has [`UNASSIGNED_SLOT`] until a version takes it in.
+    pub slot: u16,
+    /// How often its edges were merged, about: 0 for what a flush wrote.
+    pub level: u8,
     /// The target ids it holds.
     pub interval: Range<u64>,
     /// Edges in it.
@@ -37,7 +42,12 @@ pub struct PartitionEntry {
     pub topology: FileEntry,
     /// The file with the property columns, if any edge has a property.
     pub properties: Option<FileEntry>,
+    /// What was deleted and changed since, oldest first.
+    pub patches: Vec<FileEntry>,
 }
+
+/// The slot of a partition that no version has taken in yet.
+pub const UNASSIGNED_SLOT: u16 = u16::MAX;
 
 /// A unique key index as the manifest lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +75,7 @@ pub struct Manifest {
     pub node_id_bound: u64,
     /// Node segments in order; a segment without any node is not listed.
     pub segments: Vec<SegmentEntry>,
-    /// Edge partitions in order of their intervals, which cover all ids; none while there are no edges.
+    /// Edge partitions; of two whose intervals overlap the older comes first, and its level is not lower.
     pub partitions: Vec<PartitionEntry>,
     /// Key indexes, one for each constraint that has nodes.
     pub indexes: Vec<IndexEntry>,
@@ -86,8 +96,11 @@ impl Manifest {
         let segments = self.segments.iter().map(|entry| (FileKind::Nodes, entry.file));
         let topologies = self.partitions.iter().map(|entry| (FileKind::Edges, entry.topology));
         let properties = self.partitions.iter().filter_map(|entry| entry.properties);
+        let patches = self.partitions.iter().flat_map(|entry| entry.patches.iter().copied());
         let indexes = self.indexes.iter().map(|entry| (FileKind::Keys, entry.file));
-        segments.chain(topologies).chain(properties.map(|file| (FileKind::EdgeProperties, file))).chain(indexes)
+        let properties = properties.map(|file| (FileKind::EdgeProperties, file));
+        let patches = patches.map(|file| (FileKind::Patch, file));
+        segments.chain(topologies).chain(properties).chain(patches).chain(indexes)
     }
 
     /// Reads and checks the manifest of a store.
@@ -159,14 +172,7 @@ impl Manifest {
             encode_file(&entry.file, out);
         }
         out.put_u32(self.partitions.len() as u32);
-        for entry in &self.partitions {
-            out.put_u64(entry.interval.start);
-            out.put_u64(entry.interval.end);
-            out.put_u64(entry.edges);
-            encode_file(&entry.topology, out);
-            // File numbers start at 1, so that 0 can say that there is none.
-            encode_file(&entry.properties.unwrap_or(FileEntry { number: 0, length: 0, identity: 0 }), out);
-        }
+        self.partitions.iter().for_each(|entry| encode_partition(entry, out));
         out.put_u32(self.indexes.len() as u32);
         for entry in &self.indexes {
             out.put_u32(entry.label.0);
@@ -180,6 +186,19 @@ impl Manifest {
 
 fn not_a_store(directory: &Path, reason: &str) -> model::Error {
     StorageError::NotAStore { path: directory.to_owned(), reason: reason.to_owned() }.into()
+}
+
+fn encode_partition(entry: &PartitionEntry, out: &mut Vec<u8>) {
+    out.put_u32(u32::from(entry.slot));
+    out.put_u32(u32::from(entry.level));
+    out.put_u64(entry.interval.start);
+    out.put_u64(entry.interval.end);
+    out.put_u64(entry.edges);
+    encode_file(&entry.topology, out);
+    // File numbers start at 1, so that 0 can say that there is none.
+    encode_file(&entry.properties.unwrap_or(FileEntry { number: 0, length: 0, identity: 0 }), out);
+    out.put_u32(entry.patches.len() as u32);
+    entry.patches.iter().for_each(|file| encode_file(file, out));
 }
 
 fn encode_file(file: &FileEntry, out: &mut Vec<u8>) {
@@ -220,7 +239,7 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
     for _ in 0..get.count(32)? {
         manifest.segments.push(SegmentEntry { segment: get.u64()?, file: decode_file(get)? });
     }
-    for _ in 0..get.count(72)? {
+    for _ in 0..get.count(84)? {
         manifest.partitions.push(decode_partition(get)?);
     }
     for _ in 0..get.count(32)? {
@@ -254,12 +273,28 @@ fn decode_statistics(get: &mut Get<'_>) -> Result<Statistics> {
 }
 
 fn decode_partition(get: &mut Get<'_>) -> Result<PartitionEntry> {
+    let (slot, level) = (get.u32()?, get.u32()?);
+    if slot as usize >= PARTITION_SLOTS || level > u32::from(u8::MAX) {
+        return Err(get.damage(format!("a partition has slot {slot} and level {level}")));
+    }
     let interval = get.u64()?..get.u64()?;
     if interval.start >= interval.end {
         return Err(get.damage(format!("the interval {}..{} is empty", interval.start, interval.end)));
     }
     let (edges, topology, properties) = (get.u64()?, decode_file(get)?, decode_file(get)?);
-    Ok(PartitionEntry { interval, edges, topology, properties: (properties.number != 0).then_some(properties) })
+    let mut patches = Vec::new();
+    for _ in 0..get.count(24)? {
+        patches.push(decode_file(get)?);
+    }
+    Ok(PartitionEntry {
+        slot: slot as u16,
+        level: level as u8,
+        interval,
+        edges,
+        topology,
+        properties: (properties.number != 0).then_some(properties),
+        patches,
+    })
 }
 
 fn decode_file(get: &mut Get<'_>) -> Result<FileEntry> {

@@ -20,7 +20,8 @@ use model::platform::Disk;
 use crate::column::ColumnReader;
 use crate::file::StoreFile;
 use crate::format::{FileKind, POSITION_BITS, SECTION_BITS};
-use crate::manifest::PartitionEntry;
+use crate::manifest::{PartitionEntry, UNASSIGNED_SLOT};
+use crate::version::slots::{SlotLease, Slots};
 
 pub mod pointer;
 pub mod section;
@@ -33,14 +34,27 @@ pub use section::Section;
 #[derive(Debug)]
 pub struct Partition {
     entry: PartitionEntry,
+    files: Arc<PartitionFiles>,
+}
+
+/// What stays the same while patches come and the level rises.
+#[derive(Debug)]
+struct PartitionFiles {
     topology: Arc<StoreFile>,
     properties: Option<Arc<StoreFile>>,
     sections: Vec<Section>,
+    lease: SlotLease,
 }
 
 impl Partition {
-    /// Opens the files of a partition; reads headers and directories only.
-    pub fn open(disk: &Arc<dyn Disk>, directory: &Path, entry: &PartitionEntry) -> Result<Partition> {
+    /// Opens the files of a partition; reads headers and directories only. A partition without a slot gets one, and its
+    /// entry says which.
+    pub fn open(
+        disk: &Arc<dyn Disk>,
+        directory: &Path,
+        entry: &mut PartitionEntry,
+        slots: &Arc<Slots>,
+    ) -> Result<Partition> {
         let topology = StoreFile::open(disk, directory, FileKind::Edges, entry.topology)?;
         let mut sections = Vec::new();
         {
@@ -65,7 +79,28 @@ impl Partition {
         if let Some(file) = &properties {
             open_columns(file, &mut sections)?;
         }
-        Ok(Partition { entry: entry.clone(), topology, properties, sections })
+        let lease = match entry.slot {
+            UNASSIGNED_SLOT => slots.lease()?,
+            slot => match slots.lease_slot(slot) {
+                Some(lease) => lease,
+                None => return Err(topology.damage(0, format!("two partitions have the slot {slot}"))),
+            },
+        };
+        entry.slot = lease.slot();
+        let files = Arc::new(PartitionFiles { topology, properties, sections, lease });
+        Ok(Partition { entry: entry.clone(), files })
+    }
+
+    /// The same partition with another level or other patches. The entry gets its slot.
+    pub fn with_entry(&self, entry: &mut PartitionEntry) -> Result<Partition> {
+        entry.slot = self.slot();
+        Ok(Partition { entry: entry.clone(), files: self.files.clone() })
+    }
+
+    /// The number by which edge ids name it.
+    #[inline]
+    pub fn slot(&self) -> u16 {
+        self.files.lease.slot()
     }
 
     /// What the manifest says about it.
@@ -73,25 +108,26 @@ impl Partition {
         &self.entry
     }
 
-    /// The target ids of its edges. The last partition takes all ids still to come.
+    /// The target ids of its edges; those of other partitions may overlap.
     pub fn interval(&self) -> Range<u64> {
         self.entry.interval.clone()
     }
 
     /// Its files.
     pub fn files(&self) -> impl Iterator<Item = &Arc<StoreFile>> {
-        std::iter::once(&self.topology).chain(&self.properties)
+        std::iter::once(&self.files.topology).chain(&self.files.properties)
     }
 
     /// Its sections, in order of their edge types.
     pub fn sections(&self) -> &[Section] {
-        &self.sections
+        &self.files.sections
     }
 
     /// The section of a type, with its index.
     pub fn section_of(&self, edge_type: EdgeTypeId) -> Option<(usize, &Section)> {
-        let index = self.sections.binary_search_by_key(&edge_type, Section::edge_type).ok()?;
-        Some((index, &self.sections[index]))
+        let sections = self.sections();
+        let index = sections.binary_search_by_key(&edge_type, Section::edge_type).ok()?;
+        Some((index, &sections[index]))
     }
 }
 

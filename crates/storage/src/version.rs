@@ -2,6 +2,8 @@
 //!
 //! - [`nodes`]: existence, labels, properties and keys of nodes.
 //! - [`edges`]: partitions, edge ids and properties of edges.
+//! - [`edit`]: what changes a version into the next.
+//! - [`slots`]: what all versions of an open store share.
 //!
 //! Invariant: a version never changes. Its files stay on the disk until the last reference to it is gone.
 //! Cost: opening reads the headers and directories of its files.
@@ -19,11 +21,15 @@ use crate::index::KeyIndex;
 use crate::manifest::Manifest;
 use crate::partition::Partition;
 use crate::segment::Segment;
+use crate::version::slots::{FileNumbers, Slots};
 use crate::wal::writer::WalWriter;
 
 pub mod edges;
+pub mod edit;
 pub mod nodes;
+pub mod slots;
 
+pub use self::edit::{PatchEdit, VersionEdit};
 pub use crate::partition::stream::PartitionStream;
 
 /// The opened files of one manifest.
@@ -34,9 +40,17 @@ pub struct Version {
     manifest: Manifest,
     /// By number; `None` where the manifest lists none.
     segments: Vec<Option<Arc<Segment>>>,
+    /// In the order of the manifest.
     partitions: Vec<Arc<Partition>>,
+    /// By slot, the index of the partition; `NO_PARTITION` where there is none.
+    by_slot: Vec<u16>,
     indexes: Vec<Arc<KeyIndex>>,
+    numbers: Arc<FileNumbers>,
+    slots: Arc<Slots>,
 }
+
+/// In the table of slots: no partition.
+const NO_PARTITION: u16 = u16::MAX;
 
 impl Version {
     /// Makes an empty store in an existing directory that holds none. The caller holds the store's lock.
@@ -70,10 +84,14 @@ impl Version {
     pub fn assemble(
         platform: &Platform,
         directory: &Path,
-        manifest: Manifest,
+        mut manifest: Manifest,
         base: Option<&Version>,
     ) -> Result<Arc<Version>> {
         let disk = &platform.disk;
+        let (numbers, slots) = match base {
+            Some(base) => (base.numbers.clone(), base.slots.clone()),
+            None => (FileNumbers::new(manifest.next_file_number), Arc::default()),
+        };
         let mut segments: Vec<Option<Arc<Segment>>> = Vec::new();
         for &entry in &manifest.segments {
             let open = base.and_then(|base| base.segments.get(entry.segment as usize)?.clone());
@@ -86,12 +104,19 @@ impl Version {
             segments[at] = Some(segment);
         }
         let mut partitions = Vec::new();
-        for entry in &manifest.partitions {
-            let open = base.and_then(|base| base.partitions.iter().find(|open| open.entry() == entry).cloned());
+        for entry in &mut manifest.partitions {
+            let open = base.and_then(|base| base.partition_with(entry.topology.number));
             partitions.push(match open {
-                Some(open) => open,
-                None => Arc::new(Partition::open(disk, directory, entry)?),
+                Some(open) if open.entry() == entry => open.clone(),
+                Some(open) => Arc::new(open.with_entry(entry)?),
+                None => Arc::new(Partition::open(disk, directory, entry, &slots)?),
             });
+        }
+        let mut by_slot = Vec::new();
+        for (index, partition) in partitions.iter().enumerate() {
+            let slot = usize::from(partition.slot());
+            by_slot.resize(by_slot.len().max(slot + 1), NO_PARTITION);
+            by_slot[slot] = index as u16;
         }
         let mut indexes = Vec::new();
         for &entry in &manifest.indexes {
@@ -102,16 +127,20 @@ impl Version {
             });
         }
         let (directory, platform) = (directory.to_owned(), platform.clone());
-        Ok(Arc::new(Version { directory, platform, manifest, segments, partitions, indexes }))
+        Ok(Arc::new(Version { directory, platform, manifest, segments, partitions, by_slot, indexes, numbers, slots }))
     }
 
-    /// Makes a manifest the current one: writes it, opens it, and lets go of the files that only `self` names.
-    pub fn publish(&self, mut manifest: Manifest) -> Result<Arc<Version>> {
+    /// Makes what an edit makes of this version, the current one, the current one: writes the manifest, opens it, and lets
+    /// go of the files that only `self` names.
+    pub fn publish(&self, edit: &VersionEdit) -> Result<Arc<Version>> {
+        let mut manifest = edit.apply(&self.manifest)?;
         manifest.generation = self.manifest.generation + 1;
-        manifest.store_identity = self.manifest.store_identity;
         let mut new = Version::assemble(&self.platform, &self.directory, manifest, Some(self))?;
         let fresh = Arc::get_mut(&mut new).expect("nobody else has seen the new version");
-        fresh.manifest.statistics = fresh.count();
+        if edit.statistics.is_none() {
+            fresh.manifest.statistics = fresh.count();
+        }
+        fresh.manifest.next_file_number = self.numbers.next();
         fresh.manifest.write(&self.platform.disk, &self.directory)?;
         let kept: Set<u64> = new.manifest.files().map(|(_, file)| file.number).collect();
         self.files().filter(|file| !kept.contains(&file.entry().number)).for_each(|file| file.retire());
@@ -173,6 +202,11 @@ impl Version {
         let segments = self.segments.iter().flatten().map(|segment| segment.file());
         let partitions = self.partitions.iter().flat_map(|partition| partition.files());
         segments.chain(partitions).chain(self.indexes.iter().map(|index| index.file()))
+    }
+
+    /// Where new files get their numbers.
+    pub fn numbers(&self) -> &Arc<FileNumbers> {
+        &self.numbers
     }
 
     /// The key indexes.

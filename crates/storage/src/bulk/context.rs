@@ -1,8 +1,8 @@
 //! What all parts of one build share: where files go, their numbers, the budget, and who may stop it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use model::platform::Platform;
 use model::{Interrupt, Result};
@@ -11,6 +11,7 @@ use super::load::BulkConfig;
 use crate::file::FileWriter;
 use crate::format::FileKind;
 use crate::version::Version;
+use crate::version::slots::FileNumbers;
 
 /// One build of files. Dropped before it is committed, it removes every file it made.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub struct BuildContext {
     pub config: BulkConfig,
     /// Who may stop it.
     pub interrupt: Interrupt,
-    next_number: AtomicU64,
+    numbers: Arc<FileNumbers>,
     created: Mutex<Vec<PathBuf>>,
     is_committed: AtomicBool,
 }
@@ -36,7 +37,7 @@ impl BuildContext {
             directory: base.directory().to_owned(),
             config: config.clone(),
             interrupt: interrupt.clone(),
-            next_number: AtomicU64::new(base.manifest().next_file_number),
+            numbers: base.numbers().clone(),
             created: Mutex::new(Vec::new()),
             is_committed: AtomicBool::new(false),
         }
@@ -44,16 +45,11 @@ impl BuildContext {
 
     /// A new file of the build.
     pub fn create(&self, kind: FileKind) -> Result<FileWriter> {
-        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        let number = self.numbers.take();
         let identity = self.platform.random.next_u64();
         let writer = FileWriter::create(&self.platform.disk, &self.directory, kind, number, identity)?;
         self.created.lock().expect("no holder of this lock panics").push(writer.path().to_owned());
         Ok(writer)
-    }
-
-    /// The number that the next file would get.
-    pub fn next_number(&self) -> u64 {
-        self.next_number.load(Ordering::Relaxed)
     }
 
     /// Removes a file of the build that is not needed any more.

@@ -54,7 +54,7 @@ pub fn write_partitions(
         let same = base.partitions().iter().position(|partition| partition.interval() == *interval);
         if let Some(number) = same
             && !(changes.is_touched)(interval)
-            && !changes.changes_partition(number)
+            && !changes.changes_partition(base.partitions()[number].slot().into())
         {
             entries.push(base.partitions()[number].entry().clone());
             continue;
@@ -73,7 +73,7 @@ pub fn write_partitions(
         }
         entries.extend(writer.finish()?.map(|written| written.entry));
     }
-    Ok(cover(entries))
+    Ok(entries)
 }
 
 /// A single interval takes every target, so it needs no filter.
@@ -89,27 +89,12 @@ fn types_of(base: &Version, new: &[EdgeTypeId]) -> Vec<EdgeTypeId> {
     types
 }
 
-/// A partition without edges has no file; its neighbor takes over its interval, so that intervals cover all ids.
-fn cover(mut entries: Vec<PartitionEntry>) -> Vec<PartitionEntry> {
-    let mut start = 0;
-    let count = entries.len();
-    for (index, entry) in entries.iter_mut().enumerate() {
-        // Targets are stored as differences from the old start, which the file knows; the manifest's may be lower.
-        entry.interval.start = start;
-        if index + 1 == count {
-            entry.interval.end = INTERVAL_END;
-        }
-        start = entry.interval.end;
-    }
-    entries
-}
-
 /// Intervals for a new version: those of the base, unless it has none or they hold too many edges.
 pub fn lay_out(base: &Version, new_edges: u64, histogram: &[u64], bits: u32, edges_max: u64) -> Vec<Range<u64>> {
     let all = base.manifest().statistics.edges + new_edges;
     let wanted = all.div_ceil(edges_max.max(1)).max(1);
     if !base.partitions().is_empty() && base.partitions().len() as u64 >= wanted {
-        return base.partitions().iter().map(|partition| partition.interval()).collect();
+        return cover(base.partitions().iter().map(|partition| partition.interval()).collect());
     }
     let mut counts = histogram.to_vec();
     spread_base(base, &mut counts, bits);
@@ -128,6 +113,21 @@ pub fn lay_out(base: &Version, new_edges: u64, histogram: &[u64], bits: u32, edg
     intervals
 }
 
+/// The intervals, each but the last ending where the next begins, so that they cover all ids.
+fn cover(mut intervals: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    intervals.sort_by_key(|interval| interval.start);
+    let mut start = 0;
+    let count = intervals.len();
+    for (index, interval) in intervals.iter_mut().enumerate() {
+        interval.start = start;
+        if index + 1 == count {
+            interval.end = INTERVAL_END;
+        }
+        start = interval.end;
+    }
+    intervals
+}
+
 /// Adds the edges of the base to a histogram of targets, as if each partition's were evenly spread.
 fn spread_base(base: &Version, counts: &mut Vec<u64>, bits: u32) {
     for partition in base.partitions() {
@@ -141,8 +141,8 @@ fn spread_base(base: &Version, counts: &mut Vec<u64>, bits: u32) {
 }
 
 impl EdgeChanges<'_> {
-    fn changes_partition(&self, number: usize) -> bool {
-        let is_here = |edge: EdgeId| EdgePlace::of(edge).is_some_and(|place| place.partition == number);
+    fn changes_partition(&self, slot: usize) -> bool {
+        let is_here = |edge: EdgeId| EdgePlace::of(edge).is_some_and(|place| place.partition == slot);
         self.deleted.iter().any(|&edge| is_here(edge)) || self.properties.iter().any(|change| is_here(change.edge))
     }
 
@@ -154,13 +154,13 @@ impl EdgeChanges<'_> {
         interval: &Range<u64>,
     ) -> Result<Vec<BoxedSource<'b>>> {
         let mut sources: Vec<BoxedSource<'b>> = Vec::new();
-        for (number, partition) in base.partitions().iter().enumerate() {
+        for partition in base.partitions() {
             let have = partition.interval();
             if have.start >= interval.end || have.end <= interval.start {
                 continue;
             }
             let Some((index, section)) = partition.section_of(edge_type) else { continue };
-            let first = EdgePlace::base(number, index);
+            let first = EdgePlace::base(partition.slot().into(), index);
             let range = EdgeId(first)..EdgeId(first + section.edge_count());
             let low = self.deleted.partition_point(|&edge| edge < range.start);
             let high = self.deleted.partition_point(|&edge| edge < range.end);

@@ -21,7 +21,7 @@ use crate::index::sort::PairSorter;
 use crate::manifest::{IndexEntry, PartitionEntry, SegmentEntry};
 use crate::segment::Segment;
 use crate::segment::write::SegmentWriter;
-use crate::version::Version;
+use crate::version::{Version, VersionEdit};
 
 /// Targets counted together when partitions are laid out, as a power of two.
 pub const HISTOGRAM_BITS: u32 = 12;
@@ -105,11 +105,10 @@ pub fn rewrite(
     manifest.partitions = rewrite_partitions(&context, base, &mut changes, manifest.node_id_bound)?;
     manifest.schema = schema;
     manifest.wal_number = changes.wal_number;
-    manifest.next_file_number = context.next_number();
     drop(segments);
     // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
     context.commit();
-    base.publish(manifest)
+    base.publish(&VersionEdit::difference(base.manifest(), manifest))
 }
 
 fn check_limits(changes: &Changes) -> Result<()> {

@@ -14,6 +14,7 @@ use crate::partition::stream::SectionCursor;
 use crate::partition::{Partition, Section};
 use crate::segment::Segment;
 use crate::version::Version;
+use crate::version::edit::overlaps;
 
 /// Edges compared at a time.
 const EDGES: u64 = 8_192;
@@ -137,17 +138,17 @@ fn check_column(
     Ok(())
 }
 
+/// Of partitions whose intervals overlap the older has no lower level.
 fn check_intervals(version: &Version, problems: &mut Problems) {
-    let mut start = 0;
-    for partition in version.partitions() {
-        let interval = partition.interval();
-        if interval.start != start {
-            problems.manifest(version, format!("a partition starts at {}, expected {start}", interval.start));
+    let entries: Vec<_> = version.partitions().iter().map(|partition| partition.entry()).collect();
+    for (index, newer) in entries.iter().enumerate() {
+        for older in entries[..index].iter().filter(|older| overlaps(&older.interval, &newer.interval)) {
+            if older.level < newer.level {
+                let (level, file) = (newer.level, newer.topology.number);
+                let message = format!("partition {file} of level {level} is newer than one of level {}", older.level);
+                problems.manifest(version, message);
+            }
         }
-        start = interval.end;
-    }
-    if !version.partitions().is_empty() && start < version.node_id_bound() {
-        problems.manifest(version, format!("partitions end at {start}, nodes at {}", version.node_id_bound()));
     }
 }
 

@@ -77,7 +77,6 @@ impl<'a> SectionCursor<'a> {
 #[derive(Debug)]
 pub struct PartitionStream<'a> {
     partition: &'a Partition,
-    number: usize,
     types: Option<Vec<EdgeTypeId>>,
     sources: Range<u64>,
     keys: Vec<PropertyKeyId>,
@@ -87,11 +86,10 @@ pub struct PartitionStream<'a> {
 }
 
 impl<'a> PartitionStream<'a> {
-    /// The edges of partition `number` that `stream` asks for.
-    pub fn new(partition: &'a Partition, number: usize, stream: &EdgeStream) -> PartitionStream<'a> {
+    /// The edges of a partition that `stream` asks for.
+    pub fn new(partition: &'a Partition, stream: &EdgeStream) -> PartitionStream<'a> {
         PartitionStream {
             partition,
-            number,
             types: stream.types.clone(),
             sources: stream.sources.clone().unwrap_or(0..u64::MAX),
             keys: stream.keys.clone(),
@@ -122,7 +120,7 @@ impl<'a> PartitionStream<'a> {
             }
             block.edge_type = section.edge_type();
             if self.edge_ids == EdgeIds::Include {
-                let base = EdgePlace::base(self.number, self.section);
+                let base = EdgePlace::base(self.partition.slot().into(), self.section);
                 block.edges.extend(run.clone().map(|position| EdgeId(base | position)));
             }
             for &key in &self.keys {

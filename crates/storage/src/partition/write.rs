@@ -23,7 +23,7 @@ use crate::column::write::put_blocks;
 use crate::error::StorageError;
 use crate::file::FileWriter;
 use crate::format::{FileKind, PADDING_BYTES, POSITION_BITS};
-use crate::manifest::PartitionEntry;
+use crate::manifest::{PartitionEntry, UNASSIGNED_SLOT};
 
 /// Below this many edges the in-direction is made by one thread.
 const PARALLEL_EDGES: u64 = 1 << 18;
@@ -212,7 +212,15 @@ impl<'a> PartitionWriter<'a> {
             None => None,
         };
         let edges_by_type = self.sections.iter().map(|section| (section.edge_type, section.edge_count)).collect();
-        let entry = PartitionEntry { interval: self.interval, edges: self.edges, topology, properties };
+        let entry = PartitionEntry {
+            slot: UNASSIGNED_SLOT,
+            level: 0,
+            interval: self.interval,
+            edges: self.edges,
+            topology,
+            properties,
+            patches: Vec::new(),
+        };
         Ok(Some(WrittenPartition { entry, edges_by_type }))
     }
 }

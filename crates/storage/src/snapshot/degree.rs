@@ -48,7 +48,7 @@ impl Snapshot {
 
     fn base_in_degree(&self, node: NodeId, is_wanted: impl Fn(EdgeTypeId) -> bool) -> Result<u64> {
         let mut degree = 0;
-        for section in self.version.partition_of(node).iter().flat_map(|(_, partition)| partition.sections()) {
+        for section in self.version.partitions_of(node).flat_map(|partition| partition.sections()) {
             if is_wanted(section.edge_type()) {
                 let run = section.in_run(node)?;
                 degree += run.end - run.start;
@@ -60,7 +60,7 @@ impl Snapshot {
     /// How many of a node's edges lead back to it.
     fn loops(&self, node: NodeId, is_wanted: impl Fn(EdgeTypeId) -> bool) -> Result<u64> {
         let mut loops = 0;
-        for section in self.version.partition_of(node).iter().flat_map(|(_, partition)| partition.sections()) {
+        for section in self.version.partitions_of(node).flat_map(|partition| partition.sections()) {
             if is_wanted(section.edge_type()) {
                 let run = section.between(node, node)?;
                 loops += run.end - run.start;

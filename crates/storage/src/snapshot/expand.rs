@@ -18,7 +18,8 @@ use crate::partition::Section;
 struct Place<'a> {
     section: &'a Section,
     edge_type: EdgeTypeId,
-    partition: usize,
+    /// The targets of its partition.
+    interval: &'a Range<u64>,
     /// The edge id of its position 0.
     first_id: u64,
 }
@@ -66,11 +67,13 @@ pub(super) struct ExpandCursor<'a> {
 impl<'a> ExpandCursor<'a> {
     pub(super) fn new(snapshot: &'a Snapshot, from: &'a [NodeId], expand: &'a Expand) -> ExpandCursor<'a> {
         let mut places = Vec::new();
-        for (partition, of) in snapshot.version.partitions().iter().enumerate() {
-            for (index, section) in of.sections().iter().enumerate() {
+        for partition in snapshot.version.partitions() {
+            let interval = &partition.entry().interval;
+            for (index, section) in partition.sections().iter().enumerate() {
                 let edge_type = section.edge_type();
                 if expand.types.as_ref().is_none_or(|types| types.contains(&edge_type)) {
-                    places.push(Place { section, edge_type, partition, first_id: EdgePlace::base(partition, index) });
+                    let first_id = EdgePlace::base(partition.slot().into(), index);
+                    places.push(Place { section, edge_type, interval, first_id });
                 }
             }
         }
@@ -105,7 +108,7 @@ impl<'a> ExpandCursor<'a> {
                     let Some(&node) = self.from.get(self.next_input) else { return Ok(false) };
                     self.node = node;
                     self.next_input += 1;
-                    self.stage = if self.expand.direction == Direction::In { self.first_in() } else { Stage::Out(0) };
+                    self.stage = if self.expand.direction == Direction::In { Stage::In(0) } else { Stage::Out(0) };
                 }
                 Stage::Out(at) => {
                     self.stage = Stage::NewOut;
@@ -119,7 +122,7 @@ impl<'a> ExpandCursor<'a> {
                     }
                 }
                 Stage::NewOut => {
-                    self.stage = if self.expand.direction == Direction::Out { Stage::End } else { self.first_in() };
+                    self.stage = if self.expand.direction == Direction::Out { Stage::End } else { Stage::In(0) };
                     let links = self.memtable().edges.out_edges(self.node);
                     if !links.is_empty() {
                         self.current = Current::List { links, is_in: false };
@@ -128,17 +131,13 @@ impl<'a> ExpandCursor<'a> {
                 }
                 Stage::In(at) => {
                     self.stage = Stage::NewIn;
-                    let partition = self.places.get(at).map(|place| place.partition);
                     for place in at..self.places.len() {
-                        if Some(self.places[place].partition) != partition {
-                            break;
+                        if !self.places[place].interval.contains(&self.node.0) {
+                            continue;
                         }
                         let run = self.places[place].section.in_run(self.node)?;
                         if !run.is_empty() {
-                            self.stage = match self.places.get(place + 1) {
-                                Some(next) if Some(next.partition) == partition => Stage::In(place + 1),
-                                _ => Stage::NewIn,
-                            };
+                            self.stage = Stage::In(place + 1);
                             self.current = Current::Run { place, run, is_in: true };
                             return Ok(true);
                         }
@@ -153,17 +152,6 @@ impl<'a> ExpandCursor<'a> {
                     }
                 }
             }
-        }
-    }
-
-    /// The stage that begins with the sections of the partition that holds the node's in-edges.
-    fn first_in(&self) -> Stage {
-        let Some((partition, _)) = self.snapshot.version.partition_of(self.node) else { return Stage::NewIn };
-        let place = self.places.partition_point(|place| place.partition < partition);
-        if self.places.get(place).is_some_and(|place| place.partition == partition) {
-            Stage::In(place)
-        } else {
-            Stage::NewIn
         }
     }
 

@@ -1,4 +1,4 @@
-//! The edges as sequential streams: each partition of the files without its deleted edges, then the edges made since.
+//! The edges as sequential streams: each partition of the files without its deleted edges, and the edges made since.
 
 use std::ops::Range;
 
@@ -8,28 +8,17 @@ use model::store::{EdgeBlockCursor, EdgeIds, EdgePartitions, EdgeStream};
 use model::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId, ReadView, Result};
 
 use super::Snapshot;
-use crate::memtable::{Adjacency, Link, edge_id};
+use crate::format::EdgePlace;
+use crate::memtable::edge_id;
 use crate::version::PartitionStream;
 
 impl Snapshot {
-    /// The target ids of a partition, also those that no node has yet.
-    fn whole_interval(&self, partition: usize) -> Range<u64> {
-        let partitions = self.version.partitions();
-        partitions.get(partition).map_or(0..u64::MAX, |of| {
-            let interval = of.interval();
-            let is_last = partition + 1 == partitions.len();
-            interval.start..if is_last { u64::MAX } else { interval.end }
-        })
-    }
-
-    /// Edges made since the files were written that belong to a partition, by type, source and target.
-    fn new_edges(&self, partition: usize, stream: &EdgeStream) -> Vec<(EdgeTypeId, NodeId, NodeId, EdgeId)> {
-        let interval = self.whole_interval(partition);
+    /// Edges made since the files were written, by type, source and target.
+    fn new_edges(&self, stream: &EdgeStream) -> Vec<(EdgeTypeId, NodeId, NodeId, EdgeId)> {
         let records = self.memtable.edges.iter().zip(0..);
         let mut edges: Vec<_> = records
             .filter(|(edge, _)| {
                 !edge.is_deleted
-                    && interval.contains(&edge.target.0)
                     && stream.types.as_ref().is_none_or(|types| types.contains(&edge.edge_type))
                     && stream.sources.as_ref().is_none_or(|sources| sources.contains(&edge.source.0))
             })
@@ -40,47 +29,54 @@ impl Snapshot {
     }
 }
 
+/// The partitions of the files, and behind them one of the edges made since, if there are any or there are no files.
 impl EdgePartitions for Snapshot {
     fn count(&self) -> usize {
-        self.version.partitions().len().max(1)
+        let files = self.version.partitions().len();
+        files + usize::from(files == 0 || !self.memtable.edges.is_empty())
     }
 
     fn interval(&self, partition: usize) -> Range<u64> {
         let bound = self.node_id_bound();
-        let interval = self.whole_interval(partition);
+        let interval = self.version.partitions().get(partition).map_or(0..bound, |of| of.interval());
         interval.start.min(bound)..interval.end.min(bound)
     }
 
     fn edge_count(&self, partition: usize, types: Option<&[EdgeTypeId]>) -> u64 {
         let is_wanted = |edge_type: EdgeTypeId| types.is_none_or(|types| types.contains(&edge_type));
-        let sections = self.version.partitions().get(partition).map_or(&[][..], |of| of.sections());
-        let base: u64 =
-            sections.iter().filter(|section| is_wanted(section.edge_type())).map(|section| section.edge_count()).sum();
-        let interval = self.whole_interval(partition);
-        let count = |edges: &Adjacency| {
-            let is_counted =
-                |edge: &&Link| !edge.is_deleted && interval.contains(&edge.target.0) && is_wanted(edge.edge_type);
-            edges.iter().filter(is_counted).count() as u64
+        let Some(of) = self.version.partitions().get(partition) else {
+            let edges = self.memtable.edges.iter();
+            return edges.filter(|edge| !edge.is_deleted && is_wanted(edge.edge_type)).count() as u64;
         };
-        base - count(&self.memtable.base_edges_deleted) + count(&self.memtable.edges)
+        let mut count = 0;
+        for section in of.sections().iter().filter(|section| is_wanted(section.edge_type())) {
+            count += section.edge_count();
+        }
+        let is_here = |edge: u64| EdgePlace::of(EdgeId(edge)).filter(|place| place.partition == usize::from(of.slot()));
+        for (&edge, _) in self.memtable.edge_changes.iter().filter(|(_, change)| change.is_deleted) {
+            let section = is_here(edge).and_then(|place| of.sections().get(place.section));
+            count -= u64::from(section.is_some_and(|section| is_wanted(section.edge_type())));
+        }
+        count
     }
 
     fn stream(&self, partition: usize, stream: &EdgeStream) -> Result<Box<dyn EdgeBlockCursor + '_>> {
         let has_changes = !self.memtable.edge_changes.is_empty();
-        let base = if partition < self.version.partitions().len() {
+        let is_new = partition >= self.version.partitions().len();
+        let base = if is_new {
+            None
+        } else {
             let mut stream = stream.clone();
             if has_changes {
                 stream.edge_ids = EdgeIds::Include;
             }
             Some(self.version.stream(partition, &stream)?)
-        } else {
-            None
         };
         Ok(Box::new(PartitionCursor {
             snapshot: self,
             base,
             has_changes,
-            new: self.new_edges(partition, stream),
+            new: if is_new { self.new_edges(stream) } else { Vec::new() },
             next_new: 0,
             keys: stream.keys.clone(),
             edge_ids: stream.edge_ids,

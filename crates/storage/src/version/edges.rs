@@ -11,24 +11,34 @@ use crate::format::EdgePlace;
 use crate::partition::{Partition, Section};
 
 impl Version {
-    /// The partitions in order of their intervals.
+    /// The partitions; of two whose intervals overlap the older comes first.
     #[inline]
     pub fn partitions(&self) -> &[Arc<Partition>] {
         &self.partitions
     }
 
-    /// The partition of the edges that end at a node, with its index; `None` while there are no edges.
+    /// The partitions that may hold edges that end at a node, oldest first.
     #[inline]
-    pub fn partition_of(&self, target: NodeId) -> Option<(usize, &Arc<Partition>)> {
-        let index = self.partitions.partition_point(|partition| partition.entry().interval.end <= target.0);
-        self.partitions.get(index).map(|partition| (index, partition))
+    pub fn partitions_of(&self, target: NodeId) -> impl Iterator<Item = &Arc<Partition>> {
+        self.partitions.iter().filter(move |partition| partition.entry().interval.contains(&target.0))
+    }
+
+    /// The partition in a slot.
+    #[inline]
+    pub fn partition_in(&self, slot: usize) -> Option<&Arc<Partition>> {
+        self.partitions.get(usize::from(*self.by_slot.get(slot)?))
+    }
+
+    /// The partition whose topology file has that number.
+    pub fn partition_with(&self, number: u64) -> Option<&Arc<Partition>> {
+        self.partitions.iter().find(|partition| partition.entry().topology.number == number)
     }
 
     /// The section and position of a published edge; `None` if the id names none.
     #[inline]
     pub fn place(&self, edge: EdgeId) -> Option<(&Section, u64)> {
         let place = EdgePlace::of(edge)?;
-        let section = self.partitions.get(place.partition)?.sections().get(place.section)?;
+        let section = self.partition_in(place.partition)?.sections().get(place.section)?;
         (place.position < section.edge_count()).then_some((section, place.position))
     }
 
@@ -47,7 +57,7 @@ impl Version {
         let read_one = |key: PropertyKeyId| {
             grouped(edges.len(), place, |group, positions| {
                 let section = group.and_then(|(partition, section): (usize, usize)| {
-                    self.partitions.get(partition)?.sections().get(section)
+                    self.partition_in(partition)?.sections().get(section)
                 });
                 section.map_or_else(|| Ok(Column::nulls(positions.len())), |section| section.property(key, positions))
             })
@@ -57,7 +67,7 @@ impl Version {
 
     /// Streams a partition as `EdgePartitions::stream` wants it.
     pub fn stream(&self, partition: usize, stream: &EdgeStream) -> Result<PartitionStream<'_>> {
-        Ok(PartitionStream::new(&self.partitions[partition], partition, stream))
+        Ok(PartitionStream::new(&self.partitions[partition], stream))
     }
 
     /// Advice that the edges of these nodes will be read soon.
@@ -66,9 +76,8 @@ impl Version {
             nodes.iter().for_each(|&node| section.will_need_out(node));
         }
         for &node in nodes {
-            if let Some((_, partition)) = self.partition_of(node) {
-                partition.sections().iter().for_each(|section| section.will_need_in(node));
-            }
+            let sections = self.partitions_of(node).flat_map(|partition| partition.sections());
+            sections.for_each(|section| section.will_need_in(node));
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::bulk::sort::Buckets;
 use crate::format::SEGMENT_BITS;
 use crate::manifest::{IndexEntry, PartitionEntry, SegmentEntry};
 use crate::segment::write::SegmentWriter;
-use crate::version::Version;
+use crate::version::{Version, VersionEdit};
 
 impl BulkLoad {
     /// Writes the files and makes them the store's current version. All loaders must be finished.
@@ -40,10 +40,9 @@ impl BulkLoad {
         self.groups.clear();
         manifest.segments = self.finish_segments()?;
         manifest.indexes = self.finish_indexes()?;
-        manifest.next_file_number = self.context.next_number();
         // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
         self.context.commit();
-        let version = self.base.publish(manifest)?;
+        let version = self.base.publish(&VersionEdit::difference(self.base.manifest(), manifest))?;
         Ok(version)
     }
 

@@ -179,11 +179,11 @@ fn assert_directions(version: &Version, graph: &ModelGraph, name: &str) {
                     section.targets(section.out_run(NodeId(node)).unwrap(), &mut targets).unwrap();
                 }
             }
-            if let Some((number, partition)) = version.partition_of(NodeId(node))
-                && let Some((index, section)) = partition.section_of(EdgeTypeId(edge_type))
-            {
+            for partition in version.partitions_of(NodeId(node)) {
+                let Some((index, section)) = partition.section_of(EdgeTypeId(edge_type)) else { continue };
+                let mut sources_here = Vec::new();
                 let run = section.in_run(NodeId(node)).unwrap();
-                section.sources(run.clone(), &mut sources).unwrap();
+                section.sources(run.clone(), &mut sources_here).unwrap();
                 let mut positions = Vec::new();
                 let middle = run.start + (run.end - run.start) / 2;
                 section.in_positions(NodeId(node), run.start..middle, &mut positions).unwrap();
@@ -191,12 +191,13 @@ fn assert_directions(version: &Version, graph: &ModelGraph, name: &str) {
                 let mut distinct = positions.clone();
                 distinct.sort_unstable();
                 distinct.dedup();
-                assert_eq!(distinct.len(), sources.len(), "{name}: positions of node {node}");
-                for (position, source) in positions.iter().zip(&sources) {
-                    let id = EdgePlace { partition: number, section: index, position: *position }.id();
+                assert_eq!(distinct.len(), sources_here.len(), "{name}: positions of node {node}");
+                for (position, source) in positions.iter().zip(&sources_here) {
+                    let id = EdgePlace { partition: partition.slot().into(), section: index, position: *position }.id();
                     let (from, to, _) = version.edge(id).unwrap().unwrap();
                     assert_eq!((from, to), (*source, NodeId(node)), "{name}");
                 }
+                sources.append(&mut sources_here);
             }
             let check = |found: Vec<NodeId>, expected: Option<&Vec<u64>>| {
                 let mut found: Vec<u64> = found.into_iter().map(|node| node.0).collect();

@@ -1,0 +1,239 @@
+//! What a flush, a compaction or a bulk load changes about a version. Edits compose: each is applied to whatever version
+//! is current when it comes to its end.
+//!
+//! Invariant: an edit names files, never places in a list, so that it does not matter what other edits came before it.
+
+use std::ops::Range;
+
+use model::id::{LabelId, PropertyKeyId};
+use model::{Map, Result, Schema, Set, Statistics};
+
+use crate::file::FileEntry;
+use crate::manifest::{IndexEntry, Manifest, PartitionEntry, SegmentEntry};
+
+/// A change of the files that make up a store.
+#[derive(Clone, Debug, Default)]
+pub struct VersionEdit {
+    /// Edge partitions that go, by the numbers of their topology files.
+    pub removed_partitions: Vec<u64>,
+    /// Edge partitions that come, oldest first. They take the place of those that go; if none goes they are the newest.
+    pub added_partitions: Vec<PartitionEntry>,
+    /// Changed lists of patches.
+    pub patches: Vec<PatchEdit>,
+    /// Node segments that were written anew, by number; `None` for one without any node.
+    pub segments: Vec<(u64, Option<SegmentEntry>)>,
+    /// Key indexes that were written anew; `None` for one that goes.
+    pub indexes: Vec<((LabelId, PropertyKeyId), Option<IndexEntry>)>,
+    /// Names and constraints from now on.
+    pub schema: Option<Schema>,
+    /// Counts from now on; counted anew where there are none.
+    pub statistics: Option<Statistics>,
+    /// One more than the largest node id ever given out; never lowers what is there.
+    pub node_id_bound: u64,
+    /// The first write-ahead log that is not in the files.
+    pub wal_number: Option<u64>,
+}
+
+/// A change of the patches of one edge partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchEdit {
+    /// The number of the partition's topology file.
+    pub partition: u64,
+    /// The numbers of the patches that go.
+    pub removed: Vec<u64>,
+    /// The patch that comes: in the place of those that go, or as the newest if none goes.
+    pub added: Option<FileEntry>,
+}
+
+impl VersionEdit {
+    /// What makes one manifest another: for builds that make a whole new manifest while nothing else changes the store.
+    pub fn difference(old: &Manifest, new: Manifest) -> VersionEdit {
+        let mut edit = VersionEdit { node_id_bound: new.node_id_bound, ..VersionEdit::default() };
+        let kept: Set<u64> = new.partitions.iter().map(|entry| entry.topology.number).collect();
+        let known: Set<u64> = old.partitions.iter().map(|entry| entry.topology.number).collect();
+        let numbers = old.partitions.iter().map(|entry| entry.topology.number);
+        edit.removed_partitions = numbers.filter(|number| !kept.contains(number)).collect();
+        let is_new = |entry: &PartitionEntry| !known.contains(&entry.topology.number);
+        edit.added_partitions = new.partitions.into_iter().filter(is_new).collect();
+        edit.segments = changed(&old.segments, &new.segments, |entry| entry.segment);
+        edit.indexes = changed(&old.indexes, &new.indexes, |entry| (entry.label, entry.key));
+        edit.wal_number = Some(new.wal_number);
+        edit.schema = Some(new.schema);
+        edit
+    }
+
+    /// The manifest that this edit makes of another. The caller counts, numbers and writes it.
+    pub fn apply(&self, base: &Manifest) -> Result<Manifest> {
+        let mut manifest = base.clone();
+        apply_partitions(self, &mut manifest.partitions)?;
+        for patch in &self.patches {
+            apply_patch(patch, &mut manifest.partitions)?;
+        }
+        replace(&mut manifest.segments, &self.segments, |entry| entry.segment);
+        manifest.segments.sort_by_key(|entry| entry.segment);
+        replace(&mut manifest.indexes, &self.indexes, |entry| (entry.label, entry.key));
+        if let Some(schema) = &self.schema {
+            manifest.schema = schema.clone();
+        }
+        if let Some(statistics) = &self.statistics {
+            manifest.statistics = statistics.clone();
+        }
+        if let Some(number) = self.wal_number {
+            manifest.wal_number = number;
+        }
+        manifest.node_id_bound = manifest.node_id_bound.max(self.node_id_bound);
+        Ok(manifest)
+    }
+}
+
+/// The entries that differ, by key; `None` for those that are gone.
+fn changed<E: Clone + PartialEq, K: Copy + Eq + std::hash::Hash>(
+    old: &[E],
+    new: &[E],
+    key: impl Fn(&E) -> K,
+) -> Vec<(K, Option<E>)> {
+    let before: Map<K, &E> = old.iter().map(|entry| (key(entry), entry)).collect();
+    let after: Set<K> = new.iter().map(&key).collect();
+    let gone = old.iter().map(&key).filter(|key| !after.contains(key)).map(|key| (key, None));
+    let come = new.iter().filter(|entry| before.get(&key(entry)).is_none_or(|old| *old != *entry));
+    come.map(|entry| (key(entry), Some(entry.clone()))).chain(gone).collect()
+}
+
+/// Puts the changed entries in the places of the old ones, new ones at the end.
+fn replace<E: Clone, K: PartialEq>(entries: &mut Vec<E>, changes: &[(K, Option<E>)], key: impl Fn(&E) -> K) {
+    for (changed, entry) in changes {
+        let at = entries.iter().position(|entry| key(entry) == *changed);
+        match (at, entry) {
+            (Some(at), Some(entry)) => entries[at] = entry.clone(),
+            (Some(at), None) => drop(entries.remove(at)),
+            (None, Some(entry)) => entries.push(entry.clone()),
+            (None, None) => {}
+        }
+    }
+}
+
+fn apply_partitions(edit: &VersionEdit, partitions: &mut Vec<PartitionEntry>) -> Result<()> {
+    // The newest of those that go says how new those that come are.
+    let mut at = None;
+    for number in &edit.removed_partitions {
+        let Some(index) = partitions.iter().position(|entry| entry.topology.number == *number) else {
+            return Err(missing(*number));
+        };
+        partitions.remove(index);
+        at = Some(at.map_or(index, |at: usize| if index < at { at - 1 } else { index }));
+    }
+    let at = at.unwrap_or(partitions.len());
+    partitions.splice(at..at, edit.added_partitions.iter().cloned());
+    raise_levels(partitions);
+    Ok(())
+}
+
+/// What is older than something of a higher level belongs to that level at least: so that of overlapping partitions the
+/// levels never rise towards the newest, which merging relies on.
+fn raise_levels(partitions: &mut [PartitionEntry]) {
+    if partitions.is_sorted_by(|older, newer| older.level >= newer.level) {
+        return;
+    }
+    for newer in (1..partitions.len()).rev() {
+        let (before, rest) = partitions.split_at_mut(newer);
+        let newer = &rest[0];
+        for older in before.iter_mut().filter(|older| overlaps(&older.interval, &newer.interval)) {
+            older.level = older.level.max(newer.level);
+        }
+    }
+}
+
+/// True if the intervals have an id in common.
+pub fn overlaps(a: &Range<u64>, b: &Range<u64>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+fn apply_patch(patch: &PatchEdit, partitions: &mut [PartitionEntry]) -> Result<()> {
+    let Some(entry) = partitions.iter_mut().find(|entry| entry.topology.number == patch.partition) else {
+        return Err(missing(patch.partition));
+    };
+    let mut at = entry.patches.len();
+    for number in &patch.removed {
+        let Some(index) = entry.patches.iter().position(|file| file.number == *number) else {
+            return Err(missing(*number));
+        };
+        entry.patches.remove(index);
+        at = at.min(index);
+    }
+    entry.patches.splice(at..at, patch.added);
+    Ok(())
+}
+
+fn missing(number: u64) -> model::Error {
+    model::error!(Internal, "an edit names file {number}, which the version does not have")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PatchEdit, VersionEdit};
+    use crate::file::FileEntry;
+    use crate::manifest::{Manifest, PartitionEntry, UNASSIGNED_SLOT};
+
+    fn file(number: u64) -> FileEntry {
+        FileEntry { number, length: 1, identity: number }
+    }
+
+    fn partition(number: u64, level: u8, start: u64, end: u64) -> PartitionEntry {
+        PartitionEntry {
+            slot: UNASSIGNED_SLOT,
+            level,
+            interval: start..end,
+            edges: 1,
+            topology: file(number),
+            properties: None,
+            patches: Vec::new(),
+        }
+    }
+
+    /// Numbers and levels after an edit.
+    fn check(base: &[PartitionEntry], removed: &[u64], added: &[PartitionEntry], expected: &[(u64, u8)]) {
+        let base = Manifest { partitions: base.to_vec(), ..Manifest::default() };
+        let edit = VersionEdit {
+            removed_partitions: removed.to_vec(),
+            added_partitions: added.to_vec(),
+            ..VersionEdit::default()
+        };
+        let found = edit.apply(&base).unwrap().partitions;
+        let found: Vec<(u64, u8)> = found.iter().map(|entry| (entry.topology.number, entry.level)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_comes_takes_the_place_of_the_newest_that_goes() {
+        let base = [partition(1, 2, 0, 9), partition(2, 1, 0, 9), partition(3, 1, 0, 9), partition(4, 0, 0, 9)];
+        check(&base, &[], &[partition(5, 0, 0, 9)], &[(1, 2), (2, 1), (3, 1), (4, 0), (5, 0)]);
+        check(&base, &[2, 3], &[partition(5, 2, 0, 9)], &[(1, 2), (5, 2), (4, 0)]);
+        check(&base, &[3, 2], &[partition(5, 2, 0, 4), partition(6, 2, 4, 9)], &[(1, 2), (5, 2), (6, 2), (4, 0)]);
+        check(&base, &[4], &[], &[(1, 2), (2, 1), (3, 1)]);
+        let apart = [partition(1, 0, 0, 4), partition(2, 0, 4, 9), partition(3, 0, 0, 4)];
+        check(&apart, &[1, 3], &[partition(4, 1, 0, 4)], &[(2, 0), (4, 1)]);
+    }
+
+    #[test]
+    fn levels_do_not_rise_towards_the_newest_where_intervals_overlap() {
+        let base = [partition(1, 2, 0, 4), partition(2, 0, 4, 9), partition(3, 0, 0, 9)];
+        check(&base, &[], &[partition(4, 3, 0, 4)], &[(1, 3), (2, 3), (3, 3), (4, 3)]);
+        check(&base[..2], &[], &[partition(4, 3, 0, 4)], &[(1, 3), (2, 0), (4, 3)]);
+    }
+
+    #[test]
+    fn patches_are_added_and_merged() {
+        let base = Manifest { partitions: vec![partition(1, 0, 0, 9)], ..Manifest::default() };
+        let edit = |removed: &[u64], added: Option<u64>| VersionEdit {
+            patches: vec![PatchEdit { partition: 1, removed: removed.to_vec(), added: added.map(file) }],
+            ..VersionEdit::default()
+        };
+        let mut manifest = base;
+        for number in [2, 3, 4] {
+            manifest = edit(&[], Some(number)).apply(&manifest).unwrap();
+        }
+        manifest = edit(&[2, 3], Some(5)).apply(&manifest).unwrap();
+        assert_eq!(manifest.partitions[0].patches, [file(5), file(4)]);
+        assert!(edit(&[9], None).apply(&manifest).is_err());
+    }
+}

@@ -1,0 +1,97 @@
+//! What all versions of an open store share: the numbers of files, and the slots of edge partitions.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::Result;
+
+use crate::error::StorageError;
+use crate::format::PARTITION_SLOTS;
+
+/// Where every new file of an open store gets its number, whoever builds it.
+#[derive(Debug)]
+pub struct FileNumbers(AtomicU64);
+
+impl FileNumbers {
+    /// Numbers from `next` on.
+    pub fn new(next: u64) -> Arc<FileNumbers> {
+        Arc::new(FileNumbers(AtomicU64::new(next)))
+    }
+
+    /// A number that no file has.
+    pub fn take(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The number that the next file would get.
+    pub fn next(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Which slots are taken by partitions that some version still has open.
+#[derive(Debug, Default)]
+pub struct Slots(Mutex<Vec<bool>>);
+
+impl Slots {
+    /// The lowest slot that is free.
+    pub fn lease(self: &Arc<Slots>) -> Result<SlotLease> {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = taken.iter().position(|is_taken| !is_taken).unwrap_or(taken.len());
+        if slot >= PARTITION_SLOTS {
+            let problem = format!("{PARTITION_SLOTS} edge partitions are open, those of old snapshots included");
+            return Err(StorageError::limit(problem));
+        }
+        let length = taken.len().max(slot + 1);
+        taken.resize(length, false);
+        taken[slot] = true;
+        Ok(SlotLease { slots: self.clone(), slot: slot as u16 })
+    }
+
+    /// That slot; `None` if it is taken.
+    pub fn lease_slot(self: &Arc<Slots>, slot: u16) -> Option<SlotLease> {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, length) = (usize::from(slot), taken.len());
+        taken.resize(length.max(at + 1), false);
+        (!std::mem::replace(&mut taken[at], true)).then(|| SlotLease { slots: self.clone(), slot })
+    }
+}
+
+/// A slot, until this is dropped.
+#[derive(Debug)]
+pub struct SlotLease {
+    slots: Arc<Slots>,
+    slot: u16,
+}
+
+impl SlotLease {
+    /// Which slot.
+    pub fn slot(&self) -> u16 {
+        self.slot
+    }
+}
+
+impl Drop for SlotLease {
+    fn drop(&mut self) {
+        let mut taken = self.slots.0.lock().unwrap_or_else(PoisonError::into_inner);
+        taken[usize::from(self.slot)] = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::Slots;
+
+    #[test]
+    fn the_lowest_free_slot_is_taken() {
+        let slots = Arc::new(Slots::default());
+        let leases: Vec<_> = (0..3).map(|_| slots.lease().unwrap()).collect();
+        assert_eq!(leases.iter().map(|lease| lease.slot()).collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(slots.lease_slot(1).is_none());
+        drop(leases);
+        let high = slots.lease_slot(7).unwrap();
+        assert_eq!((high.slot(), slots.lease().unwrap().slot()), (7, 0));
+    }
+}
