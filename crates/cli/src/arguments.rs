@@ -48,6 +48,10 @@ pub(crate) enum Command {
     Info(InfoArguments),
     /// Verify every checksum and cross-reference of a store
     Check(CheckArguments),
+    /// Copy a store, also while it is used, into a new directory
+    Backup(BackupArguments),
+    /// Copy a backup into a new directory, which then is a store
+    Restore(RestoreArguments),
     /// Import US airports and flights, query them, rank them, find and draw a route
     Demo(DemoArguments),
 }
@@ -193,6 +197,30 @@ pub(crate) struct InfoArguments {
 #[derive(Args)]
 pub(crate) struct CheckArguments {
     /// The store's directory
+    pub(crate) store: PathBuf,
+}
+
+/// `knot backup`.
+///
+/// The copy is of one moment: it holds every transaction that was durable when it began, and none in part. Another process
+/// may read and write the store meanwhile. Every checksum is verified.
+#[derive(Args)]
+pub(crate) struct BackupArguments {
+    /// The store's directory
+    pub(crate) store: PathBuf,
+    /// The directory to write to; must be empty or missing
+    pub(crate) destination: PathBuf,
+    /// An earlier backup of the store on the same file system; files that have not changed are shared with it
+    #[arg(long, value_name = "BACKUP")]
+    pub(crate) base: Option<PathBuf>,
+}
+
+/// `knot restore`.
+#[derive(Args)]
+pub(crate) struct RestoreArguments {
+    /// The directory of a backup
+    pub(crate) backup: PathBuf,
+    /// The directory of the new store; must be empty or missing
     pub(crate) store: PathBuf,
 }
 

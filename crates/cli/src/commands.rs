@@ -8,6 +8,7 @@ use crate::arguments::{Arguments, Command};
 use crate::failure::{Failure, Outcome};
 use crate::{format, shell, values};
 
+pub(crate) mod backup;
 mod check;
 mod demo;
 mod export;
@@ -23,6 +24,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
         Some(Command::Export(arguments)) => export::run(&arguments),
         Some(Command::Info(arguments)) => info::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments),
+        Some(Command::Backup(arguments)) => backup::run(&arguments),
+        Some(Command::Restore(arguments)) => backup::restore(&arguments),
         Some(Command::Demo(arguments)) => demo::run(&arguments),
         None => {
             let shell = arguments.shell;

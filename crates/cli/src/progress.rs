@@ -44,12 +44,21 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Runs a query while a bar shows how far the procedure that it calls has come, if that tells.
 pub(crate) fn watch_query<T>(interrupt: &Interrupt, work: impl FnOnce() -> T) -> T {
+    watch(interrupt, "{wide_bar} step {pos} of {len} {elapsed} left {eta}", work)
+}
+
+/// Runs work that reports bytes while a bar shows how far it has come.
+pub(crate) fn watch_bytes<T>(interrupt: &Interrupt, work: impl FnOnce() -> T) -> T {
+    watch(interrupt, "{wide_bar} {bytes} of {total_bytes} {bytes_per_sec} left {eta}", work)
+}
+
+fn watch<T>(interrupt: &Interrupt, template: &str, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work();
     }
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| show_query(interrupt, &ended));
+        let watcher = scope.spawn(|| show_query(interrupt, &ended, template));
         let result = work();
         ended.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
@@ -57,10 +66,10 @@ pub(crate) fn watch_query<T>(interrupt: &Interrupt, work: impl FnOnce() -> T) ->
     })
 }
 
-fn show_query(interrupt: &Interrupt, ended: &AtomicBool) {
+fn show_query(interrupt: &Interrupt, ended: &AtomicBool, template: &str) {
     std::thread::park_timeout(PATIENCE);
     let bar = ProgressBar::new(1);
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar} step {pos} of {len} {elapsed} left {eta}") {
+    if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
     while !ended.load(Ordering::Relaxed) {

@@ -17,6 +17,7 @@ use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
 
 use crate::arguments::Format;
+use crate::commands::backup;
 use crate::commands::query::{Stats, run_text};
 use crate::failure::{self, Failure, Outcome};
 use crate::{format, values};
@@ -31,6 +32,7 @@ const HELP: &str = "\
 :param name               forget a parameter
 :begin :commit :rollback  a transaction of several statements
 :format table|csv|json|jsonl
+:backup directory         copy the store as it is now, while others write to it
 :quit                     leave (or Ctrl-D)
 A statement ends with ; or an empty line. Tab completes keywords, labels, edge types, properties and procedures.
 Ctrl-C cancels what runs. EXPLAIN and PROFILE before a query show its plan.";
@@ -172,6 +174,7 @@ impl Shell<'_> {
             "begin" => self.session.begin(),
             "commit" => self.session.commit(),
             "rollback" => self.session.rollback(),
+            "backup" => self.back_up(rest),
             "format" | "mode" => {
                 match <Format as clap::ValueEnum>::from_str(rest, true) {
                     Ok(format) => self.format = format,
@@ -188,6 +191,17 @@ impl Shell<'_> {
             failure::report(&error, None);
         }
         Ok(true)
+    }
+
+    fn back_up(&self, destination: &str) -> database::Result<()> {
+        if destination.is_empty() {
+            eprintln!("expected a directory: :backup DIRECTORY");
+            return Ok(());
+        }
+        let path = std::path::Path::new(destination);
+        let summary = backup::watched(|interrupt| self.database.backup(path, None, interrupt))?;
+        backup::report("backed up to", path, &summary);
+        Ok(())
     }
 
     fn print_parameters(&self) {

@@ -5,8 +5,11 @@
 //! - `conventions`: what goes where, with which exit code.
 //! - `verbs`: each verb does what it says.
 //! - `mishaps`: paths that hold no store, newer stores, other processes, Ctrl-C, full disks.
+//! - `care`: backups and restores.
 //! - `kills`: killed at any moment, a store opens with all that was acknowledged.
 
+#[path = "it/care.rs"]
+mod care;
 #[path = "it/command.rs"]
 mod command;
 #[path = "it/conventions.rs"]

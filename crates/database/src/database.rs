@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use model::platform::{Clock, Platform};
 use model::{GraphStore, Interrupt, MemoryBudget, Result};
+use storage::backup::CopySummary;
 use storage::bulk::BulkLoad;
 use storage::{NativeStore, OpenMode, OpenOptions};
 
@@ -112,6 +113,12 @@ impl Database {
     /// Merges all writes into files.
     pub fn checkpoint(&self) -> Result<()> {
         self.store.checkpoint(&Interrupt::new())
+    }
+
+    /// Copies the store as it is now into a new directory, while it is read and written. Files that the backup `base` of
+    /// the same store has are shared with it, where both lie on one file system.
+    pub fn backup(&self, destination: &Path, base: Option<&Path>, interrupt: &Interrupt) -> Result<CopySummary> {
+        self.store.backup(destination, base, interrupt)
     }
 
     /// Imports files. If it fails, the store is as it was.

@@ -39,6 +39,24 @@ pub fn check(path: &std::path::Path, interrupt: &Interrupt) -> Result<Vec<Proble
     storage::check::check(&storage::os::platform(), path, interrupt)
 }
 
+/// What a backup or a restore did.
+pub use storage::backup::CopySummary;
+
+/// Copies the store in a directory into a new one, also while another process uses it; see [`storage::backup`].
+pub fn backup(
+    store: &std::path::Path,
+    destination: &std::path::Path,
+    base: Option<&std::path::Path>,
+    interrupt: &Interrupt,
+) -> Result<CopySummary> {
+    storage::backup::backup(&storage::os::platform(), store, destination, base, interrupt)
+}
+
+/// Copies a backup into a new directory, which then is a store; every byte is verified.
+pub fn restore(backup: &std::path::Path, store: &std::path::Path, interrupt: &Interrupt) -> Result<CopySummary> {
+    storage::backup::restore(&storage::os::platform(), backup, store, interrupt)
+}
+
 /// The statements of a text: what stands between semicolons, outside of strings, names and comments.
 pub fn split_statements(text: &str) -> Vec<&str> {
     let spans = cypher::script::split_statements(text);

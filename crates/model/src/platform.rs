@@ -40,6 +40,14 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn exists(&self, path: &Path) -> bool;
     /// Takes the exclusive lock of a file, made if need be, for as long as the result lives; `WouldBlock` if held.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn std::any::Any + Send + Sync>>;
+    /// Who holds the lock of a file, in words: process and command; `None` where that cannot be told.
+    fn lock_holder(&self, _path: &Path) -> Option<String> {
+        None
+    }
+    /// Gives an immutable file a second name on the same file system; fails where that is not possible.
+    fn link(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// A file being written, in order.

@@ -30,6 +30,14 @@ pub struct Problem {
     pub message: String,
 }
 
+impl Problem {
+    /// The problem that an error of damage tells of; `file` where it names none.
+    pub(crate) fn of(file: &Path, error: &Error) -> Problem {
+        let (file, offset, message) = place_of(file, 0, error);
+        Problem { file, offset, message }
+    }
+}
+
 /// Verifies all files of the store in a directory; an empty list means that all is well. Fails only if the store
 /// cannot be read at all: if it is none, is of a newer format, or the disk refuses.
 pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Result<Vec<Problem>> {
@@ -53,6 +61,7 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
         let apply = |payload: &mut Get<'_>| snapshot.apply_record(payload);
         let log = replay(&*platform.disk, directory, manifest.wal_number, manifest.store_identity, apply);
         problems.take(directory, 0, log)?;
+        problems.list.extend(crate::backup::check_note(platform, &version)?);
     }
     Ok(problems.list)
 }

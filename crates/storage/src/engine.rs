@@ -18,6 +18,7 @@ use model::limits::MEMTABLE_BYTES_MAX;
 use model::platform::Platform;
 use model::{Capabilities, ErrorCode, GraphStore, Interrupt, MemoryBudget, ReadView, Result, WriteTransaction, error};
 
+use crate::backup::{self, CopySummary};
 use crate::engine::commit::CommitLog;
 use crate::engine::gate::{Gate, Turn};
 use crate::error::StorageError;
@@ -143,6 +144,12 @@ impl NativeStore {
     /// The files under what readers see now.
     pub fn version(&self) -> Arc<Version> {
         self.0.published().version.clone()
+    }
+
+    /// Copies the store as it is now into a new directory, while it is read and written; see [`crate::backup`].
+    pub fn backup(&self, destination: &Path, base: Option<&Path>, interrupt: &Interrupt) -> Result<CopySummary> {
+        let current = || Ok(self.version());
+        backup::backup_of(&self.platform, &self.path, destination, base, interrupt, &current)
     }
 
     /// Bytes of writes held in memory, roughly.

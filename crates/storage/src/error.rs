@@ -55,6 +55,8 @@ pub enum StorageError {
     Busy {
         /// The store.
         path: PathBuf,
+        /// Who, if that can be told.
+        holder: Option<String>,
     },
     /// The store refuses work after a failed write.
     Closed {
@@ -117,7 +119,10 @@ impl std::fmt::Display for StorageError {
                 write!(f, "{} has format version {found}, this program reads versions from {oldest} on", path.display())
             }
             StorageError::NotAStore { path, reason } => write!(f, "{}: {reason}", path.display()),
-            StorageError::Busy { path } => write!(f, "{} is open in another process", path.display()),
+            StorageError::Busy { path, holder } => {
+                let holder = holder.as_deref().unwrap_or("another process");
+                write!(f, "{} is open in {holder}", path.display())
+            }
             StorageError::Closed { path, cause } => {
                 write!(f, "{} refuses work after a failed write: {cause}", path.display())
             }

@@ -38,6 +38,10 @@ pub const MANIFEST_NAME: &str = "MANIFEST";
 pub const MANIFEST_NEW_NAME: &str = "MANIFEST.new";
 /// The name of the file whose lock means that the store is open.
 pub const LOCK_NAME: &str = "LOCK";
+/// The name of the file that says what a backup is one of; a directory with it is not opened for writing.
+pub const BACKUP_NAME: &str = "BACKUP";
+/// The name of the file that is there while a backup or a restore is under way.
+pub const COPYING_NAME: &str = "COPYING";
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

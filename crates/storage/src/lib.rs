@@ -20,7 +20,9 @@
 //! - [`flush`]: the merge of a memtable into files.
 //! - [`engine`]: the store itself: opening, turns, commits, checkpoints.
 //! - [`check`]: every checksum and cross-reference.
+//! - [`backup`]: a verified copy of a store while it is used, and back.
 
+pub mod backup;
 pub mod bulk;
 pub mod check;
 pub mod codec;

@@ -176,13 +176,54 @@ impl Disk for SystemDisk {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let writable = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        // Where nothing can be written, what is there, or else the directory, can be locked as well.
+        let file = match writable {
+            Err(error) if is_read_only(&error) => {
+                File::open(path).or_else(|_| File::open(path.parent().unwrap_or(path)))?
+            }
+            outcome => outcome?,
+        };
         match file.try_lock() {
-            Ok(()) => Ok(Box::new(file)),
+            Ok(()) => {
+                describe_holder(&file);
+                Ok(Box::new(file))
+            }
             Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
     }
+
+    fn lock_holder(&self, path: &Path) -> Option<String> {
+        // The file may be of another program, or of a process that was killed and whose successor could not write it.
+        let text = fs::read_to_string(path).ok().filter(|text| text.len() <= HOLDER_BYTES_MAX)?;
+        let (pid, command) = text.trim_end().split_once(' ')?;
+        let pid: u32 = pid.parse().ok()?;
+        if pid == std::process::id() {
+            return Some("this process".to_owned());
+        }
+        let is_gone = Path::new("/proc/self").exists() && !Path::new("/proc").join(pid.to_string()).exists();
+        (!is_gone).then(|| format!("process {pid} ({command})"))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+}
+
+fn is_read_only(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+/// Bytes of the longest description of a lock's holder.
+const HOLDER_BYTES_MAX: usize = 512;
+
+/// Writes into a lock who holds it, for the message to whoever comes in vain. The lock holds without it.
+fn describe_holder(mut file: &File) {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
+    let command: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(100).collect();
+    let text = format!("{} {command}\n", std::process::id());
+    let _ = file.set_len(0).and_then(|()| file.write_all(text.as_bytes()));
 }
 
 /// The monotonic clock of the operating system.

@@ -85,10 +85,10 @@ fn ctrl_c_ends_a_query_with_130() {
 }
 
 /// A small disk, where it may be mounted.
-struct SmallDisk<'f>(&'f Folder);
+pub(crate) struct SmallDisk<'f>(&'f Folder);
 
 impl<'f> SmallDisk<'f> {
-    fn mount(folder: &'f Folder, bytes: u64) -> Option<SmallDisk<'f>> {
+    pub(crate) fn mount(folder: &'f Folder, bytes: u64) -> Option<SmallDisk<'f>> {
         let place = folder.join("disk");
         std::fs::create_dir(&place).expect("the temporary folder can be written");
         let mut command = Command::new("mount");

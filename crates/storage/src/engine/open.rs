@@ -13,7 +13,7 @@ use model::{Consumer, MemoryBudget, Result, error};
 use super::commit::CommitLog;
 use super::{Engine, Head, NativeStore, OpenMode, OpenOptions};
 use crate::error::StorageError;
-use crate::format::{FileKind, HEADER_BYTES, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME};
+use crate::format::{BACKUP_NAME, COPYING_NAME, FileKind, HEADER_BYTES, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME};
 use crate::snapshot::Snapshot;
 use crate::version::Version;
 use crate::wal::replay::replay;
@@ -28,6 +28,10 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     options.memtable_bytes_max = options.memtable_bytes_max.min(memory.share(Consumer::Memtable) / 2);
     let disk = &platform.disk;
     let is_new = find(path, options.mode, &platform)?;
+    if options.mode != OpenMode::ReadOnly && disk.exists(&path.join(BACKUP_NAME)) {
+        let refused = model::error!(ReadOnly, "{} is a backup, it can be opened for reading only", path.display());
+        return Err(refused.with_remedy("restore it to another path: knot restore"));
+    }
     if is_new {
         disk.create_directory(path).map_err(|error| StorageError::io("create", path, error))?;
     }
@@ -78,7 +82,7 @@ fn take_lock(path: &Path, disk: &dyn Disk) -> Result<Box<dyn Any + Send + Sync>>
             Err(_) => break,
         }
     }
-    Err(StorageError::Busy { path: path.to_owned() }.into())
+    Err(StorageError::Busy { path: path.to_owned(), holder: disk.lock_holder(&lock_path) }.into())
 }
 
 /// True if a store is to be made; fails if something else than a store is there.
@@ -107,6 +111,10 @@ fn find(path: &Path, mode: OpenMode, platform: &Platform) -> Result<bool> {
         LOCK_NAME | MANIFEST_NEW_NAME => true,
         _ => name == first_log && disk.length(&path.join(name)).is_ok_and(|bytes| bytes <= HEADER_BYTES as u64),
     };
+    if names.iter().any(|name| name == COPYING_NAME) {
+        let reason = "an unfinished backup or restore is there; run it again, or remove the directory";
+        return Err(not_a_store(reason.to_owned()).into());
+    }
     let mut others = names.iter().filter(|name| !is_left(name));
     match (others.next(), mode) {
         (Some(name), _) => {

@@ -1,0 +1,154 @@
+//! Backups and restores as a stranger runs them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout, Stdio};
+
+use crate::command::{Folder, finish, pause, signal};
+use crate::mishaps::SmallDisk;
+
+/// A shell on `s.knot` that has answered once.
+fn shell(folder: &Folder) -> (Child, BufReader<ChildStdout>) {
+    let mut child = folder.command(&["s.knot", "-m", "jsonl"]).stdin(Stdio::piped()).spawn().expect("it starts");
+    let stdin = child.stdin.as_mut().expect("it is piped");
+    stdin.write_all(b"RETURN 1 AS ready;\n").expect("the child reads");
+    let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("the child answers");
+    assert_eq!(line, "{\"ready\":1}\n");
+    (child, stdout)
+}
+
+fn count(folder: &Folder, store: &str) -> String {
+    folder.run(&["query", store, "MATCH (n) RETURN count(n)", "-s"]).ok()
+}
+
+#[test]
+fn a_backup_and_back() {
+    let folder = Folder::new();
+    folder.make_store("UNWIND range(1, 100) AS i CREATE (:A {i: i})");
+    let output = folder.run(&["backup", "s.knot", "b1"]);
+    assert!(output.stderr.starts_with("backed up to b1: "), "{output:?}");
+    folder.make_store("CREATE (:A {i: 101})");
+    folder.run(&["backup", "s.knot", "b2", "--base", "b1"]).ok();
+    folder.run(&["check", "b1"]).ok();
+    assert_eq!(folder.run(&["query", "b1", "MATCH (n) RETURN count(n)", "-s", "-r"]).ok(), "count(n)\n100\n");
+    let message = folder.run(&["b1", "-c", "CREATE (:A)"]).fails(1);
+    assert!(message.starts_with("READ_ONLY: b1 is a backup") && message.contains("knot restore"), "{message}");
+    for (backup, expected) in [("b1", "count(n)\n100\n"), ("b2", "count(n)\n101\n")] {
+        folder.run(&["restore", backup, "r.knot"]).ok();
+        assert_eq!(count(&folder, "r.knot"), expected);
+        folder.run(&["check", "r.knot"]).ok();
+        std::fs::remove_dir_all(folder.join("r.knot")).expect("it is there");
+    }
+}
+
+#[test]
+fn a_backup_of_a_store_that_is_open_and_what_the_lock_says() {
+    let folder = Folder::new();
+    folder.make_store("CREATE (:A)");
+    let (mut child, mut stdout) = shell(&folder);
+    let pid = format!("process {} (", child.id());
+    for verb in [&["query", "s.knot", "RETURN 1"][..], &["s.knot", "-c", "CREATE (:A)"], &["info", "s.knot"]] {
+        let message = folder.run(verb).fails(1);
+        assert!(message.contains(&pid) && message.contains("s.knot -m jsonl)"), "{message}");
+    }
+    folder.run(&["backup", "s.knot", "b1"]).ok();
+    let stdin = child.stdin.as_mut().expect("it is piped");
+    stdin.write_all(b"CREATE (:A);\n:backup b2\nRETURN 2 AS ready;\n").expect("the child reads");
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("the child answers");
+    assert_eq!(line, "{\"ready\":2}\n");
+    for (backup, expected) in [("b1", "count(n)\n1\n"), ("b2", "count(n)\n2\n")] {
+        folder.run(&["restore", backup, &format!("{backup}.knot")]).ok();
+        assert_eq!(count(&folder, &format!("{backup}.knot")), expected);
+    }
+    signal(&child, "KILL");
+    finish(child);
+    // What a killed process left in the lock, or anyone else, says nothing.
+    for text in ["999999999 knot", "no number", "", "\u{1}"] {
+        folder.write("s.knot/LOCK", text);
+        assert_eq!(count(&folder, "s.knot"), "count(n)\n2\n");
+    }
+}
+
+#[test]
+fn where_no_copy_can_be_taken_or_go() {
+    let folder = Folder::new();
+    folder.make_store("CREATE (:A)");
+    folder.run(&["backup", "s.knot", "b"]).ok();
+    folder.write("file", "text");
+    std::fs::create_dir(folder.join("half")).expect("the temporary folder can be written");
+    folder.write("half/COPYING", "a copy of s.knot; unfinished as long as this file is here\n");
+    for (arguments, code, words) in [
+        (&["backup", "missing.knot", "x"][..], "NOT_A_STORE", "missing.knot"),
+        (&["backup", "file", "x"], "NOT_A_STORE", "file"),
+        (&["backup", "s.knot", "file"], "FILE", "a file is there"),
+        (&["backup", "s.knot", "b"], "FILE", "a backup is there already"),
+        (&["backup", "s.knot", "s.knot"], "FILE", "cannot lie in"),
+        (&["backup", "s.knot", "s.knot/backup"], "FILE", "cannot lie in"),
+        (&["backup", "s.knot", "x", "--base", "s.knot"], "FILE", "the base is no backup"),
+        (&["backup", "s.knot", "file/below"], "IO", "file/below"),
+        (&["restore", "missing", "x"], "NOT_A_STORE", "missing"),
+        (&["restore", "half", "x"], "NOT_A_STORE", "half"),
+        (&["restore", "b", "s.knot"], "FILE", "a store is there already"),
+        (&["info", "half"], "NOT_A_STORE", "unfinished"),
+        (&["half", "-c", "RETURN 1"], "NOT_A_STORE", "unfinished"),
+    ] {
+        let message = folder.run(arguments).fails(1);
+        assert!(message.starts_with(&format!("{code}: ")) && message.contains(words), "{arguments:?}: {message}");
+        assert!(message.contains("\n  = "), "a remedy: {message}");
+    }
+    assert!(!folder.join("x").exists(), "nothing is left of what was refused");
+    // An unfinished copy is begun anew.
+    folder.run(&["backup", "s.knot", "half"]).ok();
+    folder.run(&["check", "half"]).ok();
+}
+
+#[test]
+fn a_backup_that_is_stopped_leaves_nothing_that_opens() {
+    let folder = Folder::new();
+    let statement = "UNWIND range(1, 400000) AS i CREATE (:A {i: i, text: 'text of number ' + i})";
+    folder.make_store(statement);
+    for (name, milliseconds) in [("INT", 0), ("INT", 5), ("INT", 20), ("KILL", 5), ("KILL", 20), ("KILL", 60)] {
+        let child = folder.command(&["backup", "s.knot", "b"]).spawn().expect("it starts");
+        pause(milliseconds);
+        // It may have ended by itself.
+        let _ = std::process::Command::new("kill")
+            .args([&format!("-{name}"), &child.id().to_string()])
+            .stderr(Stdio::null())
+            .status();
+        let output = finish(child);
+        if output.code == Some(0) {
+            folder.run(&["check", "b"]).ok();
+            std::fs::remove_dir_all(folder.join("b")).expect("it is there");
+        } else if folder.join("b").exists() {
+            let message = folder.run(&["query", "b", "RETURN 1", "-r"]).fails(1);
+            assert!(message.starts_with("NOT_A_STORE: "), "{name}: {message}");
+        }
+    }
+    folder.run(&["backup", "s.knot", "b"]).ok();
+    folder.run(&["restore", "b", "r.knot"]).ok();
+    assert_eq!(count(&folder, "r.knot"), "count(n)\n400000\n");
+}
+
+#[test]
+fn a_small_disk_and_one_that_is_only_read() {
+    let folder = Folder::new();
+    let Some(_disk) = SmallDisk::mount(&folder, 1 << 20) else {
+        println!("not run: no small disk can be mounted here");
+        return;
+    };
+    folder.make_store("UNWIND range(1, 60000) AS i CREATE (:A {i: i, text: toString(i * 7919) + ' and more of it'})");
+    let message = folder.run(&["backup", "s.knot", "disk/b"]).fails(1);
+    assert!(message.starts_with("DISK_FULL: ") && message.contains("disk/b"), "{message}");
+    assert!(!folder.join("disk/b").exists(), "nothing is left");
+    folder.run(&["disk/t.knot", "-c", "CREATE (:A)"]).ok();
+    let remount = ["-o", "remount,ro", "disk"];
+    let status = std::process::Command::new("mount").args(remount).current_dir(folder.path()).status();
+    assert!(status.is_ok_and(|status| status.success()), "what was mounted can be mounted for reading");
+    assert_eq!(folder.run(&["query", "disk/t.knot", "MATCH (n) RETURN count(n)", "-s", "-r"]).ok(), "count(n)\n1\n");
+    folder.run(&["check", "disk/t.knot"]).ok();
+    folder.run(&["backup", "disk/t.knot", "b"]).ok();
+    let message = folder.run(&["backup", "s.knot", "disk/b"]).fails(1);
+    assert!(message.starts_with("IO: ") && message.contains("disk/b"), "{message}");
+}

@@ -1,0 +1,130 @@
+//! The files of one moment of a store that may be in use.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use model::platform::{MappedFile, Platform};
+use model::{ErrorCode, Result};
+
+use super::io;
+use crate::error::StorageError;
+use crate::file::{FileEntry, StoreFile};
+use crate::format::{FileKind, HEADER_BYTES};
+use crate::manifest::Manifest;
+use crate::version::Version;
+use crate::wal::replay::replay;
+
+/// How often the files are looked for anew, since merges took the log away that was about to be read.
+const ATTEMPTS: u32 = 100;
+
+/// A version and the logs behind it. The version keeps its files on the disk, or at least open.
+pub(super) struct Source {
+    platform: Platform,
+    directory: PathBuf,
+    pub(super) version: Arc<Version>,
+    /// Oldest first.
+    pub(super) logs: Vec<LogPart>,
+}
+
+/// The sound part of a log.
+pub(super) struct LogPart {
+    pub(super) number: u64,
+    /// Bytes of header and sound records.
+    pub(super) length: u64,
+    /// The last transaction in it; 0 without any.
+    pub(super) sequence: u64,
+    /// CRC-32 of those bytes.
+    pub(super) checksum: u32,
+    map: Arc<dyn MappedFile>,
+}
+
+impl LogPart {
+    /// Header and sound records. A log only grows, and only behind them is it ever cut.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.map.bytes()[..self.length as usize]
+    }
+}
+
+impl Source {
+    /// The store as it is now.
+    pub(super) fn take(
+        platform: &Platform,
+        directory: &Path,
+        current: &dyn Fn() -> Result<Arc<Version>>,
+    ) -> Result<Source> {
+        for attempt in 1.. {
+            let before = Manifest::read(&platform.disk, directory)?.generation;
+            match Source::try_take(platform, directory, current) {
+                // What is missing has been merged away if there is a new manifest; otherwise it is lost.
+                Err(error) if error.code() == ErrorCode::Corrupt && attempt < ATTEMPTS => {
+                    if Manifest::read(&platform.disk, directory)?.generation == before {
+                        return Err(error);
+                    }
+                }
+                outcome => return outcome,
+            }
+        }
+        unreachable!("the last attempt returns its outcome")
+    }
+
+    fn try_take(platform: &Platform, directory: &Path, current: &dyn Fn() -> Result<Arc<Version>>) -> Result<Source> {
+        let version = current()?;
+        let first = version.manifest().wal_number;
+        let mut numbers: Vec<u64> = platform
+            .disk
+            .list(directory)
+            .map_err(io("list", directory))?
+            .iter()
+            .filter_map(|name| match FileKind::parse(name) {
+                Some((FileKind::Wal, number)) if number > first => Some(number),
+                _ => None,
+            })
+            .collect();
+        numbers.push(first);
+        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        let mut source =
+            Source { platform: platform.clone(), directory: directory.to_owned(), version, logs: Vec::new() };
+        for number in numbers {
+            let log = source.measure(number)?;
+            // A log without records is made before the merge that it follows; without that merge it means nothing.
+            if log.length > HEADER_BYTES as u64 || number == first || !source.logs.is_empty() {
+                source.logs.push(log);
+            }
+        }
+        source.logs.reverse();
+        Ok(source)
+    }
+
+    /// Finds the end of the sound part of a log.
+    fn measure(&self, number: u64) -> Result<LogPart> {
+        let identity = self.version.manifest().store_identity;
+        let end = replay(&*self.platform.disk, &self.directory, number, identity, |_| Ok(()))?;
+        let path = self.directory.join(FileKind::Wal.file_name(number));
+        // From here on the log may be merged and removed: the map keeps its bytes.
+        let map = self.platform.disk.map(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => StorageError::corrupt(&path, 0, "the manifest names a log that is gone"),
+            _ => StorageError::io("map", &path, error),
+        })?;
+        let mut log = LogPart { number, length: end.length, sequence: end.sequence, checksum: 0, map };
+        log.checksum = crc32fast::hash(log.bytes());
+        Ok(log)
+    }
+
+    /// Bytes of all files.
+    pub(super) fn bytes(&self) -> u64 {
+        let files: u64 = self.version.manifest().files().map(|(_, file)| file.length).sum();
+        files + self.logs.iter().map(|log| log.length).sum::<u64>()
+    }
+
+    /// The last transaction.
+    pub(super) fn sequence(&self) -> u64 {
+        self.logs.iter().map(|log| log.sequence).max().unwrap_or(0)
+    }
+
+    /// The open file of an entry of the manifest.
+    pub(super) fn file(&self, kind: FileKind, entry: FileEntry) -> Result<&StoreFile> {
+        let name = kind.file_name(entry.number);
+        let file = self.version.files().find(|file| file.entry() == entry && file.path().ends_with(&name));
+        file.map(|file| &**file).ok_or_else(|| model::error!(Internal, "the version has not opened {name}"))
+    }
+}
