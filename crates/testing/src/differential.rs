@@ -11,7 +11,7 @@ use model::{GraphStore, NodeBatch, NodeId, NodeScan, ReadView};
 
 use crate::ReferenceStore;
 
-pub use apply::apply_to_both;
+pub use apply::{apply, apply_to_both};
 pub use content::{Content, assert_same, assert_same_content};
 pub use operation::{Ending, Operation, RandomTransaction, random_operations};
 

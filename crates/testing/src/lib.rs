@@ -4,12 +4,14 @@
 //! - [`reference_store`]: a naive, correct store in memory; what faster stores are compared with.
 //! - [`store_contract`]: the checks that every store must pass.
 //! - [`differential`]: random writes applied to two stores, and the comparison of two views.
+//! - [`crashes`]: power cuts at every operation of a run.
 //! - [`graphs`]: seeded graph generators.
 //! - [`golden`]: text files of graphs, queries and expected results.
 //! - [`folder`]: a folder on the real disk for one test.
 //! - [`simulation`]: an operating system in memory that fails on purpose.
 //! - [`random`]: the seeded random numbers of all of these.
 
+pub mod crashes;
 pub mod differential;
 pub mod folder;
 pub mod golden;

@@ -2,7 +2,9 @@
 
 pub mod clock;
 pub mod disk;
+pub mod journal;
 pub mod memory;
+pub mod power_cut;
 
 use std::sync::Arc;
 
@@ -10,7 +12,9 @@ use model::platform::{Disk, Platform};
 
 pub use clock::{CountingClock, PlatformRandom};
 pub use disk::FaultyDisk;
+pub use journal::{Event, Journal, JournalDisk};
 pub use memory::MemoryDisk;
+pub use power_cut::{SURVIVALS, Survival, Wreck};
 
 /// A platform on that disk, with a clock that ticks when it is read and random numbers of that seed.
 pub fn platform(disk: Arc<dyn Disk>, seed: u64) -> Platform {

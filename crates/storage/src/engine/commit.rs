@@ -10,7 +10,7 @@ use model::Result;
 use super::{Durability, lock};
 use crate::error::StorageError;
 use crate::snapshot::Snapshot;
-use crate::wal::frame;
+use crate::wal::{GROUP_MARK_BYTES, frame};
 use crate::wal::writer::WalWriter;
 
 /// The log and the queue before it.
@@ -70,6 +70,9 @@ impl CommitLog {
     /// Adds a transaction. Called in the order of sequence numbers.
     pub(super) fn enqueue(&self, sequence: u64, payload: &[u8], snapshot: Arc<Snapshot>) {
         let mut queue = lock(&self.queue);
+        if queue.records.is_empty() {
+            queue.records.resize(GROUP_MARK_BYTES, 0);
+        }
         frame(sequence, payload, &mut queue.records);
         queue.last = Some((sequence, snapshot));
     }
@@ -97,7 +100,7 @@ impl CommitLog {
         let Some((last, snapshot)) = last else {
             return Err(model::error!(Internal, "transaction {sequence} is neither queued nor finished"));
         };
-        if let Err(error) = file.write(&records, durability) {
+        if let Err(error) = file.write(&mut records, durability) {
             self.fail(&error);
             return Err(error);
         }
@@ -116,8 +119,20 @@ impl CommitLog {
     }
 }
 
+impl Drop for CommitLog {
+    /// Seals the log of a store that is closed in good order.
+    fn drop(&mut self) {
+        if self.failure().is_none()
+            && let Some(writer) = &mut lock(&self.file).writer
+        {
+            // A log that could not be sealed is read as that of a store that was killed.
+            let _ = writer.seal();
+        }
+    }
+}
+
 impl LogFile {
-    fn write(&mut self, records: &[u8], durability: Durability) -> Result<()> {
+    fn write(&mut self, records: &mut [u8], durability: Durability) -> Result<()> {
         let writer = self.writer.as_mut().expect("only a store that writes has transactions");
         writer.append(records)?;
         match durability {

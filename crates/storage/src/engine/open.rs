@@ -33,7 +33,7 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
         return Err(refused.with_remedy("restore it to another path: knot restore"));
     }
     if is_new {
-        disk.create_directory(path).map_err(|error| StorageError::io("create", path, error))?;
+        create_directory(path, &**disk)?;
     }
     let lock = take_lock(path, &**disk)?;
     // Another process may have made the store while this one waited for the lock.
@@ -66,6 +66,24 @@ fn memory_limit(options: &OpenOptions) -> Result<usize> {
         return Err(error!(Argument, "a memory limit of {limit} bytes is too small, expected {least} MiB or more"));
     }
     Ok(limit)
+}
+
+/// Makes the store's directory, durably: the names of the directories that were not there before, too.
+fn create_directory(path: &Path, disk: &dyn Disk) -> Result<()> {
+    let above = |path: &Path| path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent }.to_owned());
+    let mut changed = vec![above(path)];
+    changed.extend(path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty() && !disk.exists(path)).map(above));
+    disk.create_directory(path).map_err(|error| StorageError::io("create", path, error))?;
+    for directory in changed.into_iter().flatten() {
+        match disk.sync_directory(&directory) {
+            // A directory that may be passed through but not opened cannot be synced.
+            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => {
+                return Err(StorageError::io("sync", &directory, error).into());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Takes the store's lock. A process that is just ending, or a child of this one that has not yet become another program,
@@ -142,7 +160,7 @@ fn replay_log(
     }
     remove_other_logs(path, number, disk)?;
     let path = path.join(FileKind::Wal.file_name(number));
-    Ok((Some(WalWriter::resume(disk, &path, end.length)?), end.sequence))
+    Ok((Some(WalWriter::resume(disk, &path, identity, &end)?), end.sequence))
 }
 
 /// Removes logs that a flush made whose manifest never came, or that it could not remove.

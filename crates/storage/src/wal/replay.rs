@@ -1,14 +1,14 @@
 //! Reads a log back: every sound record in order, up to the place where a crash cut the last write short.
 //!
-//! Invariant: only a tail is ever given up. Damage with a sound record behind it is `CORRUPT`, since what stood there had
-//! been acknowledged.
+//! Invariant: only a tail is ever given up that no later mark calls durable. Other damage is `CORRUPT`, since what stood
+//! there had been acknowledged.
 
 use std::path::Path;
 
 use model::Result;
 use model::platform::Disk;
 
-use super::{RECORD_HEADER_BYTES, RECORD_MARKER};
+use super::{GROUP_MARK_BYTES, GROUP_MARKER, RECORD_HEADER_BYTES, RECORD_MARKER, read_group_mark};
 use crate::codec::bytes::Get;
 use crate::error::StorageError;
 use crate::file::check_header;
@@ -23,6 +23,8 @@ pub(crate) struct WalEnd {
     pub(crate) torn_bytes: u64,
     /// The sequence number of the last record; 0 without records.
     pub(crate) sequence: u64,
+    /// Whether it ends with a mark that calls all before it durable, or has no records.
+    pub(crate) is_sealed: bool,
 }
 
 /// Calls `apply` with the payload of each record of the log with that number.
@@ -41,21 +43,29 @@ pub(crate) fn replay(
     if check_header(&bytes, path, FileKind::Wal)? != (number, identity) {
         return Err(StorageError::corrupt(path, 16, "the log is not the one that the manifest names"));
     }
-    let mut end = WalEnd { length: HEADER_BYTES as u64, torn_bytes: 0, sequence: 0 };
+    let mut end = WalEnd { length: HEADER_BYTES as u64, torn_bytes: 0, sequence: 0, is_sealed: true };
     let mut rest = &bytes[HEADER_BYTES..];
-    while let Some((found, payload)) = record(rest) {
-        if found != end.sequence + 1 && end.length > HEADER_BYTES as u64 {
+    loop {
+        if let Some(durable) = read_group_mark(rest, identity, end.length) {
+            end.is_sealed = durable == end.length;
+            end.length += GROUP_MARK_BYTES as u64;
+            rest = &rest[GROUP_MARK_BYTES..];
+            continue;
+        }
+        let Some((found, payload)) = record(rest) else { break };
+        if found != end.sequence + 1 && end.sequence > 0 {
             let problem = format!("record {found} stands where {} was expected", end.sequence + 1);
             return Err(StorageError::corrupt(path, end.length, problem));
         }
         apply(&mut Get::new(payload, path, end.length + RECORD_HEADER_BYTES as u64))?;
         let record_bytes = RECORD_HEADER_BYTES + payload.len();
         end.sequence = found;
+        end.is_sealed = false;
         end.length += record_bytes as u64;
         rest = &rest[record_bytes..];
     }
-    if let Some(offset) = find_record(rest, end.sequence) {
-        let problem = format!("the record is damaged, and a sound one follows at byte {}", end.length + offset as u64);
+    if let Some(place) = find_mark_beyond(rest, identity, end.length) {
+        let problem = format!("the record is damaged, and the mark at byte {place} says that it was durable");
         return Err(StorageError::corrupt(path, end.length, problem));
     }
     end.torn_bytes = rest.len() as u64;
@@ -75,8 +85,9 @@ fn record(bytes: &[u8]) -> Option<(u64, &[u8])> {
     sound.then(|| (word(16), payload))
 }
 
-/// Where in damaged bytes a sound record later than `sequence` begins.
-fn find_record(bytes: &[u8], sequence: u64) -> Option<usize> {
-    let is_record = |&at: &usize| record(&bytes[at..]).is_some_and(|(found, _)| found > sequence);
-    (1..bytes.len()).filter(|&at| bytes[at..].starts_with(&RECORD_MARKER)).find(is_record)
+/// Where behind damage at byte `start` a sound mark stands that calls the damaged place durable.
+fn find_mark_beyond(damaged: &[u8], identity: u64, start: u64) -> Option<u64> {
+    let places = (0..damaged.len()).filter(|&at| damaged[at..].starts_with(&GROUP_MARKER));
+    let mut marks = places.map(|at| (start + at as u64, read_group_mark(&damaged[at..], identity, start + at as u64)));
+    marks.find(|(_, durable)| durable.is_some_and(|durable| durable > start)).map(|(place, _)| place)
 }

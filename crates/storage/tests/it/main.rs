@@ -10,4 +10,5 @@ mod isolation;
 mod log;
 mod numbered;
 mod opening;
+mod power_cuts;
 mod random;

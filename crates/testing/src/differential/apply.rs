@@ -36,6 +36,20 @@ pub fn apply_to_both(tested: &dyn GraphStore, reference: &dyn GraphStore, transa
     }
 }
 
+/// Applies a transaction to one store: the code of each operation that failed. Comparisons are left out.
+///
+/// # Errors
+/// If the transaction cannot begin or commit.
+pub fn apply(store: &dyn GraphStore, transaction: &RandomTransaction) -> Result<Vec<Option<ErrorCode>>> {
+    let mut writer = Writer::over(store.write()?);
+    let operations = transaction.operations.iter().filter(|operation| !matches!(operation, Operation::Compare));
+    let codes = operations.map(|operation| code(writer.apply(operation))).collect();
+    if transaction.ending == Ending::Commit {
+        writer.transaction.commit()?;
+    }
+    Ok(codes)
+}
+
 fn code(result: Result<()>) -> Option<ErrorCode> {
     result.err().map(|error| error.code())
 }
@@ -49,7 +63,10 @@ struct Writer {
 
 impl Writer {
     fn begin(store: &dyn GraphStore) -> Writer {
-        let transaction = store.write().expect("beginning a transaction");
+        Writer::over(store.write().expect("beginning a transaction"))
+    }
+
+    fn over(transaction: Box<dyn WriteTransaction>) -> Writer {
         let ids = ids_by_uid(transaction.view());
         Writer { transaction, ids, savepoints: Vec::new() }
     }

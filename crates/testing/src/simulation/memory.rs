@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,6 +35,19 @@ impl MemoryDisk {
         self.state().files.keys().cloned().collect()
     }
 
+    /// All directories, in order of their paths.
+    pub fn directories(&self) -> Vec<PathBuf> {
+        self.state().directories.iter().cloned().collect()
+    }
+
+    /// A copy of the bytes of a file.
+    ///
+    /// # Errors
+    /// If there is no such file.
+    pub fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
+        Ok(lock(&*self.bytes_of(path)?).clone())
+    }
+
     /// Changes the bytes of a file in place, as a failing disk may.
     ///
     /// # Errors
@@ -42,6 +56,38 @@ impl MemoryDisk {
         let bytes = self.bytes_of(path)?;
         change(&mut lock(&bytes));
         Ok(())
+    }
+
+    /// Puts a file there, whatever was there before, as if it had always been there.
+    pub fn put(&self, path: &Path, bytes: Vec<u8>) {
+        self.state().files.insert(path.to_owned(), Arc::new(Mutex::new(bytes)));
+    }
+
+    /// Puts a directory there.
+    pub fn put_directory(&self, path: &Path) {
+        self.state().directories.insert(path.to_owned());
+    }
+
+    /// A disk with the same files, which goes its own way from here on. Locks are not taken along.
+    #[must_use]
+    pub fn copy(&self) -> MemoryDisk {
+        let state = self.state();
+        let copy = MemoryDisk::new();
+        state.directories.iter().for_each(|path| copy.put_directory(path));
+        state.files.iter().for_each(|(path, bytes)| copy.put(path, lock(bytes).clone()));
+        copy
+    }
+
+    /// A number that two disks with the same files and directories share, and others hardly ever.
+    pub fn fingerprint(&self) -> u64 {
+        let state = self.state();
+        let mut hasher = std::hash::DefaultHasher::new();
+        state.directories.hash(&mut hasher);
+        for (path, bytes) in &state.files {
+            path.hash(&mut hasher);
+            lock(bytes).hash(&mut hasher);
+        }
+        hasher.finish()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

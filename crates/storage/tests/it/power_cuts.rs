@@ -1,0 +1,146 @@
+//! Power cuts at every operation of seeded runs, and the canary: broken stores, each of which must be found out.
+//!
+//! `FUZZ_SECONDS=600 cargo test --release -p knotwork-storage power_cuts` goes on with further seeds for so long.
+
+use std::path::Path;
+
+use model::platform::Platform;
+use model::{Column, Interrupt, Result, Value};
+use storage::bulk::{BulkConfig, BulkLoad, EdgeRows, KeyRows, NodeRows};
+use storage::{Durability, NativeStore, OpenOptions};
+use testing::crashes::broken::BROKEN;
+use testing::crashes::verify::verify;
+use testing::crashes::workload::record;
+use testing::crashes::{Maintenance, Recording, Subject, Tally, Verification, Workload};
+use testing::differential::{Operation, RandomTransaction};
+use testing::random::seed_or;
+
+const PATH: &str = "/stores/test.knot";
+
+/// The native store with a memtable of that size.
+struct Native {
+    memtable_bytes_max: usize,
+    durability: Durability,
+}
+
+impl Subject for Native {
+    type Store = NativeStore;
+
+    fn open(&self, platform: &Platform) -> Result<NativeStore> {
+        let Native { memtable_bytes_max, durability } = *self;
+        let options = OpenOptions { memtable_bytes_max, durability, ..OpenOptions::create() };
+        NativeStore::open(Path::new(PATH), options, platform.clone())
+    }
+
+    fn maintain(&self, store: &NativeStore, maintenance: &Maintenance) -> Result<()> {
+        match maintenance {
+            Maintenance::Checkpoint => store.checkpoint(&Interrupt::new()),
+            Maintenance::Compact | Maintenance::Backup(_) => Ok(()),
+            Maintenance::BulkLoad(transaction) => load(store, transaction),
+        }
+    }
+
+    fn problems(&self, platform: &Platform) -> Result<Vec<String>> {
+        let problems = storage::check::check(platform, Path::new(PATH), &Interrupt::new())?;
+        Ok(problems.iter().map(|problem| format!("{problem:?}")).collect())
+    }
+}
+
+/// Loads the new nodes and edges of a transaction in bulk.
+fn load(store: &NativeStore, transaction: &RandomTransaction) -> Result<()> {
+    let interrupt = Interrupt::new();
+    let config = BulkConfig { memory_bytes: 64 << 20, threads: 1, ..BulkConfig::default() };
+    store.rebuild(&interrupt, |base| {
+        let mut load = BulkLoad::new(base, config, &interrupt)?;
+        for operation in &transaction.operations {
+            match operation {
+                Operation::CreateNodes { labels, keys, rows } => {
+                    let uids: Vec<Value> = rows.iter().map(|(uid, _)| Value::Int(*uid)).collect();
+                    let values = Column::from_values(&uids);
+                    let key = Some(KeyRows { group: "uid", property: None, values: &values });
+                    let names: Vec<&str> = keys.iter().copied().chain(["uid"]).collect();
+                    let mut columns = columns(keys.len(), rows.iter().map(|(_, values)| values));
+                    columns.push(values.clone());
+                    let rows = NodeRows { count: rows.len(), labels, key, names: &names, columns: &columns, origin: 0 };
+                    assert_eq!(load.push_nodes(&rows)?.errors, []);
+                }
+                Operation::CreateEdges { edge_type, keys, rows } => {
+                    let end = |pick: fn(&(i64, i64, Vec<Value>)) -> i64| {
+                        Column::from_values(&rows.iter().map(|row| Value::Int(pick(row))).collect::<Vec<_>>())
+                    };
+                    let (sources, targets) = (end(|row| row.0), end(|row| row.1));
+                    let columns = columns(keys.len(), rows.iter().map(|(_, _, values)| values));
+                    let rows = EdgeRows {
+                        edge_type,
+                        source_group: "uid",
+                        sources: &sources,
+                        target_group: "uid",
+                        targets: &targets,
+                        names: keys,
+                        columns: &columns,
+                        origin: 0,
+                    };
+                    let mut loader = load.edge_loader()?;
+                    loader.push(&rows)?;
+                    loader.finish()?;
+                }
+                other => panic!("a bulk load makes nodes and edges, found {other:?}"),
+            }
+        }
+        Ok((load.finish()?, ()))
+    })
+}
+
+fn columns<'a>(count: usize, rows: impl Iterator<Item = &'a Vec<Value>> + Clone) -> Vec<Column> {
+    (0..count).map(|at| Column::from_values(rows.clone().map(move |row| &row[at]))).collect()
+}
+
+/// Seeds to go through: so many, or for as many seconds as `FUZZ_SECONDS` says.
+fn check(name: &str, first_seed: u64, seeds: u64, subject: &Native, workload: &Workload, verification: &Verification) {
+    let clock = storage::os::platform().clock;
+    let seconds = std::env::var("FUZZ_SECONDS").ok().map(|text| text.parse::<u64>().expect("FUZZ_SECONDS is a number"));
+    let (start, mut tally) = (clock.now_ns(), Tally::default());
+    let mut seed = seed_or(first_seed);
+    let end = seed + seeds;
+    while seconds.map_or(seed < end, |seconds| clock.now_ns() - start < seconds * 1_000_000_000) {
+        let recording = record(subject, workload, seed);
+        tally += verify(subject, &recording, verification).unwrap_or_else(|violation| panic!("{name}: {violation}"));
+        seed += 1;
+    }
+    println!("{name}: {tally:?}");
+}
+
+#[test]
+fn power_cuts_between_commits_and_flushes() {
+    let subject = Native { memtable_bytes_max: 3_000, durability: Durability::Full };
+    check("flushes", 1_000, 4, &subject, &Workload::default(), &Verification::default());
+}
+
+#[test]
+fn power_cuts_of_a_log_alone() {
+    let subject = Native { memtable_bytes_max: usize::MAX, durability: Durability::Full };
+    let workload = Workload { checkpoint_percent: 0, compact_percent: 0, bulk_percent: 0, ..Workload::default() };
+    check("log", 2_000, 10, &subject, &workload, &Verification { survivals_per_operation: 5, ..Verification::default() });
+}
+
+#[test]
+fn power_cuts_without_durability_leave_an_earlier_moment() {
+    let subject = Native { memtable_bytes_max: 3_000, durability: Durability::Off };
+    let workload = Workload { is_durable: false, ..Workload::default() };
+    check("not durable", 3_000, 4, &subject, &workload, &Verification::default());
+}
+
+#[test]
+fn broken_stores_are_found_out() {
+    let subject = Native { memtable_bytes_max: 3_000, durability: Durability::Full };
+    let verification = Verification { survivals_per_operation: 2, ..Verification::default() };
+    for broken in BROKEN {
+        let is_found = (4_000..4_005).any(|seed| {
+            let recording = record(&subject, &Workload { transactions: 15, ..Workload::default() }, seed);
+            let events = (broken.change)(&recording.journal);
+            let journal = testing::simulation::Journal { events, paths: recording.journal.paths.clone() };
+            verify(&subject, &Recording { journal, ..recording }, &verification).is_err()
+        });
+        assert!(is_found, "the canary lives: {}", broken.name);
+    }
+}

@@ -1,0 +1,202 @@
+//! What a store does while it is recorded: random transactions, with checkpoints, bulk loads and reopening in between.
+
+use std::sync::Arc;
+
+use model::platform::Platform;
+use model::{GraphStore, Value};
+
+use super::{Maintenance, Subject};
+use crate::ReferenceStore;
+use crate::differential::{Content, Ending, Operation, RandomTransaction, apply, assert_same_content, random_operations};
+use crate::random::SeededRandom;
+use crate::simulation::{Journal, JournalDisk, platform};
+
+/// How much is done, and how often what, in percent of the transactions.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    /// How many transactions.
+    pub transactions: usize,
+    /// Rows of one operation, at most.
+    pub rows_max: usize,
+    /// Checkpoints.
+    pub checkpoint_percent: u64,
+    /// Compactions.
+    pub compact_percent: u64,
+    /// Closing and opening.
+    pub reopen_percent: u64,
+    /// Bulk loads.
+    pub bulk_percent: u64,
+    /// Backups.
+    pub backup_percent: u64,
+    /// Whether a commit is durable when it returns; otherwise only what came before a checkpoint is.
+    pub is_durable: bool,
+}
+
+impl Default for Workload {
+    fn default() -> Workload {
+        Workload {
+            transactions: 30,
+            rows_max: 6,
+            checkpoint_percent: 8,
+            compact_percent: 5,
+            reopen_percent: 5,
+            bulk_percent: 4,
+            backup_percent: 3,
+            is_durable: true,
+        }
+    }
+}
+
+/// A run of a store, and what it must hold after each step.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The seed that gives it again.
+    pub seed: u64,
+    /// What was done to the disk, with notes of where steps begin and end.
+    pub journal: Journal,
+    /// The content after each step; the first is that of an empty store.
+    pub contents: Vec<Content>,
+    /// What each step was; step `n` leads to content `n`, so the first is numbered 1.
+    pub steps: Vec<RandomTransaction>,
+}
+
+/// Runs a workload on a new store.
+///
+/// # Panics
+/// If the store fails, or does something else than the reference store; the message tells the seed.
+pub fn record<S: Subject>(subject: &S, workload: &Workload, seed: u64) -> Recording {
+    let disk = JournalDisk::new();
+    let platform = platform(Arc::new(disk.clone()), seed);
+    let mut run = Run {
+        subject,
+        workload: *workload,
+        random: SeededRandom::new(seed ^ 0xD15C),
+        reference: ReferenceStore::new(),
+        contents: vec![content_of(&ReferenceStore::new())],
+        steps: Vec::new(),
+        backups: 0,
+        disk,
+        platform,
+    };
+    let mut store = subject.open(&run.platform).expect("opening a new store");
+    for transaction in &mut random_operations(seed, workload.transactions) {
+        cut_rows(transaction, workload.rows_max);
+        run.transaction(&store, transaction);
+        store = run.between(store);
+    }
+    assert_same_content(&content_of(&store), run.contents.last().expect("there is a first content"));
+    drop(store);
+    Recording { seed, journal: run.disk.journal(), contents: run.contents, steps: run.steps }
+}
+
+fn content_of(store: &dyn GraphStore) -> Content {
+    Content::of(&*store.read().expect("taking a snapshot"))
+}
+
+struct Run<'a, S> {
+    subject: &'a S,
+    workload: Workload,
+    random: SeededRandom,
+    disk: JournalDisk,
+    platform: Platform,
+    reference: ReferenceStore,
+    contents: Vec<Content>,
+    steps: Vec<RandomTransaction>,
+    backups: u64,
+}
+
+impl<S: Subject> Run<'_, S> {
+    fn transaction(&mut self, store: &S::Store, transaction: &RandomTransaction) {
+        let commits = transaction.ending == Ending::Commit;
+        if commits {
+            self.begin_step(transaction);
+        }
+        let found = apply(store, transaction).expect("transactions succeed");
+        let expected = apply(&self.reference, transaction).expect("transactions on the reference store succeed");
+        assert_eq!(found, expected, "seed of the random operations ended differently in the two stores");
+        if commits {
+            self.end_step(self.workload.is_durable);
+        }
+    }
+
+    fn begin_step(&mut self, transaction: &RandomTransaction) {
+        self.steps.push(transaction.clone());
+        self.disk.begin(self.steps.len() as u64);
+    }
+
+    fn end_step(&mut self, is_durable: bool) {
+        if is_durable {
+            self.acknowledge();
+        }
+        self.contents.push(content_of(&self.reference));
+    }
+
+    fn acknowledge(&self) {
+        self.disk.acknowledge(self.steps.len() as u64);
+    }
+
+    fn between(&mut self, mut store: S::Store) -> S::Store {
+        if self.random.chance(self.workload.bulk_percent) {
+            let transaction = new_nodes_and_edges(self.steps.len() as i64);
+            self.begin_step(&transaction);
+            apply(&self.reference, &transaction).expect("transactions on the reference store succeed");
+            self.maintain(&store, &Maintenance::BulkLoad(transaction));
+            self.end_step(true);
+        }
+        if self.random.chance(self.workload.checkpoint_percent) {
+            self.maintain(&store, &Maintenance::Checkpoint);
+            self.acknowledge();
+        }
+        if self.random.chance(self.workload.compact_percent) {
+            self.maintain(&store, &Maintenance::Compact);
+        }
+        if self.random.chance(self.workload.backup_percent) {
+            self.backups += 1;
+            self.maintain(&store, &Maintenance::Backup(self.backups));
+        }
+        if self.random.chance(self.workload.reopen_percent) {
+            drop(store);
+            store = self.subject.open(&self.platform).expect("opening the store again");
+        }
+        store
+    }
+
+    fn maintain(&self, store: &S::Store, maintenance: &Maintenance) {
+        self.subject.maintain(store, maintenance).unwrap_or_else(|error| panic!("{maintenance:?}: {error:?}"));
+    }
+}
+
+/// Nodes and edges between them that collide with nothing.
+fn new_nodes_and_edges(step: i64) -> RandomTransaction {
+    const NODES: i64 = 12;
+    let uid = |number: i64| 1_000_000 + 1_000 * step + number;
+    let value = |number: i64| vec![Value::string(&format!("loaded {number}")), Value::Int(number)];
+    let nodes = (0..NODES).map(|number| (uid(number), value(number))).collect();
+    let edges = (0..2 * NODES).map(|number| (uid(number % NODES), uid(number * 5 % NODES), value(number))).collect();
+    let keys = vec!["name", "age"];
+    RandomTransaction {
+        operations: vec![
+            Operation::CreateNodes { labels: vec!["Robot"], keys: keys.clone(), rows: nodes },
+            Operation::CreateEdges { edge_type: "KNOWS", keys, rows: edges },
+        ],
+        ending: Ending::Commit,
+    }
+}
+
+/// Leaves out rows above a number, so that stores stay small: a crash is as instructive in a small store.
+fn cut_rows(transaction: &mut RandomTransaction, rows_max: usize) {
+    for operation in &mut transaction.operations {
+        match operation {
+            Operation::CreateNodes { rows, .. } => rows.truncate(rows_max),
+            Operation::CreateEdges { rows, .. } => rows.truncate(rows_max),
+            Operation::SetNodeProperties { rows, .. } => rows.truncate(rows_max),
+            Operation::SetEdgeProperties { rows, .. } => rows.truncate(rows_max),
+            Operation::AddLabels { nodes, .. }
+            | Operation::RemoveLabels { nodes, .. }
+            | Operation::DeleteNodes { nodes }
+            | Operation::DetachDeleteNodes { nodes } => nodes.truncate(rows_max),
+            Operation::DeleteEdges { edges } => edges.truncate(rows_max),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! What a power cut leaves of a disk: a journal replayed up to a moment, and of what was not durable then, a part.
+//!
+//! Durable are the bytes of a file at its last sync, and the names of a directory at its last sync. Of the rest anything
+//! may be there: writes up to some byte, later writes without earlier ones, sectors of zeros or of what stood there
+//! before in between, names changed or not, each name's changes in order. That is all that the contract of `Disk` says.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::MemoryDisk;
+use super::journal::Event;
+use crate::random::SeededRandom;
+
+/// Bytes that a disk writes whole or not at all, in the cruellest kind of power cut.
+const SECTOR_BYTES: u64 = 512;
+
+/// What is left of that which was not durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Survival {
+    /// Nothing.
+    Nothing,
+    /// Everything: the process was killed, the machine stayed up.
+    Everything,
+    /// Of each file its writes up to some byte, and name changes up to some moment.
+    Prefix,
+    /// Any sectors, with zeros where some are missing; any name changes.
+    SomeSectors,
+    /// Any sectors, with other bytes where some are missing; any name changes.
+    SomeSectorsAmongGarbage,
+}
+
+/// All kinds of survival.
+pub const SURVIVALS: [Survival; 5] = [
+    Survival::Nothing,
+    Survival::Everything,
+    Survival::Prefix,
+    Survival::SomeSectors,
+    Survival::SomeSectorsAmongGarbage,
+];
+
+/// The disk as a journal leaves it so far: what is durable, and what is not yet.
+#[derive(Clone, Debug, Default)]
+pub struct Wreck {
+    files: BTreeMap<u64, File>,
+    names: Names,
+    /// Changes of names that are not durable, oldest first.
+    pending_names: Vec<NameChange>,
+}
+
+type Names = BTreeMap<PathBuf, Entry>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    File(u64),
+    Directory,
+}
+
+#[derive(Clone, Debug, Default)]
+struct File {
+    durable: Arc<Vec<u8>>,
+    pending: Vec<Change>,
+}
+
+/// A change of a file's bytes.
+#[derive(Clone, Debug)]
+enum Change {
+    Write { offset: u64, bytes: Arc<[u8]> },
+    SetLength(u64),
+}
+
+/// Names that change together, and the directory whose sync makes that durable.
+#[derive(Clone, Debug)]
+struct NameChange {
+    directory: Option<PathBuf>,
+    entries: Vec<(PathBuf, Option<Entry>)>,
+}
+
+impl Wreck {
+    /// A disk all of which is durable; the journal of a [`JournalDisk::over`](super::JournalDisk::over) it goes on from there.
+    pub fn of(disk: &MemoryDisk) -> Wreck {
+        let mut wreck = Wreck::default();
+        for (file, path) in disk.files().into_iter().enumerate() {
+            let bytes = disk.bytes(&path).expect("a file that is listed is there");
+            wreck.files.insert(file as u64, File { durable: Arc::new(bytes), pending: Vec::new() });
+            wreck.names.insert(path, Entry::File(file as u64));
+        }
+        wreck.names.extend(disk.directories().into_iter().map(|path| (path, Entry::Directory)));
+        wreck
+    }
+
+    /// Goes on by one event.
+    pub fn advance(&mut self, event: &Event) {
+        match event {
+            Event::CreateDirectory { path } => {
+                let made: Vec<&Path> = path.ancestors().filter(|path| !is_root(path)).collect();
+                for path in made.into_iter().rev() {
+                    if self.entry(path).is_none() {
+                        self.change_names(path, vec![(path.to_owned(), Some(Entry::Directory))]);
+                    }
+                }
+            }
+            Event::RemoveDirectory { path } | Event::Remove { path } => {
+                self.change_names(path, vec![(path.clone(), None)]);
+            }
+            Event::Create { path, file } => {
+                self.files.insert(*file, File::default());
+                self.change_names(path, vec![(path.clone(), Some(Entry::File(*file)))]);
+            }
+            Event::Write { file, offset, bytes } => {
+                self.file(*file).pending.push(Change::Write { offset: *offset, bytes: bytes.clone() });
+            }
+            Event::SetLength { file, length } => self.file(*file).pending.push(Change::SetLength(*length)),
+            Event::Sync { file } => self.file(*file).sync(),
+            Event::Rename { from, to } => {
+                let entry = self.entry(from);
+                self.change_names(to, vec![(from.clone(), None), (to.clone(), entry)]);
+            }
+            Event::SyncDirectory { path } => self.sync_directory(path),
+            Event::Begun { .. } | Event::Acknowledged { .. } => {}
+        }
+    }
+
+    /// The disk after a power cut at this moment. The seed chooses among what may be left.
+    pub fn after_power_cut(&self, survival: Survival, seed: u64) -> MemoryDisk {
+        let mut random = SeededRandom::new(seed);
+        let mut names = self.names.clone();
+        let count = self.pending_names.len();
+        let prefix = random.index(count + 1);
+        for (number, change) in self.pending_names.iter().enumerate() {
+            let is_kept = match survival {
+                Survival::Nothing => false,
+                Survival::Everything => true,
+                Survival::Prefix => number < prefix,
+                Survival::SomeSectors | Survival::SomeSectorsAmongGarbage => random.chance(50),
+            };
+            if is_kept {
+                change.apply(&mut names);
+            }
+        }
+        let disk = MemoryDisk::new();
+        for (path, entry) in &names {
+            // What lies in a directory whose name was lost cannot be reached.
+            let reachable = path.ancestors().skip(1).all(|above| is_root(above) || names.contains_key(above));
+            match entry {
+                _ if !reachable => {}
+                Entry::Directory => disk.put_directory(path),
+                Entry::File(file) => disk.put(path, self.files[file].left(survival, &mut random)),
+            }
+        }
+        disk
+    }
+
+    fn file(&mut self, file: u64) -> &mut File {
+        self.files.entry(file).or_default()
+    }
+
+    /// What a name stands for, pending changes included.
+    fn entry(&self, path: &Path) -> Option<Entry> {
+        let changes = self.pending_names.iter().rev().flat_map(|change| change.entries.iter().rev());
+        let pending = changes.filter(|(name, _)| name == path).map(|(_, entry)| *entry).next();
+        pending.unwrap_or_else(|| self.names.get(path).copied())
+    }
+
+    fn change_names(&mut self, path: &Path, entries: Vec<(PathBuf, Option<Entry>)>) {
+        let directory = path.parent().map(Path::to_owned);
+        self.pending_names.push(NameChange { directory, entries });
+    }
+
+    fn sync_directory(&mut self, path: &Path) {
+        let names = &mut self.names;
+        self.pending_names.retain(|change| {
+            let is_synced = change.directory.as_deref() == Some(path);
+            if is_synced {
+                change.apply(names);
+            }
+            !is_synced
+        });
+    }
+}
+
+fn is_root(path: &Path) -> bool {
+    path.parent().is_none() || path.as_os_str().is_empty()
+}
+
+impl NameChange {
+    fn apply(&self, names: &mut Names) {
+        for (name, entry) in &self.entries {
+            match entry {
+                Some(entry) => names.insert(name.clone(), *entry),
+                None => names.remove(name),
+            };
+        }
+    }
+}
+
+impl File {
+    fn sync(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let durable = Arc::make_mut(&mut self.durable);
+        self.pending.drain(..).for_each(|change| change.apply(durable));
+    }
+
+    /// The bytes after a power cut.
+    fn left(&self, survival: Survival, random: &mut SeededRandom) -> Vec<u8> {
+        let mut bytes = Vec::clone(&self.durable);
+        match survival {
+            Survival::Nothing => {}
+            Survival::Everything => self.pending.iter().for_each(|change| change.apply(&mut bytes)),
+            Survival::Prefix => self.keep_prefix(&mut bytes, random),
+            Survival::SomeSectors => self.keep_sectors(&mut bytes, false, random),
+            Survival::SomeSectorsAmongGarbage => self.keep_sectors(&mut bytes, true, random),
+        }
+        bytes
+    }
+
+    fn keep_prefix(&self, bytes: &mut Vec<u8>, random: &mut SeededRandom) {
+        let kept = random.index(self.pending.len() + 1);
+        self.pending[..kept].iter().for_each(|change| change.apply(bytes));
+        if let Some(Change::Write { offset, bytes: torn }) = self.pending.get(kept) {
+            write_at(bytes, *offset, &torn[..random.index(torn.len() + 1)]);
+        }
+    }
+
+    fn keep_sectors(&self, bytes: &mut Vec<u8>, has_garbage: bool, random: &mut SeededRandom) {
+        for change in &self.pending {
+            let Change::Write { offset, bytes: written } = change else {
+                if random.chance(50) {
+                    change.apply(bytes);
+                }
+                continue;
+            };
+            let end = offset + written.len() as u64;
+            let mut start = *offset;
+            while start < end {
+                let next = end.min((start / SECTOR_BYTES + 1) * SECTOR_BYTES);
+                let sector = &written[(start - offset) as usize..(next - offset) as usize];
+                if random.chance(60) {
+                    write_at(bytes, start, sector);
+                } else if has_garbage && start >= self.durable.len() as u64 && random.chance(70) {
+                    let garbage: Vec<u8> = sector.iter().map(|_| random.next_u64() as u8).collect();
+                    write_at(bytes, start, &garbage);
+                }
+                start = next;
+            }
+            // The length may be known to the file system before the bytes are there.
+            if (bytes.len() as u64) < end && random.chance(30) {
+                bytes.resize(end as usize, 0);
+            }
+        }
+    }
+}
+
+impl Change {
+    fn apply(&self, to: &mut Vec<u8>) {
+        match self {
+            Change::Write { offset, bytes } => write_at(to, *offset, bytes),
+            Change::SetLength(length) => to.resize(*length as usize, 0),
+        }
+    }
+}
+
+fn write_at(to: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
+    let (start, end) = (offset as usize, offset as usize + bytes.len());
+    if bytes.is_empty() {
+        return;
+    }
+    if to.len() < end {
+        to.resize(end, 0);
+    }
+    to[start..end].copy_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::path::Path;
+
+    use model::platform::Disk;
+
+    use super::super::JournalDisk;
+    use super::{SURVIVALS, Survival, Wreck};
+
+    fn wreck_of(disk: &JournalDisk) -> Wreck {
+        let mut wreck = Wreck::default();
+        disk.journal().events.iter().for_each(|event| wreck.advance(event));
+        wreck
+    }
+
+    /// The bytes of a file that each kind of power cut leaves, over many seeds; `None` where the file is gone.
+    fn outcomes(disk: &JournalDisk, path: &str, survival: Survival) -> Vec<Option<Vec<u8>>> {
+        let wreck = wreck_of(disk);
+        let mut found: Vec<_> =
+            (0..200).map(|seed| wreck.after_power_cut(survival, seed).read(Path::new(path)).ok()).collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    #[test]
+    fn what_was_synced_is_always_there() {
+        let disk = JournalDisk::new();
+        disk.create_directory(Path::new("/d")).unwrap();
+        disk.sync_directory(Path::new("/")).unwrap();
+        let mut file = disk.create(Path::new("/d/f")).unwrap();
+        file.write_all(b"abc").unwrap();
+        file.sync().unwrap();
+        disk.sync_directory(Path::new("/d")).unwrap();
+        for survival in SURVIVALS {
+            assert_eq!(outcomes(&disk, "/d/f", survival), [Some(b"abc".to_vec())], "{survival:?}");
+        }
+    }
+
+    #[test]
+    fn of_what_was_not_synced_any_part_may_be_there() {
+        let disk = JournalDisk::new();
+        let mut file = disk.create(Path::new("/f")).unwrap();
+        file.write_all(b"ab").unwrap();
+        file.sync().unwrap();
+        file.write_all(b"cd").unwrap();
+        let some = |text: &[u8]| Some(text.to_vec());
+        assert_eq!(outcomes(&disk, "/f", Survival::Nothing), [None]);
+        assert_eq!(outcomes(&disk, "/f", Survival::Everything), [some(b"abcd")]);
+        assert_eq!(outcomes(&disk, "/f", Survival::Prefix), [None, some(b"ab"), some(b"abc"), some(b"abcd")]);
+        assert_eq!(outcomes(&disk, "/f", Survival::SomeSectors), [
+            None,
+            some(b"ab"),
+            some(b"ab\0\0"),
+            some(b"abcd")
+        ]);
+        assert!(outcomes(&disk, "/f", Survival::SomeSectorsAmongGarbage).len() > 5);
+    }
+
+    #[test]
+    fn a_later_write_may_survive_an_earlier_one() {
+        let disk = JournalDisk::new();
+        let mut file = disk.create(Path::new("/f")).unwrap();
+        disk.sync_directory(Path::new("/")).unwrap();
+        file.write_all(&[1; 512]).unwrap();
+        file.write_all(&[2; 512]).unwrap();
+        let expected: Vec<u8> = [[0; 512], [2; 512]].concat();
+        assert!(outcomes(&disk, "/f", Survival::SomeSectors).contains(&Some(expected)));
+    }
+
+    #[test]
+    fn a_rename_is_whole_or_absent_and_a_lost_directory_takes_its_files_with_it() {
+        let disk = JournalDisk::new();
+        for name in ["/old", "/new"] {
+            let mut file = disk.create(Path::new(name)).unwrap();
+            file.write_all(name.as_bytes()).unwrap();
+            file.sync().unwrap();
+        }
+        disk.sync_directory(Path::new("/")).unwrap();
+        disk.rename(Path::new("/new"), Path::new("/old")).unwrap();
+        for survival in [Survival::Prefix, Survival::SomeSectors] {
+            let expected = [Some(b"/new".to_vec()), Some(b"/old".to_vec())];
+            assert_eq!(outcomes(&disk, "/old", survival), expected);
+        }
+        disk.create_directory(Path::new("/d")).unwrap();
+        disk.create(Path::new("/d/f")).unwrap().sync().unwrap();
+        disk.sync_directory(Path::new("/d")).unwrap();
+        assert_eq!(outcomes(&disk, "/d/f", Survival::Nothing), [None]);
+        assert_eq!(outcomes(&disk, "/d/f", Survival::SomeSectors), [None, Some(Vec::new())]);
+    }
+}
