@@ -10,8 +10,8 @@ use model::Result;
 use super::{Durability, lock};
 use crate::error::StorageError;
 use crate::snapshot::Snapshot;
-use crate::wal::{GROUP_MARK_BYTES, frame};
 use crate::wal::writer::WalWriter;
+use crate::wal::{GROUP_MARK_BYTES, frame};
 
 /// The log and the queue before it.
 pub(super) struct CommitLog {

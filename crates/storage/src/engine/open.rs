@@ -70,15 +70,18 @@ fn memory_limit(options: &OpenOptions) -> Result<usize> {
 
 /// Makes the store's directory, durably: the names of the directories that were not there before, too.
 fn create_directory(path: &Path, disk: &dyn Disk) -> Result<()> {
-    let above = |path: &Path| path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent }.to_owned());
+    let above = |path: &Path| {
+        path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent }.to_owned())
+    };
     let mut changed = vec![above(path)];
-    changed.extend(path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty() && !disk.exists(path)).map(above));
+    changed
+        .extend(path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty() && !disk.exists(path)).map(above));
     disk.create_directory(path).map_err(|error| StorageError::io("create", path, error))?;
     for directory in changed.into_iter().flatten() {
         match disk.sync_directory(&directory) {
             // A directory that may be passed through but not opened cannot be synced.
             Err(error) if error.kind() != io::ErrorKind::PermissionDenied => {
-                return Err(StorageError::io("sync", &directory, error).into());
+                return Err(StorageError::io("sync", &directory, error));
             }
             _ => {}
         }

@@ -107,27 +107,34 @@ fn check(name: &str, first_seed: u64, seeds: u64, subject: &Native, workload: &W
         tally += verify(subject, &recording, verification).unwrap_or_else(|violation| panic!("{name}: {violation}"));
         seed += 1;
     }
-    println!("{name}: {tally:?}");
+    eprintln!("{name}: {tally:?}");
 }
 
 #[test]
 fn power_cuts_between_commits_and_flushes() {
     let subject = Native { memtable_bytes_max: 3_000, durability: Durability::Full };
-    check("flushes", 1_000, 4, &subject, &Workload::default(), &Verification::default());
+    check("flushes", 1_000, 14, &subject, &Workload::default(), &Verification::default());
 }
 
 #[test]
 fn power_cuts_of_a_log_alone() {
     let subject = Native { memtable_bytes_max: usize::MAX, durability: Durability::Full };
     let workload = Workload { checkpoint_percent: 0, compact_percent: 0, bulk_percent: 0, ..Workload::default() };
-    check("log", 2_000, 10, &subject, &workload, &Verification { survivals_per_operation: 5, ..Verification::default() });
+    check(
+        "log",
+        2_000,
+        12,
+        &subject,
+        &workload,
+        &Verification { survivals_per_operation: 5, ..Verification::default() },
+    );
 }
 
 #[test]
 fn power_cuts_without_durability_leave_an_earlier_moment() {
     let subject = Native { memtable_bytes_max: 3_000, durability: Durability::Off };
     let workload = Workload { is_durable: false, ..Workload::default() };
-    check("not durable", 3_000, 4, &subject, &workload, &Verification::default());
+    check("not durable", 3_000, 8, &subject, &workload, &Verification::default());
 }
 
 #[test]

@@ -7,7 +7,9 @@ use model::{GraphStore, Value};
 
 use super::{Maintenance, Subject};
 use crate::ReferenceStore;
-use crate::differential::{Content, Ending, Operation, RandomTransaction, apply, assert_same_content, random_operations};
+use crate::differential::{
+    Content, Ending, Operation, RandomTransaction, apply, assert_same_content, random_operations,
+};
 use crate::random::SeededRandom;
 use crate::simulation::{Journal, JournalDisk, platform};
 

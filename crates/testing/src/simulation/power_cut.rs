@@ -324,12 +324,7 @@ mod tests {
         assert_eq!(outcomes(&disk, "/f", Survival::Nothing), [None]);
         assert_eq!(outcomes(&disk, "/f", Survival::Everything), [some(b"abcd")]);
         assert_eq!(outcomes(&disk, "/f", Survival::Prefix), [None, some(b"ab"), some(b"abc"), some(b"abcd")]);
-        assert_eq!(outcomes(&disk, "/f", Survival::SomeSectors), [
-            None,
-            some(b"ab"),
-            some(b"ab\0\0"),
-            some(b"abcd")
-        ]);
+        assert_eq!(outcomes(&disk, "/f", Survival::SomeSectors), [None, some(b"ab"), some(b"ab\0\0"), some(b"abcd")]);
         assert!(outcomes(&disk, "/f", Survival::SomeSectorsAmongGarbage).len() > 5);
     }
 
