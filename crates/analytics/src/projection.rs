@@ -44,7 +44,7 @@ impl Projection {
 
     /// The expansion that follows this projection's edges.
     pub(crate) fn expand(&self, direction: Direction, keys: Vec<PropertyKeyId>, edge_ids: EdgeIds) -> Expand {
-        Expand { direction, types: self.types.clone(), edge_ids, keys }
+        Expand { direction, types: self.types.clone(), edge_ids, keys, ..Expand::default() }
     }
 
     /// For each node, whether it takes part. Only to be asked when there are labels.

@@ -174,7 +174,7 @@ impl Export<'_> {
             return Ok(());
         }
         let types = Some(vec![edge_type]);
-        let expand = Expand { direction: Direction::Out, types, edge_ids: EdgeIds::Omit, keys: keys.clone() };
+        let expand = Expand { direction: Direction::Out, types, keys: keys.clone(), ..Expand::default() };
         let mut scan = self.view.scan(&NodeScan::default())?;
         let mut nodes = NodeBatch::default();
         while scan.next(&mut nodes)? {

@@ -27,7 +27,7 @@ pub(crate) fn expansion(
             Some(ids)
         }
     };
-    Some(Expand { direction, types, edge_ids, keys: Vec::new() })
+    Some(Expand { direction, types, edge_ids, ..Expand::default() })
 }
 
 /// The edge in a row of a batch that was expanded from `from`.

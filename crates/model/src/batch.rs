@@ -61,6 +61,37 @@ impl EdgeBatch {
         self.reversed.clear();
         self.properties.clear();
     }
+
+    /// The rows at `rows`, in that order.
+    #[must_use]
+    pub fn gather(&self, rows: &[u32]) -> EdgeBatch {
+        fn pick<T: Copy>(from: &[T], rows: &[u32]) -> Vec<T> {
+            // What was not asked for is empty.
+            if from.is_empty() { Vec::new() } else { rows.iter().map(|&row| from[row as usize]).collect() }
+        }
+        EdgeBatch {
+            inputs: pick(&self.inputs, rows),
+            neighbors: pick(&self.neighbors, rows),
+            types: pick(&self.types, rows),
+            edges: pick(&self.edges, rows),
+            reversed: pick(&self.reversed, rows),
+            properties: self.properties.iter().map(|column| column.gather(rows)).collect(),
+        }
+    }
+
+    /// Adds all rows of a batch of the same expansion at the end.
+    pub fn append(&mut self, other: &EdgeBatch) {
+        if self.is_empty() {
+            self.properties.clone_from(&other.properties);
+        } else {
+            self.properties.iter_mut().zip(&other.properties).for_each(|(mine, theirs)| mine.append(theirs));
+        }
+        self.inputs.extend_from_slice(&other.inputs);
+        self.neighbors.extend_from_slice(&other.neighbors);
+        self.types.extend_from_slice(&other.types);
+        self.edges.extend_from_slice(&other.edges);
+        self.reversed.extend_from_slice(&other.reversed);
+    }
 }
 
 /// A block of edges as a partition streams them: sorted by edge type, then source, then target.

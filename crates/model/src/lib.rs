@@ -9,6 +9,7 @@
 //! - [`schema`]: names of labels, edge types and property keys; constraints.
 //! - [`statistics`]: what a planner may ask of a store.
 //! - [`store`]: `GraphStore`, `ReadView`, `WriteTransaction`, `Capabilities`: the waist itself.
+//! - [`choice`]: edges chosen by their properties: ranges, and the first few of each node.
 //! - [`procedure`]: what `CALL` can call.
 //! - [`interrupt`]: cancellation and progress.
 //! - [`platform`]: the operating system as traits.
@@ -19,6 +20,7 @@
 //! Invariants: no I/O happens here; no sibling crate is known here.
 
 pub mod batch;
+pub mod choice;
 pub mod column;
 pub mod error;
 pub mod id;
@@ -34,12 +36,13 @@ pub mod temporal;
 pub mod value;
 
 pub use batch::{EdgeBatch, NodeBatch};
+pub use choice::{EdgeRange, EdgeTop};
 pub use column::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn};
 pub use error::{Error, ErrorCode, Result, Span};
 pub use id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 pub use interrupt::Interrupt;
 pub use memory::{Consumer, MemoryBudget, Reservation};
-pub use schema::{Constraint, Schema};
+pub use schema::{Constraint, Schema, SortKey};
 pub use statistics::Statistics;
 pub use store::{Capabilities, Direction, Expand, GraphStore, IsolationLevel, NodeScan, ReadView, WriteTransaction};
 pub use value::{EdgeValue, PathValue, Value};

@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use crate::Map;
 use crate::batch::{EdgeBatch, EdgeBlock, NodeBatch};
+use crate::choice::{EdgeRange, EdgeTop};
 use crate::column::{Bitmap, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
-use crate::schema::{Constraint, Schema};
+use crate::schema::{Constraint, Schema, SortKey};
 use crate::statistics::Statistics;
 use crate::value::Value;
 
@@ -34,9 +35,10 @@ pub struct Capabilities {
 }
 
 /// Which edges of a node to follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Edges that start at the node.
+    #[default]
     Out,
     /// Edges that end at the node.
     In,
@@ -67,8 +69,10 @@ pub struct NodeScan {
     pub range: Option<Range<u64>>,
 }
 
-/// Which edges to follow from a batch of nodes, and what to bring along.
-#[derive(Clone, Debug)]
+/// Which edges to follow from a batch of nodes, and what to bring along. By default all that start at a node.
+///
+/// Every store honours `ranges` and `top` exactly; one that has nothing better calls [`crate::choice::expand_chosen`].
+#[derive(Clone, Debug, Default)]
 pub struct Expand {
     /// Which way.
     pub direction: Direction,
@@ -78,6 +82,17 @@ pub struct Expand {
     pub edge_ids: EdgeIds,
     /// Properties to bring along.
     pub keys: Vec<PropertyKeyId>,
+    /// Edges must lie in all of these ranges.
+    pub ranges: Vec<EdgeRange>,
+    /// Of the edges left of each input node only the first few; an input named twice gets them twice.
+    pub top: Option<EdgeTop>,
+}
+
+impl Expand {
+    /// True if edges are chosen by their properties.
+    pub fn is_chosen(&self) -> bool {
+        !self.ranges.is_empty() || self.top.is_some()
+    }
 }
 
 /// Whether an expansion needs to tell edge ids, which may cost a search for each edge.
@@ -213,7 +228,7 @@ pub trait ReadView: Send + Sync {
 
     /// For each node, how many edges an expansion would find. The default expands.
     fn degrees(&self, from: &[NodeId], direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
-        let expand = Expand { direction, types: types.map(<[_]>::to_vec), edge_ids: EdgeIds::Omit, keys: Vec::new() };
+        let expand = Expand { direction, types: types.map(<[_]>::to_vec), ..Expand::default() };
         let mut degrees = vec![0; from.len()];
         let mut cursor = self.expand(from, &expand)?;
         let mut batch = EdgeBatch::default();
@@ -277,8 +292,9 @@ pub trait EdgePartitions {
     fn interval(&self, partition: usize) -> Range<u64>;
     /// How many edges of these types (`None`: any) a partition holds.
     fn edge_count(&self, partition: usize, types: Option<&[EdgeTypeId]>) -> u64;
-    /// Reads a partition from start to end: edge type by edge type, each sorted by source, then target, except for
-    /// unmerged writes, which come in blocks of their own. `sources` restricts to a range of source ids.
+    /// Reads a partition from start to end: edge type by edge type, each sorted by source, then target (by source,
+    /// then sort key, where the type has one), except for unmerged writes, which come in blocks of their own.
+    /// `sources` restricts to a range of source ids.
     fn stream(&self, partition: usize, stream: &EdgeStream) -> Result<Box<dyn EdgeBlockCursor + '_>>;
 }
 
@@ -363,6 +379,12 @@ pub trait WriteTransaction: Send {
     fn create_constraint(&mut self, constraint: Constraint) -> Result<()>;
     /// Drops a constraint by name; fails with `SCHEMA` if there is none.
     fn drop_constraint(&mut self, name: &str) -> Result<()>;
+
+    /// Declares that edges of a type are kept in the order of these properties, which come once each and are one at
+    /// least; fails with `SCHEMA` if the type has a sort key already. Answers stay what they were.
+    fn set_sort_key(&mut self, sort_key: SortKey) -> Result<()>;
+    /// Takes back the sort key of a type; fails with `SCHEMA` if there is none.
+    fn drop_sort_key(&mut self, edge_type: EdgeTypeId) -> Result<()>;
 
     /// Says what is about to be made because it was not there, as hashes of what it is: of two transactions that claim the
     /// same and do not see each other only one can commit. Claims outlive `rollback_to`.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use model::id::{EdgeTypeId, LabelId, PropertyKeyId};
 use model::platform::Disk;
 use model::schema::Names;
-use model::{Constraint, Result, Schema, Statistics};
+use model::{Constraint, Result, Schema, SortKey, Statistics};
 
 use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
@@ -164,6 +164,7 @@ impl Manifest {
             out.put_u32(constraint.label.0);
             out.put_u32(constraint.key.0);
         }
+        encode_sort_keys(&self.schema.sort_keys, out);
         encode_statistics(&self.statistics, out);
         out.put_u64(self.node_id_bound);
         out.put_u32(self.segments.len() as u32);
@@ -207,6 +208,15 @@ fn encode_file(file: &FileEntry, out: &mut Vec<u8>) {
     out.put_u64(file.identity);
 }
 
+fn encode_sort_keys(sort_keys: &[SortKey], out: &mut Vec<u8>) {
+    out.put_u32(sort_keys.len() as u32);
+    for sort_key in sort_keys {
+        out.put_u32(sort_key.edge_type.0);
+        out.put_u32(sort_key.keys.len() as u32);
+        sort_key.keys.iter().for_each(|key| out.put_u32(key.0));
+    }
+}
+
 fn encode_statistics(statistics: &Statistics, out: &mut Vec<u8>) {
     out.put_u64(statistics.nodes);
     out.put_u64(statistics.edges);
@@ -234,6 +244,7 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
         let (label, key) = (LabelId(get.u32()?), PropertyKeyId(get.u32()?));
         manifest.schema.constraints.push(Constraint { name, label, key });
     }
+    decode_sort_keys(get, &mut manifest.schema)?;
     manifest.statistics = decode_statistics(get)?;
     manifest.node_id_bound = get.u64()?;
     for _ in 0..get.count(32)? {
@@ -257,6 +268,19 @@ fn decode_names(get: &mut Get<'_>, names: &mut Names) -> Result<()> {
         if names.intern(name) != number {
             return Err(get.damage(format!("the name {name} is there twice")));
         }
+    }
+    Ok(())
+}
+
+fn decode_sort_keys(get: &mut Get<'_>, schema: &mut Schema) -> Result<()> {
+    for _ in 0..get.count(12)? {
+        let edge_type = EdgeTypeId(get.u32()?);
+        let mut keys = Vec::new();
+        for _ in 0..get.count(4)? {
+            keys.push(PropertyKeyId(get.u32()?));
+        }
+        let added = schema.add_sort_key(SortKey { edge_type, keys });
+        added.map_err(|error| get.damage(format!("a sort key is wrong: {}", error.message())))?;
     }
     Ok(())
 }

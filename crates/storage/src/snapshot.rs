@@ -148,6 +148,9 @@ impl ReadView for Snapshot {
     }
 
     fn expand<'a>(&'a self, from: &'a [NodeId], expand: &'a Expand) -> Result<Box<dyn EdgeCursor + 'a>> {
+        if expand.is_chosen() {
+            return model::choice::expand_chosen(self, from, expand);
+        }
         Ok(Box::new(expand::ExpandCursor::new(self, from, expand)))
     }
 

@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use model::store::{NewEdges, NewNodes, Savepoint};
 use model::{
-    Column, Constraint, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, ReadView, Result, WriteTransaction, error,
+    Column, Constraint, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, ReadView, Result, SortKey, WriteTransaction,
+    error,
 };
 
 use crate::codec::bytes::Get;
@@ -161,6 +162,18 @@ impl WriteTransaction for NativeTransaction {
     fn drop_constraint(&mut self, name: &str) -> Result<()> {
         self.snapshot.drop_constraint(name)?;
         record::put_drop_constraint(name, &mut self.log);
+        Ok(())
+    }
+
+    fn set_sort_key(&mut self, sort_key: SortKey) -> Result<()> {
+        self.snapshot.set_sort_key(sort_key.clone())?;
+        record::put_set_sort_key(&sort_key, &mut self.log);
+        Ok(())
+    }
+
+    fn drop_sort_key(&mut self, edge_type: EdgeTypeId) -> Result<()> {
+        self.snapshot.drop_sort_key(edge_type)?;
+        record::put_drop_sort_key(edge_type, &mut self.log);
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 //! that they mean the same in both stores whatever ids each hands out.
 
 mod apply;
+mod choices;
 mod content;
 mod operation;
 

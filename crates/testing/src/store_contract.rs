@@ -4,6 +4,7 @@
 
 mod constraints;
 mod reading;
+mod sort_keys;
 mod subject;
 mod transactions;
 mod writing;
@@ -33,7 +34,7 @@ pub fn check_store(make: &Make<'_>) {
 /// # Panics
 /// If a check fails; its name is printed.
 pub fn check_store_disturbed(make: &Make<'_>, disturb: &Disturb<'_>) {
-    let groups = [reading::CHECKS, writing::CHECKS, transactions::CHECKS, constraints::CHECKS];
+    let groups = [reading::CHECKS, writing::CHECKS, transactions::CHECKS, constraints::CHECKS, sort_keys::CHECKS];
     for (name, check) in groups.into_iter().flatten() {
         let place = Place(name);
         check(&mut Subject::new(make(), disturb));

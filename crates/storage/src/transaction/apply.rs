@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use model::store::{NewEdges, NewNodes};
-use model::{Column, Constraint, EdgeId, LabelId, NodeId, PropertyKeyId, Result, Value, error};
+use model::{Column, Constraint, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, Result, SortKey, Value, error};
 
 use crate::codec::bytes::Get;
 use crate::memtable::{Properties, UniqueIndex, index_entry_bytes, value_bytes};
@@ -46,6 +46,8 @@ impl Snapshot {
                 self.create_constraint(constraint, index);
             }
             Operation::DropConstraint(name) => self.drop_constraint(name)?,
+            Operation::SetSortKey(sort_key) => self.set_sort_key(sort_key)?,
+            Operation::DropSortKey(edge_type) => self.drop_sort_key(edge_type)?,
         }
         Ok(())
     }
@@ -284,6 +286,16 @@ impl Snapshot {
         Arc::make_mut(&mut self.memtable.schema).constraints.remove(at);
         self.memtable.indexes.remove(at);
         Ok(())
+    }
+
+    pub(super) fn set_sort_key(&mut self, sort_key: SortKey) -> Result<()> {
+        self.memtable.bytes += 64;
+        Arc::make_mut(&mut self.memtable.schema).add_sort_key(sort_key)
+    }
+
+    pub(super) fn drop_sort_key(&mut self, edge_type: EdgeTypeId) -> Result<()> {
+        self.memtable.bytes += 1;
+        Arc::make_mut(&mut self.memtable.schema).remove_sort_key(edge_type)
     }
 }
 

@@ -4,7 +4,7 @@
 //! replay rebuilds: as replay repeats every operation in order, it hands out the same ids again.
 
 use model::store::{NewEdges, NewNodes};
-use model::{Column, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, Result};
+use model::{Column, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, Result, SortKey};
 
 use super::column::{column, put_column, put_words, words};
 use crate::codec::bytes::{Get, Put};
@@ -22,6 +22,8 @@ const DELETE_EDGES: u8 = 10;
 const DELETE_NODES: u8 = 11;
 const CREATE_CONSTRAINT: u8 = 12;
 const DROP_CONSTRAINT: u8 = 13;
+const SET_SORT_KEY: u8 = 30;
+const DROP_SORT_KEY: u8 = 31;
 
 /// The kinds of names a schema numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,8 @@ pub(crate) enum Operation<'a> {
         key: PropertyKeyId,
     },
     DropConstraint(&'a str),
+    SetSortKey(SortKey),
+    DropSortKey(EdgeTypeId),
 }
 
 /// Adds a new name.
@@ -145,6 +149,20 @@ pub(crate) fn put_drop_constraint(name: &str, out: &mut Vec<u8>) {
     out.put_text(name);
 }
 
+/// Adds the declaration of a sort key.
+pub(crate) fn put_set_sort_key(sort_key: &SortKey, out: &mut Vec<u8>) {
+    out.push(SET_SORT_KEY);
+    out.put_u32(sort_key.edge_type.0);
+    out.put_u32(sort_key.keys.len() as u32);
+    sort_key.keys.iter().for_each(|key| out.put_u32(key.0));
+}
+
+/// Adds the dropping of a sort key.
+pub(crate) fn put_drop_sort_key(edge_type: EdgeTypeId, out: &mut Vec<u8>) {
+    out.push(DROP_SORT_KEY);
+    out.put_u32(edge_type.0);
+}
+
 fn put_nodes(nodes: &[NodeId], out: &mut Vec<u8>) {
     out.put_u32(nodes.len() as u32);
     put_words(nodes.iter().map(|node| node.0), out);
@@ -207,6 +225,12 @@ pub(crate) fn operation<'a>(get: &mut Get<'a>) -> Result<Operation<'a>> {
             key: PropertyKeyId(get.u32()?),
         },
         DROP_CONSTRAINT => Operation::DropConstraint(get.text()?),
+        SET_SORT_KEY => {
+            let edge_type = EdgeTypeId(get.u32()?);
+            let keys = (0..get.count(4)?).map(|_| Ok(PropertyKeyId(get.u32()?))).collect::<Result<_>>()?;
+            Operation::SetSortKey(SortKey { edge_type, keys })
+        }
+        DROP_SORT_KEY => Operation::DropSortKey(EdgeTypeId(get.u32()?)),
         tag => return Err(get.damage(format!("no operation has the number {tag}"))),
     })
 }

@@ -42,7 +42,7 @@ pub(crate) fn commit_number(store: &NativeStore, number: u64) -> Result<()> {
         transaction.create_edges(&new)?;
         transaction.add_labels(&[before], &[old])?;
         let expand =
-            Expand { direction: Direction::Out, types: Some(vec![back]), edge_ids: EdgeIds::Include, keys: Vec::new() };
+            Expand { direction: Direction::Out, types: Some(vec![back]), edge_ids: EdgeIds::Include, ..Expand::default() };
         let mut batch = EdgeBatch::default();
         transaction.view().expand(&[before], &expand)?.next(&mut batch)?;
         transaction.delete_edges(&batch.edges)?;
@@ -102,8 +102,7 @@ fn check_edges(view: &dyn ReadView, count: u64) {
         direction: Direction::Out,
         types: None,
         edge_ids: EdgeIds::Include,
-        keys: vec![schema.property_key("number").unwrap()],
-    };
+        keys: vec![schema.property_key("number").unwrap()], ..Expand::default() };
     let nodes: Vec<NodeId> = (0..3 * count).map(NodeId).collect();
     let (mut batch, mut edges) = (EdgeBatch::default(), 0);
     let mut cursor = view.expand(&nodes, &expand).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::store::{EdgeIds, NewEdges, NewNodes, Savepoint};
 use model::{
     Column, Constraint, Direction, EdgeBatch, EdgeId, ErrorCode, Expand, GraphStore, LabelId, NodeBatch, NodeId,
-    NodeScan, PropertyKeyId, ReadView, Result, Value, WriteTransaction,
+    NodeScan, PropertyKeyId, ReadView, Result, SortKey, Value, WriteTransaction,
 };
 
 use super::content::assert_same;
@@ -113,6 +113,15 @@ impl Writer {
                 self.transaction.create_constraint(Constraint { name: (*name).into(), label, key })
             }
             Operation::DropConstraint { name } => self.transaction.drop_constraint(name),
+            Operation::SetSortKey { edge_type, keys } => {
+                let edge_type = self.transaction.edge_type(edge_type)?;
+                let keys = self.keys(keys)?;
+                self.transaction.set_sort_key(SortKey { edge_type, keys })
+            }
+            Operation::DropSortKey { edge_type } => {
+                let edge_type = self.transaction.edge_type(edge_type)?;
+                self.transaction.drop_sort_key(edge_type)
+            }
             Operation::Savepoint => {
                 self.savepoints.push(self.transaction.savepoint());
                 Ok(())
@@ -219,7 +228,7 @@ fn ids_by_uid(view: &dyn ReadView) -> BTreeMap<i64, NodeId> {
 }
 
 fn edges_of(view: &dyn ReadView, nodes: &[NodeId], direction: Direction) -> Vec<EdgeId> {
-    let expand = Expand { direction, types: None, edge_ids: EdgeIds::Include, keys: Vec::new() };
+    let expand = Expand { direction, edge_ids: EdgeIds::Include, ..Expand::default() };
     let mut edges = Vec::new();
     let mut cursor = view.expand(nodes, &expand).expect("expanding");
     let mut batch = EdgeBatch::default();
@@ -232,7 +241,7 @@ fn edges_of(view: &dyn ReadView, nodes: &[NodeId], direction: Direction) -> Vec<
 /// The edges that start at a node, in order of type, properties and target's `uid`.
 fn sorted_edges(view: &dyn ReadView, node: NodeId) -> Vec<EdgeId> {
     let uid = view.schema().property_key(UID).expect("a node that was found by uid has one");
-    let expand = Expand { direction: Direction::Out, types: None, edge_ids: EdgeIds::Include, keys: Vec::new() };
+    let expand = Expand { direction: Direction::Out, edge_ids: EdgeIds::Include, ..Expand::default() };
     let from = [node];
     let mut rows = Vec::new();
     let mut cursor = view.expand(&from, &expand).expect("expanding");

@@ -8,6 +8,8 @@ use model::{
     Column, Direction, EdgeBatch, EdgeId, Expand, Map, NodeBatch, NodeId, NodeScan, PropertyKeyId, ReadView, Set, Value,
 };
 
+use super::choices::check_choices;
+
 /// The content of a view. Nodes are named by their labels and properties; two nodes that agree in both are not told
 /// apart, so tests give each node a property of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +18,7 @@ pub struct Content {
     pub nodes: Vec<String>,
     /// One line for each edge, sorted: source, type, properties, target.
     pub edges: Vec<String>,
-    /// One line for each constraint, sorted.
+    /// One line for each constraint and each sort key, sorted.
     pub constraints: Vec<String>,
 }
 
@@ -40,6 +42,7 @@ impl Content {
         check_partitions(view, &names, &edges);
         check_statistics(view, &ids, edges.len());
         check_lookups(view, &ids);
+        ids.chunks(CALL_NODES).for_each(|from| check_choices(view, from));
         let mut nodes: Vec<String> = names.into_values().collect();
         nodes.sort_unstable();
         Content { nodes, edges, constraints: constraints(view) }
@@ -172,7 +175,7 @@ struct Found {
 /// All edges of some nodes, with checks of the form of each batch.
 fn expand_all(view: &dyn ReadView, from: &[NodeId], direction: Direction) -> Vec<Found> {
     let keys = all_keys(view);
-    let expand = Expand { direction, types: None, edge_ids: EdgeIds::Include, keys: keys.clone() };
+    let expand = Expand { direction, edge_ids: EdgeIds::Include, keys: keys.clone(), ..Expand::default() };
     let mut found: Vec<Found> = Vec::new();
     let mut cursor = view.expand(from, &expand).expect("expanding");
     let mut batch = EdgeBatch::default();
@@ -266,7 +269,7 @@ fn check_degrees(view: &dyn ReadView, ids: &[NodeId]) {
     for direction in [Direction::Out, Direction::In, Direction::Both] {
         for from in ids.chunks(CALL_NODES) {
             let mut expected = vec![0; from.len()];
-            let expand = Expand { direction, types: None, edge_ids: EdgeIds::Omit, keys: Vec::new() };
+            let expand = Expand { direction, ..Expand::default() };
             let mut cursor = view.expand(from, &expand).expect("expanding");
             let mut batch = EdgeBatch::default();
             while cursor.next(&mut batch).expect("expanding on") {
@@ -364,6 +367,10 @@ fn constraints(view: &dyn ReadView) -> Vec<String> {
         format!("{}: :{label}({key})", constraint.name)
     };
     let mut lines: Vec<String> = schema.constraints.iter().map(line).collect();
+    lines.extend(schema.sort_keys.iter().map(|sort_key| {
+        let keys: Vec<&str> = sort_key.keys.iter().map(|&key| schema.property_key_name(key)).collect();
+        format!("sort key: :{}({})", schema.edge_type_name(sort_key.edge_type), keys.join(", "))
+    }));
     lines.sort_unstable();
     lines
 }

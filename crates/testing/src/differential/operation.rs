@@ -54,6 +54,10 @@ pub enum Operation {
     CreateConstraint { name: &'static str, label: &'static str, key: &'static str },
     /// Drops a constraint.
     DropConstraint { name: &'static str },
+    /// Declares the sort key of a type; fails if it has one.
+    SetSortKey { edge_type: &'static str, keys: Vec<&'static str> },
+    /// Takes back the sort key of a type; fails if it has none.
+    DropSortKey { edge_type: &'static str },
     /// Marks a point.
     Savepoint,
     /// Goes back to the latest mark but `back`, if there are so many.
@@ -112,7 +116,13 @@ impl Generator {
                 let (name, label, key) = *self.random.pick(&CONSTRAINTS);
                 Operation::CreateConstraint { name, label, key }
             }
-            88..90 => Operation::DropConstraint { name: self.random.pick(&CONSTRAINTS).0 },
+            88..89 => Operation::DropConstraint { name: self.random.pick(&CONSTRAINTS).0 },
+            89 if self.random.chance(70) => {
+                let mut keys = vec![self.key()];
+                keys.extend(self.random.chance(50).then(|| self.key()));
+                Operation::SetSortKey { edge_type: self.random.pick(&EDGE_TYPES), keys }
+            }
+            89 => Operation::DropSortKey { edge_type: self.random.pick(&EDGE_TYPES) },
             90..94 => Operation::Savepoint,
             94..97 => Operation::RollbackTo { back: self.random.index(2) },
             _ => Operation::Compare,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use model::store::{NewEdges, NewNodes, Savepoint};
 use model::{
-    Column, Constraint, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, ReadView, Result, Value, WriteTransaction,
+    Column, Constraint, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, ReadView, Result, SortKey, Value,
+    WriteTransaction,
 };
 
 use super::state::{EdgeRecord, NodeRecord, Properties, State};
@@ -244,6 +245,14 @@ impl WriteTransaction for ReferenceTransaction {
             constraints.remove(index);
             Ok(())
         })
+    }
+
+    fn set_sort_key(&mut self, sort_key: SortKey) -> Result<()> {
+        self.change(|state| state.schema.add_sort_key(sort_key))
+    }
+
+    fn drop_sort_key(&mut self, edge_type: EdgeTypeId) -> Result<()> {
+        self.change(|state| state.schema.remove_sort_key(edge_type))
     }
 
     fn savepoint(&mut self) -> Savepoint {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use model::choice::expand_chosen;
 use model::store::{EdgeCursor, EdgeIds, EdgePartitions, NodeCursor};
 use model::{
     Bitmap, Capabilities, Column, ColumnBuilder, Direction, EdgeBatch, EdgeId, Expand, LabelId, NodeBatch, NodeId,
@@ -95,6 +96,9 @@ impl ReadView for ReferenceView {
     }
 
     fn expand<'a>(&'a self, from: &'a [NodeId], expand: &'a Expand) -> Result<Box<dyn EdgeCursor + 'a>> {
+        if expand.is_chosen() {
+            return expand_chosen(self, from, expand);
+        }
         self.count_call();
         let mut steps = Vec::new();
         for (input, &node) in from.iter().enumerate() {

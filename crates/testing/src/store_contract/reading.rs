@@ -214,7 +214,7 @@ fn inputs(subject: &mut Subject<'_>) {
     assert_eq!(found.inputs, [0, 2, 2, 3, 4, 4], "the input of each edge");
     assert_eq!(found.edges[0], found.edges[3], "a node named twice gives the same edges twice");
     assert!(expand(&*view, &[], Direction::Out, None).is_empty(), "no input gives no edges");
-    let plain = Expand { direction: Direction::Out, types: None, edge_ids: EdgeIds::Omit, keys: Vec::new() };
+    let plain = Expand { direction: Direction::Out, ..Expand::default() };
     let mut batch = EdgeBatch::default();
     let mut cursor = view.expand(&from, &plain).expect("expanding");
     while cursor.next(&mut batch).expect("expanding on") {
@@ -230,7 +230,7 @@ fn hubs(subject: &mut Subject<'_>) {
     let view = subject.view();
     let nodes = all_named(&*view, SPOKES + 1);
     let from = [nodes[7], nodes[0], nodes[7]];
-    let plan = Expand { direction: Direction::Out, types: None, edge_ids: EdgeIds::Include, keys: Vec::new() };
+    let plan = Expand { direction: Direction::Out, edge_ids: EdgeIds::Include, ..Expand::default() };
     let mut cursor = view.expand(&from, &plan).expect("expanding");
     let mut batch = EdgeBatch::default();
     let mut inputs = Vec::new();
@@ -267,7 +267,7 @@ fn key_order(subject: &mut Subject<'_>) {
     let mut batch = NodeBatch::default();
     assert!(view.scan(&scan).expect("scanning").next(&mut batch).expect("scanning on"));
     check("properties of a scan", &batch.properties);
-    let plan = Expand { direction: Direction::In, types: None, edge_ids: EdgeIds::Omit, keys: keys.to_vec() };
+    let plan = Expand { direction: Direction::In, keys: keys.to_vec(), ..Expand::default() };
     let mut batch = EdgeBatch::default();
     assert!(view.expand(&nodes, &plan).expect("expanding").next(&mut batch).expect("expanding on"));
     check("properties of an expansion", &batch.properties);
@@ -332,7 +332,7 @@ fn hints(subject: &mut Subject<'_>) {
     let view = subject.view();
     let before = Content::of(&*view);
     let nodes = [named(&*view, 0), NodeId(u64::MAX)];
-    let plan = Expand { direction: Direction::Both, types: None, edge_ids: EdgeIds::Include, keys: Vec::new() };
+    let plan = Expand { direction: Direction::Both, edge_ids: EdgeIds::Include, ..Expand::default() };
     view.prefetch(&AccessHint::Expand(&nodes, &plan));
     view.prefetch(&AccessHint::NodeProperties(&nodes, &[key(&*view, "name"), PropertyKeyId(99)]));
     assert_eq!(Content::of(&*view), before);

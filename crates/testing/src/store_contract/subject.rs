@@ -220,7 +220,7 @@ pub(super) fn expand(
     direction: Direction,
     types: Option<Vec<EdgeTypeId>>,
 ) -> EdgeBatch {
-    let expand = Expand { direction, types, edge_ids: EdgeIds::Include, keys: Vec::new() };
+    let expand = Expand { direction, types, edge_ids: EdgeIds::Include, ..Expand::default() };
     let mut all = EdgeBatch::default();
     let mut batch = EdgeBatch::default();
     let mut cursor = view.expand(from, &expand).expect("expanding");

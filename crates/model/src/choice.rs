@@ -1,0 +1,291 @@
+//! Edges chosen by their properties: those in a range, and the first few of each node.
+//!
+//! The helpers are for every store: [`Chooser`] filters and cuts batches, [`expand_chosen`] does so for a store that
+//! only knows how to expand.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use crate::batch::EdgeBatch;
+use crate::column::{Column, ColumnData};
+use crate::error::Result;
+use crate::id::{NodeId, PropertyKeyId};
+use crate::limits::BATCH_ROWS;
+use crate::store::{EdgeCursor, Expand, ReadView};
+use crate::value::Value;
+
+/// Only edges whose property lies between two bounds, compared as by Cypher's `<` and `<=`: null never lies in a
+/// range, nor does a value that cannot be compared with a bound.
+#[derive(Clone, Debug)]
+pub struct EdgeRange {
+    /// The property.
+    pub key: PropertyKeyId,
+    /// From where.
+    pub lower: Bound<Value>,
+    /// To where.
+    pub upper: Bound<Value>,
+}
+
+/// Of each input node only the first edges in the order of `ORDER BY`, where null is larger than all.
+/// Among edges that are equal there, any may be taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EdgeTop {
+    /// The properties compared, one after the other.
+    pub keys: Vec<PropertyKeyId>,
+    /// The largest come first, by every property.
+    pub descending: bool,
+    /// How many edges, at most.
+    pub limit: usize,
+}
+
+impl EdgeRange {
+    /// The edges whose property equals a value.
+    pub fn equal(key: PropertyKeyId, value: Value) -> EdgeRange {
+        EdgeRange { key, lower: Bound::Included(value.clone()), upper: Bound::Included(value) }
+    }
+
+    /// Whether a value lies in the range.
+    pub fn contains(&self, value: &Value) -> bool {
+        let above = |bound: &Value| value.compare(bound);
+        let is_above = match &self.lower {
+            Bound::Unbounded => true,
+            Bound::Included(bound) => matches!(above(bound), Some(Ordering::Greater | Ordering::Equal)),
+            Bound::Excluded(bound) => above(bound) == Some(Ordering::Greater),
+        };
+        let is_below = match &self.upper {
+            Bound::Unbounded => true,
+            Bound::Included(bound) => matches!(above(bound), Some(Ordering::Less | Ordering::Equal)),
+            Bound::Excluded(bound) => above(bound) == Some(Ordering::Less),
+        };
+        !value.is_null() && is_above && is_below
+    }
+
+    /// Keeps those of `rows` whose value lies in the range.
+    pub fn retain(&self, column: &Column, rows: &mut Vec<u32>) {
+        macro_rules! typed {
+            ($values:expr, $kind:ident) => {
+                if let (Some(lower), Some(upper)) = (
+                    typed_bound(&self.lower, |value| if let Value::$kind(bound) = value { Some(*bound) } else { None }),
+                    typed_bound(&self.upper, |value| if let Value::$kind(bound) = value { Some(*bound) } else { None }),
+                ) {
+                    rows.retain(|&row| {
+                        !column.is_null(row as usize) && is_between(&$values[row as usize], &lower, &upper)
+                    });
+                    return;
+                }
+            };
+        }
+        match &column.data {
+            ColumnData::Null(_) => return rows.clear(),
+            ColumnData::Int(values) => typed!(values, Int),
+            ColumnData::Float(values) => typed!(values, Float),
+            ColumnData::Date(values) => typed!(values, Date),
+            ColumnData::LocalDateTime(values) => typed!(values, LocalDateTime),
+            _ => {}
+        }
+        rows.retain(|&row| self.contains(&column.value(row as usize)));
+    }
+}
+
+/// A bound in the kind of a column; `None` if it is of another kind.
+fn typed_bound<T>(bound: &Bound<Value>, take: impl Fn(&Value) -> Option<T>) -> Option<Bound<T>> {
+    Some(match bound {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(value) => Bound::Included(take(value)?),
+        Bound::Excluded(value) => Bound::Excluded(take(value)?),
+    })
+}
+
+#[inline]
+fn is_between<T: PartialOrd>(value: &T, lower: &Bound<T>, upper: &Bound<T>) -> bool {
+    let is_above = match lower {
+        Bound::Unbounded => true,
+        Bound::Included(bound) => value >= bound,
+        Bound::Excluded(bound) => value > bound,
+    };
+    is_above
+        && match upper {
+            Bound::Unbounded => true,
+            Bound::Included(bound) => value <= bound,
+            Bound::Excluded(bound) => value < bound,
+        }
+}
+
+/// The order of `ORDER BY` of two rows of columns; null is the largest.
+#[inline]
+pub fn order_rows(a: &Column, row_of_a: usize, b: &Column, row_of_b: usize) -> Ordering {
+    match (a.is_null(row_of_a), b.is_null(row_of_b)) {
+        (false, false) => {}
+        (is_null, other_is_null) => return is_null.cmp(&other_is_null),
+    }
+    match (&a.data, &b.data) {
+        (ColumnData::Int(a), ColumnData::Int(b)) => a[row_of_a].cmp(&b[row_of_b]),
+        (ColumnData::Date(a), ColumnData::Date(b)) => a[row_of_a].cmp(&b[row_of_b]),
+        (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => a[row_of_a].cmp(&b[row_of_b]),
+        (ColumnData::String(a), ColumnData::String(b)) => a.get(row_of_a).cmp(b.get(row_of_b)),
+        (ColumnData::Float(a), ColumnData::Float(b)) => {
+            let (a, b) = (a[row_of_a], b[row_of_b]);
+            a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+        }
+        _ => a.value(row_of_a).order(&b.value(row_of_b)),
+    }
+}
+
+/// Takes batches of an expansion without ranges and top, and keeps the rows that an expansion with them has.
+#[derive(Debug)]
+pub struct Chooser {
+    ranges: Vec<(usize, EdgeRange)>,
+    top: Option<(Vec<usize>, EdgeTop)>,
+    keys: usize,
+    /// Candidates of the present input.
+    held: EdgeBatch,
+}
+
+impl Chooser {
+    /// The expansion whose batches are to be pushed, and what chooses among them.
+    pub fn new(expand: &Expand) -> (Expand, Chooser) {
+        let mut plain = Expand { ranges: Vec::new(), top: None, ..expand.clone() };
+        let mut place = |key: PropertyKeyId| {
+            plain.keys.iter().position(|&other| other == key).unwrap_or_else(|| {
+                plain.keys.push(key);
+                plain.keys.len() - 1
+            })
+        };
+        let ranges = expand.ranges.iter().map(|range| (place(range.key), range.clone())).collect();
+        let top = expand.top.clone().map(|top| (top.keys.iter().map(|&key| place(key)).collect(), top));
+        (plain, Chooser { ranges, top, keys: expand.keys.len(), held: EdgeBatch::default() })
+    }
+
+    /// Adds to `out` the chosen rows of a batch, as far as they are known by now.
+    pub fn push(&mut self, batch: &EdgeBatch, out: &mut EdgeBatch) {
+        let mut rows: Vec<u32> = (0..batch.len() as u32).collect();
+        self.ranges.iter().for_each(|(at, range)| range.retain(&batch.properties[*at], &mut rows));
+        if self.top.is_none() {
+            let mut chosen = batch.gather(&rows);
+            chosen.properties.truncate(self.keys);
+            return out.append(&chosen);
+        }
+        for rows in rows.chunk_by(|&a, &b| batch.inputs[a as usize] == batch.inputs[b as usize]) {
+            if self.held.inputs.first().is_some_and(|&input| input != batch.inputs[rows[0] as usize]) {
+                self.finish(out);
+            }
+            self.held.append(&batch.gather(rows));
+            self.cut(BATCH_ROWS);
+        }
+    }
+
+    /// Adds to `out` what the last input still has. To be called once all is pushed.
+    pub fn finish(&mut self, out: &mut EdgeBatch) {
+        self.cut(0);
+        let mut chosen = std::mem::take(&mut self.held);
+        if !chosen.is_empty() {
+            chosen.properties.truncate(self.keys);
+            out.append(&chosen);
+        }
+    }
+
+    /// Leaves the first candidates only, once there are so many more of them.
+    fn cut(&mut self, more: usize) {
+        let Some((places, top)) = &self.top else { return };
+        if self.held.len() <= top.limit.saturating_add(more) {
+            return;
+        }
+        let columns: Vec<&Column> = places.iter().map(|&at| &self.held.properties[at]).collect();
+        let mut rows: Vec<u32> = (0..self.held.len() as u32).collect();
+        rows.sort_by(|&a, &b| {
+            let orders = columns.iter().map(|column| order_rows(column, a as usize, column, b as usize));
+            let order = orders.fold(Ordering::Equal, Ordering::then);
+            if top.descending { order.reverse() } else { order }
+        });
+        rows.truncate(top.limit);
+        self.held = self.held.gather(&rows);
+    }
+}
+
+/// Expands with ranges and top on a view that knows how to expand without them. For stores that have nothing better.
+///
+/// Cost: all edges of the input are read, and all that are chosen are held.
+pub fn expand_chosen<'a, V: ReadView + ?Sized>(
+    view: &V,
+    from: &[NodeId],
+    expand: &Expand,
+) -> Result<Box<dyn EdgeCursor + 'a>> {
+    let (plain, mut chooser) = Chooser::new(expand);
+    let (mut batch, mut chosen) = (EdgeBatch::default(), Vec::new());
+    let mut out = EdgeBatch::default();
+    let mut cursor = view.expand(from, &plain)?;
+    while cursor.next(&mut batch)? {
+        chooser.push(&batch, &mut out);
+        if out.len() >= BATCH_ROWS {
+            chosen.push(std::mem::take(&mut out));
+        }
+    }
+    chooser.finish(&mut out);
+    chosen.push(out);
+    chosen.reverse();
+    Ok(Box::new(Chosen { batches: chosen, at: 0 }))
+}
+
+/// Batches handed out one after the other.
+struct Chosen {
+    /// In reverse order.
+    batches: Vec<EdgeBatch>,
+    /// The first row of the last batch not handed out.
+    at: usize,
+}
+
+impl EdgeCursor for Chosen {
+    fn next(&mut self, out: &mut EdgeBatch) -> Result<bool> {
+        out.clear();
+        while let Some(batch) = self.batches.last() {
+            let end = batch.len().min(self.at + BATCH_ROWS);
+            if self.at < end {
+                let rows: Vec<u32> = (self.at as u32..end as u32).collect();
+                *out = batch.gather(&rows);
+                self.at = end;
+                return Ok(true);
+            }
+            self.batches.pop();
+            self.at = 0;
+        }
+        Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Bound;
+
+    use super::EdgeRange;
+    use crate::column::Column;
+    use crate::id::PropertyKeyId;
+    use crate::value::Value;
+
+    /// Checks that exactly the rows `expected` of the values lie in the range, for the values alone and in a column.
+    fn check(lower: Bound<Value>, upper: Bound<Value>, values: &[Value], expected: &[u32]) {
+        let range = EdgeRange { key: PropertyKeyId(0), lower, upper };
+        let singly: Vec<u32> =
+            (0..values.len() as u32).filter(|&row| range.contains(&values[row as usize])).collect();
+        assert_eq!(singly, expected, "{range:?}");
+        let mut rows = (0..values.len() as u32).collect();
+        range.retain(&Column::from_values(values), &mut rows);
+        assert_eq!(rows, expected, "{range:?} of a column");
+    }
+
+    #[test]
+    fn ranges_hold_what_can_be_compared() {
+        use Bound::{Excluded, Included, Unbounded};
+        let ints = [Value::Int(1), Value::Null, Value::Int(2), Value::Int(3)];
+        check(Included(Value::Int(2)), Unbounded, &ints, &[2, 3]);
+        check(Excluded(Value::Int(1)), Excluded(Value::Int(3)), &ints, &[2]);
+        check(Unbounded, Included(Value::Float(2.5)), &ints, &[0, 2]);
+        check(Unbounded, Unbounded, &ints, &[0, 2, 3]);
+        check(Included(Value::Null), Unbounded, &ints, &[]);
+        check(Included(Value::string("a")), Unbounded, &ints, &[]);
+        let mixed = [Value::Float(f64::NAN), Value::Float(9.0), Value::string("b"), Value::Bool(true), Value::Null];
+        check(Included(Value::Int(0)), Unbounded, &mixed, &[1]);
+        check(Included(Value::string("")), Unbounded, &mixed, &[2]);
+        let floats = [Value::Float(f64::NAN), Value::Float(-0.0), Value::Float(1.5)];
+        check(Included(Value::Float(0.0)), Included(Value::Float(1.5)), &floats, &[1, 2]);
+    }
+}
