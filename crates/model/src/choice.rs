@@ -264,8 +264,7 @@ mod tests {
     /// Checks that exactly the rows `expected` of the values lie in the range, for the values alone and in a column.
     fn check(lower: Bound<Value>, upper: Bound<Value>, values: &[Value], expected: &[u32]) {
         let range = EdgeRange { key: PropertyKeyId(0), lower, upper };
-        let singly: Vec<u32> =
-            (0..values.len() as u32).filter(|&row| range.contains(&values[row as usize])).collect();
+        let singly: Vec<u32> = (0..values.len() as u32).filter(|&row| range.contains(&values[row as usize])).collect();
         assert_eq!(singly, expected, "{range:?}");
         let mut rows = (0..values.len() as u32).collect();
         range.retain(&Column::from_values(values), &mut rows);

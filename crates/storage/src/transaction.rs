@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use model::store::{NewEdges, NewNodes, Savepoint};
 use model::{
-    Column, Constraint, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, ReadView, Result, SortKey, WriteTransaction,
-    error,
+    Column, Constraint, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, ReadView, Result, SortKey,
+    WriteTransaction, error,
 };
 
 use crate::codec::bytes::Get;

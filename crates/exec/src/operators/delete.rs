@@ -84,8 +84,7 @@ impl Delete {
         }
         doomed.sort();
         if self.detach && !doomed.nodes.is_empty() {
-            let expand =
-                Expand { direction: Direction::Both, edge_ids: EdgeIds::Include, ..Expand::default() };
+            let expand = Expand { direction: Direction::Both, edge_ids: EdgeIds::Include, ..Expand::default() };
             let mut cursor = view.view().expand(&doomed.nodes, &expand)?;
             let mut batch = EdgeBatch::default();
             let mut found = Vec::new();

@@ -41,8 +41,12 @@ pub(crate) fn commit_number(store: &NativeStore, number: u64) -> Result<()> {
         let new = NewEdges { edge_type: back, sources: &nodes[..1], targets: &[before], keys: &[], properties: &[] };
         transaction.create_edges(&new)?;
         transaction.add_labels(&[before], &[old])?;
-        let expand =
-            Expand { direction: Direction::Out, types: Some(vec![back]), edge_ids: EdgeIds::Include, ..Expand::default() };
+        let expand = Expand {
+            direction: Direction::Out,
+            types: Some(vec![back]),
+            edge_ids: EdgeIds::Include,
+            ..Expand::default()
+        };
         let mut batch = EdgeBatch::default();
         transaction.view().expand(&[before], &expand)?.next(&mut batch)?;
         transaction.delete_edges(&batch.edges)?;
@@ -102,7 +106,9 @@ fn check_edges(view: &dyn ReadView, count: u64) {
         direction: Direction::Out,
         types: None,
         edge_ids: EdgeIds::Include,
-        keys: vec![schema.property_key("number").unwrap()], ..Expand::default() };
+        keys: vec![schema.property_key("number").unwrap()],
+        ..Expand::default()
+    };
     let nodes: Vec<NodeId> = (0..3 * count).map(NodeId).collect();
     let (mut batch, mut edges) = (EdgeBatch::default(), 0);
     let mut cursor = view.expand(&nodes, &expand).unwrap();

@@ -75,13 +75,7 @@ fn check_ranges(
     }
 }
 
-fn check_top(
-    view: &dyn ReadView,
-    from: &[NodeId],
-    direction: Direction,
-    sort_key: &model::SortKey,
-    all: &[Found],
-) {
+fn check_top(view: &dyn ReadView, from: &[NodeId], direction: Direction, sort_key: &model::SortKey, all: &[Found]) {
     for (descending, limit, parts) in [(true, 1, 1), (false, 2, 1), (true, 3, 2), (false, 0, 1)] {
         let keys = sort_key.keys[..parts.min(sort_key.keys.len())].to_vec();
         let parts = keys.len();

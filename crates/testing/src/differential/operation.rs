@@ -120,9 +120,9 @@ impl Generator {
             89 if self.random.chance(70) => {
                 let mut keys = vec![self.key()];
                 keys.extend(self.random.chance(50).then(|| self.key()));
-                Operation::SetSortKey { edge_type: self.random.pick(&EDGE_TYPES), keys }
+                Operation::SetSortKey { edge_type: self.random.pick::<&str>(&EDGE_TYPES), keys }
             }
-            89 => Operation::DropSortKey { edge_type: self.random.pick(&EDGE_TYPES) },
+            89 => Operation::DropSortKey { edge_type: self.random.pick::<&str>(&EDGE_TYPES) },
             90..94 => Operation::Savepoint,
             94..97 => Operation::RollbackTo { back: self.random.index(2) },
             _ => Operation::Compare,
