@@ -209,6 +209,18 @@ impl MemoryBudget {
         reservation
     }
 
+    /// Counts bytes that are held already, until [`MemoryBudget::release`]; for who counts many small things.
+    pub fn hold(&self, consumer: Consumer, bytes: usize) {
+        self.gauge(consumer).add(bytes);
+        self.all.add(bytes);
+    }
+
+    /// Counts bytes of [`MemoryBudget::hold`] no longer.
+    pub fn release(&self, consumer: Consumer, bytes: usize) {
+        self.gauge(consumer).take(bytes);
+        self.all.take(bytes);
+    }
+
     /// A reservation of nothing, to be grown.
     pub fn empty(self: &Arc<Self>, consumer: Consumer) -> Reservation {
         Reservation { budget: self.clone(), consumer, bytes: 0 }
@@ -330,13 +342,10 @@ impl Reservation {
 
     /// Counts exactly so many bytes from here on; nobody is asked.
     pub fn resize(&mut self, bytes: usize) {
-        let (gauge, all) = (self.budget.gauge(self.consumer), &self.budget.all);
         if bytes >= self.bytes {
-            gauge.add(bytes - self.bytes);
-            all.add(bytes - self.bytes);
+            self.budget.hold(self.consumer, bytes - self.bytes);
         } else {
-            gauge.take(self.bytes - bytes);
-            all.take(self.bytes - bytes);
+            self.budget.release(self.consumer, self.bytes - bytes);
         }
         self.bytes = bytes;
     }

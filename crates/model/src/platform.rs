@@ -38,6 +38,10 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
     /// True if something is there.
     fn exists(&self, path: &Path) -> bool;
+    /// What keeps count of the blocks of this disk's maps, for the engine that put it there; none by default.
+    fn block_cache(&self) -> Option<Arc<dyn std::any::Any + Send + Sync>> {
+        None
+    }
     /// Takes the exclusive lock of a file, made if need be, for as long as the result lives; `WouldBlock` if held.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn std::any::Any + Send + Sync>>;
     /// Who holds the lock of a file, in words: process and command; `None` where that cannot be told.
@@ -54,14 +58,21 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
 pub trait WriteFile: io::Write + Send {
     /// Makes what was written durable (data and length).
     fn sync(&mut self) -> io::Result<()>;
+    /// Advice, after a sync, that the bytes need not stay in the memory of the operating system; may be ignored.
+    fn forget(&mut self) {}
 }
 
 /// The bytes of an immutable file.
 pub trait MappedFile: Send + Sync {
     /// All bytes of the file.
     fn bytes(&self) -> &[u8];
-    /// Advice that a range will be needed soon; may be ignored.
+    /// Begins to read a range, without waiting; may be ignored.
     fn will_need(&self, _start: usize, _length: usize) {}
+    /// Advice that reads will be at random places, and sequential ones announced by `will_need`; may be ignored.
+    fn advise_random(&self) {}
+    /// Gives the memory of these ranges back. Addresses stay, and bytes that are touched again are read again; so this
+    /// may be called while others read. May be ignored.
+    fn evict(&self, _ranges: &[std::ops::Range<usize>]) {}
 }
 
 /// Time that only moves forward.

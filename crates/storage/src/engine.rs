@@ -22,6 +22,7 @@ use crate::backup::{self, CopySummary};
 use crate::engine::commit::CommitLog;
 use crate::engine::gate::{Gate, Turn};
 use crate::error::StorageError;
+use crate::file::cache::{BlockCache, CacheStatistics};
 use crate::flush;
 use crate::format::FileKind;
 use crate::manifest::Manifest;
@@ -99,6 +100,7 @@ pub(crate) struct Engine {
     platform: Platform,
     options: OpenOptions,
     memory: Arc<MemoryBudget>,
+    cache: Arc<BlockCache>,
     gate: Arc<Gate>,
     /// What the next transaction begins with; changed only by who has the turn.
     head: Mutex<Head>,
@@ -139,6 +141,11 @@ impl NativeStore {
     /// The budget of all that the store, and whoever reads it, holds in memory.
     pub fn memory(&self) -> &Arc<MemoryBudget> {
         &self.0.memory
+    }
+
+    /// What the cache of file blocks has done.
+    pub fn cache_statistics(&self) -> CacheStatistics {
+        self.0.cache.statistics()
     }
 
     /// The files under what readers see now.

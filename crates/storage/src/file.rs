@@ -1,25 +1,41 @@
 //! Immutable files: a header, data, a table of checksums and a trailer. Written once in order, then mapped.
 //!
-//! Invariant: a block of `CHECKSUM_BLOCK_BYTES` is compared with its checksum before the first of its bytes is used.
-//! Cost: opening reads header, trailer, checksums and the file's own directory; a block is verified on first touch.
+//! - [`write`]: writing them.
+//! - [`blocks`]: which blocks of one file are in memory.
+//! - [`cache`]: which blocks of all files stay there.
+//!
+//! Invariant: a block of `CHECKSUM_BLOCK_BYTES` is compared with its checksum before the first of its bytes is used,
+//! and again whenever it comes back from the disk.
+//! Cost: opening reads header, trailer, checksums and the file's own directory. A block in memory costs one relaxed load.
+//!
+//! Readers hold slices of the map while blocks are evicted, and that is safe: to evict is to tell the operating system
+//! that the pages may go; the addresses stay mapped, and a reader that touches such a page again gets the same bytes
+//! from the immutable file. What it loses is the count and the second verification of that page, until the block is
+//! next asked for by [`StoreFile::ensure`]. So slices are held for one batch at most, and never across calls of `ensure`
+//! for other places that a later read relies on being counted.
 
-use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::Result;
-use model::platform::{Disk, MappedFile, WriteFile};
+use model::platform::{Disk, MappedFile};
+use model::{Consumer, Result};
 
 use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
+use crate::file::blocks::Blocks;
+use crate::file::cache::{BlockCache, Held};
 use crate::format::{
     CHECKSUM_BLOCK_BYTES, FORMAT_VERSION, FORMAT_VERSION_MIN, FileKind, HEADER_BYTES, MAGIC, MAGIC_END,
     READER_VERSION_MIN, TRAILER_BYTES,
 };
 
-const BUFFER_BYTES: usize = 1 << 20;
+pub mod blocks;
+pub mod cache;
+pub mod write;
+
+pub use write::{FileWriter, TemporaryFile};
 
 /// What the manifest says about a file: which it is, and how it can be told from any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,200 +92,16 @@ pub fn check_header(bytes: &[u8], path: &Path, kind: FileKind) -> Result<(u64, u
     Ok((get.u64()?, get.u64()?))
 }
 
-/// Writes one immutable file. Dropped before `finish`, the file is removed.
-pub struct FileWriter {
-    disk: Arc<dyn Disk>,
-    path: PathBuf,
-    out: Option<Box<dyn WriteFile>>,
-    buffer: Vec<u8>,
-    written: u64,
-    checksums: Vec<u32>,
-    hasher: crc32fast::Hasher,
-    block_bytes: usize,
-    entry: FileEntry,
-    is_kept: bool,
-}
-
-impl FileWriter {
-    /// Makes the file and writes its header.
-    pub fn create(
-        disk: &Arc<dyn Disk>,
-        directory: &Path,
-        kind: FileKind,
-        number: u64,
-        identity: u64,
-    ) -> Result<FileWriter> {
-        let path = directory.join(kind.file_name(number));
-        let out = disk.create(&path).map_err(|error| StorageError::io("create", &path, error))?;
-        let mut writer = FileWriter {
-            disk: disk.clone(),
-            path,
-            out: Some(out),
-            buffer: Vec::with_capacity(BUFFER_BYTES + CHECKSUM_BLOCK_BYTES),
-            written: 0,
-            checksums: Vec::new(),
-            hasher: crc32fast::Hasher::new(),
-            block_bytes: 0,
-            entry: FileEntry { number, length: 0, identity },
-            is_kept: false,
-        };
-        writer.write(&header(kind, number, identity))?;
-        Ok(writer)
-    }
-
-    /// Where the next byte goes.
-    pub fn position(&self) -> u64 {
-        self.written + self.buffer.len() as u64
-    }
-
-    /// The path of the file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Adds bytes.
-    pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
-        while !bytes.is_empty() {
-            let count = bytes.len().min(BUFFER_BYTES - self.buffer.len());
-            self.buffer.extend_from_slice(&bytes[..count]);
-            bytes = &bytes[count..];
-            if self.buffer.len() == BUFFER_BYTES {
-                self.drain()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds zeros up to a multiple of eight bytes.
-    pub fn align(&mut self) -> Result<()> {
-        let gap = self.position().next_multiple_of(8) - self.position();
-        self.write(&[0; 8][..gap as usize])
-    }
-
-    /// Hands the buffered data to the disk.
-    fn drain(&mut self) -> Result<()> {
-        let mut at = 0;
-        while at < self.buffer.len() {
-            let count = (self.buffer.len() - at).min(CHECKSUM_BLOCK_BYTES - self.block_bytes);
-            self.hasher.update(&self.buffer[at..at + count]);
-            self.block_bytes += count;
-            at += count;
-            if self.block_bytes == CHECKSUM_BLOCK_BYTES {
-                self.end_block();
-            }
-        }
-        self.put()
-    }
-
-    fn end_block(&mut self) {
-        self.checksums.push(std::mem::take(&mut self.hasher).finalize());
-        self.block_bytes = 0;
-    }
-
-    fn put(&mut self) -> Result<()> {
-        let out = self.out.as_mut().expect("the file is open until it is finished");
-        out.write_all(&self.buffer).map_err(|error| StorageError::io("write", &self.path, error))?;
-        self.written += self.buffer.len() as u64;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    /// Hands everything to the disk, so that what was written so far can be read by path.
-    pub fn flush(&mut self) -> Result<()> {
-        self.drain()?;
-        let out = self.out.as_mut().expect("the file is open until it is finished");
-        out.flush().map_err(|error| StorageError::io("write", &self.path, error))
-    }
-
-    /// Ends a file that never becomes part of the store: it can be read as long as the result lives.
-    pub fn into_temporary(mut self) -> Result<TemporaryFile> {
-        self.flush()?;
-        self.is_kept = true;
-        Ok(TemporaryFile { disk: self.disk.clone(), path: self.path.clone() })
-    }
-
-    /// Writes directory, checksums and trailer, and makes the bytes durable.
-    pub fn finish(mut self, directory: &[u8]) -> Result<FileEntry> {
-        self.align()?;
-        let directory_start = self.position();
-        self.write(directory)?;
-        self.align()?;
-        let data_end = self.position();
-        self.drain()?;
-        if self.block_bytes > 0 {
-            self.end_block();
-        }
-        let table: Vec<u8> = self.checksums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
-        let mut trailer = Vec::with_capacity(TRAILER_BYTES);
-        trailer.put_u64(directory_start);
-        trailer.put_u64(directory.len() as u64);
-        trailer.put_u64(data_end);
-        trailer.put_u64(self.entry.identity);
-        trailer.put_u32(crc32fast::hash(&table));
-        trailer.resize(TRAILER_BYTES - 12, 0);
-        trailer.put_u32(crc32fast::hash(&trailer));
-        trailer.extend_from_slice(&MAGIC_END);
-        self.buffer.extend_from_slice(&table);
-        self.buffer.extend_from_slice(&trailer);
-        self.put()?;
-        let out = self.out.as_mut().expect("the file is open until it is finished");
-        out.flush().and_then(|()| out.sync()).map_err(|error| StorageError::io("sync", &self.path, error))?;
-        self.entry.length = self.written;
-        self.is_kept = true;
-        Ok(self.entry)
-    }
-}
-
-impl Drop for FileWriter {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            self.out = None;
-            // A file that cannot be removed now is removed when the store is next opened.
-            let _ = self.disk.remove(&self.path);
-        }
-    }
-}
-
-/// A file without a trailer, for the use of one build. Dropped, it is removed.
-pub struct TemporaryFile {
-    disk: Arc<dyn Disk>,
-    path: PathBuf,
-}
-
-impl TemporaryFile {
-    /// The path of the file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// All its bytes, from the header on.
-    pub fn map(&self) -> Result<Arc<dyn MappedFile>> {
-        self.disk.map(&self.path).map_err(|error| StorageError::io("map", &self.path, error))
-    }
-
-    /// Some of its bytes, read into memory.
-    pub fn read_range(&self, start: u64, length: usize) -> Result<Vec<u8>> {
-        self.disk.read_range(&self.path, start, length).map_err(|error| StorageError::io("read", &self.path, error))
-    }
-}
-
-impl Drop for TemporaryFile {
-    fn drop(&mut self) {
-        // A file that cannot be removed now is removed when the store is next opened.
-        let _ = self.disk.remove(&self.path);
-    }
-}
-
 /// An immutable file, mapped. Removed from the disk with the last reference, once it is obsolete.
 pub struct StoreFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     entry: FileEntry,
-    map: Arc<dyn MappedFile>,
+    blocks: Arc<Blocks>,
     data_end: usize,
     directory: Range<usize>,
-    verified: Box<[AtomicU64]>,
     is_obsolete: AtomicBool,
+    _held: Option<Held>,
 }
 
 impl std::fmt::Debug for StoreFile {
@@ -291,17 +123,22 @@ impl StoreFile {
             return Err(StorageError::corrupt(&path, length.min(entry.length), problem));
         }
         let map = disk.map(&path).map_err(|error| StorageError::io("map", &path, error))?;
+        map.advise_random();
         let bytes = map.bytes();
         let (number, identity) = check_header(bytes, &path, kind)?;
         if (number, identity) != (entry.number, entry.identity) {
             return Err(StorageError::corrupt(&path, 16, "the file is not the one that the manifest names"));
         }
-        let (data_end, directory) = check_trailer(bytes, &path, identity)?;
-        let blocks = data_end.div_ceil(CHECKSUM_BLOCK_BYTES);
-        let verified = (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        let disk = disk.clone();
+        let (data_end, directory) = check_trailer(&*map, &path, identity)?;
+        let cache = BlockCache::of(&**disk);
+        // The table of checksums stays in memory, with a state of one byte for each block and the objects made of the
+        // directory, which are about as large as the directory itself.
+        let fixed_bytes = bytes.len() - data_end + directory.len() + data_end / CHECKSUM_BLOCK_BYTES;
+        let held = cache.as_ref().map(|cache| cache.hold(Consumer::OpenFiles, fixed_bytes));
+        let blocks = Blocks::new(map, data_end, cache);
         let is_obsolete = AtomicBool::new(false);
-        Ok(Arc::new(StoreFile { disk, path, entry, map, data_end, directory, verified, is_obsolete }))
+        let disk = disk.clone();
+        Ok(Arc::new(StoreFile { disk, path, entry, blocks, data_end, directory, is_obsolete, _held: held }))
     }
 
     /// The path of the file.
@@ -317,7 +154,7 @@ impl StoreFile {
     /// All bytes, verified or not; call [`StoreFile::ensure`] for what is used.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        self.map.bytes()
+        self.blocks.bytes()
     }
 
     /// The file's own directory, verified.
@@ -326,29 +163,34 @@ impl StoreFile {
         Ok(Get::new(&self.bytes()[self.directory.clone()], &self.path, self.directory.start as u64))
     }
 
-    /// Verifies the blocks that hold a range, unless that was done before.
+    /// Brings the blocks that hold a range into memory, verified, unless they are there. Ranges larger than a small part
+    /// of the memory budget should be asked for piece by piece as they are read.
     #[inline]
     pub fn ensure(&self, start: usize, length: usize) -> Result<()> {
         let first = start / CHECKSUM_BLOCK_BYTES;
         let last = (start + length.max(1) - 1) / CHECKSUM_BLOCK_BYTES;
-        for block in first..=last {
-            let word = self.verified.get(block / 64).map_or(0, |word| word.load(Ordering::Relaxed));
-            if word >> (block % 64) & 1 == 0 {
-                self.verify_block(block)?;
-            }
-        }
-        Ok(())
+        self.blocks.count_use();
+        if self.blocks.are_active(first, last) { Ok(()) } else { self.touch(first, last) }
     }
 
-    /// Compares one block with its checksum.
     #[cold]
-    pub fn verify_block(&self, block: usize) -> Result<()> {
-        let start = block * CHECKSUM_BLOCK_BYTES;
-        if start >= self.data_end {
+    fn touch(&self, first: usize, last: usize) -> Result<()> {
+        if last >= self.block_count() {
             let problem = format!("something points behind the end of the data at {}", self.data_end);
-            return Err(StorageError::corrupt(&self.path, start as u64, problem));
+            return Err(StorageError::corrupt(&self.path, (last * CHECKSUM_BLOCK_BYTES) as u64, problem));
         }
+        self.blocks.touch(first, last, |block| self.compare(block))
+    }
+
+    /// Compares one block with its checksum, in memory or not.
+    pub fn verify_block(&self, block: usize) -> Result<()> {
+        self.touch(block, block)?;
+        self.compare(block)
+    }
+
+    fn compare(&self, block: usize) -> Result<()> {
         let bytes = self.bytes();
+        let start = block * CHECKSUM_BLOCK_BYTES;
         let end = (start + CHECKSUM_BLOCK_BYTES).min(self.data_end);
         let mut table = Get::new(&bytes[self.data_end + 4 * block..], &self.path, (self.data_end + 4 * block) as u64);
         let (expected, found) = (table.u32()?, crc32fast::hash(&bytes[start..end]));
@@ -356,13 +198,23 @@ impl StoreFile {
             let problem = format!("the checksum of {} bytes is {found:08x}, expected {expected:08x}", end - start);
             return Err(StorageError::corrupt(&self.path, start as u64, problem));
         }
-        self.verified[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
         Ok(())
     }
 
     /// How many checksum blocks there are.
     pub fn block_count(&self) -> usize {
         self.data_end.div_ceil(CHECKSUM_BLOCK_BYTES)
+    }
+
+    /// Bytes of its data that are in memory and counted.
+    pub fn resident_bytes(&self) -> usize {
+        self.blocks.resident_bytes()
+    }
+
+    /// True if some of its blocks are not in memory, so that it pays to say beforehand what will be read.
+    #[inline]
+    pub fn is_cold(&self) -> bool {
+        self.blocks.is_cold()
     }
 
     /// Fails unless `length` bytes at `start` lie in the data.
@@ -381,9 +233,21 @@ impl StoreFile {
         StorageError::corrupt(&self.path, offset as u64, problem)
     }
 
-    /// Advice that a range will be needed soon.
+    /// Begins to read the blocks of a range that are not in memory, without waiting for them. Many such calls, then the
+    /// reads: that keeps the disk busy with many requests at once. Useless where [`StoreFile::is_cold`] is false.
+    #[inline]
     pub fn will_need(&self, start: usize, length: usize) {
-        self.map.will_need(start, length);
+        let first = start / CHECKSUM_BLOCK_BYTES;
+        let last = (start + length.max(1) - 1) / CHECKSUM_BLOCK_BYTES;
+        if self.is_cold() && last < self.block_count() {
+            self.blocks.will_need(first, last);
+        }
+    }
+
+    /// How many blocks may usefully be asked for by [`StoreFile::will_need`] before the first of them is read: more
+    /// would push each other out again.
+    pub fn ahead_blocks_max(&self) -> usize {
+        self.blocks.ahead_blocks_max()
     }
 
     /// Says that no manifest names the file any more: the last reference removes it.
@@ -402,7 +266,8 @@ impl Drop for StoreFile {
 }
 
 /// Checks trailer and checksum table; gives the end of the data and the place of the directory.
-fn check_trailer(bytes: &[u8], path: &Path, identity: u64) -> Result<(usize, Range<usize>)> {
+fn check_trailer(map: &dyn MappedFile, path: &Path, identity: u64) -> Result<(usize, Range<usize>)> {
+    let bytes = map.bytes();
     let Some(at) = bytes.len().checked_sub(TRAILER_BYTES).filter(|&at| at >= HEADER_BYTES) else {
         return Err(StorageError::corrupt(path, bytes.len() as u64, "the file ends before its trailer"));
     };
@@ -422,6 +287,8 @@ fn check_trailer(bytes: &[u8], path: &Path, identity: u64) -> Result<(usize, Ran
         return Err(StorageError::corrupt(path, at as u64, "the trailer does not fit the file"));
     }
     let data_end = data_end as usize;
+    // One read for the whole table, instead of one for each of its pages.
+    map.will_need(data_end, at - data_end);
     if crc32fast::hash(&bytes[data_end..at]) != table_sum {
         return Err(StorageError::corrupt(path, data_end as u64, "the checksum of the checksum table does not match"));
     }

@@ -44,3 +44,4 @@ pub mod version;
 mod wal;
 
 pub use engine::{Durability, NativeStore, OpenMode, OpenOptions};
+pub use file::cache::CacheStatistics;

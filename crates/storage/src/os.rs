@@ -8,12 +8,15 @@ use std::any::Any;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use memmap2::{Advice, Mmap};
+use memmap2::Mmap;
+#[cfg(unix)]
+use memmap2::{Advice, UncheckedAdvice};
 use model::limits::{MEMORY_BYTES_FALLBACK, MEMORY_BYTES_MIN, MEMORY_SHARE};
 use model::platform::{Clock, Disk, MappedFile, Platform, Random, WriteFile};
 
@@ -80,18 +83,54 @@ impl WriteFile for SystemFile {
     fn sync(&mut self) -> io::Result<()> {
         self.0.sync_data()
     }
+
+    #[cfg(target_os = "linux")]
+    fn forget(&mut self) {
+        // Advice that fails changes nothing that can be observed.
+        let _ = rustix::fs::fadvise(&self.0, 0, None, rustix::fs::Advice::DontNeed);
+    }
 }
 
 /// A mapped file; an empty file has no map.
-struct SystemMap(Option<Mmap>);
+struct SystemMap {
+    map: Option<Mmap>,
+    path: PathBuf,
+}
 
 impl MappedFile for SystemMap {
     fn bytes(&self) -> &[u8] {
-        self.0.as_deref().unwrap_or(&[])
+        self.map.as_deref().unwrap_or(&[])
     }
 
+    #[cfg(unix)]
+    fn advise_random(&self) {
+        if let Some(map) = &self.map {
+            // Advice that fails changes nothing that can be observed.
+            let _ = map.advise(Advice::Random);
+        }
+    }
+
+    #[cfg(unix)]
+    fn evict(&self, ranges: &[Range<usize>]) {
+        let Some(map) = &self.map else { return };
+        for range in ranges {
+            // SAFETY: the map is of a file and never written through, so a page that is dropped and touched again has
+            // the bytes of the file again.
+            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len()) };
+        }
+        // A file that was removed meanwhile leaves the page cache with its last map.
+        #[cfg(target_os = "linux")]
+        if let Ok(file) = File::open(&self.path) {
+            for range in ranges {
+                let length = std::num::NonZeroU64::new(range.len() as u64);
+                let _ = rustix::fs::fadvise(&file, range.start as u64, length, rustix::fs::Advice::DontNeed);
+            }
+        }
+    }
+
+    #[cfg(unix)]
     fn will_need(&self, start: usize, length: usize) {
-        if let Some(map) = &self.0
+        if let Some(map) = &self.map
             && start < map.len()
         {
             // Advice that fails changes nothing that can be observed.
@@ -127,12 +166,12 @@ impl Disk for SystemDisk {
     fn map(&self, path: &Path) -> io::Result<Arc<dyn MappedFile>> {
         let file = File::open(path)?;
         if file.metadata()?.len() == 0 {
-            return Ok(Arc::new(SystemMap(None)));
+            return Ok(Arc::new(SystemMap { map: None, path: path.to_owned() }));
         }
         // SAFETY: published files are never changed or cut by this program, and the store's lock keeps other
         // processes of it away; readers compare the length with the manifest before they touch the map.
         let map = unsafe { Mmap::map(&file)? };
-        Ok(Arc::new(SystemMap(Some(map))))
+        Ok(Arc::new(SystemMap { map: Some(map), path: path.to_owned() }))
     }
 
     fn length(&self, path: &Path) -> io::Result<u64> {

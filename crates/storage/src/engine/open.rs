@@ -13,6 +13,7 @@ use model::{Consumer, MemoryBudget, Result, error};
 use super::commit::CommitLog;
 use super::{Engine, Head, NativeStore, OpenMode, OpenOptions};
 use crate::error::StorageError;
+use crate::file::cache::BlockCache;
 use crate::format::{BACKUP_NAME, COPYING_NAME, FileKind, HEADER_BYTES, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME};
 use crate::snapshot::Snapshot;
 use crate::version::Version;
@@ -26,6 +27,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) -> Result<NativeStore> {
     let memory = MemoryBudget::new(memory_limit(&options)?);
     options.memtable_bytes_max = options.memtable_bytes_max.min(memory.share(Consumer::Memtable) / 2);
+    let cache = BlockCache::new(memory.clone());
+    let platform = cache.wrap(platform);
     let disk = &platform.disk;
     let is_new = find(path, options.mode, &platform)?;
     if options.mode != OpenMode::ReadOnly && disk.exists(&path.join(BACKUP_NAME)) {
@@ -49,6 +52,7 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
         path: path.to_owned(),
         options,
         memory,
+        cache,
         gate: Arc::default(),
         head: Mutex::new(Head { snapshot: snapshot.clone(), sequence }),
         published: Mutex::new(snapshot),

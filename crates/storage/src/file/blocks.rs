@@ -1,0 +1,296 @@
+//! Which blocks of one file are in memory: a byte of state for each, and the streams that are being read in order.
+//!
+//! Invariant: a block that is counted is in one of the states from `AHEAD` on; who moves it there or away counts it.
+//! Cost: a block in memory costs one relaxed load. One that is not costs a read of its size; neighbours that are missed
+//! in order are read ahead, in windows that grow.
+//! After: Leis et al., "Virtual-Memory Assisted Buffer Management", 2023 (stable addresses, replacement of our own);
+//! Wu, "Sequential file prefetching in Linux", 2007 (windows that grow, asked for before they are reached).
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+
+use model::Result;
+use model::platform::MappedFile;
+
+use super::cache::BlockCache;
+use crate::format::CHECKSUM_BLOCK_BYTES;
+
+/// Not in memory as far as we know.
+const ABSENT: u8 = 0;
+/// Being given back by the clock.
+const LEAVING: u8 = 1;
+/// Asked for and counted; not yet verified.
+const AHEAD: u8 = 2;
+/// Verified; not used since the hand of the clock passed.
+const IDLE: u8 = 3;
+/// Verified and used.
+const ACTIVE: u8 = 4;
+
+/// Streams of one file that are remembered.
+const STREAMS: usize = 4;
+/// The smallest and the largest window of reading ahead, in bytes.
+const WINDOW_BYTES: Range<usize> = 32 << 10..1 << 20;
+/// Bytes that one call brings in at a time.
+const PIECE_BYTES: usize = 256 << 10;
+/// A call that brings in more than this reads through a file rather than at random: its blocks are the first to go.
+const SCAN_BYTES: usize = 64 << 10;
+
+/// The blocks of one file.
+pub(super) struct Blocks {
+    map: Arc<dyn MappedFile>,
+    states: Box<[AtomicU8]>,
+    resident: AtomicUsize,
+    data_end: usize,
+    streams: [AtomicU64; STREAMS],
+    next_stream: AtomicUsize,
+    cache: Option<Arc<BlockCache>>,
+}
+
+/// Where a stream of reads in order has come to, packed into a word: the block after the last one that was asked for,
+/// and the size of the next window as a power of two.
+#[derive(Clone, Copy)]
+struct Stream {
+    next: usize,
+    window: u32,
+}
+
+impl Stream {
+    fn unpack(word: u64) -> Stream {
+        Stream { next: (word >> 8) as usize, window: word as u32 & 0xff }
+    }
+
+    fn pack(self) -> u64 {
+        (self.next as u64) << 8 | u64::from(self.window)
+    }
+}
+
+impl Blocks {
+    /// The blocks of a map whose first `data_end` bytes are data; none is in memory yet.
+    pub(super) fn new(map: Arc<dyn MappedFile>, data_end: usize, cache: Option<Arc<BlockCache>>) -> Arc<Blocks> {
+        let states = (0..data_end.div_ceil(CHECKSUM_BLOCK_BYTES)).map(|_| AtomicU8::new(ABSENT)).collect();
+        let blocks = Arc::new(Blocks {
+            map,
+            states,
+            resident: AtomicUsize::new(0),
+            data_end,
+            streams: Default::default(),
+            next_stream: AtomicUsize::new(0),
+            cache,
+        });
+        if let Some(cache) = &blocks.cache {
+            cache.register(&blocks);
+        }
+        blocks
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.map.bytes()
+    }
+
+    /// Counts a use of blocks.
+    #[inline]
+    pub(super) fn count_use(&self) {
+        if let Some(cache) = &self.cache {
+            cache.used();
+        }
+    }
+
+    /// True if all these blocks are in memory, verified, and marked as used.
+    #[inline]
+    pub(super) fn are_active(&self, first: usize, last: usize) -> bool {
+        let is_active = |block: usize| self.states.get(block).is_some_and(|s| s.load(Ordering::Relaxed) == ACTIVE);
+        is_active(first) && (first == last || (first + 1..=last).all(is_active))
+    }
+
+    #[inline]
+    pub(super) fn is_cold(&self) -> bool {
+        self.resident.load(Ordering::Relaxed) < self.states.len()
+    }
+
+    pub(super) fn resident_bytes(&self) -> usize {
+        self.resident.load(Ordering::Relaxed) * CHECKSUM_BLOCK_BYTES
+    }
+
+    /// How many blocks may be asked for before the first of them is read.
+    pub(super) fn ahead_blocks_max(&self) -> usize {
+        self.cache.as_ref().map_or(usize::MAX, |cache| cache.capacity() / CHECKSUM_BLOCK_BYTES / 4)
+    }
+
+    /// Brings these blocks, which exist, into memory and marks them as used.
+    pub(super) fn touch(&self, first: usize, last: usize, verify: impl Fn(usize) -> Result<()>) -> Result<()> {
+        let mut is_missing = false;
+        for block in first..=last {
+            match self.states[block].load(Ordering::Relaxed) {
+                ACTIVE => {}
+                // If the hand of the clock comes between, the block is missed the next time.
+                IDLE => drop(self.change(block, IDLE, ACTIVE)),
+                _ => is_missing = true,
+            }
+        }
+        if !is_missing {
+            return Ok(());
+        }
+        let arrival = if (last - first + 1) * CHECKSUM_BLOCK_BYTES > SCAN_BYTES { IDLE } else { ACTIVE };
+        let step = PIECE_BYTES / CHECKSUM_BLOCK_BYTES;
+        for piece in (first..=last).step_by(step) {
+            let end = (piece + step).min(last + 1);
+            self.ask(piece..end);
+            if end > last {
+                self.read_ahead(first, last);
+            }
+            (piece..end).try_for_each(|block| self.arrive(block, arrival, &verify))?;
+            self.make_room();
+        }
+        Ok(())
+    }
+
+    /// Begins to read those of these blocks, which exist, that are not in memory.
+    pub(super) fn will_need(&self, first: usize, last: usize) {
+        if self.ask(first..last + 1) > 0 {
+            self.make_room();
+        }
+    }
+
+    /// Asks for those of the blocks that are not in memory, and counts them; tells how many there were.
+    fn ask(&self, blocks: Range<usize>) -> usize {
+        let mut asked = 0;
+        let mut start = blocks.start;
+        while start < blocks.end {
+            let mut end = start;
+            while end < blocks.end && self.take(end) {
+                end += 1;
+            }
+            if end > start {
+                asked += end - start;
+                let bytes = self.range(start..end);
+                self.map.will_need(bytes.start, bytes.len());
+            }
+            start = end + 1;
+        }
+        if asked > 0 {
+            self.resident.fetch_add(asked, Ordering::Relaxed);
+            if let Some(cache) = &self.cache {
+                cache.came(asked);
+            }
+        }
+        asked
+    }
+
+    /// Moves a block from absent to asked for; false if it is somewhere else.
+    fn take(&self, block: usize) -> bool {
+        loop {
+            match self.states[block].load(Ordering::Relaxed) {
+                ABSENT if self.change(block, ABSENT, AHEAD) => return true,
+                ABSENT => {}
+                // It takes the clock some microseconds; what it gives back now must not be what we ask for next.
+                LEAVING => std::thread::yield_now(),
+                _ => return false,
+            }
+        }
+    }
+
+    /// Waits for a block and verifies it, unless somebody has.
+    fn arrive(&self, block: usize, arrival: u8, verify: impl Fn(usize) -> Result<()>) -> Result<()> {
+        loop {
+            match self.states[block].load(Ordering::Relaxed) {
+                IDLE | ACTIVE => return Ok(()),
+                AHEAD => {
+                    verify(block)?;
+                    if self.change(block, AHEAD, arrival) {
+                        if let Some(cache) = &self.cache {
+                            cache.missed();
+                        }
+                        return Ok(());
+                    }
+                }
+                // The clock took it before it was used: the memory is very small.
+                _ => drop(self.ask(block..block + 1)),
+            }
+        }
+    }
+
+    /// If the blocks continue a stream, asks for the next window once half of the last one is used up.
+    fn read_ahead(&self, first: usize, last: usize) {
+        let smallest = (WINDOW_BYTES.start / CHECKSUM_BLOCK_BYTES).max(1);
+        for slot in &self.streams {
+            let word = slot.load(Ordering::Relaxed);
+            let stream = Stream::unpack(word);
+            let window = 1usize << stream.window;
+            // A stream that has no window yet continues exactly at its end.
+            let back = if stream.window == 0 { 0 } else { window };
+            if word == 0 || first > stream.next || last + 1 + back < stream.next {
+                continue;
+            }
+            if stream.window > 0 && last + window / 2 < stream.next {
+                return;
+            }
+            let largest = (WINDOW_BYTES.end / CHECKSUM_BLOCK_BYTES).min(self.ahead_blocks_max().max(1));
+            let grown = (window * 2).clamp(smallest, largest.max(smallest)).ilog2();
+            let start = stream.next.max(last + 1);
+            let end = (start + (1 << grown)).min(self.states.len());
+            let moved = Stream { next: end.max(start), window: grown }.pack();
+            // Another thread that moved the stream has asked for the window.
+            let is_ours = slot.compare_exchange(word, moved, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+            if is_ours && start < end {
+                self.ask(start..end);
+            }
+            return;
+        }
+        let slot = self.next_stream.fetch_add(1, Ordering::Relaxed) % STREAMS;
+        self.streams[slot].store(Stream { next: last + 1, window: 0 }.pack(), Ordering::Relaxed);
+    }
+
+    fn make_room(&self) {
+        if let Some(cache) = &self.cache {
+            cache.make_room();
+        }
+    }
+
+    fn change(&self, block: usize, from: u8, to: u8) -> bool {
+        self.states[block].compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    fn range(&self, blocks: Range<usize>) -> Range<usize> {
+        blocks.start * CHECKSUM_BLOCK_BYTES..(blocks.end * CHECKSUM_BLOCK_BYTES).min(self.data_end)
+    }
+
+    /// The hand of the clock passes from block `hand` on: what was used gets a second chance, what was not goes, until
+    /// so many have gone. Gives how many went, and where the hand stands: at the end of the file, or before.
+    pub(super) fn sweep(&self, hand: usize, wanted: usize) -> (usize, usize) {
+        if self.resident.load(Ordering::Relaxed) == 0 {
+            return (0, self.states.len());
+        }
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        let (mut at, mut gone) = (hand, 0);
+        while at < self.states.len() && gone < wanted {
+            let state = self.states[at].load(Ordering::Relaxed);
+            if state == ACTIVE {
+                self.change(at, ACTIVE, IDLE);
+            } else if (state == IDLE || state == AHEAD) && self.change(at, state, LEAVING) {
+                gone += 1;
+                match ranges.last_mut() {
+                    Some(last) if last.end == at => last.end = at + 1,
+                    _ => ranges.push(at..at + 1),
+                }
+            }
+            at += 1;
+        }
+        if gone > 0 {
+            let bytes: Vec<Range<usize>> = ranges.iter().map(|range| self.range(range.clone())).collect();
+            self.map.evict(&bytes);
+            ranges.into_iter().flatten().for_each(|block| self.states[block].store(ABSENT, Ordering::Relaxed));
+            self.resident.fetch_sub(gone, Ordering::Relaxed);
+        }
+        (gone, at)
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        if let Some(cache) = &self.cache {
+            cache.left(*self.resident.get_mut());
+        }
+    }
+}
