@@ -229,7 +229,7 @@ impl Drop for Held {
     }
 }
 
-/// A disk whose store files are kept by a cache.
+/// A disk whose store files are kept by a cache. It hands every call on, those with defaults too.
 #[derive(Debug)]
 struct CachedDisk {
     disk: Arc<dyn Disk>,
@@ -320,6 +320,14 @@ impl Disk for CachedDisk {
 
     fn exists(&self, path: &Path) -> bool {
         self.disk.exists(path)
+    }
+
+    fn lock_holder(&self, path: &Path) -> Option<String> {
+        self.disk.lock_holder(path)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.link(from, to)
     }
 
     fn block_cache(&self) -> Option<Arc<dyn Any + Send + Sync>> {
