@@ -63,6 +63,8 @@ pub enum FileKind {
     Run = 7,
     /// What was deleted from an edge partition and changed in it since it was written.
     Patch = 8,
+    /// What a flush says of changed and new nodes.
+    NodeRun = 9,
 }
 
 impl FileKind {
@@ -77,6 +79,7 @@ impl FileKind {
             FileKind::Wal => "wal",
             FileKind::Run => "run",
             FileKind::Patch => "patch",
+            FileKind::NodeRun => "noderun",
         }
     }
 
@@ -96,6 +99,7 @@ impl FileKind {
             FileKind::Wal,
             FileKind::Run,
             FileKind::Patch,
+            FileKind::NodeRun,
         ];
         let kind = kinds.into_iter().find(|kind| kind.extension() == extension)?;
         Some((kind, number.parse().ok()?))

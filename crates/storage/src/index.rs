@@ -3,8 +3,11 @@
 //! Entries are pairs of 48 bits of the value's hash and a node id, sorted; the high bits of the hash are not stored
 //! but say in which bucket an entry lies.
 //!
-//! Cost: a lookup is an access to the bucket table and one to the entries; whoever asks compares the node's value.
-//! [`write`] makes indexes, [`sort`] orders the pairs within a budget.
+//! An index is a list of *runs*: each says which pairs came and which went since the one before.
+//!
+//! Cost: a lookup is an access to the bucket table and one to the entries; whoever asks compares the node's value. A run
+//! that does not have the hash is passed over by one access to its [`filter`], but for the oldest, which has none.
+//! [`write`] makes runs, [`merge`] makes one of several, [`sort`] orders the pairs within a budget.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +22,8 @@ use crate::file::StoreFile;
 use crate::format::FileKind;
 use crate::manifest::IndexEntry;
 
+mod filter;
+pub mod merge;
 pub mod sort;
 pub mod write;
 
@@ -31,7 +36,7 @@ pub fn index_hash(hash: u64) -> u64 {
     hash >> (64 - HASH_BITS)
 }
 
-/// One immutable key index.
+/// One immutable run of a key index.
 #[derive(Debug)]
 pub struct KeyIndex {
     file: Arc<StoreFile>,
@@ -43,6 +48,11 @@ pub struct KeyIndex {
     offsets_start: usize,
     entry_width: u8,
     entries_start: usize,
+    /// 1 if the lowest bit of an entry says that the pair was removed, else 0.
+    mark_bits: u32,
+    filter_start: usize,
+    /// Blocks of the filter; 0 if there is none.
+    filter_blocks: u64,
 }
 
 impl KeyIndex {
@@ -54,10 +64,13 @@ impl KeyIndex {
         let (count, radix_bits, id_bits) = (get.u64()?, get.u32()?, get.u32()?);
         let (offset_width, entry_width) = (get.u32()? as u8, get.u32()? as u8);
         let (offsets_start, entries_start) = (get.u64()?, get.u64()?);
+        let (mark_bits, filter_start, filter_bytes) = (get.u64()?, get.u64()?, get.u64()?);
         let is_sound = (label, key) == (entry.label, entry.key)
             && radix_bits <= 40
             && count < 1 << 40
-            && HASH_BITS - radix_bits + id_bits <= u32::from(entry_width)
+            && mark_bits <= 1
+            && id_bits <= 32
+            && HASH_BITS - radix_bits + id_bits + mark_bits as u32 <= u32::from(entry_width)
             && is_width(offset_width)
             && is_width(entry_width);
         if !is_sound {
@@ -67,6 +80,10 @@ impl KeyIndex {
         file.check_range(offsets_start, offsets, "the buckets of a key index")?;
         let entries = packed_bytes(count as usize, entry_width) as u64;
         file.check_range(entries_start, entries, "the entries of a key index")?;
+        let filter_blocks = filter_bytes / filter::BLOCK_BYTES as u64;
+        if filter_blocks > 0 {
+            file.check_range(filter_start, filter_bytes, "the filter of a key index")?;
+        }
         let (offsets_start, entries_start) = (offsets_start as usize, entries_start as usize);
         Ok(KeyIndex {
             file,
@@ -78,6 +95,9 @@ impl KeyIndex {
             offsets_start,
             entry_width,
             entries_start,
+            mark_bits: mark_bits as u32,
+            filter_start: filter_start as usize,
+            filter_blocks,
         })
     }
 
@@ -91,15 +111,39 @@ impl KeyIndex {
         &self.file
     }
 
-    /// Entries in all.
+    /// Entries in all, removals included.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Calls `found` with every node whose value has that hash; there may be others among them.
+    /// Bits of the largest node id.
+    pub fn id_bits(&self) -> u32 {
+        self.id_bits
+    }
+
+    /// True if entries may be removals.
+    pub fn has_removals(&self) -> bool {
+        self.mark_bits == 1
+    }
+
+    /// False if the run says nothing of a hash (of [`index_hash`]).
     #[inline]
-    pub fn candidates(&self, hash: u64, mut found: impl FnMut(NodeId) -> Result<()>) -> Result<()> {
+    fn may_have(&self, hash: u64) -> Result<bool> {
+        if self.filter_blocks == 0 {
+            return Ok(true);
+        }
+        let at = self.filter_start + filter::block_of(hash, self.filter_blocks) * filter::BLOCK_BYTES;
+        self.file.ensure(at, filter::BLOCK_BYTES)?;
+        Ok(filter::may_have(&self.file.bytes()[at..at + filter::BLOCK_BYTES], hash))
+    }
+
+    /// Calls `found` with every node of which the run says that its value has, or no longer has (`true`), that hash.
+    #[inline]
+    pub fn candidates(&self, hash: u64, mut found: impl FnMut(NodeId, bool)) -> Result<()> {
         let hash = index_hash(hash);
+        if !self.may_have(hash)? {
+            return Ok(());
+        }
         let low_bits = HASH_BITS - self.radix_bits;
         let (bucket, rest) = ((hash >> low_bits) as usize, hash & mask_of(low_bits as u8));
         let (start, end) = self.bucket(bucket)?;
@@ -108,8 +152,9 @@ impl KeyIndex {
         let entries = &self.file.bytes()[self.entries_start..];
         for at in start..end {
             let entry = get(entries, self.entry_width, at);
-            if entry >> self.id_bits == rest {
-                found(NodeId(entry & mask_of(self.id_bits as u8)))?;
+            let pair = entry >> self.mark_bits;
+            if pair >> self.id_bits == rest {
+                found(NodeId(pair & mask_of(self.id_bits as u8)), entry & u64::from(self.mark_bits) == 1);
             }
         }
         Ok(())
@@ -128,7 +173,7 @@ impl KeyIndex {
         Ok((start, end))
     }
 
-    /// All pairs of hash and node; hashes ascend.
+    /// All entries; hashes ascend, and nodes of the same hash.
     pub fn pairs(&self) -> Pairs<'_> {
         Pairs { index: self, bucket: 0, at: 0, end: 0 }
     }
@@ -144,8 +189,8 @@ pub struct Pairs<'a> {
 }
 
 impl Pairs<'_> {
-    /// The next pair of hash and node; `None` at the end.
-    pub fn next_pair(&mut self) -> Result<Option<(u64, NodeId)>> {
+    /// The next pair of hash and node and whether it was removed; `None` at the end.
+    pub fn next_entry(&mut self) -> Result<Option<(u64, NodeId, bool)>> {
         let index = self.index;
         let width = index.entry_width as usize;
         while self.at == self.end {
@@ -159,8 +204,10 @@ impl Pairs<'_> {
         let low_bits = HASH_BITS - index.radix_bits;
         let entry = get(&index.file.bytes()[index.entries_start..], index.entry_width, self.at);
         self.at += 1;
-        let hash = (self.bucket as u64 - 1) << low_bits | entry >> index.id_bits;
-        Ok(Some((hash, NodeId(entry & mask_of(index.id_bits as u8)))))
+        let pair = entry >> index.mark_bits;
+        let hash = (self.bucket as u64 - 1) << low_bits | pair >> index.id_bits;
+        let is_removed = entry & u64::from(index.mark_bits) == 1;
+        Ok(Some((hash, NodeId(pair & mask_of(index.id_bits as u8)), is_removed)))
     }
 }
 
@@ -181,4 +228,16 @@ pub fn hash_row(column: &Column, row: usize) -> Option<u64> {
         ColumnData::String(texts) => hash_text(texts.get(row)),
         _ => hash_value(&column.value(row)),
     })
+}
+
+/// The hash by which an index knows a row; `None` for values that no index has: null, and what does not equal itself,
+/// such as NaN, and so is never found and never taken.
+#[inline]
+pub fn indexed_hash(column: &Column, row: usize) -> Option<u64> {
+    let equals_itself = match &column.data {
+        ColumnData::Float(values) => !values[row].is_nan(),
+        ColumnData::Value(values) => values[row].equals(&values[row]) == Some(true),
+        _ => true,
+    };
+    if equals_itself { hash_row(column, row).map(index_hash) } else { None }
 }

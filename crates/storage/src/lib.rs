@@ -9,8 +9,10 @@
 //! - [`manifest`]: which files make up a store; the commit point.
 //! - [`column`]: property columns in encoded blocks.
 //! - [`segment`]: nodes of an interval of ids: existence, labels, columns.
+//! - [`node_run`]: what flushes say of nodes, over the segments.
 //! - [`partition`]: edges of an interval of target ids, both directions, and their columns.
 //! - [`index`]: unique key indexes.
+//! - [`tiers`]: which runs are merged.
 //! - [`version`]: everything that one manifest names, opened.
 //! - [`bulk`]: building files by external sort: import, and the merge of a memtable.
 //! - [`wal`]: the write-ahead log.
@@ -35,10 +37,12 @@ pub mod format;
 pub mod index;
 pub mod manifest;
 mod memtable;
+pub mod node_run;
 pub mod os;
 pub mod partition;
 pub mod segment;
 mod snapshot;
+pub mod tiers;
 mod transaction;
 pub mod version;
 mod wal;

@@ -16,12 +16,15 @@ use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
 use crate::file::{FileEntry, check_header, header};
 use crate::format::{FileKind, HEADER_BYTES, MAGIC, MANIFEST_NAME, MANIFEST_NEW_NAME, PARTITION_SLOTS};
+use crate::node_run::NodeRunEntry;
 
 /// A node segment as the manifest lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentEntry {
     /// Which ids it holds: those of `format::segment_range`.
     pub segment: u64,
+    /// What node runs up to this age say of its nodes is in it already.
+    pub age: u64,
     /// Its file.
     pub file: FileEntry,
 }
@@ -49,13 +52,15 @@ pub struct PartitionEntry {
 /// The slot of a partition that no version has taken in yet.
 pub const UNASSIGNED_SLOT: u16 = u16::MAX;
 
-/// A unique key index as the manifest lists it.
+/// A run of a unique key index as the manifest lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
     /// The label of its constraint.
     pub label: LabelId,
     /// The property key of its constraint.
     pub key: PropertyKeyId,
+    /// Of two runs of an index the one of the larger age is newer.
+    pub age: u64,
     /// Its file.
     pub file: FileEntry,
 }
@@ -77,8 +82,10 @@ pub struct Manifest {
     pub segments: Vec<SegmentEntry>,
     /// Edge partitions; of two whose intervals overlap the older comes first, and its level is not lower.
     pub partitions: Vec<PartitionEntry>,
-    /// Key indexes, one for each constraint that has nodes.
+    /// Runs of key indexes, those of each constraint in order of their ages.
     pub indexes: Vec<IndexEntry>,
+    /// Node runs in order of their ages.
+    pub node_runs: Vec<NodeRunEntry>,
     /// The first write-ahead log that is not yet in the files.
     pub wal_number: u64,
     /// The number of the next file; larger than that of any file here.
@@ -100,7 +107,8 @@ impl Manifest {
         let indexes = self.indexes.iter().map(|entry| (FileKind::Keys, entry.file));
         let properties = properties.map(|file| (FileKind::EdgeProperties, file));
         let patches = patches.map(|file| (FileKind::Patch, file));
-        segments.chain(topologies).chain(properties).chain(patches).chain(indexes)
+        let node_runs = self.node_runs.iter().map(|entry| (FileKind::NodeRun, entry.file));
+        segments.chain(topologies).chain(properties).chain(patches).chain(indexes).chain(node_runs)
     }
 
     /// Reads and checks the manifest of a store.
@@ -170,6 +178,7 @@ impl Manifest {
         out.put_u32(self.segments.len() as u32);
         for entry in &self.segments {
             out.put_u64(entry.segment);
+            out.put_u64(entry.age);
             encode_file(&entry.file, out);
         }
         out.put_u32(self.partitions.len() as u32);
@@ -178,6 +187,12 @@ impl Manifest {
         for entry in &self.indexes {
             out.put_u32(entry.label.0);
             out.put_u32(entry.key.0);
+            out.put_u64(entry.age);
+            encode_file(&entry.file, out);
+        }
+        out.put_u32(self.node_runs.len() as u32);
+        for entry in &self.node_runs {
+            out.put_u64(entry.age);
             encode_file(&entry.file, out);
         }
         out.put_u64(self.wal_number);
@@ -247,15 +262,22 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
     decode_sort_keys(get, &mut manifest.schema)?;
     manifest.statistics = decode_statistics(get)?;
     manifest.node_id_bound = get.u64()?;
-    for _ in 0..get.count(32)? {
-        manifest.segments.push(SegmentEntry { segment: get.u64()?, file: decode_file(get)? });
+    for _ in 0..get.count(40)? {
+        manifest.segments.push(SegmentEntry { segment: get.u64()?, age: get.u64()?, file: decode_file(get)? });
     }
     for _ in 0..get.count(84)? {
         manifest.partitions.push(decode_partition(get)?);
     }
-    for _ in 0..get.count(32)? {
+    for _ in 0..get.count(40)? {
         let (label, key) = (LabelId(get.u32()?), PropertyKeyId(get.u32()?));
-        manifest.indexes.push(IndexEntry { label, key, file: decode_file(get)? });
+        manifest.indexes.push(IndexEntry { label, key, age: get.u64()?, file: decode_file(get)? });
+    }
+    for _ in 0..get.count(32)? {
+        let entry = NodeRunEntry { age: get.u64()?, file: decode_file(get)? };
+        if manifest.node_runs.last().is_some_and(|before| before.age >= entry.age) {
+            return Err(get.damage(format!("the node run of age {} is not in order", entry.age)));
+        }
+        manifest.node_runs.push(entry);
     }
     manifest.wal_number = get.u64()?;
     manifest.next_file_number = get.u64()?;

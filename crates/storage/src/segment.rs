@@ -1,7 +1,7 @@
 //! Node segments: existence, labels and property columns of the nodes of one interval of ids.
 //!
 //! Row `r` of a segment is the node `segment_range(segment).start + r`. A segment has rows up to its last used id.
-//! [`write`] makes segments, from new rows or from an old segment and its changes.
+//! [`write`] makes segments from new rows, [`fold`] from an old segment and the runs over it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use crate::file::StoreFile;
 use crate::format::{FileKind, SEGMENT_NODES};
 use crate::manifest::SegmentEntry;
 
+pub mod fold;
 pub mod write;
 
 /// One bit for each row, in its file or known without one.

@@ -19,6 +19,8 @@ use crate::file::StoreFile;
 use crate::format::{FileKind, MANIFEST_NEW_NAME};
 use crate::index::KeyIndex;
 use crate::manifest::Manifest;
+use crate::node_run::NodeRun;
+use crate::node_run::layers::Layers;
 use crate::partition::Partition;
 use crate::segment::Segment;
 use crate::version::slots::{FileNumbers, Slots};
@@ -38,8 +40,7 @@ pub struct Version {
     directory: PathBuf,
     platform: Platform,
     manifest: Manifest,
-    /// By number; `None` where the manifest lists none.
-    segments: Vec<Option<Arc<Segment>>>,
+    layers: Layers,
     /// In the order of the manifest.
     partitions: Vec<Arc<Partition>>,
     /// By slot, the index of the partition; `NO_PARTITION` where there is none.
@@ -94,7 +95,7 @@ impl Version {
         };
         let mut segments: Vec<Option<Arc<Segment>>> = Vec::new();
         for &entry in &manifest.segments {
-            let open = base.and_then(|base| base.segments.get(entry.segment as usize)?.clone());
+            let open = base.and_then(|base| base.segments().get(entry.segment as usize)?.clone());
             let segment = match open.filter(|open| open.entry() == entry) {
                 Some(open) => open,
                 None => Arc::new(Segment::open(disk, directory, entry)?),
@@ -103,6 +104,15 @@ impl Version {
             segments.resize(segments.len().max(at + 1), None);
             segments[at] = Some(segment);
         }
+        let mut runs = Vec::new();
+        for &entry in &manifest.node_runs {
+            let open = base.and_then(|base| base.layers.runs().iter().find(|open| open.entry() == entry).cloned());
+            runs.push(match open {
+                Some(open) => open,
+                None => Arc::new(NodeRun::open(disk, directory, entry)?),
+            });
+        }
+        let layers = Layers::new(segments, runs);
         let mut partitions = Vec::new();
         for entry in &mut manifest.partitions {
             let open = base.and_then(|base| base.partition_with(entry.topology.number));
@@ -127,7 +137,7 @@ impl Version {
             });
         }
         let (directory, platform) = (directory.to_owned(), platform.clone());
-        Ok(Arc::new(Version { directory, platform, manifest, segments, partitions, by_slot, indexes, numbers, slots }))
+        Ok(Arc::new(Version { directory, platform, manifest, layers, partitions, by_slot, indexes, numbers, slots }))
     }
 
     /// Makes what an edit makes of this version, the current one, the current one: writes the manifest, opens it, and lets
@@ -138,7 +148,7 @@ impl Version {
         let mut new = Version::assemble(&self.platform, &self.directory, manifest, Some(self))?;
         let fresh = Arc::get_mut(&mut new).expect("nobody else has seen the new version");
         if edit.statistics.is_none() {
-            fresh.manifest.statistics = fresh.count();
+            fresh.manifest.statistics = fresh.count()?;
         }
         fresh.manifest.next_file_number = self.numbers.next();
         fresh.manifest.write(&self.platform.disk, &self.directory)?;
@@ -148,19 +158,14 @@ impl Version {
     }
 
     /// The counts of what the files hold.
-    pub fn count(&self) -> Statistics {
-        let mut statistics = Statistics::default();
-        for segment in self.segments.iter().flatten() {
-            statistics.nodes += segment.alive_count();
-            for label in segment.labels() {
-                *statistics.nodes_by_label.entry(label.label).or_default() += label.count;
-            }
-        }
+    pub fn count(&self) -> Result<Statistics> {
+        let (nodes, nodes_by_label) = self.layers.count()?;
+        let mut statistics = Statistics { nodes, nodes_by_label, ..Statistics::default() };
         for section in self.partitions.iter().flat_map(|partition| partition.sections()) {
             statistics.edges += section.edge_count();
             *statistics.edges_by_type.entry(section.edge_type()).or_default() += section.edge_count();
         }
-        statistics
+        Ok(statistics)
     }
 
     /// Removes files that the manifest does not name: what a build left that did not come to its end.
@@ -199,9 +204,10 @@ impl Version {
 
     /// All files that are open.
     pub fn files(&self) -> impl Iterator<Item = &Arc<StoreFile>> {
-        let segments = self.segments.iter().flatten().map(|segment| segment.file());
+        let segments = self.segments().iter().flatten().map(|segment| segment.file());
+        let runs = self.layers.runs().iter().map(|run| run.file());
         let partitions = self.partitions.iter().flat_map(|partition| partition.files());
-        segments.chain(partitions).chain(self.indexes.iter().map(|index| index.file()))
+        segments.chain(runs).chain(partitions).chain(self.indexes.iter().map(|index| index.file()))
     }
 
     /// Where new files get their numbers.
@@ -209,14 +215,14 @@ impl Version {
         &self.numbers
     }
 
-    /// The key indexes.
+    /// The runs of all key indexes, those of each in order of their ages.
     pub fn indexes(&self) -> &[Arc<KeyIndex>] {
         &self.indexes
     }
 }
 
 /// Reads a column for ids that lie in several groups: one read for each group, the rows put back in order.
-fn grouped<G: Copy + Ord>(
+pub(crate) fn grouped<G: Copy + Ord>(
     count: usize,
     place_of: impl Fn(usize) -> (G, u64),
     mut read: impl FnMut(G, &[u64]) -> Result<Column>,

@@ -20,6 +20,7 @@ use super::rewrite::NodeChange;
 use super::run::Run;
 use crate::index::sort::PairSorter;
 use crate::manifest::SegmentEntry;
+use crate::node_run::NodeRunEntry;
 use crate::segment::write::SegmentWriter;
 use crate::version::Version;
 
@@ -151,6 +152,10 @@ pub struct BulkLoad {
     writer: Option<SegmentWriter>,
     next_node: u64,
     updates: Map<NodeId, NodeChange>,
+    /// Bytes that `updates` take, about.
+    update_bytes: usize,
+    /// Updates that were written, oldest first.
+    update_runs: Vec<NodeRunEntry>,
     shared: Option<Arc<Shared>>,
 }
 
@@ -225,6 +230,8 @@ impl BulkLoad {
             writer: None,
             next_node: base.manifest().node_id_bound,
             updates: Map::default(),
+            update_bytes: 0,
+            update_runs: Vec::new(),
             shared: None,
         }
     }

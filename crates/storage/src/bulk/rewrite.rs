@@ -4,23 +4,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use model::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
-use model::{Column, Constraint, Interrupt, Map, Result, Schema, Set, Value};
+use model::{Column, Interrupt, Map, Result, Schema, Value};
 
 use super::buffer::EdgeBuffer;
 use super::chunk::{ChunkSource, EdgeChunk, edge_key};
 use super::context::BuildContext;
-use super::indexes::{build_index, write_index};
+use super::indexes::index_changes;
 use super::load::BulkConfig;
 use super::partitions::{BoxedSource, EdgeChanges, lay_out, write_partitions};
 use super::sort::Buckets;
-use crate::codec::hash::hash_value;
 use crate::error::StorageError;
-use crate::format::{NODE_ID_LIMIT, SEGMENT_BITS, SEGMENT_NODES};
-use crate::index::index_hash;
-use crate::index::sort::PairSorter;
-use crate::manifest::{IndexEntry, PartitionEntry, SegmentEntry};
-use crate::segment::Segment;
-use crate::segment::write::SegmentWriter;
+use crate::format::NODE_ID_LIMIT;
+use crate::manifest::PartitionEntry;
+use crate::node_run::layers::Layers;
+use crate::node_run::write::{NodeRow, NodeRunWriter};
+use crate::node_run::{NodeRun, NodeRunEntry};
 use crate::version::{Version, VersionEdit};
 
 /// Targets counted together when partitions are laid out, as a power of two.
@@ -99,13 +97,15 @@ pub fn rewrite(
     let mut manifest = base.manifest().clone();
     let schema = std::mem::take(&mut changes.schema);
     manifest.node_id_bound = manifest.node_id_bound.max(changes.node_id_bound);
-    manifest.segments = rewrite_segments(&context, base, &changes.nodes)?;
-    let segments = open_segments(&context, base, &manifest.segments)?;
-    manifest.indexes = rewrite_indexes(&context, base, &schema, &changes.nodes, &segments, manifest.node_id_bound)?;
+    let run = write_node_run(&context, base, &mut changes.nodes, base.layers().age() + 1)?;
+    let layers = with_runs(&context, base, run)?;
+    let bound = manifest.node_id_bound;
+    manifest.indexes.extend(index_changes(&context, base, &layers, &schema, &changes.nodes, bound)?);
+    manifest.node_runs.extend(run);
     manifest.partitions = rewrite_partitions(&context, base, &mut changes, manifest.node_id_bound)?;
     manifest.schema = schema;
     manifest.wal_number = changes.wal_number;
-    drop(segments);
+    drop(layers);
     // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
     context.commit();
     base.publish(&VersionEdit::difference(base.manifest(), manifest))
@@ -118,92 +118,56 @@ fn check_limits(changes: &Changes) -> Result<()> {
     Ok(())
 }
 
-/// The segments of the new version: those with changes are written anew.
-pub fn rewrite_segments(context: &BuildContext, base: &Version, nodes: &[NodeChange]) -> Result<Vec<SegmentEntry>> {
-    let mut entries: Map<u64, SegmentEntry> =
-        base.manifest().segments.iter().map(|entry| (entry.segment, *entry)).collect();
-    for changes in nodes.chunk_by(|a, b| a.node.0 >> SEGMENT_BITS == b.node.0 >> SEGMENT_BITS) {
-        let number = changes[0].node.0 >> SEGMENT_BITS;
-        let old = base.segments().get(number as usize).and_then(|segment| segment.as_deref());
-        let written = SegmentWriter::changed(context, number, old, changes)?.finish(context)?;
-        match written {
-            Some(entry) => entries.insert(number, entry),
-            None => entries.remove(&number),
-        };
+/// Puts labels and properties in order; of two values for the same key the later counts.
+fn normalize(changes: &mut [NodeChange]) {
+    for change in changes {
+        if let Some(labels) = &mut change.labels {
+            labels.sort_unstable();
+            labels.dedup();
+        }
+        if !change.properties.is_sorted_by(|a, b| a.0 < b.0) {
+            change.properties.reverse();
+            change.properties.sort_by_key(|(key, _)| *key);
+            change.properties.dedup_by_key(|(key, _)| *key);
+        }
     }
-    let mut entries: Vec<SegmentEntry> = entries.into_values().collect();
-    entries.sort_by_key(|entry| entry.segment);
-    Ok(entries)
 }
 
-/// Opens segments, sharing those of the base.
-pub fn open_segments(
+/// Writes what changes of nodes say as a run; `None` if there are none. The changes ascend by node.
+pub fn write_node_run(
     context: &BuildContext,
     base: &Version,
-    entries: &[SegmentEntry],
-) -> Result<Vec<Option<Arc<Segment>>>> {
-    let mut segments: Vec<Option<Arc<Segment>>> = Vec::new();
-    for &entry in entries {
-        let at = entry.segment as usize;
-        let open = base.segments().get(at).cloned().flatten().filter(|open| open.entry() == entry);
-        segments.resize(segments.len().max(at + 1), None);
-        segments[at] = Some(match open {
-            Some(open) => open,
-            None => Arc::new(Segment::open(&context.platform.disk, &context.directory, entry)?),
-        });
-    }
-    Ok(segments)
-}
-
-fn rewrite_indexes(
-    context: &BuildContext,
-    base: &Version,
-    schema: &Schema,
-    nodes: &[NodeChange],
-    segments: &[Option<Arc<Segment>>],
-    node_id_bound: u64,
-) -> Result<Vec<IndexEntry>> {
-    let mut entries = Vec::new();
-    for &Constraint { label, key, .. } in &schema.constraints {
-        if base.manifest().schema.unique(label, key).is_none() {
-            entries.extend(build_index(context, label, key, segments, node_id_bound)?);
-            continue;
-        }
-        let has_key = |change: &NodeChange| change.properties.iter().any(|(at, _)| *at == key);
-        let affected: Vec<&NodeChange> =
-            nodes.iter().filter(|change| change.is_deleted || change.labels.is_some() || has_key(change)).collect();
-        let old = base.index_of(label, key);
-        if affected.is_empty() {
-            entries.extend(old.map(|index| index.entry()));
-            continue;
-        }
-        let mut new = PairSorter::new(context.config.memory_bytes / 8);
-        for change in &affected {
-            if let Some(hash) = hash_of_node(segments, change.node, label, key)? {
-                new.push(context, index_hash(hash), change.node)?;
-            }
-        }
-        let without: Set<NodeId> = affected.iter().map(|change| change.node).collect();
-        let old = old.map(|index| &**index);
-        entries.extend(write_index(context, label, key, old, &without, new, node_id_bound)?);
-    }
-    Ok(entries)
-}
-
-/// The hash of a node's value under a constraint, if it has the label and a value.
-fn hash_of_node(
-    segments: &[Option<Arc<Segment>>],
-    node: NodeId,
-    label: LabelId,
-    key: PropertyKeyId,
-) -> Result<Option<u64>> {
-    let (number, row) = ((node.0 >> SEGMENT_BITS) as usize, node.0 & (SEGMENT_NODES - 1));
-    let Some(Some(segment)) = segments.get(number) else { return Ok(None) };
-    if !segment.bit(segment.label(label), row as usize)? {
+    changes: &mut [NodeChange],
+    age: u64,
+) -> Result<Option<NodeRunEntry>> {
+    if changes.is_empty() {
         return Ok(None);
     }
-    let value = segment.column(key).map_or(Ok(Value::Null), |column| column.value(row))?;
-    Ok((!value.is_null()).then(|| hash_value(&value)))
+    normalize(changes);
+    let mut writer = NodeRunWriter::new(context)?;
+    for change in changes.iter() {
+        writer.push(&NodeRow {
+            node: change.node,
+            is_deleted: change.is_deleted,
+            is_whole: change.labels.is_some() && change.node.0 >= base.node_id_bound(),
+            labels: change.labels.as_deref(),
+            properties: &change.properties,
+        })?;
+    }
+    writer.finish(context, age)
+}
+
+/// The nodes of a version with runs over them.
+pub fn with_runs(
+    context: &BuildContext,
+    base: &Version,
+    new: impl IntoIterator<Item = NodeRunEntry>,
+) -> Result<Layers> {
+    let mut runs = base.layers().runs().to_vec();
+    for entry in new {
+        runs.push(Arc::new(NodeRun::open(&context.platform.disk, &context.directory, entry)?));
+    }
+    Ok(Layers::new(base.segments().to_vec(), runs))
 }
 
 fn rewrite_partitions(

@@ -1,6 +1,7 @@
 //! What must hold within and between the files of a version whose bytes are as they were written.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use model::id::{EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 use model::{Interrupt, Map, Result};
@@ -9,23 +10,31 @@ use super::Problems;
 use crate::codec::hash::mix;
 use crate::column::{BlockSource, ColumnReader};
 use crate::format::{COLUMN_BLOCK_ROWS, segment_range};
-use crate::index::{KeyIndex, hash_row, index_hash};
+use crate::index::merge::MergedPairs;
+use crate::index::{KeyIndex, indexed_hash};
+use crate::node_run::NodeRun;
 use crate::partition::stream::SectionCursor;
 use crate::partition::{Partition, Section};
 use crate::segment::Segment;
 use crate::version::Version;
 use crate::version::edit::overlaps;
 
+/// Words of bitmaps looked at together.
+const WORDS: usize = COLUMN_BLOCK_ROWS / 64;
 /// Edges compared at a time.
 const EDGES: u64 = 8_192;
 
 /// Adds what is wrong to the problems.
 pub(super) fn check(version: &Version, interrupt: &Interrupt, problems: &mut Problems) -> Result<()> {
-    check_counts(version, problems);
+    check_counts(version, problems)?;
     for segment in version.segments().iter().flatten() {
         interrupt.check()?;
         let step = check_segment(segment, version, problems);
         problems.take(segment.file().path(), 0, step)?;
+    }
+    for run in version.layers().runs() {
+        let step = check_run(run, version, interrupt, problems);
+        problems.take(run.file().path(), 0, step)?;
     }
     check_intervals(version, problems);
     for partition in version.partitions() {
@@ -48,9 +57,11 @@ pub(super) fn check(version: &Version, interrupt: &Interrupt, problems: &mut Pro
     Ok(())
 }
 
-fn check_counts(version: &Version, problems: &mut Problems) {
+fn check_counts(version: &Version, problems: &mut Problems) -> Result<()> {
     let manifest = version.manifest();
-    let (found, listed) = (version.count(), &manifest.statistics);
+    let step = version.count();
+    let Some(found) = problems.take(version.directory(), 0, step)? else { return Ok(()) };
+    let listed = &manifest.statistics;
     for (what, found, listed) in [("nodes", found.nodes, listed.nodes), ("edges", found.edges, listed.edges)] {
         if found != listed {
             problems.manifest(version, format!("the files hold {found} {what}, the manifest says {listed}"));
@@ -74,6 +85,40 @@ fn check_counts(version: &Version, problems: &mut Problems) {
         let message = format!("file {} is not below the next number {}", file.number, manifest.next_file_number);
         problems.manifest(version, message);
     }
+    Ok(())
+}
+
+/// The ids of a run ascend below the bound, its states name sets that are there, and its columns can be read.
+fn check_run(run: &NodeRun, version: &Version, interrupt: &Interrupt, problems: &mut Problems) -> Result<()> {
+    let path = run.file().path();
+    let (mut ids, mut last) = (Vec::new(), None);
+    for start in (0..run.rows()).step_by(COLUMN_BLOCK_ROWS) {
+        interrupt.check()?;
+        let end = (start + COLUMN_BLOCK_ROWS as u64).min(run.rows());
+        run.ids().read(run.file(), start..end, &mut ids)?;
+        for (row, &id) in (start..end).zip(&ids) {
+            if last.is_some_and(|last| last >= id) || run.row_of(NodeId(id))? != Some(row) {
+                problems.add(path, 0, format!("row {row} of a run is node {id}, which is not in order or not found"));
+            }
+            last = Some(id);
+            run.state(row)?;
+        }
+    }
+    if let Some(last) = last.filter(|&last| last >= version.node_id_bound()) {
+        let bound = version.node_id_bound();
+        problems.add(path, 0, format!("a run knows node {last}, the manifest's bound is {bound}"));
+    }
+    for label in run.sets().iter().flat_map(|set| set.iter()) {
+        if version.manifest().schema.labels.name(label.0).is_none() {
+            problems.add(path, 0, format!("label {} has no name", label.0));
+        }
+    }
+    for columns in run.keys() {
+        for column in columns.values.iter().chain(&columns.removed) {
+            check_column(column, columns.key, version, path, problems)?;
+        }
+    }
+    Ok(())
 }
 
 fn check_segment(segment: &Segment, version: &Version, problems: &mut Problems) -> Result<()> {
@@ -245,31 +290,28 @@ fn sum_in_direction(section: &Section, interrupt: &Interrupt, path: &Path, probl
     Ok(sum)
 }
 
-/// The index has exactly the nodes of the label that have a value, each once, and no value twice.
+/// The runs of an index have exactly the nodes of the label that have a value, each once, and no value twice.
 fn check_index(version: &Version, label: LabelId, key: PropertyKeyId, problems: &mut Problems) -> Result<()> {
-    let index = version.index_of(label, key).map(|index| &**index);
-    let path = index.map_or_else(|| version.directory().to_owned(), |index| index.file().path().to_owned());
+    let runs = version.index_runs(label, key);
+    let path = runs.last().map_or_else(|| version.directory().to_owned(), |run| run.file().path().to_owned());
     let (mut expected, mut sum) = (0u64, 0u64);
-    for segment in version.segments().iter().flatten() {
-        let Some(column) = segment.column(key) else { continue };
-        let first = segment_range(segment.entry().segment).start;
-        for start in (0..segment.rows()).step_by(COLUMN_BLOCK_ROWS) {
-            let end = (start + COLUMN_BLOCK_ROWS).min(segment.rows());
-            let values = column.range(start as u64..end as u64)?;
-            for row in start..end {
-                if segment.bit(segment.label(label), row)?
-                    && let Some(hash) = hash_row(&values, row - start)
-                {
-                    expected += 1;
-                    sum = sum.wrapping_add(entry_hash(index_hash(hash), NodeId(first + row as u64)));
-                }
+    let (mut words, mut nodes) = (Vec::new(), Vec::new());
+    for first in (0..version.node_id_bound().div_ceil(64)).step_by(WORDS) {
+        version.label_words(&[label], first, WORDS, &mut words)?;
+        nodes.clear();
+        for (index, &word) in words.iter().enumerate() {
+            let bits = (0..64).filter(|bit| word >> bit & 1 == 1);
+            nodes.extend(bits.map(|bit| NodeId((first + index as u64) * 64 + bit)));
+        }
+        let values = version.node_property(&nodes, key)?;
+        for (row, &node) in nodes.iter().enumerate() {
+            if let Some(hash) = indexed_hash(&values, row) {
+                expected += 1;
+                sum = sum.wrapping_add(entry_hash(hash, node));
             }
         }
     }
-    let (found, found_sum) = match index {
-        Some(index) => sum_index(index, version, key, &path, problems)?,
-        None => (0, 0),
-    };
+    let (found, found_sum) = sum_index(runs, version, key, &path, problems)?;
     if (found, found_sum) != (expected, sum) {
         let message = format!("the key index has {found} entries that differ from the {expected} values of its nodes");
         problems.add(&path, 0, message);
@@ -282,14 +324,14 @@ fn entry_hash(hash: u64, node: NodeId) -> u64 {
 }
 
 fn sum_index(
-    index: &KeyIndex,
+    runs: &[Arc<KeyIndex>],
     version: &Version,
     key: PropertyKeyId,
     path: &Path,
     problems: &mut Problems,
 ) -> Result<(u64, u64)> {
     let (mut count, mut sum) = (0u64, 0u64);
-    let mut pairs = index.pairs();
+    let mut pairs = MergedPairs::new(runs.iter().map(|run| &**run))?;
     // Nodes with the hash at hand: only those can have equal values.
     let mut same: (u64, Vec<NodeId>) = (0, Vec::new());
     while let Some((hash, node)) = pairs.next_pair()? {

@@ -21,6 +21,7 @@ pub struct PairSorter {
     pairs_max: usize,
     runs: Vec<Run>,
     count: u64,
+    has_removals: bool,
 }
 
 /// A sorted run on the disk; dropping it removes its file.
@@ -62,19 +63,26 @@ impl PairSorter {
             pairs_max: (memory_bytes / PAIR_BYTES).max(1 << 12),
             runs: Vec::new(),
             count: 0,
+            has_removals: false,
         }
     }
 
-    /// Adds a pair.
-    pub fn push(&mut self, context: &BuildContext, hash: u64, node: NodeId) -> Result<()> {
-        self.pairs.push((hash, node.0));
+    /// Adds a pair, or that it was removed.
+    pub fn push(&mut self, context: &BuildContext, hash: u64, node: NodeId, is_removed: bool) -> Result<()> {
+        self.pairs.push((hash, node.0 << 1 | u64::from(is_removed)));
         self.count += 1;
+        self.has_removals |= is_removed;
         if self.pairs.len() == self.pairs_max { self.spill(context) } else { Ok(()) }
     }
 
     /// Pairs so far.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// True if some pair was removed.
+    pub fn has_removals(&self) -> bool {
+        self.has_removals
     }
 
     fn spill(&mut self, context: &BuildContext) -> Result<()> {
@@ -90,8 +98,8 @@ impl PairSorter {
         Ok(())
     }
 
-    /// Calls `each` with all pairs in order.
-    pub fn finish(mut self, mut each: impl FnMut(u64, NodeId) -> Result<()>) -> Result<()> {
+    /// Calls `each` with all pairs in order, and whether each was removed.
+    pub fn finish(mut self, mut each: impl FnMut(u64, NodeId, bool) -> Result<()>) -> Result<()> {
         self.pairs.sort_unstable();
         let mut readers: Vec<RunReader<'_>> =
             self.runs.iter().map(|run| RunReader { run, bytes: Vec::new(), at: 0 }).collect();
@@ -106,7 +114,7 @@ impl PairSorter {
             heads.extend(next(input)?.map(|first| Reverse((first, input))));
         }
         while let Some(Reverse(((hash, node), input))) = heads.pop() {
-            each(hash, NodeId(node))?;
+            each(hash, NodeId(node >> 1), node & 1 == 1)?;
             heads.extend(next(input)?.map(|pair| Reverse((pair, input))));
         }
         Ok(())

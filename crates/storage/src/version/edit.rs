@@ -5,11 +5,11 @@
 
 use std::ops::Range;
 
-use model::id::{LabelId, PropertyKeyId};
 use model::{Map, Result, Schema, Set, Statistics};
 
 use crate::file::FileEntry;
 use crate::manifest::{IndexEntry, Manifest, PartitionEntry, SegmentEntry};
+use crate::node_run::NodeRunEntry;
 
 /// A change of the files that make up a store.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +22,15 @@ pub struct VersionEdit {
     pub patches: Vec<PatchEdit>,
     /// Node segments that were written anew, by number; `None` for one without any node.
     pub segments: Vec<(u64, Option<SegmentEntry>)>,
-    /// Key indexes that were written anew; `None` for one that goes.
-    pub indexes: Vec<((LabelId, PropertyKeyId), Option<IndexEntry>)>,
+    /// Node runs that go, by the numbers of their files.
+    pub removed_node_runs: Vec<u64>,
+    /// Node runs that come; their ages say how new they are.
+    pub added_node_runs: Vec<NodeRunEntry>,
+    /// Runs of key indexes that go, by the numbers of their files. If one of them is gone already, its constraint was
+    /// dropped meanwhile, and none of those that would come is taken in.
+    pub removed_indexes: Vec<u64>,
+    /// Runs of key indexes that come; their ages say how new they are.
+    pub added_indexes: Vec<IndexEntry>,
     /// Names and constraints from now on.
     pub schema: Option<Schema>,
     /// Counts from now on; counted anew where there are none.
@@ -56,7 +63,10 @@ impl VersionEdit {
         let is_new = |entry: &PartitionEntry| !known.contains(&entry.topology.number);
         edit.added_partitions = new.partitions.into_iter().filter(is_new).collect();
         edit.segments = changed(&old.segments, &new.segments, |entry| entry.segment);
-        edit.indexes = changed(&old.indexes, &new.indexes, |entry| (entry.label, entry.key));
+        let index_number = |entry: &IndexEntry| entry.file.number;
+        (edit.removed_indexes, edit.added_indexes) = moved(&old.indexes, &new.indexes, index_number);
+        let run_number = |entry: &NodeRunEntry| entry.file.number;
+        (edit.removed_node_runs, edit.added_node_runs) = moved(&old.node_runs, &new.node_runs, run_number);
         edit.wal_number = Some(new.wal_number);
         edit.schema = Some(new.schema);
         edit
@@ -71,10 +81,16 @@ impl VersionEdit {
         }
         replace(&mut manifest.segments, &self.segments, |entry| entry.segment);
         manifest.segments.sort_by_key(|entry| entry.segment);
-        replace(&mut manifest.indexes, &self.indexes, |entry| (entry.label, entry.key));
+        for number in &self.removed_node_runs {
+            let at = manifest.node_runs.iter().position(|entry| entry.file.number == *number);
+            manifest.node_runs.remove(at.ok_or_else(|| missing(*number))?);
+        }
+        manifest.node_runs.extend(&self.added_node_runs);
+        manifest.node_runs.sort_by_key(|entry| entry.age);
         if let Some(schema) = &self.schema {
             manifest.schema = schema.clone();
         }
+        apply_indexes(self, &mut manifest);
         if let Some(statistics) = &self.statistics {
             manifest.statistics = statistics.clone();
         }
@@ -84,6 +100,25 @@ impl VersionEdit {
         manifest.node_id_bound = manifest.node_id_bound.max(self.node_id_bound);
         Ok(manifest)
     }
+}
+
+/// The numbers of the entries that only the old list has, and the entries that only the new one has.
+fn moved<E: Copy>(old: &[E], new: &[E], number: impl Fn(&E) -> u64) -> (Vec<u64>, Vec<E>) {
+    let before: Set<u64> = old.iter().map(&number).collect();
+    let after: Set<u64> = new.iter().map(&number).collect();
+    let gone = old.iter().map(&number).filter(|number| !after.contains(number)).collect();
+    (gone, new.iter().copied().filter(|entry| !before.contains(&number(entry))).collect())
+}
+
+fn apply_indexes(edit: &VersionEdit, manifest: &mut Manifest) {
+    let has = |number: &u64| manifest.indexes.iter().any(|entry| entry.file.number == *number);
+    if edit.removed_indexes.iter().all(has) {
+        manifest.indexes.retain(|entry| !edit.removed_indexes.contains(&entry.file.number));
+        manifest.indexes.extend(&edit.added_indexes);
+    }
+    let schema = &manifest.schema;
+    manifest.indexes.retain(|entry| schema.unique(entry.label, entry.key).is_some());
+    manifest.indexes.sort_by_key(|entry| (entry.label, entry.key, entry.age));
 }
 
 /// The entries that differ, by key; `None` for those that are gone.

@@ -6,18 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use model::id::EdgeTypeId;
-use model::{Map, Result, Set};
+use model::{Map, Result};
 
 use super::{BulkLoad, Loaded};
 use crate::bulk::buffer::SealedBuffer;
 use crate::bulk::indexes::write_index;
 use crate::bulk::partitions::{BoxedSource, EdgeChanges, lay_out, write_partitions};
-use crate::bulk::rewrite::{HISTOGRAM_BITS, NodeChange, open_segments};
+use crate::bulk::rewrite::HISTOGRAM_BITS;
 use crate::bulk::run::Run;
 use crate::bulk::sort::Buckets;
-use crate::format::SEGMENT_BITS;
 use crate::manifest::{IndexEntry, PartitionEntry, SegmentEntry};
-use crate::segment::write::SegmentWriter;
 use crate::version::{Version, VersionEdit};
 
 impl BulkLoad {
@@ -38,8 +36,10 @@ impl BulkLoad {
             manifest.partitions = self.write_edges(loaded)?;
         }
         self.groups.clear();
-        manifest.segments = self.finish_segments()?;
-        manifest.indexes = self.finish_indexes()?;
+        manifest.segments = sorted(std::mem::take(&mut self.segments));
+        manifest.indexes.extend(self.finish_indexes()?);
+        self.spill_updates()?;
+        manifest.node_runs.append(&mut self.update_runs);
         // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
         self.context.commit();
         let version = self.base.publish(&VersionEdit::difference(self.base.manifest(), manifest))?;
@@ -96,38 +96,12 @@ impl BulkLoad {
         write_partitions(&self.context, &self.base, &intervals, node_id_bound, changes)
     }
 
-    /// Applies updates to segments, old and new ones.
-    fn finish_segments(&mut self) -> Result<Vec<SegmentEntry>> {
-        let mut updates: Vec<NodeChange> = std::mem::take(&mut self.updates).into_values().collect();
-        updates.sort_by_key(|change| change.node);
-        let mut entries = std::mem::take(&mut self.segments);
-        for changes in updates.chunk_by(|a, b| a.node.0 >> SEGMENT_BITS == b.node.0 >> SEGMENT_BITS) {
-            let number = changes[0].node.0 >> SEGMENT_BITS;
-            let Some(&entry) = entries.get(&number) else { continue };
-            let opened = open_segments(&self.context, &self.base, &[entry])?;
-            let old = opened.last().and_then(|segment| segment.as_deref());
-            let written = SegmentWriter::changed(&self.context, number, old, changes)?.finish(&self.context)?;
-            if let Some(old) = old
-                && self.base.manifest().segments.iter().all(|base| base.file != old.entry().file)
-            {
-                self.context.discard(old.file().path());
-            }
-            entries.extend(written.map(|entry| (number, entry)));
-        }
-        Ok(sorted(entries))
-    }
-
+    /// The runs of indexes that new nodes add.
     fn finish_indexes(&mut self) -> Result<Vec<IndexEntry>> {
         let mut entries = Vec::new();
         for build in std::mem::take(&mut self.constraints) {
-            let old = self.base.index_of(build.label, build.key).map(|index| &**index);
-            if build.pairs.count() == 0 {
-                entries.extend(old.map(|index| index.entry()));
-            } else {
-                let none = Set::default();
-                let (label, key) = (build.label, build.key);
-                entries.extend(write_index(&self.context, label, key, old, &none, build.pairs, self.next_node)?);
-            }
+            let of = (build.label, build.key);
+            entries.extend(write_index(&self.context, Some(&self.base), of, build.pairs, self.next_node)?);
         }
         Ok(entries)
     }

@@ -7,11 +7,17 @@ use model::{Column, ColumnData, Constraint, Result};
 
 use super::{BulkLoad, ConstraintBuild, Group, KEY_MEMORY_SHARE, KeyRows, NodeRows, NodesAdded, OnDuplicate, RowError};
 use crate::bulk::resolve::{KeyTable, MISSING};
-use crate::bulk::rewrite::NodeChange;
+use crate::bulk::rewrite::{NodeChange, write_node_run};
 use crate::error::StorageError;
 use crate::format::{NODE_ID_LIMIT, SEGMENT_BITS};
-use crate::index::{hash_row, index_hash};
+use crate::index::indexed_hash;
+use crate::memtable::value_bytes;
 use crate::segment::write::SegmentWriter;
+
+/// The part of the budget that pending updates may take: one of so many.
+const UPDATE_MEMORY_SHARE: usize = 8;
+/// Bytes of a pending update without its properties, about.
+const UPDATE_BYTES: usize = 128;
 
 /// What is to be done with one row.
 #[derive(Clone, Copy)]
@@ -249,7 +255,10 @@ impl BulkLoad {
         }
         for (row, fate) in fates.iter().enumerate().take(rows.count) {
             let Fate::Merge(node) = *fate else { continue };
-            let change = self.updates.entry(node).or_insert_with(|| NodeChange { node, ..NodeChange::default() });
+            let change = self.updates.entry(node).or_insert_with(|| {
+                self.update_bytes += UPDATE_BYTES;
+                NodeChange { node, ..NodeChange::default() }
+            });
             for &(key, column) in columns {
                 if Some(key) == key_property || column.is_null(row) {
                     continue;
@@ -258,9 +267,24 @@ impl BulkLoad {
                     let name = self.schema.property_key_name(key);
                     return Err(model::error!(Constraint, "an update would change the unique property {name}"));
                 }
-                change.properties.push((key, column.value(row)));
+                let value = column.value(row);
+                self.update_bytes += value_bytes(&value) + size_of::<PropertyKeyId>();
+                change.properties.push((key, value));
             }
         }
+        if self.update_bytes > self.context.config.memory_bytes / UPDATE_MEMORY_SHARE {
+            self.spill_updates()?;
+        }
+        Ok(())
+    }
+
+    /// Writes pending updates as a node run.
+    pub(super) fn spill_updates(&mut self) -> Result<()> {
+        let mut changes: Vec<NodeChange> = std::mem::take(&mut self.updates).into_values().collect();
+        changes.sort_by_key(|change| change.node);
+        self.update_bytes = 0;
+        let age = self.update_runs.last().map_or(self.base.layers().age(), |run| run.age) + 1;
+        self.update_runs.extend(write_node_run(&self.context, &self.base, &mut changes, age)?);
         Ok(())
     }
 
@@ -305,15 +329,14 @@ impl BulkLoad {
 
     /// Begins the segment of a node: with the rows of the store's last segment, if the node lies in it.
     fn begin_segment(&self, node: NodeId) -> Result<SegmentWriter> {
-        let number = node.0 >> SEGMENT_BITS;
-        let old = self.base.segments().get(number as usize).and_then(|segment| segment.as_deref());
-        let mut writer = SegmentWriter::changed(&self.context, number, old, &[])?;
+        let mut writer = SegmentWriter::folded(&self.context, node.0 >> SEGMENT_BITS, self.base.layers())?;
         writer.pad_to(node);
         Ok(writer)
     }
 
     fn end_segment(&mut self, writer: Option<SegmentWriter>) -> Result<()> {
-        if let Some(entry) = writer.map(|writer| writer.finish(&self.context)).transpose()?.flatten() {
+        let age = self.base.layers().age();
+        if let Some(entry) = writer.map(|writer| writer.finish(&self.context, age)).transpose()?.flatten() {
             self.segments.insert(entry.segment, entry);
         }
         Ok(())
@@ -342,8 +365,8 @@ impl BulkLoad {
         for build in self.constraints.iter_mut().filter(|build| labels.contains(&build.label)) {
             let Some((_, values)) = columns.iter().find(|(key, _)| *key == build.key) else { continue };
             for row in 0..count {
-                if let Some(hash) = hash_row(values, row) {
-                    build.pairs.push(&self.context, index_hash(hash), NodeId(first.0 + row as u64))?;
+                if let Some(hash) = indexed_hash(values, row) {
+                    build.pairs.push(&self.context, hash, NodeId(first.0 + row as u64), false)?;
                 }
             }
         }

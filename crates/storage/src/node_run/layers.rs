@@ -1,0 +1,384 @@
+//! The nodes of a version: segments with the node runs over them, read as one.
+//!
+//! Invariant: of a node, the newest run that says something wins; a segment is asked where no run says anything. A
+//! segment holds what runs up to its age say, so that only newer ones count over it.
+//! Cost: nodes in groups of ids that no run knows cost one more bit test than without runs; others a look into each run.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use model::id::{LabelId, NodeId, PropertyKeyId};
+use model::{Bitmap, Column, Map, Result};
+
+use super::ids::GROUP_BITS;
+use super::{DELETED, NodeRun, Said, State};
+use crate::column::BlockSource;
+use crate::format::{COLUMN_BLOCK_ROWS, SEGMENT_BITS, SEGMENT_NODES, segment_range};
+use crate::segment::{RowBitmap, Segment};
+use crate::version::grouped;
+
+/// Words of a bitmap in one segment.
+const SEGMENT_WORDS: u64 = SEGMENT_NODES / 64;
+/// Rows of a run looked at together.
+const PIECE_ROWS: u64 = 4_096;
+/// In a place: the number of a run rather than of a segment.
+const RUN: u32 = 1 << 31;
+/// In a place: there is no value.
+const NOWHERE: u32 = u32::MAX;
+
+/// Segments and runs.
+#[derive(Debug, Default)]
+pub struct Layers {
+    /// By number; `None` where there is none.
+    segments: Vec<Option<Arc<Segment>>>,
+    /// Oldest first.
+    runs: Vec<Arc<NodeRun>>,
+    /// A bit for each group of ids, set if some run knows one of them.
+    touched: Vec<u64>,
+}
+
+impl Layers {
+    /// Segments by number, and runs in order of their ages.
+    pub fn new(segments: Vec<Option<Arc<Segment>>>, runs: Vec<Arc<NodeRun>>) -> Layers {
+        debug_assert!(runs.is_sorted_by_key(|run| run.entry().age));
+        let mut touched = Vec::new();
+        for group in runs.iter().flat_map(|run| run.ids().groups()) {
+            let word = (group / 64) as usize;
+            if touched.len() <= word {
+                touched.resize(word + 1, 0);
+            }
+            touched[word] |= 1u64 << (group % 64);
+        }
+        Layers { segments, runs, touched }
+    }
+
+    /// The segments by number; `None` where there is none.
+    pub fn segments(&self) -> &[Option<Arc<Segment>>] {
+        &self.segments
+    }
+
+    /// The segment with that number.
+    #[inline]
+    pub fn segment(&self, number: u64) -> Option<&Segment> {
+        self.segments.get(number as usize)?.as_deref()
+    }
+
+    /// The runs, oldest first.
+    pub fn runs(&self) -> &[Arc<NodeRun>] {
+        &self.runs
+    }
+
+    /// The largest age of a segment or run; what is written next has one more.
+    pub fn age(&self) -> u64 {
+        let segments = self.segments.iter().flatten().map(|segment| segment.entry().age);
+        segments.chain(self.runs.last().map(|run| run.entry().age)).max().unwrap_or(0)
+    }
+
+    /// The age that a run must exceed to count over a segment.
+    #[inline]
+    pub fn age_of(&self, segment: u64) -> u64 {
+        self.segment(segment).map_or(0, |segment| segment.entry().age)
+    }
+
+    /// The runs that count over a segment, oldest first.
+    pub fn runs_over(&self, segment: u64) -> &[Arc<NodeRun>] {
+        let age = self.age_of(segment);
+        &self.runs[self.runs.partition_point(|run| run.entry().age <= age)..]
+    }
+
+    /// True if some run may know the node.
+    #[inline]
+    fn is_touched(&self, node: NodeId) -> bool {
+        let group = node.0 >> GROUP_BITS;
+        self.touched.get((group / 64) as usize).is_some_and(|word| word >> (group % 64) & 1 == 1)
+    }
+
+    /// The segment of a node and its row there.
+    #[inline]
+    fn place(&self, node: NodeId) -> Option<(&Segment, usize)> {
+        let segment = self.segment(node.0 >> SEGMENT_BITS)?;
+        Some((segment, (node.0 & (SEGMENT_NODES - 1)) as usize))
+    }
+
+    /// One more than the largest id that a segment or run may know.
+    pub fn row_bound(&self) -> u64 {
+        let of_segments = (0..self.segments.len() as u64).rev().find_map(|number| {
+            let rows = self.segment(number)?.rows() as u64;
+            Some(segment_range(number).start + rows)
+        });
+        let of_runs = self.runs.iter().filter_map(|run| run.ids().groups().last()).max();
+        of_segments.unwrap_or(0).max(of_runs.map_or(0, |group| (group + 1) << GROUP_BITS))
+    }
+
+    /// Whether a node exists, as far as the runs know.
+    #[inline]
+    fn existence_in_runs(&self, node: NodeId) -> Result<Option<bool>> {
+        if !self.is_touched(node) {
+            return Ok(None);
+        }
+        for run in self.runs_over(node.0 >> SEGMENT_BITS).iter().rev() {
+            if let Some(row) = run.row_of(node)? {
+                return Ok(Some(run.code(row)? != Some(DELETED)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The labels of a node, as far as the runs know; none if it is gone.
+    fn labels_in_runs(&self, node: NodeId) -> Result<Option<&[LabelId]>> {
+        if !self.is_touched(node) {
+            return Ok(None);
+        }
+        for run in self.runs_over(node.0 >> SEGMENT_BITS).iter().rev() {
+            if let Some(row) = run.row_of(node)? {
+                match run.state(row)? {
+                    State::Unsaid => {}
+                    State::Deleted => return Ok(Some(&[])),
+                    State::Labels { labels, .. } => return Ok(Some(labels)),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether one node exists.
+    pub fn exists(&self, node: NodeId) -> Result<bool> {
+        match self.existence_in_runs(node)? {
+            Some(exists) => Ok(exists),
+            None => self.place(node).map_or(Ok(false), |(segment, row)| segment.bit(segment.alive(), row)),
+        }
+    }
+
+    /// For each node, whether it exists.
+    pub fn all_exist(&self, nodes: &[NodeId]) -> Result<Bitmap> {
+        let mut bits = Bitmap::filled(nodes.len(), false);
+        for (row, &node) in nodes.iter().enumerate() {
+            if self.exists(node)? {
+                bits.set(row, true);
+            }
+        }
+        Ok(bits)
+    }
+
+    /// For each node, whether it exists and carries the label.
+    pub fn have_label(&self, nodes: &[NodeId], label: LabelId) -> Result<Bitmap> {
+        let mut bits = Bitmap::filled(nodes.len(), false);
+        for (row, &node) in nodes.iter().enumerate() {
+            let has = match self.labels_in_runs(node)? {
+                Some(labels) => labels.binary_search(&label).is_ok(),
+                None => self.place(node).map_or(Ok(false), |(segment, row)| segment.bit(segment.label(label), row))?,
+            };
+            if has {
+                bits.set(row, true);
+            }
+        }
+        Ok(bits)
+    }
+
+    /// The labels of one node in order of their ids.
+    pub fn labels_of(&self, node: NodeId) -> Result<Vec<LabelId>> {
+        if let Some(labels) = self.labels_in_runs(node)? {
+            return Ok(labels.to_vec());
+        }
+        let mut labels = Vec::new();
+        if let Some((segment, row)) = self.place(node) {
+            for label in segment.labels() {
+                if segment.bit(label.rows, row)? {
+                    labels.push(label.label);
+                }
+            }
+        }
+        Ok(labels)
+    }
+
+    /// Replaces `words` by `count` bitmap words: bit `i` of word `w` says that node `(first_word + w) * 64 + i` exists
+    /// and carries all of the labels.
+    pub fn label_words(&self, labels: &[LabelId], first_word: u64, count: usize, words: &mut Vec<u64>) -> Result<()> {
+        words.clear();
+        let end = first_word + count as u64;
+        let mut from = first_word;
+        while from < end {
+            let number = from / SEGMENT_WORDS;
+            let to = end.min((number + 1) * SEGMENT_WORDS);
+            let start = words.len();
+            match self.segment(number) {
+                Some(segment) => {
+                    segment_words(segment, labels, from % SEGMENT_WORDS..from % SEGMENT_WORDS + to - from, words)?
+                }
+                None => words.resize(start + (to - from) as usize, 0),
+            }
+            for run in self.runs_over(number) {
+                correct(run, labels, from, &mut words[start..])?;
+            }
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// One property of each node, null where it has none.
+    pub fn property(&self, nodes: &[NodeId], key: PropertyKeyId) -> Result<Column> {
+        if self.runs.is_empty() || !nodes.iter().any(|&node| self.is_touched(node)) {
+            let place = |row: usize| (nodes[row].0 >> SEGMENT_BITS, nodes[row].0 & (SEGMENT_NODES - 1));
+            return grouped(nodes.len(), place, |number, rows| self.read_segment(number, key, rows));
+        }
+        let places = self.places(nodes, key)?;
+        grouped(
+            nodes.len(),
+            |row| places[row],
+            |source, rows| match source {
+                NOWHERE => Ok(Column::nulls(rows.len())),
+                run if run & RUN != 0 => {
+                    let values = self.runs[(run ^ RUN) as usize].key(key).and_then(|columns| columns.values.as_ref());
+                    values.map_or_else(|| Ok(Column::nulls(rows.len())), |values| values.read(rows))
+                }
+                segment => self.read_segment(u64::from(segment), key, rows),
+            },
+        )
+    }
+
+    fn read_segment(&self, number: u64, key: PropertyKeyId, rows: &[u64]) -> Result<Column> {
+        let column = self.segment(number).and_then(|segment| segment.column(key));
+        column.map_or_else(|| Ok(Column::nulls(rows.len())), |column| column.read(rows))
+    }
+
+    /// Where the property of each node stands: in which run or segment, and in which row there.
+    fn places(&self, nodes: &[NodeId], key: PropertyKeyId) -> Result<Vec<(u32, u64)>> {
+        let in_segment = |node: &NodeId| ((node.0 >> SEGMENT_BITS) as u32, node.0 & (SEGMENT_NODES - 1));
+        let mut places: Vec<(u32, u64)> = nodes.iter().map(in_segment).collect();
+        let mut open: Vec<u32> = (0..nodes.len() as u32).filter(|&row| self.is_touched(nodes[row as usize])).collect();
+        for (number, run) in self.runs.iter().enumerate().rev() {
+            if open.is_empty() {
+                break;
+            }
+            let (columns, age) = (run.key(key), run.entry().age);
+            if columns.is_none() && run.state_column().is_none() {
+                continue;
+            }
+            let mut kept = 0;
+            for at in 0..open.len() {
+                let row = open[at];
+                let node = nodes[row as usize];
+                if age <= self.age_of(node.0 >> SEGMENT_BITS) {
+                    continue;
+                }
+                let found = run.row_of(node)?;
+                let said = found.map_or(Ok(Said::Nothing), |found| run.says(columns, found))?;
+                match (said, found) {
+                    (Said::Value, Some(found)) => places[row as usize] = (RUN | number as u32, found),
+                    (Said::Null, _) => places[row as usize] = (NOWHERE, 0),
+                    _ => {
+                        open[kept] = row;
+                        kept += 1;
+                    }
+                }
+            }
+            open.truncate(kept);
+        }
+        Ok(places)
+    }
+
+    /// How many nodes exist, and how many carry each label.
+    pub fn count(&self) -> Result<(u64, Map<LabelId, u64>)> {
+        let (mut nodes, mut labels) = (0, Map::default());
+        let mut words = Vec::new();
+        for number in 0..self.row_bound().div_ceil(SEGMENT_NODES) {
+            let ids = segment_range(number);
+            let mut is_plain = true;
+            for run in self.runs_over(number) {
+                is_plain &= run.ids().rows_in(run.file(), ids.clone())?.is_empty();
+            }
+            if let Some(segment) = self.segment(number).filter(|_| is_plain) {
+                nodes += segment.alive_count();
+                segment.labels().iter().for_each(|label| *labels.entry(label.label).or_default() += label.count);
+            } else if !is_plain {
+                let mut count = |of: &[LabelId]| -> Result<u64> {
+                    self.label_words(of, ids.start / 64, SEGMENT_WORDS as usize, &mut words)?;
+                    Ok(words.iter().map(|word| u64::from(word.count_ones())).sum())
+                };
+                nodes += count(&[])?;
+                for label in self.labels_in(number) {
+                    *labels.entry(label).or_default() += count(&[label])?;
+                }
+            }
+        }
+        labels.retain(|_, count| *count > 0);
+        Ok((nodes, labels))
+    }
+
+    /// The labels that nodes of a segment may carry, in order.
+    pub fn labels_in(&self, segment: u64) -> Vec<LabelId> {
+        let of_segment = self.segment(segment).map_or(&[][..], Segment::labels).iter().map(|label| label.label);
+        let sets = self.runs_over(segment).iter().flat_map(|run| run.sets());
+        let mut labels: Vec<LabelId> = of_segment.chain(sets.flat_map(|set| set.iter().copied())).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        labels
+    }
+
+    /// The properties that nodes of a segment may have, in order.
+    pub fn keys_in(&self, segment: u64) -> Vec<PropertyKeyId> {
+        let of_segment = self.segment(segment).map_or(&[][..], Segment::columns).iter().map(|(key, _)| *key);
+        let of_runs = self.runs_over(segment).iter().flat_map(|run| run.keys()).map(|columns| columns.key);
+        let mut keys: Vec<PropertyKeyId> = of_segment.chain(of_runs).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// Advice that properties of nodes will be read soon.
+    pub fn will_need(&self, nodes: &[NodeId], keys: &[PropertyKeyId]) {
+        for &node in nodes {
+            if let Some((segment, row)) = self.place(node) {
+                keys.iter().filter_map(|&key| segment.column(key)).for_each(|column| column.will_need(row as u64));
+            }
+        }
+    }
+}
+
+/// Adds the words of a segment: which rows exist and carry all labels.
+fn segment_words(segment: &Segment, labels: &[LabelId], range: Range<u64>, words: &mut Vec<u64>) -> Result<()> {
+    let bitmaps: Vec<RowBitmap> = labels.iter().map(|&label| segment.label(label)).collect();
+    for index in range {
+        let mut word = segment.word(segment.alive(), index as usize)?;
+        for &bitmap in &bitmaps {
+            if word != 0 {
+                word &= segment.word(bitmap, index as usize)?;
+            }
+        }
+        words.push(word);
+    }
+    Ok(())
+}
+
+/// Corrects words, the first of which is `first_word`, by what a run says.
+fn correct(run: &NodeRun, labels: &[LabelId], first_word: u64, words: &mut [u64]) -> Result<()> {
+    let Some(states) = run.state_column() else { return Ok(()) };
+    let base = first_word * 64;
+    let rows = run.ids().rows_in(run.file(), base..base + words.len() as u64 * 64)?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let has_all = |set: &[LabelId]| labels.iter().all(|label| set.binary_search(label).is_ok());
+    let matches: Vec<bool> = run.sets().iter().map(|set| has_all(set)).collect();
+    let (mut ids, mut row) = (Vec::new(), rows.start);
+    while row < rows.end {
+        let block_end = (row / COLUMN_BLOCK_ROWS as u64 + 1) * COLUMN_BLOCK_ROWS as u64;
+        let end = rows.end.min(row + PIECE_ROWS).min(block_end);
+        run.ids().read(run.file(), row..end, &mut ids)?;
+        let block = states.block(row as usize / COLUMN_BLOCK_ROWS)?;
+        let first = row as usize % COLUMN_BLOCK_ROWS;
+        for (at, &id) in ids.iter().enumerate() {
+            let Some(place) = block.place(first + at) else { continue };
+            let code = block.int(place);
+            let is_match = code != DELETED && matches.get((code - 1) as usize / 2).copied().unwrap_or(false);
+            let (word, bit) = (&mut words[((id - base) / 64) as usize], 1 << (id % 64));
+            if is_match {
+                *word |= bit;
+            } else {
+                *word &= !bit;
+            }
+        }
+        row = end;
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Folding: a segment is written anew with what the runs over it say.
+//!
+//! Cost: reads the old segment and the rows of the runs once; holds the bitmaps of the segment and a block of a column.
+
+use model::Result;
+use model::id::{LabelId, NodeId, PropertyKeyId};
+
+use super::Segment;
+use super::write::SegmentWriter;
+use crate::bulk::context::BuildContext;
+use crate::column::ColumnWriter;
+use crate::format::{COLUMN_BLOCK_ROWS, SEGMENT_NODES, segment_range};
+use crate::node_run::layers::Layers;
+use crate::node_run::{NodeRun, State};
+
+/// Rows of a run looked at together.
+const PIECE_ROWS: u64 = 4_096;
+
+impl SegmentWriter {
+    /// Begins a segment with all that segments and runs say of its nodes.
+    pub fn folded(context: &BuildContext, segment: u64, layers: &Layers) -> Result<SegmentWriter> {
+        let mut writer = SegmentWriter::new(context, segment)?;
+        let ids = segment_range(segment);
+        let runs = layers.runs_over(segment);
+        let mut rows = layers.segment(segment).map_or(0, Segment::rows);
+        for run in runs {
+            rows = rows.max(last_row(run, ids.start)?);
+        }
+        writer.rows = rows;
+        writer.fold_bitmaps(layers, segment)?;
+        for key in layers.keys_in(segment) {
+            context.interrupt.check()?;
+            writer.fold_column(layers, segment, key)?;
+        }
+        Ok(writer)
+    }
+
+    fn fold_bitmaps(&mut self, layers: &Layers, segment: u64) -> Result<()> {
+        let words = self.rows.div_ceil(64);
+        if let Some(base) = layers.segment(segment) {
+            let old = base.rows().div_ceil(64);
+            self.alive = (0..old).map(|index| base.word(base.alive(), index)).collect::<Result<_>>()?;
+            for label in base.labels() {
+                let words = (0..old).map(|index| base.word(label.rows, index)).collect::<Result<_>>()?;
+                self.labels.push((label.label, words));
+            }
+        }
+        self.alive.resize(words, 0);
+        // Rows whose labels a run says, and the labels of those.
+        let mut said = vec![0u64; words];
+        let mut new: Vec<(usize, &[LabelId])> = Vec::new();
+        for run in layers.runs_over(segment).iter().rev() {
+            each_state(run, segment, |row, state| {
+                let (word, bit) = (row / 64, 1u64 << (row % 64));
+                if said[word] & bit != 0 || state == State::Unsaid {
+                    return;
+                }
+                said[word] |= bit;
+                match state {
+                    State::Labels { labels, .. } => {
+                        self.alive[word] |= bit;
+                        new.push((row, labels));
+                    }
+                    _ => self.alive[word] &= !bit,
+                }
+            })?;
+        }
+        for (_, bits) in &mut self.labels {
+            bits.iter_mut().zip(&said).for_each(|(word, said)| *word &= !said);
+        }
+        for (row, labels) in new {
+            for &label in labels {
+                self.label_words(label)[row / 64] |= 1 << (row % 64);
+            }
+        }
+        Ok(())
+    }
+
+    fn fold_column(&mut self, layers: &Layers, segment: u64, key: PropertyKeyId) -> Result<()> {
+        let mut writer = ColumnWriter::default();
+        let first = segment_range(segment).start;
+        let old = layers.segment(segment);
+        let column = old.and_then(|old| old.column(key));
+        let old_rows = if column.is_some() { old.map_or(0, Segment::rows) } else { 0 };
+        for start in (0..self.rows).step_by(COLUMN_BLOCK_ROWS) {
+            let end = (start + COLUMN_BLOCK_ROWS).min(self.rows);
+            let ids = first + start as u64..first + end as u64;
+            let mut is_plain = true;
+            for run in layers.runs_over(segment) {
+                is_plain &= run.ids().rows_in(run.file(), ids.clone())?.is_empty();
+            }
+            if !is_plain {
+                let nodes: Vec<NodeId> = ids.map(NodeId).collect();
+                writer.push(&layers.property(&nodes, key)?, 0, end - start, &mut self.file)?;
+                continue;
+            }
+            if let Some(column) = column.filter(|_| start < old_rows) {
+                let column = column.range(start as u64..end.min(old_rows) as u64)?;
+                writer.push(&column, 0, column.len(), &mut self.file)?;
+            }
+            writer.pad(end as u64, &mut self.file)?;
+        }
+        self.columns.push((key, writer));
+        Ok(())
+    }
+}
+
+/// One more than the last row of a segment that a run knows.
+fn last_row(run: &NodeRun, first: u64) -> Result<usize> {
+    let rows = run.ids().rows_in(run.file(), first..first + SEGMENT_NODES)?;
+    if rows.is_empty() {
+        return Ok(0);
+    }
+    let mut ids = Vec::new();
+    run.ids().read(run.file(), rows.end - 1..rows.end, &mut ids)?;
+    Ok((ids[0] - first) as usize + 1)
+}
+
+/// Calls `each` for every row of a segment that a run knows.
+fn each_state<'a>(run: &'a NodeRun, segment: u64, mut each: impl FnMut(usize, State<'a>)) -> Result<()> {
+    let ids = segment_range(segment);
+    let first = ids.start;
+    let rows = run.ids().rows_in(run.file(), ids)?;
+    let mut piece = Vec::new();
+    for start in rows.clone().step_by(PIECE_ROWS as usize) {
+        let end = rows.end.min(start + PIECE_ROWS);
+        run.ids().read(run.file(), start..end, &mut piece)?;
+        for (row, &id) in (start..end).zip(&piece) {
+            each((id - first) as usize, run.state(row)?);
+        }
+    }
+    Ok(())
+}
