@@ -5,7 +5,7 @@
 //! Invariant: a tree is at most [`model::limits::QUERY_DEPTH_MAX`] levels high, so recursion over it is safe;
 //! chains of `AND`, `OR`, `XOR` and comparisons are one level however long they are.
 
-use model::Span;
+use model::{Rule, Span};
 
 pub use expression::{
     BinaryOperator, CaseBranch, Comparison, ComparisonOperator, Expression, ExpressionKind, MapEntry,
@@ -54,9 +54,15 @@ pub enum StatementKind {
     /// `CREATE CONSTRAINT …`.
     CreateConstraint(CreateConstraint),
     /// `DROP CONSTRAINT …`.
-    DropConstraint(DropConstraint),
+    DropConstraint(DropRule),
     /// `SHOW CONSTRAINTS`.
     ShowConstraints,
+    /// `CREATE INDEX …`.
+    CreateIndex(CreateIndex),
+    /// `DROP INDEX …`.
+    DropIndex(DropRule),
+    /// `SHOW INDEXES`.
+    ShowIndexes,
     /// `BEGIN [TRANSACTION]`.
     Begin,
     /// `COMMIT [TRANSACTION]`.
@@ -65,27 +71,51 @@ pub enum StatementKind {
     Rollback,
 }
 
-/// `CREATE CONSTRAINT [name] [IF NOT EXISTS] FOR (variable:label) REQUIRE variable.property IS UNIQUE`.
+/// `(variable:label)` or `()-[variable:type]-()`: what a constraint or an index is about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RulePattern {
+    /// The variable that stands for the node or edge.
+    pub variable: Name,
+    /// The label or the edge type.
+    pub subject: Name,
+    /// Whether it is about edges.
+    pub on_edges: bool,
+}
+
+/// `CREATE INDEX [name] [IF NOT EXISTS] FOR pattern ON (variable.property, …)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateIndex {
+    /// Its name, if one is given.
+    pub name: Option<Name>,
+    /// An equal index that is already there is no error.
+    pub if_not_exists: bool,
+    /// What it holds.
+    pub pattern: RulePattern,
+    /// The properties by which it is ordered; one or more.
+    pub properties: Vec<Name>,
+}
+
+/// `CREATE CONSTRAINT [name] [IF NOT EXISTS] FOR pattern REQUIRE variable.property IS …`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateConstraint {
     /// Its name, if one is given.
     pub name: Option<Name>,
     /// An equal constraint that is already there is no error.
     pub if_not_exists: bool,
-    /// The variable that stands for the node.
-    pub variable: Name,
-    /// The label of the nodes it holds for.
-    pub label: Name,
-    /// The properties that are unique together; one or more.
+    /// What it holds for.
+    pub pattern: RulePattern,
+    /// The properties that it names; one or more.
     pub properties: Vec<Name>,
+    /// What it demands of them.
+    pub rule: Rule,
 }
 
-/// `DROP CONSTRAINT name [IF EXISTS]`.
+/// `DROP CONSTRAINT name [IF EXISTS]`, and the same with `INDEX`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DropConstraint {
+pub struct DropRule {
     /// Its name.
     pub name: Name,
-    /// A missing constraint is no error.
+    /// Its absence is no error.
     pub if_exists: bool,
 }
 

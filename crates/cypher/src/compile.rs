@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use model::{Result, error};
+use model::{Result, Rule};
 
 use crate::ast::{self, StatementKind, StatementMode};
 use crate::binder::{Binder, Hint};
 use crate::catalog::CompileContext;
 use crate::optimizer::{self, OptimizerConfig};
 use crate::parser;
-use crate::plan::{Operator, OperatorId, OperatorKind, Plan, PlanMode, Prefix, SlotId, SlotInfo, SlotKind, Statement};
+use crate::plan::{
+    NewRule, Operator, OperatorId, OperatorKind, Plan, PlanMode, Prefix, RuleKind, SlotId, SlotInfo, SlotKind,
+    Statement,
+};
 use crate::planner::Planner;
 
 /// A statement with what is known about it besides.
@@ -49,13 +52,19 @@ pub fn compile_parsed(
     let schema_plan = |plan: Plan| plain(Statement::Query(prefix, Arc::new(plan)));
     match &statement.kind {
         StatementKind::Query(query) => compile_query(text, query, prefix, context, config),
-        StatementKind::CreateConstraint(constraint) => Ok(schema_plan(create_constraint(constraint)?)),
-        StatementKind::DropConstraint(constraint) => {
-            let name = Arc::from(constraint.name.text.as_str());
-            let kind = OperatorKind::DropConstraint { name, if_exists: constraint.if_exists };
-            Ok(schema_plan(Plan { root: root(kind), columns: Vec::new(), slots: Vec::new(), mode: PlanMode::Schema }))
+        StatementKind::CreateConstraint(constraint) => {
+            let ast::CreateConstraint { name, if_not_exists, pattern, properties, rule } = constraint;
+            let rule = new_rule(name.as_ref(), pattern, properties, Some(*rule));
+            Ok(schema_plan(change_plan(OperatorKind::CreateRule { rule, if_not_exists: *if_not_exists })))
         }
-        StatementKind::ShowConstraints => Ok(schema_plan(show_constraints())),
+        StatementKind::CreateIndex(ast::CreateIndex { name, if_not_exists, pattern, properties }) => {
+            let rule = new_rule(name.as_ref(), pattern, properties, None);
+            Ok(schema_plan(change_plan(OperatorKind::CreateRule { rule, if_not_exists: *if_not_exists })))
+        }
+        StatementKind::DropConstraint(rule) => Ok(schema_plan(drop_rule(RuleKind::Constraint, rule))),
+        StatementKind::DropIndex(rule) => Ok(schema_plan(drop_rule(RuleKind::Index, rule))),
+        StatementKind::ShowConstraints => Ok(schema_plan(show_rules(RuleKind::Constraint))),
+        StatementKind::ShowIndexes => Ok(schema_plan(show_rules(RuleKind::Index))),
         StatementKind::Begin => Ok(plain(Statement::Begin)),
         StatementKind::Commit => Ok(plain(Statement::Commit)),
         StatementKind::Rollback => Ok(plain(Statement::Rollback)),
@@ -86,27 +95,41 @@ fn root(kind: OperatorKind) -> Operator {
     Operator { id: OperatorId(0), estimated_rows: 0.0, kind }
 }
 
-fn create_constraint(constraint: &ast::CreateConstraint) -> Result<Plan> {
-    let [property] = constraint.properties.as_slice() else {
-        let span = constraint.properties.get(1).map_or(constraint.label.span, |property| property.span);
-        let found = constraint.properties.len();
-        let error = error!(Unsupported, "a uniqueness constraint on {found} properties is not supported").at(span);
-        return Err(error.with_remedy("make one property of the values, and a constraint on it"));
-    };
-    let (label, key) = (constraint.label.text.as_str(), property.text.as_str());
-    let name = match &constraint.name {
-        Some(name) => Arc::from(name.text.as_str()),
-        None => Arc::from(format!("unique_{label}_{key}")),
-    };
-    let if_not_exists = constraint.if_not_exists;
-    let kind = OperatorKind::CreateConstraint { name, label: Arc::from(label), key: Arc::from(key), if_not_exists };
-    Ok(Plan { root: root(kind), columns: Vec::new(), slots: Vec::new(), mode: PlanMode::Schema })
+fn change_plan(kind: OperatorKind) -> Plan {
+    Plan { root: root(kind), columns: Vec::new(), slots: Vec::new(), mode: PlanMode::Schema }
 }
 
-fn show_constraints() -> Plan {
-    let names = ["name", "label", "property"];
-    let slots = names.map(|name| SlotInfo { name: Arc::from(name), kind: SlotKind::Any }).to_vec();
+fn new_rule(
+    name: Option<&ast::Name>,
+    pattern: &ast::RulePattern,
+    properties: &[ast::Name],
+    rule: Option<Rule>,
+) -> NewRule {
+    let subject = Arc::from(pattern.subject.text.as_str());
+    let keys: Vec<Arc<str>> = properties.iter().map(|property| Arc::from(property.text.as_str())).collect();
+    let kind = match rule {
+        None => "index",
+        Some(Rule::Unique) => "unique",
+        Some(Rule::Key) => "key",
+        Some(Rule::Exists) => "exists",
+        Some(Rule::Type(_)) => "type",
+    };
+    let name = match name {
+        Some(name) => Arc::from(name.text.as_str()),
+        None => Arc::from(format!("{kind}_{subject}_{}", keys.join("_"))),
+    };
+    NewRule { name, subject, on_edges: pattern.on_edges, keys, rule }
+}
+
+fn drop_rule(kind: RuleKind, rule: &ast::DropRule) -> Plan {
+    let name = Arc::from(rule.name.text.as_str());
+    change_plan(OperatorKind::DropRule { kind, name, if_exists: rule.if_exists })
+}
+
+fn show_rules(kind: RuleKind) -> Plan {
+    let names = kind.columns();
+    let slots = names.iter().map(|name| SlotInfo { name: Arc::from(*name), kind: SlotKind::Any }).collect();
     let columns = names.iter().zip(0..).map(|(name, number)| (Arc::from(*name), SlotId(number))).collect();
-    let kind = OperatorKind::ShowConstraints { name: SlotId(0), label: SlotId(1), key: SlotId(2) };
+    let kind = OperatorKind::ShowRules { kind, slots: (0..names.len() as u32).map(SlotId).collect() };
     Plan { root: root(kind), columns, slots, mode: PlanMode::Read }
 }

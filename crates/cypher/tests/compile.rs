@@ -93,7 +93,7 @@ impl Fixture {
             let id = model::LabelId(schema.labels.intern(label));
             statistics.nodes_by_label.insert(id, count);
             let key = model::PropertyKeyId(schema.property_keys.intern("id"));
-            schema.constraints.push(Constraint { name: label.into(), label: id, key });
+            schema.constraints.push(Constraint::unique(label, id, key));
         }
         for (edge_type, count) in [("KNOWS", 5_000_000), ("WORKS_AT", 100_000)] {
             let id = model::EdgeTypeId(schema.edge_types.intern(edge_type));

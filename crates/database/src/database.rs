@@ -52,8 +52,10 @@ pub struct StoreInfo {
     pub edge_types: Vec<(Arc<str>, u64)>,
     /// Property keys.
     pub property_keys: Vec<Arc<str>>,
-    /// Uniqueness constraints as name, label and property.
-    pub constraints: Vec<(Arc<str>, Arc<str>, Arc<str>)>,
+    /// The statements that make the constraints.
+    pub constraints: Vec<String>,
+    /// The statements that make the ordered indexes, those of constraints included.
+    pub indexes: Vec<String>,
     /// Files with their lengths in bytes.
     pub files: Vec<(String, u64)>,
     /// Bytes of writes that are in the log but not yet merged into files.
@@ -138,7 +140,6 @@ impl Database {
         let (schema, statistics) = (view.schema(), view.statistics());
         let labels = schema.labels.iter().enumerate();
         let edge_types = schema.edge_types.iter().enumerate();
-        let name = |name: Option<&Arc<str>>| name.cloned().unwrap_or_default();
         Ok(StoreInfo {
             path: self.store.path().to_path_buf(),
             nodes: statistics.nodes,
@@ -148,13 +149,8 @@ impl Database {
                 .map(|(id, name)| (name.clone(), statistics.edge_type(model::EdgeTypeId(id as u32))))
                 .collect(),
             property_keys: schema.property_keys.iter().cloned().collect(),
-            constraints: schema
-                .constraints
-                .iter()
-                .map(|c| {
-                    (c.name.clone(), name(schema.labels.name(c.label.0)), name(schema.property_keys.name(c.key.0)))
-                })
-                .collect(),
+            constraints: schema.constraints.iter().map(|held| schema.constraint_statement(held)).collect(),
+            indexes: schema.indexes.iter().map(|held| schema.index_statement(held)).collect(),
             files: self.files()?,
             memtable_bytes: self.store.memtable_bytes(),
         })

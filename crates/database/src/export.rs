@@ -190,18 +190,14 @@ impl Export<'_> {
 
     fn constraints(&mut self) -> Result<()> {
         let schema = self.view.schema();
-        if schema.constraints.is_empty() {
+        if schema.constraints.is_empty() && schema.indexes.is_empty() {
             return Ok(());
         }
         let path = self.folder.join("schema.cypher");
-        let statements: String = schema
-            .constraints
-            .iter()
-            .map(|c| {
-                let (label, key) = (schema.label_name(c.label), schema.property_key_name(c.key));
-                format!("CREATE CONSTRAINT `{}` FOR (n:`{label}`) REQUIRE n.`{key}` IS UNIQUE;\n", c.name)
-            })
-            .collect();
+        let constraints = schema.constraints.iter().map(|constraint| schema.constraint_statement(constraint));
+        let indexes = schema.indexes.iter().filter(|index| schema.owner(index).is_none());
+        let indexes = indexes.map(|index| schema.index_statement(index));
+        let statements: String = constraints.chain(indexes).map(|statement| statement + ";\n").collect();
         std::fs::write(&path, statements).map_err(|cause| error!(File, "{}: {cause}", path.display()))?;
         self.summary.files.push(path);
         Ok(())

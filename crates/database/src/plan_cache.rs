@@ -52,7 +52,10 @@ pub(crate) fn fingerprint(schema: &Schema, statistics: &Statistics) -> u64 {
     let mut hasher = std::hash::BuildHasher::build_hasher(&model::Map::<(), ()>::default().hasher().clone());
     schema.constraints.len().hash(&mut hasher);
     for constraint in &schema.constraints {
-        (constraint.label, constraint.key).hash(&mut hasher);
+        (constraint.subject, &constraint.keys, constraint.rule).hash(&mut hasher);
+    }
+    for index in &schema.indexes {
+        (index.subject, &index.keys).hash(&mut hasher);
     }
     (schema.labels.len(), schema.edge_types.len()).hash(&mut hasher);
     for label in (0..schema.labels.len() as u32).map(LabelId) {

@@ -146,19 +146,17 @@ impl Lowering {
 
     fn lower_change(&mut self, plan: &Operator, demand: &Demand) -> Result<Lowered> {
         match &plan.kind {
-            OperatorKind::ShowConstraints { name, label, key } => {
-                Ok(operators::show_constraints::lower(*name, *label, *key))
-            }
+            OperatorKind::ShowRules { kind, slots } => Ok(operators::show_rules::lower(*kind, slots)),
             OperatorKind::Create { input, nodes, edges } => operators::create::lower(self, input, nodes, edges, demand),
             OperatorKind::Merge { .. } => operators::merge::lower(self, &plan.kind, demand),
             OperatorKind::Set { input, items } => operators::set::lower(self, input, items, demand),
             OperatorKind::Delete { input, expressions, detach } => {
                 operators::delete::lower(self, input, expressions, *detach, demand)
             }
-            OperatorKind::CreateConstraint { name, label, key, if_not_exists } => {
-                Ok(operators::create_constraint::lower(name, label, key, *if_not_exists))
+            OperatorKind::CreateRule { rule, if_not_exists } => Ok(operators::create_rule::lower(rule, *if_not_exists)),
+            OperatorKind::DropRule { kind, name, if_exists } => {
+                Ok(operators::drop_rule::lower(*kind, name, *if_exists))
             }
-            OperatorKind::DropConstraint { name, if_exists } => Ok(operators::drop_constraint::lower(name, *if_exists)),
             other => Err(misplaced(other)),
         }
     }

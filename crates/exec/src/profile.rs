@@ -27,6 +27,10 @@ pub struct Counters {
     pub constraints_added: u64,
     /// Constraints dropped.
     pub constraints_removed: u64,
+    /// Indexes added, but for those of constraints.
+    pub indexes_added: u64,
+    /// Indexes dropped, but for those of constraints.
+    pub indexes_removed: u64,
 }
 
 impl Counters {

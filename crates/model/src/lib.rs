@@ -6,10 +6,11 @@
 //! - [`value`]: one Cypher value, its equality and its order.
 //! - [`column`]: many values of one kind, the unit that all reads and writes move.
 //! - [`batch`]: rows of nodes and of edges, made of columns.
-//! - [`schema`]: names of labels, edge types and property keys; constraints.
+//! - [`schema`]: names of labels, edge types and property keys; constraints and indexes.
 //! - [`statistics`]: what a planner may ask of a store.
 //! - [`store`]: `GraphStore`, `ReadView`, `WriteTransaction`, `Capabilities`: the waist itself.
 //! - [`choice`]: edges chosen by their properties: ranges, and the first few of each node.
+//! - [`index_scan`]: reading ordered indexes, and what a store without them does.
 //! - [`procedure`]: what `CALL` can call.
 //! - [`interrupt`]: cancellation and progress.
 //! - [`platform`]: the operating system as traits.
@@ -24,6 +25,7 @@ pub mod choice;
 pub mod column;
 pub mod error;
 pub mod id;
+pub mod index_scan;
 pub mod interrupt;
 pub mod limits;
 pub mod memory;
@@ -40,9 +42,10 @@ pub use choice::{EdgeRange, EdgeTop};
 pub use column::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn};
 pub use error::{Error, ErrorCode, Result, Span};
 pub use id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
+pub use index_scan::{IndexBatch, IndexCursor, IndexScan, KeyOrder, KeyRange};
 pub use interrupt::Interrupt;
 pub use memory::{Consumer, MemoryBudget, Reservation};
-pub use schema::{Constraint, Schema, SortKey};
+pub use schema::{Constraint, Index, PropertyKind, PropertyType, Rule, Schema, SortKey, Subject};
 pub use statistics::Statistics;
 pub use store::{Capabilities, Direction, Expand, GraphStore, IsolationLevel, NodeScan, ReadView, WriteTransaction};
 pub use value::{EdgeValue, PathValue, Value};

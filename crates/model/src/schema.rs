@@ -1,10 +1,13 @@
-//! The names a store knows, each with its id, and the constraints it holds.
+//! The names a store knows, each with its id, the constraints it holds and the indexes it keeps.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::Map;
+use crate::error;
 use crate::error::Result;
 use crate::id::{EdgeTypeId, LabelId, PropertyKeyId};
+use crate::value::Value;
 
 /// Names numbered in order of first use.
 #[derive(Clone, Debug, Default)]
@@ -52,16 +55,13 @@ impl Names {
     }
 }
 
-/// A rule about nodes that the store enforces.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Constraint {
-    /// The name by which it is dropped.
-    pub name: Arc<str>,
-    /// The label of the nodes it is about.
-    pub label: LabelId,
-    /// The property it is about. No two nodes of the label have equal values there; nulls do not count.
-    /// The store keeps an index of it.
-    pub key: PropertyKeyId,
+/// What a constraint or an index is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    /// The nodes that carry a label.
+    Label(LabelId),
+    /// The edges of a type.
+    EdgeType(EdgeTypeId),
 }
 
 /// The order in which a store keeps the edges of a type: those of one node by these properties, one after the other,
@@ -74,7 +74,161 @@ pub struct SortKey {
     pub keys: Vec<PropertyKeyId>,
 }
 
-/// The names and constraints of one store at one moment.
+/// What a constraint demands of the properties it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// No two have the same values; where one of them is null, nothing is demanded.
+    Unique,
+    /// All of them are there, and no two have the same values.
+    Key,
+    /// All of them are there.
+    Exists,
+    /// Where it is there, its value is of this type.
+    Type(PropertyType),
+}
+
+/// The types a constraint may demand of a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PropertyType {
+    /// One value of that kind.
+    One(PropertyKind),
+    /// A list of values of that kind.
+    List(PropertyKind),
+}
+
+/// The kinds of single values a property can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PropertyKind {
+    /// True or false.
+    Boolean,
+    /// A 64-bit integer.
+    Integer,
+    /// A 64-bit float.
+    Float,
+    /// A text.
+    String,
+    /// A date.
+    Date,
+    /// A local date-time.
+    LocalDateTime,
+}
+
+impl PropertyKind {
+    /// Every kind; its place here is its number in files.
+    pub const ALL: [PropertyKind; 6] = [
+        PropertyKind::Boolean,
+        PropertyKind::Integer,
+        PropertyKind::Float,
+        PropertyKind::String,
+        PropertyKind::Date,
+        PropertyKind::LocalDateTime,
+    ];
+
+    /// Its name in Cypher.
+    pub fn name(self) -> &'static str {
+        match self {
+            PropertyKind::Boolean => "BOOLEAN",
+            PropertyKind::Integer => "INTEGER",
+            PropertyKind::Float => "FLOAT",
+            PropertyKind::String => "STRING",
+            PropertyKind::Date => "DATE",
+            PropertyKind::LocalDateTime => "LOCAL DATETIME",
+        }
+    }
+
+    /// Whether a value is of this kind.
+    pub fn holds(self, value: &Value) -> bool {
+        match self {
+            PropertyKind::Boolean => matches!(value, Value::Bool(_)),
+            PropertyKind::Integer => matches!(value, Value::Int(_)),
+            PropertyKind::Float => matches!(value, Value::Float(_)),
+            PropertyKind::String => matches!(value, Value::String(_)),
+            PropertyKind::Date => matches!(value, Value::Date(_)),
+            PropertyKind::LocalDateTime => matches!(value, Value::LocalDateTime(_)),
+        }
+    }
+}
+
+impl PropertyType {
+    /// Whether a value is of this type.
+    pub fn holds(self, value: &Value) -> bool {
+        match (self, value) {
+            (PropertyType::One(kind), value) => kind.holds(value),
+            (PropertyType::List(kind), Value::List(items)) => items.iter().all(|item| kind.holds(item)),
+            (PropertyType::List(_), _) => false,
+        }
+    }
+}
+
+impl fmt::Display for PropertyType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PropertyType::One(kind) => f.write_str(kind.name()),
+            PropertyType::List(kind) => write!(f, "LIST<{} NOT NULL>", kind.name()),
+        }
+    }
+}
+
+/// A rule about nodes or edges that the store enforces.
+///
+/// Unique values and types are enforced by each write; that properties are there, when the transaction commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constraint {
+    /// The name by which it is dropped. Constraints and indexes share one space of names.
+    pub name: Arc<str>,
+    /// What it is about.
+    pub subject: Subject,
+    /// The properties it is about: one, or several for `Unique` and `Key`.
+    pub keys: Vec<PropertyKeyId>,
+    /// What it demands.
+    pub rule: Rule,
+}
+
+impl Constraint {
+    /// No two nodes of the label have equal values of the property; nulls do not count.
+    pub fn unique(name: impl Into<Arc<str>>, label: LabelId, key: PropertyKeyId) -> Constraint {
+        Constraint { name: name.into(), subject: Subject::Label(label), keys: vec![key], rule: Rule::Unique }
+    }
+
+    /// The label and the one property by which the store can look nodes up under this constraint, with a hash index.
+    /// Other constraints on values are kept by an ordered index of the constraint's name.
+    pub fn lookup_key(&self) -> Option<(LabelId, PropertyKeyId)> {
+        match (self.subject, self.keys.as_slice()) {
+            (Subject::Label(label), &[key]) if self.is_unique() => Some((label, key)),
+            _ => None,
+        }
+    }
+
+    /// Whether no two may have the same values.
+    pub fn is_unique(&self) -> bool {
+        matches!(self.rule, Rule::Unique | Rule::Key)
+    }
+
+    /// Whether the properties must be there.
+    pub fn is_mandatory(&self) -> bool {
+        matches!(self.rule, Rule::Exists | Rule::Key)
+    }
+
+    /// The ordered index that keeps the constraint's values, if it is of that kind.
+    pub fn index(&self) -> Option<Index> {
+        let is_ordered = self.is_unique() && self.lookup_key().is_none();
+        is_ordered.then(|| Index { name: self.name.clone(), subject: self.subject, keys: self.keys.clone() })
+    }
+}
+
+/// An ordered index: the nodes of a label, or the edges of a type, in the order of their values of some properties.
+/// Only those that have all of the properties are in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// The name by which it is dropped; that of a constraint if it was made for one.
+    pub name: Arc<str>,
+    /// What is in it.
+    pub subject: Subject,
+    /// By which properties it is ordered, the first first; at least one, each once.
+    pub keys: Vec<PropertyKeyId>,
+}
+
+/// The names, constraints and indexes of one store at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     /// Node labels.
@@ -83,10 +237,12 @@ pub struct Schema {
     pub edge_types: Names,
     /// Property keys of nodes and edges.
     pub property_keys: Names,
-    /// Uniqueness constraints.
+    /// The rules that the store enforces.
     pub constraints: Vec<Constraint>,
     /// Sort keys, at most one for a type.
     pub sort_keys: Vec<SortKey>,
+    /// The ordered indexes, those made for constraints included.
+    pub indexes: Vec<Index>,
 }
 
 impl Schema {
@@ -120,9 +276,119 @@ impl Schema {
         self.property_keys.name(id.0).map_or("", |name| name)
     }
 
-    /// The constraint on that label and key, if there is one: then the store can look nodes up by it.
+    /// The constraint by which the store can look nodes of that label up by that key, if there is one.
     pub fn unique(&self, label: LabelId, key: PropertyKeyId) -> Option<&Constraint> {
-        self.constraints.iter().find(|constraint| constraint.label == label && constraint.key == key)
+        self.constraints.iter().find(|constraint| constraint.lookup_key() == Some((label, key)))
+    }
+
+    /// What a label or edge type is called.
+    pub fn subject_name(&self, subject: Subject) -> &str {
+        match subject {
+            Subject::Label(label) => self.label_name(label),
+            Subject::EdgeType(edge_type) => self.edge_type_name(edge_type),
+        }
+    }
+
+    /// The constraint for which an index was made, if it was made for one.
+    pub fn owner(&self, index: &Index) -> Option<&Constraint> {
+        self.constraints.iter().find(|constraint| constraint.name == index.name)
+    }
+
+    /// Whether the name of a constraint or an index is in use.
+    pub fn is_rule_name(&self, name: &str) -> bool {
+        self.constraints.iter().any(|constraint| &*constraint.name == name)
+            || self.indexes.iter().any(|index| &*index.name == name)
+    }
+
+    /// Fails with `SCHEMA` if a constraint cannot be made because of those that are there, or has no meaning.
+    pub fn check_constraint(&self, new: &Constraint) -> Result<()> {
+        let name = &new.name;
+        self.check_name(name)?;
+        check_keys(name, &new.keys)?;
+        if let (Rule::Exists | Rule::Type(_), [_, _, ..]) = (new.rule, &new.keys[..]) {
+            return Err(error!(SchemaRule, "constraint {name}: only one property can be named here"));
+        }
+        let says_same = |held: &&Constraint| {
+            let same_rule = held.rule == new.rule || held.is_unique() && new.is_unique();
+            held.subject == new.subject && held.keys == new.keys && same_rule
+        };
+        if let Some(other) = self.constraints.iter().find(says_same) {
+            return Err(error!(SchemaRule, "constraint {} already says the same", other.name));
+        }
+        match new.index() {
+            Some(index) => self.check_same_index(&index),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails with `SCHEMA` if an index cannot be made because of those that are there, or has no meaning.
+    pub fn check_index(&self, new: &Index) -> Result<()> {
+        self.check_name(&new.name)?;
+        check_keys(&new.name, &new.keys)?;
+        self.check_same_index(new)
+    }
+
+    /// The place of an index that may be dropped; fails with `SCHEMA` if there is none, or a constraint needs it.
+    pub fn check_drop_index(&self, name: &str) -> Result<usize> {
+        if self.constraints.iter().any(|constraint| &*constraint.name == name) {
+            return Err(error!(SchemaRule, "index {name} belongs to the constraint {name}")
+                .with_remedy("drop the constraint instead"));
+        }
+        let at = self.indexes.iter().position(|index| &*index.name == name);
+        at.ok_or_else(|| error!(SchemaRule, "no index is named {name}"))
+    }
+
+    fn check_same_index(&self, new: &Index) -> Result<()> {
+        let same = |held: &&Index| held.subject == new.subject && held.keys == new.keys;
+        match self.indexes.iter().find(same) {
+            Some(other) => Err(error!(SchemaRule, "index {} already has the same properties", other.name)),
+            None => Ok(()),
+        }
+    }
+
+    fn check_name(&self, name: &str) -> Result<()> {
+        if self.constraints.iter().any(|held| &*held.name == name) {
+            return Err(error!(SchemaRule, "constraint {name} already exists"));
+        }
+        if self.indexes.iter().any(|held| &*held.name == name) {
+            return Err(error!(SchemaRule, "index {name} already exists"));
+        }
+        Ok(())
+    }
+
+    /// The Cypher statement that makes a constraint.
+    pub fn constraint_statement(&self, constraint: &Constraint) -> String {
+        let (pattern, variable) = self.pattern(constraint.subject);
+        let rule = match (constraint.rule, constraint.subject) {
+            (Rule::Unique, _) => "UNIQUE".to_owned(),
+            (Rule::Key, Subject::Label(_)) => "NODE KEY".to_owned(),
+            (Rule::Key, Subject::EdgeType(_)) => "RELATIONSHIP KEY".to_owned(),
+            (Rule::Exists, _) => "NOT NULL".to_owned(),
+            (Rule::Type(of), _) => format!(":: {of}"),
+        };
+        let keys = self.key_list(variable, &constraint.keys);
+        let keys = if constraint.keys.len() == 1 { keys } else { format!("({keys})") };
+        format!("CREATE CONSTRAINT {} FOR {pattern} REQUIRE {keys} IS {rule}", quoted(&constraint.name))
+    }
+
+    /// The Cypher statement that makes an index.
+    pub fn index_statement(&self, index: &Index) -> String {
+        let (pattern, variable) = self.pattern(index.subject);
+        let keys = self.key_list(variable, &index.keys);
+        format!("CREATE INDEX {} FOR {pattern} ON ({keys})", quoted(&index.name))
+    }
+
+    fn pattern(&self, subject: Subject) -> (String, &'static str) {
+        let name = quoted(self.subject_name(subject));
+        match subject {
+            Subject::Label(_) => (format!("(n:{name})"), "n"),
+            Subject::EdgeType(_) => (format!("()-[r:{name}]-()"), "r"),
+        }
+    }
+
+    fn key_list(&self, variable: &str, keys: &[PropertyKeyId]) -> String {
+        let keys = keys.iter().map(|&key| format!("{variable}.{}", quoted(self.property_key_name(key))));
+        keys.collect::<Vec<_>>().join(", ")
     }
 
     /// The properties by which a store keeps the edges of a type in order; empty if it has no sort key.
@@ -163,4 +429,19 @@ impl Schema {
         }
         Ok(())
     }
+}
+
+fn check_keys(name: &str, keys: &[PropertyKeyId]) -> Result<()> {
+    if keys.is_empty() {
+        return Err(error!(SchemaRule, "{name} names no property"));
+    }
+    if keys.iter().enumerate().any(|(at, key)| keys[..at].contains(key)) {
+        return Err(error!(SchemaRule, "{name} names a property twice"));
+    }
+    Ok(())
+}
+
+/// A name in backquotes.
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
 }

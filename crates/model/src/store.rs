@@ -13,7 +13,8 @@ use crate::choice::{EdgeRange, EdgeTop};
 use crate::column::{Bitmap, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
-use crate::schema::{Constraint, Schema, SortKey};
+use crate::index_scan::{IndexCursor, IndexScan, index_by_scan};
+use crate::schema::{Constraint, Index, Schema, SortKey};
 use crate::statistics::Statistics;
 use crate::value::Value;
 
@@ -226,6 +227,12 @@ pub trait ReadView: Send + Sync {
         lookup_by_scan(self, label, key, values)
     }
 
+    /// What an ordered index of the schema holds: for each row of equal values, the nodes or edges in order. Fails with
+    /// `SCHEMA` if there is no such index. The default reads everything and sorts.
+    fn index_scan<'a>(&'a self, scan: &'a IndexScan) -> Result<Box<dyn IndexCursor + 'a>> {
+        index_by_scan(self, scan)
+    }
+
     /// For each node, how many edges an expansion would find. The default expands.
     fn degrees(&self, from: &[NodeId], direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
         let expand = Expand { direction, types: types.map(<[_]>::to_vec), ..Expand::default() };
@@ -375,10 +382,19 @@ pub trait WriteTransaction: Send {
     /// Deletes nodes; those already gone are passed over; fails with `STILL_CONNECTED` if one has edges.
     fn delete_nodes(&mut self, nodes: &[NodeId]) -> Result<()>;
 
-    /// Adds a uniqueness constraint, checked against what is there; fails with `SCHEMA` if the name or rule exists.
+    /// Adds a constraint, checked against what is there, with the index that keeps its values; fails with `SCHEMA` if
+    /// the name or rule exists.
     fn create_constraint(&mut self, constraint: Constraint) -> Result<()>;
-    /// Drops a constraint by name; fails with `SCHEMA` if there is none.
+    /// Drops a constraint by name, with its index; fails with `SCHEMA` if there is none.
     fn drop_constraint(&mut self, name: &str) -> Result<()>;
+    /// Adds an ordered index over what is there; fails with `SCHEMA` if the name, or one like it, exists.
+    fn create_index(&mut self, index: Index) -> Result<()> {
+        Err(crate::error!(Unsupported, "index {}: this store keeps no indexes", index.name))
+    }
+    /// Drops an index by name; fails with `SCHEMA` if there is none, or if a constraint needs it.
+    fn drop_index(&mut self, name: &str) -> Result<()> {
+        Err(crate::error!(SchemaRule, "no index is named {name}"))
+    }
 
     /// Declares that edges of a type are kept in the order of these properties, which come once each and are one at
     /// least; fails with `SCHEMA` if the type has a sort key already. Answers stay what they were.

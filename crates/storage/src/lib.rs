@@ -40,6 +40,7 @@ mod memtable;
 pub mod node_run;
 pub mod os;
 pub mod partition;
+mod rules;
 pub mod segment;
 mod snapshot;
 pub mod tiers;

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use model::id::{EdgeTypeId, LabelId, PropertyKeyId};
 use model::platform::Disk;
 use model::schema::Names;
-use model::{Constraint, Result, Schema, SortKey, Statistics};
+use model::{Result, Schema, SortKey, Statistics};
 
 use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
 use crate::file::{FileEntry, check_header, header};
 use crate::format::{FileKind, HEADER_BYTES, MAGIC, MANIFEST_NAME, MANIFEST_NEW_NAME, PARTITION_SLOTS};
 use crate::node_run::NodeRunEntry;
+use crate::rules;
 
 /// A node segment as the manifest lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,10 +169,10 @@ impl Manifest {
         }
         out.put_u32(self.schema.constraints.len() as u32);
         for constraint in &self.schema.constraints {
-            out.put_text(&constraint.name);
-            out.put_u32(constraint.label.0);
-            out.put_u32(constraint.key.0);
+            rules::put_constraint(constraint, out);
         }
+        out.put_u32(self.schema.indexes.len() as u32);
+        self.schema.indexes.iter().for_each(|index| rules::put_index(index, out));
         encode_sort_keys(&self.schema.sort_keys, out);
         encode_statistics(&self.statistics, out);
         out.put_u64(self.node_id_bound);
@@ -254,10 +255,11 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
     for names in [&mut schema.labels, &mut schema.edge_types, &mut schema.property_keys] {
         decode_names(get, names)?;
     }
-    for _ in 0..get.count(12)? {
-        let name = Arc::from(get.text()?);
-        let (label, key) = (LabelId(get.u32()?), PropertyKeyId(get.u32()?));
-        manifest.schema.constraints.push(Constraint { name, label, key });
+    for _ in 0..get.count(18)? {
+        manifest.schema.constraints.push(rules::constraint(get)?);
+    }
+    for _ in 0..get.count(17)? {
+        manifest.schema.indexes.push(rules::index(get)?);
     }
     decode_sort_keys(get, &mut manifest.schema)?;
     manifest.statistics = decode_statistics(get)?;

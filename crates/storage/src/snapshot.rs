@@ -223,7 +223,7 @@ impl ReadView for Snapshot {
 
     fn lookup(&self, label: LabelId, key: PropertyKeyId, values: &Column) -> Result<Column> {
         let constraints = &self.memtable.schema.constraints;
-        let Some(at) = constraints.iter().position(|of| of.label == label && of.key == key) else {
+        let Some(at) = constraints.iter().position(|of| of.lookup_key() == Some((label, key))) else {
             return lookup_by_scan(self, label, key, values);
         };
         let index = &self.memtable.indexes[at];

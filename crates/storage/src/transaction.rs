@@ -8,6 +8,8 @@
 
 mod apply;
 mod check;
+mod presence;
+mod types;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +27,8 @@ use crate::memtable::Memtable;
 use crate::snapshot::Snapshot;
 use crate::wal::record::{self, NameKind};
 
+use self::presence::Touched;
+
 /// Bytes of log between two roots that a transaction keeps for rolling back.
 const ROOT_INTERVAL_BYTES: usize = 64 << 10;
 
@@ -36,6 +40,8 @@ pub(crate) struct NativeTransaction {
     log: Vec<u8>,
     /// Roots to roll back to, each with the length of the log at that moment.
     roots: Vec<(usize, Memtable)>,
+    /// What may lack properties that constraints demand.
+    touched: Touched,
     /// The memtable is not what the log says, since the files could not be read.
     is_broken: bool,
 }
@@ -44,7 +50,15 @@ impl NativeTransaction {
     /// Begins at the state that the last transaction left.
     pub(crate) fn new(store: Arc<Engine>, turn: Turn, snapshot: Snapshot) -> NativeTransaction {
         let roots = vec![(0, snapshot.memtable.clone())];
-        NativeTransaction { store, turn, snapshot, log: Vec::new(), roots, is_broken: false }
+        NativeTransaction {
+            store,
+            turn,
+            snapshot,
+            log: Vec::new(),
+            roots,
+            touched: Touched::default(),
+            is_broken: false,
+        }
     }
 
     fn name(&mut self, kind: NameKind, name: &str) -> u32 {
@@ -108,33 +122,43 @@ impl WriteTransaction for NativeTransaction {
 
     fn create_nodes(&mut self, new: &NewNodes<'_>) -> Result<Vec<NodeId>> {
         self.snapshot.check_new_nodes(new)?;
-        self.change(|log| record::put_create_nodes(new, log), |snapshot| Ok(snapshot.create_nodes(new)))
+        let nodes = self.change(|log| record::put_create_nodes(new, log), |snapshot| Ok(snapshot.create_nodes(new)))?;
+        self.touched.labelled(&self.snapshot, &nodes, new.labels);
+        Ok(nodes)
     }
 
     fn create_edges(&mut self, new: &NewEdges<'_>) -> Result<Vec<EdgeId>> {
         self.snapshot.check_new_edges(new)?;
-        self.change(|log| record::put_create_edges(new, log), |snapshot| Ok(snapshot.create_edges(new)))
+        let edges = self.change(|log| record::put_create_edges(new, log), |snapshot| Ok(snapshot.create_edges(new)))?;
+        self.touched.created_edges(&self.snapshot, &edges, new.edge_type);
+        Ok(edges)
     }
 
     fn set_node_properties(&mut self, nodes: &[NodeId], key: PropertyKeyId, values: &Column) -> Result<()> {
         self.snapshot.check_set_node_properties(nodes, key, values)?;
         let put = |log: &mut Vec<u8>| record::put_set_node_properties(nodes, key, values, log);
-        self.change(put, |snapshot| snapshot.set_node_properties(nodes, key, values))
+        self.change(put, |snapshot| snapshot.set_node_properties(nodes, key, values))?;
+        self.touched.set_nodes(&self.snapshot, nodes, key, values);
+        Ok(())
     }
 
     fn set_edge_properties(&mut self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) -> Result<()> {
-        self.snapshot.check_set_edge_properties(edges, values)?;
+        self.snapshot.check_set_edge_properties(edges, key, values)?;
         let put = |log: &mut Vec<u8>| record::put_set_edge_properties(edges, key, values, log);
         self.change(put, |snapshot| {
             snapshot.set_edge_properties(edges, key, values);
             Ok(())
-        })
+        })?;
+        self.touched.set_edges(&self.snapshot, edges, key, values);
+        Ok(())
     }
 
     fn add_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
         self.snapshot.check_add_labels(nodes, labels)?;
         let put = |log: &mut Vec<u8>| record::put_add_labels(nodes, labels, log);
-        self.change(put, |snapshot| snapshot.add_labels(nodes, labels))
+        self.change(put, |snapshot| snapshot.add_labels(nodes, labels))?;
+        self.touched.labelled(&self.snapshot, nodes, labels);
+        Ok(())
     }
 
     fn remove_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
@@ -201,6 +225,7 @@ impl WriteTransaction for NativeTransaction {
                 "a change of the transaction failed half way and cannot be committed"
             ));
         }
+        self.snapshot.check_presence(&self.touched)?;
         let NativeTransaction { store, turn, snapshot, log, .. } = *self;
         store.commit(turn, snapshot, &log)
     }

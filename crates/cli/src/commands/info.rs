@@ -27,9 +27,8 @@ fn to_json(info: &StoreInfo) -> serde_json::Value {
         "labels": counts(&info.labels),
         "edgeTypes": counts(&info.edge_types),
         "propertyKeys": info.property_keys.iter().map(|key| key.to_string()).collect::<Vec<_>>(),
-        "constraints": info.constraints.iter().map(|(name, label, key)| json!({
-            "name": &**name, "label": &**label, "property": &**key,
-        })).collect::<Vec<_>>(),
+        "constraints": info.constraints,
+        "indexes": info.indexes,
         "files": counts(&info.files.iter().map(|(name, length)| (name.as_str().into(), *length)).collect::<Vec<_>>()),
         "memtableBytes": info.memtable_bytes,
     })
@@ -57,9 +56,7 @@ pub(crate) fn to_text(info: &StoreInfo) -> String {
     list("labels", info.labels.iter().map(counted).collect());
     list("edge types", info.edge_types.iter().map(counted).collect());
     list("property keys", info.property_keys.iter().map(|key| key.to_string()).collect());
-    let rule = |(name, label, key): &(std::sync::Arc<str>, std::sync::Arc<str>, std::sync::Arc<str>)| {
-        format!("{name}: (:{label}).{key} is unique")
-    };
-    list("constraints", info.constraints.iter().map(rule).collect());
+    list("constraints", info.constraints.clone());
+    list("indexes", info.indexes.clone());
     text
 }

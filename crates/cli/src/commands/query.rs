@@ -95,6 +95,8 @@ fn stats_line(rows: u64, summary: &StatementSummary) -> String {
         (counters.labels_removed, "label", "removed"),
         (counters.constraints_added, "constraint", "added"),
         (counters.constraints_removed, "constraint", "dropped"),
+        (counters.indexes_added, "index", "added"),
+        (counters.indexes_removed, "index", "dropped"),
     ];
     for (count, noun, done) in changes.into_iter().filter(|(count, ..)| *count > 0) {
         parts.push(match noun {

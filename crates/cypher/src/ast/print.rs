@@ -4,11 +4,13 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use model::Rule;
+
 use super::{
-    Arrow, CallClause, Clause, ClauseKind, CreateConstraint, EdgePattern, LabelExpression, LabelExpressionKind,
-    MergeClause, Name, NodePattern, PathPattern, Projection, ProjectionItem, Query, RemoveItem, RemoveItemKind,
-    SetItem, SetItemKind, Shortest, SingleQuery, SortItem, Statement, StatementKind, StatementMode, VariableLength,
-    Yield, YieldItem,
+    Arrow, CallClause, Clause, ClauseKind, CreateConstraint, CreateIndex, EdgePattern, LabelExpression,
+    LabelExpressionKind, MergeClause, Name, NodePattern, PathPattern, Projection, ProjectionItem, Query, RemoveItem,
+    RemoveItemKind, RulePattern, SetItem, SetItemKind, Shortest, SingleQuery, SortItem, Statement, StatementKind,
+    StatementMode, VariableLength, Yield, YieldItem,
 };
 use crate::lexer::scan;
 use crate::token::{self, KEYWORDS};
@@ -89,6 +91,12 @@ impl Display for Statement {
                 write!(f, "DROP CONSTRAINT {}{condition}", constraint.name)
             }
             StatementKind::ShowConstraints => f.write_str("SHOW CONSTRAINTS"),
+            StatementKind::CreateIndex(index) => index.fmt(f),
+            StatementKind::DropIndex(index) => {
+                let condition = if index.if_exists { " IF EXISTS" } else { "" };
+                write!(f, "DROP INDEX {}{condition}", index.name)
+            }
+            StatementKind::ShowIndexes => f.write_str("SHOW INDEXES"),
             StatementKind::Begin => f.write_str("BEGIN"),
             StatementKind::Commit => f.write_str("COMMIT"),
             StatementKind::Rollback => f.write_str("ROLLBACK"),
@@ -96,27 +104,59 @@ impl Display for Statement {
     }
 }
 
+fn rule_name(f: &mut Formatter<'_>, name: Option<&Name>, if_not_exists: bool) -> fmt::Result {
+    if let Some(name) = name {
+        write!(f, "{} ", name.variable())?;
+    }
+    f.write_str(if if_not_exists { "IF NOT EXISTS " } else { "" })
+}
+
+impl Display for RulePattern {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let variable = self.variable.variable();
+        if self.on_edges {
+            write!(f, "()-[{variable}:{}]-()", self.subject)
+        } else {
+            write!(f, "({variable}:{})", self.subject)
+        }
+    }
+}
+
+impl RulePattern {
+    fn properties(&self, f: &mut Formatter<'_>, properties: &[Name]) -> fmt::Result {
+        for (position, property) in properties.iter().enumerate() {
+            let separator = if position == 0 { "" } else { ", " };
+            write!(f, "{separator}{}.{property}", self.variable.variable())?;
+        }
+        Ok(())
+    }
+}
+
 impl Display for CreateConstraint {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("CREATE CONSTRAINT ")?;
-        if let Some(name) = &self.name {
-            write!(f, "{} ", name.variable())?;
+        rule_name(f, self.name.as_ref(), self.if_not_exists)?;
+        let is_list = self.properties.len() > 1;
+        write!(f, "FOR {} REQUIRE {}", self.pattern, if is_list { "(" } else { "" })?;
+        self.pattern.properties(f, &self.properties)?;
+        f.write_str(if is_list { ") IS " } else { " IS " })?;
+        match self.rule {
+            Rule::Unique => f.write_str("UNIQUE"),
+            Rule::Key if self.pattern.on_edges => f.write_str("RELATIONSHIP KEY"),
+            Rule::Key => f.write_str("NODE KEY"),
+            Rule::Exists => f.write_str("NOT NULL"),
+            Rule::Type(of) => write!(f, ":: {of}"),
         }
-        if self.if_not_exists {
-            f.write_str("IF NOT EXISTS ")?;
-        }
-        let variable = self.variable.variable();
-        write!(f, "FOR ({variable}:{}) REQUIRE ", self.label)?;
-        match self.properties.as_slice() {
-            [property] => write!(f, "{variable}.{property}")?,
-            properties => {
-                for (position, property) in properties.iter().enumerate() {
-                    write!(f, "{}{variable}.{property}", if position == 0 { "(" } else { ", " })?;
-                }
-                f.write_str(")")?;
-            }
-        }
-        f.write_str(" IS UNIQUE")
+    }
+}
+
+impl Display for CreateIndex {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("CREATE INDEX ")?;
+        rule_name(f, self.name.as_ref(), self.if_not_exists)?;
+        write!(f, "FOR {} ON (", self.pattern)?;
+        self.pattern.properties(f, &self.properties)?;
+        f.write_str(")")
     }
 }
 

@@ -1,9 +1,9 @@
-//! Statements about constraints.
+//! Statements about constraints and indexes.
 
-use model::{Error, Result, error};
+use model::{PropertyKind, PropertyType, Result, Rule, error};
 
 use super::Parser;
-use crate::ast::{CreateConstraint, DropConstraint, Name, StatementKind};
+use crate::ast::{CreateConstraint, CreateIndex, DropRule, Name, RulePattern, StatementKind};
 use crate::token::TokenKind;
 
 impl Parser<'_> {
@@ -11,54 +11,106 @@ impl Parser<'_> {
     pub(super) fn create_constraint(&mut self) -> Result<CreateConstraint> {
         self.expect_keyword("CREATE")?;
         self.expect_keyword("CONSTRAINT")?;
-        let is_unnamed = (self.is_word(0, "FOR") || self.is_word(0, "ON")) && self.kind(1) == TokenKind::LeftParen
-            || self.is_word(0, "IF") && self.is_word(1, "NOT");
-        self.try_keywords(&["FOR", "ON", "IF"]);
+        let (name, if_not_exists) = self.rule_name(&["FOR", "ON"])?;
+        let is_old_form = self.take_keyword("ON");
+        if !is_old_form && !self.take_keyword("FOR") {
+            return Err(self.expected("FOR"));
+        }
+        let pattern = self.rule_pattern()?;
+        self.expect_keyword(if is_old_form { "ASSERT" } else { "REQUIRE" })?;
+        let start = self.here();
+        let properties = self.rule_properties(&pattern.variable)?;
+        let rule = self.rule(pattern.on_edges)?;
+        if properties.len() > 1 && matches!(rule, Rule::Exists | Rule::Type(_)) {
+            let remedy = "make one constraint for each property";
+            return Err(self.unsupported("a constraint of this kind on several properties", self.since(start), remedy));
+        }
+        self.no_options("a constraint")?;
+        Ok(CreateConstraint { name, if_not_exists, pattern, properties, rule })
+    }
+
+    /// `CREATE [RANGE] INDEX [name] [IF NOT EXISTS] FOR (n:L) ON (n.p, n.q)`.
+    pub(super) fn create_index(&mut self) -> Result<CreateIndex> {
+        self.expect_keyword("CREATE")?;
+        self.take_keyword("RANGE");
+        self.expect_keyword("INDEX")?;
+        let (name, if_not_exists) = self.rule_name(&["FOR"])?;
+        self.expect_keyword("FOR")?;
+        let pattern = self.rule_pattern()?;
+        self.expect_keyword("ON")?;
+        self.expect(TokenKind::LeftParen)?;
+        let properties = self.comma_separated(|parser| parser.rule_property(&pattern.variable))?;
+        self.expect(TokenKind::RightParen)?;
+        self.no_options("an index")?;
+        Ok(CreateIndex { name, if_not_exists, pattern, properties })
+    }
+
+    fn no_options(&self, what: &str) -> Result<()> {
+        if self.is_word(0, "OPTIONS") {
+            return Err(self.unsupported(&format!("OPTIONS of {what}"), self.here(), "leave it out"));
+        }
+        Ok(())
+    }
+
+    /// `[name] [IF NOT EXISTS]` before one of these words and a parenthesis.
+    fn rule_name(&mut self, before: &[&'static str]) -> Result<(Option<Name>, bool)> {
+        let is_pattern_next = before.iter().any(|word| self.is_word(0, word)) && self.kind(1) == TokenKind::LeftParen;
+        let is_unnamed = is_pattern_next || self.is_word(0, "IF") && self.is_word(1, "NOT");
+        self.try_keywords(before);
+        self.try_keywords(&["IF"]);
         let name = if is_unnamed || !self.is_name(0) { None } else { Some(self.name("a name")?) };
         let if_not_exists = self.take_keyword("IF");
         if if_not_exists {
             self.expect_keyword("NOT")?;
             self.expect_keyword("EXISTS")?;
         }
-        let is_old_form = self.take_keyword("ON");
-        if !is_old_form && !self.take_keyword("FOR") {
-            return Err(self.expected("FOR"));
-        }
-        let start = self.expect(TokenKind::LeftParen)?;
-        if self.is(TokenKind::RightParen) {
-            return Err(self.unsupported("a constraint on relationships", start.to(self.here()), "leave it out"));
-        }
-        let variable = self.variable()?;
-        self.expect(TokenKind::Colon)?;
-        let label = self.name("a label")?;
-        self.expect(TokenKind::RightParen)?;
-        self.expect_keyword(if is_old_form { "ASSERT" } else { "REQUIRE" })?;
-        let properties = self.constrained_properties(&variable)?;
-        self.uniqueness()?;
-        if self.is_word(0, "OPTIONS") {
-            return Err(self.unsupported("OPTIONS of a constraint", self.here(), "leave it out"));
-        }
-        Ok(CreateConstraint { name, if_not_exists, variable, label, properties })
+        Ok((name, if_not_exists))
     }
 
-    fn constrained_properties(&mut self, variable: &Name) -> Result<Vec<Name>> {
+    /// `(n:L)`, `()-[r:T]-()`, `()-[r:T]->()`.
+    fn rule_pattern(&mut self) -> Result<RulePattern> {
+        self.expect(TokenKind::LeftParen)?;
+        if !self.take(TokenKind::RightParen) {
+            let variable = self.variable()?;
+            self.expect(TokenKind::Colon)?;
+            let subject = self.name("a label")?;
+            self.expect(TokenKind::RightParen)?;
+            return Ok(RulePattern { variable, subject, on_edges: false });
+        }
+        let from_right = self.take(TokenKind::Less);
+        self.expect(TokenKind::Minus)?;
+        self.expect(TokenKind::LeftBracket)?;
+        let variable = self.variable()?;
+        self.expect(TokenKind::Colon)?;
+        let subject = self.name("a relationship type")?;
+        self.expect(TokenKind::RightBracket)?;
+        self.expect(TokenKind::Minus)?;
+        if !from_right {
+            self.take(TokenKind::Greater);
+        }
+        self.expect(TokenKind::LeftParen)?;
+        self.expect(TokenKind::RightParen)?;
+        Ok(RulePattern { variable, subject, on_edges: true })
+    }
+
+    fn rule_properties(&mut self, variable: &Name) -> Result<Vec<Name>> {
         if self.is_word(0, "exists") && self.kind(1) == TokenKind::LeftParen {
-            return Err(self.unsupported_constraint("an existence"));
+            return Err(self.unsupported("exists() in a constraint", self.here(), "write n.p IS NOT NULL"));
         }
         if !self.take(TokenKind::LeftParen) {
-            return Ok(vec![self.constrained_property(variable)?]);
+            return Ok(vec![self.rule_property(variable)?]);
         }
-        let properties = self.comma_separated(|parser| parser.constrained_property(variable))?;
+        let properties = self.comma_separated(|parser| parser.rule_property(variable))?;
         self.expect(TokenKind::RightParen)?;
         Ok(properties)
     }
 
-    fn constrained_property(&mut self, variable: &Name) -> Result<Name> {
+    fn rule_property(&mut self, variable: &Name) -> Result<Name> {
         let found = self.variable()?;
         if found.text != variable.text {
             return Err(error!(
                 Syntax,
-                "expected {}, the variable of the constraint, found {}", variable.text, found.text
+                "expected {}, the variable of the pattern, found {}", variable.text, found.text
             )
             .at(found.span));
         }
@@ -66,51 +118,94 @@ impl Parser<'_> {
         self.name("a property")
     }
 
-    /// `IS [NODE] UNIQUE`.
-    fn uniqueness(&mut self) -> Result<()> {
+    /// `IS [NODE] UNIQUE`, `IS [NODE] KEY`, `IS NOT NULL`, `IS :: type`.
+    fn rule(&mut self, on_edges: bool) -> Result<Rule> {
         self.expect_keyword("IS")?;
-        if self.is_word(0, "NODE") && self.is_word(1, "UNIQUE") {
+        let is_kind = |word: &str| word.eq_ignore_ascii_case("UNIQUE") || word.eq_ignore_ascii_case("KEY");
+        let own = if on_edges { ["RELATIONSHIP", "REL"] } else { ["NODE", "NODE"] };
+        if own.iter().any(|word| self.is_word(0, word)) && is_kind(self.word(1)) {
             self.advance();
         }
         if self.take_keyword("UNIQUE") {
-            return Ok(());
+            return Ok(Rule::Unique);
         }
-        Err(match self.kind(0) {
-            _ if self.is_word(0, "NOT") => self.unsupported_constraint("an existence"),
-            _ if self.is_word(0, "KEY") || self.is_word(0, "NODE") => self.unsupported_constraint("a key"),
-            _ if self.is_word(0, "TYPED") => self.unsupported_constraint("a type"),
-            TokenKind::DoubleColon => self.unsupported_constraint("a type"),
-            _ => self.expected("UNIQUE"),
-        })
+        if self.take_keyword("KEY") {
+            return Ok(Rule::Key);
+        }
+        if self.take_keyword("NOT") {
+            self.expect_keyword("NULL")?;
+            return Ok(Rule::Exists);
+        }
+        if self.take_keyword("TYPED") || self.take(TokenKind::DoubleColon) {
+            return self.property_type().map(Rule::Type);
+        }
+        Err(self.expected("UNIQUE, KEY, NOT NULL or :: and a type"))
     }
 
-    fn unsupported_constraint(&self, what: &str) -> Error {
-        self.unsupported(&format!("{what} constraint"), self.here(), "only IS UNIQUE is there")
+    /// `INTEGER`, `LIST<INTEGER NOT NULL>`.
+    fn property_type(&mut self) -> Result<PropertyType> {
+        if !self.take_keyword("LIST") {
+            return self.property_kind().map(PropertyType::One);
+        }
+        self.expect(TokenKind::Less)?;
+        let kind = self.property_kind()?;
+        self.expect_keyword("NOT")?;
+        self.expect_keyword("NULL")?;
+        self.expect(TokenKind::Greater)?;
+        Ok(PropertyType::List(kind))
     }
 
-    /// `CONSTRAINT name [IF EXISTS]` after `DROP`.
-    pub(super) fn drop_constraint(&mut self) -> Result<DropConstraint> {
-        self.expect_keyword("CONSTRAINT")?;
-        if self.is_word(0, "ON") && self.kind(1) == TokenKind::LeftParen {
-            let remedy = "name it, as SHOW CONSTRAINTS does";
-            return Err(self.unsupported("dropping a constraint without its name", self.here(), remedy));
+    fn property_kind(&mut self) -> Result<PropertyKind> {
+        for (words, kind) in [
+            (&["BOOLEAN"][..], PropertyKind::Boolean),
+            (&["BOOL"], PropertyKind::Boolean),
+            (&["INTEGER"], PropertyKind::Integer),
+            (&["INT"], PropertyKind::Integer),
+            (&["FLOAT"], PropertyKind::Float),
+            (&["STRING"], PropertyKind::String),
+            (&["VARCHAR"], PropertyKind::String),
+            (&["DATE"], PropertyKind::Date),
+            (&["LOCAL", "DATETIME"], PropertyKind::LocalDateTime),
+        ] {
+            if words.iter().enumerate().all(|(ahead, word)| self.is_word(ahead, word)) {
+                words.iter().for_each(|_| {
+                    self.advance();
+                });
+                return Ok(kind);
+            }
         }
-        let name = self.name("the name of a constraint")?;
+        Err(self.expected("BOOLEAN, INTEGER, FLOAT, STRING, DATE, LOCAL DATETIME or LIST<… NOT NULL>"))
+    }
+
+    /// `CONSTRAINT name [IF EXISTS]` or `INDEX name [IF EXISTS]` after `DROP`.
+    pub(super) fn drop_rule(&mut self) -> Result<StatementKind> {
+        let is_index = self.take_keyword("INDEX");
+        if !is_index {
+            self.expect_keyword("CONSTRAINT")?;
+        }
+        let what = if is_index { "an index" } else { "a constraint" };
+        if self.is_word(0, "ON") && matches!(self.kind(1), TokenKind::LeftParen | TokenKind::Colon) {
+            let remedy = if is_index { "name it, as SHOW INDEXES does" } else { "name it, as SHOW CONSTRAINTS does" };
+            return Err(self.unsupported(&format!("dropping {what} without its name"), self.here(), remedy));
+        }
+        let name = self.name(&format!("the name of {what}"))?;
         let if_exists = self.take_keyword("IF");
         if if_exists {
             self.expect_keyword("EXISTS")?;
         }
-        Ok(DropConstraint { name, if_exists })
+        let rule = DropRule { name, if_exists };
+        Ok(if is_index { StatementKind::DropIndex(rule) } else { StatementKind::DropConstraint(rule) })
     }
 
-    /// `CONSTRAINTS` after `SHOW`.
-    pub(super) fn show_constraints(&mut self) -> Result<StatementKind> {
-        if !self.take_keyword("CONSTRAINTS") && !self.take_keyword("CONSTRAINT") {
-            return Err(self.expected("CONSTRAINTS"));
+    /// `CONSTRAINTS` or `INDEXES` after `SHOW`.
+    pub(super) fn show_rules(&mut self) -> Result<StatementKind> {
+        let is_index = self.take_keyword("INDEXES") || self.take_keyword("INDEX");
+        if !is_index && !self.take_keyword("CONSTRAINTS") && !self.take_keyword("CONSTRAINT") {
+            return Err(self.expected("CONSTRAINTS or INDEXES"));
         }
         if self.is_word(0, "YIELD") || self.is_word(0, "WHERE") {
             return Err(self.unsupported("a choice of columns or rows of SHOW", self.here(), "leave it out"));
         }
-        Ok(StatementKind::ShowConstraints)
+        Ok(if is_index { StatementKind::ShowIndexes } else { StatementKind::ShowConstraints })
     }
 }

@@ -46,11 +46,15 @@ impl Parser<'_> {
         if self.is_word(0, "CREATE") && self.is_word(1, "CONSTRAINT") {
             return self.create_constraint().map(StatementKind::CreateConstraint);
         }
+        let is_range = self.is_word(1, "RANGE") && self.is_word(2, "INDEX");
+        if self.is_word(0, "CREATE") && (self.is_word(1, "INDEX") || is_range) {
+            return self.create_index().map(StatementKind::CreateIndex);
+        }
         if self.take_keyword("DROP") {
-            return self.drop_constraint().map(StatementKind::DropConstraint);
+            return self.drop_rule();
         }
         if self.take_keyword("SHOW") {
-            return self.show_constraints();
+            return self.show_rules();
         }
         self.query().map(StatementKind::Query)
     }

@@ -29,11 +29,11 @@ const CLAUSES: &[(&[&str], &str, &str)] = &[
     (&["TERMINATE"], "TERMINATE", "cancel the query where it runs"),
 ];
 
-/// What `CREATE`, `DROP` and `SHOW` do not know beside constraints.
+/// What `CREATE`, `DROP` and `SHOW` do not know beside constraints and indexes.
 const SCHEMA_OBJECTS: &[&str] = &[
-    "INDEX", "INDEXES", "RANGE", "TEXT", "POINT", "LOOKUP", "FULLTEXT", "VECTOR", "BTREE", "DATABASE", "DATABASES",
-    "USER", "USERS", "ROLE", "ROLES", "ALIAS", "ALIASES", "FUNCTION", "FUNCTIONS", "PROCEDURE", "PROCEDURES",
-    "TRANSACTION", "TRANSACTIONS", "SETTINGS", "SERVER", "SERVERS", "PRIVILEGES", "COMPOSITE", "HOME", "DEFAULT",
+    "TEXT", "POINT", "LOOKUP", "FULLTEXT", "VECTOR", "BTREE", "DATABASE", "DATABASES", "USER", "USERS", "ROLE",
+    "ROLES", "ALIAS", "ALIASES", "FUNCTION", "FUNCTIONS", "PROCEDURE", "PROCEDURES", "TRANSACTION", "TRANSACTIONS",
+    "SETTINGS", "SERVER", "SERVERS", "PRIVILEGES", "COMPOSITE", "HOME", "DEFAULT",
 ];
 
 impl Parser<'_> {
@@ -63,8 +63,8 @@ impl Parser<'_> {
         let verb = self.word(0).to_ascii_uppercase();
         let of_index = if self.is_word(2, "INDEX") { " INDEX" } else { "" };
         let what = format!("{verb} {object}{of_index}");
-        let remedy = if object.starts_with("INDEX") || self.is_word(2, "INDEX") {
-            "a constraint IS UNIQUE makes an index; labels have one by themselves"
+        let remedy = if self.is_word(2, "INDEX") {
+            "CREATE INDEX makes an ordered index; labels have one by themselves"
         } else {
             "leave it out"
         };

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use model::{Direction, Span};
+use model::{Direction, Rule, Span};
 
 use super::{Expression, SlotId};
 
@@ -270,14 +270,12 @@ pub enum OperatorKind {
         /// Where the call stands.
         span: Span,
     },
-    /// The schema's constraints as rows of name, label and property.
-    ShowConstraints {
-        /// Takes the name.
-        name: SlotId,
-        /// Takes the label.
-        label: SlotId,
-        /// Takes the property key.
-        key: SlotId,
+    /// The schema's constraints or indexes, a row each.
+    ShowRules {
+        /// Which of the two.
+        kind: RuleKind,
+        /// Take the columns, in the order of [`RuleKind::columns`].
+        slots: Vec<SlotId>,
     },
     /// For each row, creates nodes, then edges between slots. All input rows are read before the first write.
     Create {
@@ -324,24 +322,56 @@ pub enum OperatorKind {
         /// Whether to delete the edges of nodes as well.
         detach: bool,
     },
-    /// Adds a uniqueness constraint. No rows.
-    CreateConstraint {
-        /// Its name.
-        name: Arc<str>,
-        /// The label.
-        label: Arc<str>,
-        /// The property.
-        key: Arc<str>,
+    /// Adds a constraint or an index. No rows.
+    CreateRule {
+        /// What to add.
+        rule: NewRule,
         /// Whether an equal rule or a rule of that name is no error.
         if_not_exists: bool,
     },
-    /// Drops a constraint. No rows.
-    DropConstraint {
+    /// Drops a constraint or an index. No rows.
+    DropRule {
+        /// Which of the two.
+        kind: RuleKind,
         /// Its name.
         name: Arc<str>,
         /// Whether its absence is no error.
         if_exists: bool,
     },
+}
+
+/// What a schema statement is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleKind {
+    /// Constraints.
+    Constraint,
+    /// Indexes.
+    Index,
+}
+
+impl RuleKind {
+    /// The columns that `SHOW` gives.
+    pub fn columns(self) -> &'static [&'static str] {
+        match self {
+            RuleKind::Constraint => &["name", "type", "entityType", "labelsOrTypes", "properties", "propertyType"],
+            RuleKind::Index => &["name", "type", "entityType", "labelsOrTypes", "properties", "owningConstraint"],
+        }
+    }
+}
+
+/// A constraint or an index to be made, by names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRule {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The label or the edge type.
+    pub subject: Arc<str>,
+    /// Whether it is about edges.
+    pub on_edges: bool,
+    /// The properties.
+    pub keys: Vec<Arc<str>>,
+    /// What a constraint demands; `None` for an index.
+    pub rule: Option<Rule>,
 }
 
 /// One value to look up, or any of a list.

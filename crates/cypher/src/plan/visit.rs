@@ -14,8 +14,8 @@ macro_rules! push_inputs {
     ($kind:expr, $list:ident) => {{
         use OperatorKind as Kind;
         match $kind {
-            Kind::Unit | Kind::Argument { .. } | Kind::ShowConstraints { .. } => {}
-            Kind::CreateConstraint { .. } | Kind::DropConstraint { .. } => {}
+            Kind::Unit | Kind::Argument { .. } | Kind::ShowRules { .. } => {}
+            Kind::CreateRule { .. } | Kind::DropRule { .. } => {}
             Kind::NodeScan { input, .. } | Kind::NodeLookup { input, .. } => $list.push(input),
             Kind::NodeById { input, .. } | Kind::Expand { input, .. } => $list.push(input),
             Kind::VariableExpand { input, .. } | Kind::ShortestPath { input, .. } => $list.push(input),
@@ -81,8 +81,8 @@ macro_rules! push_operator_expressions {
         match $kind {
             Kind::Unit | Kind::Argument { .. } | Kind::NodeScan { .. } | Kind::Expand { .. } => {}
             Kind::Distinct { .. } | Kind::Union { .. } | Kind::Apply { .. } | Kind::Optional { .. } => {}
-            Kind::SemiApply { .. } | Kind::CrossProduct { .. } | Kind::ShowConstraints { .. } => {}
-            Kind::CreateConstraint { .. } | Kind::DropConstraint { .. } => {}
+            Kind::SemiApply { .. } | Kind::CrossProduct { .. } | Kind::ShowRules { .. } => {}
+            Kind::CreateRule { .. } | Kind::DropRule { .. } => {}
             Kind::NodeLookup { value, .. } | Kind::NodeById { value, .. } => match value {
                 LookupValue::One(value) | LookupValue::Any(value) => $list.push(value),
             },
@@ -284,7 +284,7 @@ impl Operator {
             }
             Kind::Union { slots, .. } => slots.clone(),
             Kind::Call { yields, .. } => yields.iter().map(|(_, slot)| *slot).collect(),
-            Kind::ShowConstraints { name, label, key } => vec![*name, *label, *key],
+            Kind::ShowRules { slots, .. } => slots.clone(),
             Kind::Create { nodes, edges, .. } => new_slots(nodes, edges),
             Kind::Merge { nodes, edges, path, .. } => {
                 let mut slots = new_slots(nodes, edges);

@@ -217,8 +217,9 @@ impl EdgeMapping {
 /// The property of a uniqueness constraint on that label, if there is one.
 fn constrained(existing: &Schema, label: &str) -> Option<String> {
     let label = existing.label(label)?;
-    let constraint = existing.constraints.iter().find(|constraint| constraint.label == label)?;
-    Some(existing.property_key_name(constraint.key).to_string())
+    let keys = existing.constraints.iter().filter_map(model::Constraint::lookup_key);
+    let (_, key) = keys.into_iter().find(|(of, _)| *of == label)?;
+    Some(existing.property_key_name(key).to_string())
 }
 
 /// The group of an end that says none: the only one there is.
@@ -228,7 +229,12 @@ fn only_group(groups: &[Group], existing: &Schema, side: &str, has_roles: bool) 
     }
     let mut names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
     if names.is_empty() {
-        names = existing.constraints.iter().map(|constraint| existing.label_name(constraint.label)).collect();
+        names = existing
+            .constraints
+            .iter()
+            .filter_map(model::Constraint::lookup_key)
+            .map(|(label, _)| existing.label_name(label))
+            .collect();
     }
     names.sort_unstable();
     names.dedup();

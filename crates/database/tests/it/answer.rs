@@ -53,6 +53,8 @@ fn counters_text(counters: &Counters) -> String {
         (counters.labels_removed, "label", "removed"),
         (counters.constraints_added, "constraint", "added"),
         (counters.constraints_removed, "constraint", "dropped"),
+        (counters.indexes_added, "index", "added"),
+        (counters.indexes_removed, "index", "dropped"),
     ];
     let plural = |count: u64, noun: &str| match (count, noun) {
         (1, _) => noun.to_string(),

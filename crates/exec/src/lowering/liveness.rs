@@ -94,9 +94,9 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
     match &plan.kind {
         OperatorKind::Unit
         | OperatorKind::Argument { .. }
-        | OperatorKind::ShowConstraints { .. }
-        | OperatorKind::CreateConstraint { .. }
-        | OperatorKind::DropConstraint { .. } => Vec::new(),
+        | OperatorKind::ShowRules { .. }
+        | OperatorKind::CreateRule { .. }
+        | OperatorKind::DropRule { .. } => Vec::new(),
         OperatorKind::Union { branches, .. } => branches.iter().map(|(branch, _)| branch).collect(),
         OperatorKind::CrossProduct { left, right } | OperatorKind::HashJoin { left, right, .. } => vec![left, right],
         OperatorKind::NodeScan { input, .. }

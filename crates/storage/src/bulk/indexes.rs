@@ -89,7 +89,7 @@ pub fn index_changes(
     node_id_bound: u64,
 ) -> Result<Vec<IndexEntry>> {
     let mut entries = Vec::new();
-    for &Constraint { label, key, .. } in &schema.constraints {
+    for (label, key) in schema.constraints.iter().filter_map(Constraint::lookup_key) {
         if base.manifest().schema.unique(label, key).is_none() {
             entries.extend(build_index(context, label, key, new, node_id_bound)?);
             continue;

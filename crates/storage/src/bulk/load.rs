@@ -218,7 +218,8 @@ impl BulkLoad {
         let constraints = schema
             .constraints
             .iter()
-            .map(|constraint| ConstraintBuild::new(constraint.label, constraint.key, None, memory))
+            .filter_map(model::Constraint::lookup_key)
+            .map(|(label, key)| ConstraintBuild::new(label, key, None, memory))
             .collect();
         BulkLoad {
             base: base.clone(),

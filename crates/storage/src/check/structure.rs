@@ -45,7 +45,8 @@ pub(super) fn check(version: &Version, interrupt: &Interrupt, problems: &mut Pro
     }
     for constraint in version.manifest().schema.constraints.clone() {
         interrupt.check()?;
-        let step = check_index(version, constraint.label, constraint.key, problems);
+        let Some((label, key)) = constraint.lookup_key() else { continue };
+        let step = check_index(version, label, key, problems);
         problems.take(version.directory(), 0, step)?;
     }
     for index in version.indexes() {

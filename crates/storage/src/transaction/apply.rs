@@ -40,14 +40,17 @@ impl Snapshot {
             Operation::RemoveLabels(nodes, labels) => self.remove_labels(&nodes, &labels)?,
             Operation::DeleteEdges(edges) => self.delete_edges(&edges)?,
             Operation::DeleteNodes(nodes) => self.delete_nodes(&nodes)?,
-            Operation::CreateConstraint { name, label, key } => {
-                let constraint = Constraint { name: Arc::from(name), label, key };
+            Operation::CreateConstraint(constraint) => {
                 let index = self.index_of_all(&constraint)?;
                 self.create_constraint(constraint, index);
             }
             Operation::DropConstraint(name) => self.drop_constraint(name)?,
             Operation::SetSortKey(sort_key) => self.set_sort_key(sort_key)?,
             Operation::DropSortKey(edge_type) => self.drop_sort_key(edge_type)?,
+            Operation::CreateIndex(index) => {
+                return Err(error!(Unsupported, "index {}: the store keeps no ordered indexes", index.name));
+            }
+            Operation::DropIndex(name) => return Err(error!(SchemaRule, "no index is named {name}")),
         }
         Ok(())
     }
@@ -71,8 +74,9 @@ impl Snapshot {
     ) -> Vec<(usize, PropertyKeyId)> {
         let constraints = self.memtable.schema.constraints.iter().enumerate();
         constraints
-            .filter(|(_, constraint)| labels.contains(&constraint.label) && is_key(constraint.key))
-            .map(|(at, constraint)| (at, constraint.key))
+            .filter_map(|(at, constraint)| constraint.lookup_key().map(|(label, key)| (at, label, key)))
+            .filter(|&(_, label, key)| labels.contains(&label) && is_key(key))
+            .map(|(at, _, key)| (at, key))
             .collect()
     }
 
@@ -122,7 +126,8 @@ impl Snapshot {
     }
 
     pub(super) fn set_node_properties(&mut self, nodes: &[NodeId], key: PropertyKeyId, values: &Column) -> Result<()> {
-        let is_unique = self.memtable.schema.constraints.iter().any(|constraint| constraint.key == key);
+        let constraints = &self.memtable.schema.constraints;
+        let is_unique = constraints.iter().filter_map(Constraint::lookup_key).any(|(_, of)| of == key);
         if is_unique {
             for &node in nodes {
                 self.change_entries(node, key, Snapshot::remove_entry)?;

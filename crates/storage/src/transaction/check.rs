@@ -20,19 +20,27 @@ impl Snapshot {
         if NODE_ID_LIMIT - self.memtable.node_id_bound() < new.count as u64 {
             return Err(StorageError::limit(format!("a store holds at most {NODE_ID_LIMIT} nodes")));
         }
+        self.check_new_node_types(new)?;
         for constraint in &self.memtable.schema.constraints {
-            if new.labels.contains(&constraint.label)
-                && let Some(values) = column_of(constraint.key, new)
+            if let Some((label, key)) = constraint.lookup_key()
+                && new.labels.contains(&label)
+                && let Some(values) = column_of(key, new)
             {
-                self.check_new_values(constraint, &values)?;
+                self.check_new_values(constraint, label, key, &values)?;
             }
         }
         Ok(())
     }
 
     /// Fails if a value of new nodes is taken, or comes twice.
-    fn check_new_values(&self, constraint: &Constraint, values: &Column) -> Result<()> {
-        let owners = self.lookup(constraint.label, constraint.key, values)?;
+    fn check_new_values(
+        &self,
+        constraint: &Constraint,
+        label: LabelId,
+        key: PropertyKeyId,
+        values: &Column,
+    ) -> Result<()> {
+        let owners = self.lookup(label, key, values)?;
         let mut seen = Set::default();
         for row in (0..values.len()).filter(|&row| !values.is_null(row)) {
             let value = values.value(row);
@@ -56,7 +64,8 @@ impl Snapshot {
             return Err(StorageError::limit(format!("one transaction can make at most {EDGES_MAX} edges")));
         }
         self.check_nodes_exist(new.sources)?;
-        self.check_nodes_exist(new.targets)
+        self.check_nodes_exist(new.targets)?;
+        self.check_new_edge_types(new)
     }
 
     pub(super) fn check_nodes_exist(&self, nodes: &[NodeId]) -> Result<()> {
@@ -75,25 +84,30 @@ impl Snapshot {
     ) -> Result<()> {
         check_column(nodes.len(), values)?;
         self.check_nodes_exist(nodes)?;
+        self.check_node_types(nodes, key, values)?;
         for constraint in &self.memtable.schema.constraints {
-            if constraint.key != key {
-                continue;
-            }
+            let Some((label, _)) = constraint.lookup_key().filter(|&(_, of)| of == key) else { continue };
             let mut after: Map<NodeId, Value> = Map::default();
             for (row, &node) in nodes.iter().enumerate() {
-                if self.labels_of(node)?.contains(&constraint.label) {
+                if self.labels_of(node)?.contains(&label) {
                     after.insert(node, values.value(row));
                 }
             }
-            self.check_unique(constraint, &after)?;
+            self.check_unique(constraint, label, key, &after)?;
         }
         Ok(())
     }
 
     /// Fails if the values that nodes of the constraint's label will have are not unique.
-    fn check_unique(&self, constraint: &Constraint, after: &Map<NodeId, Value>) -> Result<()> {
+    fn check_unique(
+        &self,
+        constraint: &Constraint,
+        label: LabelId,
+        key: PropertyKeyId,
+        after: &Map<NodeId, Value>,
+    ) -> Result<()> {
         let mut seen: Set<&Value> = Set::default();
-        let owners = self.lookup(constraint.label, constraint.key, &Column::from_values(after.values()))?;
+        let owners = self.lookup(label, key, &Column::from_values(after.values()))?;
         for (row, (&node, value)) in after.iter().enumerate().filter(|(_, (_, value))| !value.is_null()) {
             if !seen.insert(value) {
                 return Err(self.taken(constraint, value, None));
@@ -109,29 +123,35 @@ impl Snapshot {
         Ok(())
     }
 
-    pub(super) fn check_set_edge_properties(&self, edges: &[EdgeId], values: &Column) -> Result<()> {
+    pub(super) fn check_set_edge_properties(
+        &self,
+        edges: &[EdgeId],
+        key: PropertyKeyId,
+        values: &Column,
+    ) -> Result<()> {
         check_column(edges.len(), values)?;
         for &edge in edges {
             if self.edge_ends(edge)?.is_none() {
                 return Err(error!(NotFound, "edge {} is not there", edge.0));
             }
         }
-        Ok(())
+        self.check_edge_types(edges, key, values)
     }
 
     pub(super) fn check_add_labels(&self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
         self.check_nodes_exist(nodes)?;
+        self.check_types_of_labelled(nodes, labels)?;
         for constraint in &self.memtable.schema.constraints {
-            if !labels.contains(&constraint.label) {
+            let Some((label, key)) = constraint.lookup_key().filter(|(label, _)| labels.contains(label)) else {
                 continue;
-            }
+            };
             let mut after: Map<NodeId, Value> = Map::default();
             for &node in nodes {
-                if !self.labels_of(node)?.contains(&constraint.label) {
-                    after.insert(node, self.node_property(node, constraint.key)?);
+                if !self.labels_of(node)?.contains(&label) {
+                    after.insert(node, self.node_property(node, key)?);
                 }
             }
-            self.check_unique(constraint, &after)?;
+            self.check_unique(constraint, label, key, &after)?;
         }
         Ok(())
     }
@@ -147,20 +167,20 @@ impl Snapshot {
 
     /// The index of a new constraint over what is there.
     pub(super) fn check_new_constraint(&self, constraint: &Constraint) -> Result<UniqueIndex> {
-        let schema = &self.memtable.schema;
-        if schema.constraints.iter().any(|other| other.name == constraint.name) {
-            return Err(error!(SchemaRule, "constraint {} already exists", constraint.name));
+        self.memtable.schema.check_constraint(constraint)?;
+        if constraint.index().is_some() {
+            let what = "a uniqueness constraint on several properties, or on relationships, is not there";
+            return Err(error!(Unsupported, "constraint {}: {what}", constraint.name));
         }
-        if let Some(other) = schema.unique(constraint.label, constraint.key) {
-            return Err(error!(SchemaRule, "constraint {} already says the same", other.name));
-        }
+        self.check_rule_of_all(constraint)?;
         self.index_of_all(constraint)
     }
 
-    /// The values that the nodes of a label have now; fails with `CONSTRAINT` if two are equal.
+    /// The values by which nodes are looked up under the constraint; fails with `CONSTRAINT` if two are equal.
     pub(super) fn index_of_all(&self, constraint: &Constraint) -> Result<UniqueIndex> {
         let mut index = UniqueIndex::default();
-        let scan = NodeScan { labels: vec![constraint.label], keys: vec![constraint.key], range: None };
+        let Some((label, key)) = constraint.lookup_key() else { return Ok(index) };
+        let scan = NodeScan { labels: vec![label], keys: vec![key], range: None };
         let mut cursor = self.scan(&scan)?;
         let mut batch = NodeBatch::default();
         while cursor.next(&mut batch)? {
@@ -181,7 +201,7 @@ impl Snapshot {
 
     fn taken(&self, constraint: &Constraint, value: &Value, owner: Option<NodeId>) -> Error {
         let schema = &self.memtable.schema;
-        let (label, key) = (schema.label_name(constraint.label), schema.property_key_name(constraint.key));
+        let (label, key) = (schema.subject_name(constraint.subject), schema.property_key_name(constraint.keys[0]));
         let name = &constraint.name;
         match owner {
             Some(owner) => {
@@ -193,7 +213,7 @@ impl Snapshot {
 }
 
 /// The values that new nodes will have for a key. Of two columns with the same key the later counts, where it has a value.
-fn column_of<'a>(key: PropertyKeyId, new: &NewNodes<'a>) -> Option<Cow<'a, Column>> {
+pub(super) fn column_of<'a>(key: PropertyKeyId, new: &NewNodes<'a>) -> Option<Cow<'a, Column>> {
     let columns = new.keys.iter().zip(new.properties).filter(|(of, _)| **of == key);
     let columns: Vec<&Column> = columns.map(|(_, column)| column).collect();
     if let [] | [_] = columns[..] {

@@ -4,10 +4,11 @@
 //! replay rebuilds: as replay repeats every operation in order, it hands out the same ids again.
 
 use model::store::{NewEdges, NewNodes};
-use model::{Column, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, Result, SortKey};
+use model::{Column, Constraint, EdgeId, EdgeTypeId, Index, LabelId, NodeId, PropertyKeyId, Result, SortKey};
 
 use super::column::{column, put_column, put_words, words};
 use crate::codec::bytes::{Get, Put};
+use crate::rules;
 
 const LABEL: u8 = 1;
 const EDGE_TYPE: u8 = 2;
@@ -20,10 +21,12 @@ const ADD_LABELS: u8 = 8;
 const REMOVE_LABELS: u8 = 9;
 const DELETE_EDGES: u8 = 10;
 const DELETE_NODES: u8 = 11;
-const CREATE_CONSTRAINT: u8 = 12;
 const DROP_CONSTRAINT: u8 = 13;
 const SET_SORT_KEY: u8 = 30;
 const DROP_SORT_KEY: u8 = 31;
+const CREATE_CONSTRAINT: u8 = 20;
+const CREATE_INDEX: u8 = 21;
+const DROP_INDEX: u8 = 22;
 
 /// The kinds of names a schema numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,14 +59,12 @@ pub(crate) enum Operation<'a> {
     RemoveLabels(Vec<NodeId>, Vec<LabelId>),
     DeleteEdges(Vec<EdgeId>),
     DeleteNodes(Vec<NodeId>),
-    CreateConstraint {
-        name: &'a str,
-        label: LabelId,
-        key: PropertyKeyId,
-    },
+    CreateConstraint(Constraint),
     DropConstraint(&'a str),
     SetSortKey(SortKey),
     DropSortKey(EdgeTypeId),
+    CreateIndex(Index),
+    DropIndex(&'a str),
 }
 
 /// Adds a new name.
@@ -136,11 +137,21 @@ pub(crate) fn put_delete_nodes(nodes: &[NodeId], out: &mut Vec<u8>) {
 }
 
 /// Adds a new constraint.
-pub(crate) fn put_create_constraint(constraint: &model::Constraint, out: &mut Vec<u8>) {
+pub(crate) fn put_create_constraint(constraint: &Constraint, out: &mut Vec<u8>) {
     out.push(CREATE_CONSTRAINT);
-    out.put_text(&constraint.name);
-    out.put_u32(constraint.label.0);
-    out.put_u32(constraint.key.0);
+    rules::put_constraint(constraint, out);
+}
+
+/// Adds a new index.
+pub(crate) fn put_create_index(index: &Index, out: &mut Vec<u8>) {
+    out.push(CREATE_INDEX);
+    rules::put_index(index, out);
+}
+
+/// Adds the dropping of an index.
+pub(crate) fn put_drop_index(name: &str, out: &mut Vec<u8>) {
+    out.push(DROP_INDEX);
+    out.put_text(name);
 }
 
 /// Adds the dropping of a constraint.
@@ -219,11 +230,7 @@ pub(crate) fn operation<'a>(get: &mut Get<'a>) -> Result<Operation<'a>> {
         REMOVE_LABELS => Operation::RemoveLabels(nodes(get)?, labels(get)?),
         DELETE_EDGES => Operation::DeleteEdges(edges(get)?),
         DELETE_NODES => Operation::DeleteNodes(nodes(get)?),
-        CREATE_CONSTRAINT => Operation::CreateConstraint {
-            name: get.text()?,
-            label: LabelId(get.u32()?),
-            key: PropertyKeyId(get.u32()?),
-        },
+        CREATE_CONSTRAINT => Operation::CreateConstraint(rules::constraint(get)?),
         DROP_CONSTRAINT => Operation::DropConstraint(get.text()?),
         SET_SORT_KEY => {
             let edge_type = EdgeTypeId(get.u32()?);
@@ -231,6 +238,8 @@ pub(crate) fn operation<'a>(get: &mut Get<'a>) -> Result<Operation<'a>> {
             Operation::SetSortKey(SortKey { edge_type, keys })
         }
         DROP_SORT_KEY => Operation::DropSortKey(EdgeTypeId(get.u32()?)),
+        CREATE_INDEX => Operation::CreateIndex(rules::index(get)?),
+        DROP_INDEX => Operation::DropIndex(get.text()?),
         tag => return Err(get.damage(format!("no operation has the number {tag}"))),
     })
 }

@@ -110,7 +110,7 @@ impl Writer {
             Operation::CreateConstraint { name, label, key } => {
                 let label = self.transaction.label(label)?;
                 let key = self.transaction.property_key(key)?;
-                self.transaction.create_constraint(Constraint { name: (*name).into(), label, key })
+                self.transaction.create_constraint(Constraint::unique(*name, label, key))
             }
             Operation::DropConstraint { name } => self.transaction.drop_constraint(name),
             Operation::SetSortKey { edge_type, keys } => {

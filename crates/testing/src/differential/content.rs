@@ -347,11 +347,12 @@ fn check_statistics(view: &dyn ReadView, ids: &[NodeId], edges: usize) {
 /// Every node under a constraint is found by its value, and its value is its own.
 fn check_lookups(view: &dyn ReadView, ids: &[NodeId]) {
     for constraint in &view.schema().constraints {
-        let carries = view.has_label(ids, constraint.label).expect("reading a label");
+        let Some((label, key)) = constraint.lookup_key() else { continue };
+        let carries = view.has_label(ids, label).expect("reading a label");
         let nodes: Vec<NodeId> =
             ids.iter().enumerate().filter(|(row, _)| carries.get(*row)).map(|(_, id)| *id).collect();
-        let values = view.node_properties(&nodes, &[constraint.key]).expect("reading keys").swap_remove(0);
-        let found = view.lookup(constraint.label, constraint.key, &values).expect("looking up");
+        let values = view.node_properties(&nodes, &[key]).expect("reading keys").swap_remove(0);
+        let found = view.lookup(label, key, &values).expect("looking up");
         let found = model::store::nodes_of(&found);
         for (row, node) in nodes.iter().enumerate() {
             let expected = if values.is_null(row) { None } else { Some(*node) };
@@ -362,11 +363,9 @@ fn check_lookups(view: &dyn ReadView, ids: &[NodeId]) {
 
 fn constraints(view: &dyn ReadView) -> Vec<String> {
     let schema = view.schema();
-    let line = |constraint: &model::Constraint| {
-        let (label, key) = (schema.label_name(constraint.label), schema.property_key_name(constraint.key));
-        format!("{}: :{label}({key})", constraint.name)
-    };
-    let mut lines: Vec<String> = schema.constraints.iter().map(line).collect();
+    let constraints = schema.constraints.iter().map(|constraint| schema.constraint_statement(constraint));
+    let indexes = schema.indexes.iter().map(|index| schema.index_statement(index));
+    let mut lines: Vec<String> = constraints.chain(indexes).collect();
     lines.extend(schema.sort_keys.iter().map(|sort_key| {
         let keys: Vec<&str> = sort_key.keys.iter().map(|&key| schema.property_key_name(key)).collect();
         format!("sort key: :{}({})", schema.edge_type_name(sort_key.edge_type), keys.join(", "))

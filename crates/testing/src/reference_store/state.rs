@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use model::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, Result, Schema, Statistics, Value};
+use model::{
+    Constraint, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, Result, Rule, Schema, Statistics, Subject, Value,
+};
 
 pub(super) type Properties = BTreeMap<PropertyKeyId, Value>;
 
@@ -61,25 +63,58 @@ impl State {
         self.edges.get_mut(&id).map(Arc::make_mut)
     }
 
-    /// Fails with `CONSTRAINT` if two nodes of a constraint's label have equal values.
+    /// Fails with `CONSTRAINT` if two have the same values under a constraint, or a value has another type than its
+    /// constraint demands.
     pub(super) fn check_constraints(&self) -> Result<()> {
         for constraint in &self.schema.constraints {
-            let mut owners: BTreeMap<&Value, NodeId> = BTreeMap::new();
-            for (&id, node) in self.nodes.iter().filter(|(_, node)| node.labels.contains(&constraint.label)) {
-                let Some(value) = node.properties.get(&constraint.key) else { continue };
-                if let Some(owner) = owners.insert(value, id) {
-                    return Err(model::error!(
-                        Constraint,
-                        "constraint {}: nodes {} and {} of label {} have the same {}: {value}",
-                        constraint.name,
-                        owner.0,
-                        id.0,
-                        self.schema.label_name(constraint.label),
-                        self.schema.property_key_name(constraint.key),
-                    ));
+            let mut owners: BTreeMap<Vec<&Value>, u64> = BTreeMap::new();
+            for (id, properties) in self.subjects(constraint.subject) {
+                let values: Option<Vec<&Value>> = constraint.keys.iter().map(|key| properties.get(key)).collect();
+                let Some(values) = values else { continue };
+                if let Rule::Type(of) = constraint.rule
+                    && !of.holds(values[0])
+                {
+                    return Err(self.broken(constraint, &format!("{id} must be {of}, found {}", values[0])));
+                }
+                if constraint.is_unique()
+                    && let Some(owner) = owners.insert(values, id)
+                {
+                    return Err(self.broken(constraint, &format!("{owner} and {id} have the same")));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Fails with `CONSTRAINT` if a property is missing that a constraint demands.
+    pub(super) fn check_presence(&self) -> Result<()> {
+        for constraint in self.schema.constraints.iter().filter(|constraint| constraint.is_mandatory()) {
+            for (id, properties) in self.subjects(constraint.subject) {
+                if !constraint.keys.iter().all(|key| properties.contains_key(key)) {
+                    return Err(self.broken(constraint, &format!("{id} lacks a property")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The nodes or edges that a constraint is about.
+    fn subjects(&self, subject: Subject) -> Box<dyn Iterator<Item = (u64, &Properties)> + '_> {
+        match subject {
+            Subject::Label(label) => {
+                let nodes = self.nodes.iter().filter(move |(_, node)| node.labels.contains(&label));
+                Box::new(nodes.map(|(id, node)| (id.0, &node.properties)))
+            }
+            Subject::EdgeType(edge_type) => {
+                let edges = self.edges.iter().filter(move |(_, edge)| edge.edge_type == edge_type);
+                Box::new(edges.map(|(id, edge)| (id.0, &edge.properties)))
+            }
+        }
+    }
+
+    fn broken(&self, constraint: &Constraint, how: &str) -> model::Error {
+        let keys: Vec<&str> = constraint.keys.iter().map(|&key| self.schema.property_key_name(key)).collect();
+        let (name, subject) = (&constraint.name, self.schema.subject_name(constraint.subject));
+        model::error!(Constraint, "constraint {name} on {subject}({}): {how}", keys.join(", "))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::store::{NewEdges, NewNodes, Savepoint};
 use model::{
-    Column, Constraint, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, ReadView, Result, SortKey, Value,
+    Column, Constraint, EdgeId, EdgeTypeId, Index, LabelId, NodeId, PropertyKeyId, ReadView, Result, SortKey, Value,
     WriteTransaction,
 };
 
@@ -225,14 +225,10 @@ impl WriteTransaction for ReferenceTransaction {
 
     fn create_constraint(&mut self, constraint: Constraint) -> Result<()> {
         self.change(|state| {
-            if state.schema.constraints.iter().any(|other| other.name == constraint.name) {
-                return Err(model::error!(SchemaRule, "constraint {} already exists", constraint.name));
-            }
-            if let Some(other) = state.schema.unique(constraint.label, constraint.key) {
-                return Err(model::error!(SchemaRule, "constraint {} already says the same", other.name));
-            }
+            state.schema.check_constraint(&constraint)?;
+            state.schema.indexes.extend(constraint.index());
             state.schema.constraints.push(constraint);
-            Ok(())
+            state.check_presence()
         })
     }
 
@@ -243,6 +239,23 @@ impl WriteTransaction for ReferenceTransaction {
                 return Err(model::error!(SchemaRule, "no constraint is named {name}"));
             };
             constraints.remove(index);
+            state.schema.indexes.retain(|index| &*index.name != name);
+            Ok(())
+        })
+    }
+
+    fn create_index(&mut self, index: Index) -> Result<()> {
+        self.change(|state| {
+            state.schema.check_index(&index)?;
+            state.schema.indexes.push(index);
+            Ok(())
+        })
+    }
+
+    fn drop_index(&mut self, name: &str) -> Result<()> {
+        self.change(|state| {
+            let at = state.schema.check_drop_index(name)?;
+            state.schema.indexes.remove(at);
             Ok(())
         })
     }
@@ -271,6 +284,7 @@ impl WriteTransaction for ReferenceTransaction {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
+        self.view.state.check_presence()?;
         *self.store.current() = self.view.state.clone();
         Ok(())
     }

@@ -171,7 +171,7 @@ fn names(subject: &mut Subject<'_>) {
     subject.commit(|transaction| {
         let (label, code) = (label(transaction.view(), "P"), key(transaction.view(), "code"));
         let other = transaction.property_key("other").expect("a key");
-        let constraint = |name: &str, key| model::Constraint { name: name.into(), label, key };
+        let constraint = |name: &str, key| model::Constraint::unique(name, label, key);
         assert_code(transaction.create_constraint(constraint("P_code", other)), ErrorCode::SchemaRule);
         assert_code(transaction.create_constraint(constraint("new name", code)), ErrorCode::SchemaRule);
         assert_code(transaction.drop_constraint("new name"), ErrorCode::SchemaRule);

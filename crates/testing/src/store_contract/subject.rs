@@ -144,8 +144,8 @@ pub(super) fn set_edge(
 
 /// Makes a constraint named after label and key.
 pub(super) fn constrain(transaction: &mut dyn WriteTransaction, label: &str, key: &str) -> Result<()> {
-    let name = Arc::from(format!("{label}_{key}"));
-    let constraint = Constraint { name, label: transaction.label(label)?, key: transaction.property_key(key)? };
+    let name = format!("{label}_{key}");
+    let constraint = Constraint::unique(name, transaction.label(label)?, transaction.property_key(key)?);
     transaction.create_constraint(constraint)
 }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use model::Direction;
+use model::{Direction, Rule};
 
 use super::PlanRow;
 use super::expression::{Printed, SlotNames, quoted};
 use crate::plan::{
-    Aggregate, Expression, ExpressionKind, LookupValue, NewEdge, NewNode, Operator, OperatorKind, SetItem, SlotId,
-    SlotInfo, SortKey,
+    Aggregate, Expression, ExpressionKind, LookupValue, NewEdge, NewNode, NewRule, Operator, OperatorKind, RuleKind,
+    SetItem, SlotId, SlotInfo, SortKey,
 };
 
 /// Adds the rows of an operator, its inputs, and the subplans of its expressions.
@@ -63,13 +63,16 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::CrossProduct { .. } => "CrossProduct",
         Kind::HashJoin { .. } => "HashJoin",
         Kind::Call { .. } => "Call",
-        Kind::ShowConstraints { .. } => "ShowConstraints",
+        Kind::ShowRules { kind: RuleKind::Constraint, .. } => "ShowConstraints",
+        Kind::ShowRules { kind: RuleKind::Index, .. } => "ShowIndexes",
         Kind::Create { .. } => "Create",
         Kind::Merge { .. } => "Merge",
         Kind::Set { .. } => "Set",
         Kind::Delete { .. } => "Delete",
-        Kind::CreateConstraint { .. } => "CreateConstraint",
-        Kind::DropConstraint { .. } => "DropConstraint",
+        Kind::CreateRule { rule: NewRule { rule: Some(_), .. }, .. } => "CreateConstraint",
+        Kind::CreateRule { .. } => "CreateIndex",
+        Kind::DropRule { kind: RuleKind::Constraint, .. } => "DropConstraint",
+        Kind::DropRule { kind: RuleKind::Index, .. } => "DropIndex",
     }
 }
 
@@ -121,7 +124,7 @@ impl Details<'_> {
                 let yielded = if slots.is_empty() { String::new() } else { format!(" YIELD {}", self.slots(&slots)) };
                 format!("{procedure}({}){yielded}", self.list(arguments))
             }
-            Kind::ShowConstraints { name, label, key } => self.slots(&[*name, *label, *key]),
+            Kind::ShowRules { slots, .. } => self.slots(slots),
             Kind::Create { nodes, edges, .. } => self.new_entities(nodes, edges),
             Kind::Merge { nodes, edges, on_create, on_match, .. } => {
                 let mut text = self.new_entities(nodes, edges);
@@ -137,10 +140,8 @@ impl Details<'_> {
             Kind::Delete { expressions, detach, .. } => {
                 format!("{}{}", if *detach { "DETACH " } else { "" }, self.list(expressions))
             }
-            Kind::CreateConstraint { name, label, key, .. } => {
-                format!("{} FOR (:{}) REQUIRE {} IS UNIQUE", quoted(name), quoted(label), quoted(key))
-            }
-            Kind::DropConstraint { name, .. } => quoted(name),
+            Kind::CreateRule { rule, .. } => new_rule(rule),
+            Kind::DropRule { name, .. } => quoted(name),
         }
     }
 
@@ -291,5 +292,19 @@ fn length(min: u32, max: Option<u32>) -> String {
         Some(max) if max == min => format!("*{min}"),
         Some(max) => format!("*{min}..{max}"),
         None => format!("*{min}.."),
+    }
+}
+
+fn new_rule(rule: &NewRule) -> String {
+    let (name, subject) = (quoted(&rule.name), quoted(&rule.subject));
+    let keys = rule.keys.iter().map(|key| quoted(key)).collect::<Vec<_>>().join(", ");
+    let pattern = if rule.on_edges { format!("()-[:{subject}]-()") } else { format!("(:{subject})") };
+    let keys = if rule.keys.len() == 1 && rule.rule.is_some() { keys } else { format!("({keys})") };
+    match rule.rule {
+        None => format!("{name} FOR {pattern} ON {keys}"),
+        Some(Rule::Unique) => format!("{name} FOR {pattern} REQUIRE {keys} IS UNIQUE"),
+        Some(Rule::Key) => format!("{name} FOR {pattern} REQUIRE {keys} IS KEY"),
+        Some(Rule::Exists) => format!("{name} FOR {pattern} REQUIRE {keys} IS NOT NULL"),
+        Some(Rule::Type(of)) => format!("{name} FOR {pattern} REQUIRE {keys} IS :: {of}"),
     }
 }

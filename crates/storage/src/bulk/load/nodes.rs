@@ -1,9 +1,7 @@
 //! The first phase of a bulk load: rows of nodes become segments, keys and index entries.
 
-use std::sync::Arc;
-
 use model::id::{LabelId, NodeId, PropertyKeyId};
-use model::{Column, ColumnData, Constraint, Result};
+use model::{Column, ColumnData, Constraint, Result, Schema};
 
 use super::{BulkLoad, ConstraintBuild, Group, KEY_MEMORY_SHARE, KeyRows, NodeRows, NodesAdded, OnDuplicate, RowError};
 use crate::bulk::resolve::{KeyTable, MISSING};
@@ -86,8 +84,8 @@ impl BulkLoad {
             Some(_) => {}
             None => {
                 let name = format!("{}_{property}", self.schema.label_name(label));
-                let name = Arc::from(unused_name(&self.schema.constraints, &name));
-                self.schema.constraints.push(Constraint { name, label, key: id });
+                let name = unused_name(&self.schema, &name);
+                self.schema.constraints.push(Constraint::unique(name, label, id));
                 self.refuse_old_nodes(label)?;
                 let memory = self.context.config.memory_bytes;
                 self.constraints.push(ConstraintBuild::new(label, id, Some(group), memory));
@@ -393,10 +391,10 @@ pub(super) fn check_storable<'a>(columns: impl Iterator<Item = &'a Column>) -> R
 }
 
 /// A constraint name that is not in use: the wish itself, or with a number.
-fn unused_name(constraints: &[Constraint], wish: &str) -> String {
-    let is_used = |name: &str| constraints.iter().any(|constraint| &*constraint.name == name);
-    if !is_used(wish) {
+fn unused_name(schema: &Schema, wish: &str) -> String {
+    if !schema.is_rule_name(wish) {
         return wish.to_owned();
     }
-    (2..).map(|number| format!("{wish}_{number}")).find(|name| !is_used(name)).expect("some number is free")
+    let mut names = (2..).map(|number| format!("{wish}_{number}"));
+    names.find(|name| !schema.is_rule_name(name)).expect("some number is free")
 }

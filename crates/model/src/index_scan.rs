@@ -1,0 +1,236 @@
+//! Reading an ordered index: equal values of its first keys, a range of the next, in order.
+//!
+//! What a store without indexes does is here too: it reads all that could be in the index, keeps what fits, and sorts.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::batch::{EdgeBatch, NodeBatch};
+use crate::column::Column;
+use crate::error::Result;
+use crate::id::{EdgeTypeId, LabelId, NodeId, PropertyKeyId};
+use crate::limits::BATCH_ROWS;
+use crate::schema::{Index, Subject};
+use crate::store::{Direction, EdgeIds, Expand, NodeScan, ReadView};
+use crate::value::{EdgeValue, Value};
+
+/// Which entries of an ordered index to find.
+#[derive(Clone, Debug)]
+pub struct IndexScan {
+    /// What is in the index, and by which properties.
+    pub index: Index,
+    /// What the first keys must equal, as `=` says: a column for each of them. Null and NaN equal nothing.
+    pub equal: Vec<Column>,
+    /// The rows of `equal`, each a question of its own; 1 if `equal` has no columns.
+    pub rows: usize,
+    /// What the key after those must be.
+    pub range: KeyRange,
+    /// Which way to go through the entries of each row.
+    pub order: KeyOrder,
+}
+
+/// What values of one key to find.
+#[derive(Clone, Debug)]
+pub enum KeyRange {
+    /// Any value that is there.
+    All,
+    /// Values that compare with the bounds as `>`, `>=`, `<`, `<=` say: of the same kind only, and never NaN.
+    Between(Bound<Value>, Bound<Value>),
+    /// Texts that start so.
+    StartsWith(Arc<str>),
+}
+
+/// Ways through an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum KeyOrder {
+    /// Smallest values first.
+    #[default]
+    Ascending,
+    /// Largest values first.
+    Descending,
+}
+
+/// Rows that an index found: nodes or edges, as its subject is.
+#[derive(Clone, Debug, Default)]
+pub struct IndexBatch {
+    /// For each, the row of [`IndexScan::equal`] that it answers.
+    pub inputs: Vec<u32>,
+    /// Nodes, if the index has nodes.
+    pub nodes: Vec<NodeId>,
+    /// Edges, if the index has edges.
+    pub edges: Vec<EdgeValue>,
+}
+
+impl IndexBatch {
+    /// Takes everything out.
+    pub fn clear(&mut self) {
+        self.inputs.clear();
+        self.nodes.clear();
+        self.edges.clear();
+    }
+}
+
+/// A cursor over what an index found.
+pub trait IndexCursor {
+    /// Clears `out` and fills it with up to about `BATCH_ROWS` further rows; false, with `out` empty, at the end.
+    fn next(&mut self, out: &mut IndexBatch) -> Result<bool>;
+}
+
+impl KeyRange {
+    /// Whether a value that is not null is in the range.
+    pub fn holds(&self, value: &Value) -> bool {
+        match self {
+            KeyRange::All => true,
+            KeyRange::StartsWith(prefix) => matches!(value, Value::String(text) if text.starts_with(&**prefix)),
+            KeyRange::Between(lower, upper) => {
+                let is_above = match lower {
+                    Bound::Unbounded => true,
+                    Bound::Included(bound) => value.compare(bound).is_some_and(Ordering::is_ge),
+                    Bound::Excluded(bound) => value.compare(bound).is_some_and(Ordering::is_gt),
+                };
+                is_above
+                    && match upper {
+                        Bound::Unbounded => true,
+                        Bound::Included(bound) => value.compare(bound).is_some_and(Ordering::is_le),
+                        Bound::Excluded(bound) => value.compare(bound).is_some_and(Ordering::is_lt),
+                    }
+            }
+        }
+    }
+}
+
+/// What [`ReadView::index_scan`] does by default: reads all nodes of the label, or edges of the type, and compares.
+///
+/// Rows come in order of the input rows, then of the values, then of the ids.
+pub fn index_by_scan<V: ReadView + ?Sized>(view: &V, scan: &IndexScan) -> Result<Box<dyn IndexCursor + 'static>> {
+    let (keys, mut entries) = (&scan.index.keys, Vec::new());
+    match scan.index.subject {
+        Subject::Label(label) => each_node(view, label, keys, |batch| {
+            for (row, &node) in batch.nodes.iter().enumerate() {
+                note(&batch.properties, row, Found::Node(node), &mut entries);
+            }
+            Ok(())
+        })?,
+        Subject::EdgeType(edge_type) => each_edge(view, edge_type, keys, |batch| {
+            for (row, &edge) in batch.edges.iter().enumerate() {
+                note(&batch.properties, row, Found::Edge(edge_at(batch, row, edge)), &mut entries);
+            }
+            Ok(())
+        })?,
+    }
+    entries.sort_unstable();
+    if scan.order == KeyOrder::Descending {
+        entries.reverse();
+    }
+    let mut found = Vec::new();
+    for row in 0..scan.rows {
+        let equal: Vec<Value> = scan.equal.iter().map(|column| column.value(row)).collect();
+        for (values, entity) in &entries {
+            let is_equal = equal.iter().zip(values).all(|(wanted, value)| wanted.equals(value) == Some(true));
+            let in_range = || values.get(equal.len()).is_none_or(|value| scan.range.holds(value));
+            if is_equal && in_range() {
+                found.push((row as u32, *entity));
+            }
+        }
+    }
+    Ok(Box::new(FoundCursor { found, position: 0 }))
+}
+
+fn note(columns: &[Column], row: usize, entity: Found, entries: &mut Vec<(Vec<Value>, Found)>) {
+    if columns.iter().all(|column| !column.is_null(row)) {
+        entries.push((columns.iter().map(|column| column.value(row)).collect(), entity));
+    }
+}
+
+fn edge_at(batch: &EdgesOfType, row: usize, id: crate::id::EdgeId) -> EdgeValue {
+    EdgeValue { id, source: batch.sources[row], target: batch.targets[row], edge_type: batch.edge_type }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Found {
+    Node(NodeId),
+    Edge(EdgeValue),
+}
+
+struct FoundCursor {
+    found: Vec<(u32, Found)>,
+    position: usize,
+}
+
+impl IndexCursor for FoundCursor {
+    fn next(&mut self, out: &mut IndexBatch) -> Result<bool> {
+        out.clear();
+        let end = self.found.len().min(self.position + BATCH_ROWS);
+        for &(row, entity) in &self.found[self.position..end] {
+            out.inputs.push(row);
+            match entity {
+                Found::Node(node) => out.nodes.push(node),
+                Found::Edge(edge) => out.edges.push(edge),
+            }
+        }
+        self.position = end;
+        Ok(!out.inputs.is_empty())
+    }
+}
+
+/// Calls `visit` with all nodes of a label, batch by batch, and these properties of them.
+pub fn each_node<V: ReadView + ?Sized>(
+    view: &V,
+    label: LabelId,
+    keys: &[PropertyKeyId],
+    mut visit: impl FnMut(&NodeBatch) -> Result<()>,
+) -> Result<()> {
+    let scan = NodeScan { labels: vec![label], keys: keys.to_vec(), range: None };
+    let (mut cursor, mut batch) = (view.scan(&scan)?, NodeBatch::default());
+    while cursor.next(&mut batch)? {
+        visit(&batch)?;
+    }
+    Ok(())
+}
+
+/// Edges of one type, with their ids and properties.
+#[derive(Clone, Debug, Default)]
+pub struct EdgesOfType {
+    /// Their type.
+    pub edge_type: EdgeTypeId,
+    /// Their ids.
+    pub edges: Vec<crate::id::EdgeId>,
+    /// Where each starts.
+    pub sources: Vec<NodeId>,
+    /// Where each ends.
+    pub targets: Vec<NodeId>,
+    /// A column for each key that was asked for.
+    pub properties: Vec<Column>,
+}
+
+/// Calls `visit` with all edges of a type, batch by batch, and these properties of them.
+pub fn each_edge<V: ReadView + ?Sized>(
+    view: &V,
+    edge_type: EdgeTypeId,
+    keys: &[PropertyKeyId],
+    mut visit: impl FnMut(&EdgesOfType) -> Result<()>,
+) -> Result<()> {
+    let expand = Expand {
+        direction: Direction::Out,
+        types: Some(vec![edge_type]),
+        edge_ids: EdgeIds::Include,
+        keys: keys.to_vec(),
+        ..Expand::default()
+    };
+    let (mut nodes, mut from) = (view.scan(&NodeScan::default())?, NodeBatch::default());
+    let mut batch = EdgeBatch::default();
+    while nodes.next(&mut from)? {
+        let mut cursor = view.expand(&from.nodes, &expand)?;
+        while cursor.next(&mut batch)? {
+            visit(&EdgesOfType {
+                edge_type,
+                edges: std::mem::take(&mut batch.edges),
+                sources: batch.inputs.iter().map(|&input| from.nodes[input as usize]).collect(),
+                targets: batch.neighbors.clone(),
+                properties: std::mem::take(&mut batch.properties),
+            })?;
+        }
+    }
+    Ok(())
+}
