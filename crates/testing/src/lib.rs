@@ -5,6 +5,7 @@
 //! - [`store_contract`]: the checks that every store must pass.
 //! - [`differential`]: random writes applied to two stores, and the comparison of two views.
 //! - [`crashes`]: power cuts at every operation of a run.
+//! - [`histories`]: what concurrent transactions saw, and whether that can be.
 //! - [`graphs`]: seeded graph generators.
 //! - [`golden`]: text files of graphs, queries and expected results.
 //! - [`folder`]: a folder on the real disk for one test.
@@ -16,6 +17,7 @@ pub mod differential;
 pub mod folder;
 pub mod golden;
 pub mod graphs;
+pub mod histories;
 pub mod random;
 pub mod reference_store;
 pub mod simulation;

@@ -1,0 +1,69 @@
+//! Histories of concurrent transactions, and the check that they can have happened under snapshot isolation.
+//!
+//! Keys hold lists of numbers; a number is added once in a whole history. So a read tells which transactions it saw, and
+//! in which order they came. From that follow the dependencies between transactions, and every anomaly is a cycle of them.
+//! After: Kingsbury, Alvaro, "Elle: inferring isolation anomalies from experimental observations", VLDB 2021; Adya, "Weak
+//! consistency: a generalized theory", 1999.
+//!
+//! - [`check`]: what a history shows.
+//! - [`cycles`]: the graph of dependencies.
+//!
+//! Times count too: who begins after a commit was acknowledged must see it, so that transactions on one key are
+//! linearizable.
+
+pub mod check;
+pub mod cycles;
+
+pub use check::{Anomaly, AnomalyKind, Findings, find_anomalies};
+
+/// What a transaction did, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Read a list whole.
+    Read {
+        /// Which list.
+        key: Key,
+        /// What it held.
+        values: Vec<u64>,
+    },
+    /// Put a number at the end of a list.
+    Append {
+        /// Which list.
+        key: Key,
+        /// The number, added nowhere else.
+        value: u64,
+    },
+}
+
+/// A list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// A property that is written anew as a whole: two transactions that append to it conflict.
+    Property(u32),
+    /// Parallel edges in order of their age, one for each number: two transactions that append do not conflict.
+    Edges(u32),
+}
+
+/// How a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its commit was acknowledged.
+    Committed,
+    /// It was rolled back, or its commit was refused.
+    Aborted,
+    /// Its commit failed in a way that leaves open whether it happened.
+    Unknown,
+}
+
+/// One transaction as its client saw it.
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    /// What it did.
+    pub operations: Vec<Operation>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When it was about to begin.
+    pub begin_ns: u64,
+    /// When its end was known.
+    pub end_ns: u64,
+}
