@@ -40,7 +40,7 @@ pub enum Operation {
 pub enum Key {
     /// A property that is written anew as a whole: two transactions that append to it conflict.
     Property(u32),
-    /// Parallel edges in order of their age, one for each number: two transactions that append do not conflict.
+    /// Parallel edges, one for each number, read in any order: two transactions that append do not conflict.
     Edges(u32),
 }
 

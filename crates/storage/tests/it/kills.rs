@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use model::store::{EdgeIds, Expand, NewEdges, NewNodes, NodeScan};
 use model::{
-    Column, Constraint, Direction, EdgeBatch, ErrorCode, GraphStore, Interrupt, NodeBatch, NodeId, ReadView, Result, Value,
+    Column, Constraint, Direction, EdgeBatch, ErrorCode, GraphStore, Interrupt, NodeBatch, NodeId, ReadView, Result,
+    Value,
 };
 use storage::{NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
@@ -63,8 +64,10 @@ fn make(store: &NativeStore) {
     let mut transaction = store.write().unwrap();
     let labels = ["Account", "Head", "Link"].map(|name| transaction.label(name).unwrap());
     let keys = ["money", "count", "name", "number"].map(|name| transaction.property_key(name).unwrap());
-    ["NEXT", "PAID"].iter().for_each(|name| drop(transaction.edge_type(name).unwrap()));
-    transaction.create_constraint(Constraint::unique("names", labels[2], keys[2])).unwrap();
+    for name in ["NEXT", "PAID"] {
+        transaction.edge_type(name).unwrap();
+    }
+    transaction.create_constraint(Constraint { name: "names".into(), label: labels[2], key: keys[2] }).unwrap();
     let money = [Column::constant(&Value::Int(MONEY), ACCOUNTS as usize)];
     let new = NewNodes { count: ACCOUNTS as usize, labels: &labels[..1], keys: &keys[..1], properties: &money };
     transaction.create_nodes(&new).unwrap();
@@ -145,7 +148,8 @@ fn chain(view: &dyn ReadView, writer: usize) -> Result<Vec<(i64, NodeId, model::
         types: schema.edge_type("NEXT").map(|next| vec![next]),
         edge_ids: EdgeIds::Include,
         keys: vec![key],
-        ..Expand::default()
+        ranges: Vec::new(),
+        top: None,
     };
     let (from, mut batch, mut links) = ([head(writer)], EdgeBatch::default(), Vec::new());
     let mut cursor = view.expand(&from, &expand)?;
@@ -240,12 +244,14 @@ fn two_hundred_kills_under_load_lose_nothing_acknowledged() {
     let mut found = vec![0; WRITERS];
     for round in 0..kills {
         // Some are killed while they open, most under load.
-        let delay = Duration::from_micros(if random.chance(15) { random.below(15_000) } else { 15_000 + random.below(60_000) });
+        let delay =
+            Duration::from_micros(if random.chance(15) { random.below(15_000) } else { 15_000 + random.below(60_000) });
         let acknowledged = run_and_kill(&directory, delay);
         let store = directory.open_with(options());
         let before = std::mem::replace(&mut found, check(&*store.read().unwrap()));
         drop(store);
-        let place = format!("seed {seed}, round {round}: before {before:?}, acknowledged {acknowledged:?}, found {found:?}");
+        let place =
+            format!("seed {seed}, round {round}: before {before:?}, acknowledged {acknowledged:?}, found {found:?}");
         for writer in 0..WRITERS {
             let least = acknowledged[writer].max(before[writer]);
             assert!([least, least + 1].contains(&found[writer]), "writer {writer}, {place}");

@@ -35,7 +35,11 @@ impl Subject for Native {
     fn maintain(&self, store: &NativeStore, maintenance: &Maintenance) -> Result<()> {
         match maintenance {
             Maintenance::Checkpoint => store.checkpoint(&Interrupt::new()),
-            Maintenance::Compact | Maintenance::Backup(_) => Ok(()),
+            Maintenance::Compact => Ok(()),
+            Maintenance::Backup(number) => {
+                let path = format!("/stores/backup-{number}");
+                store.backup(Path::new(&path), None, &Interrupt::new()).map(drop)
+            }
             Maintenance::BulkLoad(transaction) => load(store, transaction),
         }
     }

@@ -58,7 +58,8 @@ pub struct Findings {
 pub fn find_anomalies(history: &[Transaction]) -> Findings {
     let mut checker = Checker { history, writers: Map::default(), orders: BTreeMap::new(), anomalies: Vec::new() };
     checker.find_writers();
-    let reads = checker.external_reads();
+    let mut reads = checker.external_reads();
+    checker.order_edges(&mut reads);
     checker.find_orders(&reads);
     checker.check_final(&reads);
     let graph = checker.dependencies(&reads);
@@ -74,6 +75,9 @@ pub fn find_anomalies(history: &[Transaction]) -> Findings {
     }
 }
 
+/// Edges last seen, and first not seen, by a read that become dependencies.
+const EDGES_CONSIDERED: usize = 8;
+
 /// Who added a number, and whether a further one to the same list followed in the same transaction.
 #[derive(Clone, Copy)]
 struct Writer {
@@ -81,11 +85,24 @@ struct Writer {
     is_last: bool,
 }
 
-/// The first read of a list by a transaction, without what it had added itself.
-struct ExternalRead<'a> {
+/// The first read of a list by a transaction, without what it had added itself. Edges are put in an order in which they
+/// may have been added.
+struct ExternalRead {
     transaction: usize,
     key: Key,
-    values: &'a [u64],
+    values: Vec<u64>,
+}
+
+/// What a transaction saw of others, if it saw all that it had added.
+fn without_own(key: Key, values: &[u64], own: &[u64]) -> Option<Vec<u64>> {
+    match key {
+        Key::Property(_) => values.strip_suffix(own).map(<[u64]>::to_vec),
+        Key::Edges(_) => {
+            let mut others: Vec<u64> = values.iter().copied().filter(|value| !own.contains(value)).collect();
+            others.sort_unstable();
+            (others.len() + own.len() == values.len()).then_some(others)
+        }
+    }
 }
 
 struct Checker<'a> {
@@ -96,7 +113,7 @@ struct Checker<'a> {
     anomalies: Vec<Anomaly>,
 }
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     fn add(&mut self, kind: AnomalyKind, message: String) {
         self.anomalies.push(Anomaly { kind, message });
     }
@@ -118,26 +135,27 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks what transactions saw of themselves, and gives what they saw of others.
-    fn external_reads(&mut self) -> Vec<ExternalRead<'a>> {
+    fn external_reads(&mut self) -> Vec<ExternalRead> {
         let history = self.history;
         let mut reads = Vec::new();
         for (number, transaction) in history.iter().enumerate() {
             let mut own: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
-            let mut seen: BTreeMap<Key, &[u64]> = BTreeMap::new();
+            let mut seen: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
             for operation in &transaction.operations {
                 match operation {
                     Operation::Append { key, value } => own.entry(*key).or_default().push(*value),
                     Operation::Read { key, values } => {
                         let own = own.get(key).map_or(&[][..], Vec::as_slice);
-                        let Some(external) = values.strip_suffix(own) else {
-                            let text = format!("transaction {number} added {own:?} to {key:?} and then read {values:?}");
+                        let Some(external) = without_own(*key, values, own) else {
+                            let text =
+                                format!("transaction {number} added {own:?} to {key:?} and then read {values:?}");
                             self.add(AnomalyKind::Internal, text);
                             continue;
                         };
                         match seen.get(key) {
                             None => {
+                                reads.push(ExternalRead { transaction: number, key: *key, values: external.clone() });
                                 seen.insert(*key, external);
-                                reads.push(ExternalRead { transaction: number, key: *key, values: external });
                             }
                             Some(before) if *before == external => {}
                             Some(before) => {
@@ -153,8 +171,41 @@ impl<'a> Checker<'a> {
         reads
     }
 
+    /// Edges come in no order that is promised: what one read has beyond a shorter one was added later.
+    fn order_edges(&mut self, reads: &mut [ExternalRead]) {
+        let mut by_key: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+        for (at, read) in reads.iter().enumerate().filter(|(_, read)| matches!(read.key, Key::Edges(_))) {
+            by_key.entry(read.key).or_default().push(at);
+        }
+        for (key, mut places) in by_key {
+            places.sort_by_key(|&at| reads[at].values.len());
+            let mut order: Vec<u64> = Vec::new();
+            let mut position: Map<u64, usize> = Map::default();
+            for at in places {
+                let values = &mut reads[at].values;
+                let (mut old, new): (Vec<u64>, Vec<u64>) =
+                    values.iter().partition(|value| position.contains_key(value));
+                old.sort_unstable_by_key(|value| position[value]);
+                if let Some(missing) = order.iter().find(|value| !old.contains(value)) {
+                    let text = format!(
+                        "transaction {} read {} edges of {key:?}, but not {missing}, which a shorter read has",
+                        reads[at].transaction,
+                        values.len()
+                    );
+                    self.add(AnomalyKind::IncompatibleOrder, text);
+                    continue;
+                }
+                for value in new {
+                    position.insert(value, order.len());
+                    order.push(value);
+                }
+                values.clone_from(&order);
+            }
+        }
+    }
+
     /// Checks where each number read comes from, and finds the order of each list.
-    fn find_orders(&mut self, reads: &[ExternalRead<'_>]) {
+    fn find_orders(&mut self, reads: &[ExternalRead]) {
         for read in reads {
             self.check_origins(read);
             let longest = self.orders.entry(read.key).or_default();
@@ -164,8 +215,8 @@ impl<'a> Checker<'a> {
         }
         for read in reads {
             let longest = &self.orders[&read.key];
-            if !longest.starts_with(read.values) {
-                let at = longest.iter().zip(read.values).position(|(a, b)| a != b).unwrap_or_default();
+            if !longest.starts_with(&read.values) {
+                let at = longest.iter().zip(&read.values).position(|(a, b)| a != b).unwrap_or_default();
                 let text = format!(
                     "transaction {} read of {:?} at place {at} {:?}, where another read {:?}",
                     read.transaction,
@@ -178,8 +229,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn check_origins(&mut self, read: &ExternalRead<'_>) {
-        let ExternalRead { transaction, key, values } = *read;
+    fn check_origins(&mut self, read: &ExternalRead) {
+        let ExternalRead { transaction, key, ref values } = *read;
         let mut sorted = values.to_vec();
         sorted.sort_unstable();
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -193,24 +244,32 @@ impl<'a> Checker<'a> {
             };
             let from = writer.transaction;
             if self.history[from].outcome == Outcome::Aborted {
-                let text = format!("transaction {transaction} read {value} of {key:?}, which aborted transaction {from} added");
+                let text = format!(
+                    "transaction {transaction} read {value} of {key:?}, which aborted transaction {from} added"
+                );
                 self.add(AnomalyKind::AbortedRead, text);
-            } else if at + 1 == values.len() && !writer.is_last && from != transaction {
-                let text = format!("transaction {transaction} read {key:?} up to {value}, where transaction {from} went on");
+            } else if matches!(key, Key::Property(_))
+                && at + 1 == values.len()
+                && !writer.is_last
+                && from != transaction
+            {
+                let text =
+                    format!("transaction {transaction} read {key:?} up to {value}, where transaction {from} went on");
                 self.add(AnomalyKind::IntermediateRead, text);
             }
         }
     }
 
     /// What was acknowledged is in the lists that the last transaction reads.
-    fn check_final(&mut self, reads: &[ExternalRead<'_>]) {
+    fn check_final(&mut self, reads: &[ExternalRead]) {
         let Some(last) = self.history.len().checked_sub(1) else { return };
         let read: Map<(Key, u64), ()> = reads
             .iter()
             .filter(|read| read.transaction == last)
             .flat_map(|read| read.values.iter().map(|&value| ((read.key, value), ())))
             .collect();
-        let keys: Map<Key, ()> = reads.iter().filter(|read| read.transaction == last).map(|read| (read.key, ())).collect();
+        let keys: Map<Key, ()> =
+            reads.iter().filter(|read| read.transaction == last).map(|read| (read.key, ())).collect();
         let mut lost = Vec::new();
         for (&(key, value), writer) in &self.writers {
             let transaction = writer.transaction;
@@ -223,7 +282,7 @@ impl<'a> Checker<'a> {
         lost.into_iter().for_each(|text| self.add(AnomalyKind::LostAppend, text));
     }
 
-    fn dependencies(&self, reads: &[ExternalRead<'_>]) -> Graph {
+    fn dependencies(&self, reads: &[ExternalRead]) -> Graph {
         let mut graph = Graph::new(self.history.len());
         for (&key, order) in &self.orders {
             for pair in order.windows(2) {
@@ -236,13 +295,14 @@ impl<'a> Checker<'a> {
         }
         for read in reads.iter().filter(|read| self.history[read.transaction].outcome == Outcome::Committed) {
             let writer = |value: &u64| self.writers.get(&(read.key, *value)).map(|writer| writer.transaction);
-            if let Some(writer) = read.values.last().and_then(writer) {
+            // Of a property the last value depends on all before it, of edges each is by itself.
+            let count = if matches!(read.key, Key::Edges(_)) { EDGES_CONSIDERED } else { 1 };
+            for writer in read.values.iter().rev().take(count).filter_map(writer) {
                 graph.add(writer, read.transaction, Dependency::WriteRead);
             }
-            // The next that is not the reader's own: it wrote over what the reader saw.
-            let order = &self.orders[&read.key];
-            let later = order.get(read.values.len()..).unwrap_or_default();
-            if let Some(next) = later.iter().filter_map(writer).find(|&next| next != read.transaction) {
+            // The next that are not the reader's own: they wrote over what the reader saw.
+            let later = self.orders[&read.key].get(read.values.len()..).unwrap_or_default();
+            for next in later.iter().filter_map(writer).filter(|&next| next != read.transaction).take(count) {
                 graph.add(read.transaction, next, Dependency::ReadWrite);
             }
         }
@@ -337,7 +397,8 @@ mod tests {
     fn what_snapshot_isolation_allows_is_allowed() {
         check(&together(&[&[append(X, 1)], &[read(X, &[]), append(Y, 2)], &[read(X, &[1]), read(Y, &[2])]]), None);
         // Write skew: each reads what the other writes over.
-        let skew = together(&[&[read(X, &[]), append(Y, 1)], &[read(Y, &[]), append(X, 2)], &[read(X, &[2]), read(Y, &[1])]]);
+        let skew =
+            together(&[&[read(X, &[]), append(Y, 1)], &[read(Y, &[]), append(X, 2)], &[read(X, &[2]), read(Y, &[1])]]);
         check(&skew, None);
         assert!(find_anomalies(&skew).has_write_skew);
         // Edges do not conflict: neither needs to see the other.
@@ -368,24 +429,30 @@ mod tests {
     #[test]
     fn each_kind_of_cycle_is_found() {
         use AnomalyKind::*;
-        let writes = [&[append(X, 1), append(Y, 2)][..], &[append(X, 3), append(Y, 4)], &[read(X, &[1, 3]), read(Y, &[4, 2])]];
+        let writes =
+            [&[append(X, 1), append(Y, 2)][..], &[append(X, 3), append(Y, 4)], &[read(X, &[1, 3]), read(Y, &[4, 2])]];
         check(&together(&writes), Some(WriteCycle));
-        let flow = [&[append(X, 1), read(Y, &[2])][..], &[append(Y, 2), read(X, &[1])], &[read(X, &[1]), read(Y, &[2])]];
+        let flow =
+            [&[append(X, 1), read(Y, &[2])][..], &[append(Y, 2), read(X, &[1])], &[read(X, &[1]), read(Y, &[2])]];
         check(&together(&flow), Some(CircularInformationFlow));
         // A lost update: both read nothing, both write.
         let lost = [&[read(X, &[]), append(X, 1)][..], &[read(X, &[]), append(X, 2)], &[read(X, &[1, 2])]];
         check(&together(&lost), Some(ReadSkew));
         // A fractured read: one of two writes of a transaction.
-        let fractured = [&[append(X, 1), append(Y, 2)][..], &[read(X, &[1]), read(Y, &[])], &[read(X, &[1]), read(Y, &[2])]];
+        let fractured =
+            [&[append(X, 1), append(Y, 2)][..], &[read(X, &[1]), read(Y, &[])], &[read(X, &[1]), read(Y, &[2])]];
         check(&together(&fractured), Some(ReadSkew));
-        let fractured = [&[append(E, 1), append(Y, 2)][..], &[read(E, &[]), read(Y, &[2])], &[read(E, &[1]), read(Y, &[2])]];
+        let fractured =
+            [&[append(E, 1), append(Y, 2)][..], &[read(E, &[]), read(Y, &[2])], &[read(E, &[1]), read(Y, &[2])]];
         check(&together(&fractured), Some(ReadSkew));
         // Three transactions that see two commits in different orders.
-        let long_fork =
-            [&[append(X, 1)][..], &[append(Y, 2)], &[read(X, &[1]), read(Y, &[])], &[read(X, &[]), read(Y, &[2])], &[
-                read(X, &[1]),
-                read(Y, &[2]),
-            ]];
+        let long_fork = [
+            &[append(X, 1)][..],
+            &[append(Y, 2)],
+            &[read(X, &[1]), read(Y, &[])],
+            &[read(X, &[]), read(Y, &[2])],
+            &[read(X, &[1]), read(Y, &[2])],
+        ];
         check(&together(&long_fork), Some(ReadSkew));
         let stale = [at(0, 10, &[append(X, 1)]), at(20, 30, &[read(X, &[])]), at(40, 50, &[read(X, &[1])])];
         check(&stale, Some(StaleRead));
