@@ -67,7 +67,7 @@ fn make(store: &NativeStore) {
     for name in ["NEXT", "PAID"] {
         transaction.edge_type(name).unwrap();
     }
-    transaction.create_constraint(Constraint { name: "names".into(), label: labels[2], key: keys[2] }).unwrap();
+    transaction.create_constraint(Constraint::unique("names", labels[2], keys[2])).unwrap();
     let money = [Column::constant(&Value::Int(MONEY), ACCOUNTS as usize)];
     let new = NewNodes { count: ACCOUNTS as usize, labels: &labels[..1], keys: &keys[..1], properties: &money };
     transaction.create_nodes(&new).unwrap();
