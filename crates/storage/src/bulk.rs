@@ -4,12 +4,16 @@
 //! - [`rewrite`]: merging the changes of a memtable.
 //! - [`resolve`]: from the keys of nodes to their ids.
 //! - [`buffer`], [`sort`], [`run`], [`chunk`]: edges unsorted, sorted, spilled, merged.
+//! - [`edges`]: the edge half of that: a new partition, and patches.
+//! - [`built`]: what was built and is to be installed.
 //! - [`partitions`], [`indexes`]: the files of edges and of unique keys.
 //! - [`context`]: what the parts of a build share.
 
 pub mod buffer;
+pub mod built;
 pub mod chunk;
 pub mod context;
+pub mod edges;
 pub mod indexes;
 pub mod load;
 pub mod partitions;
@@ -18,8 +22,9 @@ pub mod rewrite;
 pub mod run;
 pub mod sort;
 
+pub use built::Built;
 pub use load::{BulkConfig, BulkLoad, EdgeLoader, EdgeRows, KeyRows, NodeRows, NodesAdded, OnDuplicate, RowError};
-pub use rewrite::{Changes, EdgePropertyChange, NewEdgeRows, NodeChange, rewrite};
+pub use rewrite::{Changes, EdgePropertyChange, NewEdgeRows, NodeChange, build, rewrite};
 
 #[cfg(test)]
 mod tests;

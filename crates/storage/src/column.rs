@@ -3,6 +3,7 @@
 //! - [`block`]: what the bytes of a block are, and how to get at one value or many.
 //! - [`encode`]: choosing and writing the encoding of a block.
 //! - [`write`]: cutting a stream of rows into blocks, into a file or into memory.
+//! - [`patch`]: other values in some rows of a column that was read.
 //! - [`read`]: gathering rows from many blocks into typed columns.
 //!
 //! Invariant: every block but the last of a column has exactly `COLUMN_BLOCK_ROWS` rows; a value that is absent
@@ -10,10 +11,12 @@
 
 pub mod block;
 pub mod encode;
+pub mod patch;
 pub mod read;
 pub mod write;
 
 pub use block::{BlockHeader, Encoding, Kind};
+pub use patch::patched;
 pub use read::{BlockSource, ColumnReader};
 pub use write::{ColumnWriter, MemoryColumn, append_range};
 

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use model::column::ColumnBuilder;
-use model::{EdgeId, EdgeTypeId, Interrupt, Map, NodeId, PropertyKeyId, Result};
+use model::{EdgeId, EdgeTypeId, Interrupt, Map, NodeId, PropertyKeyId, Result, Value};
 
 use crate::bulk::{BulkConfig, Changes, EdgePropertyChange, NewEdgeRows, NodeChange, rewrite};
-use crate::memtable::Memtable;
+use crate::memtable::{Link, Memtable, Properties};
 use crate::version::Version;
 
 /// Writes files that hold the base and the memtable; the log with `wal_number` holds what comes after.
@@ -63,32 +63,62 @@ fn node_changes(memtable: &Memtable) -> Vec<NodeChange> {
     changed.chain(new).collect()
 }
 
-/// The edges made since, one set of columns for each type and set of keys.
+/// Edges of one type that get columns together.
+const CHUNK_EDGES: usize = 16_384;
+
+/// The edges made since, those of one type in the order in which they were made: by that order parallel edges are told
+/// apart. A chunk has columns for the keys that its edges have.
 fn new_edges(memtable: &Memtable) -> Vec<NewEdgeRows> {
-    let mut groups: Map<(EdgeTypeId, Vec<PropertyKeyId>), usize> = Map::default();
-    let mut rows: Vec<(NewEdgeRows, Vec<ColumnBuilder>)> = Vec::new();
+    let mut open: Map<EdgeTypeId, Chunk> = Map::default();
+    let mut done = Vec::new();
     for (link, properties) in memtable.edges.iter().zip(&memtable.edge_properties) {
         if link.is_deleted {
             continue;
         }
-        let edge_type = link.edge_type;
-        let keys: Vec<PropertyKeyId> = properties.entries().iter().map(|entry| entry.0).collect();
-        let next = rows.len();
-        let at = *groups.entry((edge_type, keys)).or_insert(next);
-        if at == next {
-            let keys: Vec<PropertyKeyId> = properties.entries().iter().map(|entry| entry.0).collect();
-            let builders = vec![ColumnBuilder::default(); keys.len()];
-            let (sources, targets) = (Vec::new(), Vec::new());
-            rows.push((NewEdgeRows { edge_type, sources, targets, keys, columns: Vec::new() }, builders));
+        let chunk = open.entry(link.edge_type).or_default();
+        chunk.push(link, properties);
+        if chunk.sources.len() == CHUNK_EDGES {
+            done.push(std::mem::take(chunk).finish(link.edge_type));
         }
-        let (group, builders) = &mut rows[at];
-        group.sources.push(link.source);
-        group.targets.push(link.target);
-        builders.iter_mut().zip(properties.entries()).for_each(|(builder, entry)| builder.push(&entry.1));
     }
-    let finish = |(mut rows, builders): (NewEdgeRows, Vec<ColumnBuilder>)| {
-        rows.columns = builders.into_iter().map(ColumnBuilder::finish).collect();
-        rows
-    };
-    rows.into_iter().map(finish).collect()
+    let rest = open.into_iter().filter(|(_, chunk)| !chunk.sources.is_empty());
+    done.extend(rest.map(|(edge_type, chunk)| chunk.finish(edge_type)));
+    done
+}
+
+#[derive(Default)]
+struct Chunk {
+    sources: Vec<NodeId>,
+    targets: Vec<NodeId>,
+    /// With the rows that each has so far.
+    columns: Vec<(PropertyKeyId, ColumnBuilder, usize)>,
+}
+
+impl Chunk {
+    fn push(&mut self, link: &Link, properties: &Properties) {
+        let row = self.sources.len();
+        self.sources.push(link.source);
+        self.targets.push(link.target);
+        for (key, value) in properties.entries() {
+            let at = self.columns.iter().position(|(mine, ..)| mine == key).unwrap_or_else(|| {
+                self.columns.push((*key, ColumnBuilder::default(), 0));
+                self.columns.len() - 1
+            });
+            let (_, builder, rows) = &mut self.columns[at];
+            (*rows..row).for_each(|_| builder.push(&Value::Null));
+            builder.push(value);
+            *rows = row + 1;
+        }
+    }
+
+    fn finish(self, edge_type: EdgeTypeId) -> NewEdgeRows {
+        let Chunk { sources, targets, columns } = self;
+        let keys = columns.iter().map(|(key, ..)| *key).collect();
+        let pad = |(_, mut builder, rows): (PropertyKeyId, ColumnBuilder, usize)| {
+            (rows..sources.len()).for_each(|_| builder.push(&Value::Null));
+            builder.finish()
+        };
+        let columns = columns.into_iter().map(pad).collect();
+        NewEdgeRows { edge_type, sources, targets, keys, columns }
+    }
 }

@@ -11,6 +11,7 @@
 //! - [`segment`]: nodes of an interval of ids: existence, labels, columns.
 //! - [`node_run`]: what flushes say of nodes, over the segments.
 //! - [`partition`]: edges of an interval of target ids, both directions, and their columns.
+//! - [`patch`]: what was deleted from a partition and changed in it since.
 //! - [`index`]: unique key indexes.
 //! - [`tiers`]: which runs are merged.
 //! - [`version`]: everything that one manifest names, opened.
@@ -20,6 +21,7 @@
 //! - [`snapshot`]: files and memtable read as one graph.
 //! - [`transaction`]: the checks and effects of writing.
 //! - [`flush`]: the merge of a memtable into files.
+//! - [`compact`]: merging of edge partitions and patches.
 //! - [`engine`]: the store itself: opening, turns, commits, checkpoints.
 //! - [`check`]: every checksum and cross-reference.
 //! - [`backup`]: a verified copy of a store while it is used, and back.
@@ -29,6 +31,7 @@ pub mod bulk;
 pub mod check;
 pub mod codec;
 pub mod column;
+pub mod compact;
 pub mod engine;
 pub mod error;
 pub mod file;
@@ -41,6 +44,7 @@ pub mod node_run;
 pub mod os;
 pub mod partition;
 mod rules;
+pub mod patch;
 pub mod segment;
 mod snapshot;
 pub mod tiers;

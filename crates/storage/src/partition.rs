@@ -2,6 +2,7 @@
 //!
 //! - [`pointer`]: from a node to its run of edges.
 //! - [`section`]: the edges of one type.
+//! - [`live`]: the edges of one type without those that patches deleted, with the properties that patches changed.
 //! - [`stream`]: a section from start to end.
 //! - [`write`]: making the files of a partition from sorted edges.
 //!
@@ -21,13 +22,16 @@ use crate::column::ColumnReader;
 use crate::file::StoreFile;
 use crate::format::{FileKind, POSITION_BITS, SECTION_BITS};
 use crate::manifest::{PartitionEntry, UNASSIGNED_SLOT};
+use crate::patch::{Patch, SectionPatches};
 use crate::version::slots::{SlotLease, Slots};
 
+pub mod live;
 pub mod pointer;
 pub mod section;
 pub mod stream;
 pub mod write;
 
+pub use live::LiveSection;
 pub use section::Section;
 
 /// One immutable edge partition.
@@ -35,6 +39,9 @@ pub use section::Section;
 pub struct Partition {
     entry: PartitionEntry,
     files: Arc<PartitionFiles>,
+    patches: Vec<Arc<Patch>>,
+    /// By section; empty without patches.
+    by_section: Vec<Option<Box<SectionPatches>>>,
 }
 
 /// What stays the same while patches come and the level rises.
@@ -88,13 +95,23 @@ impl Partition {
         };
         entry.slot = lease.slot();
         let files = Arc::new(PartitionFiles { topology, properties, sections, lease });
-        Ok(Partition { entry: entry.clone(), files })
+        Partition { entry: entry.clone(), files, patches: Vec::new(), by_section: Vec::new() }
+            .with_entry(disk, directory, entry)
     }
 
     /// The same partition with another level or other patches. The entry gets its slot.
-    pub fn with_entry(&self, entry: &mut PartitionEntry) -> Result<Partition> {
+    pub fn with_entry(&self, disk: &Arc<dyn Disk>, directory: &Path, entry: &mut PartitionEntry) -> Result<Partition> {
         entry.slot = self.slot();
-        Ok(Partition { entry: entry.clone(), files: self.files.clone() })
+        let mut patches = Vec::with_capacity(entry.patches.len());
+        for &file in &entry.patches {
+            let open = self.patches.iter().find(|patch| patch.file().entry() == file);
+            patches.push(match open {
+                Some(open) => open.clone(),
+                None => Arc::new(Patch::open(disk, directory, file, &self.files.sections)?),
+            });
+        }
+        let by_section = SectionPatches::by_section(&patches, self.files.sections.len());
+        Ok(Partition { entry: entry.clone(), files: self.files.clone(), patches, by_section })
     }
 
     /// The number by which edge ids name it.
@@ -115,7 +132,31 @@ impl Partition {
 
     /// Its files.
     pub fn files(&self) -> impl Iterator<Item = &Arc<StoreFile>> {
-        std::iter::once(&self.files.topology).chain(&self.files.properties)
+        let patches = self.patches.iter().map(|patch| patch.file());
+        std::iter::once(&self.files.topology).chain(&self.files.properties).chain(patches)
+    }
+
+    /// What was deleted and changed since it was written, oldest first.
+    pub fn patches(&self) -> &[Arc<Patch>] {
+        &self.patches
+    }
+
+    /// A section with what was deleted and changed.
+    #[inline]
+    pub fn live(&self, index: usize) -> Option<LiveSection<'_>> {
+        let section = self.files.sections.get(index)?;
+        let patches = self.by_section.get(index).and_then(|patches| patches.as_deref());
+        Some(LiveSection { section, patches })
+    }
+
+    /// Its sections with what was deleted and changed, in order of their edge types.
+    pub fn live_sections(&self) -> impl Iterator<Item = LiveSection<'_>> {
+        (0..self.files.sections.len()).filter_map(|index| self.live(index))
+    }
+
+    /// How many of its edges are gone.
+    pub fn deleted(&self) -> u64 {
+        self.by_section.iter().flatten().map(|patches| patches.deleted()).sum()
     }
 
     /// Its sections, in order of their edge types.

@@ -6,7 +6,6 @@
 mod degree;
 mod expand;
 mod partitions;
-mod patch;
 mod properties;
 mod scan;
 
@@ -213,7 +212,7 @@ impl ReadView for Snapshot {
                 Some(ordinal) => self.memtable.edges.get(ordinal).is_some_and(|link| !link.is_deleted),
                 None => {
                     let is_deleted = self.memtable.edge_change(edge).is_some_and(|change| change.is_deleted);
-                    !is_deleted && self.version.place(edge).is_some()
+                    !is_deleted && self.version.place(edge)?.is_some()
                 }
             };
             exist.set(row, is_there);

@@ -45,6 +45,8 @@ pub struct Version {
     partitions: Vec<Arc<Partition>>,
     /// By slot, the index of the partition; `NO_PARTITION` where there is none.
     by_slot: Vec<u16>,
+    /// All sections, by type and then age.
+    places: Vec<edges::Place>,
     indexes: Vec<Arc<KeyIndex>>,
     numbers: Arc<FileNumbers>,
     slots: Arc<Slots>,
@@ -118,7 +120,7 @@ impl Version {
             let open = base.and_then(|base| base.partition_with(entry.topology.number));
             partitions.push(match open {
                 Some(open) if open.entry() == entry => open.clone(),
-                Some(open) => Arc::new(open.with_entry(entry)?),
+                Some(open) => Arc::new(open.with_entry(disk, directory, entry)?),
                 None => Arc::new(Partition::open(disk, directory, entry, &slots)?),
             });
         }
@@ -128,6 +130,7 @@ impl Version {
             by_slot.resize(by_slot.len().max(slot + 1), NO_PARTITION);
             by_slot[slot] = index as u16;
         }
+        let places = edges::places(&partitions);
         let mut indexes = Vec::new();
         for &entry in &manifest.indexes {
             let open = base.and_then(|base| base.indexes.iter().find(|open| open.entry() == entry).cloned());
@@ -137,7 +140,18 @@ impl Version {
             });
         }
         let (directory, platform) = (directory.to_owned(), platform.clone());
-        Ok(Arc::new(Version { directory, platform, manifest, layers, partitions, by_slot, indexes, numbers, slots }))
+        Ok(Arc::new(Version {
+            directory,
+            platform,
+            manifest,
+            layers,
+            partitions,
+            by_slot,
+            places,
+            indexes,
+            numbers,
+            slots,
+        }))
     }
 
     /// Makes what an edit makes of this version, the current one, the current one: writes the manifest, opens it, and lets
@@ -161,7 +175,7 @@ impl Version {
     pub fn count(&self) -> Result<Statistics> {
         let (nodes, nodes_by_label) = self.layers.count()?;
         let mut statistics = Statistics { nodes, nodes_by_label, ..Statistics::default() };
-        for section in self.partitions.iter().flat_map(|partition| partition.sections()) {
+        for section in self.partitions.iter().flat_map(|partition| partition.live_sections()) {
             statistics.edges += section.edge_count();
             *statistics.edges_by_type.entry(section.edge_type()).or_default() += section.edge_count();
         }

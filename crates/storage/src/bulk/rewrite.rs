@@ -1,21 +1,18 @@
-//! Merges the changes of a memtable into a new version; only the segments and partitions that changed are rewritten.
+//! Writes the changes of a memtable into new files: segments that changed are rewritten, edges come as a partition of
+//! their own, what became of older edges as patches of their partitions.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use model::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
-use model::{Column, Interrupt, Map, Result, Schema, Value};
+use model::{Column, Interrupt, Result, Schema, Value};
 
-use super::buffer::EdgeBuffer;
-use super::chunk::{ChunkSource, EdgeChunk, edge_key};
+use super::built::Built;
 use super::context::BuildContext;
+use super::edges::{write_edge_changes, write_new_edges};
 use super::indexes::index_changes;
 use super::load::BulkConfig;
-use super::partitions::{BoxedSource, EdgeChanges, lay_out, write_partitions};
-use super::sort::Buckets;
 use crate::error::StorageError;
 use crate::format::NODE_ID_LIMIT;
-use crate::manifest::PartitionEntry;
 use crate::node_run::layers::Layers;
 use crate::node_run::write::{NodeRow, NodeRunWriter};
 use crate::node_run::{NodeRun, NodeRunEntry};
@@ -83,14 +80,19 @@ pub struct Changes {
 }
 
 /// Writes a new version with the changes and makes it current. On failure the store stays as it was.
-///
-/// Uniqueness was enforced when the changes were made; a constraint that is new in the schema gets its index here.
 pub fn rewrite(
     base: &Arc<Version>,
-    mut changes: Changes,
+    changes: Changes,
     config: &BulkConfig,
     interrupt: &Interrupt,
 ) -> Result<Arc<Version>> {
+    build(base, changes, config, interrupt)?.install(base)
+}
+
+/// Writes files with the changes: what nothing touches stays as it is.
+///
+/// Uniqueness was enforced when the changes were made; a constraint that is new in the schema gets its index here.
+pub fn build(base: &Arc<Version>, mut changes: Changes, config: &BulkConfig, interrupt: &Interrupt) -> Result<Built> {
     let context = BuildContext::new(base, config, interrupt);
     changes.nodes.sort_by_key(|change| change.node);
     check_limits(&changes)?;
@@ -102,13 +104,13 @@ pub fn rewrite(
     let bound = manifest.node_id_bound;
     manifest.indexes.extend(index_changes(&context, base, &layers, &schema, &changes.nodes, bound)?);
     manifest.node_runs.extend(run);
-    manifest.partitions = rewrite_partitions(&context, base, &mut changes, manifest.node_id_bound)?;
     manifest.schema = schema;
     manifest.wal_number = changes.wal_number;
     drop(layers);
-    // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
-    context.commit();
-    base.publish(&VersionEdit::difference(base.manifest(), manifest))
+    let mut edit = VersionEdit::difference(base.manifest(), manifest);
+    edit.added_partitions = write_new_edges(&context, std::mem::take(&mut changes.new_edges), bound)?;
+    edit.patches = write_edge_changes(&context, base, changes.deleted_edges, changes.edge_properties)?;
+    Ok(Built::new(base, context, edit))
 }
 
 fn check_limits(changes: &Changes) -> Result<()> {
@@ -168,69 +170,4 @@ pub fn with_runs(
         runs.push(Arc::new(NodeRun::open(&context.platform.disk, &context.directory, entry)?));
     }
     Ok(Layers::new(base.segments().to_vec(), runs))
-}
-
-fn rewrite_partitions(
-    context: &BuildContext,
-    base: &Version,
-    changes: &mut Changes,
-    node_id_bound: u64,
-) -> Result<Vec<PartitionEntry>> {
-    let mut buffers: Map<EdgeTypeId, EdgeBuffer> = Map::default();
-    let mut histogram = vec![0u64; (node_id_bound >> HISTOGRAM_BITS) as usize + 1];
-    let mut new_edges = 0;
-    for rows in changes.new_edges.drain(..) {
-        let keys: Vec<u64> = rows.sources.iter().zip(&rows.targets).map(|(&s, &t)| edge_key(s, t)).collect();
-        for target in &rows.targets {
-            histogram[(target.0 >> HISTOGRAM_BITS) as usize] += 1;
-        }
-        new_edges += keys.len() as u64;
-        let columns: Vec<(PropertyKeyId, &Column)> = rows.keys.iter().copied().zip(&rows.columns).collect();
-        buffers.entry(rows.edge_type).or_default().push(&keys, &columns)?;
-    }
-    let mut deleted = std::mem::take(&mut changes.deleted_edges);
-    deleted.sort_unstable();
-    deleted.dedup();
-    let mut properties = std::mem::take(&mut changes.edge_properties);
-    properties.sort_by_key(|change| (change.edge, change.key));
-    if new_edges == 0 && deleted.is_empty() && properties.is_empty() {
-        return Ok(base.manifest().partitions.clone());
-    }
-    let intervals = lay_out(base, new_edges, &histogram, HISTOGRAM_BITS, context.config.partition_edges_max);
-    let mut sorted: Map<EdgeTypeId, Vec<EdgeChunk>> = Map::default();
-    for (edge_type, buffer) in buffers {
-        let chunks = sorted.entry(edge_type).or_default();
-        Buckets::new(vec![buffer.seal()?], node_id_bound, 1)?.drain(|chunk| {
-            chunks.push(chunk);
-            Ok(())
-        })?;
-    }
-    let sorted = &sorted;
-    let is_touched = move |interval: &Range<u64>| {
-        let keys = sorted.values().flatten().flat_map(|chunk| &chunk.keys);
-        keys.into_iter().any(|key| interval.contains(&(key & 0xffff_ffff)))
-    };
-    let new_edges = move |edge_type: EdgeTypeId, _: &Range<u64>| {
-        let source = sorted.get(&edge_type).map(|chunks| Box::new(KeptChunks(chunks)) as BoxedSource<'_>);
-        Ok(source.into_iter().collect())
-    };
-    let edge_changes = EdgeChanges {
-        types: sorted.keys().copied().collect(),
-        new_edges: Box::new(new_edges),
-        is_touched: Box::new(is_touched),
-        deleted,
-        properties,
-    };
-    write_partitions(context, base, &intervals, node_id_bound, edge_changes)
-}
-
-/// Sorted chunks that are read once for each partition.
-struct KeptChunks<'a>(&'a [EdgeChunk]);
-
-impl ChunkSource for KeptChunks<'_> {
-    fn next(&mut self) -> Result<Option<EdgeChunk>> {
-        let Some((chunk, rest)) = self.0.split_first() else { return Ok(None) };
-        self.0 = rest;
-        Ok(Some(chunk.clone()))
-    }
 }

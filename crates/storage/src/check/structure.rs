@@ -13,11 +13,13 @@ use crate::format::{COLUMN_BLOCK_ROWS, segment_range};
 use crate::index::merge::MergedPairs;
 use crate::index::{KeyIndex, indexed_hash};
 use crate::node_run::NodeRun;
-use crate::partition::stream::SectionCursor;
-use crate::partition::{Partition, Section};
+use crate::partition::stream::{SectionCursor, kept_rows};
+use crate::partition::{LiveSection, Partition, Section};
 use crate::segment::Segment;
 use crate::version::Version;
 use crate::version::edit::overlaps;
+
+mod patches;
 
 /// Words of bitmaps looked at together.
 const WORDS: usize = COLUMN_BLOCK_ROWS / 64;
@@ -38,9 +40,11 @@ pub(super) fn check(version: &Version, interrupt: &Interrupt, problems: &mut Pro
     }
     check_intervals(version, problems);
     for partition in version.partitions() {
-        for section in partition.sections() {
-            let step = check_section(section, partition, version, interrupt, problems);
-            problems.take(section.file().path(), 0, step)?;
+        for live in partition.live_sections() {
+            let step = check_section(live, partition, version, interrupt, problems);
+            problems.take(live.section.file().path(), 0, step)?;
+            let step = patches::check(live, version, problems);
+            problems.take(live.section.file().path(), 0, step)?;
         }
     }
     for constraint in version.manifest().schema.constraints.clone() {
@@ -200,12 +204,13 @@ fn check_intervals(version: &Version, problems: &mut Problems) {
 
 /// Both directions hold the same edges, sorted, between nodes that exist.
 fn check_section(
-    section: &Section,
+    live: LiveSection<'_>,
     partition: &Partition,
     version: &Version,
     interrupt: &Interrupt,
     problems: &mut Problems,
 ) -> Result<()> {
+    let section = live.section;
     let path = section.file().path().to_owned();
     if version.manifest().schema.edge_types.name(section.edge_type().0).is_none() {
         problems.add(&path, 0, format!("edge type {} has no name", section.edge_type().0));
@@ -232,7 +237,11 @@ fn check_section(
             last = (source.0, target.0);
             out_sum = out_sum.wrapping_add(edge_hash(*source, *target));
         }
-        check_ends(version, &sources, &targets, &path, problems)?;
+        let mut lost = Vec::new();
+        live.patches.map_or(Ok(()), |patches| patches.lost(&run, false, &mut lost))?;
+        let kept = kept_rows(sources.len(), run.start, &lost);
+        let kept = |ends: &[NodeId]| kept.iter().map(|&row| ends[row as usize]).collect::<Vec<_>>();
+        check_ends(version, &kept(&sources), &kept(&targets), &path, problems)?;
     }
     let in_sum = sum_in_direction(section, interrupt, &path, problems)?;
     if count != section.edge_count() || out_sum != in_sum {

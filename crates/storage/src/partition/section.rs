@@ -268,6 +268,27 @@ impl Section {
         Ok(start..end)
     }
 
+    /// The place, in the in-direction, of the edge at a position. Cost: a search in the runs of both its ends.
+    pub fn in_place(&self, position: u64) -> Result<u64> {
+        let (source, target) = (self.source_at(position)?, self.target_at(position)?);
+        let rank = position - self.first_position(source, target)?;
+        let run = self.in_run(target)?;
+        let (mut low, mut high) = (run.start, run.end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.sources.at(&self.file, middle)? < source.0 {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let place = low + rank;
+        if place >= run.end || self.sources.at(&self.file, place)? != source.0 {
+            return Err(self.directions_differ(source, target));
+        }
+        Ok(place)
+    }
+
     /// The source of the edge at a position. Cost: a search in the pointer index.
     pub fn source_at(&self, position: u64) -> Result<NodeId> {
         self.out_index.node_at(&self.file, position).map(NodeId)

@@ -83,6 +83,7 @@ pub struct PartitionStream<'a> {
     edge_ids: EdgeIds,
     section: usize,
     cursor: Option<SectionCursor<'a>>,
+    lost: Vec<u64>,
 }
 
 impl<'a> PartitionStream<'a> {
@@ -96,6 +97,7 @@ impl<'a> PartitionStream<'a> {
             edge_ids: stream.edge_ids,
             section: 0,
             cursor: None,
+            lost: Vec::new(),
         }
     }
 
@@ -103,7 +105,8 @@ impl<'a> PartitionStream<'a> {
     pub fn next(&mut self, block: &mut EdgeBlock) -> Result<bool> {
         block.clear();
         loop {
-            let Some(section) = self.partition.sections().get(self.section) else { return Ok(false) };
+            let Some(live) = self.partition.live(self.section) else { return Ok(false) };
+            let section = live.section;
             if self.types.as_ref().is_some_and(|types| !types.contains(&section.edge_type())) {
                 self.section += 1;
                 continue;
@@ -124,9 +127,37 @@ impl<'a> PartitionStream<'a> {
                 block.edges.extend(run.clone().map(|position| EdgeId(base | position)));
             }
             for &key in &self.keys {
-                block.properties.push(section.property_range(key, run.clone())?);
+                block.properties.push(live.property_range(key, run.clone())?);
+            }
+            if let Some(patches) = live.patches {
+                patches.lost(&run, false, &mut self.lost)?;
+                if !self.lost.is_empty() {
+                    leave_out(block, run.start, &self.lost);
+                    if block.sources.is_empty() {
+                        block.clear();
+                        continue;
+                    }
+                }
             }
             return Ok(true);
         }
     }
+}
+
+/// Takes the edges at the lost positions out of a block of positions from `start` on.
+fn leave_out(block: &mut EdgeBlock, start: u64, lost: &[u64]) {
+    let kept = kept_rows(block.sources.len(), start, lost);
+    let rows = || kept.iter().map(|&row| row as usize);
+    block.sources = rows().map(|row| block.sources[row]).collect();
+    block.targets = rows().map(|row| block.targets[row]).collect();
+    if !block.edges.is_empty() {
+        block.edges = rows().map(|row| block.edges[row]).collect();
+    }
+    block.properties.iter_mut().for_each(|column| *column = column.gather(&kept));
+}
+
+/// The rows of a run of positions from `start` on that are not among the lost positions, which ascend and are in the run.
+pub fn kept_rows(rows: usize, start: u64, lost: &[u64]) -> Vec<u32> {
+    let mut lost = lost.iter().peekable();
+    (0..rows as u32).filter(|&row| lost.next_if(|&&position| position == start + u64::from(row)).is_none()).collect()
 }

@@ -52,14 +52,21 @@ pub struct WrittenPartition {
     pub edges_by_type: Vec<(EdgeTypeId, u64)>,
 }
 
+/// The in-direction of a section while the out-direction is written.
+enum InDirection {
+    /// Target and source of each edge, while that takes less memory than counting: sections of few edges are many.
+    Pairs(Vec<u64>),
+    /// Edges by target, from the start of the interval.
+    Degrees(Vec<u32>),
+}
+
 /// The out-direction of a section while it is written.
 struct OutDirection {
     target_base: u64,
     packer: Packer,
     sources: Vec<u32>,
     degrees: Vec<u32>,
-    /// Edges by target, from the start of the interval.
-    in_degrees: Vec<u32>,
+    into: InDirection,
     edges: u64,
     last_key: u64,
 }
@@ -93,7 +100,7 @@ impl<'a> PartitionWriter<'a> {
             packer: Packer::new(width),
             sources: Vec::new(),
             degrees: Vec::new(),
-            in_degrees: vec![0; (target_bound - target_base) as usize],
+            into: InDirection::Pairs(Vec::new()),
             edges: 0,
             last_key: 0,
         };
@@ -107,6 +114,7 @@ impl<'a> PartitionWriter<'a> {
             }
             self.push_columns(&mut columns, &edges_now, out.edges)?;
             out.push(&edges_now.keys, &mut self.topology)?;
+            out.count_densely((target_bound - target_base) as usize);
             chunk = edges.next()?;
         }
         // What the edges came from is not needed any more, and may be large.
@@ -177,10 +185,17 @@ impl<'a> PartitionWriter<'a> {
         let out_index = PointerIndex::write(out.sources.iter().copied().zip(out.degrees.iter().copied()), file)?;
         let base = u64::from(out.sources[0]);
         let last = u64::from(out.sources[out.sources.len() - 1]);
-        let in_index = PointerIndex::write(out.targets_with_edges(), file)?;
-        file.align()?;
-        let sources = NodeArray { base, width: width_of(last - base), start: file.position() as usize };
-        write_in_direction(self.context, file, targets, sources, &out)?;
+        let width = width_of(last - base);
+        let (in_index, sources) = match std::mem::replace(&mut out.into, InDirection::Pairs(Vec::new())) {
+            InDirection::Pairs(pairs) => write_pairs(file, pairs, base, width)?,
+            InDirection::Degrees(degrees) => {
+                let in_index = PointerIndex::write(out.targets_with_edges(&degrees), file)?;
+                file.align()?;
+                let sources = NodeArray { base, width, start: file.position() as usize };
+                write_in_direction(self.context, file, targets, sources, &out, &degrees)?;
+                (in_index, sources)
+            }
+        };
         Ok(SectionParts { edge_type, edge_count: out.edges, targets, out_index, sources, in_index })
     }
 
@@ -232,7 +247,10 @@ impl OutDirection {
             self.last_key = key;
             let (source, target) = ((key >> 32) as u32, (key & 0xffff_ffff) - self.target_base);
             self.packer.push(target);
-            self.in_degrees[target as usize] += 1;
+            match &mut self.into {
+                InDirection::Pairs(pairs) => pairs.push(key << 32 | key >> 32),
+                InDirection::Degrees(degrees) => degrees[target as usize] += 1,
+            }
             match self.sources.last() {
                 Some(&last) if last == source => *self.degrees.last_mut().expect("one for each source") += 1,
                 _ => {
@@ -248,10 +266,34 @@ impl OutDirection {
         Ok(())
     }
 
-    fn targets_with_edges(&self) -> impl Iterator<Item = (u32, u32)> + Clone {
-        let listed = self.in_degrees.iter().enumerate().filter(|(_, degree)| **degree > 0);
+    /// Counts edges by target from now on if the pairs have become larger than the counts of `targets` targets.
+    fn count_densely(&mut self, targets: usize) {
+        let InDirection::Pairs(pairs) = &self.into else { return };
+        if pairs.len() > targets / 2 {
+            let mut degrees = vec![0; targets];
+            pairs.iter().for_each(|pair| degrees[((pair >> 32) - self.target_base) as usize] += 1);
+            self.into = InDirection::Degrees(degrees);
+        }
+    }
+
+    fn targets_with_edges(&self, degrees: &[u32]) -> impl Iterator<Item = (u32, u32)> + Clone {
+        let listed = degrees.iter().enumerate().filter(|(_, degree)| **degree > 0);
         listed.map(|(offset, &degree)| ((self.target_base + offset as u64) as u32, degree))
     }
+}
+
+/// Writes the in-direction of few edges: targets with their sources, sorted in memory.
+fn write_pairs(file: &mut FileWriter, mut pairs: Vec<u64>, base: u64, width: u8) -> Result<(PointerIndex, NodeArray)> {
+    pairs.sort_unstable();
+    let runs = pairs.chunk_by(|a, b| a >> 32 == b >> 32);
+    let targets: Vec<(u32, u32)> = runs.map(|run| ((run[0] >> 32) as u32, run.len() as u32)).collect();
+    let in_index = PointerIndex::write(targets.iter().copied(), file)?;
+    file.align()?;
+    let sources = NodeArray { base, width, start: file.position() as usize };
+    let mut packer = Packer::new(width);
+    pairs.iter().for_each(|pair| packer.push((pair & 0xffff_ffff) - base));
+    file.write(&packer.finish(pairs.len()))?;
+    Ok((in_index, sources))
 }
 
 /// Writes the sources of all edges by target, ascending within each.
@@ -261,19 +303,22 @@ fn write_in_direction(
     targets: NodeArray,
     sources: NodeArray,
     out: &OutDirection,
+    in_degrees: &[u32],
 ) -> Result<()> {
     file.flush()?;
     let written = WrittenTargets { disk: context.platform.disk.clone(), path: file.path().to_owned(), targets };
     let threads = if out.edges < PARALLEL_EDGES { 1 } else { context.config.threads.max(1) };
     // An eighth of the budget for the scatter buffers of all threads, four bytes an entry.
     let edges_max = (context.config.memory_bytes / 8 / 4 / threads).max(1 << 16) as u64;
-    let groups = target_groups(&out.in_degrees, edges_max.min(out.edges.div_ceil(threads as u64)));
+    let groups = target_groups(in_degrees, edges_max.min(out.edges.div_ceil(threads as u64)));
     let mut packer = Packer::new(sources.width);
     for wave in groups.chunks(threads) {
         context.interrupt.check()?;
         let filled: Vec<Result<Vec<u32>>> = std::thread::scope(|scope| {
-            let work: Vec<_> =
-                wave.iter().map(|group| scope.spawn(|| scatter_sources(&written, out, group.clone()))).collect();
+            let work: Vec<_> = wave
+                .iter()
+                .map(|group| scope.spawn(|| scatter_sources(&written, out, in_degrees, group.clone())))
+                .collect();
             work.into_iter().map(|thread| thread.join().expect("a pass over written targets does not panic")).collect()
         });
         for part in filled {
@@ -320,10 +365,15 @@ fn target_groups(in_degrees: &[u32], edges_max: u64) -> Vec<Range<usize>> {
 }
 
 /// One pass over all edges that keeps those whose target is in the group: their sources, by target.
-fn scatter_sources(written: &WrittenTargets, out: &OutDirection, group: Range<usize>) -> Result<Vec<u32>> {
+fn scatter_sources(
+    written: &WrittenTargets,
+    out: &OutDirection,
+    in_degrees: &[u32],
+    group: Range<usize>,
+) -> Result<Vec<u32>> {
     let mut places: Vec<u32> = Vec::with_capacity(group.len());
     let mut count = 0u32;
-    for &degree in &out.in_degrees[group.clone()] {
+    for &degree in &in_degrees[group.clone()] {
         places.push(count);
         count = count.checked_add(degree).ok_or_else(|| StorageError::limit("a node has more than 2^32 in-edges"))?;
     }

@@ -16,54 +16,52 @@ impl Snapshot {
 
     /// How many edges of a node an expansion would find.
     pub(super) fn degree(&self, node: NodeId, direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<u64> {
-        let is_wanted = |edge_type: EdgeTypeId| types.is_none_or(|types| types.contains(&edge_type));
         let memtable = &self.memtable;
         let mut degree = 0;
         if direction != Direction::In {
-            degree += self.base_out_degree(node, is_wanted)?;
+            degree += self.base_out_degree(node, types)?;
             degree += count(&memtable.edges, node, memtable.edges_deleted == 0, false, types);
             degree -= count(&memtable.base_edges_deleted, node, true, false, types);
         }
         if direction != Direction::Out {
-            degree += self.base_in_degree(node, is_wanted)?;
+            degree += self.base_in_degree(node, types)?;
             degree += count(&memtable.edges, node, memtable.edges_deleted == 0, true, types);
             degree -= count(&memtable.base_edges_deleted, node, true, true, types);
         }
         if direction == Direction::Both {
-            degree -= self.loops(node, is_wanted)?;
+            degree -= self.loops(node, types)?;
         }
         Ok(degree)
     }
 
-    fn base_out_degree(&self, node: NodeId, is_wanted: impl Fn(EdgeTypeId) -> bool) -> Result<u64> {
+    fn base_out_degree(&self, node: NodeId, types: Option<&[EdgeTypeId]>) -> Result<u64> {
         let mut degree = 0;
-        for section in self.version.partitions().iter().flat_map(|partition| partition.sections()) {
-            if is_wanted(section.edge_type()) {
-                let run = section.out_run(node)?;
-                degree += run.end - run.start;
-            }
+        for place in self.version.wanted_places(types) {
+            degree += self.version.at(place).1.out_degree(node)?;
         }
         Ok(degree)
     }
 
-    fn base_in_degree(&self, node: NodeId, is_wanted: impl Fn(EdgeTypeId) -> bool) -> Result<u64> {
+    fn base_in_degree(&self, node: NodeId, types: Option<&[EdgeTypeId]>) -> Result<u64> {
         let mut degree = 0;
-        for section in self.version.partitions_of(node).flat_map(|partition| partition.sections()) {
-            if is_wanted(section.edge_type()) {
-                let run = section.in_run(node)?;
-                degree += run.end - run.start;
+        for place in self.version.wanted_places(types) {
+            let (partition, section) = self.version.at(place);
+            if partition.entry().interval.contains(&node.0) {
+                degree += section.in_degree(node)?;
             }
         }
         Ok(degree)
     }
 
     /// How many of a node's edges lead back to it.
-    fn loops(&self, node: NodeId, is_wanted: impl Fn(EdgeTypeId) -> bool) -> Result<u64> {
+    fn loops(&self, node: NodeId, types: Option<&[EdgeTypeId]>) -> Result<u64> {
+        let is_wanted = |edge_type: EdgeTypeId| types.is_none_or(|types| types.contains(&edge_type));
         let mut loops = 0;
-        for section in self.version.partitions_of(node).flat_map(|partition| partition.sections()) {
-            if is_wanted(section.edge_type()) {
-                let run = section.between(node, node)?;
-                loops += run.end - run.start;
+        for place in self.version.wanted_places(types) {
+            let (partition, section) = self.version.at(place);
+            if partition.entry().interval.contains(&node.0) {
+                let run = section.section.between(node, node)?;
+                loops += run.end - run.start - section.count_lost(&run, false)?;
             }
         }
         let count = |edges: &Adjacency| {

@@ -13,11 +13,13 @@ use super::Snapshot;
 use crate::format::EdgePlace;
 use crate::memtable::{Links, Memtable, edge_id};
 use crate::partition::Section;
+use crate::patch::SectionPatches;
+use crate::version::edges;
 
 /// A section whose type is wanted.
 struct Place<'a> {
     section: &'a Section,
-    edge_type: EdgeTypeId,
+    patches: Option<&'a SectionPatches>,
     /// The targets of its partition.
     interval: &'a Range<u64>,
     /// The edge id of its position 0.
@@ -62,21 +64,19 @@ pub(super) struct ExpandCursor<'a> {
     /// The ids of one run.
     run_ids: Vec<EdgeId>,
     positions: Vec<u64>,
+    /// The places of a run whose edges patches deleted.
+    lost: Vec<u64>,
 }
 
 impl<'a> ExpandCursor<'a> {
     pub(super) fn new(snapshot: &'a Snapshot, from: &'a [NodeId], expand: &'a Expand) -> ExpandCursor<'a> {
-        let mut places = Vec::new();
-        for partition in snapshot.version.partitions() {
-            let interval = &partition.entry().interval;
-            for (index, section) in partition.sections().iter().enumerate() {
-                let edge_type = section.edge_type();
-                if expand.types.as_ref().is_none_or(|types| types.contains(&edge_type)) {
-                    let first_id = EdgePlace::base(partition.slot().into(), index);
-                    places.push(Place { section, edge_type, interval, first_id });
-                }
-            }
-        }
+        let version = &*snapshot.version;
+        let place_of = |place: edges::Place| {
+            let (partition, live) = version.at(place);
+            let first_id = EdgePlace::base(partition.slot().into(), place.section as usize);
+            Place { section: live.section, patches: live.patches, interval: &partition.entry().interval, first_id }
+        };
+        let places = version.wanted_places(expand.types.as_deref()).map(place_of).collect();
         ExpandCursor {
             snapshot,
             from,
@@ -89,6 +89,7 @@ impl<'a> ExpandCursor<'a> {
             ids: Vec::new(),
             run_ids: Vec::new(),
             positions: Vec::new(),
+            lost: Vec::new(),
         }
     }
 
@@ -158,7 +159,8 @@ impl<'a> ExpandCursor<'a> {
     /// Adds a part of a run of the files to the batch.
     fn take_run(&mut self, place: usize, run: Range<u64>, is_in: bool, out: &mut EdgeBatch) -> Result<()> {
         let start = out.neighbors.len();
-        let Place { section, edge_type, first_id, .. } = self.places[place];
+        let Place { section, patches, first_id, .. } = self.places[place];
+        let patches = patches.filter(|patches| patches.may_have_lost(&run, is_in));
         let lost = &self.memtable().base_edges_deleted;
         let lost = if is_in { lost.in_edges(self.node) } else { lost.out_edges(self.node) };
         let lost_some = !lost.is_empty();
@@ -172,10 +174,19 @@ impl<'a> ExpandCursor<'a> {
             self.run_ids.clear();
             if is_in {
                 self.positions.clear();
-                section.in_positions(self.node, run, &mut self.positions)?;
+                section.in_positions(self.node, run.clone(), &mut self.positions)?;
                 self.run_ids.extend(self.positions.iter().map(|position| EdgeId(first_id + position)));
             } else {
-                self.run_ids.extend(run.map(|position| EdgeId(first_id + position)));
+                self.run_ids.extend(run.clone().map(|position| EdgeId(first_id + position)));
+            }
+        }
+        if let Some(patches) = patches {
+            patches.lost(&run, is_in, &mut self.lost)?;
+            if !self.lost.is_empty() {
+                remove_rows(&mut out.neighbors, start, run.start, &self.lost);
+                if wants_ids || lost_some {
+                    remove_rows(&mut self.run_ids, 0, run.start, &self.lost);
+                }
             }
         }
         let skips_loops = is_in && self.expand.direction == Direction::Both;
@@ -186,7 +197,7 @@ impl<'a> ExpandCursor<'a> {
             let ids = if self.expand.edge_ids == EdgeIds::Include { &mut out.edges } else { &mut self.ids };
             ids.extend_from_slice(&self.run_ids);
         }
-        self.fill(edge_type, is_in, out);
+        self.fill(section.edge_type(), is_in, out);
         Ok(())
     }
 
@@ -264,6 +275,18 @@ impl<'a> ExpandCursor<'a> {
             }
         }
     }
+}
+
+/// Takes the rows of lost positions, which ascend, out of a list whose row `start` has the position `first`.
+fn remove_rows<T: Copy>(rows: &mut Vec<T>, start: usize, first: u64, lost: &[u64]) {
+    let (mut kept, mut lost) = (start, lost.iter().peekable());
+    for row in start..rows.len() {
+        if lost.next_if(|&&position| position == first + (row - start) as u64).is_none() {
+            rows[kept] = rows[row];
+            kept += 1;
+        }
+    }
+    rows.truncate(kept);
 }
 
 impl EdgeCursor for ExpandCursor<'_> {

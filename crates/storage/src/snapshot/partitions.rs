@@ -49,7 +49,7 @@ impl EdgePartitions for Snapshot {
             return edges.filter(|edge| !edge.is_deleted && is_wanted(edge.edge_type)).count() as u64;
         };
         let mut count = 0;
-        for section in of.sections().iter().filter(|section| is_wanted(section.edge_type())) {
+        for section in of.live_sections().filter(|section| is_wanted(section.edge_type())) {
             count += section.edge_count();
         }
         let is_here = |edge: u64| EdgePlace::of(EdgeId(edge)).filter(|place| place.partition == usize::from(of.slot()));

@@ -4,7 +4,7 @@ use model::column::ColumnBuilder;
 use model::{Column, EdgeId, NodeId, PropertyKeyId, Result, Value};
 
 use super::Snapshot;
-use super::patch::patched;
+use crate::column::patched;
 use crate::memtable::{self, Properties};
 
 /// What the memtable says about the properties of one row.

@@ -8,7 +8,34 @@ use model::{Column, Result};
 
 use super::{PartitionStream, Version, grouped};
 use crate::format::EdgePlace;
-use crate::partition::{Partition, Section};
+use crate::partition::{LiveSection, Partition};
+
+/// Where a section is: what a search by type finds.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The type of the section's edges.
+    pub edge_type: EdgeTypeId,
+    /// The index of the partition.
+    pub partition: u16,
+    /// The index of the section.
+    pub section: u32,
+}
+
+/// The sections of all partitions by type, those of one type oldest first.
+pub(super) fn places(partitions: &[Arc<Partition>]) -> Vec<Place> {
+    let mut places = Vec::with_capacity(partitions.iter().map(|partition| partition.sections().len()).sum());
+    for (index, partition) in partitions.iter().enumerate() {
+        places.extend(partition.sections().iter().zip(0..).map(|(section, number)| Place {
+            edge_type: section.edge_type(),
+            partition: index as u16,
+            section: number,
+        }));
+    }
+    if partitions.len() > 1 {
+        places.sort_by_key(|place| place.edge_type);
+    }
+    places
+}
 
 impl Version {
     /// The partitions; of two whose intervals overlap the older comes first.
@@ -34,18 +61,78 @@ impl Version {
         self.partitions.iter().find(|partition| partition.entry().topology.number == number)
     }
 
-    /// The section and position of a published edge; `None` if the id names none.
+    /// All sections, by type and then age.
     #[inline]
-    pub fn place(&self, edge: EdgeId) -> Option<(&Section, u64)> {
-        let place = EdgePlace::of(edge)?;
-        let section = self.partition_in(place.partition)?.sections().get(place.section)?;
-        (place.position < section.edge_count()).then_some((section, place.position))
+    pub fn places(&self) -> &[Place] {
+        &self.places
     }
 
-    /// Source, target and type of a published edge; `None` if the id names none.
+    /// The sections of one type, oldest first.
+    #[inline]
+    pub fn places_of(&self, edge_type: EdgeTypeId) -> &[Place] {
+        let start = self.places.partition_point(|place| place.edge_type < edge_type);
+        let rest = &self.places[start..];
+        &rest[..rest.partition_point(|place| place.edge_type == edge_type)]
+    }
+
+    /// The sections of some types; of all where there is no list.
+    pub fn wanted_places(&self, types: Option<&[EdgeTypeId]>) -> impl Iterator<Item = Place> {
+        let all = if types.is_none() { self.places() } else { &[] };
+        let listed = types.unwrap_or_default().iter().flat_map(|&edge_type| self.places_of(edge_type));
+        all.iter().chain(listed).copied()
+    }
+
+    /// The partition and the section at a place.
+    #[inline]
+    pub fn at(&self, place: Place) -> (&Partition, LiveSection<'_>) {
+        let partition = &self.partitions[usize::from(place.partition)];
+        (partition, partition.live(place.section as usize).expect("places name sections that are there"))
+    }
+
+    /// The section and position that an edge id names, whether the edge was deleted since or not.
+    #[inline]
+    fn named(&self, edge: EdgeId) -> Option<(LiveSection<'_>, u64)> {
+        let place = EdgePlace::of(edge)?;
+        let section = self.partition_in(place.partition)?.live(place.section)?;
+        (place.position < section.section.edge_count()).then_some((section, place.position))
+    }
+
+    /// The section and position of an edge; `None` if the id names none that is there.
+    #[inline]
+    pub fn place(&self, edge: EdgeId) -> Result<Option<(LiveSection<'_>, u64)>> {
+        match self.named(edge) {
+            Some((section, position)) if section.is_there(position)? => Ok(Some((section, position))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Source, target and type of an edge; `None` if the id names none that is there.
     pub fn edge(&self, edge: EdgeId) -> Result<Option<(NodeId, NodeId, EdgeTypeId)>> {
-        let Some((section, position)) = self.place(edge) else { return Ok(None) };
+        let Some((section, position)) = self.place(edge)? else { return Ok(None) };
+        let section = section.section;
         Ok(Some((section.source_at(position)?, section.target_at(position)?, section.edge_type())))
+    }
+
+    /// Adds the edges of a type from `source` to `target` to `out`, oldest first: the order by which the log numbers
+    /// parallel edges, which flushes and merges keep.
+    pub fn edges_between(
+        &self,
+        edge_type: EdgeTypeId,
+        source: NodeId,
+        target: NodeId,
+        out: &mut Vec<EdgeId>,
+    ) -> Result<()> {
+        let mut positions = Vec::new();
+        for &place in self.places_of(edge_type) {
+            let (partition, section) = self.at(place);
+            if partition.entry().interval.contains(&target.0) {
+                positions.clear();
+                section.between(source, target, &mut positions)?;
+                let first = EdgePlace::base(partition.slot().into(), place.section as usize);
+                out.extend(positions.iter().map(|position| EdgeId(first | position)));
+            }
+        }
+        Ok(())
     }
 
     /// One column for each key: the properties of each edge, null where it has none or is none of this version.
@@ -56,9 +143,7 @@ impl Version {
         };
         let read_one = |key: PropertyKeyId| {
             grouped(edges.len(), place, |group, positions| {
-                let section = group.and_then(|(partition, section): (usize, usize)| {
-                    self.partition_in(partition)?.sections().get(section)
-                });
+                let section = group.and_then(|(slot, section): (usize, usize)| self.partition_in(slot)?.live(section));
                 section.map_or_else(|| Ok(Column::nulls(positions.len())), |section| section.property(key, positions))
             })
         };

@@ -11,10 +11,11 @@ use model::{Map, Result};
 use super::{BulkLoad, Loaded};
 use crate::bulk::buffer::SealedBuffer;
 use crate::bulk::indexes::write_index;
-use crate::bulk::partitions::{BoxedSource, EdgeChanges, lay_out, write_partitions};
+use crate::bulk::partitions::{BoxedSource, EdgeSources, everything, lay_out, write_partitions};
 use crate::bulk::rewrite::HISTOGRAM_BITS;
 use crate::bulk::run::Run;
 use crate::bulk::sort::Buckets;
+use crate::compact::Policy;
 use crate::manifest::{IndexEntry, PartitionEntry, SegmentEntry};
 use crate::version::{Version, VersionEdit};
 
@@ -22,6 +23,7 @@ impl BulkLoad {
     /// Writes the files and makes them the store's current version. All loaders must be finished.
     pub fn finish(mut self) -> Result<Arc<Version>> {
         self.end_nodes()?;
+        let mut added_partitions = Vec::new();
         let mut manifest = self.base.manifest().clone();
         manifest.node_id_bound = self.next_node;
         manifest.schema = self.schema.clone();
@@ -33,27 +35,29 @@ impl BulkLoad {
             let loaded = std::mem::take(&mut *shared.done.lock().expect("no holder of this lock panics"));
             // The keys of nodes are not needed any more, and are large.
             drop(shared);
-            manifest.partitions = self.write_edges(loaded)?;
+            added_partitions = self.write_edges(loaded)?;
         }
         self.groups.clear();
         manifest.segments = sorted(std::mem::take(&mut self.segments));
         manifest.indexes.extend(self.finish_indexes()?);
         self.spill_updates()?;
         manifest.node_runs.append(&mut self.update_runs);
+        let mut edit = VersionEdit::difference(self.base.manifest(), manifest);
+        edit.added_partitions = added_partitions;
         // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
         self.context.commit();
-        let version = self.base.publish(&VersionEdit::difference(self.base.manifest(), manifest))?;
-        Ok(version)
+        self.base.publish(&edit)
     }
 
     fn write_edges(&self, loaded: Loaded) -> Result<Vec<PartitionEntry>> {
         let Loaded { buffers, mut runs, histogram } = loaded;
-        let edges = histogram.iter().sum();
+        let edges: u64 = histogram.iter().sum();
         if edges == 0 {
-            return Ok(self.base.manifest().partitions.clone());
+            return Ok(Vec::new());
         }
         let config = &self.context.config;
-        let intervals = lay_out(&self.base, edges, &histogram, HISTOGRAM_BITS, config.partition_edges_max);
+        let intervals = lay_out(everything(), &histogram, HISTOGRAM_BITS, config.partition_edges_max);
+        let level = Policy::default().level_of(edges / intervals.len() as u64);
         let mut in_memory: BTreeMap<EdgeTypeId, Vec<SealedBuffer>> = BTreeMap::new();
         buffers.into_iter().for_each(|(edge_type, buffer)| in_memory.entry(edge_type).or_default().push(buffer));
         if intervals.len() > 1 {
@@ -67,13 +71,8 @@ impl BulkLoad {
         let mut types: Vec<EdgeTypeId> = runs.iter().flat_map(Run::types).chain(in_memory.keys().copied()).collect();
         types.sort_unstable();
         types.dedup();
-        let is_touched = |interval: &Range<u64>| {
-            let first = (interval.start >> HISTOGRAM_BITS) as usize;
-            let end = (interval.end.div_ceil(1 << HISTOGRAM_BITS) as usize).min(histogram.len());
-            histogram.get(first..end).is_some_and(|counts| counts.iter().any(|&count| count > 0))
-        };
         let (runs, node_id_bound, threads) = (&runs, self.next_node, config.threads.max(1));
-        let new_edges = |edge_type: EdgeTypeId, _: &Range<u64>| {
+        let of_type = |edge_type: EdgeTypeId, _: &Range<u64>| {
             let mut sources: Vec<BoxedSource<'_>> = Vec::new();
             for run in runs {
                 let edges = run.edges(edge_type);
@@ -86,14 +85,8 @@ impl BulkLoad {
             }
             Ok(sources)
         };
-        let changes = EdgeChanges {
-            types,
-            new_edges: Box::new(new_edges),
-            is_touched: Box::new(is_touched),
-            deleted: Vec::new(),
-            properties: Vec::new(),
-        };
-        write_partitions(&self.context, &self.base, &intervals, node_id_bound, changes)
+        let sources = EdgeSources { types, of_type: Box::new(of_type) };
+        write_partitions(&self.context, &intervals, level, node_id_bound, sources)
     }
 
     /// The runs of indexes that new nodes add.

@@ -1,6 +1,7 @@
 //! The model: a graph as two lists, and its comparison with a version.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use model::batch::EdgeBlock;
 use model::store::{EdgeIds, EdgeStream};
@@ -9,6 +10,7 @@ use model::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId, Value};
 use testing::random::SeededRandom;
 
 use crate::format::EdgePlace;
+use crate::partition::LiveSection;
 use crate::version::Version;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -162,6 +164,16 @@ fn assert_ids(version: &Version, stored: &[(EdgeId, ModelEdge)], name: &str) {
     }
 }
 
+/// Takes the rows of edges that patches deleted out of what was read of a run.
+fn remove_lost<T>(live: LiveSection<'_>, run: &Range<u64>, is_in: bool, rows: &mut Vec<T>) {
+    let mut lost = Vec::new();
+    if let Some(patches) = live.patches {
+        patches.lost(run, is_in, &mut lost).unwrap();
+    }
+    let first = rows.len() - (run.end - run.start) as usize;
+    lost.iter().rev().for_each(|place| drop(rows.remove(first + (place - run.start) as usize)));
+}
+
 /// Both directions of every node, and the positions of in-edges.
 fn assert_directions(version: &Version, graph: &ModelGraph, name: &str) {
     let mut out: BTreeMap<(u32, u64), Vec<u64>> = BTreeMap::new();
@@ -174,30 +186,38 @@ fn assert_directions(version: &Version, graph: &ModelGraph, name: &str) {
     for node in 0..graph.nodes.len() as u64 {
         for edge_type in 0..version.manifest().schema.edge_types.len() as u32 {
             let (mut targets, mut sources) = (Vec::new(), Vec::new());
-            for partition in version.partitions() {
-                if let Some((_, section)) = partition.section_of(EdgeTypeId(edge_type)) {
-                    section.targets(section.out_run(NodeId(node)).unwrap(), &mut targets).unwrap();
-                }
-            }
-            for partition in version.partitions_of(NodeId(node)) {
-                let Some((index, section)) = partition.section_of(EdgeTypeId(edge_type)) else { continue };
-                let mut sources_here = Vec::new();
-                let run = section.in_run(NodeId(node)).unwrap();
-                section.sources(run.clone(), &mut sources_here).unwrap();
+            for &place in version.places_of(EdgeTypeId(edge_type)) {
+                let (partition, live) = version.at(place);
+                let run = live.section.out_run(NodeId(node)).unwrap();
+                live.section.targets(run.clone(), &mut targets).unwrap();
+                remove_lost(live, &run, false, &mut targets);
+                assert_eq!(
+                    live.out_degree(NodeId(node)).unwrap(),
+                    run.end - run.start - live.count_lost(&run, false).unwrap()
+                );
+                let mut here = Vec::new();
+                let run = live.section.in_run(NodeId(node)).unwrap();
+                live.section.sources(run.clone(), &mut here).unwrap();
                 let mut positions = Vec::new();
                 let middle = run.start + (run.end - run.start) / 2;
-                section.in_positions(NodeId(node), run.start..middle, &mut positions).unwrap();
-                section.in_positions(NodeId(node), middle..run.end, &mut positions).unwrap();
+                live.section.in_positions(NodeId(node), run.start..middle, &mut positions).unwrap();
+                live.section.in_positions(NodeId(node), middle..run.end, &mut positions).unwrap();
                 let mut distinct = positions.clone();
                 distinct.sort_unstable();
                 distinct.dedup();
-                assert_eq!(distinct.len(), sources_here.len(), "{name}: positions of node {node}");
-                for (position, source) in positions.iter().zip(&sources_here) {
-                    let id = EdgePlace { partition: partition.slot().into(), section: index, position: *position }.id();
+                assert_eq!(distinct.len(), here.len(), "{name}: positions of node {node}");
+                remove_lost(live, &run, true, &mut here);
+                remove_lost(live, &run, true, &mut positions);
+                for (position, source) in positions.iter().zip(&here) {
+                    let (slot, section) = (partition.slot().into(), place.section as usize);
+                    let id = EdgePlace { partition: slot, section, position: *position }.id();
                     let (from, to, _) = version.edge(id).unwrap().unwrap();
                     assert_eq!((from, to), (*source, NodeId(node)), "{name}");
+                    let mut parallel = Vec::new();
+                    version.edges_between(EdgeTypeId(edge_type), from, to, &mut parallel).unwrap();
+                    assert!(parallel.contains(&id), "{name}: an edge is among those between its ends");
                 }
-                sources.append(&mut sources_here);
+                sources.append(&mut here);
             }
             let check = |found: Vec<NodeId>, expected: Option<&Vec<u64>>| {
                 let mut found: Vec<u64> = found.into_iter().map(|node| node.0).collect();

@@ -5,7 +5,7 @@ use model::temporal::{Date, LocalDateTime};
 use model::{Bitmap, Column, ColumnData, Value};
 
 /// The column with other values in some rows; `patches` are in order of their rows.
-pub(super) fn patched(mut column: Column, patches: &[(usize, &Value)]) -> Column {
+pub fn patched(mut column: Column, patches: &[(usize, &Value)]) -> Column {
     if patches.iter().all(|&(row, value)| patch_in_place(&mut column, row, value)) {
         return column;
     }

@@ -1,0 +1,99 @@
+//! A section as readers see it: without the edges that patches deleted, with the properties that they changed.
+
+use std::ops::Range;
+
+use model::id::{EdgeTypeId, NodeId, PropertyKeyId};
+use model::{Column, Result};
+
+use super::Section;
+use crate::patch::SectionPatches;
+
+/// A section and its patches.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveSection<'a> {
+    /// The edges as they were written.
+    pub section: &'a Section,
+    /// What became of them; `None` if nothing did.
+    pub patches: Option<&'a SectionPatches>,
+}
+
+impl<'a> LiveSection<'a> {
+    /// The type of its edges.
+    #[inline]
+    pub fn edge_type(&self) -> EdgeTypeId {
+        self.section.edge_type()
+    }
+
+    /// How many edges are there.
+    pub fn edge_count(&self) -> u64 {
+        self.section.edge_count() - self.patches.map_or(0, SectionPatches::deleted)
+    }
+
+    /// How many edges of a run are gone; `is_in` for a run of the in-direction.
+    #[inline]
+    pub fn count_lost(&self, run: &Range<u64>, is_in: bool) -> Result<u64> {
+        self.patches.map_or(Ok(0), |patches| patches.count_lost(run, is_in))
+    }
+
+    /// How many edges start at a node.
+    #[inline]
+    pub fn out_degree(&self, node: NodeId) -> Result<u64> {
+        let run = self.section.out_run(node)?;
+        Ok(run.end - run.start - self.count_lost(&run, false)?)
+    }
+
+    /// How many edges end at a node.
+    #[inline]
+    pub fn in_degree(&self, node: NodeId) -> Result<u64> {
+        let run = self.section.in_run(node)?;
+        Ok(run.end - run.start - self.count_lost(&run, true)?)
+    }
+
+    /// True if the position is that of an edge that is there.
+    pub fn is_there(&self, position: u64) -> Result<bool> {
+        Ok(position < self.section.edge_count() && self.count_lost(&(position..position + 1), false)? == 0)
+    }
+
+    /// Adds the positions of the edges from `source` to `target` to `out`, oldest first.
+    pub fn between(&self, source: NodeId, target: NodeId, out: &mut Vec<u64>) -> Result<()> {
+        let run = self.section.between(source, target)?;
+        match self.patches.filter(|patches| patches.may_have_lost(&run, false)) {
+            None => out.extend(run),
+            Some(patches) => {
+                let mut lost = Vec::new();
+                patches.lost(&run, false, &mut lost)?;
+                out.extend(run.filter(|position| lost.binary_search(position).is_err()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The property keys that some edge may have, each once.
+    pub fn keys(&self) -> Vec<PropertyKeyId> {
+        let mut keys: Vec<PropertyKeyId> = self.section.keys().collect();
+        if let Some(patches) = self.patches {
+            keys.extend(patches.keys());
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        keys
+    }
+
+    /// One property of the edges at these positions, in any order.
+    pub fn property(&self, key: PropertyKeyId, positions: &[u64]) -> Result<Column> {
+        let column = self.section.property(key, positions)?;
+        match self.patches {
+            None => Ok(column),
+            Some(patches) => patches.overlaid(key, positions, column),
+        }
+    }
+
+    /// One property of a run of positions.
+    pub fn property_range(&self, key: PropertyKeyId, run: Range<u64>) -> Result<Column> {
+        let column = self.section.property_range(key, run.clone())?;
+        match self.patches {
+            None => Ok(column),
+            Some(patches) => patches.overlaid_range(key, &run, column),
+        }
+    }
+}
