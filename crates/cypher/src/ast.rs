@@ -63,6 +63,12 @@ pub enum StatementKind {
     DropIndex(DropRule),
     /// `SHOW INDEXES`.
     ShowIndexes,
+    /// `CREATE SORT KEY …`.
+    CreateSortKey(CreateSortKey),
+    /// `DROP SORT KEY …`.
+    DropSortKey(DropSortKey),
+    /// `SHOW SORT KEYS`.
+    ShowSortKeys,
     /// `BEGIN [TRANSACTION]`.
     Begin,
     /// `COMMIT [TRANSACTION]`.
@@ -116,6 +122,28 @@ pub struct DropRule {
     /// Its name.
     pub name: Name,
     /// Its absence is no error.
+    pub if_exists: bool,
+}
+
+/// `CREATE SORT KEY [IF NOT EXISTS] FOR ()-[variable:TYPE]-() ON (variable.property, …)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateSortKey {
+    /// An equal sort key that is already there is no error.
+    pub if_not_exists: bool,
+    /// The variable that stands for the relationship.
+    pub variable: Name,
+    /// The relationship type.
+    pub edge_type: Name,
+    /// The properties, compared one after the other.
+    pub properties: Vec<Name>,
+}
+
+/// `DROP SORT KEY [IF EXISTS] FOR ()-[:TYPE]-()`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DropSortKey {
+    /// The relationship type.
+    pub edge_type: Name,
+    /// A missing sort key is no error.
     pub if_exists: bool,
 }
 

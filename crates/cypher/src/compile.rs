@@ -65,6 +65,13 @@ pub fn compile_parsed(
         StatementKind::DropIndex(rule) => Ok(schema_plan(drop_rule(RuleKind::Index, rule))),
         StatementKind::ShowConstraints => Ok(schema_plan(show_rules(RuleKind::Constraint))),
         StatementKind::ShowIndexes => Ok(schema_plan(show_rules(RuleKind::Index))),
+        StatementKind::CreateSortKey(sort_key) => Ok(schema_plan(create_sort_key(sort_key))),
+        StatementKind::DropSortKey(sort_key) => {
+            let edge_type = Arc::from(sort_key.edge_type.text.as_str());
+            let kind = OperatorKind::DropSortKey { edge_type, if_exists: sort_key.if_exists };
+            Ok(schema_plan(change_plan(kind)))
+        }
+        StatementKind::ShowSortKeys => Ok(schema_plan(show_sort_keys())),
         StatementKind::Begin => Ok(plain(Statement::Begin)),
         StatementKind::Commit => Ok(plain(Statement::Commit)),
         StatementKind::Rollback => Ok(plain(Statement::Rollback)),
@@ -124,6 +131,20 @@ fn new_rule(
 fn drop_rule(kind: RuleKind, rule: &ast::DropRule) -> Plan {
     let name = Arc::from(rule.name.text.as_str());
     change_plan(OperatorKind::DropRule { kind, name, if_exists: rule.if_exists })
+}
+
+fn create_sort_key(sort_key: &ast::CreateSortKey) -> Plan {
+    let edge_type = Arc::from(sort_key.edge_type.text.as_str());
+    let keys = sort_key.properties.iter().map(|property| Arc::from(property.text.as_str())).collect();
+    change_plan(OperatorKind::CreateSortKey { edge_type, keys, if_not_exists: sort_key.if_not_exists })
+}
+
+fn show_sort_keys() -> Plan {
+    let names = ["type", "properties"];
+    let slots = names.map(|name| SlotInfo { name: Arc::from(name), kind: SlotKind::Any }).to_vec();
+    let columns = names.iter().zip(0..).map(|(name, number)| (Arc::from(*name), SlotId(number))).collect();
+    let kind = OperatorKind::ShowSortKeys { edge_type: SlotId(0), keys: SlotId(1) };
+    Plan { root: root(kind), columns, slots, mode: PlanMode::Read }
 }
 
 fn show_rules(kind: RuleKind) -> Plan {

@@ -16,6 +16,7 @@ mod expression;
 pub(crate) mod level;
 mod pattern;
 mod schema;
+mod sort_key;
 mod statement;
 mod unsupported;
 

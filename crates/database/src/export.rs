@@ -190,14 +190,20 @@ impl Export<'_> {
 
     fn constraints(&mut self) -> Result<()> {
         let schema = self.view.schema();
-        if schema.constraints.is_empty() && schema.indexes.is_empty() {
+        if schema.constraints.is_empty() && schema.indexes.is_empty() && schema.sort_keys.is_empty() {
             return Ok(());
         }
         let path = self.folder.join("schema.cypher");
         let constraints = schema.constraints.iter().map(|constraint| schema.constraint_statement(constraint));
         let indexes = schema.indexes.iter().filter(|index| schema.owner(index).is_none());
         let indexes = indexes.map(|index| schema.index_statement(index));
-        let statements: String = constraints.chain(indexes).map(|statement| statement + ";\n").collect();
+        let mut statements: String = constraints.chain(indexes).map(|statement| statement + ";\n").collect();
+        for sort_key in &schema.sort_keys {
+            let keys: Vec<String> =
+                sort_key.keys.iter().map(|&key| format!("r.`{}`", schema.property_key_name(key))).collect();
+            let (edge_type, keys) = (schema.edge_type_name(sort_key.edge_type), keys.join(", "));
+            statements.push_str(&format!("CREATE SORT KEY FOR ()-[r:`{edge_type}`]-() ON ({keys});\n"));
+        }
         std::fs::write(&path, statements).map_err(|cause| error!(File, "{}: {cause}", path.display()))?;
         self.summary.files.push(path);
         Ok(())

@@ -51,6 +51,9 @@ impl PlanCache {
 pub(crate) fn fingerprint(schema: &Schema, statistics: &Statistics) -> u64 {
     let mut hasher = std::hash::BuildHasher::build_hasher(&model::Map::<(), ()>::default().hasher().clone());
     schema.constraints.len().hash(&mut hasher);
+    for sort_key in &schema.sort_keys {
+        (sort_key.edge_type, &sort_key.keys).hash(&mut hasher);
+    }
     for constraint in &schema.constraints {
         (constraint.subject, &constraint.keys, constraint.rule).hash(&mut hasher);
     }

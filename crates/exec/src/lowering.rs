@@ -157,6 +157,13 @@ impl Lowering {
             OperatorKind::DropRule { kind, name, if_exists } => {
                 Ok(operators::drop_rule::lower(*kind, name, *if_exists))
             }
+            OperatorKind::ShowSortKeys { edge_type, keys } => Ok(operators::sort_keys::lower_show(*edge_type, *keys)),
+            OperatorKind::CreateSortKey { edge_type, keys, if_not_exists } => {
+                Ok(operators::sort_keys::lower_create(edge_type, keys, *if_not_exists))
+            }
+            OperatorKind::DropSortKey { edge_type, if_exists } => {
+                Ok(operators::sort_keys::lower_drop(edge_type, *if_exists))
+            }
             other => Err(misplaced(other)),
         }
     }

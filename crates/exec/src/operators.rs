@@ -29,6 +29,7 @@ pub(crate) mod shortest_path;
 pub(crate) mod show_rules;
 pub(crate) mod skip;
 pub(crate) mod sort;
+pub(crate) mod sort_keys;
 pub(crate) mod subquery;
 pub(crate) mod top;
 pub(crate) mod union;

@@ -31,6 +31,10 @@ pub struct Counters {
     pub indexes_added: u64,
     /// Indexes dropped, but for those of constraints.
     pub indexes_removed: u64,
+    /// Sort keys declared.
+    pub sort_keys_added: u64,
+    /// Sort keys taken back.
+    pub sort_keys_removed: u64,
 }
 
 impl Counters {

@@ -97,6 +97,8 @@ fn stats_line(rows: u64, summary: &StatementSummary) -> String {
         (counters.constraints_removed, "constraint", "dropped"),
         (counters.indexes_added, "index", "added"),
         (counters.indexes_removed, "index", "dropped"),
+        (counters.sort_keys_added, "sort key", "added"),
+        (counters.sort_keys_removed, "sort key", "dropped"),
     ];
     for (count, noun, done) in changes.into_iter().filter(|(count, ..)| *count > 0) {
         parts.push(match noun {

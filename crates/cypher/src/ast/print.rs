@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 use model::Rule;
 
 use super::{
-    Arrow, CallClause, Clause, ClauseKind, CreateConstraint, CreateIndex, EdgePattern, LabelExpression,
+    Arrow, CallClause, Clause, ClauseKind, CreateConstraint, CreateIndex, CreateSortKey, EdgePattern, LabelExpression,
     LabelExpressionKind, MergeClause, Name, NodePattern, PathPattern, Projection, ProjectionItem, Query, RemoveItem,
     RemoveItemKind, RulePattern, SetItem, SetItemKind, Shortest, SingleQuery, SortItem, Statement, StatementKind,
     StatementMode, VariableLength, Yield, YieldItem,
@@ -97,6 +97,12 @@ impl Display for Statement {
                 write!(f, "DROP INDEX {}{condition}", index.name)
             }
             StatementKind::ShowIndexes => f.write_str("SHOW INDEXES"),
+            StatementKind::CreateSortKey(sort_key) => sort_key.fmt(f),
+            StatementKind::DropSortKey(sort_key) => {
+                let condition = if sort_key.if_exists { " IF EXISTS" } else { "" };
+                write!(f, "DROP SORT KEY{condition} FOR ()-[:{}]-()", sort_key.edge_type)
+            }
+            StatementKind::ShowSortKeys => f.write_str("SHOW SORT KEYS"),
             StatementKind::Begin => f.write_str("BEGIN"),
             StatementKind::Commit => f.write_str("COMMIT"),
             StatementKind::Rollback => f.write_str("ROLLBACK"),
@@ -156,6 +162,18 @@ impl Display for CreateIndex {
         rule_name(f, self.name.as_ref(), self.if_not_exists)?;
         write!(f, "FOR {} ON (", self.pattern)?;
         self.pattern.properties(f, &self.properties)?;
+        f.write_str(")")
+    }
+}
+
+impl Display for CreateSortKey {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let condition = if self.if_not_exists { " IF NOT EXISTS" } else { "" };
+        let variable = self.variable.variable();
+        write!(f, "CREATE SORT KEY{condition} FOR ()-[{variable}:{}]-() ON (", self.edge_type)?;
+        for (position, property) in self.properties.iter().enumerate() {
+            write!(f, "{}{variable}.{property}", if position == 0 { "" } else { ", " })?;
+        }
         f.write_str(")")
     }
 }

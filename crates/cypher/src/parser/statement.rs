@@ -50,6 +50,18 @@ impl Parser<'_> {
         if self.is_word(0, "CREATE") && (self.is_word(1, "INDEX") || is_range) {
             return self.create_index().map(StatementKind::CreateIndex);
         }
+        if self.is_word(0, "CREATE") && self.is_sort_key(1) {
+            self.advance();
+            return self.create_sort_key().map(StatementKind::CreateSortKey);
+        }
+        if self.is_word(0, "DROP") && self.is_sort_key(1) {
+            self.advance();
+            return self.drop_sort_key().map(StatementKind::DropSortKey);
+        }
+        if self.is_word(0, "SHOW") && self.is_sort_key(1) {
+            self.advance();
+            return self.show_sort_keys();
+        }
         if self.take_keyword("DROP") {
             return self.drop_rule();
         }

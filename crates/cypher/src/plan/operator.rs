@@ -277,6 +277,13 @@ pub enum OperatorKind {
         /// Take the columns, in the order of [`RuleKind::columns`].
         slots: Vec<SlotId>,
     },
+    /// The schema's sort keys as rows of a type and the list of its properties.
+    ShowSortKeys {
+        /// Takes the type.
+        edge_type: SlotId,
+        /// Takes the properties.
+        keys: SlotId,
+    },
     /// For each row, creates nodes, then edges between slots. All input rows are read before the first write.
     Create {
         /// Rows to create for.
@@ -335,6 +342,22 @@ pub enum OperatorKind {
         kind: RuleKind,
         /// Its name.
         name: Arc<str>,
+        /// Whether its absence is no error.
+        if_exists: bool,
+    },
+    /// Declares the sort key of an edge type. No rows.
+    CreateSortKey {
+        /// The type.
+        edge_type: Arc<str>,
+        /// The properties.
+        keys: Vec<Arc<str>>,
+        /// Whether an equal sort key that is there is no error.
+        if_not_exists: bool,
+    },
+    /// Takes back the sort key of an edge type. No rows.
+    DropSortKey {
+        /// The type.
+        edge_type: Arc<str>,
         /// Whether its absence is no error.
         if_exists: bool,
     },

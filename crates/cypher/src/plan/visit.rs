@@ -16,6 +16,7 @@ macro_rules! push_inputs {
         match $kind {
             Kind::Unit | Kind::Argument { .. } | Kind::ShowRules { .. } => {}
             Kind::CreateRule { .. } | Kind::DropRule { .. } => {}
+            Kind::ShowSortKeys { .. } | Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
             Kind::NodeScan { input, .. } | Kind::NodeLookup { input, .. } => $list.push(input),
             Kind::NodeById { input, .. } | Kind::Expand { input, .. } => $list.push(input),
             Kind::VariableExpand { input, .. } | Kind::ShortestPath { input, .. } => $list.push(input),
@@ -83,6 +84,7 @@ macro_rules! push_operator_expressions {
             Kind::Distinct { .. } | Kind::Union { .. } | Kind::Apply { .. } | Kind::Optional { .. } => {}
             Kind::SemiApply { .. } | Kind::CrossProduct { .. } | Kind::ShowRules { .. } => {}
             Kind::CreateRule { .. } | Kind::DropRule { .. } => {}
+            Kind::ShowSortKeys { .. } | Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
             Kind::NodeLookup { value, .. } | Kind::NodeById { value, .. } => match value {
                 LookupValue::One(value) | LookupValue::Any(value) => $list.push(value),
             },
@@ -285,6 +287,7 @@ impl Operator {
             Kind::Union { slots, .. } => slots.clone(),
             Kind::Call { yields, .. } => yields.iter().map(|(_, slot)| *slot).collect(),
             Kind::ShowRules { slots, .. } => slots.clone(),
+            Kind::ShowSortKeys { edge_type, keys } => vec![*edge_type, *keys],
             Kind::Create { nodes, edges, .. } => new_slots(nodes, edges),
             Kind::Merge { nodes, edges, path, .. } => {
                 let mut slots = new_slots(nodes, edges);

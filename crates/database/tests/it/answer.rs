@@ -51,6 +51,8 @@ fn counters_text(counters: &Counters) -> String {
         (counters.properties_set, "property", "set"),
         (counters.labels_added, "label", "added"),
         (counters.labels_removed, "label", "removed"),
+        (counters.sort_keys_added, "sort key", "added"),
+        (counters.sort_keys_removed, "sort key", "dropped"),
         (counters.constraints_added, "constraint", "added"),
         (counters.constraints_removed, "constraint", "dropped"),
         (counters.indexes_added, "index", "added"),

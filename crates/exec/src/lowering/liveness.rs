@@ -96,6 +96,9 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
         | OperatorKind::Argument { .. }
         | OperatorKind::ShowRules { .. }
         | OperatorKind::CreateRule { .. }
+        | OperatorKind::ShowSortKeys { .. }
+        | OperatorKind::CreateSortKey { .. }
+        | OperatorKind::DropSortKey { .. }
         | OperatorKind::DropRule { .. } => Vec::new(),
         OperatorKind::Union { branches, .. } => branches.iter().map(|(branch, _)| branch).collect(),
         OperatorKind::CrossProduct { left, right } | OperatorKind::HashJoin { left, right, .. } => vec![left, right],

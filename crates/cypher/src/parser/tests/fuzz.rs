@@ -17,7 +17,7 @@ const SEEDS: &[&str] = &[
     "MATCH (n) RETURN n", "RETURN -1 + 2 * n.x ^ 3", "RETURN NOT a = b OR c IN [1, 2]", "RETURN [x IN xs | x.y], n{.a, b}",
     "RETURN (a)-[:R*1..2]->(b) AND a:A|B", "RETURN CASE WHEN a THEN b ELSE c END IS NULL", "RETURN (a - b) - [c] - (d)",
     "MATCH (a)-[r:R]->(b) SET a.x = r.y", "RETURN exists(a.b), count(DISTINCT c), 'x' STARTS WITH $p", "RETURN a < b <= - c",
-    "CREATE CONSTRAINT c IF NOT EXISTS FOR (n:L) REQUIRE (n.p, n.q) IS UNIQUE; DROP CONSTRAINT c IF EXISTS; SHOW CONSTRAINTS; BEGIN; COMMIT",
+    "CREATE CONSTRAINT c IF NOT EXISTS FOR (n:L) REQUIRE (n.p, n.q) IS UNIQUE; DROP CONSTRAINT c IF EXISTS; SHOW CONSTRAINTS; CREATE SORT KEY FOR ()-[r:T]-() ON (r.a, r.b); DROP SORT KEY IF EXISTS FOR ()-[:T]-(); SHOW SORT KEYS; BEGIN; COMMIT",
     "MATCH (n) CALL (n) { WITH n RETURN 1 AS `x``y` UNION RETURN 2 AS x } RETURN $1, $`a b`, /* c */ - - n.x || 'ü' // end",
 ];
 

@@ -65,6 +65,9 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::Call { .. } => "Call",
         Kind::ShowRules { kind: RuleKind::Constraint, .. } => "ShowConstraints",
         Kind::ShowRules { kind: RuleKind::Index, .. } => "ShowIndexes",
+        Kind::ShowSortKeys { .. } => "ShowSortKeys",
+        Kind::CreateSortKey { .. } => "CreateSortKey",
+        Kind::DropSortKey { .. } => "DropSortKey",
         Kind::Create { .. } => "Create",
         Kind::Merge { .. } => "Merge",
         Kind::Set { .. } => "Set",
@@ -125,6 +128,12 @@ impl Details<'_> {
                 format!("{procedure}({}){yielded}", self.list(arguments))
             }
             Kind::ShowRules { slots, .. } => self.slots(slots),
+            Kind::ShowSortKeys { edge_type, keys } => self.slots(&[*edge_type, *keys]),
+            Kind::CreateSortKey { edge_type, keys, .. } => {
+                let keys: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
+                format!("FOR [:{}] ON ({})", quoted(edge_type), keys.join(", "))
+            }
+            Kind::DropSortKey { edge_type, .. } => format!("FOR [:{}]", quoted(edge_type)),
             Kind::Create { nodes, edges, .. } => self.new_entities(nodes, edges),
             Kind::Merge { nodes, edges, on_create, on_match, .. } => {
                 let mut text = self.new_entities(nodes, edges);
