@@ -181,7 +181,7 @@ fn a_backup_under_random_writes_is_a_state_of_the_reference() {
     let directory = TestDirectory::new();
     let options = OpenOptions { durability: Durability::Off, memtable_bytes_max: 4_000, ..OpenOptions::create() };
     let (store, reference) = (directory.open_with(options), ReferenceStore::new());
-    let transactions = random_operations(seed, 60);
+    let transactions = random_operations(seed, 24);
     let states = std::sync::Mutex::new(vec![Content::of(&*reference.read().unwrap())]);
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
