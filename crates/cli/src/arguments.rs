@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Backup(BackupArguments),
     /// Copy a backup into a new directory, which then is a store
     Restore(RestoreArguments),
+    /// Copy all that can be read of a damaged store into a new one, and tell what is lost
+    Recover(RecoverArguments),
     /// Import US airports and flights, query them, rank them, find and draw a route
     Demo(DemoArguments),
 }
@@ -222,6 +224,15 @@ pub(crate) struct RestoreArguments {
     pub(crate) backup: PathBuf,
     /// The directory of the new store; must be empty or missing
     pub(crate) store: PathBuf,
+}
+
+/// `knot recover`.
+#[derive(Args)]
+pub(crate) struct RecoverArguments {
+    /// The directory of the damaged store; it is not changed
+    pub(crate) store: PathBuf,
+    /// The directory of the new store; must be empty or missing
+    pub(crate) new: PathBuf,
 }
 
 /// `knot demo`.

@@ -15,6 +15,7 @@ mod export;
 mod import;
 mod info;
 pub(crate) mod query;
+mod recover;
 
 /// Runs the command that was asked for.
 pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
@@ -26,6 +27,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
         Some(Command::Check(arguments)) => check::run(&arguments),
         Some(Command::Backup(arguments)) => backup::run(&arguments),
         Some(Command::Restore(arguments)) => backup::restore(&arguments),
+        Some(Command::Recover(arguments)) => recover::run(&arguments),
         Some(Command::Demo(arguments)) => demo::run(&arguments),
         None => {
             let shell = arguments.shell;

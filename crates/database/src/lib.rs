@@ -39,6 +39,14 @@ pub fn check(path: &std::path::Path, interrupt: &Interrupt) -> Result<Vec<Proble
     storage::check::check(&storage::os::platform(), path, interrupt)
 }
 
+/// What a salvage gave, and what was lost.
+pub use storage::recover::{Loss, Recovery};
+
+/// Copies all that can be read of a damaged store into a new one; see [`storage::recover`].
+pub fn recover(damaged: &std::path::Path, new: &std::path::Path, interrupt: &Interrupt) -> Result<Recovery> {
+    storage::recover::recover(&storage::os::platform(), damaged, new, interrupt)
+}
+
 /// What a backup or a restore did.
 pub use storage::backup::CopySummary;
 

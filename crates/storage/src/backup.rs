@@ -34,6 +34,7 @@ use note::Note;
 pub(crate) use note::check as check_note;
 use source::Source;
 use target::Target;
+pub(crate) use target::{check_free, remove_files};
 
 /// What a backup or a restore did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

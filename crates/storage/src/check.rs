@@ -10,7 +10,8 @@ use model::platform::Platform;
 use model::{Error, ErrorCode, Interrupt, Result};
 
 use crate::codec::bytes::Get;
-use crate::format::MANIFEST_NAME;
+use crate::format::{FileKind, MANIFEST_NAME};
+use crate::manifest::Manifest;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
 use crate::wal::replay::replay;
@@ -28,13 +29,15 @@ pub struct Problem {
     pub offset: u64,
     /// What was found and what was expected.
     pub message: String,
+    /// Which part of the graph the file holds, in words; empty where that cannot be told.
+    pub part: String,
 }
 
 impl Problem {
     /// The problem that an error of damage tells of; `file` where it names none.
     pub(crate) fn of(file: &Path, error: &Error) -> Problem {
         let (file, offset, message) = place_of(file, 0, error);
-        Problem { file, offset, message }
+        Problem { file, offset, message, part: String::new() }
     }
 }
 
@@ -43,6 +46,9 @@ impl Problem {
 pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Result<Vec<Problem>> {
     let mut problems = Problems { list: Vec::new() };
     let Some(version) = problems.take(directory, 0, Version::open_untouched(platform, directory))? else {
+        if let Ok(manifest) = Manifest::read(&platform.disk, directory) {
+            problems.tell_parts(&manifest);
+        }
         return Ok(problems.list);
     };
     let mut is_damaged = false;
@@ -63,6 +69,7 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
         problems.take(directory, 0, log)?;
         problems.list.extend(crate::backup::check_note(platform, &version)?);
     }
+    problems.tell_parts(version.manifest());
     Ok(problems.list)
 }
 
@@ -72,8 +79,15 @@ struct Problems {
 }
 
 impl Problems {
+    fn tell_parts(&mut self, manifest: &Manifest) {
+        for problem in &mut self.list {
+            let name = problem.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            problem.part = part_of(manifest, name);
+        }
+    }
+
     fn add(&mut self, file: &Path, offset: u64, message: impl Into<String>) {
-        self.list.push(Problem { file: file.to_owned(), offset, message: message.into() });
+        self.list.push(Problem { file: file.to_owned(), offset, message: message.into(), part: String::new() });
     }
 
     fn manifest(&mut self, version: &Version, message: impl Into<String>) {
@@ -86,12 +100,23 @@ impl Problems {
             Ok(value) => Ok(Some(value)),
             Err(error) if error.code() == ErrorCode::Corrupt => {
                 let (file, offset, message) = place_of(file, offset, &error);
-                self.list.push(Problem { file, offset, message });
+                self.list.push(Problem { file, offset, message, part: String::new() });
                 Ok(None)
             }
             Err(error) => Err(error),
         }
     }
+}
+
+/// What the file of that name holds.
+fn part_of(manifest: &Manifest, name: &str) -> String {
+    let Some((kind, number)) = FileKind::parse(name) else {
+        return if name == MANIFEST_NAME { "the list of files".to_owned() } else { String::new() };
+    };
+    if kind == FileKind::Wal {
+        return "transactions that are not yet merged into files".to_owned();
+    }
+    manifest.part_of(number).unwrap_or_default()
 }
 
 /// The place that a message of damage names: `path at byte offset: problem`.

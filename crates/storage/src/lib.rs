@@ -24,6 +24,7 @@
 //! - [`compact`]: merging of edge partitions and patches.
 //! - [`engine`]: the store itself: opening, turns, commits, checkpoints.
 //! - [`check`]: every checksum and cross-reference.
+//! - [`recover`]: all that can be read of a damaged store, into a new one.
 //! - [`backup`]: a verified copy of a store while it is used, and back.
 
 pub mod backup;
@@ -43,6 +44,7 @@ mod memtable;
 pub mod node_run;
 pub mod os;
 pub mod partition;
+pub mod recover;
 mod rules;
 pub mod patch;
 pub mod segment;

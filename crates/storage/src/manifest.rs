@@ -15,7 +15,7 @@ use model::{Result, Schema, SortKey, Statistics};
 use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
 use crate::file::{FileEntry, check_header, header};
-use crate::format::{FileKind, HEADER_BYTES, MAGIC, MANIFEST_NAME, MANIFEST_NEW_NAME, PARTITION_SLOTS};
+use crate::format::{FileKind, HEADER_BYTES, MAGIC, MANIFEST_NAME, MANIFEST_NEW_NAME, PARTITION_SLOTS, segment_range};
 use crate::node_run::NodeRunEntry;
 use crate::rules;
 
@@ -110,6 +110,33 @@ impl Manifest {
         let patches = patches.map(|file| (FileKind::Patch, file));
         let node_runs = self.node_runs.iter().map(|entry| (FileKind::NodeRun, entry.file));
         segments.chain(topologies).chain(properties).chain(patches).chain(indexes).chain(node_runs)
+    }
+
+    /// Which part of the graph the file of that number holds, in words; `None` if the manifest does not name it.
+    pub fn part_of(&self, number: u64) -> Option<String> {
+        if let Some(entry) = self.segments.iter().find(|entry| entry.file.number == number) {
+            let range = segment_range(entry.segment);
+            return Some(format!("nodes {} to {}", range.start, (range.end - 1).min(self.node_id_bound)));
+        }
+        if let Some(entry) = self.indexes.iter().find(|entry| entry.file.number == number) {
+            let (label, key) = (self.schema.label_name(entry.label), self.schema.property_key_name(entry.key));
+            return Some(format!("the key index on :{label}({key}), which can be built anew from the nodes"));
+        }
+        if self.node_runs.iter().any(|entry| entry.file.number == number) {
+            return Some("new nodes, and changes of nodes".to_owned());
+        }
+        let edges = |entry: &PartitionEntry| {
+            let (start, end) = (entry.interval.start, entry.interval.end.min(self.node_id_bound.max(1)) - 1);
+            format!("{} edges that end at nodes {start} to {end}", entry.edges)
+        };
+        self.partitions.iter().find_map(|entry| {
+            let is_patch = entry.patches.iter().any(|file| file.number == number);
+            match entry.properties {
+                _ if entry.topology.number == number => Some(edges(entry)),
+                Some(file) if file.number == number => Some(format!("properties of {}", edges(entry))),
+                _ => is_patch.then(|| format!("deletions and changes of {}", edges(entry))),
+            }
+        })
     }
 
     /// Reads and checks the manifest of a store.

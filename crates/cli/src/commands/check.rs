@@ -1,4 +1,4 @@
-//! `knot check`: every checksum and cross-reference.
+//! `knot check`: every checksum and cross-reference, and what to do when one is wrong.
 
 use std::io::Write;
 
@@ -13,14 +13,24 @@ pub(super) fn run(arguments: &CheckArguments) -> Outcome<()> {
     let _cancelling = signals::cancel_with(interrupt.clone());
     let problems = database::check(&arguments.store, &interrupt)?;
     let mut out = std::io::stdout().lock();
+    let mut last = None;
     for problem in &problems {
         writeln!(out, "{} at byte {}: {}", problem.file.display(), problem.offset, problem.message)?;
+        if !problem.part.is_empty() && last != Some(&problem.file) {
+            writeln!(out, "  the file holds {}", problem.part)?;
+        }
+        last = Some(&problem.file);
     }
+    let store = arguments.store.display();
     if problems.is_empty() {
-        writeln!(out, "{}: every checksum and cross-reference is right", arguments.store.display())?;
+        writeln!(out, "{store}: every checksum and cross-reference is right")?;
         return Ok(());
     }
     let plural = if problems.len() == 1 { "problem" } else { "problems" };
-    eprintln!("CORRUPT: {} {plural} in {}\n  = restore a copy of the store", problems.len(), arguments.store.display());
+    eprintln!(
+        "CORRUPT: {} {plural} in {store}\n  = restore a backup: knot restore BACKUP NEW\n  \
+         = or copy all that can be read: knot recover {store} NEW; see docs/care.md",
+        problems.len()
+    );
     Err(Failure::Reported)
 }

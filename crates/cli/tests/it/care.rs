@@ -72,6 +72,32 @@ fn a_backup_of_a_store_that_is_open_and_what_the_lock_says() {
 }
 
 #[test]
+fn damage_is_told_and_salvaged() {
+    let folder = Folder::new();
+    // An import writes files at once.
+    let mut people = String::from("id,name\n");
+    (0..2_000).for_each(|id| people += &format!("{id},name {id}\n"));
+    folder.write("people.csv", people);
+    folder.run(&["import", "s.knot", "--nodes", "P=people.csv"]).ok();
+    folder.run(&["recover", "s.knot", "whole.knot"]).ok();
+    assert_eq!(count(&folder, "whole.knot"), "count(n)\n2000\n");
+    let files = std::fs::read_dir(folder.join("s.knot")).expect("it is there");
+    let path = files.map(|file| file.expect("it is there").path()).find(|path| path.ends_with("00000001.nodes"));
+    let path = path.unwrap_or_else(|| folder.join("s.knot/00000002.nodes"));
+    let mut bytes = std::fs::read(&path).expect("an import writes nodes");
+    bytes[3_000] ^= 4;
+    std::fs::write(&path, bytes).expect("a file can be written");
+    let output = folder.run(&["check", "s.knot"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.contains(".nodes at byte 0: ") && output.stdout.contains("nodes 0 to 2000"), "{output:?}");
+    assert!(output.stderr.contains("knot restore") && output.stderr.contains("knot recover s.knot NEW"), "{output:?}");
+    let output = folder.run(&["recover", "s.knot", "r.knot"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.starts_with("lost: ") && output.stderr.contains("nodes and 0 edges copied"), "{output:?}");
+    folder.run(&["check", "r.knot"]).ok();
+}
+
+#[test]
 fn where_no_copy_can_be_taken_or_go() {
     let folder = Folder::new();
     folder.make_store("CREATE (:A)");

@@ -51,7 +51,7 @@ impl Target {
 
     /// Removes what an unfinished copy left, and says that one is under way.
     fn begin_files(&self, source: &Path) -> Result<()> {
-        self.remove_files()?;
+        try_remove_files(&self.platform, &self.directory)?;
         let source = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
         let text = format!("a copy of {}; unfinished as long as this file is here\n", source.display());
         self.write_file(COPYING_NAME, |write| write(text.as_bytes()))?;
@@ -96,32 +96,38 @@ impl Target {
         Ok(())
     }
 
-    /// Removes everything, as far as that goes: the manifest first, so that nothing half is ever opened.
+    /// Removes everything, as far as that goes.
     pub(super) fn abandon(&self) {
-        if self.remove_files().is_ok() && self.is_new {
-            // A lock is a file of its own; a directory that cannot be removed stays empty.
-            let _ = self.platform.disk.remove(&self.directory.join(LOCK_NAME));
-            let _ = self.platform.disk.remove_directory(&self.directory);
-        }
-    }
-
-    fn remove_files(&self) -> Result<()> {
-        let disk = &self.platform.disk;
-        let names = disk.list(&self.directory).map_err(io("list", &self.directory))?;
-        let is_there = |name: &&str| names.iter().any(|there| there == name);
-        let numbered = names.iter().map(String::as_str).filter(|name| FileKind::parse(name).is_some());
-        let first = [MANIFEST_NAME, MANIFEST_NEW_NAME, BACKUP_NAME].into_iter().filter(is_there);
-        let last = [COPYING_NAME].into_iter().filter(is_there);
-        for name in first.chain(numbered).chain(last) {
-            let path = self.directory.join(name);
-            disk.remove(&path).map_err(io("remove", &path))?;
-        }
-        Ok(())
+        remove_files(&self.platform, &self.directory, self.is_new);
     }
 }
 
+/// Removes the files of a store as far as that goes, and the directory if it is ours as well: the manifest first, so that
+/// nothing half is ever opened.
+pub(crate) fn remove_files(platform: &Platform, directory: &Path, is_new: bool) {
+    if try_remove_files(platform, directory).is_ok() && is_new {
+        // A lock is a file of its own; a directory that cannot be removed stays empty.
+        let _ = platform.disk.remove(&directory.join(LOCK_NAME));
+        let _ = platform.disk.remove_directory(directory);
+    }
+}
+
+fn try_remove_files(platform: &Platform, directory: &Path) -> Result<()> {
+    let disk = &platform.disk;
+    let names = disk.list(directory).map_err(io("list", directory))?;
+    let is_there = |name: &&str| names.iter().any(|there| there == name);
+    let numbered = names.iter().map(String::as_str).filter(|name| FileKind::parse(name).is_some());
+    let first = [MANIFEST_NAME, MANIFEST_NEW_NAME, BACKUP_NAME].into_iter().filter(is_there);
+    let last = [COPYING_NAME].into_iter().filter(is_there);
+    for name in first.chain(numbered).chain(last) {
+        let path = directory.join(name);
+        disk.remove(&path).map_err(io("remove", &path))?;
+    }
+    Ok(())
+}
+
 /// Fails unless the directory is empty or holds an unfinished copy.
-fn check_free(platform: &Platform, directory: &Path) -> Result<()> {
+pub(crate) fn check_free(platform: &Platform, directory: &Path) -> Result<()> {
     let shown = directory.display();
     let names = platform.disk.list(directory).map_err(|cause| match cause.kind() {
         std::io::ErrorKind::NotADirectory => {

@@ -14,3 +14,4 @@ mod numbered;
 mod opening;
 mod power_cuts;
 mod random;
+mod recover;

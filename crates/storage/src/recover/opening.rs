@@ -1,0 +1,101 @@
+//! Opens what can be opened of a damaged store: files that are whole enough, and the log as far as it goes.
+
+use std::any::Any;
+use std::path::Path;
+
+use model::platform::Platform;
+use model::{ErrorCode, Result};
+
+use super::{Losses, What};
+use crate::check::Problem;
+use crate::error::StorageError;
+use crate::format::{FileKind, LOCK_NAME, segment_range};
+use crate::manifest::Manifest;
+use crate::snapshot::Snapshot;
+use crate::version::Version;
+use crate::wal::replay::replay;
+
+/// The store as far as it can be read, and its lock.
+pub(super) fn open(
+    platform: &Platform,
+    directory: &Path,
+    losses: &mut Losses,
+) -> Result<(Snapshot, Box<dyn Any + Send + Sync>)> {
+    let mut manifest = Manifest::read(&platform.disk, directory)?;
+    let lock_path = directory.join(LOCK_NAME);
+    let lock = platform.disk.lock(&lock_path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            StorageError::Busy { path: directory.to_owned(), holder: platform.disk.lock_holder(&lock_path) }.into()
+        }
+        _ => StorageError::io("lock", &lock_path, error),
+    })?;
+    let version = loop {
+        match Version::assemble(platform, directory, manifest.clone(), None) {
+            Ok(version) => break version,
+            Err(error) if error.code() == ErrorCode::Corrupt => {
+                let problem = Problem::of(directory, &error);
+                let name = problem.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                let lost = FileKind::parse(name).and_then(|(_, number)| leave_out(&mut manifest, number));
+                let Some(lost) = lost else { return Err(error) };
+                losses.add(&problem, 1, &What::Text(lost));
+            }
+            Err(error) => return Err(error),
+        }
+    };
+    let mut snapshot = Snapshot::new(version);
+    let (number, identity) = (manifest.wal_number, manifest.store_identity);
+    let mut applied = 0u64;
+    let log = replay(&*platform.disk, directory, number, identity, |payload| {
+        // A transaction is taken whole or not at all.
+        let before = snapshot.clone();
+        let outcome = snapshot.apply_record(payload);
+        if outcome.is_err() {
+            snapshot = before;
+        }
+        applied += u64::from(outcome.is_ok());
+        outcome
+    });
+    match log {
+        Ok(_) => {}
+        Err(error) if error.code() == ErrorCode::Corrupt => {
+            let what = What::Text(format!("the transactions of the log after the first {applied}"));
+            losses.add(&Problem::of(directory, &error), 1, &what);
+        }
+        Err(error) => return Err(error),
+    }
+    Ok((snapshot, lock))
+}
+
+/// Takes a file out of a manifest; says what is lost by that. `None` if the manifest does not name it.
+fn leave_out(manifest: &mut Manifest, number: u64) -> Option<String> {
+    if let Some(at) = manifest.segments.iter().position(|entry| entry.file.number == number) {
+        let range = segment_range(manifest.segments.remove(at).segment);
+        return Some(format!("the nodes with ids {} to {}, and their edges", range.start, range.end - 1));
+    }
+    if let Some(at) = manifest.node_runs.iter().position(|entry| entry.file.number == number) {
+        manifest.node_runs.remove(at);
+        return Some(
+            "new nodes and their edges, and changes of nodes: deleted nodes are back, old values too".to_owned(),
+        );
+    }
+    if let Some(at) = manifest.indexes.iter().position(|entry| entry.file.number == number) {
+        manifest.indexes.remove(at);
+        return Some("nothing but an index, which is built anew".to_owned());
+    }
+    if let Some(at) = manifest.partitions.iter().position(|entry| entry.topology.number == number) {
+        let entry = manifest.partitions.remove(at);
+        let (start, end) = (entry.interval.start, entry.interval.end - 1);
+        return Some(format!("{} edges that end at nodes {start} to {end}", entry.edges));
+    }
+    for entry in &mut manifest.partitions {
+        if entry.properties.is_some_and(|file| file.number == number) {
+            entry.properties = None;
+            return Some(format!("the properties of {} edges", entry.edges));
+        }
+        if let Some(at) = entry.patches.iter().position(|file| file.number == number) {
+            entry.patches.remove(at);
+            return Some("deletions and changes of edges: deleted edges are back, old values too".to_owned());
+        }
+    }
+    None
+}
