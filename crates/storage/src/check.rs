@@ -14,7 +14,7 @@ use crate::format::{FileKind, MANIFEST_NAME};
 use crate::manifest::Manifest;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
-use crate::wal::replay::replay;
+use crate::wal::replay::replay_all;
 
 mod structure;
 #[cfg(test)]
@@ -65,7 +65,7 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
         let manifest = version.manifest();
         let mut snapshot = Snapshot::new(version.clone());
         let apply = |payload: &mut Get<'_>| snapshot.apply_record(payload);
-        let log = replay(&*platform.disk, directory, manifest.wal_number, manifest.store_identity, apply);
+        let log = replay_all(&*platform.disk, directory, manifest.wal_number, manifest.store_identity, apply);
         problems.take(directory, 0, log)?;
         problems.list.extend(crate::backup::check_note(platform, &version)?);
     }

@@ -1,35 +1,45 @@
-//! The native store: opens a directory, hands out snapshots, lets one transaction write at a time, and writes files.
+//! The native store: opens a directory, hands out snapshots and transactions, and writes files.
 //!
-//! Commit is in two steps, so that commits share the wait for the disk: under the writer's turn a transaction leaves its
-//! record in a queue and its root for the next transaction; then, the turn given on, whoever comes first writes and syncs
-//! all that is queued, and publishes.
+//! - [`head`]: where transactions begin and commit, and how they are compared.
+//! - [`log`]: how commits wait for the disk together.
+//! - [`flush`]: how writes are merged into files while transactions go on.
+//! - [`background`]: the threads that do so.
+//!
+//! Locks are taken in this order: `files`, `head`, then those of the log, then `published`.
 //!
 //! Invariant: what is published is durable (at `Durability::Full`), in the order of the log.
 //! Invariant: after a failed write or sync nothing more is written until the store is opened anew.
 
-mod commit;
-pub(crate) mod gate;
+mod background;
+mod conflicts;
+mod counters;
+mod flush;
+pub(crate) mod head;
+mod log;
 mod open;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use model::limits::MEMTABLE_BYTES_MAX;
 use model::platform::Platform;
-use model::{Capabilities, ErrorCode, GraphStore, Interrupt, MemoryBudget, ReadView, Result, WriteTransaction, error};
+use model::{Capabilities, GraphStore, Interrupt, MemoryBudget, ReadView, Result, WriteTransaction, error};
+
+pub use counters::StoreStats;
 
 use crate::backup::{self, CopySummary};
-use crate::engine::commit::CommitLog;
-use crate::engine::gate::{Gate, Turn};
-use crate::error::StorageError;
+use crate::engine::background::Background;
+use crate::engine::counters::Counters;
+use crate::engine::flush::Files;
+use crate::engine::head::Head;
+use crate::engine::log::CommitLog;
 use crate::file::cache::{BlockCache, CacheStatistics};
-use crate::flush;
-use crate::format::FileKind;
 use crate::manifest::Manifest;
 use crate::snapshot::{Snapshot, capabilities};
 use crate::transaction::NativeTransaction;
 use crate::version::Version;
-use crate::wal::writer::WalWriter;
 
 /// What to do about a directory that holds no store, and whether to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,8 +59,24 @@ pub enum Durability {
     /// Until the disk has the transaction.
     #[default]
     Full,
-    /// Nothing: a crash of the machine may lose what was committed last. For bulk work.
+    /// Nothing, but the disk has it at most so much later: a crash of the machine may lose the commits of that time. The end
+    /// of the process alone loses nothing.
+    Relaxed {
+        /// The time.
+        interval: Duration,
+    },
+    /// Nothing: a crash of the machine may lose what was committed since the last merge into files. For bulk work.
     Off,
+}
+
+/// Who merges writes into files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Maintenance {
+    /// Threads of the store, while transactions go on.
+    #[default]
+    Background,
+    /// Whoever commits, so that runs can be repeated exactly.
+    Inline,
 }
 
 /// How to open a store.
@@ -64,6 +90,8 @@ pub struct OpenOptions {
     pub memtable_bytes_max: usize,
     /// The memory limit of the store and of all that reads it, in bytes; `None` for a share of the machine's memory.
     pub memory_bytes_max: Option<usize>,
+    /// Who merges writes into files.
+    pub maintenance: Maintenance,
 }
 
 impl Default for OpenOptions {
@@ -73,6 +101,7 @@ impl Default for OpenOptions {
             durability: Durability::Full,
             memtable_bytes_max: MEMTABLE_BYTES_MAX,
             memory_bytes_max: None,
+            maintenance: Maintenance::Background,
         }
     }
 }
@@ -93,7 +122,7 @@ impl OpenOptions {
 #[derive(Debug)]
 pub struct NativeStore(Arc<Engine>);
 
-/// What a store shares with its transactions.
+/// What a store shares with its transactions and threads.
 #[derive(Debug)]
 pub(crate) struct Engine {
     path: PathBuf,
@@ -101,20 +130,22 @@ pub(crate) struct Engine {
     options: OpenOptions,
     memory: Arc<MemoryBudget>,
     cache: Arc<BlockCache>,
-    gate: Arc<Gate>,
-    /// What the next transaction begins with; changed only by who has the turn.
+    /// What the next transaction begins with; whoever holds it has the turn to commit.
     head: Mutex<Head>,
+    /// Told when `Head::is_held` ends.
+    head_released: Condvar,
     /// What readers see.
     published: Mutex<Arc<Snapshot>>,
+    /// Who merges writes into files, or builds them anew.
+    files: Mutex<Files>,
     log: CommitLog,
+    background: Background,
+    counters: Arc<Counters>,
+    /// The id of the next node that is made.
+    next_node: AtomicU64,
+    /// Bytes of the head's memtable, roughly.
+    memtable_bytes: AtomicUsize,
     _lock: Box<dyn std::any::Any + Send + Sync>,
-}
-
-/// The state after the last transaction that is in the queue of the log or behind.
-#[derive(Clone, Debug)]
-struct Head {
-    snapshot: Arc<Snapshot>,
-    sequence: u64,
 }
 
 impl NativeStore {
@@ -150,7 +181,7 @@ impl NativeStore {
 
     /// The files under what readers see now.
     pub fn version(&self) -> Arc<Version> {
-        self.0.published().version.clone()
+        lock(&self.0.published).version.clone()
     }
 
     /// Copies the store as it is now into a new directory, while it is read and written; see [`crate::backup`].
@@ -161,34 +192,45 @@ impl NativeStore {
 
     /// Bytes of writes held in memory, roughly.
     pub fn memtable_bytes(&self) -> usize {
-        self.0.published().memtable.bytes
+        lock(&self.0.published).memtable.bytes
     }
 
-    /// Merges all writes into files. Waits for the transaction that writes now.
+    /// What the store has done since it was opened.
+    pub fn stats(&self) -> StoreStats {
+        self.0.counters.stats()
+    }
+
+    /// Merges all that was committed so far into files; transactions go on meanwhile.
     pub fn checkpoint(&self, interrupt: &Interrupt) -> Result<()> {
-        let turn = self.0.turn()?;
-        self.0.flush(&turn, interrupt)
+        let engine = &self.0;
+        engine.check_writable()?;
+        let mut files = lock(&engine.files);
+        engine.check_open()?;
+        engine.flush(&mut files, interrupt)
     }
 
     /// Runs a build of new files, such as a bulk load, on the current version, and publishes its result. All writes are
-    /// merged into files first; no transaction can begin meanwhile. If it fails, the store is as it was;
-    /// only if it failed in the moment of replacing the manifest does the store refuse writes until it is opened anew.
+    /// merged into files first; no transaction begins or commits meanwhile, and those that are open cannot commit after.
+    /// If it fails, the store is as it was; only if it failed in the moment of replacing the manifest does the store refuse
+    /// writes until it is opened anew.
     pub fn rebuild<T>(
         &self,
         interrupt: &Interrupt,
         build: impl FnOnce(&Arc<Version>) -> Result<(Arc<Version>, T)>,
     ) -> Result<T> {
         let engine = &self.0;
-        let turn = engine.turn()?;
-        engine.flush(&turn, interrupt)?;
-        let head = lock(&engine.head).clone();
-        match build(&head.snapshot.version) {
+        engine.check_writable()?;
+        let mut files = lock(&engine.files);
+        let _hold = Hold::new(engine)?;
+        engine.flush(&mut files, interrupt)?;
+        let base = lock(&engine.head).snapshot.version.clone();
+        match build(&base) {
             Ok((version, result)) => {
-                engine.publish_version(&turn, version);
+                engine.publish_version(version);
                 Ok(result)
             }
             Err(error) => {
-                if !engine.is_current(&head.snapshot.version) {
+                if !engine.is_current(&base) {
                     engine.log.fail(&error);
                 }
                 Err(error)
@@ -197,115 +239,41 @@ impl NativeStore {
     }
 }
 
+impl Drop for NativeStore {
+    fn drop(&mut self) {
+        self.0.stop_threads();
+    }
+}
+
+/// Keeps everybody from beginning and committing until it is dropped.
+struct Hold<'a>(&'a Engine);
+
+impl Hold<'_> {
+    fn new(engine: &Engine) -> Result<Hold<'_>> {
+        engine.head_to_write()?.is_held = true;
+        Ok(Hold(engine))
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.head).is_held = false;
+        self.0.head_released.notify_all();
+    }
+}
+
 impl Engine {
+    fn check_writable(&self) -> Result<()> {
+        match self.options.mode {
+            OpenMode::ReadOnly => Err(error!(ReadOnly, "{} was opened for reading only", self.path.display())),
+            OpenMode::Existing | OpenMode::CreateIfMissing => Ok(()),
+        }
+    }
+
     /// True if the manifest on the disk is that of the version. A build that failed at its very end may have replaced it.
     fn is_current(&self, version: &Version) -> bool {
         let generation = version.manifest().generation;
         Manifest::read(&self.platform.disk, &self.path).is_ok_and(|manifest| manifest.generation == generation)
-    }
-
-    fn published(&self) -> MutexGuard<'_, Arc<Snapshot>> {
-        lock(&self.published)
-    }
-
-    /// Waits for the turn to write.
-    fn turn(self: &Arc<Self>) -> Result<Turn> {
-        if self.options.mode == OpenMode::ReadOnly {
-            return Err(error!(ReadOnly, "{} was opened for reading only", self.path.display()));
-        }
-        let turn = Gate::enter(&self.gate);
-        self.check_open()?;
-        Ok(turn)
-    }
-
-    /// Fails with `CLOSED` after a failed write.
-    fn check_open(&self) -> Result<()> {
-        match self.log.failure() {
-            None => Ok(()),
-            Some(cause) => Err(StorageError::Closed { path: self.path.clone(), cause }.into()),
-        }
-    }
-
-    /// Makes a transaction durable, then visible.
-    pub(crate) fn commit(self: &Arc<Self>, turn: Turn, snapshot: Snapshot, log: &[u8]) -> Result<()> {
-        if log.is_empty() {
-            return Ok(());
-        }
-        self.check_open()?;
-        let snapshot = Arc::new(snapshot);
-        let is_full = snapshot.memtable.bytes > self.options.memtable_bytes_max;
-        let sequence = {
-            let mut head = lock(&self.head);
-            head.sequence += 1;
-            head.snapshot = snapshot.clone();
-            self.log.enqueue(head.sequence, log, snapshot);
-            head.sequence
-        };
-        drop(turn);
-        self.finish_commits(sequence)?;
-        if is_full {
-            self.flush_if_full();
-        }
-        Ok(())
-    }
-
-    /// Waits until the transaction with that sequence number is durable and visible.
-    fn finish_commits(&self, sequence: u64) -> Result<()> {
-        let publish = |snapshot: Arc<Snapshot>| *self.published() = snapshot;
-        self.log.finish(sequence, self.options.durability, &self.path, publish)
-    }
-
-    /// Merges the memtable into files and begins a new log.
-    fn flush(&self, turn: &Turn, interrupt: &Interrupt) -> Result<()> {
-        let head = lock(&self.head).clone();
-        self.finish_commits(head.sequence)?;
-        if head.snapshot.memtable.is_empty() {
-            return Ok(());
-        }
-        match self.write_files(&head.snapshot, interrupt) {
-            Ok((version, writer)) => {
-                let old = head.snapshot.version.manifest().wal_number;
-                self.log.replace(writer);
-                self.publish_version(turn, version);
-                // A log that cannot be removed now is removed when the store is next opened.
-                let _ = self.platform.disk.remove(&self.path.join(FileKind::Wal.file_name(old)));
-                Ok(())
-            }
-            Err(error) => {
-                if error.code() != ErrorCode::Cancelled {
-                    self.log.fail(&error);
-                }
-                Err(error)
-            }
-        }
-    }
-
-    fn write_files(&self, snapshot: &Snapshot, interrupt: &Interrupt) -> Result<(Arc<Version>, WalWriter)> {
-        let manifest = snapshot.version.manifest();
-        let (number, disk) = (manifest.wal_number + 1, &*self.platform.disk);
-        let path = self.path.join(FileKind::Wal.file_name(number));
-        if disk.exists(&path) {
-            disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;
-        }
-        let writer = WalWriter::create(disk, &self.path, number, manifest.store_identity)?;
-        let version = flush::merge(&snapshot.version, &snapshot.memtable, number, interrupt)?;
-        Ok((version, writer))
-    }
-
-    /// Goes on with new files and nothing written since.
-    fn publish_version(&self, _turn: &Turn, version: Arc<Version>) {
-        let snapshot = Arc::new(Snapshot::new(version));
-        lock(&self.head).snapshot = snapshot.clone();
-        *self.published() = snapshot;
-    }
-
-    /// Flushes after a commit. The commit stands whatever happens here; a failure closes the store for writing.
-    fn flush_if_full(self: &Arc<Self>) {
-        let Ok(turn) = self.turn() else { return };
-        if lock(&self.head).snapshot.memtable.bytes > self.options.memtable_bytes_max {
-            // The failure is kept and told to the next writer.
-            let _ = self.flush(&turn, &Interrupt::new());
-        }
     }
 }
 
@@ -315,13 +283,12 @@ impl GraphStore for NativeStore {
     }
 
     fn read(&self) -> Result<Arc<dyn ReadView>> {
-        Ok(self.0.published().clone())
+        Ok(lock(&self.0.published).clone())
     }
 
     fn write(&self) -> Result<Box<dyn WriteTransaction>> {
-        let turn = self.0.turn()?;
-        let snapshot = Snapshot::clone(&lock(&self.0.head).snapshot);
-        Ok(Box::new(NativeTransaction::new(self.0.clone(), turn, snapshot)))
+        self.0.check_writable()?;
+        Ok(Box::new(NativeTransaction::new(self.0.begin()?)))
     }
 }
 

@@ -54,5 +54,5 @@ mod transaction;
 pub mod version;
 mod wal;
 
-pub use engine::{Durability, NativeStore, OpenMode, OpenOptions};
+pub use engine::{Durability, Maintenance, NativeStore, OpenMode, OpenOptions, StoreStats};
 pub use file::cache::CacheStatistics;

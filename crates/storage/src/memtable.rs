@@ -3,7 +3,9 @@
 //! A clone costs a few reference counts and shares everything, so that snapshots, transactions and the next transaction
 //! each have a root of their own; a write copies only the path to what it changes.
 //!
-//! Invariant: ids of nodes made here follow those of the files; ids of edges made here have [`MEMTABLE_EDGE_BIT`] set.
+//! Invariant: ids of edges made here have [`MEMTABLE_EDGE_BIT`] set. Nodes made here with ids that follow those of the
+//! files are in a vector, with records marked as deleted for ids that nobody uses; a node made with an id below, which a
+//! transaction may have reserved before the files were written, is a change that has labels.
 //! Nothing is ever taken out of the vectors of nodes and edges: what is deleted is marked, so that ids stay what they are.
 //! Invariant: the memtable knows nothing of the files. What a change needs to know of them is passed in.
 
@@ -36,11 +38,19 @@ pub(crate) struct NodeRecord {
     pub(crate) is_deleted: bool,
 }
 
+impl NodeRecord {
+    /// The record of an id that nobody uses.
+    fn unused() -> NodeRecord {
+        NodeRecord { labels: Arc::default(), properties: Properties::default(), is_deleted: true }
+    }
+}
+
 /// What became of a node of the files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeChange {
     pub(crate) is_deleted: bool,
-    /// All labels the node has now, if they changed; in order of their ids.
+    /// All labels the node has now, if they changed; in order of their ids. Where there are labels, be it none at all, and
+    /// the node is not deleted, it exists, even if the files know nothing of it.
     pub(crate) labels: Option<Arc<[LabelId]>>,
     /// Properties that were set; null for those that were removed.
     pub(crate) properties: Properties,
@@ -150,12 +160,25 @@ impl Memtable {
         self.edge_changes.get(&edge.0)
     }
 
-    /// Adds a node.
-    pub(crate) fn push_node(&mut self, labels: &Arc<[LabelId]>, properties: Properties) -> NodeId {
-        let node = NodeId(self.node_id_bound());
+    /// Adds the node with an id that nobody has.
+    pub(crate) fn put_node(&mut self, node: NodeId, labels: &Arc<[LabelId]>, properties: Properties) {
         self.bytes += weight::NODE + properties.bytes();
-        self.nodes.push_back(NodeRecord { labels: labels.clone(), properties, is_deleted: false });
-        node
+        let Some(at) = node.0.checked_sub(self.first_node) else {
+            let change = NodeChange { is_deleted: false, labels: Some(labels.clone()), properties };
+            self.node_changes.insert(node.0, Arc::new(change));
+            return;
+        };
+        let at = at as usize;
+        let record = NodeRecord { labels: labels.clone(), properties, is_deleted: false };
+        if at < self.nodes.len() {
+            self.nodes.set(at, record);
+            return;
+        }
+        while self.nodes.len() < at {
+            self.bytes += weight::NODE;
+            self.nodes.push_back(NodeRecord::unused());
+        }
+        self.nodes.push_back(record);
     }
 
     /// Adds an edge. The caller has seen to it that its ends exist and counts it.

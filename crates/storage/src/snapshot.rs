@@ -63,10 +63,11 @@ impl Snapshot {
         if node.0 >= self.memtable.first_node {
             return Ok(self.memtable.node(node).is_some_and(|record| !record.is_deleted));
         }
-        if self.memtable.node_change(node).is_some_and(|change| change.is_deleted) {
-            return Ok(false);
+        match self.memtable.node_change(node) {
+            Some(change) if change.is_deleted => Ok(false),
+            Some(change) if change.labels.is_some() => Ok(true),
+            _ => self.version.node_exists(node),
         }
-        self.version.node_exists(node)
     }
 
     /// The labels of a node in order of their ids; none if it does not exist.
@@ -198,8 +199,10 @@ impl ReadView for Snapshot {
         for (row, &node) in nodes.iter().enumerate() {
             if let Some(record) = self.memtable.node(node) {
                 exist.set(row, !record.is_deleted);
-            } else if self.memtable.node_change(node).is_some_and(|change| change.is_deleted) {
-                exist.set(row, false);
+            } else if let Some(change) = self.memtable.node_change(node)
+                && (change.is_deleted || change.labels.is_some())
+            {
+                exist.set(row, !change.is_deleted);
             }
         }
         Ok(exist)

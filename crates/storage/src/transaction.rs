@@ -1,18 +1,20 @@
-//! The one writing transaction: a snapshot with a memtable root of its own, and the log of what it did so far.
+//! A writing transaction: a snapshot with a memtable root of its own, and the log of what it did so far.
 //!
-//! Each call is first checked whole and only then applied, so that a call that fails changes nothing. Rolling back to a
-//! savepoint goes back to an earlier root and repeats the log up to the savepoint; so a savepoint is nothing but a
-//! length of the log, and costs nothing.
+//! It waits for nobody until it commits, and nobody for it. Each call is first checked whole and only then applied, so that
+//! a call that fails changes nothing. Rolling back to a savepoint goes back to an earlier root and repeats the log up to the
+//! savepoint; so a savepoint is nothing but a length of the log, and costs nothing.
 //!
 //! Invariant: the memtable is always what the roots kept plus the log since say.
 
 mod apply;
 mod check;
+pub(crate) mod items;
+mod names;
 mod presence;
+pub(crate) mod rebase;
 mod types;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use model::store::{NewEdges, NewNodes, Savepoint};
 use model::{
@@ -21,23 +23,27 @@ use model::{
 };
 
 use crate::codec::bytes::Get;
-use crate::engine::Engine;
-use crate::engine::gate::Turn;
+use crate::engine::head::{Start, Written};
 use crate::memtable::Memtable;
 use crate::snapshot::Snapshot;
+use crate::transaction::presence::Touched;
 use crate::wal::record::{self, NameKind};
-
-use self::presence::Touched;
 
 /// Bytes of log between two roots that a transaction keeps for rolling back.
 const ROOT_INTERVAL_BYTES: usize = 64 << 10;
 
 /// A transaction of the native store.
 pub(crate) struct NativeTransaction {
-    store: Arc<Engine>,
-    turn: Turn,
+    start: Start,
     snapshot: Snapshot,
+    /// The ordinal of the first edge that it makes.
+    first_own: u32,
     log: Vec<u8>,
+    /// Where in the log operations begin that change what was there before.
+    changes: Vec<usize>,
+    claims: Vec<u64>,
+    /// Ids of nodes it made: the length of the log before, the first and how many.
+    reserved: Vec<(usize, NodeId, u64)>,
     /// Roots to roll back to, each with the length of the log at that moment.
     roots: Vec<(usize, Memtable)>,
     /// What may lack properties that constraints demand.
@@ -48,14 +54,17 @@ pub(crate) struct NativeTransaction {
 
 impl NativeTransaction {
     /// Begins at the state that the last transaction left.
-    pub(crate) fn new(store: Arc<Engine>, turn: Turn, snapshot: Snapshot) -> NativeTransaction {
-        let roots = vec![(0, snapshot.memtable.clone())];
+    pub(crate) fn new(start: Start) -> NativeTransaction {
+        let snapshot = Snapshot::clone(start.snapshot());
         NativeTransaction {
-            store,
-            turn,
+            first_own: snapshot.memtable.edges.len() as u32,
+            roots: vec![(0, snapshot.memtable.clone())],
             snapshot,
+            start,
             log: Vec::new(),
-            roots,
+            changes: Vec::new(),
+            claims: Vec::new(),
+            reserved: Vec::new(),
             touched: Touched::default(),
             is_broken: false,
         }
@@ -76,11 +85,7 @@ impl NativeTransaction {
     }
 
     /// Notes an operation in the log and applies it. If the files cannot be read on the way, it did not happen.
-    fn change<T>(
-        &mut self,
-        put: impl FnOnce(&mut Vec<u8>),
-        apply: impl FnOnce(&mut Snapshot) -> Result<T>,
-    ) -> Result<T> {
+    fn add<T>(&mut self, put: impl FnOnce(&mut Vec<u8>), apply: impl FnOnce(&mut Snapshot) -> Result<T>) -> Result<T> {
         let length = self.log.len();
         put(&mut self.log);
         let result = apply(&mut self.snapshot);
@@ -90,16 +95,36 @@ impl NativeTransaction {
         result
     }
 
+    /// Like [`NativeTransaction::add`], for what changes nodes and edges that may have been there before.
+    fn change<T>(
+        &mut self,
+        put: impl FnOnce(&mut Vec<u8>),
+        apply: impl FnOnce(&mut Snapshot) -> Result<T>,
+    ) -> Result<T> {
+        self.changes.push(self.log.len());
+        self.add(put, apply)
+    }
+
     /// Goes back to the moment when the log was `length` bytes long.
     fn go_back(&mut self, length: usize) -> Result<()> {
         self.roots.retain(|root| root.0 <= length);
+        self.changes.truncate(self.changes.partition_point(|&start| start < length));
+        self.give_back(length);
         self.log.truncate(length);
         let (start, root) = self.roots.last().expect("the root at the start is never given up");
         self.snapshot.memtable = root.clone();
         self.is_broken = true;
-        self.snapshot.apply_record(&mut Get::new(&self.log[*start..], Path::new("transaction"), 0))?;
+        let mut rest = Get::new(&self.log[*start..], Path::new("transaction"), 0);
+        self.snapshot.apply_operations(&mut rest, self.first_own)?;
         self.is_broken = false;
         Ok(())
+    }
+
+    /// Gives back the ids of nodes made since the log was `length` bytes long, as far as nobody reserved any later.
+    fn give_back(&mut self, length: usize) {
+        while let Some((_, first, count)) = self.reserved.pop_if(|reserved| reserved.0 >= length) {
+            self.start.engine().give_back_nodes(first, count);
+        }
     }
 }
 
@@ -122,14 +147,17 @@ impl WriteTransaction for NativeTransaction {
 
     fn create_nodes(&mut self, new: &NewNodes<'_>) -> Result<Vec<NodeId>> {
         self.snapshot.check_new_nodes(new)?;
-        let nodes = self.change(|log| record::put_create_nodes(new, log), |snapshot| Ok(snapshot.create_nodes(new)))?;
+        let first = self.start.engine().reserve_nodes(new.count as u64)?;
+        self.reserved.push((self.log.len(), first, new.count as u64));
+        let put = |log: &mut Vec<u8>| record::put_create_nodes(first, new, log);
+        let nodes = self.add(put, |snapshot| Ok(snapshot.create_nodes(first, new)))?;
         self.touched.labelled(&self.snapshot, &nodes, new.labels);
         Ok(nodes)
     }
 
     fn create_edges(&mut self, new: &NewEdges<'_>) -> Result<Vec<EdgeId>> {
         self.snapshot.check_new_edges(new)?;
-        let edges = self.change(|log| record::put_create_edges(new, log), |snapshot| Ok(snapshot.create_edges(new)))?;
+        let edges = self.add(|log| record::put_create_edges(new, log), |snapshot| Ok(snapshot.create_edges(new)))?;
         self.touched.created_edges(&self.snapshot, &edges, new.edge_type);
         Ok(edges)
     }
@@ -144,7 +172,8 @@ impl WriteTransaction for NativeTransaction {
 
     fn set_edge_properties(&mut self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) -> Result<()> {
         self.snapshot.check_set_edge_properties(edges, key, values)?;
-        let put = |log: &mut Vec<u8>| record::put_set_edge_properties(edges, key, values, log);
+        let names = self.snapshot.names_of(edges, self.first_own)?;
+        let put = |log: &mut Vec<u8>| record::put_set_edge_properties(&names, key, values, log);
         self.change(put, |snapshot| {
             snapshot.set_edge_properties(edges, key, values);
             Ok(())
@@ -168,7 +197,8 @@ impl WriteTransaction for NativeTransaction {
     }
 
     fn delete_edges(&mut self, edges: &[EdgeId]) -> Result<()> {
-        self.change(|log| record::put_delete_edges(edges, log), |snapshot| snapshot.delete_edges(edges))
+        let names = self.snapshot.names_of(edges, self.first_own)?;
+        self.change(|log| record::put_delete_edges(&names, log), |snapshot| snapshot.delete_edges(edges))
     }
 
     fn delete_nodes(&mut self, nodes: &[NodeId]) -> Result<()> {
@@ -191,14 +221,20 @@ impl WriteTransaction for NativeTransaction {
 
     fn set_sort_key(&mut self, sort_key: SortKey) -> Result<()> {
         self.snapshot.set_sort_key(sort_key.clone())?;
+        self.changes.push(self.log.len());
         record::put_set_sort_key(&sort_key, &mut self.log);
         Ok(())
     }
 
     fn drop_sort_key(&mut self, edge_type: EdgeTypeId) -> Result<()> {
         self.snapshot.drop_sort_key(edge_type)?;
+        self.changes.push(self.log.len());
         record::put_drop_sort_key(edge_type, &mut self.log);
         Ok(())
+    }
+
+    fn claim(&mut self, hashes: &[u64]) {
+        self.claims.extend_from_slice(hashes);
     }
 
     fn savepoint(&mut self) -> Savepoint {
@@ -218,7 +254,7 @@ impl WriteTransaction for NativeTransaction {
         if length < self.log.len() { self.go_back(length) } else { Ok(()) }
     }
 
-    fn commit(self: Box<Self>) -> Result<()> {
+    fn commit(mut self: Box<Self>) -> Result<()> {
         if self.is_broken {
             return Err(error!(
                 TransactionState,
@@ -226,7 +262,24 @@ impl WriteTransaction for NativeTransaction {
             ));
         }
         self.snapshot.check_presence(&self.touched)?;
-        let NativeTransaction { store, turn, snapshot, log, .. } = *self;
-        store.commit(turn, snapshot, &log)
+        let written = Written {
+            snapshot: self.snapshot.clone(),
+            log: std::mem::take(&mut self.log),
+            changes: std::mem::take(&mut self.changes),
+            claims: std::mem::take(&mut self.claims),
+        };
+        // The roots share with the snapshot what would otherwise be copied when the next transaction writes.
+        self.roots.clear();
+        let result = self.start.commit(written);
+        if result.is_ok() {
+            self.reserved.clear();
+        }
+        result
+    }
+}
+
+impl Drop for NativeTransaction {
+    fn drop(&mut self) {
+        self.give_back(0);
     }
 }

@@ -2,22 +2,28 @@
 
 use std::any::Any;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use model::limits::MEMORY_BYTES_MIN;
 use model::platform::{Disk, Platform};
 use model::{Consumer, MemoryBudget, Result, error};
 
-use super::commit::CommitLog;
-use super::{Engine, Head, NativeStore, OpenMode, OpenOptions};
+use super::background::Background;
+use super::counters::Counters;
+use super::flush::Files;
+use super::head::Head;
+use super::log::CommitLog;
+use super::{Engine, NativeStore, OpenMode, OpenOptions};
 use crate::error::StorageError;
 use crate::file::cache::BlockCache;
 use crate::format::{BACKUP_NAME, COPYING_NAME, FileKind, HEADER_BYTES, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME};
 use crate::snapshot::Snapshot;
 use crate::version::Version;
-use crate::wal::replay::replay;
+use crate::wal::replay::replay_all;
 use crate::wal::writer::WalWriter;
 
 /// How often the lock is tried, and how long to wait in between.
@@ -46,20 +52,29 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
         _ => Version::open(&platform, path)?,
     };
     let mut snapshot = Snapshot::new(version);
-    let (writer, sequence) = replay_log(path, options.mode, &platform, &mut snapshot)?;
+    let logs = replay_logs(path, options.mode, &platform, &mut snapshot)?;
     let snapshot = Arc::new(snapshot);
-    Ok(NativeStore(Arc::new(Engine {
+    let counters: Arc<Counters> = Arc::default();
+    let engine = Arc::new(Engine {
         path: path.to_owned(),
         options,
         memory,
         cache,
-        gate: Arc::default(),
-        head: Mutex::new(Head { snapshot: snapshot.clone(), sequence }),
+        next_node: AtomicU64::new(snapshot.memtable.node_id_bound()),
+        memtable_bytes: AtomicUsize::new(snapshot.memtable.bytes),
+        head: Mutex::new(Head::new(snapshot.clone(), logs.sequence)),
+        head_released: Condvar::new(),
         published: Mutex::new(snapshot),
-        log: CommitLog::new(writer, sequence),
+        files: Mutex::new(Files { log: logs.number }),
+        log: CommitLog::new(logs.writer, logs.sequence, options.durability, counters.clone()),
+        background: Background::default(),
+        counters,
         platform,
         _lock: lock,
-    })))
+    });
+    let store = NativeStore(engine);
+    store.0.start_threads()?;
+    Ok(store)
 }
 
 /// The limit that the options name, or else the store's share of the machine's memory.
@@ -151,31 +166,37 @@ fn find(path: &Path, mode: OpenMode, platform: &Platform) -> Result<bool> {
     }
 }
 
-/// Repeats what the log holds; gives the log to go on with, if the store is to be written, and the last transaction.
-fn replay_log(
-    path: &Path,
-    mode: OpenMode,
-    platform: &Platform,
-    snapshot: &mut Snapshot,
-) -> Result<(Option<WalWriter>, u64)> {
-    let disk = &*platform.disk;
-    let manifest = snapshot.version.manifest();
-    let (number, identity) = (manifest.wal_number, manifest.store_identity);
-    let end = replay(disk, path, number, identity, |payload| snapshot.apply_record(payload))?;
-    if mode == OpenMode::ReadOnly {
-        return Ok((None, end.sequence));
-    }
-    remove_other_logs(path, number, disk)?;
-    let path = path.join(FileKind::Wal.file_name(number));
-    Ok((Some(WalWriter::resume(disk, &path, identity, &end)?), end.sequence))
+/// The logs of a store that was opened.
+struct Logs {
+    /// The one to go on with, if the store is to be written.
+    writer: Option<WalWriter>,
+    /// Its number.
+    number: u64,
+    /// The last transaction.
+    sequence: u64,
 }
 
-/// Removes logs that a flush made whose manifest never came, or that it could not remove.
-fn remove_other_logs(path: &Path, number: u64, disk: &dyn Disk) -> Result<()> {
+/// Repeats what the logs hold, from the one that the manifest names on: a flush that did not come to its end left several.
+fn replay_logs(path: &Path, mode: OpenMode, platform: &Platform, snapshot: &mut Snapshot) -> Result<Logs> {
+    let disk = &*platform.disk;
+    let manifest = snapshot.version.manifest();
+    let (first, identity) = (manifest.wal_number, manifest.store_identity);
+    let (number, end) = replay_all(disk, path, first, identity, |payload| snapshot.apply_record(payload))?;
+    let sequence = end.sequence;
+    if mode == OpenMode::ReadOnly {
+        return Ok(Logs { writer: None, number, sequence });
+    }
+    remove_other_logs(path, first..=number, disk)?;
+    let path = path.join(FileKind::Wal.file_name(number));
+    Ok(Logs { writer: Some(WalWriter::resume(disk, &path, identity, &end)?), number, sequence })
+}
+
+/// Removes logs that the files hold, which a flush could not remove.
+fn remove_other_logs(path: &Path, needed: RangeInclusive<u64>, disk: &dyn Disk) -> Result<()> {
     let names = disk.list(path).map_err(|error| StorageError::io("list", path, error))?;
     for name in names {
         if let Some((FileKind::Wal, other)) = FileKind::parse(&name)
-            && other != number
+            && !needed.contains(&other)
         {
             let path = path.join(&name);
             disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;

@@ -87,6 +87,13 @@ impl Adjacency {
         Links { links: &self.links, next: newest(&self.in_lists, node), is_in: true }
     }
 
+    /// Calls `each` with the edges from one node to another, newest first. Cost: a walk along the shorter list.
+    pub(crate) fn for_each_between(&self, source: NodeId, target: NodeId, mut each: impl FnMut(u32, &Link)) {
+        let (out, into) = (self.out_count(source), self.in_count(target));
+        let links = if out <= into { self.out_edges(source) } else { self.in_edges(target) };
+        links.filter(|(_, link)| link.source == source && link.target == target).for_each(|(at, link)| each(at, link));
+    }
+
     /// How many edges start at a node, deleted ones included.
     pub(crate) fn out_count(&self, node: NodeId) -> u64 {
         self.out_lists.get(&node.0).map_or(0, |list| u64::from(list.count))

@@ -1,7 +1,7 @@
 //! The effect of each operation on a snapshot's memtable, without asking whether it may be done.
 //!
 //! A transaction checks and then applies; replay of the log applies what was checked when it was written. Both go through
-//! here, in the same order, so that both hand out the same ids.
+//! here, in the same order.
 
 use std::sync::Arc;
 
@@ -16,29 +16,39 @@ use crate::wal::record::{NameKind, Operation, operation};
 impl Snapshot {
     /// Applies the operations of a record of the log.
     pub(crate) fn apply_record(&mut self, payload: &mut Get<'_>) -> Result<()> {
+        let first_own = self.memtable.edges.len() as u32;
+        self.apply_operations(payload, first_own)
+    }
+
+    /// Applies operations of a transaction whose first own edge has that ordinal.
+    pub(super) fn apply_operations(&mut self, payload: &mut Get<'_>, first_own: u32) -> Result<()> {
         while payload.left() > 0 {
-            self.apply(operation(payload)?)?;
+            self.apply(operation(payload)?, first_own)?;
         }
         Ok(())
     }
 
-    fn apply(&mut self, operation: Operation<'_>) -> Result<()> {
+    /// Applies one operation of a transaction whose first own edge has that ordinal.
+    pub(super) fn apply(&mut self, operation: Operation<'_>, first_own: u32) -> Result<()> {
         match operation {
             Operation::Name(kind, name) => {
                 self.intern(kind, name);
             }
-            Operation::CreateNodes { count, labels, keys, properties } => {
-                self.create_nodes(&NewNodes { count, labels: &labels, keys: &keys, properties: &properties });
+            Operation::CreateNodes { first, count, labels, keys, properties } => {
+                self.create_nodes(first, &NewNodes { count, labels: &labels, keys: &keys, properties: &properties });
             }
             Operation::CreateEdges { edge_type, sources, targets, keys, properties } => {
                 let (sources, targets) = (&sources, &targets);
                 self.create_edges(&NewEdges { edge_type, sources, targets, keys: &keys, properties: &properties });
             }
             Operation::SetNodeProperties(nodes, key, values) => self.set_node_properties(&nodes, key, &values)?,
-            Operation::SetEdgeProperties(edges, key, values) => self.set_edge_properties(&edges, key, &values),
+            Operation::SetEdgeProperties(edges, key, values) => {
+                let edges = self.edges_named(&edges, first_own)?;
+                self.set_edge_properties(&edges, key, &values);
+            }
             Operation::AddLabels(nodes, labels) => self.add_labels(&nodes, &labels)?,
             Operation::RemoveLabels(nodes, labels) => self.remove_labels(&nodes, &labels)?,
-            Operation::DeleteEdges(edges) => self.delete_edges(&edges)?,
+            Operation::DeleteEdges(edges) => self.delete_edges(&self.edges_named(&edges, first_own)?)?,
             Operation::DeleteNodes(nodes) => self.delete_nodes(&nodes)?,
             Operation::CreateConstraint(constraint) => {
                 let index = self.index_of_all(&constraint)?;
@@ -80,7 +90,7 @@ impl Snapshot {
             .collect()
     }
 
-    pub(super) fn create_nodes(&mut self, new: &NewNodes<'_>) -> Vec<NodeId> {
+    pub(super) fn create_nodes(&mut self, first: NodeId, new: &NewNodes<'_>) -> Vec<NodeId> {
         let mut labels = new.labels.to_vec();
         labels.sort_unstable();
         labels.dedup();
@@ -89,7 +99,8 @@ impl Snapshot {
         let mut nodes = Vec::with_capacity(new.count);
         for row in 0..new.count {
             let properties = properties_of(new.keys, new.properties, row);
-            let node = self.memtable.push_node(&labels, properties.clone());
+            let node = NodeId(first.0 + row as u64);
+            self.memtable.put_node(node, &labels, properties.clone());
             for &(at, key) in &constraints {
                 if let Some(value) = properties.get(key) {
                     self.add_entry(at, value, node);

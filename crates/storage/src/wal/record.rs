@@ -1,10 +1,12 @@
 //! What a record of the log says: the operations of one transaction, in the order they were done.
 //!
-//! Operations are logical. Ids in them are those of the manifest generation the log continues and of the memtable that
-//! replay rebuilds: as replay repeats every operation in order, it hands out the same ids again.
+//! Operations are logical and do not depend on where things lie in files. Nodes have ids that never change. An edge that
+//! the transaction made is named by its number among those; an edge that was there before by its type, its ends and its
+//! rank among the live edges that share them, see [`EdgeName`]. So a record can be repeated on every state that holds what
+//! the transaction relied on: after a crash, after a flush, or on what other transactions have left meanwhile.
 
 use model::store::{NewEdges, NewNodes};
-use model::{Column, Constraint, EdgeId, EdgeTypeId, Index, LabelId, NodeId, PropertyKeyId, Result, SortKey};
+use model::{Column, Constraint, EdgeTypeId, Index, LabelId, NodeId, PropertyKeyId, Result, SortKey};
 
 use super::column::{column, put_column, put_words, words};
 use crate::codec::bytes::{Get, Put};
@@ -28,6 +30,10 @@ const CREATE_CONSTRAINT: u8 = 20;
 const CREATE_INDEX: u8 = 21;
 const DROP_INDEX: u8 = 22;
 
+/// Ways to name an edge.
+const OWN: u8 = 0;
+const OLD: u8 = 1;
+
 /// The kinds of names a schema numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameKind {
@@ -36,11 +42,23 @@ pub(crate) enum NameKind {
     PropertyKey,
 }
 
+/// How the log names an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EdgeName {
+    /// Made by the transaction itself: its number among the edges that it made.
+    Own(u32),
+    /// There before: its place among the live edges of its type between its ends, in logical order, those that the
+    /// transaction made left out. An operation names all its edges as they stand before it.
+    Old { edge_type: EdgeTypeId, source: NodeId, target: NodeId, rank: u32 },
+}
+
 /// One operation, read back.
 #[derive(Debug)]
 pub(crate) enum Operation<'a> {
     Name(NameKind, &'a str),
     CreateNodes {
+        /// The id of the first; the others follow.
+        first: NodeId,
         count: usize,
         labels: Vec<LabelId>,
         keys: Vec<PropertyKeyId>,
@@ -54,10 +72,10 @@ pub(crate) enum Operation<'a> {
         properties: Vec<Column>,
     },
     SetNodeProperties(Vec<NodeId>, PropertyKeyId, Column),
-    SetEdgeProperties(Vec<EdgeId>, PropertyKeyId, Column),
+    SetEdgeProperties(Vec<EdgeName>, PropertyKeyId, Column),
     AddLabels(Vec<NodeId>, Vec<LabelId>),
     RemoveLabels(Vec<NodeId>, Vec<LabelId>),
-    DeleteEdges(Vec<EdgeId>),
+    DeleteEdges(Vec<EdgeName>),
     DeleteNodes(Vec<NodeId>),
     CreateConstraint(Constraint),
     DropConstraint(&'a str),
@@ -77,9 +95,10 @@ pub(crate) fn put_name(kind: NameKind, name: &str, out: &mut Vec<u8>) {
     out.put_text(name);
 }
 
-/// Adds the making of nodes.
-pub(crate) fn put_create_nodes(new: &NewNodes<'_>, out: &mut Vec<u8>) {
+/// Adds the making of nodes, the first of which has that id.
+pub(crate) fn put_create_nodes(first: NodeId, new: &NewNodes<'_>, out: &mut Vec<u8>) {
     out.push(CREATE_NODES);
+    out.put_u64(first.0);
     out.put_u32(new.count as u32);
     put_labels(new.labels, out);
     put_properties(new.keys, new.properties, out);
@@ -103,7 +122,7 @@ pub(crate) fn put_set_node_properties(nodes: &[NodeId], key: PropertyKeyId, valu
 }
 
 /// Adds the setting of a property of edges.
-pub(crate) fn put_set_edge_properties(edges: &[EdgeId], key: PropertyKeyId, values: &Column, out: &mut Vec<u8>) {
+pub(crate) fn put_set_edge_properties(edges: &[EdgeName], key: PropertyKeyId, values: &Column, out: &mut Vec<u8>) {
     out.push(SET_EDGE_PROPERTIES);
     put_edges(edges, out);
     out.put_u32(key.0);
@@ -125,7 +144,7 @@ pub(crate) fn put_remove_labels(nodes: &[NodeId], labels: &[LabelId], out: &mut 
 }
 
 /// Adds the deleting of edges.
-pub(crate) fn put_delete_edges(edges: &[EdgeId], out: &mut Vec<u8>) {
+pub(crate) fn put_delete_edges(edges: &[EdgeName], out: &mut Vec<u8>) {
     out.push(DELETE_EDGES);
     put_edges(edges, out);
 }
@@ -174,14 +193,53 @@ pub(crate) fn put_drop_sort_key(edge_type: EdgeTypeId, out: &mut Vec<u8>) {
     out.put_u32(edge_type.0);
 }
 
+/// Adds an operation that was read back.
+pub(crate) fn put_operation(operation: &Operation<'_>, out: &mut Vec<u8>) {
+    match operation {
+        Operation::Name(kind, name) => put_name(*kind, name, out),
+        Operation::CreateNodes { first, count, labels, keys, properties } => {
+            put_create_nodes(*first, &NewNodes { count: *count, labels, keys, properties }, out);
+        }
+        Operation::CreateEdges { edge_type, sources, targets, keys, properties } => {
+            put_create_edges(&NewEdges { edge_type: *edge_type, sources, targets, keys, properties }, out);
+        }
+        Operation::SetNodeProperties(nodes, key, values) => put_set_node_properties(nodes, *key, values, out),
+        Operation::SetEdgeProperties(edges, key, values) => put_set_edge_properties(edges, *key, values, out),
+        Operation::AddLabels(nodes, labels) => put_add_labels(nodes, labels, out),
+        Operation::RemoveLabels(nodes, labels) => put_remove_labels(nodes, labels, out),
+        Operation::DeleteEdges(edges) => put_delete_edges(edges, out),
+        Operation::DeleteNodes(nodes) => put_delete_nodes(nodes, out),
+        Operation::CreateConstraint(constraint) => put_create_constraint(constraint, out),
+        Operation::CreateIndex(index) => put_create_index(index, out),
+        Operation::DropIndex(name) => put_drop_index(name, out),
+        Operation::DropConstraint(name) => put_drop_constraint(name, out),
+        Operation::SetSortKey(sort_key) => put_set_sort_key(sort_key, out),
+        Operation::DropSortKey(edge_type) => put_drop_sort_key(*edge_type, out),
+    }
+}
+
 fn put_nodes(nodes: &[NodeId], out: &mut Vec<u8>) {
     out.put_u32(nodes.len() as u32);
     put_words(nodes.iter().map(|node| node.0), out);
 }
 
-fn put_edges(edges: &[EdgeId], out: &mut Vec<u8>) {
+fn put_edges(edges: &[EdgeName], out: &mut Vec<u8>) {
     out.put_u32(edges.len() as u32);
-    put_words(edges.iter().map(|edge| edge.0), out);
+    for edge in edges {
+        match *edge {
+            EdgeName::Own(number) => {
+                out.push(OWN);
+                out.put_u32(number);
+            }
+            EdgeName::Old { edge_type, source, target, rank } => {
+                out.push(OLD);
+                out.put_u32(edge_type.0);
+                out.put_u64(source.0);
+                out.put_u64(target.0);
+                out.put_u32(rank);
+            }
+        }
+    }
 }
 
 fn put_labels(labels: &[LabelId], out: &mut Vec<u8>) {
@@ -204,10 +262,10 @@ pub(crate) fn operation<'a>(get: &mut Get<'a>) -> Result<Operation<'a>> {
         EDGE_TYPE => Operation::Name(NameKind::EdgeType, get.text()?),
         PROPERTY_KEY => Operation::Name(NameKind::PropertyKey, get.text()?),
         CREATE_NODES => {
-            let count = get.u32()? as usize;
+            let (first, count) = (NodeId(get.u64()?), get.u32()? as usize);
             let labels = labels(get)?;
             let (keys, properties) = properties(get, count)?;
-            Operation::CreateNodes { count, labels, keys, properties }
+            Operation::CreateNodes { first, count, labels, keys, properties }
         }
         CREATE_EDGES => {
             let edge_type = EdgeTypeId(get.u32()?);
@@ -256,9 +314,22 @@ fn nodes(get: &mut Get<'_>) -> Result<Vec<NodeId>> {
     Ok(words(get, count)?.map(NodeId).collect())
 }
 
-fn edges(get: &mut Get<'_>) -> Result<Vec<EdgeId>> {
-    let count = get.count(8)?;
-    Ok(words(get, count)?.map(EdgeId).collect())
+fn edges(get: &mut Get<'_>) -> Result<Vec<EdgeName>> {
+    let count = get.count(5)?;
+    (0..count).map(|_| edge(get)).collect()
+}
+
+fn edge(get: &mut Get<'_>) -> Result<EdgeName> {
+    match get.u8()? {
+        OWN => Ok(EdgeName::Own(get.u32()?)),
+        OLD => Ok(EdgeName::Old {
+            edge_type: EdgeTypeId(get.u32()?),
+            source: NodeId(get.u64()?),
+            target: NodeId(get.u64()?),
+            rank: get.u32()?,
+        }),
+        tag => Err(get.damage(format!("no way to name an edge has the number {tag}"))),
+    }
 }
 
 fn labels(get: &mut Get<'_>) -> Result<Vec<LabelId>> {

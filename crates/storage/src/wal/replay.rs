@@ -27,6 +27,38 @@ pub(crate) struct WalEnd {
     pub(crate) is_sealed: bool,
 }
 
+/// Calls `apply` with the payload of each record of all logs from that number on: a flush that did not come to its end
+/// leaves several. Gives the number of the last and where it ends.
+pub(crate) fn replay_all(
+    disk: &dyn Disk,
+    directory: &Path,
+    first: u64,
+    identity: u64,
+    mut apply: impl FnMut(&mut Get<'_>) -> Result<()>,
+) -> Result<(u64, WalEnd)> {
+    let mut number = first;
+    let mut end = replay_after(disk, directory, first, identity, None, &mut apply)?;
+    while is_begun(disk, &directory.join(FileKind::Wal.file_name(number + 1)))? {
+        number += 1;
+        end = replay_after(disk, directory, number, identity, Some(end.sequence), &mut apply)?;
+    }
+    Ok((number, end))
+}
+
+/// True if a log is there. One without records whose header is not whole was being made when the process ended: as nothing
+/// was acknowledged from it, it counts as nothing.
+fn is_begun(disk: &dyn Disk, path: &Path) -> Result<bool> {
+    if !disk.exists(path) {
+        return Ok(false);
+    }
+    let length = disk.length(path).map_err(|error| StorageError::io("read", path, error))?;
+    if length > HEADER_BYTES as u64 {
+        return Ok(true);
+    }
+    let bytes = disk.read(path).map_err(|error| StorageError::io("read", path, error))?;
+    Ok(check_header(&bytes, path, FileKind::Wal).is_ok())
+}
+
 /// Calls `apply` with the payload of each record of the log with that number.
 pub(crate) fn replay(
     disk: &dyn Disk,
@@ -34,6 +66,19 @@ pub(crate) fn replay(
     number: u64,
     identity: u64,
     mut apply: impl FnMut(&mut Get<'_>) -> Result<()>,
+) -> Result<WalEnd> {
+    replay_after(disk, directory, number, identity, None, &mut apply)
+}
+
+/// Like [`replay`]. In a log that continues another the records follow the last of that one; in any other the first may have
+/// any number.
+fn replay_after(
+    disk: &dyn Disk,
+    directory: &Path,
+    number: u64,
+    identity: u64,
+    after: Option<u64>,
+    apply: &mut impl FnMut(&mut Get<'_>) -> Result<()>,
 ) -> Result<WalEnd> {
     let path = &directory.join(FileKind::Wal.file_name(number));
     let bytes = disk.read(path).map_err(|error| match error.kind() {
@@ -43,7 +88,7 @@ pub(crate) fn replay(
     if check_header(&bytes, path, FileKind::Wal)? != (number, identity) {
         return Err(StorageError::corrupt(path, 16, "the log is not the one that the manifest names"));
     }
-    let mut end = WalEnd { length: HEADER_BYTES as u64, torn_bytes: 0, sequence: 0, is_sealed: true };
+    let mut end = WalEnd { length: HEADER_BYTES as u64, torn_bytes: 0, sequence: after.unwrap_or(0), is_sealed: true };
     let mut rest = &bytes[HEADER_BYTES..];
     loop {
         if let Some(durable) = read_group_mark(rest, identity, end.length) {

@@ -1,0 +1,79 @@
+//! Which items were written when, as far back as the oldest open transaction can ask.
+
+use std::collections::VecDeque;
+
+use model::Map;
+
+use crate::transaction::items::Item;
+
+/// The last commits of items.
+#[derive(Debug, Default)]
+pub(super) struct Conflicts {
+    /// For the hash of an item, the last transaction that wrote it.
+    latest: Map<u64, u64>,
+    /// What is in `latest`, oldest first.
+    commits: VecDeque<(u64, Box<[u64]>)>,
+}
+
+impl Conflicts {
+    /// The first of some items that was written after a transaction.
+    pub(super) fn find<'a>(&self, items: &'a [Item], since: u64) -> Option<&'a Item> {
+        if self.latest.is_empty() {
+            return None;
+        }
+        items.iter().find(|item| self.latest.get(&item.hash()).is_some_and(|&sequence| sequence > since))
+    }
+
+    /// Notes what a transaction wrote.
+    pub(super) fn add(&mut self, sequence: u64, hashes: Box<[u64]>) {
+        if hashes.is_empty() {
+            return;
+        }
+        self.latest.extend(hashes.iter().map(|&hash| (hash, sequence)));
+        self.commits.push_back((sequence, hashes));
+    }
+
+    /// Forgets what no open transaction can conflict with; `None` if none is open.
+    pub(super) fn forget_before(&mut self, oldest: Option<u64>) {
+        let Some(oldest) = oldest else {
+            self.latest.clear();
+            self.commits.clear();
+            return;
+        };
+        while let Some((sequence, hashes)) = self.commits.front().filter(|commit| commit.0 <= oldest) {
+            for hash in hashes {
+                if self.latest.get(hash) == Some(sequence) {
+                    self.latest.remove(hash);
+                }
+            }
+            self.commits.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::NodeId;
+
+    use super::{Conflicts, Item};
+
+    #[test]
+    fn what_was_written_later_is_found_until_nobody_can_ask() {
+        let mut conflicts = Conflicts::default();
+        let items = |nodes: &[u64]| nodes.iter().map(|&node| Item::Node(NodeId(node))).collect::<Vec<_>>();
+        let add = |conflicts: &mut Conflicts, sequence, nodes: &[u64]| {
+            conflicts.add(sequence, items(nodes).iter().map(Item::hash).collect());
+        };
+        add(&mut conflicts, 5, &[1, 2]);
+        add(&mut conflicts, 6, &[2, 3]);
+        let found = |conflicts: &Conflicts, nodes: &[u64], since| conflicts.find(&items(nodes), since).copied();
+        assert_eq!(found(&conflicts, &[4, 1], 4), Some(Item::Node(NodeId(1))));
+        assert_eq!(found(&conflicts, &[4, 1], 5), None);
+        assert_eq!(found(&conflicts, &[2], 5), Some(Item::Node(NodeId(2))));
+        conflicts.forget_before(Some(5));
+        assert_eq!(found(&conflicts, &[1], 0), None);
+        assert_eq!(found(&conflicts, &[2], 5), Some(Item::Node(NodeId(2))));
+        conflicts.forget_before(None);
+        assert_eq!(found(&conflicts, &[2, 3], 0), None);
+    }
+}

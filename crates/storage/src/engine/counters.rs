@@ -1,0 +1,89 @@
+//! What a store has done since it was opened, counted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that many threads raise.
+#[derive(Debug, Default)]
+pub(super) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(super) fn add(&self, amount: u64) {
+        self.0.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    pub(super) fn at_least(&self, amount: u64) {
+        self.0.fetch_max(amount, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) commits: Counter,
+    pub(super) conflicts: Counter,
+    pub(super) moves: Counter,
+    pub(super) groups: Counter,
+    pub(super) largest_group: Counter,
+    pub(super) syncs: Counter,
+    pub(super) log_bytes: Counter,
+    pub(super) stalls: Counter,
+    pub(super) stall_ns: Counter,
+    pub(super) flushes: Counter,
+    pub(super) flush_ns: Counter,
+    pub(super) compactions: Counter,
+    pub(super) compaction_ns: Counter,
+}
+
+/// What a store has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreStats {
+    /// Transactions committed that wrote something.
+    pub commits: u64,
+    /// Commits refused because another came first.
+    pub conflicts: u64,
+    /// How often what a transaction wrote was moved onto a newer state than the one it began with.
+    pub moves: u64,
+    /// Writes to the log, each for one or many commits.
+    pub groups: u64,
+    /// Most commits in one such write.
+    pub largest_group: u64,
+    /// Waits for the disk on behalf of the log.
+    pub syncs: u64,
+    /// Bytes written to the log.
+    pub log_bytes: u64,
+    /// Commits that waited because the writes held in memory were too many.
+    pub stalls: u64,
+    /// How long they waited, all together.
+    pub stall_ns: u64,
+    /// Merges of writes into files.
+    pub flushes: u64,
+    /// How long those took.
+    pub flush_ns: u64,
+    /// Merges of files.
+    pub compactions: u64,
+    /// How long those took.
+    pub compaction_ns: u64,
+}
+
+impl Counters {
+    pub(super) fn stats(&self) -> StoreStats {
+        StoreStats {
+            commits: self.commits.get(),
+            conflicts: self.conflicts.get(),
+            moves: self.moves.get(),
+            groups: self.groups.get(),
+            largest_group: self.largest_group.get(),
+            syncs: self.syncs.get(),
+            log_bytes: self.log_bytes.get(),
+            stalls: self.stalls.get(),
+            stall_ns: self.stall_ns.get(),
+            flushes: self.flushes.get(),
+            flush_ns: self.flush_ns.get(),
+            compactions: self.compactions.get(),
+            compaction_ns: self.compaction_ns.get(),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The merge of the memtable into files while transactions go on.
+//!
+//! Under a short turn the log is changed for a new one and the state at that moment kept. Its files are written without any
+//! turn. What was committed meanwhile is repeated from its records on the new files, most of it without a turn, the last
+//! few records within one, which then makes the new files those that everybody begins with.
+//!
+//! A crash at any moment leaves a manifest and all logs from the one it names on: those that the files do not hold.
+
+use std::sync::Arc;
+
+use model::{ErrorCode, Interrupt, Result};
+
+use super::{Engine, lock};
+use crate::codec::bytes::Get;
+use crate::error::StorageError;
+use crate::flush;
+use crate::format::FileKind;
+use crate::snapshot::Snapshot;
+use crate::version::Version;
+use crate::wal::writer::WalWriter;
+
+/// Records that are repeated within the turn at most, if it can be had so.
+const RECORDS_IN_TURN: usize = 16;
+/// Rounds of repeating without the turn; commits that come faster than they can be repeated must wait then.
+const ROUNDS: usize = 8;
+
+/// What only one flush, compaction of all, or rebuild at a time has.
+#[derive(Debug)]
+pub(super) struct Files {
+    /// The number of the log that is written now.
+    pub(super) log: u64,
+}
+
+impl Engine {
+    /// Merges all that was committed so far into files.
+    pub(super) fn flush(&self, files: &mut Files, interrupt: &Interrupt) -> Result<()> {
+        let start = self.platform.clock.now_ns();
+        let result = self.try_flush(files, interrupt);
+        if let Err(error) = &result
+            && error.code() != ErrorCode::Cancelled
+        {
+            self.log.fail(error);
+        }
+        if !matches!(result, Ok(false)) {
+            self.counters.flushes.add(1);
+            self.counters.flush_ns.add(self.platform.clock.now_ns() - start);
+        }
+        lock(&self.head).since_flush = None;
+        self.tell_flushed();
+        result.map(|_| ())
+    }
+
+    /// False if there was nothing to merge.
+    fn try_flush(&self, files: &mut Files, interrupt: &Interrupt) -> Result<bool> {
+        if lock(&self.head).snapshot.memtable.is_empty() {
+            return Ok(false);
+        }
+        let snapshot = self.change_log(files)?;
+        let version = flush::merge(&snapshot.version, &snapshot.memtable, files.log, interrupt)?;
+        self.install(Snapshot::new(version))?;
+        self.remove_logs_before(files.log);
+        Ok(true)
+    }
+
+    /// Goes on in a new log; gives the state that the logs before it lead to.
+    fn change_log(&self, files: &mut Files) -> Result<Arc<Snapshot>> {
+        let (number, disk) = (files.log + 1, &*self.platform.disk);
+        let path = self.path.join(FileKind::Wal.file_name(number));
+        if disk.exists(&path) {
+            disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;
+        }
+        let identity = lock(&self.head).snapshot.version.manifest().store_identity;
+        let writer = WalWriter::create(disk, &self.path, number, identity)?;
+        // Commits are acknowledged from the new log before any manifest names it.
+        disk.sync_directory(&self.path).map_err(|error| StorageError::io("sync", &self.path, error))?;
+        let mut head = lock(&self.head);
+        self.finish_commits(head.sequence)?;
+        // The old log is whole before the new one says anything, at every durability.
+        self.log.sync()?;
+        let before = self.log.replace(writer);
+        files.log = number;
+        head.since_flush = Some(Vec::new());
+        let snapshot = head.snapshot.clone();
+        drop(head);
+        // Until the files are there the old log is all there is of it: damage at its end must not look like a torn write.
+        before.map_or(Ok(()), |mut before| before.seal())?;
+        Ok(snapshot)
+    }
+
+    /// Makes new files those that everybody begins with, with what was committed since over them.
+    fn install(&self, mut snapshot: Snapshot) -> Result<()> {
+        for round in 0.. {
+            let mut head = lock(&self.head);
+            let records = head.since_flush.as_mut().map(std::mem::take).unwrap_or_default();
+            let is_last = records.len() <= RECORDS_IN_TURN || round == ROUNDS;
+            if !is_last {
+                drop(head);
+            } else {
+                repeat(&mut snapshot, &records)?;
+                self.finish_commits(head.sequence)?;
+                let snapshot = Arc::new(snapshot);
+                self.set_memtable_bytes(snapshot.memtable.bytes);
+                let before = std::mem::replace(&mut head.snapshot, snapshot.clone());
+                let published = std::mem::replace(&mut *lock(&self.published), snapshot);
+                head.since_flush = None;
+                drop(head);
+                drop((before, published));
+                return Ok(());
+            }
+            repeat(&mut snapshot, &records)?;
+        }
+        Ok(())
+    }
+
+    /// Removes logs that the files hold. One that cannot be removed now is removed when the store is next opened.
+    fn remove_logs_before(&self, number: u64) {
+        let Ok(names) = self.platform.disk.list(&self.path) else { return };
+        for name in names {
+            if matches!(FileKind::parse(&name), Some((FileKind::Wal, other)) if other < number) {
+                let _ = self.platform.disk.remove(&self.path.join(&name));
+            }
+        }
+    }
+
+    /// Goes on with files that were built anew, and nothing written since. Nobody begins or commits meanwhile.
+    pub(super) fn publish_version(&self, version: Arc<Version>) {
+        let snapshot = Arc::new(Snapshot::new(version));
+        self.next_node.fetch_max(snapshot.memtable.node_id_bound(), std::sync::atomic::Ordering::Relaxed);
+        self.set_memtable_bytes(0);
+        let mut head = lock(&self.head);
+        head.era += 1;
+        head.snapshot = snapshot.clone();
+        *lock(&self.published) = snapshot;
+    }
+}
+
+/// Repeats records of the log.
+fn repeat(snapshot: &mut Snapshot, records: &[Vec<u8>]) -> Result<()> {
+    let path = std::path::Path::new("commits since the flush began");
+    records.iter().try_for_each(|record| snapshot.apply_record(&mut Get::new(record, path, 0)))
+}

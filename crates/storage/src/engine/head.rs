@@ -1,0 +1,260 @@
+//! Where transactions begin and end: the newest state, who works on older ones, and what was written since those.
+//!
+//! Committing takes a turn: while it holds the head a transaction is compared with those that committed since it began,
+//! moved onto the newest state if that is not the one it began with, and put into the queue of the log. The turn is short:
+//! a long log is moved before the turn, and only if the head has not changed by then is that moved state taken.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use model::{ErrorCode, NodeId, Result, error};
+
+use super::conflicts::Conflicts;
+use super::{Engine, lock};
+use crate::error::StorageError;
+use crate::format::NODE_ID_LIMIT;
+use crate::snapshot::Snapshot;
+use crate::transaction::items::{Item, items_of};
+use crate::transaction::rebase::{Moved, rebase};
+
+/// Bytes of log up to which a transaction is moved within its turn.
+const MOVED_IN_TURN_BYTES: usize = 16 << 10;
+/// How often a longer one is moved before the turn, in vain, before it is moved within it.
+const ATTEMPTS: usize = 3;
+
+/// The state after the last transaction that is in the queue of the log or behind.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) sequence: u64,
+    /// Counts the times that the files were built anew, as by an import; older transactions cannot commit then.
+    pub(super) era: u64,
+    /// The files are being built anew: nobody begins or commits.
+    pub(super) is_held: bool,
+    /// How many transactions are open that began after each sequence number.
+    active: BTreeMap<u64, usize>,
+    conflicts: Conflicts,
+    /// The records committed since a flush began to write files.
+    pub(super) since_flush: Option<Vec<Vec<u8>>>,
+}
+
+impl Head {
+    pub(super) fn new(snapshot: Arc<Snapshot>, sequence: u64) -> Head {
+        Head {
+            snapshot,
+            sequence,
+            era: 0,
+            is_held: false,
+            active: BTreeMap::new(),
+            conflicts: Conflicts::default(),
+            since_flush: None,
+        }
+    }
+
+    fn enter(&mut self, sequence: u64) {
+        *self.active.entry(sequence).or_default() += 1;
+    }
+
+    fn leave(&mut self, sequence: u64) {
+        if let Some(count) = self.active.get_mut(&sequence) {
+            *count -= 1;
+            if *count == 0 {
+                self.active.remove(&sequence);
+                self.conflicts.forget_before(self.active.keys().next().copied());
+            }
+        }
+    }
+}
+
+/// A transaction as the head knows it: where it began. Dropped, it is over.
+pub(crate) struct Start {
+    engine: Arc<Engine>,
+    snapshot: Arc<Snapshot>,
+    sequence: u64,
+    era: u64,
+    is_over: bool,
+}
+
+/// What a transaction leaves when it commits.
+pub(crate) struct Written {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) log: Vec<u8>,
+    /// Where in the log operations begin that change what was there before.
+    pub(crate) changes: Vec<usize>,
+    pub(crate) claims: Vec<u64>,
+}
+
+impl Start {
+    /// The store.
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The state it began with.
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Makes what the transaction wrote durable, then visible.
+    pub(crate) fn commit(&mut self, written: Written) -> Result<()> {
+        let engine = self.engine.clone();
+        if written.log.is_empty() {
+            // What it read must not be lost either.
+            return engine.finish_commits(self.sequence);
+        }
+        engine.wait_for_room()?;
+        let sequence = match self.take_turn(written) {
+            Ok(sequence) => sequence,
+            Err(error) => {
+                if error.code() == ErrorCode::Conflict {
+                    engine.counters.conflicts.add(1);
+                }
+                return Err(error);
+            }
+        };
+        engine.finish_commits(sequence)?;
+        engine.counters.commits.add(1);
+        engine.flush_if_full();
+        Ok(())
+    }
+
+    /// Puts the transaction behind the head; gives its sequence number.
+    fn take_turn(&mut self, written: Written) -> Result<u64> {
+        let Written { snapshot, log, changes, claims } = written;
+        let engine = self.engine.clone();
+        let mut own = Some(snapshot);
+        let mut items: Option<Vec<Item>> = None;
+        let mut moved: Option<(Arc<Snapshot>, Moved)> = None;
+        for attempt in 0.. {
+            let mut head = engine.head_to_write()?;
+            if self.era != head.era {
+                return Err(error!(Conflict, "the store's files were built anew since the transaction began"));
+            }
+            let is_unchanged = Arc::ptr_eq(&head.snapshot, &self.snapshot);
+            if let Some(own) = own.take_if(|_| is_unchanged) {
+                let hashes = || Ok(hashes(&items_of(&log, &changes, &claims)?));
+                return self.put_behind(&mut head, own, &log, hashes);
+            }
+            let items = match &mut items {
+                Some(items) => items,
+                None => items.insert(items_of(&log, &changes, &claims)?),
+            };
+            if let Some(item) = head.conflicts.find(items, self.sequence) {
+                return Err(item.conflict(&head.snapshot.memtable.schema));
+            }
+            let hashes = || Ok(hashes(items));
+            if let Some((_, Moved { snapshot, log: new_log })) =
+                moved.take_if(|(onto, _)| Arc::ptr_eq(onto, &head.snapshot))
+            {
+                return self.put_behind(&mut head, snapshot, new_log.as_deref().unwrap_or(&log), hashes);
+            }
+            engine.counters.moves.add(1);
+            let base = &self.snapshot.memtable.schema;
+            if log.len() <= MOVED_IN_TURN_BYTES || attempt == ATTEMPTS {
+                let Moved { snapshot, log: new_log } = rebase(&log, base, &head.snapshot)?;
+                return self.put_behind(&mut head, snapshot, new_log.as_deref().unwrap_or(&log), hashes);
+            }
+            let onto = head.snapshot.clone();
+            drop(head);
+            let state = rebase(&log, base, &onto)?;
+            moved = Some((onto, state));
+        }
+        Err(error!(Internal, "a transaction was moved forever"))
+    }
+
+    /// Makes a state the head and queues its record. The transaction is over then.
+    fn put_behind(
+        &mut self,
+        head: &mut MutexGuard<'_, Head>,
+        snapshot: Snapshot,
+        log: &[u8],
+        hashes: impl FnOnce() -> Result<Box<[u64]>>,
+    ) -> Result<u64> {
+        let sequence = head.sequence + 1;
+        let began = self.sequence;
+        head.leave(began);
+        self.is_over = true;
+        if !head.active.is_empty() {
+            let hashes = hashes()?;
+            head.conflicts.add(sequence, hashes);
+        }
+        if let Some(since) = &mut head.since_flush {
+            since.push(log.to_vec());
+        }
+        let snapshot = Arc::new(snapshot);
+        self.engine.set_memtable_bytes(snapshot.memtable.bytes);
+        head.sequence = sequence;
+        let old = std::mem::replace(&mut head.snapshot, snapshot.clone());
+        self.engine.log.enqueue(sequence, log, snapshot);
+        // The root that was replaced may be the last reference to much; it goes after the turn.
+        self.snapshot = old;
+        Ok(sequence)
+    }
+}
+
+impl Drop for Start {
+    fn drop(&mut self) {
+        if !self.is_over {
+            lock(&self.engine.head).leave(self.sequence);
+        }
+    }
+}
+
+fn hashes(items: &[Item]) -> Box<[u64]> {
+    items.iter().filter(|item| item.is_written()).map(Item::hash).collect()
+}
+
+impl Engine {
+    /// The head, once nobody builds files anew.
+    pub(super) fn head_to_write(&self) -> Result<MutexGuard<'_, Head>> {
+        let mut head = lock(&self.head);
+        while head.is_held {
+            head = self.head_released.wait(head).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.check_open()?;
+        Ok(head)
+    }
+
+    /// Begins a transaction.
+    pub(super) fn begin(self: &Arc<Self>) -> Result<Start> {
+        let mut head = self.head_to_write()?;
+        let sequence = head.sequence;
+        head.enter(sequence);
+        let (snapshot, era) = (head.snapshot.clone(), head.era);
+        drop(head);
+        Ok(Start { engine: self.clone(), snapshot, sequence, era, is_over: false })
+    }
+
+    /// Ids for so many nodes, which nobody else gets; the first of them.
+    pub(crate) fn reserve_nodes(&self, count: u64) -> Result<NodeId> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let end = |first: u64| first.checked_add(count).filter(|&end| end <= NODE_ID_LIMIT);
+        match self.next_node.fetch_update(Relaxed, Relaxed, end) {
+            Ok(first) => Ok(NodeId(first)),
+            Err(_) => Err(StorageError::limit(format!("a store holds at most {NODE_ID_LIMIT} nodes"))),
+        }
+    }
+
+    /// Takes ids back that were not used after all, if they are the last that were reserved.
+    pub(crate) fn give_back_nodes(&self, first: NodeId, count: u64) {
+        use std::sync::atomic::Ordering::Relaxed;
+        // If somebody has reserved ids behind them they stay unused.
+        let _ = self.next_node.compare_exchange(first.0 + count, first.0, Relaxed, Relaxed);
+    }
+
+    /// Fails with `CLOSED` after a failed write.
+    pub(super) fn check_open(&self) -> Result<()> {
+        match self.log.failure() {
+            None => Ok(()),
+            Some(cause) => Err(StorageError::Closed { path: self.path.clone(), cause: cause.to_owned() }.into()),
+        }
+    }
+
+    /// Waits until the transaction with that sequence number is durable and visible.
+    pub(super) fn finish_commits(&self, sequence: u64) -> Result<()> {
+        self.log.finish(sequence, &self.path, |snapshot| {
+            let old = std::mem::replace(&mut *lock(&self.published), snapshot);
+            drop(old);
+        })
+    }
+}
