@@ -3,12 +3,14 @@
 //!
 //! - [`workload`]: what the store does while it is recorded.
 //! - [`verify`]: every moment of a recording, with what may be left then.
+//! - [`faults`]: a disk that fails, or is full, at each operation; damaged files.
 //! - [`broken`]: recordings of stores that skip what they must not skip, each of which must be found out.
 //!
 //! The promise that is held: every acknowledged step is there, the step that was under way is there whole or not at all,
 //! nothing else is; the store opens by itself, its files are in order, and it goes on.
 
 pub mod broken;
+pub mod faults;
 pub mod verify;
 pub mod workload;
 

@@ -9,6 +9,7 @@ use model::{Column, Interrupt, Result, Value};
 use storage::bulk::{BulkConfig, BulkLoad, EdgeRows, KeyRows, NodeRows};
 use storage::{Durability, NativeStore, OpenOptions};
 use testing::crashes::broken::BROKEN;
+use testing::crashes::faults::{Fault, verify_damage, verify_faults};
 use testing::crashes::verify::verify;
 use testing::crashes::workload::record;
 use testing::crashes::{Maintenance, Recording, Subject, Tally, Verification, Workload};
@@ -139,6 +140,32 @@ fn power_cuts_without_durability_leave_an_earlier_moment() {
     let subject = Native { memtable_bytes_max: 3_000, durability: Durability::Off };
     let workload = Workload { is_durable: false, ..Workload::default() };
     check("not durable", 3_000, 8, &subject, &workload, &Verification::default());
+}
+
+#[test]
+fn a_disk_that_fails_at_any_operation_loses_nothing_acknowledged() {
+    let subject = Native { memtable_bytes_max: 3_000, durability: Durability::Full };
+    let workload = Workload { transactions: 14, backup_percent: 0, ..Workload::default() };
+    for fault in [Fault::Once, Fault::Full] {
+        let mut failures = 0;
+        for seed in (5_000..5_002).map(|seed| seed_or(seed)) {
+            let recording = record(&subject, &workload, seed);
+            failures += verify_faults(&subject, &recording, fault).unwrap_or_else(|violation| panic!("{violation}"));
+        }
+        eprintln!("{fault:?}: {failures} failures");
+        assert!(failures > 100);
+    }
+}
+
+#[test]
+fn damage_gives_an_error_or_the_right_answer() {
+    let subject = Native { memtable_bytes_max: 3_000, durability: Durability::Full };
+    for seed in (6_000..6_004).map(|seed| seed_or(seed)) {
+        let recording =
+            record(&subject, &Workload { transactions: 20, backup_percent: 0, ..Workload::default() }, seed);
+        let noticed = verify_damage(&subject, &recording, 2_000).unwrap_or_else(|violation| panic!("{violation}"));
+        assert!(noticed > 1_000, "most damage is noticed, found {noticed}");
+    }
 }
 
 #[test]

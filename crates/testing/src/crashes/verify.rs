@@ -241,12 +241,12 @@ impl<S: Subject> Verifier<'_, S> {
     }
 }
 
-fn content_of(store: &dyn GraphStore) -> Result<Content, String> {
+pub(super) fn content_of(store: &dyn GraphStore) -> Result<Content, String> {
     attempt("reading", || Ok(Content::of(&*store.read()?)))
 }
 
 /// What a call gives; an error or a panic as a text.
-fn attempt<T>(what: &str, call: impl FnOnce() -> model::Result<T>) -> Result<T, String> {
+pub(super) fn attempt<T>(what: &str, call: impl FnOnce() -> model::Result<T>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(format!("{what} fails: {error:?}")),
