@@ -42,6 +42,7 @@ fn changes(memtable: &Memtable, wal_number: u64) -> Changes {
         deleted_edges,
         edge_properties,
         wal_number,
+        statistics: Some((*memtable.statistics).clone()),
     }
 }
 

@@ -16,6 +16,7 @@
 //! - [`tiers`]: which runs are merged.
 //! - [`version`]: everything that one manifest names, opened.
 //! - [`bulk`]: building files by external sort: import, and the merge of a memtable.
+//! - [`compact_nodes`]: merging the runs of nodes and of key indexes.
 //! - [`wal`]: the write-ahead log.
 //! - [`memtable`]: what was written since the files were.
 //! - [`snapshot`]: files and memtable read as one graph.
@@ -33,6 +34,7 @@ pub mod check;
 pub mod codec;
 pub mod column;
 pub mod compact;
+pub mod compact_nodes;
 pub mod engine;
 pub mod error;
 pub mod file;

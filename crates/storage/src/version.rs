@@ -161,12 +161,16 @@ impl Version {
         manifest.generation = self.manifest.generation + 1;
         let mut new = Version::assemble(&self.platform, &self.directory, manifest, Some(self))?;
         let fresh = Arc::get_mut(&mut new).expect("nobody else has seen the new version");
-        if edit.statistics.is_none() {
+        if edit.statistics.is_none() && !edit.keeps_counts {
             fresh.manifest.statistics = fresh.count()?;
         }
         fresh.manifest.next_file_number = self.numbers.next();
         fresh.manifest.write(&self.platform.disk, &self.directory)?;
         let kept: Set<u64> = new.manifest.files().map(|(_, file)| file.number).collect();
+        for entry in edit.added_indexes.iter().filter(|entry| !kept.contains(&entry.file.number)) {
+            // Its constraint was dropped meanwhile. What cannot be removed now is removed when the store is next opened.
+            let _ = self.platform.disk.remove(&self.directory.join(FileKind::Keys.file_name(entry.file.number)));
+        }
         self.files().filter(|file| !kept.contains(&file.entry().number)).for_each(|file| file.retire());
         Ok(new)
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use model::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
-use model::{Column, Interrupt, Result, Schema, Value};
+use model::{Column, Interrupt, Result, Schema, Statistics, Value};
 
 use super::built::Built;
 use super::context::BuildContext;
@@ -77,6 +77,8 @@ pub struct Changes {
     pub edge_properties: Vec<EdgePropertyChange>,
     /// The first write-ahead log that is not in the new version.
     pub wal_number: u64,
+    /// The counts of what the new version holds; counted anew if there are none.
+    pub statistics: Option<Statistics>,
 }
 
 /// Writes a new version with the changes and makes it current. On failure the store stays as it was.
@@ -108,6 +110,7 @@ pub fn build(base: &Arc<Version>, mut changes: Changes, config: &BulkConfig, int
     manifest.wal_number = changes.wal_number;
     drop(layers);
     let mut edit = VersionEdit::difference(base.manifest(), manifest);
+    edit.statistics = changes.statistics.take();
     edit.added_partitions = write_new_edges(&context, std::mem::take(&mut changes.new_edges), bound)?;
     edit.patches = write_edge_changes(&context, base, changes.deleted_edges, changes.edge_properties)?;
     Ok(Built::new(base, context, edit))

@@ -185,7 +185,7 @@ impl IdSet {
         match group.form {
             Form::Range { first } => {
                 let place = low.wrapping_sub(first);
-                Ok((place < group.count).then_some(group.first_row + place))
+                Ok(if place < group.count { Some(group.first_row + place) } else { None })
             }
             _ => {
                 let (rank, is_there) = rank_in(file, group, low as u16)?;

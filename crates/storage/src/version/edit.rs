@@ -33,8 +33,10 @@ pub struct VersionEdit {
     pub added_indexes: Vec<IndexEntry>,
     /// Names and constraints from now on.
     pub schema: Option<Schema>,
-    /// Counts from now on; counted anew where there are none.
+    /// Counts from now on; counted anew where there are none, unless `keeps_counts`.
     pub statistics: Option<Statistics>,
+    /// The edit says nothing that was not there before, so that the counts stay.
+    pub keeps_counts: bool,
     /// One more than the largest node id ever given out; never lowers what is there.
     pub node_id_bound: u64,
     /// The first write-ahead log that is not in the files.
