@@ -55,12 +55,12 @@ impl Subject {
         }
         for number in 0..UNIQUE {
             let (label, key) = (LabelId(number), PropertyKeyId(number));
-            let at = schema.constraints.iter().position(|constraint| constraint.label == label);
+            let at = schema.constraints.iter().position(|constraint| constraint.lookup_key() == Some((label, key)));
             match at {
                 // A constraint goes now and then, and comes back.
                 Some(at) if self.random.chance(3) => drop(schema.constraints.remove(at)),
                 None if self.random.chance(60) && self.is_unique(number) => {
-                    schema.constraints.push(Constraint { name: format!("c{number}").into(), label, key });
+                    schema.constraints.push(Constraint::unique(format!("c{number}"), label, key));
                 }
                 _ => {}
             }
