@@ -10,8 +10,10 @@
 use std::sync::Arc;
 
 use model::id::{LabelId, PropertyKeyId};
-use model::{Map, Result};
+use model::{Interrupt, Map, Result};
 
+use crate::bulk::BulkConfig;
+use crate::bulk::built::Built;
 use crate::bulk::context::BuildContext;
 use crate::format::{SEGMENT_NODES, segment_range};
 use crate::index::KeyIndex;
@@ -107,27 +109,37 @@ impl NodePolicy {
     }
 }
 
-/// Writes the files of a step; gives the edit that takes them in. The caller publishes the edit on the version that is
-/// current then, and commits the context before.
-pub fn run(context: &BuildContext, version: &Version, job: &NodeJob) -> Result<VersionEdit> {
+/// Writes the files of the step that a version needs most; `None` if all is well.
+pub fn step(
+    version: &Arc<Version>,
+    policy: &NodePolicy,
+    config: &BulkConfig,
+    interrupt: &Interrupt,
+) -> Result<Option<Built>> {
+    policy.pick(version)?.map(|job| run(version, &job, config, interrupt)).transpose()
+}
+
+/// Writes the files of a step, to be installed on the version that is current then.
+pub fn run(version: &Arc<Version>, job: &NodeJob, config: &BulkConfig, interrupt: &Interrupt) -> Result<Built> {
+    let context = BuildContext::new(version, config, interrupt);
     let mut edit = VersionEdit { keeps_counts: true, ..VersionEdit::default() };
     match job {
         NodeJob::MergeRuns(numbers) => {
             let layers = version.layers();
             let inputs = named(layers.runs(), numbers, |run: &NodeRun| run.entry().file.number)?;
-            edit.added_node_runs.extend(merge_runs(context, layers, &inputs)?);
+            edit.added_node_runs.extend(merge_runs(&context, layers, &inputs)?);
             edit.removed_node_runs = numbers.clone();
         }
-        NodeJob::Fold(segments) => fold(context, version, segments, &mut edit)?,
+        NodeJob::Fold(segments) => fold(&context, version, segments, &mut edit)?,
         NodeJob::MergeIndex(label, key, numbers) => {
             let runs = version.index_runs(*label, *key);
             let inputs = named(runs, numbers, |run: &KeyIndex| run.entry().file.number)?;
-            let is_last = runs.first().is_some_and(|oldest| oldest.entry() == inputs[0].entry());
-            edit.added_indexes.extend(merge_indexes(context, &inputs, is_last)?);
+            let is_last = runs.first().map(|oldest| oldest.entry()) == inputs.first().map(|first| first.entry());
+            edit.added_indexes.extend(merge_indexes(&context, &inputs, is_last)?);
             edit.removed_indexes = numbers.clone();
         }
     }
-    Ok(edit)
+    Ok(Built::new(version, context, edit))
 }
 
 /// The files with these numbers.

@@ -9,11 +9,10 @@ use testing::random::{SeededRandom, seed_or};
 use testing::simulation::{MemoryDisk, platform};
 
 use super::{NodeJob, NodePolicy, run};
-use crate::bulk::context::BuildContext;
 use crate::bulk::{BulkConfig, Changes, NodeChange, rewrite};
 use crate::check::check;
 use crate::tiers::Tiers;
-use crate::version::{Version, VersionEdit};
+use crate::version::Version;
 
 const LABELS: u32 = 4;
 const KEYS: u32 = 4;
@@ -186,13 +185,11 @@ impl Subject {
             fold_segments_max: 1 + random.index(2),
         };
         let job = policy.pick(&self.version).unwrap()?;
-        let context = BuildContext::new(&self.version, &BulkConfig::default(), &Interrupt::new());
-        let edit: VersionEdit = run(&context, &self.version, &job).unwrap();
+        let built = run(&self.version, &job, &BulkConfig::default(), &Interrupt::new()).unwrap();
         if self.random.chance(50) {
             self.change();
         }
-        context.commit();
-        self.version = self.version.publish(&edit).unwrap();
+        self.version = built.install(&self.version).unwrap();
         Some(job)
     }
 }
