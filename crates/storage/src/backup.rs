@@ -20,6 +20,7 @@ mod source;
 mod target;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use model::platform::Platform;
 use model::{Interrupt, Result, error};
@@ -69,7 +70,16 @@ pub fn backup(
     base: Option<&Path>,
     interrupt: &Interrupt,
 ) -> Result<CopySummary> {
-    backup_of(platform, store, destination, base, interrupt, &|| Version::open_untouched(platform, store))
+    let current = |last: Option<&Version>| open_current(platform, store, last);
+    backup_of(platform, store, destination, base, interrupt, &current)
+}
+
+/// Gives the current version of a store; may share the open files of the one that it gave last.
+type Current<'a> = &'a dyn Fn(Option<&Version>) -> Result<Arc<Version>>;
+
+/// The current version of a store that another process may have open.
+fn open_current(platform: &Platform, store: &Path, last: Option<&Version>) -> Result<Arc<Version>> {
+    Version::assemble(platform, store, Manifest::read(&platform.disk, store)?, last)
 }
 
 /// As [`backup`], of the version that `current` gives.
@@ -79,7 +89,7 @@ pub(crate) fn backup_of(
     destination: &Path,
     base: Option<&Path>,
     interrupt: &Interrupt,
-    current: &dyn Fn() -> Result<std::sync::Arc<Version>>,
+    current: Current<'_>,
 ) -> Result<CopySummary> {
     check_apart(store, destination)?;
     let source = Source::take(platform, store, current)?;
@@ -94,7 +104,7 @@ pub(crate) fn backup_of(
 /// `NOT_A_STORE` if there is no finished backup, `CORRUPT` if it is damaged, `FILE` if the destination cannot take it.
 pub fn restore(platform: &Platform, backup: &Path, destination: &Path, interrupt: &Interrupt) -> Result<CopySummary> {
     check_apart(backup, destination)?;
-    let source = Source::take(platform, backup, &|| Version::open_untouched(platform, backup))?;
+    let source = Source::take(platform, backup, &|last| open_current(platform, backup, last))?;
     if let Some(note) = Note::read(&*platform.disk, backup)? {
         note.check(backup, &source)?;
     }

@@ -186,7 +186,7 @@ impl NativeStore {
 
     /// Copies the store as it is now into a new directory, while it is read and written; see [`crate::backup`].
     pub fn backup(&self, destination: &Path, base: Option<&Path>, interrupt: &Interrupt) -> Result<CopySummary> {
-        let current = || Ok(self.version());
+        let current = |_: Option<&Version>| Ok(self.version());
         backup::backup_of(self.platform(), self.path(), destination, base, interrupt, &current)
     }
 

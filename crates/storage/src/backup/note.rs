@@ -136,7 +136,7 @@ pub(crate) fn check(platform: &Platform, version: &std::sync::Arc<Version>) -> R
     let directory = version.directory();
     let checked = (|| match Note::read(&*platform.disk, directory)? {
         None => Ok(()),
-        Some(note) => note.check(directory, &Source::take(platform, directory, &|| Ok(version.clone()))?),
+        Some(note) => note.check(directory, &Source::take(platform, directory, &|_| Ok(version.clone()))?),
     })();
     match checked {
         Ok(()) => Ok(None),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use model::platform::{MappedFile, Platform};
 use model::{ErrorCode, Result};
 
-use super::io;
+use super::{Current, io};
 use crate::error::StorageError;
 use crate::file::{FileEntry, StoreFile};
 use crate::format::{FileKind, HEADER_BYTES};
@@ -47,14 +47,15 @@ impl LogPart {
 
 impl Source {
     /// The store as it is now.
-    pub(super) fn take(
-        platform: &Platform,
-        directory: &Path,
-        current: &dyn Fn() -> Result<Arc<Version>>,
-    ) -> Result<Source> {
+    pub(super) fn take(platform: &Platform, directory: &Path, current: Current<'_>) -> Result<Source> {
+        let mut last: Option<Arc<Version>> = None;
         for attempt in 1.. {
             let before = Manifest::read(&platform.disk, directory)?.generation;
-            match Source::try_take(platform, directory, current) {
+            let version = current(last.as_deref());
+            if let Ok(version) = &version {
+                last = Some(version.clone());
+            }
+            match version.and_then(|version| Source::with_logs(platform, directory, version)) {
                 // What is missing has been merged away if there is a new manifest; otherwise it is lost.
                 Err(error) if error.code() == ErrorCode::Corrupt && attempt < ATTEMPTS => {
                     if Manifest::read(&platform.disk, directory)?.generation == before {
@@ -67,8 +68,7 @@ impl Source {
         unreachable!("the last attempt returns its outcome")
     }
 
-    fn try_take(platform: &Platform, directory: &Path, current: &dyn Fn() -> Result<Arc<Version>>) -> Result<Source> {
-        let version = current()?;
+    fn with_logs(platform: &Platform, directory: &Path, version: Arc<Version>) -> Result<Source> {
         let first = version.manifest().wal_number;
         let mut numbers: Vec<u64> = platform
             .disk

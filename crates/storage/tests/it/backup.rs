@@ -140,7 +140,7 @@ fn a_later_backup_shares_the_files_of_its_base() {
 #[test]
 fn a_backup_under_writers_is_a_prefix() {
     let directory = TestDirectory::new();
-    let store = directory.open_with(options());
+    let store = directory.open_with(OpenOptions { memtable_bytes_max: 200_000, ..OpenOptions::create() });
     commit_number(&store, 1).unwrap();
     let (acknowledged, is_over) = (AtomicU64::new(1), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -153,7 +153,7 @@ fn a_backup_under_writers_is_a_prefix() {
                 acknowledged.store(number, Ordering::SeqCst);
             }
         });
-        for round in 0..24 {
+        for round in 0..16 {
             let (to, copy) = (TestDirectory::new(), TestDirectory::new());
             let before = acknowledged.load(Ordering::SeqCst);
             // By the store itself, and as another process does it.

@@ -173,7 +173,7 @@ fn what_is_damaged_is_lost_and_told_and_nothing_else() {
             let names_it = recovery.losses.iter().any(|loss| loss.file == path);
             assert!(problems.is_empty() || names_it || name.ends_with(".keys"), "{what}: {:?}", recovery.losses);
             // Damage to one block leaves most of the rest.
-            let is_block = (64..length / 2).contains(&place) && !name.ends_with(".wal");
+            let is_block = (65_536..length / 2).contains(&place) && !name.ends_with(".wal");
             assert!(!is_block || recovery.nodes + recovery.edges > NODES as u64, "{what}: {:?}", recovery.losses);
             remove_new(&platform);
             disk.corrupt(&path, flip).unwrap();
