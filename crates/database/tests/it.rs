@@ -3,9 +3,12 @@
 //! Modules in reading order:
 //! - `golden`: all golden files, on several kinds of stores and in several ways of running.
 //! - `oracle`, `queries`, `differential`: random graphs and queries, against a naive matcher and between engines.
+//! - `acid`: the ACID tests of a benchmark's definition, with many threads.
 //! - `transactions`: what is visible to whom, what a failure leaves, what a cancelled statement leaves.
 //! - `import`: files into stores and back.
 
+#[path = "it/acid.rs"]
+mod acid;
 #[path = "it/answer.rs"]
 mod answer;
 #[path = "it/differential.rs"]
