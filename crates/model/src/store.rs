@@ -14,6 +14,7 @@ use crate::column::{Bitmap, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 use crate::index_scan::{IndexCursor, IndexScan, index_by_scan};
+use crate::interrupt::Interrupt;
 use crate::schema::{Constraint, Index, Schema, SortKey};
 use crate::statistics::Statistics;
 use crate::value::Value;
@@ -387,8 +388,8 @@ pub trait WriteTransaction: Send {
     fn create_constraint(&mut self, constraint: Constraint) -> Result<()>;
     /// Drops a constraint by name, with its index; fails with `SCHEMA` if there is none.
     fn drop_constraint(&mut self, name: &str) -> Result<()>;
-    /// Adds an ordered index over what is there; fails with `SCHEMA` if the name, or one like it, exists.
-    fn create_index(&mut self, index: Index) -> Result<()> {
+    /// Adds an ordered index over what is there, saying how far it has come; fails with `SCHEMA` if the name, or one like it, exists.
+    fn create_index(&mut self, index: Index, _interrupt: &Interrupt) -> Result<()> {
         Err(crate::error!(Unsupported, "index {}: this store keeps no indexes", index.name))
     }
     /// Drops an index by name; fails with `SCHEMA` if there is none, or if a constraint needs it.

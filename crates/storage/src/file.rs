@@ -250,6 +250,11 @@ impl StoreFile {
         self.blocks.ahead_blocks_max()
     }
 
+    /// Takes back [`StoreFile::retire`]: a manifest names the file now.
+    pub fn keep(&self) {
+        self.is_obsolete.store(false, Ordering::Relaxed);
+    }
+
     /// Says that no manifest names the file any more: the last reference removes it.
     pub fn retire(&self) {
         self.is_obsolete.store(true, Ordering::Relaxed);

@@ -41,6 +41,7 @@ fn changes(memtable: &Memtable, wal_number: u64) -> Changes {
         new_edges: new_edges(memtable),
         deleted_edges,
         edge_properties,
+        ordered: memtable.schema.indexes.iter().cloned().zip(memtable.ordered.iter().cloned()).collect(),
         wal_number,
         statistics: Some((*memtable.statistics).clone()),
     }

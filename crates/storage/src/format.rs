@@ -65,6 +65,8 @@ pub enum FileKind {
     Patch = 8,
     /// What a flush says of changed and new nodes.
     NodeRun = 9,
+    /// A run of an ordered index.
+    OrderedKeys = 10,
 }
 
 impl FileKind {
@@ -80,6 +82,7 @@ impl FileKind {
             FileKind::Run => "run",
             FileKind::Patch => "patch",
             FileKind::NodeRun => "noderun",
+            FileKind::OrderedKeys => "ordered",
         }
     }
 
@@ -100,6 +103,7 @@ impl FileKind {
             FileKind::Run,
             FileKind::Patch,
             FileKind::NodeRun,
+            FileKind::OrderedKeys,
         ];
         let kind = kinds.into_iter().find(|kind| kind.extension() == extension)?;
         Some((kind, number.parse().ok()?))

@@ -44,6 +44,7 @@ pub mod index;
 pub mod manifest;
 mod memtable;
 pub mod node_run;
+pub mod ordered_index;
 pub mod os;
 pub mod partition;
 pub mod patch;

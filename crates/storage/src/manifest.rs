@@ -17,6 +17,7 @@ use crate::error::StorageError;
 use crate::file::{FileEntry, check_header, header};
 use crate::format::{FileKind, HEADER_BYTES, MAGIC, MANIFEST_NAME, MANIFEST_NEW_NAME, PARTITION_SLOTS, segment_range};
 use crate::node_run::NodeRunEntry;
+use crate::ordered_index::OrderedEntry;
 use crate::rules;
 
 /// A node segment as the manifest lists it.
@@ -87,6 +88,8 @@ pub struct Manifest {
     pub indexes: Vec<IndexEntry>,
     /// Node runs in order of their ages.
     pub node_runs: Vec<NodeRunEntry>,
+    /// Runs of ordered indexes, those of each in order of their ages.
+    pub ordered: Vec<OrderedEntry>,
     /// The first write-ahead log that is not yet in the files.
     pub wal_number: u64,
     /// The number of the next file; larger than that of any file here.
@@ -109,7 +112,8 @@ impl Manifest {
         let properties = properties.map(|file| (FileKind::EdgeProperties, file));
         let patches = patches.map(|file| (FileKind::Patch, file));
         let node_runs = self.node_runs.iter().map(|entry| (FileKind::NodeRun, entry.file));
-        segments.chain(topologies).chain(properties).chain(patches).chain(indexes).chain(node_runs)
+        let ordered = self.ordered.iter().map(|entry| (FileKind::OrderedKeys, entry.file));
+        segments.chain(topologies).chain(properties).chain(patches).chain(indexes).chain(node_runs).chain(ordered)
     }
 
     /// Which part of the graph the file of that number holds, in words; `None` if the manifest does not name it.
@@ -223,6 +227,13 @@ impl Manifest {
             out.put_u64(entry.age);
             encode_file(&entry.file, out);
         }
+        out.put_u32(self.ordered.len() as u32);
+        for entry in &self.ordered {
+            rules::put_subject(entry.subject, out);
+            rules::put_keys(&entry.keys, out);
+            out.put_u64(entry.age);
+            encode_file(&entry.file, out);
+        }
         out.put_u64(self.wal_number);
         out.put_u64(self.next_file_number);
     }
@@ -307,6 +318,10 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
             return Err(get.damage(format!("the node run of age {} is not in order", entry.age)));
         }
         manifest.node_runs.push(entry);
+    }
+    for _ in 0..get.count(45)? {
+        let (subject, keys) = (rules::subject(get)?, rules::keys(get)?);
+        manifest.ordered.push(OrderedEntry { subject, keys, age: get.u64()?, file: decode_file(get)? });
     }
     manifest.wal_number = get.u64()?;
     manifest.next_file_number = get.u64()?;

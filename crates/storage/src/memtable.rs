@@ -11,6 +11,7 @@
 
 mod adjacency;
 mod index;
+mod ordered;
 mod properties;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use rustc_hash::FxBuildHasher;
 
 pub(crate) use adjacency::{Adjacency, Link, Links};
 pub(crate) use index::{UniqueIndex, index_entry_bytes};
+pub(crate) use ordered::{OrderedEntries, ordered_entry_bytes};
 pub(crate) use properties::{Properties, value_bytes};
 
 use crate::format::MEMTABLE_EDGE_BIT;
@@ -96,6 +98,8 @@ pub(crate) struct Memtable {
     pub(crate) base_edges_deleted: Adjacency,
     /// Unique values written here, by constraint in the order of the schema.
     pub(crate) indexes: Vector<UniqueIndex>,
+    /// Entries of ordered indexes written here, by index in the order of the schema.
+    pub(crate) ordered: Vector<OrderedEntries>,
     /// Bytes held, roughly.
     pub(crate) bytes: usize,
 }
@@ -104,6 +108,7 @@ impl Memtable {
     /// Nothing written since files of that schema, those counts and that node id bound.
     pub(crate) fn new(schema: Arc<Schema>, statistics: Arc<Statistics>, first_node: u64) -> Memtable {
         let indexes = schema.constraints.iter().map(|_| UniqueIndex::default()).collect();
+        let ordered = schema.indexes.iter().map(|_| OrderedEntries::default()).collect();
         Memtable {
             schema,
             statistics,
@@ -116,6 +121,7 @@ impl Memtable {
             edge_changes: SharedMap::default(),
             base_edges_deleted: Adjacency::default(),
             indexes,
+            ordered,
             bytes: 0,
         }
     }

@@ -128,7 +128,7 @@ fn restore_rules(snapshot: &Snapshot, store: &NativeStore, losses: &mut Losses) 
         let mut transaction = store.write()?;
         let subject = renumber_subject(schema, &mut *transaction, index.subject)?;
         let keys = renumber(schema, &mut *transaction, &index.keys)?;
-        transaction.create_index(Index { name: index.name.clone(), subject, keys })?;
+        transaction.create_index(Index { name: index.name.clone(), subject, keys }, &Interrupt::new())?;
         transaction.commit()?;
     }
     Ok(())

@@ -65,7 +65,8 @@ fn kind(get: &mut Get<'_>) -> Result<PropertyKind> {
     kind.ok_or_else(|| get.damage(format!("no type of a property has the number {number}")))
 }
 
-fn put_subject(subject: Subject, out: &mut Vec<u8>) {
+/// Adds what a constraint or index is about.
+pub(crate) fn put_subject(subject: Subject, out: &mut Vec<u8>) {
     let (tag, id) = match subject {
         Subject::Label(label) => (LABEL, label.0),
         Subject::EdgeType(edge_type) => (EDGE_TYPE, edge_type.0),
@@ -74,7 +75,8 @@ fn put_subject(subject: Subject, out: &mut Vec<u8>) {
     out.put_u32(id);
 }
 
-fn subject(get: &mut Get<'_>) -> Result<Subject> {
+/// What a constraint or index is about.
+pub(crate) fn subject(get: &mut Get<'_>) -> Result<Subject> {
     match (get.u8()?, get.u32()?) {
         (LABEL, id) => Ok(Subject::Label(LabelId(id))),
         (EDGE_TYPE, id) => Ok(Subject::EdgeType(EdgeTypeId(id))),
@@ -82,12 +84,14 @@ fn subject(get: &mut Get<'_>) -> Result<Subject> {
     }
 }
 
-fn put_keys(keys: &[PropertyKeyId], out: &mut Vec<u8>) {
+/// Adds property keys.
+pub(crate) fn put_keys(keys: &[PropertyKeyId], out: &mut Vec<u8>) {
     out.put_u32(keys.len() as u32);
     keys.iter().for_each(|key| out.put_u32(key.0));
 }
 
-fn keys(get: &mut Get<'_>) -> Result<Vec<PropertyKeyId>> {
+/// Property keys, one at least.
+pub(crate) fn keys(get: &mut Get<'_>) -> Result<Vec<PropertyKeyId>> {
     let count = get.count(4)?;
     if count == 0 {
         return Err(get.damage("a constraint or index names no property"));

@@ -5,6 +5,7 @@
 
 mod degree;
 mod expand;
+pub(crate) mod ordered;
 mod partitions;
 mod properties;
 mod scan;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 use model::column::ColumnBuilder;
 use model::store::{EdgeCursor, EdgePartitions, NodeCursor, lookup_by_scan};
 use model::{
-    Bitmap, Capabilities, Column, Direction, EdgeId, EdgeTypeId, Expand, LabelId, NodeId, NodeScan, PropertyKeyId,
-    ReadView, Result, Schema, Statistics, Value,
+    Bitmap, Capabilities, Column, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan, LabelId, NodeId,
+    NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
 };
 
 use crate::memtable::{self, Memtable};
@@ -241,6 +242,10 @@ impl ReadView for Snapshot {
             nodes.push(&found.map_or(Value::Null, Value::Node));
         }
         Ok(nodes.finish())
+    }
+
+    fn index_scan<'a>(&'a self, scan: &'a IndexScan) -> Result<Box<dyn IndexCursor + 'a>> {
+        Ok(Box::new(ordered::OrderedCursor::new(self, scan)?))
     }
 
     fn degrees(&self, from: &[NodeId], direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {

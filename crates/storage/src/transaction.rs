@@ -10,6 +10,7 @@ mod apply;
 mod check;
 pub(crate) mod items;
 mod names;
+mod ordered;
 mod presence;
 pub(crate) mod rebase;
 mod types;
@@ -18,8 +19,8 @@ use std::path::Path;
 
 use model::store::{NewEdges, NewNodes, Savepoint};
 use model::{
-    Column, Constraint, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, ReadView, Result, SortKey,
-    WriteTransaction, error,
+    Column, Constraint, EdgeId, EdgeTypeId, Index, Interrupt, LabelId, NodeId, PropertyKeyId, ReadView, Result,
+    SortKey, WriteTransaction, error,
 };
 
 use crate::codec::bytes::Get;
@@ -174,10 +175,7 @@ impl WriteTransaction for NativeTransaction {
         self.snapshot.check_set_edge_properties(edges, key, values)?;
         let names = self.snapshot.names_of(edges, self.first_own)?;
         let put = |log: &mut Vec<u8>| record::put_set_edge_properties(&names, key, values, log);
-        self.change(put, |snapshot| {
-            snapshot.set_edge_properties(edges, key, values);
-            Ok(())
-        })?;
+        self.change(put, |snapshot| snapshot.set_edge_properties(edges, key, values))?;
         self.touched.set_edges(&self.snapshot, edges, key, values);
         Ok(())
     }
@@ -208,8 +206,23 @@ impl WriteTransaction for NativeTransaction {
 
     fn create_constraint(&mut self, constraint: Constraint) -> Result<()> {
         let index = self.snapshot.check_new_constraint(&constraint)?;
+        let ordered = self.snapshot.ordered_of_all(&constraint)?;
         record::put_create_constraint(&constraint, &mut self.log);
-        self.snapshot.create_constraint(constraint, index);
+        self.snapshot.create_constraint(constraint, index, ordered);
+        Ok(())
+    }
+
+    fn create_index(&mut self, index: Index, interrupt: &Interrupt) -> Result<()> {
+        self.snapshot.memtable.schema.check_index(&index)?;
+        let entries = self.snapshot.entries_of_all(&index, None, interrupt)?;
+        record::put_create_index(&index, &mut self.log);
+        self.snapshot.create_index(index, entries);
+        Ok(())
+    }
+
+    fn drop_index(&mut self, name: &str) -> Result<()> {
+        self.snapshot.drop_index(name)?;
+        record::put_drop_index(name, &mut self.log);
         Ok(())
     }
 

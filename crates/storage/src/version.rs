@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::platform::Platform;
-use model::{Column, Result, Set, Statistics};
+use model::{Column, Index, Result, Set, Statistics};
 
 use crate::error::StorageError;
 use crate::file::StoreFile;
@@ -21,6 +21,7 @@ use crate::index::KeyIndex;
 use crate::manifest::Manifest;
 use crate::node_run::NodeRun;
 use crate::node_run::layers::Layers;
+use crate::ordered_index::OrderedRun;
 use crate::partition::Partition;
 use crate::segment::Segment;
 use crate::version::slots::{FileNumbers, Slots};
@@ -48,6 +49,7 @@ pub struct Version {
     /// All sections, by type and then age.
     places: Vec<edges::Place>,
     indexes: Vec<Arc<KeyIndex>>,
+    ordered: Vec<Arc<OrderedRun>>,
     numbers: Arc<FileNumbers>,
     slots: Arc<Slots>,
 }
@@ -139,6 +141,14 @@ impl Version {
                 None => Arc::new(KeyIndex::open(disk, directory, entry)?),
             });
         }
+        let mut ordered = Vec::new();
+        for entry in &manifest.ordered {
+            let open = base.and_then(|base| base.ordered.iter().find(|open| open.entry() == entry).cloned());
+            ordered.push(match open {
+                Some(open) => open,
+                None => Arc::new(OrderedRun::open(disk, directory, entry)?),
+            });
+        }
         let (directory, platform) = (directory.to_owned(), platform.clone());
         Ok(Arc::new(Version {
             directory,
@@ -149,6 +159,7 @@ impl Version {
             by_slot,
             places,
             indexes,
+            ordered,
             numbers,
             slots,
         }))
@@ -225,12 +236,18 @@ impl Version {
         let segments = self.segments().iter().flatten().map(|segment| segment.file());
         let runs = self.layers.runs().iter().map(|run| run.file());
         let partitions = self.partitions.iter().flat_map(|partition| partition.files());
-        segments.chain(runs).chain(partitions).chain(self.indexes.iter().map(|index| index.file()))
+        let indexes = self.indexes.iter().map(|index| index.file());
+        segments.chain(runs).chain(partitions).chain(indexes).chain(self.ordered.iter().map(|run| run.file()))
     }
 
     /// Where new files get their numbers.
     pub fn numbers(&self) -> &Arc<FileNumbers> {
         &self.numbers
+    }
+
+    /// The runs of an ordered index, oldest first.
+    pub fn ordered_runs(&self, index: &Index) -> impl Iterator<Item = &Arc<OrderedRun>> {
+        self.ordered.iter().filter(move |run| run.entry().is_of(index))
     }
 
     /// The runs of all key indexes, those of each in order of their ages.

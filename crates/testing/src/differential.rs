@@ -6,6 +6,7 @@
 mod apply;
 mod choices;
 mod content;
+mod indexes;
 mod operation;
 
 use model::{GraphStore, NodeBatch, NodeId, NodeScan, ReadView};

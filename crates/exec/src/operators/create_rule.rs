@@ -20,6 +20,7 @@ pub(crate) fn lower(rule: &NewRule, if_not_exists: bool) -> Lowered {
 impl Physical for CreateRule {
     fn run(&self, scope: Scope<'_, '_>, _sink: &mut Sink<'_>) -> Result<Flow> {
         let new = &self.rule;
+        let interrupt = scope.runtime.environment.interrupt;
         scope.runtime.write(|writer| {
             let transaction = &mut writer.transaction;
             let subject = if new.on_edges {
@@ -43,7 +44,7 @@ impl Physical for CreateRule {
                 if self.if_not_exists && (schema.is_rule_name(&name) || schema.indexes.iter().any(is_same)) {
                     return Ok(());
                 }
-                transaction.create_index(Index { name, subject, keys })?;
+                transaction.create_index(Index { name, subject, keys }, interrupt)?;
                 writer.counters.indexes_added += 1;
             }
             Ok(())

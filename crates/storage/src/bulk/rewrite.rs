@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use model::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
-use model::{Column, Interrupt, Result, Schema, Statistics, Value};
+use model::{Column, Index, Interrupt, Result, Schema, Statistics, Value};
 
 use super::built::Built;
 use super::context::BuildContext;
@@ -13,9 +13,11 @@ use super::indexes::index_changes;
 use super::load::BulkConfig;
 use crate::error::StorageError;
 use crate::format::NODE_ID_LIMIT;
+use crate::memtable::OrderedEntries;
 use crate::node_run::layers::Layers;
 use crate::node_run::write::{NodeRow, NodeRunWriter};
 use crate::node_run::{NodeRun, NodeRunEntry};
+use crate::ordered_index::write::RunWriter;
 use crate::version::{Version, VersionEdit};
 
 /// Targets counted together when partitions are laid out, as a power of two.
@@ -75,6 +77,8 @@ pub struct Changes {
     pub deleted_edges: Vec<EdgeId>,
     /// Changed properties of edges of the base; a later one for the same edge and key wins.
     pub edge_properties: Vec<EdgePropertyChange>,
+    /// What was written of ordered indexes.
+    pub(crate) ordered: Vec<(Index, OrderedEntries)>,
     /// The first write-ahead log that is not in the new version.
     pub wal_number: u64,
     /// The counts of what the new version holds; counted anew if there are none.
@@ -110,10 +114,39 @@ pub fn build(base: &Arc<Version>, mut changes: Changes, config: &BulkConfig, int
     manifest.wal_number = changes.wal_number;
     drop(layers);
     let mut edit = VersionEdit::difference(base.manifest(), manifest);
+    ordered_changes(&context, base, &changes.ordered, &mut edit)?;
     edit.statistics = changes.statistics.take();
     edit.added_partitions = write_new_edges(&context, std::mem::take(&mut changes.new_edges), bound)?;
     edit.patches = write_edge_changes(&context, base, changes.deleted_edges, changes.edge_properties)?;
     Ok(Built::new(base, context, edit))
+}
+
+/// Adds a run for each ordered index that was written to.
+fn ordered_changes(
+    context: &BuildContext,
+    base: &Version,
+    changes: &[(Index, OrderedEntries)],
+    edit: &mut VersionEdit,
+) -> Result<()> {
+    for (index, written) in changes {
+        let mut newest = base.ordered_runs(index).map(|run| run.entry().age).max();
+        if written.is_new() {
+            edit.renewed_ordered.push((index.subject, index.keys.clone()));
+            newest = None;
+        }
+        if let Some(built) = written.built() {
+            built.file().keep();
+            edit.added_ordered.push(built.entry().clone());
+            newest = Some(built.entry().age);
+        }
+        let age = newest.map_or(1, |age| age + 1);
+        let mut writer = RunWriter::new(context, index, age)?;
+        for (entry, is_removed) in written.iter().filter(|&(_, is_removed)| age > 1 || !is_removed) {
+            writer.push(entry, is_removed)?;
+        }
+        edit.added_ordered.extend(writer.finish(context)?);
+    }
+    Ok(())
 }
 
 fn check_limits(changes: &Changes) -> Result<()> {

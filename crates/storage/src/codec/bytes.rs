@@ -43,6 +43,15 @@ impl Put for Vec<u8> {
     }
 }
 
+/// Adds a number in seven bits a byte, lowest first.
+pub fn put_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
 /// Reading from the bytes of a file; what does not fit is damage at a place that the error names.
 #[derive(Debug)]
 pub struct Get<'a> {
@@ -103,6 +112,25 @@ impl<'a> Get<'a> {
         let length = self.u32()? as usize;
         let bytes = self.take(length)?;
         std::str::from_utf8(bytes).map_err(|_| self.damage("a text is not UTF-8"))
+    }
+
+    /// Bytes with their length before them in four bytes.
+    pub fn bytes(&mut self) -> Result<&'a [u8]> {
+        let length = self.u32()? as usize;
+        self.take(length)
+    }
+
+    /// A number in seven bits a byte, lowest first.
+    pub fn varint(&mut self) -> Result<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(self.damage("a number has no end"))
     }
 
     /// Bytes not read yet.

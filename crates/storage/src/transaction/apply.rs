@@ -6,11 +6,14 @@
 use std::sync::Arc;
 
 use model::store::{NewEdges, NewNodes};
-use model::{Column, Constraint, EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, Result, SortKey, Value, error};
+use model::{
+    Column, Constraint, EdgeId, EdgeTypeId, Index, Interrupt, LabelId, NodeId, PropertyKeyId, Result, SortKey, Value,
+    error,
+};
 
 use crate::codec::bytes::Get;
-use crate::memtable::{Properties, UniqueIndex, index_entry_bytes, value_bytes};
-use crate::snapshot::Snapshot;
+use crate::memtable::{OrderedEntries, Properties, UniqueIndex, index_entry_bytes, value_bytes};
+use crate::snapshot::{Ends, Snapshot};
 use crate::wal::record::{NameKind, Operation, operation};
 
 impl Snapshot {
@@ -44,7 +47,7 @@ impl Snapshot {
             Operation::SetNodeProperties(nodes, key, values) => self.set_node_properties(&nodes, key, &values)?,
             Operation::SetEdgeProperties(edges, key, values) => {
                 let edges = self.edges_named(&edges, first_own)?;
-                self.set_edge_properties(&edges, key, &values);
+                self.set_edge_properties(&edges, key, &values)?;
             }
             Operation::AddLabels(nodes, labels) => self.add_labels(&nodes, &labels)?,
             Operation::RemoveLabels(nodes, labels) => self.remove_labels(&nodes, &labels)?,
@@ -52,15 +55,17 @@ impl Snapshot {
             Operation::DeleteNodes(nodes) => self.delete_nodes(&nodes)?,
             Operation::CreateConstraint(constraint) => {
                 let index = self.index_of_all(&constraint)?;
-                self.create_constraint(constraint, index);
+                let ordered = self.ordered_of_all(&constraint)?;
+                self.create_constraint(constraint, index, ordered);
             }
             Operation::DropConstraint(name) => self.drop_constraint(name)?,
             Operation::SetSortKey(sort_key) => self.set_sort_key(sort_key)?,
             Operation::DropSortKey(edge_type) => self.drop_sort_key(edge_type)?,
             Operation::CreateIndex(index) => {
-                return Err(error!(Unsupported, "index {}: the store keeps no ordered indexes", index.name));
+                let entries = self.entries_of_all(&index, None, &Interrupt::new())?;
+                self.create_index(index, entries);
             }
-            Operation::DropIndex(name) => return Err(error!(SchemaRule, "no index is named {name}")),
+            Operation::DropIndex(name) => self.drop_index(name)?,
         }
         Ok(())
     }
@@ -96,11 +101,15 @@ impl Snapshot {
         labels.dedup();
         let labels: Arc<[LabelId]> = labels.into();
         let constraints = self.constraints_of(&labels, |key| new.keys.contains(&key));
+        let is_ordered = self.orders_nodes(Some(&labels), None);
         let mut nodes = Vec::with_capacity(new.count);
         for row in 0..new.count {
             let properties = properties_of(new.keys, new.properties, row);
             let node = NodeId(first.0 + row as u64);
             self.memtable.put_node(node, &labels, properties.clone());
+            if is_ordered {
+                self.add_node_entries(node, &labels, &properties);
+            }
             for &(at, key) in &constraints {
                 if let Some(value) = properties.get(key) {
                     self.add_entry(at, value, node);
@@ -113,13 +122,16 @@ impl Snapshot {
     }
 
     pub(super) fn create_edges(&mut self, new: &NewEdges<'_>) -> Vec<EdgeId> {
-        let memtable = &mut self.memtable;
+        let is_ordered = self.orders_edges(None);
         let mut edges = Vec::with_capacity(new.sources.len());
         for (row, (&source, &target)) in new.sources.iter().zip(new.targets).enumerate() {
             let properties = properties_of(new.keys, new.properties, row);
-            edges.push(memtable.push_edge(source, target, new.edge_type, properties));
+            if is_ordered {
+                self.add_edge_entries(Ends { source, target, edge_type: new.edge_type }, &properties);
+            }
+            edges.push(self.memtable.push_edge(source, target, new.edge_type, properties));
         }
-        memtable.count_edges(new.edge_type, edges.len() as i64);
+        self.memtable.count_edges(new.edge_type, edges.len() as i64);
         edges
     }
 
@@ -144,8 +156,14 @@ impl Snapshot {
                 self.change_entries(node, key, Snapshot::remove_entry)?;
             }
         }
+        let is_ordered = self.orders_nodes(None, Some(key));
         for (row, &node) in nodes.iter().enumerate() {
+            let before = if is_ordered { self.node_entries(node)? } else { Vec::new() };
             self.set_node_property(node, key, values.value(row));
+            if is_ordered {
+                let after = self.node_entries(node)?;
+                self.replace_node_entries(before, after);
+            }
         }
         if is_unique {
             for &node in nodes {
@@ -182,17 +200,29 @@ impl Snapshot {
         }
     }
 
-    pub(super) fn set_edge_properties(&mut self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) {
-        let memtable = &mut self.memtable;
+    pub(super) fn set_edge_properties(&mut self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) -> Result<()> {
+        let is_ordered = self.orders_edges(Some(key));
         for (row, &edge) in edges.iter().enumerate() {
             let value = values.value(row);
+            let before = if is_ordered { self.entries_before(edge)? } else { None };
+            let memtable = &mut self.memtable;
             memtable.bytes += value_bytes(&value);
             match memtable.properties_of_edge_mut(edge) {
                 Some(properties) if value.is_null() => properties.remove(key),
                 Some(properties) => properties.set(key, value),
                 None => memtable.edge_change_mut(edge).properties.set(key, value),
             }
+            if let Some((ends, entries)) = before {
+                self.replace_edge_entries(edge, ends, entries)?;
+            }
         }
+        Ok(())
+    }
+
+    /// The ends of an edge, and its entries in ordered indexes, if it is there.
+    fn entries_before(&self, edge: EdgeId) -> Result<Option<(Ends, Vec<(usize, Vec<u8>)>)>> {
+        let Some(ends) = self.edge_ends(edge)? else { return Ok(None) };
+        Ok(Some((ends, self.edge_entries(edge, ends)?)))
     }
 
     pub(super) fn add_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
@@ -206,7 +236,13 @@ impl Snapshot {
             if added.is_empty() {
                 continue;
             }
+            let is_ordered = self.orders_nodes(Some(&added), None);
+            let entries = if is_ordered { self.node_entries(node)? } else { Vec::new() };
             self.set_labels(node, after.into());
+            if is_ordered {
+                let after = self.node_entries(node)?;
+                self.replace_node_entries(entries, after);
+            }
             added.iter().for_each(|&label| self.memtable.count_label(label, 1));
             for (at, key) in self.constraints_of(&added, |_| true) {
                 let value = self.node_property(node, key)?;
@@ -226,11 +262,17 @@ impl Snapshot {
             if removed.is_empty() {
                 continue;
             }
+            let is_ordered = self.orders_nodes(Some(&removed), None);
+            let entries = if is_ordered { self.node_entries(node)? } else { Vec::new() };
             for (at, key) in self.constraints_of(&removed, |_| true) {
                 let value = self.node_property(node, key)?;
                 self.remove_entry(at, &value, node);
             }
             self.set_labels(node, after.into());
+            if is_ordered {
+                let after = self.node_entries(node)?;
+                self.replace_node_entries(entries, after);
+            }
             removed.iter().for_each(|&label| self.memtable.count_label(label, -1));
         }
         Ok(())
@@ -245,7 +287,9 @@ impl Snapshot {
     }
 
     pub(super) fn delete_edges(&mut self, edges: &[EdgeId]) -> Result<()> {
+        let is_ordered = self.orders_edges(None);
         for &edge in edges {
+            let before = if is_ordered { self.entries_before(edge)? } else { None };
             if crate::memtable::ordinal(edge).is_some() {
                 if let Some(edge_type) = self.memtable.delete_edge(edge) {
                     self.memtable.count_edges(edge_type, -1);
@@ -253,6 +297,9 @@ impl Snapshot {
             } else if let Some(ends) = self.edge_ends(edge)? {
                 self.memtable.delete_base_edge(edge, ends.source, ends.target, ends.edge_type);
                 self.memtable.count_edges(ends.edge_type, -1);
+            }
+            if let Some((ends, entries)) = before {
+                self.replace_edge_entries(edge, ends, entries)?;
             }
         }
         Ok(())
@@ -267,6 +314,10 @@ impl Snapshot {
             for (at, key) in self.constraints_of(&labels, |_| true) {
                 let value = self.node_property(node, key)?;
                 self.remove_entry(at, &value, node);
+            }
+            if self.orders_nodes(Some(&labels), None) {
+                let entries = self.node_entries(node)?;
+                self.replace_node_entries(entries, Vec::new());
             }
             self.memtable.count_nodes(&labels, -1);
             match self.memtable.node_mut(node) {
@@ -286,7 +337,16 @@ impl Snapshot {
         Ok(())
     }
 
-    pub(super) fn create_constraint(&mut self, constraint: Constraint, index: UniqueIndex) {
+    /// Adds a constraint with its values, and those of the ordered index it needs, if it needs one.
+    pub(super) fn create_constraint(
+        &mut self,
+        constraint: Constraint,
+        index: UniqueIndex,
+        ordered: Option<(Index, OrderedEntries)>,
+    ) {
+        if let Some((index, entries)) = ordered {
+            self.create_index(index, entries);
+        }
         self.memtable.bytes += 128 + index.bytes();
         Arc::make_mut(&mut self.memtable.schema).constraints.push(constraint);
         self.memtable.indexes.push_back(index);
@@ -301,6 +361,7 @@ impl Snapshot {
         self.memtable.bytes += 1;
         Arc::make_mut(&mut self.memtable.schema).constraints.remove(at);
         self.memtable.indexes.remove(at);
+        self.drop_index_of(name);
         Ok(())
     }
 

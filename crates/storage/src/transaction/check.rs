@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use model::limits::QUERY_DEPTH_MAX;
 use model::store::{NewEdges, NewNodes, NodeScan};
 use model::{
-    Column, ColumnData, Constraint, EdgeId, Error, LabelId, Map, NodeBatch, NodeId, PropertyKeyId, ReadView, Result,
-    Set, Value, error,
+    Column, ColumnData, Constraint, EdgeId, Error, Index, Interrupt, LabelId, Map, NodeBatch, NodeId, PropertyKeyId,
+    ReadView, Result, Set, Value, error,
 };
 
 use crate::error::StorageError;
 use crate::format::NODE_ID_LIMIT;
-use crate::memtable::{EDGES_MAX, UniqueIndex};
+use crate::memtable::{EDGES_MAX, OrderedEntries, UniqueIndex};
 use crate::snapshot::Snapshot;
 
 impl Snapshot {
@@ -21,6 +21,7 @@ impl Snapshot {
             return Err(StorageError::limit(format!("a store holds at most {NODE_ID_LIMIT} nodes")));
         }
         self.check_new_node_types(new)?;
+        self.check_new_node_values(new)?;
         for constraint in &self.memtable.schema.constraints {
             if let Some((label, key)) = constraint.lookup_key()
                 && new.labels.contains(&label)
@@ -65,7 +66,8 @@ impl Snapshot {
         }
         self.check_nodes_exist(new.sources)?;
         self.check_nodes_exist(new.targets)?;
-        self.check_new_edge_types(new)
+        self.check_new_edge_types(new)?;
+        self.check_new_edge_values(new)
     }
 
     pub(super) fn check_nodes_exist(&self, nodes: &[NodeId]) -> Result<()> {
@@ -85,6 +87,7 @@ impl Snapshot {
         check_column(nodes.len(), values)?;
         self.check_nodes_exist(nodes)?;
         self.check_node_types(nodes, key, values)?;
+        self.check_set_node_values(nodes, key, values)?;
         for constraint in &self.memtable.schema.constraints {
             let Some((label, _)) = constraint.lookup_key().filter(|&(_, of)| of == key) else { continue };
             let mut after: Map<NodeId, Value> = Map::default();
@@ -135,12 +138,14 @@ impl Snapshot {
                 return Err(error!(NotFound, "edge {} is not there", edge.0));
             }
         }
-        self.check_edge_types(edges, key, values)
+        self.check_edge_types(edges, key, values)?;
+        self.check_set_edge_values(edges, key, values)
     }
 
     pub(super) fn check_add_labels(&self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
         self.check_nodes_exist(nodes)?;
         self.check_types_of_labelled(nodes, labels)?;
+        self.check_values_of_labelled(nodes, labels)?;
         for constraint in &self.memtable.schema.constraints {
             let Some((label, key)) = constraint.lookup_key().filter(|(label, _)| labels.contains(label)) else {
                 continue;
@@ -168,12 +173,15 @@ impl Snapshot {
     /// The index of a new constraint over what is there.
     pub(super) fn check_new_constraint(&self, constraint: &Constraint) -> Result<UniqueIndex> {
         self.memtable.schema.check_constraint(constraint)?;
-        if constraint.index().is_some() {
-            let what = "a uniqueness constraint on several properties, or on relationships, is not there";
-            return Err(error!(Unsupported, "constraint {}: {what}", constraint.name));
-        }
         self.check_rule_of_all(constraint)?;
         self.index_of_all(constraint)
+    }
+
+    /// The ordered index that keeps the values of a constraint, if one does; fails with `CONSTRAINT` if two are equal.
+    pub(super) fn ordered_of_all(&self, constraint: &Constraint) -> Result<Option<(Index, OrderedEntries)>> {
+        let Some(index) = constraint.index() else { return Ok(None) };
+        let entries = self.entries_of_all(&index, Some(constraint), &Interrupt::new())?;
+        Ok(Some((index, entries)))
     }
 
     /// The values by which nodes are looked up under the constraint; fails with `CONSTRAINT` if two are equal.

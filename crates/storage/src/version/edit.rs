@@ -5,11 +5,12 @@
 
 use std::ops::Range;
 
-use model::{Map, Result, Schema, Set, Statistics};
+use model::{Map, PropertyKeyId, Result, Schema, Set, Statistics, Subject};
 
 use crate::file::FileEntry;
 use crate::manifest::{IndexEntry, Manifest, PartitionEntry, SegmentEntry};
 use crate::node_run::NodeRunEntry;
+use crate::ordered_index::OrderedEntry;
 
 /// A change of the files that make up a store.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +32,12 @@ pub struct VersionEdit {
     pub removed_indexes: Vec<u64>,
     /// Runs of key indexes that come; their ages say how new they are.
     pub added_indexes: Vec<IndexEntry>,
+    /// Ordered indexes that were made anew: all runs that there are of them go.
+    pub renewed_ordered: Vec<(Subject, Vec<PropertyKeyId>)>,
+    /// Runs of ordered indexes that go, by the numbers of their files; as with those of key indexes.
+    pub removed_ordered: Vec<u64>,
+    /// Runs of ordered indexes that come; their ages say how new they are.
+    pub added_ordered: Vec<OrderedEntry>,
     /// Names and constraints from now on.
     pub schema: Option<Schema>,
     /// Counts from now on; counted anew where there are none, unless `keeps_counts`.
@@ -69,6 +76,8 @@ impl VersionEdit {
         (edit.removed_indexes, edit.added_indexes) = moved(&old.indexes, &new.indexes, index_number);
         let run_number = |entry: &NodeRunEntry| entry.file.number;
         (edit.removed_node_runs, edit.added_node_runs) = moved(&old.node_runs, &new.node_runs, run_number);
+        let ordered_number = |entry: &OrderedEntry| entry.file.number;
+        (edit.removed_ordered, edit.added_ordered) = moved(&old.ordered, &new.ordered, ordered_number);
         edit.wal_number = Some(new.wal_number);
         edit.schema = Some(new.schema);
         edit
@@ -93,6 +102,7 @@ impl VersionEdit {
             manifest.schema = schema.clone();
         }
         apply_indexes(self, &mut manifest);
+        apply_ordered(self, &mut manifest);
         if let Some(statistics) = &self.statistics {
             manifest.statistics = statistics.clone();
         }
@@ -105,11 +115,11 @@ impl VersionEdit {
 }
 
 /// The numbers of the entries that only the old list has, and the entries that only the new one has.
-fn moved<E: Copy>(old: &[E], new: &[E], number: impl Fn(&E) -> u64) -> (Vec<u64>, Vec<E>) {
+fn moved<E: Clone>(old: &[E], new: &[E], number: impl Fn(&E) -> u64) -> (Vec<u64>, Vec<E>) {
     let before: Set<u64> = old.iter().map(&number).collect();
     let after: Set<u64> = new.iter().map(&number).collect();
     let gone = old.iter().map(&number).filter(|number| !after.contains(number)).collect();
-    (gone, new.iter().copied().filter(|entry| !before.contains(&number(entry))).collect())
+    (gone, new.iter().filter(|entry| !before.contains(&number(entry))).cloned().collect())
 }
 
 fn apply_indexes(edit: &VersionEdit, manifest: &mut Manifest) {
@@ -121,6 +131,21 @@ fn apply_indexes(edit: &VersionEdit, manifest: &mut Manifest) {
     let schema = &manifest.schema;
     manifest.indexes.retain(|entry| schema.unique(entry.label, entry.key).is_some());
     manifest.indexes.sort_by_key(|entry| (entry.label, entry.key, entry.age));
+}
+
+fn apply_ordered(edit: &VersionEdit, manifest: &mut Manifest) {
+    let renewed = |entry: &OrderedEntry| {
+        edit.renewed_ordered.iter().any(|(subject, keys)| entry.subject == *subject && entry.keys == *keys)
+    };
+    manifest.ordered.retain(|entry| !renewed(entry));
+    let has = |number: &u64| manifest.ordered.iter().any(|entry| entry.file.number == *number);
+    if edit.removed_ordered.iter().all(has) {
+        manifest.ordered.retain(|entry| !edit.removed_ordered.contains(&entry.file.number));
+        manifest.ordered.extend(edit.added_ordered.iter().cloned());
+    }
+    let indexes = &manifest.schema.indexes;
+    manifest.ordered.retain(|entry| indexes.iter().any(|index| entry.is_of(index)));
+    manifest.ordered.sort_by(|a, b| (a.subject, &a.keys, a.age).cmp(&(b.subject, &b.keys, b.age)));
 }
 
 /// The entries that differ, by key; `None` for those that are gone.

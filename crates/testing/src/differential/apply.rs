@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use model::store::{EdgeIds, NewEdges, NewNodes, Savepoint};
 use model::{
-    Column, Constraint, Direction, EdgeBatch, EdgeId, ErrorCode, Expand, GraphStore, LabelId, NodeBatch, NodeId,
-    NodeScan, PropertyKeyId, ReadView, Result, SortKey, Value, WriteTransaction,
+    Column, Constraint, Direction, EdgeBatch, EdgeId, ErrorCode, Expand, GraphStore, Index, Interrupt, LabelId,
+    NodeBatch, NodeId, NodeScan, PropertyKeyId, ReadView, Result, SortKey, Subject, Value, WriteTransaction,
 };
 
 use super::content::assert_same;
@@ -107,12 +107,21 @@ impl Writer {
                 self.transaction.delete_edges(&edges)?;
                 self.delete_nodes(nodes)
             }
-            Operation::CreateConstraint { name, label, key } => {
-                let label = self.transaction.label(label)?;
-                let key = self.transaction.property_key(key)?;
-                self.transaction.create_constraint(Constraint::unique(*name, label, key))
+            Operation::CreateRule(spec) => {
+                let keys = self.keys(spec.keys)?;
+                let subject = if spec.on_edges {
+                    Subject::EdgeType(self.transaction.edge_type(spec.subject)?)
+                } else {
+                    Subject::Label(self.transaction.label(spec.subject)?)
+                };
+                let name = spec.name.into();
+                match spec.rule {
+                    Some(rule) => self.transaction.create_constraint(Constraint { name, subject, keys, rule }),
+                    None => self.transaction.create_index(Index { name, subject, keys }, &Interrupt::new()),
+                }
             }
-            Operation::DropConstraint { name } => self.transaction.drop_constraint(name),
+            Operation::DropRule(spec) if spec.rule.is_some() => self.transaction.drop_constraint(spec.name),
+            Operation::DropRule(spec) => self.transaction.drop_index(spec.name),
             Operation::SetSortKey { edge_type, keys } => {
                 let edge_type = self.transaction.edge_type(edge_type)?;
                 let keys = self.keys(keys)?;

@@ -42,6 +42,7 @@ impl Content {
         check_partitions(view, &names, &edges);
         check_statistics(view, &ids, edges.len());
         check_lookups(view, &ids);
+        super::indexes::check_indexes(view);
         ids.chunks(CALL_NODES).for_each(|from| check_choices(view, from));
         let mut nodes: Vec<String> = names.into_values().collect();
         nodes.sort_unstable();

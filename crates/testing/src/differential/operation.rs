@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use model::Value;
 use model::temporal::{Date, LocalDateTime};
+use model::{PropertyKind, PropertyType, Rule, Value};
 
 use crate::random::SeededRandom;
 
@@ -50,10 +50,10 @@ pub enum Operation {
     DeleteNodes { nodes: Vec<i64> },
     /// Deletes nodes after all their edges.
     DetachDeleteNodes { nodes: Vec<i64> },
-    /// Adds a constraint on label and key.
-    CreateConstraint { name: &'static str, label: &'static str, key: &'static str },
-    /// Drops a constraint.
-    DropConstraint { name: &'static str },
+    /// Adds a constraint or an index.
+    CreateRule(&'static RuleSpec),
+    /// Drops a constraint or an index.
+    DropRule(&'static RuleSpec),
     /// Declares the sort key of a type; fails if it has one.
     SetSortKey { edge_type: &'static str, keys: Vec<&'static str> },
     /// Takes back the sort key of a type; fails if it has none.
@@ -70,8 +70,43 @@ const LABELS: [&str; 4] = ["Person", "City", "Robot", "ünusual label"];
 const EDGE_TYPES: [&str; 3] = ["KNOWS", "LIVES_IN", "`quoted`"];
 /// Keys of any value. `code` is left to [`code`], since constraints are on it.
 const KEYS: [&str; 5] = ["name", "age", "mixed", "list", "rare"];
-const CONSTRAINTS: [(&str, &str, &str); 3] =
-    [("person_code", "Person", "code"), ("city_code", "City", "code"), ("person_again", "Person", "code")];
+
+/// A constraint or an index, by names.
+#[allow(missing_docs, reason = "the fields are what their names say")]
+#[derive(Clone, Copy, Debug)]
+pub struct RuleSpec {
+    pub name: &'static str,
+    pub on_edges: bool,
+    pub subject: &'static str,
+    pub keys: &'static [&'static str],
+    /// `None` for an index.
+    pub rule: Option<Rule>,
+}
+
+const fn rule(name: &'static str, subject: &'static str, keys: &'static [&'static str], rule: Rule) -> RuleSpec {
+    RuleSpec { name, on_edges: false, subject, keys, rule: Some(rule) }
+}
+
+const fn index(name: &'static str, on_edges: bool, subject: &'static str, keys: &'static [&'static str]) -> RuleSpec {
+    RuleSpec { name, on_edges, subject, keys, rule: None }
+}
+
+const STRING: Rule = Rule::Type(PropertyType::One(PropertyKind::String));
+/// Rules that must be there at the end of a transaction are left out: what commits is decided before it is tried.
+const RULES: [RuleSpec; 12] = [
+    rule("person_code", "Person", &["code"], Rule::Unique),
+    rule("city_code", "City", &["code"], Rule::Unique),
+    rule("person_again", "Person", &["code"], Rule::Unique),
+    rule("two_of_person", "Person", &["name", "mixed"], Rule::Unique),
+    rule("city_name", "City", &["name"], STRING),
+    RuleSpec { name: "known", on_edges: true, subject: "KNOWS", keys: &["rare", "name"], rule: Some(Rule::Unique) },
+    index("person_mixed", false, "Person", &["mixed"]),
+    index("person_age", false, "Person", &["age", "name"]),
+    index("robot_list", false, "Robot", &["list"]),
+    index("knows_mixed", true, "KNOWS", &["mixed"]),
+    index("lives_age", true, "LIVES_IN", &["age", "rare"]),
+    index("person_mixed", false, "City", &["mixed"]),
+];
 
 /// `count` transactions, the same for the same seed.
 pub fn random_operations(seed: u64, count: usize) -> Vec<RandomTransaction> {
@@ -112,11 +147,8 @@ impl Generator {
             71..77 => Operation::DeleteEdges { edges: (0..self.rows()).map(|_| self.edge()).collect() },
             77..81 => Operation::DeleteNodes { nodes: self.uids() },
             81..85 => Operation::DetachDeleteNodes { nodes: self.uids() },
-            85..88 => {
-                let (name, label, key) = *self.random.pick(&CONSTRAINTS);
-                Operation::CreateConstraint { name, label, key }
-            }
-            88..89 => Operation::DropConstraint { name: self.random.pick(&CONSTRAINTS).0 },
+            85..88 => Operation::CreateRule(self.random.pick(&RULES)),
+            88..89 => Operation::DropRule(self.random.pick(&RULES)),
             89 if self.random.chance(70) => {
                 let mut keys = vec![self.key()];
                 keys.extend(self.random.chance(50).then(|| self.key()));

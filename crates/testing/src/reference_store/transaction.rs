@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use model::store::{NewEdges, NewNodes, Savepoint};
 use model::{
-    Column, Constraint, EdgeId, EdgeTypeId, Index, LabelId, NodeId, PropertyKeyId, ReadView, Result, SortKey, Value,
-    WriteTransaction,
+    Column, Constraint, EdgeId, EdgeTypeId, Index, Interrupt, LabelId, NodeId, PropertyKeyId, ReadView, Result,
+    SortKey, Value, WriteTransaction,
 };
 
 use super::state::{EdgeRecord, NodeRecord, Properties, State};
@@ -244,7 +244,7 @@ impl WriteTransaction for ReferenceTransaction {
         })
     }
 
-    fn create_index(&mut self, index: Index) -> Result<()> {
+    fn create_index(&mut self, index: Index, _interrupt: &Interrupt) -> Result<()> {
         self.change(|state| {
             state.schema.check_index(&index)?;
             state.schema.indexes.push(index);

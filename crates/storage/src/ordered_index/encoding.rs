@@ -1,0 +1,213 @@
+//! Entries of ordered indexes as bytes, in the order of `ORDER BY`.
+//!
+//! Each value is a tag and its bytes, and no value's bytes are the start of another's, so that values can follow each
+//! other. Equal numbers have equal bytes, whether they are integers or floats: the largest float that is not above the
+//! number, then how far the number is above it, which is not zero only for integers beyond 2^53.
+
+use std::ops::Bound;
+
+use model::id::NodeId;
+use model::{KeyRange, Value};
+
+const LIST_END: u8 = 0x01;
+const LIST: u8 = 0x10;
+const LOCAL_DATE_TIME: u8 = 0x20;
+const DATE: u8 = 0x28;
+const STRING: u8 = 0x30;
+const BOOL: u8 = 0x40;
+const NUMBER: u8 = 0x50;
+const BYTES: u8 = 0x60;
+
+/// Bytes of a node behind the values.
+pub const NODE_BYTES: usize = 4;
+/// Bytes of the two ends of an edge behind the values.
+pub const EDGE_BYTES: usize = 8;
+
+/// Adds a value; false, with nothing added, for null and what no property can hold.
+pub fn put_value(value: &Value, out: &mut Vec<u8>) -> bool {
+    match value {
+        Value::Bool(x) => out.extend_from_slice(&[BOOL, u8::from(*x)]),
+        Value::Int(x) => put_int(*x, out),
+        Value::Float(x) => put_number(*x, 0, out),
+        Value::String(x) => put_bytes(STRING, x.as_bytes(), out),
+        Value::Bytes(x) => put_bytes(BYTES, x, out),
+        Value::Date(x) => put_signed(DATE, i64::from(x.0), out),
+        Value::LocalDateTime(x) => put_signed(LOCAL_DATE_TIME, x.0, out),
+        Value::List(items) => {
+            let start = out.len();
+            out.push(LIST);
+            if !items.iter().all(|item| put_value(item, out)) {
+                out.truncate(start);
+                return false;
+            }
+            out.push(LIST_END);
+        }
+        Value::Null | Value::Map(_) | Value::Node(_) | Value::Edge(_) | Value::Path(_) => return false,
+    }
+    true
+}
+
+fn put_signed(tag: u8, x: i64, out: &mut Vec<u8>) {
+    out.push(tag);
+    out.extend_from_slice(&(x as u64 ^ 1 << 63).to_be_bytes());
+}
+
+fn put_bytes(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    put_escaped(bytes, out);
+    out.extend_from_slice(&[0, 1]);
+}
+
+/// A zero byte becomes two, so that a zero followed by a one can end the text.
+fn put_escaped(bytes: &[u8], out: &mut Vec<u8>) {
+    for (at, piece) in bytes.split(|&byte| byte == 0).enumerate() {
+        if at > 0 {
+            out.extend_from_slice(&[0, 0xff]);
+        }
+        out.extend_from_slice(piece);
+    }
+}
+
+fn put_int(x: i64, out: &mut Vec<u8>) {
+    let mut below = x as f64;
+    if below as i128 > i128::from(x) {
+        below = below.next_down();
+    }
+    let rest = i128::from(x) - below as i128;
+    put_number(below, rest as u16, out);
+}
+
+fn put_number(x: f64, rest: u16, out: &mut Vec<u8>) {
+    // One zero, and one NaN that is above all.
+    let x = if x == 0.0 { 0.0 } else { x };
+    let bits = if x.is_nan() { f64::NAN.to_bits() & !(1 << 63) } else { x.to_bits() };
+    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+    out.push(NUMBER);
+    out.extend_from_slice(&ordered.to_be_bytes());
+    out.extend_from_slice(&rest.to_be_bytes());
+}
+
+/// Whether the value is NaN or holds it: then it equals nothing.
+pub fn has_nan(value: &Value) -> bool {
+    match value {
+        Value::Float(x) => x.is_nan(),
+        Value::List(items) => items.iter().any(has_nan),
+        _ => false,
+    }
+}
+
+/// Adds a node behind its values.
+pub fn put_node(node: NodeId, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(node.0 as u32).to_be_bytes());
+}
+
+/// The values and the node of an entry.
+pub fn split_node(entry: &[u8]) -> Option<(&[u8], NodeId)> {
+    let (values, node) = entry.split_last_chunk::<NODE_BYTES>()?;
+    Some((values, NodeId(u64::from(u32::from_be_bytes(*node)))))
+}
+
+/// The values and the ends of an entry.
+pub fn split_edge(entry: &[u8]) -> Option<(&[u8], (NodeId, NodeId))> {
+    let (rest, target) = split_node(entry)?;
+    let (values, source) = split_node(rest)?;
+    Some((values, (source, target)))
+}
+
+/// A range of entries, as bytes: `start..end`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ByteRange {
+    /// The first key in it.
+    pub start: Vec<u8>,
+    /// The first key behind it.
+    pub end: Vec<u8>,
+    /// Not all that is in it is meant: the values have to be compared.
+    pub must_compare: bool,
+}
+
+/// The first key behind all that start so.
+pub fn after_prefix(mut prefix: Vec<u8>) -> Vec<u8> {
+    while prefix.last() == Some(&0xff) {
+        prefix.pop();
+    }
+    match prefix.last_mut() {
+        Some(last) => *last += 1,
+        // Everything starts so, and no entry starts with the byte 255.
+        None => prefix.push(0xff),
+    }
+    prefix
+}
+
+/// The entries whose first values have these bytes and whose next value is in the range; `None` if there can be none.
+pub fn byte_range(prefix: &[u8], range: &KeyRange) -> Option<ByteRange> {
+    let with = |put: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = prefix.to_vec();
+        put(&mut bytes);
+        bytes
+    };
+    match range {
+        KeyRange::All => {
+            let (start, end) = (prefix.to_vec(), after_prefix(prefix.to_vec()));
+            Some(ByteRange { start, end, must_compare: false })
+        }
+        KeyRange::StartsWith(text) => {
+            let start = with(&|bytes| {
+                bytes.push(STRING);
+                put_escaped(text.as_bytes(), bytes);
+            });
+            Some(ByteRange { end: after_prefix(start.clone()), start, must_compare: false })
+        }
+        KeyRange::Between(lower, upper) => {
+            let tag = tag_of(bound_value(lower).or_else(|| bound_value(upper))?)?;
+            if [lower, upper]
+                .into_iter()
+                .filter_map(bound_value)
+                .any(|value| tag_of(value) != Some(tag) || is_nan(value))
+            {
+                return None;
+            }
+            // Lists compare item by item, and what cannot be compared lies between what can.
+            if tag == LIST {
+                let start = with(&|bytes| bytes.push(tag));
+                return Some(ByteRange { end: after_prefix(start.clone()), start, must_compare: true });
+            }
+            let value_bytes = |value: &Value| {
+                with(&|bytes| {
+                    put_value(value, bytes);
+                })
+            };
+            let start = match lower {
+                Bound::Unbounded => with(&|bytes| bytes.push(tag)),
+                Bound::Included(value) => value_bytes(value),
+                Bound::Excluded(value) => after_prefix(value_bytes(value)),
+            };
+            let end = match upper {
+                // NaN is above all numbers, but compares with none.
+                Bound::Unbounded if tag == NUMBER => value_bytes(&Value::Float(f64::NAN)),
+                Bound::Unbounded => with(&|bytes| bytes.push(tag + 1)),
+                Bound::Included(value) => after_prefix(value_bytes(value)),
+                Bound::Excluded(value) => value_bytes(value),
+            };
+            (start < end).then_some(ByteRange { start, end, must_compare: false })
+        }
+    }
+}
+
+fn is_nan(value: &Value) -> bool {
+    matches!(value, Value::Float(x) if x.is_nan())
+}
+
+fn bound_value(bound: &Bound<Value>) -> Option<&Value> {
+    match bound {
+        Bound::Unbounded => None,
+        Bound::Included(value) | Bound::Excluded(value) => Some(value),
+    }
+}
+
+fn tag_of(value: &Value) -> Option<u8> {
+    let mut bytes = Vec::new();
+    put_value(value, &mut bytes).then(|| bytes[0])
+}
+
+#[cfg(test)]
+mod tests;

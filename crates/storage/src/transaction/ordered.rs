@@ -1,0 +1,355 @@
+//! Ordered indexes as transactions change them: entries that come and go, and values that must differ.
+
+use model::id::{LabelId, NodeId, PropertyKeyId};
+use model::store::{NewEdges, NewNodes};
+use model::{
+    Column, Constraint, EdgeId, EdgeValue, Index, Interrupt, KeyOrder, Map, ReadView, Result, Set, Subject, error,
+};
+
+use super::check::column_of;
+use crate::memtable::{OrderedEntries, Properties, ordered_entry_bytes};
+use crate::ordered_index::build;
+use crate::ordered_index::encoding::{after_prefix, put_node, put_value, split_edge, split_node};
+use crate::snapshot::ordered::values_at;
+use crate::snapshot::{Ends, Snapshot};
+
+/// An entry of the index at a place of the schema.
+type Entry = (usize, Vec<u8>);
+
+impl Snapshot {
+    // ----- Entries that come and go
+
+    /// Whether a change of these labels or of that key of nodes can change an ordered index.
+    pub(super) fn orders_nodes(&self, labels: Option<&[LabelId]>, key: Option<PropertyKeyId>) -> bool {
+        self.memtable.schema.indexes.iter().any(|index| match index.subject {
+            Subject::Label(label) => {
+                labels.is_none_or(|labels| labels.contains(&label)) && key.is_none_or(|key| index.keys.contains(&key))
+            }
+            Subject::EdgeType(_) => false,
+        })
+    }
+
+    /// Whether an ordered index has edges that have the key.
+    pub(super) fn orders_edges(&self, key: Option<PropertyKeyId>) -> bool {
+        let mut indexes = self.memtable.schema.indexes.iter();
+        indexes.any(|index| {
+            matches!(index.subject, Subject::EdgeType(_)) && key.is_none_or(|key| index.keys.contains(&key))
+        })
+    }
+
+    /// The entries of a node as it is now.
+    pub(super) fn node_entries(&self, node: NodeId) -> Result<Vec<Entry>> {
+        let labels = self.labels_of(node)?;
+        let mut entries = Vec::new();
+        for (at, index) in self.memtable.schema.indexes.iter().enumerate() {
+            let Subject::Label(label) = index.subject else { continue };
+            if !labels.contains(&label) {
+                continue;
+            }
+            let mut entry = Vec::new();
+            let mut is_whole = true;
+            for &key in &index.keys {
+                is_whole = is_whole && put_value(&self.node_property(node, key)?, &mut entry);
+            }
+            if is_whole {
+                put_node(node, &mut entry);
+                entries.push((at, entry));
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The entries of an edge as it is now.
+    pub(super) fn edge_entries(&self, edge: EdgeId, ends: Ends) -> Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for (at, index) in self.memtable.schema.indexes.iter().enumerate() {
+            if index.subject != Subject::EdgeType(ends.edge_type) {
+                continue;
+            }
+            let columns = self.edge_properties(&[edge], &index.keys)?;
+            if let Some(values) = values_at(&columns, 0) {
+                entries.push((at, edge_entry(values, ends)));
+            }
+        }
+        Ok(entries)
+    }
+
+    fn set_entry(&mut self, (at, entry): Entry, is_removed: bool) {
+        self.memtable.bytes += ordered_entry_bytes(&entry);
+        if let Some(entries) = self.memtable.ordered.get_mut(at) {
+            entries.set(entry, is_removed);
+        }
+    }
+
+    /// Notes what changed between two moments of the same nodes.
+    pub(super) fn replace_node_entries(&mut self, before: Vec<Entry>, after: Vec<Entry>) {
+        for entry in &before {
+            if !after.contains(entry) {
+                self.set_entry(entry.clone(), true);
+            }
+        }
+        for entry in after {
+            if !before.contains(&entry) {
+                self.set_entry(entry, false);
+            }
+        }
+    }
+
+    /// Notes the entries of a new node.
+    pub(super) fn add_node_entries(&mut self, node: NodeId, labels: &[LabelId], properties: &Properties) {
+        for at in 0..self.memtable.schema.indexes.len() {
+            let index = &self.memtable.schema.indexes[at];
+            let Subject::Label(label) = index.subject else { continue };
+            if !labels.contains(&label) {
+                continue;
+            }
+            if let Some(mut entry) = values_of(index, properties) {
+                put_node(node, &mut entry);
+                self.set_entry((at, entry), false);
+            }
+        }
+    }
+
+    /// Notes the entries of a new edge.
+    pub(super) fn add_edge_entries(&mut self, ends: Ends, properties: &Properties) {
+        for at in 0..self.memtable.schema.indexes.len() {
+            let index = &self.memtable.schema.indexes[at];
+            if index.subject != Subject::EdgeType(ends.edge_type) {
+                continue;
+            }
+            if let Some(values) = values_of(index, properties) {
+                self.set_entry((at, edge_entry(values, ends)), false);
+            }
+        }
+    }
+
+    /// Notes what changed of an edge since it had the entries `before`; one that is gone has none.
+    pub(super) fn replace_edge_entries(&mut self, edge: EdgeId, ends: Ends, before: Vec<Entry>) -> Result<()> {
+        let after = if self.edge_ends(edge)?.is_some() { self.edge_entries(edge, ends)? } else { Vec::new() };
+        for entry in &before {
+            // An entry stands for all parallel edges with the same values.
+            if !after.contains(entry) && !self.has_parallel(entry, ends)? {
+                self.set_entry(entry.clone(), true);
+            }
+        }
+        after.into_iter().filter(|entry| !before.contains(entry)).for_each(|entry| self.set_entry(entry, false));
+        Ok(())
+    }
+
+    /// Whether an edge with the values of the entry runs between the ends.
+    fn has_parallel(&self, (at, entry): &Entry, ends: Ends) -> Result<bool> {
+        let index = &self.memtable.schema.indexes[*at];
+        let Some((values, _)) = split_edge(entry) else { return Ok(false) };
+        let found = self.edges_of_entries(ends.edge_type, index, &[(ends.source, ends.target, values)])?;
+        Ok(found.iter().any(|edges| !edges.is_empty()))
+    }
+
+    // ----- Indexes that come and go
+
+    /// The entries of a new index, over what is there.
+    pub(super) fn entries_of_all(
+        &self,
+        index: &Index,
+        owner: Option<&Constraint>,
+        interrupt: &Interrupt,
+    ) -> Result<OrderedEntries> {
+        build::build(self, index, owner, interrupt)
+    }
+
+    pub(super) fn create_index(&mut self, index: Index, entries: OrderedEntries) {
+        self.memtable.bytes += 128 + entries.bytes();
+        std::sync::Arc::make_mut(&mut self.memtable.schema).indexes.push(index);
+        self.memtable.ordered.push_back(entries);
+    }
+
+    pub(super) fn drop_index(&mut self, name: &str) -> Result<()> {
+        let at = self.memtable.schema.check_drop_index(name)?;
+        self.forget_index(at);
+        Ok(())
+    }
+
+    /// Drops the index that was made for a constraint, if one was.
+    pub(super) fn drop_index_of(&mut self, constraint: &str) {
+        if let Some(at) = self.memtable.schema.indexes.iter().position(|index| &*index.name == constraint) {
+            self.forget_index(at);
+        }
+    }
+
+    fn forget_index(&mut self, at: usize) {
+        self.memtable.bytes += 1;
+        std::sync::Arc::make_mut(&mut self.memtable.schema).indexes.remove(at);
+        self.memtable.ordered.remove(at);
+    }
+
+    // ----- Values that must differ
+
+    /// The constraints that an ordered index keeps, each with the place of its index.
+    fn ordered_rules(&self) -> impl Iterator<Item = (usize, &Constraint)> {
+        let schema = &self.memtable.schema;
+        let place = |rule: &Constraint| schema.indexes.iter().position(|index| index.name == rule.name);
+        schema
+            .constraints
+            .iter()
+            .filter(|rule| rule.index().is_some())
+            .filter_map(move |rule| Some((place(rule)?, rule)))
+    }
+
+    pub(super) fn check_new_node_values(&self, new: &NewNodes<'_>) -> Result<()> {
+        for (at, rule) in self.ordered_rules() {
+            let Subject::Label(label) = rule.subject else { continue };
+            if !new.labels.contains(&label) {
+                continue;
+            }
+            let columns: Option<Vec<_>> = rule.keys.iter().map(|&key| column_of(key, new)).collect();
+            let Some(columns) = columns else { continue };
+            let columns: Vec<Column> = columns.into_iter().map(std::borrow::Cow::into_owned).collect();
+            let rows = (0..new.count).filter_map(|row| Some((None, values_at(&columns, row)?)));
+            self.check_values(at, rule, rows.collect())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_new_edge_values(&self, new: &NewEdges<'_>) -> Result<()> {
+        for (at, rule) in self.ordered_rules() {
+            if rule.subject != Subject::EdgeType(new.edge_type) {
+                continue;
+            }
+            let column =
+                |key: &PropertyKeyId| new.keys.iter().position(|of| of == key).map(|at| new.properties[at].clone());
+            let Some(columns) = rule.keys.iter().map(column).collect::<Option<Vec<Column>>>() else { continue };
+            let rows = (0..new.sources.len()).filter_map(|row| Some((None, values_at(&columns, row)?)));
+            self.check_values(at, rule, rows.collect())?;
+        }
+        Ok(())
+    }
+
+    /// `key` will have these values.
+    pub(super) fn check_set_node_values(&self, nodes: &[NodeId], key: PropertyKeyId, values: &Column) -> Result<()> {
+        for (at, rule) in self.ordered_rules().filter(|(_, rule)| rule.keys.contains(&key)) {
+            let Subject::Label(label) = rule.subject else { continue };
+            let has_label = self.has_label(nodes, label)?;
+            let mut columns = self.node_properties(nodes, &rule.keys)?;
+            put_column(&mut columns, &rule.keys, key, values);
+            // A later row for the same node wins.
+            let rows = (0..nodes.len()).filter(|&row| has_label.get(row));
+            let after: Map<u64, Option<Vec<u8>>> = rows.map(|row| (nodes[row].0, values_at(&columns, row))).collect();
+            self.check_changed(at, rule, after)?;
+        }
+        Ok(())
+    }
+
+    /// `key` will have these values.
+    pub(super) fn check_set_edge_values(&self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) -> Result<()> {
+        for (at, rule) in self.ordered_rules().filter(|(_, rule)| rule.keys.contains(&key)) {
+            let Subject::EdgeType(edge_type) = rule.subject else { continue };
+            let mut columns = self.edge_properties(edges, &rule.keys)?;
+            put_column(&mut columns, &rule.keys, key, values);
+            let mut after: Map<u64, Option<Vec<u8>>> = Map::default();
+            for (row, &edge) in edges.iter().enumerate() {
+                if self.edge_ends(edge)?.is_some_and(|ends| ends.edge_type == edge_type) {
+                    after.insert(edge.0, values_at(&columns, row));
+                }
+            }
+            self.check_changed(at, rule, after)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_values_of_labelled(&self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
+        for (at, rule) in self.ordered_rules() {
+            let Subject::Label(label) = rule.subject else { continue };
+            if !labels.contains(&label) {
+                continue;
+            }
+            let columns = self.node_properties(nodes, &rule.keys)?;
+            let rows = nodes.iter().enumerate();
+            self.check_changed(at, rule, rows.map(|(row, node)| (node.0, values_at(&columns, row))).collect())?;
+        }
+        Ok(())
+    }
+
+    fn check_changed(&self, at: usize, rule: &Constraint, after: Map<u64, Option<Vec<u8>>>) -> Result<()> {
+        let changing: Set<u64> = after.keys().copied().collect();
+        let rows = after.into_iter().filter_map(|(id, values)| Some((Some(id), values?))).collect();
+        self.check_rows_differ(at, rule, rows, &changing)
+    }
+
+    fn check_values(&self, at: usize, rule: &Constraint, rows: Vec<(Option<u64>, Vec<u8>)>) -> Result<()> {
+        self.check_rows_differ(at, rule, rows, &Set::default())
+    }
+
+    /// Fails if two of the rows have the same values, or one has those of a node or edge that is not among `changing`.
+    fn check_rows_differ(
+        &self,
+        at: usize,
+        rule: &Constraint,
+        rows: Vec<(Option<u64>, Vec<u8>)>,
+        changing: &Set<u64>,
+    ) -> Result<()> {
+        let mut seen: Set<Vec<u8>> = Set::default();
+        let mut merged = self.merged(at, KeyOrder::Ascending);
+        for (_, values) in rows {
+            merged.seek(&values, &after_prefix(values.clone()))?;
+            while let Some(entry) = merged.next()? {
+                if let Some(error) = self.owner_not_in(rule, entry, changing)? {
+                    return Err(error);
+                }
+            }
+            if !seen.insert(values) {
+                return Err(self.is_taken(rule, "two of the same call have the same", &[]));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with having the values of an entry: nothing if all that it stands for is among `changing`.
+    fn owner_not_in(&self, rule: &Constraint, entry: &[u8], changing: &Set<u64>) -> Result<Option<model::Error>> {
+        match rule.subject {
+            Subject::Label(_) => {
+                let owner = split_node(entry).map(|(_, node)| node).filter(|node| !changing.contains(&node.0));
+                let Some(node) = owner else { return Ok(None) };
+                let columns = self.node_properties(&[node], &rule.keys)?;
+                Ok(Some(self.is_taken(rule, &format!("node {} already has", node.0), &columns)))
+            }
+            Subject::EdgeType(edge_type) => {
+                let Some((values, (source, target))) = split_edge(entry) else { return Ok(None) };
+                let index = Index { name: rule.name.clone(), subject: rule.subject, keys: rule.keys.clone() };
+                let found = self.edges_of_entries(edge_type, &index, &[(source, target, values)])?;
+                let owner = found.into_iter().flatten().find(|edge| !changing.contains(&edge.id.0));
+                let Some(EdgeValue { id, source, target, .. }) = owner else { return Ok(None) };
+                let columns = self.edge_properties(&[id], &rule.keys)?;
+                let whose = format!("the relationship from node {} to node {} already has", source.0, target.0);
+                Ok(Some(self.is_taken(rule, &whose, &columns)))
+            }
+        }
+    }
+
+    fn is_taken(&self, rule: &Constraint, how: &str, values: &[Column]) -> model::Error {
+        let schema = &self.memtable.schema;
+        let keys: Vec<&str> = rule.keys.iter().map(|&key| schema.property_key_name(key)).collect();
+        let (name, subject, keys) = (&rule.name, schema.subject_name(rule.subject), keys.join(", "));
+        let values: Vec<String> = values.iter().map(|column| column.value(0).to_string()).collect();
+        let values = if values.is_empty() { String::new() } else { format!(" = ({})", values.join(", ")) };
+        error!(Constraint, "constraint {name} on {subject}: {how} ({keys}){values}")
+    }
+}
+
+fn edge_entry(mut values: Vec<u8>, ends: Ends) -> Vec<u8> {
+    put_node(ends.source, &mut values);
+    put_node(ends.target, &mut values);
+    values
+}
+
+/// The values of an index's keys; `None` if one is missing.
+fn values_of(index: &Index, properties: &Properties) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut values = index.keys.iter().map(|&key| properties.get(key));
+    values.all(|value| value.is_some_and(|value| put_value(value, &mut bytes))).then_some(bytes)
+}
+
+/// Replaces the column of a key.
+fn put_column(columns: &mut [Column], keys: &[PropertyKeyId], key: PropertyKeyId, values: &Column) {
+    if let Some(at) = keys.iter().position(|of| *of == key) {
+        columns[at] = values.clone();
+    }
+}
