@@ -130,7 +130,7 @@ impl BlockSource for JoinedColumn {
         let part = self.parts.partition_point(|(first, _)| *first <= index);
         match part.checked_sub(1).map(|at| &self.parts[at]) {
             Some((first, column)) if header.length > 0 => column.block(index - first),
-            _ => Ok(Block { header, bytes: &[], path: std::path::Path::new("memory") }),
+            _ => Ok(Block { header, bytes: &[], path: std::path::Path::new("memory"), file: None }),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One block of a column: its header, and access to its values without decoding the rest.
 
+use std::ops::Range;
 use std::path::Path;
 
 use model::temporal::{Date, LocalDateTime};
@@ -9,6 +10,7 @@ use crate::codec::bits::{get, is_width, packed_bytes, unpack};
 use crate::codec::bytes::{Get, Put};
 use crate::codec::value;
 use crate::error::StorageError;
+use crate::file::StoreFile;
 use crate::format::COLUMN_BLOCK_ROWS;
 
 /// Rows between two entries of the rank table of a block with nulls.
@@ -216,9 +218,86 @@ pub struct Block<'a> {
     pub bytes: &'a [u8],
     /// The file, for errors.
     pub path: &'a Path,
+    /// The file that must bring the bytes into memory before they are read; `None` for bytes that are there.
+    pub file: Option<&'a StoreFile>,
 }
 
 impl<'a> Block<'a> {
+    /// Brings some of the bytes into memory. Values are a small part of a block, so those alone are asked for that are
+    /// read: `ensure_row` before `place`, `ensure_place` before `int`, `float` and `bool`; the rest see to it themselves.
+    #[inline]
+    pub fn ensure(&self, bytes: Range<usize>) -> Result<()> {
+        let end = bytes.end.min(self.bytes.len());
+        match self.file {
+            Some(file) if bytes.start < end => {
+                file.ensure(self.header.offset as usize + bytes.start, end - bytes.start)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The bytes that tell whether a row has a value: a part of the bitmap, and one of the rank table.
+    #[inline]
+    pub fn row_bytes(&self, row: usize) -> [Range<usize>; 2] {
+        let (bitmap, rank) = (row / RANK_ROWS * (RANK_ROWS / 8), (self.header.rows as usize).div_ceil(64) * 8);
+        [bitmap..bitmap + RANK_ROWS / 8, rank + row / RANK_ROWS * 2..rank + row / RANK_ROWS * 2 + 2]
+    }
+
+    /// Brings in what [`Block::place`] reads.
+    #[inline]
+    pub fn ensure_row(&self, row: usize) -> Result<()> {
+        if self.header.has_nulls {
+            self.row_bytes(row).into_iter().try_for_each(|bytes| self.ensure(bytes))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The bytes with the value at a place, or with the code or the offsets that lead to it.
+    #[inline]
+    pub fn place_bytes(&self, place: usize) -> Range<usize> {
+        self.run_bytes(place, 1)
+    }
+
+    /// The same for `count` places.
+    #[inline]
+    pub fn run_bytes(&self, place: usize, count: usize) -> Range<usize> {
+        let start = self.header.null_bytes();
+        let (start, bytes) = match self.header.encoding {
+            Encoding::Float64 => (start + place * 8, count * 8),
+            Encoding::Float32 => (start + place * 4, count * 4),
+            Encoding::Bool => (start + place / 8, count / 8 + 8),
+            Encoding::Absent | Encoding::FloatConstant => (start, 0),
+            _ => {
+                let width = self.header.width as usize;
+                (start + place * width / 8, (count + 1) * width / 8 + 8)
+            }
+        };
+        start..start + bytes
+    }
+
+    /// Brings in what reading the value at a place reads first.
+    #[inline]
+    pub fn ensure_place(&self, place: usize) -> Result<()> {
+        self.ensure(self.place_bytes(place))
+    }
+
+    /// The bytes of the text or tagged value at a place whose offsets are in memory; empty if there is no such.
+    pub fn far_bytes(&self, place: usize) -> Range<usize> {
+        let (values, header) = (self.values(), self.header);
+        let between = |start: usize, width: u8, index: usize, count: usize| {
+            let offsets = &values[start..];
+            let from = self.header.null_bytes() + start + packed_bytes(count + 1, width);
+            let offset = |index: usize| from.saturating_add(get(offsets, width, index) as usize);
+            offset(index)..offset(index + 1)
+        };
+        match header.encoding {
+            Encoding::StringPlain | Encoding::Mixed => between(0, header.width, place, header.present as usize),
+            // A dictionary is small against its column and stays in memory by being used.
+            _ => 0..0,
+        }
+    }
+
     /// The index among the present values of the value of a row; `None` if the row has none.
     #[inline]
     pub fn place(&self, row: usize) -> Option<usize> {
@@ -311,6 +390,7 @@ impl<'a> Block<'a> {
         let (values, header) = (self.values(), self.header);
         let present = header.present as usize;
         let (offsets, width, index, count) = if header.encoding == Encoding::StringDictionary {
+            self.ensure_place(place)?;
             let code = get(values, header.width, place) as usize;
             if code >= header.dictionary as usize {
                 return Err(self.damage(format!("the code {code} is not in the dictionary")));
@@ -326,13 +406,20 @@ impl<'a> Block<'a> {
 
     /// The bytes between two packed offsets; the bytes follow the `count + 1` offsets.
     fn between(&self, offsets: &'a [u8], width: u8, index: usize, count: usize) -> Result<&'a [u8]> {
+        let base = self.bytes.len() - offsets.len();
+        self.ensure(base + index * width as usize / 8..base + (index + 2) * width as usize / 8 + 8)?;
         let (start, end) = (get(offsets, width, index) as usize, get(offsets, width, index + 1) as usize);
-        let bytes = &offsets[packed_bytes(count + 1, width)..];
-        bytes.get(start..end).ok_or_else(|| self.damage(format!("the offsets {start} and {end} lie outside the block")))
+        let first = packed_bytes(count + 1, width);
+        let Some(bytes) = offsets[first..].get(start..end) else {
+            return Err(self.damage(format!("the offsets {start} and {end} lie outside the block")));
+        };
+        self.ensure(base + first + start..base + first + end)?;
+        Ok(bytes)
     }
 
     /// Any value at a place.
     pub fn value_at(&self, place: usize) -> Result<Value> {
+        self.ensure_place(place)?;
         Ok(match self.header.encoding {
             Encoding::Absent => Value::Null,
             Encoding::Int => Value::Int(self.int(place)),
@@ -350,6 +437,7 @@ impl<'a> Block<'a> {
 
     /// The value of a row, null if it has none.
     pub fn value(&self, row: usize) -> Result<Value> {
+        self.ensure_row(row)?;
         self.place(row).map_or(Ok(Value::Null), |place| self.value_at(place))
     }
 

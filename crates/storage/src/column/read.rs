@@ -8,16 +8,19 @@ use std::sync::Arc;
 use model::temporal::{Date, LocalDateTime};
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, Result, StringColumn, Value};
 
-use super::block::{Block, BlockHeader, Kind};
+use super::block::{Block, BlockHeader, Encoding, Kind};
 use crate::codec::bytes::Get;
 use crate::file::StoreFile;
-use crate::format::COLUMN_BLOCK_ROWS;
+use crate::format::{CHECKSUM_BLOCK_BYTES, COLUMN_BLOCK_ROWS};
+
+/// Positions that are asked for before the first of them is read.
+const AHEAD_POSITIONS: usize = 2_048;
 
 /// Something that has the blocks of a column.
 pub trait BlockSource {
     /// The headers of all blocks, in order.
     fn headers(&self) -> &[BlockHeader];
-    /// A block with its bytes, verified.
+    /// A block with its bytes; see [`Block::ensure`].
     fn block(&self, index: usize) -> Result<Block<'_>>;
 }
 
@@ -38,10 +41,8 @@ impl BlockSource for ColumnReader {
     fn block(&self, index: usize) -> Result<Block<'_>> {
         let header = &self.headers[index];
         let (start, length) = (header.offset as usize, header.length as usize);
-        if length > 0 {
-            self.file.ensure(start, length)?;
-        }
-        Ok(Block { header, bytes: &self.file.bytes()[start..start + length], path: self.file.path() })
+        let bytes = &self.file.bytes()[start..start + length];
+        Ok(Block { header, bytes, path: self.file.path(), file: Some(&self.file) })
     }
 }
 
@@ -71,7 +72,59 @@ impl ColumnReader {
 
     /// The rows at these positions; null where there is none.
     pub fn read(&self, positions: &[u64]) -> Result<Column> {
-        gather(self, self.kind, positions)
+        if !self.file.is_cold() || positions.len() < 2 {
+            return gather(self, self.kind, positions);
+        }
+        // Reads at random places: a part of them is asked for before the first of it is read.
+        let step = (self.file.ahead_blocks_max() / 2).clamp(1, AHEAD_POSITIONS);
+        if positions.len() <= step {
+            self.ask(positions)?;
+            return gather(self, self.kind, positions);
+        }
+        let mut all = Column::nulls(0);
+        for part in positions.chunks(step) {
+            self.ask(part)?;
+            let part = gather(self, self.kind, part)?;
+            super::append_range(&mut all, &part, 0, part.len());
+        }
+        Ok(all)
+    }
+
+    /// Begins to read the blocks of the file that hold the values at these positions.
+    fn ask(&self, positions: &[u64]) -> Result<()> {
+        let found = |position: u64| -> Option<(Block<'_>, usize)> {
+            let block = self.block(position as usize / COLUMN_BLOCK_ROWS).ok()?;
+            let row = position as usize % COLUMN_BLOCK_ROWS;
+            (row < block.header.rows as usize && block.header.length > 0).then_some((block, row))
+        };
+        let index = |position: &u64| (*position as usize / COLUMN_BLOCK_ROWS) < self.headers.len();
+        let rows = || positions.iter().filter(|position| index(position)).filter_map(|&position| found(position));
+        let ask = |block: &Block<'_>, bytes: Range<usize>| {
+            self.file.will_need(block.header.offset as usize + bytes.start, bytes.len());
+        };
+        // What leads to a value comes before it: presence, then the value or its offsets, then text.
+        for (block, row) in rows().filter(|(block, _)| block.header.has_nulls) {
+            block.row_bytes(row).into_iter().for_each(|bytes| ask(&block, bytes));
+        }
+        let mut is_far = false;
+        for (block, row) in rows() {
+            block.ensure_row(row)?;
+            if let Some(place) = block.place(row) {
+                ask(&block, block.place_bytes(place));
+            }
+            is_far |= matches!(block.header.encoding, Encoding::StringPlain | Encoding::Mixed);
+        }
+        for (block, row) in rows().filter(|_| is_far) {
+            if let Some(place) = block.place(row) {
+                block.ensure_place(place)?;
+                let bytes = block.far_bytes(place);
+                // Offsets that are damaged are found when they are read.
+                if bytes.start < bytes.end && bytes.end <= block.bytes.len() {
+                    ask(&block, bytes);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A run of rows.
@@ -97,9 +150,15 @@ impl ColumnReader {
 
     /// Advice that a position will be read soon.
     pub fn will_need(&self, position: u64) {
-        if let Some(header) = self.headers.get(position as usize / COLUMN_BLOCK_ROWS) {
-            self.file.will_need(header.offset as usize, header.length as usize);
+        let Some(header) = self.headers.get(position as usize / COLUMN_BLOCK_ROWS) else { return };
+        if !self.file.is_cold() || header.length == 0 {
+            return;
         }
+        let row = position as usize % COLUMN_BLOCK_ROWS;
+        let Ok(block) = self.block(position as usize / COLUMN_BLOCK_ROWS) else { return };
+        // With nulls the place is known only once the bitmap is there; near enough is the row.
+        let bytes = block.place_bytes(row.min(header.present.saturating_sub(1) as usize));
+        self.file.will_need(header.offset as usize + bytes.start, bytes.len());
     }
 }
 
@@ -141,6 +200,12 @@ impl<T> Rows<T> {
     }
 }
 
+/// The end, within a block, of the block of the file that holds the byte before `end`.
+#[inline]
+fn around(block: &Block<'_>, end: usize) -> usize {
+    (block.header.offset as usize + end).next_multiple_of(CHECKSUM_BLOCK_BYTES) - block.header.offset as usize
+}
+
 /// Calls `each` for every position with its block and place; with `None` where there is no value.
 #[inline]
 fn visit<'a, S: BlockSource>(
@@ -150,6 +215,8 @@ fn visit<'a, S: BlockSource>(
 ) -> Result<()> {
     let count = source.headers().len();
     let mut current: Option<(usize, Block<'a>)> = None;
+    // The bytes of the present block that are known to be in memory.
+    let mut seen = 0..0;
     for position in positions {
         let (index, row) = (position as usize / COLUMN_BLOCK_ROWS, position as usize % COLUMN_BLOCK_ROWS);
         if index >= count {
@@ -158,13 +225,23 @@ fn visit<'a, S: BlockSource>(
         }
         if current.as_ref().is_none_or(|(at, _)| *at != index) {
             current = Some((index, source.block(index)?));
+            seen = 0..0;
         }
         let Some((_, block)) = &current else { continue };
         if row >= block.header.rows as usize {
             each(None)?;
             continue;
         }
-        each(block.place(row).map(|place| (block, place)))?;
+        block.ensure_row(row)?;
+        let place = block.place(row);
+        if let Some(place) = place {
+            let bytes = block.place_bytes(place);
+            if bytes.start < seen.start || bytes.end > seen.end {
+                block.ensure(bytes.clone())?;
+                seen = bytes.start..around(block, bytes.end);
+            }
+        }
+        each(place.map(|place| (block, place)))?;
     }
     Ok(())
 }
@@ -248,6 +325,7 @@ pub fn range<S: BlockSource>(source: &S, kind: Option<Kind>, run: Range<u64>) ->
         let (index, row) = (at / COLUMN_BLOCK_ROWS, at % COLUMN_BLOCK_ROWS);
         let block = source.block(index)?;
         let rows = (run.end as usize - at).min(COLUMN_BLOCK_ROWS - row);
+        block.ensure(block.run_bytes(row, rows))?;
         if kind == Some(Kind::Float) {
             floats.reserve_exact(count - floats.len());
             block.floats(row, rows, &mut floats);

@@ -154,7 +154,7 @@ impl BlockSource for MemoryColumn {
     fn block(&self, index: usize) -> Result<Block<'_>> {
         let header = &self.blocks[index];
         let bytes = self.bytes.get(header.offset as usize).filter(|_| header.length > 0);
-        Ok(Block { header, bytes: bytes.map_or(&[], |bytes| bytes), path: Path::new("memory") })
+        Ok(Block { header, bytes: bytes.map_or(&[], |bytes| bytes), path: Path::new("memory"), file: None })
     }
 }
 

@@ -172,8 +172,7 @@ impl PointerIndex {
 
     /// The slot of a key of the sparse form, or where it would be.
     fn find(&self, file: &StoreFile, key: u64) -> Result<std::result::Result<usize, usize>> {
-        let span = self.last - self.first;
-        let guess = (u128::from(key) * (self.count as u128 - 1) / u128::from(span.max(1))) as usize;
+        let guess = self.guess(key);
         // Gallop from the guess until the key is between `low` and `high`.
         let (mut low, mut high, mut step) = (guess, guess, 8);
         while low > 0 && self.key(file, low)? > key {
@@ -264,10 +263,22 @@ impl PointerIndex {
 
     /// Advice that the run of a node will be read.
     pub fn will_need(&self, file: &StoreFile, node: u64) {
-        if self.form == DENSE && (self.first..=self.last).contains(&node) {
-            let bit = (node - self.first) as usize * self.offset_width as usize;
-            file.will_need(self.offsets_start + bit / 8, 16);
+        if self.form == EMPTY || !(self.first..=self.last).contains(&node) {
+            return;
         }
+        let key = node - self.first;
+        let slot = if self.form == DENSE { key as usize } else { self.guess(key) };
+        if self.form == SPARSE {
+            file.will_need(self.keys_start + slot * self.key_width as usize / 8, 8);
+        }
+        let width = self.offset_width as usize;
+        file.will_need(self.offsets_start + slot * width / 8, width / 4 + 8);
+    }
+
+    /// The slot of a key of the sparse form if keys were evenly spread.
+    fn guess(&self, key: u64) -> usize {
+        let span = self.last - self.first;
+        (u128::from(key) * (self.count as u128 - 1) / u128::from(span.max(1))) as usize
     }
 }
 

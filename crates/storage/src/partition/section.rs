@@ -16,6 +16,8 @@ use crate::file::StoreFile;
 const UNPACK_ENTRIES: usize = 256;
 /// Runs up to this length are read one by one, which is faster than setting up the unpacking.
 const SHORT_RUN: u64 = 12;
+/// Entries of one run that are asked for ahead; the rest of a long run is read in order.
+const ASK_ENTRIES: u64 = 4_096;
 
 /// A packed array of node ids as differences from a base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,6 +332,17 @@ impl Section {
         self.column(key).map_or(Ok(Value::Null), |column| column.value(position))
     }
 
+    /// Begins to read what the out-edges of these nodes need, once their pointers are there: waits for pointers alone,
+    /// of which many are read at once. Useless where the file is not cold.
+    pub fn ask_out<'n>(&self, nodes: impl Iterator<Item = &'n NodeId> + Clone) -> Result<()> {
+        ask(&self.file, &self.out_index, &self.targets, nodes)
+    }
+
+    /// Likewise for in-edges.
+    pub fn ask_in<'n>(&self, nodes: impl Iterator<Item = &'n NodeId> + Clone) -> Result<()> {
+        ask(&self.file, &self.in_index, &self.sources, nodes)
+    }
+
     /// Advice that the out-edges of a node will be read soon.
     pub fn will_need_out(&self, node: NodeId) {
         self.out_index.will_need(&self.file, node.0);
@@ -339,4 +352,22 @@ impl Section {
     pub fn will_need_in(&self, node: NodeId) {
         self.in_index.will_need(&self.file, node.0);
     }
+}
+
+fn ask<'n>(
+    file: &StoreFile,
+    index: &PointerIndex,
+    array: &NodeArray,
+    nodes: impl Iterator<Item = &'n NodeId> + Clone,
+) -> Result<()> {
+    nodes.clone().for_each(|node| index.will_need(file, node.0));
+    for node in nodes {
+        let run = index.run(file, node.0)?;
+        if !run.is_empty() {
+            let (start, entries) = (run.start as usize, (run.end - run.start).min(ASK_ENTRIES) as usize);
+            let width = array.width as usize;
+            file.will_need(array.start + start * width / 8, entries * width / 8 + 8);
+        }
+    }
+    Ok(())
 }

@@ -16,6 +16,9 @@ use crate::partition::Section;
 use crate::patch::SectionPatches;
 use crate::version::edges;
 
+/// Nodes whose blocks are asked for before the first of them is read, at most.
+const ASK_NODES: usize = 1_024;
+
 /// A section whose type is wanted.
 struct Place<'a> {
     section: &'a Section,
@@ -56,6 +59,8 @@ pub(super) struct ExpandCursor<'a> {
     places: Vec<Place<'a>>,
     /// The index of the node after the present one.
     next_input: usize,
+    /// The index of the first node whose blocks were not asked for.
+    asked: usize,
     node: NodeId,
     stage: Stage,
     current: Current<'a>,
@@ -83,6 +88,7 @@ impl<'a> ExpandCursor<'a> {
             expand,
             places,
             next_input: 0,
+            asked: 0,
             node: NodeId(0),
             stage: Stage::End,
             current: Current::Nothing,
@@ -101,12 +107,37 @@ impl<'a> ExpandCursor<'a> {
         self.expand.edge_ids == EdgeIds::Include || !self.expand.keys.is_empty()
     }
 
+    /// Begins to read what the next nodes need from files that are not wholly in memory, many blocks at once.
+    fn ask_ahead(&mut self) -> Result<()> {
+        let cold = || self.places.iter().filter(|place| place.section.file().is_cold());
+        // Each node takes two blocks of each section: one of the pointers, one of the edges.
+        let blocks_max = cold().map(|place| place.section.file().ahead_blocks_max()).min().unwrap_or(usize::MAX);
+        let step = (blocks_max / 2 / self.places.len().max(1)).clamp(1, ASK_NODES);
+        self.asked = self.from.len().min(self.next_input + step);
+        let nodes = &self.from[self.next_input..self.asked];
+        if nodes.len() < 2 {
+            return Ok(());
+        }
+        for place in cold() {
+            if self.expand.direction != Direction::In {
+                place.section.ask_out(nodes.iter())?;
+            }
+            if self.expand.direction != Direction::Out {
+                place.section.ask_in(nodes.iter().filter(|node| place.interval.contains(&node.0)))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Finds the next run or list that is not empty; false at the end.
     fn advance(&mut self) -> Result<bool> {
         loop {
             match self.stage {
                 Stage::End => {
                     let Some(&node) = self.from.get(self.next_input) else { return Ok(false) };
+                    if self.next_input == self.asked {
+                        self.ask_ahead()?;
+                    }
                     self.node = node;
                     self.next_input += 1;
                     self.stage = if self.expand.direction == Direction::In { Stage::In(0) } else { Stage::Out(0) };

@@ -157,11 +157,12 @@ impl Version {
 
     /// Advice that the edges of these nodes will be read soon.
     pub fn will_expand(&self, nodes: &[NodeId]) {
-        for section in self.partitions.iter().flat_map(|partition| partition.sections()) {
+        let cold = |section: &&Section| section.file().is_cold();
+        for section in self.partitions.iter().flat_map(|partition| partition.sections()).filter(cold) {
             nodes.iter().for_each(|&node| section.will_need_out(node));
         }
         for &node in nodes {
-            let sections = self.partitions_of(node).flat_map(|partition| partition.sections());
+            let sections = self.partitions_of(node).flat_map(|partition| partition.sections()).filter(cold);
             sections.for_each(|section| section.will_need_in(node));
         }
     }
