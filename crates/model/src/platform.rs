@@ -70,6 +70,11 @@ pub trait MappedFile: Send + Sync {
     fn will_need(&self, _start: usize, _length: usize) {}
     /// Advice that reads will be at random places, and sequential ones announced by `will_need`; may be ignored.
     fn advise_random(&self) {}
+    /// Waits until a range is in memory; fails where the disk cannot read it. May be ignored: then a read waits, and ends
+    /// the process where the disk fails.
+    fn populate(&self, _start: usize, _length: usize) -> io::Result<()> {
+        Ok(())
+    }
     /// Gives the memory of these ranges back. Addresses stay, and bytes that are touched again are read again; so this
     /// may be called while others read. May be ignored.
     fn evict(&self, _ranges: &[std::ops::Range<usize>]) {}

@@ -179,7 +179,8 @@ impl StoreFile {
             let problem = format!("something points behind the end of the data at {}", self.data_end);
             return Err(StorageError::corrupt(&self.path, (last * CHECKSUM_BLOCK_BYTES) as u64, problem));
         }
-        self.blocks.touch(first, last, |block| self.compare(block))
+        let failed = |error| StorageError::io("read", &self.path, error);
+        self.blocks.touch(first, last, |block| self.compare(block), failed)
     }
 
     /// Compares one block with its checksum, in memory or not.

@@ -18,8 +18,8 @@ pub const FORMAT_VERSION_MIN: u16 = 2;
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the trailer of every immutable file.
 pub const TRAILER_BYTES: usize = 64;
-/// Bytes covered by one checksum.
-pub const CHECKSUM_BLOCK_BYTES: usize = 64 << 10;
+/// Bytes covered by one checksum, and the unit in which files come into memory and leave it.
+pub const CHECKSUM_BLOCK_BYTES: usize = 4 << 10;
 /// Bytes after each packed array, so that a 64-bit load of its last entry stays inside the file.
 pub const PADDING_BYTES: usize = 8;
 /// Values in one block of a property column.

@@ -128,6 +128,16 @@ impl MappedFile for SystemMap {
         }
     }
 
+    #[cfg(target_os = "linux")]
+    fn populate(&self, start: usize, length: usize) -> io::Result<()> {
+        let Some(map) = &self.map else { return Ok(()) };
+        match map.advise_range(Advice::PopulateRead, start, length.min(map.len().saturating_sub(start))) {
+            // Older kernels do not know this advice.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            result => result,
+        }
+    }
+
     #[cfg(unix)]
     fn will_need(&self, start: usize, length: usize) {
         if let Some(map) = &self.map

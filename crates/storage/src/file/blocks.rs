@@ -6,12 +6,13 @@
 //! After: Leis et al., "Virtual-Memory Assisted Buffer Management", 2023 (stable addresses, replacement of our own);
 //! Wu, "Sequential file prefetching in Linux", 2007 (windows that grow, asked for before they are reached).
 
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-use model::Result;
 use model::platform::MappedFile;
+use model::{Error, Result};
 
 use super::cache::BlockCache;
 use crate::format::CHECKSUM_BLOCK_BYTES;
@@ -33,6 +34,8 @@ const STREAMS: usize = 4;
 const WINDOW_BYTES: Range<usize> = 32 << 10..1 << 20;
 /// Bytes that one call brings in at a time.
 const PIECE_BYTES: usize = 256 << 10;
+/// Bytes that come together with a block where all files fit into memory, so that it fills soon.
+const AROUND_BYTES: usize = 64 << 10;
 /// A call that brings in more than this reads through a file rather than at random: its blocks are the first to go.
 const SCAN_BYTES: usize = 64 << 10;
 
@@ -79,7 +82,7 @@ impl Blocks {
             cache,
         });
         if let Some(cache) = &blocks.cache {
-            cache.register(&blocks);
+            cache.register(&blocks, data_end);
         }
         blocks
     }
@@ -119,7 +122,13 @@ impl Blocks {
     }
 
     /// Brings these blocks, which exist, into memory and marks them as used.
-    pub(super) fn touch(&self, first: usize, last: usize, verify: impl Fn(usize) -> Result<()>) -> Result<()> {
+    pub(super) fn touch(
+        &self,
+        first: usize,
+        last: usize,
+        verify: impl Fn(usize) -> Result<()>,
+        failed: impl Fn(io::Error) -> Error,
+    ) -> Result<()> {
         let mut is_missing = false;
         for block in first..=last {
             match self.states[block].load(Ordering::Relaxed) {
@@ -136,10 +145,12 @@ impl Blocks {
         let step = PIECE_BYTES / CHECKSUM_BLOCK_BYTES;
         for piece in (first..=last).step_by(step) {
             let end = (piece + step).min(last + 1);
-            self.ask(piece..end);
+            self.ask(self.around(piece..end));
             if end > last {
                 self.read_ahead(first, last);
             }
+            let bytes = self.range(piece..end);
+            self.map.populate(bytes.start, bytes.len()).map_err(&failed)?;
             (piece..end).try_for_each(|block| self.arrive(block, arrival, &verify))?;
             self.make_room();
         }
@@ -148,9 +159,18 @@ impl Blocks {
 
     /// Begins to read those of these blocks, which exist, that are not in memory.
     pub(super) fn will_need(&self, first: usize, last: usize) {
-        if self.ask(first..last + 1) > 0 {
+        if self.ask(self.around(first..last + 1)) > 0 {
             self.make_room();
         }
+    }
+
+    /// The blocks to read when these are missing: these alone, or with their neighbours where everything fits in memory.
+    fn around(&self, blocks: Range<usize>) -> Range<usize> {
+        if self.cache.as_ref().is_some_and(|cache| !cache.holds_everything()) {
+            return blocks;
+        }
+        let group = AROUND_BYTES / CHECKSUM_BLOCK_BYTES;
+        blocks.start / group * group..blocks.end.next_multiple_of(group).min(self.states.len())
     }
 
     /// Asks for those of the blocks that are not in memory, and counts them; tells how many there were.
@@ -291,6 +311,7 @@ impl Drop for Blocks {
     fn drop(&mut self) {
         if let Some(cache) = &self.cache {
             cache.left(*self.resident.get_mut());
+            cache.closed(self.data_end);
         }
     }
 }

@@ -11,7 +11,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use model::memory::Relief;
@@ -55,6 +55,8 @@ impl CacheStatistics {
 pub struct BlockCache {
     budget: Arc<MemoryBudget>,
     clock: Mutex<Clock>,
+    /// Bytes of data of all open files.
+    files_bytes: AtomicUsize,
     uses: AtomicU64,
     misses: AtomicU64,
     blocks_read: AtomicU64,
@@ -86,6 +88,7 @@ impl BlockCache {
         let cache = Arc::new(BlockCache {
             budget,
             clock: Mutex::default(),
+            files_bytes: AtomicUsize::new(0),
             uses: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             blocks_read: AtomicU64::new(0),
@@ -135,8 +138,19 @@ impl BlockCache {
         self.budget.cache_bytes_max()
     }
 
-    pub(super) fn register(&self, blocks: &Arc<Blocks>) {
+    pub(super) fn register(&self, blocks: &Arc<Blocks>, bytes: usize) {
+        self.files_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.clock().files.push(Arc::downgrade(blocks));
+    }
+
+    /// A file of so many bytes was closed.
+    pub(super) fn closed(&self, bytes: usize) {
+        self.files_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// True if the blocks of all open files fit into memory together.
+    pub(super) fn holds_everything(&self) -> bool {
+        self.files_bytes.load(Ordering::Relaxed) <= self.capacity()
     }
 
     /// Counts a use of blocks, now and then.
