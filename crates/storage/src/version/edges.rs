@@ -157,7 +157,7 @@ impl Version {
 
     /// Advice that the edges of these nodes will be read soon.
     pub fn will_expand(&self, nodes: &[NodeId]) {
-        let cold = |section: &&Section| section.file().is_cold();
+        let cold = |section: &&crate::partition::Section| section.file().is_cold();
         for section in self.partitions.iter().flat_map(|partition| partition.sections()).filter(cold) {
             nodes.iter().for_each(|&node| section.will_need_out(node));
         }
