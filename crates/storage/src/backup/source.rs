@@ -12,7 +12,7 @@ use crate::file::{FileEntry, StoreFile};
 use crate::format::{FileKind, HEADER_BYTES};
 use crate::manifest::Manifest;
 use crate::version::Version;
-use crate::wal::replay::replay;
+use crate::wal::replay::{is_begun, replay};
 
 /// How often the files are looked for anew, since merges took the log away that was about to be read.
 const ATTEMPTS: u32 = 100;
@@ -85,6 +85,11 @@ impl Source {
         let mut source =
             Source { platform: platform.clone(), directory: directory.to_owned(), version, logs: Vec::new() };
         for number in numbers {
+            // One that is just being made, or was merged away since, holds nothing that the others lack.
+            let path = directory.join(FileKind::Wal.file_name(number));
+            if number > first && !is_begun(&*platform.disk, &path)? {
+                continue;
+            }
             let log = source.measure(number)?;
             // A log without records is made before the merge that it follows; without that merge it means nothing.
             if log.length > HEADER_BYTES as u64 || number == first || !source.logs.is_empty() {

@@ -47,16 +47,14 @@ pub(crate) fn replay_all(
 
 /// True if a log is there. One without records whose header is not whole was being made when the process ended: as nothing
 /// was acknowledged from it, it counts as nothing.
-fn is_begun(disk: &dyn Disk, path: &Path) -> Result<bool> {
-    if !disk.exists(path) {
-        return Ok(false);
+pub(crate) fn is_begun(disk: &dyn Disk, path: &Path) -> Result<bool> {
+    let begun = disk.length(path).and_then(|length| {
+        Ok(length > HEADER_BYTES as u64 || check_header(&disk.read(path)?, path, FileKind::Wal).is_ok())
+    });
+    match begun {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        begun => begun.map_err(|error| StorageError::io("read", path, error)),
     }
-    let length = disk.length(path).map_err(|error| StorageError::io("read", path, error))?;
-    if length > HEADER_BYTES as u64 {
-        return Ok(true);
-    }
-    let bytes = disk.read(path).map_err(|error| StorageError::io("read", path, error))?;
-    Ok(check_header(&bytes, path, FileKind::Wal).is_ok())
 }
 
 /// Calls `apply` with the payload of each record of the log with that number.

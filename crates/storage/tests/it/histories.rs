@@ -304,6 +304,12 @@ fn concurrent_transactions_are_snapshot_isolated() {
     assert!(findings.committed > 100);
 }
 
+#[test]
+fn durable_ones_too() {
+    let options = OpenOptions { memtable_bytes_max: 20_000, ..OpenOptions::create() };
+    assert!(check(seed_or(2), options).committed > 100);
+}
+
 /// An error is an error of the store, not of the test: the code that a refused transaction has.
 #[test]
 fn a_rolled_back_transaction_leaves_nothing() {

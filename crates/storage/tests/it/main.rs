@@ -5,6 +5,7 @@ mod backup;
 mod contract;
 mod crash;
 mod directory;
+mod extremes;
 mod faults;
 mod histories;
 mod isolation;

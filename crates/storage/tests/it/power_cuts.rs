@@ -29,7 +29,8 @@ impl Subject for Native {
 
     fn open(&self, platform: &Platform) -> Result<NativeStore> {
         let Native { memtable_bytes_max, durability } = *self;
-        let options = OpenOptions { memtable_bytes_max, durability, ..OpenOptions::create() };
+        let maintenance = storage::Maintenance::Inline;
+        let options = OpenOptions { memtable_bytes_max, durability, maintenance, ..OpenOptions::create() };
         NativeStore::open(Path::new(PATH), options, platform.clone())
     }
 

@@ -1,0 +1,340 @@
+//! Values, names, ids and sizes at the edge of what can be: each survives the log, a flush, a merge and opening again, or is
+//! refused with an error that names it.
+//!
+//! `EXTREME_EDGES=10000000 cargo test --release -p knotwork-storage extremes` makes the great node ten times as great.
+
+use std::sync::Arc;
+
+use model::store::{EdgeIds, Expand, NewEdges, NewNodes};
+use model::temporal::{Date, LocalDateTime};
+use model::{
+    Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, ErrorCode, GraphStore, Interrupt, LabelId, NodeId, PropertyKeyId,
+    ReadView, Value, WriteTransaction,
+};
+use storage::{Durability, NativeStore, OpenOptions};
+
+use crate::directory::TestDirectory;
+use crate::numbered;
+
+const MEBIBYTE: usize = 1 << 20;
+
+/// Calls `check` with what is in the memtable, then in the log alone, then in files, then in files again.
+fn check_everywhere(directory: &TestDirectory, store: NativeStore, check: impl Fn(&dyn ReadView, &str)) {
+    check(&*store.read().unwrap(), "in memory");
+    drop(store);
+    let store = directory.open();
+    check(&*store.read().unwrap(), "replayed from the log");
+    store.checkpoint(&Interrupt::new()).unwrap();
+    check(&*store.read().unwrap(), "written to files");
+    drop(store);
+    numbered::check_files(&directory.platform(), directory.path());
+    let store = directory.open();
+    check(&*store.read().unwrap(), "opened again");
+}
+
+fn extreme_values() -> Vec<Value> {
+    let nested = (0..60).fold(Value::Int(1), |value, _| Value::list(vec![value]));
+    let mut values = vec![
+        Value::Bool(false),
+        Value::Int(i64::MIN),
+        Value::Int(i64::MAX),
+        Value::Float(f64::NAN),
+        Value::Float(f64::INFINITY),
+        Value::Float(f64::NEG_INFINITY),
+        Value::Float(-0.0),
+        Value::Float(f64::MIN_POSITIVE / 2.0),
+        Value::Float(f64::MAX),
+        Value::string(""),
+        Value::string("\0"),
+        Value::string("\u{10FFFF}\u{FEFF}\u{202E}e\u{301}"),
+        Value::from("ü".repeat(8 * MEBIBYTE)),
+        Value::Bytes(Arc::from(Vec::new())),
+        Value::Bytes(Arc::from(vec![0xFF; 16 * MEBIBYTE])),
+        Value::Date(Date(i32::MIN)),
+        Value::Date(Date(i32::MAX)),
+        Value::LocalDateTime(LocalDateTime(i64::MIN)),
+        Value::LocalDateTime(LocalDateTime(i64::MAX)),
+        Value::list(Vec::new()),
+        Value::list(vec![Value::list(Vec::new()), Value::string(""), Value::Float(f64::NAN)]),
+        Value::list((0..300_000).map(Value::Int).collect()),
+        nested,
+    ];
+    // The same many times, so that encodings for equal and for sorted values meet them, too.
+    values.extend((0..300).map(|number| Value::Int(i64::MAX - number % 3)));
+    values
+}
+
+/// Equal to the last bit, or both are not a number.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+        (Value::List(a), Value::List(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| is_same(a, b)),
+        _ => a.type_name() == b.type_name() && a == b,
+    }
+}
+
+#[test]
+fn values_of_every_type_at_their_limits() {
+    let directory = TestDirectory::new();
+    let store = directory.open();
+    let values = extreme_values();
+    let count = values.len();
+    let mut transaction = store.write().unwrap();
+    let (mixed, single) = (transaction.property_key("mixed").unwrap(), transaction.property_key("single").unwrap());
+    let edge_type = transaction.edge_type("T").unwrap();
+    let column = Column::from_values(&values);
+    let properties = [column.clone()];
+    let nodes =
+        transaction.create_nodes(&NewNodes { count, labels: &[], keys: &[mixed], properties: &properties }).unwrap();
+    let new = NewEdges { edge_type, sources: &nodes, targets: &nodes, keys: &[mixed], properties: &properties };
+    transaction.create_edges(&new).unwrap();
+    for (node, value) in nodes.iter().zip(&values) {
+        transaction.set_node_properties(&[*node], single, &Column::from_values(std::slice::from_ref(value))).unwrap();
+    }
+    transaction.commit().unwrap();
+    check_everywhere(&directory, store, |view, place| {
+        let found = view.node_properties(&nodes, &[mixed, single]).unwrap();
+        let edges = edges_of(view, &nodes, Direction::Out, &[mixed]);
+        for (row, value) in values.iter().enumerate() {
+            for (column, what) in [(&found[0], "node"), (&found[1], "node, set"), (&edges, "edge")] {
+                let text = || format!("{:.60}", format!("{value:?}"));
+                assert!(is_same(&column.value(row), value), "{what} {place}, row {row}: {}", text());
+            }
+        }
+    });
+}
+
+/// The first of the properties of the edges of nodes, one edge of each node.
+fn edges_of(view: &dyn ReadView, nodes: &[NodeId], direction: Direction, keys: &[PropertyKeyId]) -> Column {
+    let expand =
+        Expand { direction, types: None, edge_ids: EdgeIds::Omit, keys: keys.to_vec(), ranges: Vec::new(), top: None };
+    let (mut batch, mut values) = (EdgeBatch::default(), Vec::new());
+    let mut cursor = view.expand(nodes, &expand).unwrap();
+    while cursor.next(&mut batch).unwrap() {
+        values.extend(batch.properties[0].values());
+    }
+    Column::from_values(&values)
+}
+
+#[test]
+fn names_at_their_limits_are_kept_or_refused() {
+    let directory = TestDirectory::new();
+    let store = directory.open();
+    let names = ["", " ", "\0", "`", "ü\u{10FFFF}", &"long".repeat(10_000)];
+    let mut transaction = store.write().unwrap();
+    let mut kept = Vec::new();
+    for name in names {
+        let made = [
+            transaction.label(name).map(drop),
+            transaction.edge_type(name).map(drop),
+            transaction.property_key(name).map(drop),
+        ];
+        match made {
+            [Ok(()), Ok(()), Ok(())] => kept.push(name),
+            [Err(a), Err(b), Err(c)] => {
+                assert!(
+                    [&a, &b, &c].iter().all(|error| error.code().class() == model::error::ErrorClass::Client),
+                    "{a:?}"
+                );
+            }
+            other => panic!("labels, types and keys agree about {name:?}: {other:?}"),
+        }
+    }
+    let labels: Vec<LabelId> = kept.iter().map(|name| transaction.label(name).unwrap()).collect();
+    let keys: Vec<PropertyKeyId> = kept.iter().map(|name| transaction.property_key(name).unwrap()).collect();
+    let columns: Vec<Column> = kept.iter().map(|name| Column::from_values(&[Value::string(name)])).collect();
+    let new = NewNodes { count: 1, labels: &labels, keys: &keys, properties: &columns };
+    let node = transaction.create_nodes(&new).unwrap()[0];
+    for name in &kept {
+        add_edges(&mut *transaction, name, &[node], &[node]);
+    }
+    transaction.commit().unwrap();
+    check_everywhere(&directory, store, |view, place| {
+        let schema = view.schema();
+        assert_eq!(view.node_labels(&[node]).unwrap()[0].len(), kept.len(), "{place}");
+        for name in &kept {
+            let (key, edge_type) = (schema.property_key(name).unwrap(), schema.edge_type(name).unwrap());
+            assert_eq!(view.node_properties(&[node], &[key]).unwrap()[0].value(0), Value::string(name), "{place}");
+            assert_eq!(view.degrees(&[node], Direction::In, Some(&[edge_type])).unwrap(), [1], "{place}");
+        }
+    });
+}
+
+fn add_edges(transaction: &mut dyn WriteTransaction, edge_type: &str, sources: &[NodeId], targets: &[NodeId]) {
+    let edge_type = transaction.edge_type(edge_type).unwrap();
+    transaction.create_edges(&NewEdges { edge_type, sources, targets, keys: &[], properties: &[] }).unwrap();
+}
+
+fn add_nodes(transaction: &mut dyn WriteTransaction, count: usize) -> Vec<NodeId> {
+    transaction.create_nodes(&NewNodes { count, labels: &[], keys: &[], properties: &[] }).unwrap()
+}
+
+#[test]
+fn ten_thousand_edge_types() {
+    const TYPES: usize = 10_000;
+    let directory = TestDirectory::new();
+    let store = directory.open();
+    let mut transaction = store.write().unwrap();
+    let nodes = add_nodes(&mut *transaction, 100);
+    for number in 0..TYPES {
+        add_edges(&mut *transaction, &format!("T{number}"), &[nodes[number % 7]], &[nodes[number % 100]]);
+    }
+    transaction.commit().unwrap();
+    check_everywhere(&directory, store, |view, place| {
+        assert_eq!(view.statistics().edges, TYPES as u64, "{place}");
+        let out: u64 = view.degrees(&nodes, Direction::Out, None).unwrap().iter().sum();
+        assert_eq!(out, TYPES as u64, "{place}");
+        for number in (0..TYPES).step_by(531) {
+            let types = [view.schema().edge_type(&format!("T{number}")).unwrap()];
+            let source = [nodes[number % 7]];
+            assert_eq!(view.degrees(&source, Direction::Out, Some(&types)).unwrap(), [1], "{place}, type {number}");
+            assert_eq!(view.degrees(&[nodes[99]], Direction::Out, Some(&types)).unwrap(), [0], "{place}");
+        }
+    });
+    // Once more, over what is in files.
+    let store = directory.open();
+    let mut transaction = store.write().unwrap();
+    for number in 0..TYPES / 10 {
+        add_edges(&mut *transaction, &format!("T{number}"), &[nodes[8]], &[nodes[9]]);
+    }
+    transaction.commit().unwrap();
+    check_everywhere(&directory, store, |view, place| {
+        assert_eq!(view.degrees(&[nodes[8]], Direction::Out, None).unwrap(), [TYPES as u64 / 10], "{place}");
+        assert_eq!(view.statistics().edges, (TYPES + TYPES / 10) as u64, "{place}");
+    });
+}
+
+#[test]
+fn a_node_with_a_million_edges() {
+    let count: usize = std::env::var("EXTREME_EDGES").map_or(1_000_000, |text| text.parse().expect("it is a number"));
+    const BATCH: usize = 50_000;
+    let directory = TestDirectory::new();
+    let options = OpenOptions { durability: Durability::Off, memtable_bytes_max: 16 << 20, ..OpenOptions::create() };
+    let store = directory.open_with(options);
+    let mut transaction = store.write().unwrap();
+    let nodes = add_nodes(&mut *transaction, 1_000);
+    transaction.edge_type("T").unwrap();
+    transaction.commit().unwrap();
+    let hub = nodes[0];
+    for batch in 0..count / BATCH {
+        let mut transaction = store.write().unwrap();
+        let others: Vec<NodeId> = (0..BATCH).map(|row| nodes[(batch * BATCH + row) % 1_000]).collect();
+        // Half of the edges start at the great node, half end there.
+        let hubs = vec![hub; BATCH];
+        let (sources, targets) = if batch % 2 == 0 { (&hubs, &others) } else { (&others, &hubs) };
+        add_edges(&mut *transaction, "T", sources, targets);
+        transaction.commit().unwrap();
+    }
+    let half = (count / 2) as u64;
+    let loops = count as u64 / 1_000;
+    let check = |view: &dyn ReadView, place: &str, deleted: u64| {
+        assert_eq!(view.statistics().edges, count as u64 - deleted, "{place}");
+        let out = view.degrees(&[hub], Direction::Out, None).unwrap()[0];
+        let inward = view.degrees(&[hub], Direction::In, None).unwrap()[0];
+        assert_eq!((out + deleted, inward), (half + loops / 2, half + loops / 2), "{place}");
+        let one = nodes[500];
+        assert_eq!(view.degrees(&[one], Direction::Both, None).unwrap()[0], loops - deleted.min(1), "{place}");
+    };
+    check_everywhere(&directory, store, |view, place| check(view, place, 0));
+    // Some of its edges go, one by one: to the node in the middle.
+    let store = directory.open_with(options);
+    let mut transaction = store.write().unwrap();
+    let expand = Expand {
+        direction: Direction::Out,
+        types: None,
+        edge_ids: EdgeIds::Include,
+        keys: Vec::new(),
+        ranges: Vec::new(),
+        top: None,
+    };
+    let mut batch = EdgeBatch::default();
+    let edge = {
+        let mut cursor = transaction.view().expand(std::slice::from_ref(&hub), &expand).unwrap();
+        let mut found = None;
+        while found.is_none() && cursor.next(&mut batch).unwrap() {
+            found = batch.neighbors.iter().position(|&node| node == nodes[500]).map(|row| batch.edges[row]);
+        }
+        found.expect("there is an edge to that node")
+    };
+    transaction.delete_edges(&[edge]).unwrap();
+    transaction.commit().unwrap();
+    check_everywhere(&directory, store, |view, place| check(view, place, 1));
+}
+
+#[test]
+fn ids_at_the_edge_of_their_range_are_not_there() {
+    let directory = TestDirectory::new();
+    let store = directory.open();
+    let mut transaction = store.write().unwrap();
+    let nodes = add_nodes(&mut *transaction, 3);
+    add_edges(&mut *transaction, "T", &nodes, &nodes);
+    let (label, key) = (transaction.label("L").unwrap(), transaction.property_key("k").unwrap());
+    transaction.commit().unwrap();
+    let far = [3, (1 << 20) - 1, 1 << 20, u64::from(u32::MAX), 1 << 32, 1 << 63, u64::MAX].map(NodeId);
+    let far_edges = [1, 1 << 20, 1 << 32, 1 << 52, 1 << 63, u64::MAX - 1, u64::MAX].map(EdgeId);
+    check_everywhere(&directory, store, |view, place| {
+        assert_eq!(view.nodes_exist(&far).unwrap().count_ones(), 0, "{place}");
+        assert!(view.node_labels(&far).unwrap().iter().all(Vec::is_empty), "{place}");
+        assert!(view.all_node_properties(&far).unwrap().iter().all(Vec::is_empty), "{place}");
+        for direction in [Direction::Out, Direction::In, Direction::Both] {
+            assert_eq!(view.degrees(&far, direction, None).unwrap(), [0; 7], "{place}");
+            assert_eq!(edges_of(view, &far, direction, &[key]).len(), 0, "{place}");
+            let none = [EdgeTypeId(u32::MAX)];
+            assert_eq!(view.degrees(&nodes, direction, Some(&none)).unwrap(), [0; 3], "{place}");
+        }
+        let is_there = view.edges_exist(&far_edges).unwrap();
+        let properties = view.all_edge_properties(&far_edges).unwrap();
+        for row in (0..far_edges.len()).filter(|&row| !is_there.get(row)) {
+            assert!(properties[row].is_empty(), "{place}");
+        }
+        assert!(is_there.count_ones() < 3, "{place}: most of these edges are not there");
+        let column = &view.node_properties(&nodes, &[PropertyKeyId(u32::MAX)]).unwrap()[0];
+        assert!((0..3).all(|row| column.is_null(row)), "{place}");
+        assert_eq!(view.has_label(&nodes, LabelId(u32::MAX)).unwrap().count_ones(), 0, "{place}");
+    });
+    let store = directory.open();
+    let mut transaction = store.write().unwrap();
+    for node in far {
+        let one = Column::from_values(&[Value::Int(1)]);
+        let edge_type = transaction.edge_type("T").unwrap();
+        let new = NewEdges { edge_type, sources: &[node], targets: &nodes[..1], keys: &[], properties: &[] };
+        let refused = [
+            transaction.set_node_properties(&[node], key, &one).err(),
+            transaction.add_labels(&[node], &[label]).err(),
+            transaction.create_edges(&new).err(),
+        ];
+        for error in refused {
+            assert_eq!(error.map(|error| error.code()), Some(ErrorCode::NotFound), "node {}", node.0);
+        }
+        transaction.delete_nodes(&[node]).unwrap();
+    }
+    transaction.delete_edges(&far_edges[4..]).unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(store.read().unwrap().statistics().nodes, 3);
+}
+
+#[test]
+fn a_transaction_of_a_million_operations() {
+    const NODES: usize = 100_000;
+    let directory = TestDirectory::new();
+    let store = directory.open();
+    let mut transaction = store.write().unwrap();
+    let key = transaction.property_key("n").unwrap();
+    let nodes = add_nodes(&mut *transaction, NODES);
+    for round in 0..9_i64 {
+        for (number, node) in nodes.iter().enumerate() {
+            let value = Column::constant(&Value::Int(round * number as i64), 1);
+            transaction.set_node_properties(&[*node], key, &value).unwrap();
+        }
+    }
+    for pair in nodes.windows(2) {
+        add_edges(&mut *transaction, "NEXT", &pair[..1], &pair[1..]);
+    }
+    transaction.commit().unwrap();
+    check_everywhere(&directory, store, |view, place| {
+        let statistics = view.statistics();
+        assert_eq!((statistics.nodes, statistics.edges), (NODES as u64, NODES as u64 - 1), "{place}");
+        let column = view.node_properties(&nodes, &[key]).unwrap().swap_remove(0);
+        assert!((0..NODES).all(|row| column.value(row) == Value::Int(8 * row as i64)), "{place}");
+    });
+}
