@@ -1,8 +1,10 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use database::Durability;
 
 /// Knotwork: an embedded property-graph database.
 ///
@@ -27,12 +29,31 @@ pub(crate) struct ShellArguments {
     /// Open for reading only
     #[arg(short, long)]
     pub(crate) read_only: bool,
+    /// What a commit waits for: full (the disk), relaxed[=MILLISECONDS] (the disk has it at most so much later), off
+    #[arg(long, value_name = "DURABILITY", default_value = "full", value_parser = durability)]
+    pub(crate) durability: Durability,
     /// How rows are printed [default: table on a terminal, else csv]
     #[arg(short = 'm', long, value_enum)]
     pub(crate) format: Option<Format>,
     /// A parameter, as name=value; the value is read as JSON, or else as text
     #[arg(short = 'P', long = "param", value_name = "NAME=VALUE")]
     pub(crate) parameters: Vec<String>,
+}
+
+/// The longest delay of `relaxed` durability unless one is given.
+const RELAXED_INTERVAL: Duration = Duration::from_millis(100);
+
+fn durability(text: &str) -> Result<Durability, String> {
+    let (name, interval) = text.split_once('=').map_or((text, None), |(name, interval)| (name, Some(interval)));
+    match (name, interval.map(str::parse)) {
+        ("full", None) => Ok(Durability::Full),
+        ("off", None) => Ok(Durability::Off),
+        ("relaxed", None) => Ok(Durability::Relaxed { interval: RELAXED_INTERVAL }),
+        ("relaxed", Some(Ok(milliseconds))) => {
+            Ok(Durability::Relaxed { interval: Duration::from_millis(milliseconds) })
+        }
+        _ => Err("expected full, relaxed, relaxed=MILLISECONDS or off".to_owned()),
+    }
 }
 
 /// The verbs.
@@ -88,6 +109,9 @@ pub(crate) struct QueryArguments {
     /// Open for reading only
     #[arg(short, long)]
     pub(crate) read_only: bool,
+    /// What a commit waits for: full (the disk), relaxed[=MILLISECONDS] (the disk has it at most so much later), off
+    #[arg(long, value_name = "DURABILITY", default_value = "full", value_parser = durability)]
+    pub(crate) durability: Durability,
     /// Do not print counts and times to standard error
     #[arg(short = 's', long)]
     pub(crate) no_stats: bool,

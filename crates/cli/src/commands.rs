@@ -34,7 +34,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
             let Some(store) = &shell.store else {
                 return Err(Failure::Usage("expected a store or a command".into()));
             };
-            let database = open(store, if shell.read_only { Access::ReadOnly } else { Access::ReadWrite })?;
+            let access = if shell.read_only { Access::ReadOnly } else { Access::ReadWrite };
+            let database = open_durable(store, access, shell.durability)?;
             let parameters = values::parameters(&shell.parameters)?;
             match &shell.query {
                 Some(text) => {
@@ -51,5 +52,10 @@ pub(crate) use info::to_text as schema_text;
 
 /// Opens a store.
 fn open(path: &Path, access: Access) -> Outcome<Database> {
-    Ok(Database::open(path, Config { access, durability: Durability::Full, ..Config::default() })?)
+    open_durable(path, access, Durability::Full)
+}
+
+/// Opens a store whose commits wait for that.
+fn open_durable(path: &Path, access: Access, durability: Durability) -> Outcome<Database> {
+    Ok(Database::open(path, Config { access, durability, ..Config::default() })?)
 }

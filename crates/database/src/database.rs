@@ -1,7 +1,7 @@
 //! A store that is open, with the functions, procedures and plans of all its sessions.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use model::platform::{Clock, Platform};
 use model::{GraphStore, Interrupt, MemoryBudget, Result};
@@ -34,6 +34,8 @@ pub struct Database {
     config: Config,
     pub(crate) registry: Registry,
     pub(crate) plans: PlanCache,
+    /// Whose turn it is to try a statement again that others keep coming before.
+    pub(crate) retries: Mutex<()>,
     platform: Platform,
 }
 
@@ -78,7 +80,14 @@ impl Database {
             ..OpenOptions::default()
         };
         let store = NativeStore::open(path, options, platform.clone())?;
-        Ok(Database { store, config, registry: Registry::new(), plans: PlanCache::default(), platform })
+        Ok(Database {
+            store,
+            config,
+            registry: Registry::new(),
+            plans: PlanCache::default(),
+            retries: Mutex::default(),
+            platform,
+        })
     }
 
     /// A session for one user.
@@ -104,6 +113,11 @@ impl Database {
     /// Time.
     pub fn clock(&self) -> &dyn Clock {
         &*self.platform.clock
+    }
+
+    /// Sixty-four random bits.
+    pub(crate) fn random(&self) -> u64 {
+        self.platform.random.next_u64()
     }
 
     /// The names of all functions and procedures.

@@ -1,9 +1,10 @@
 //! Statements and transactions of one user.
 //!
-//! Without `BEGIN` each statement is a transaction of its own. Within a transaction a statement that fails is undone
+//! Without `BEGIN` each statement is a transaction of its own, and is tried again if another wrote the same first. Within a transaction a statement that fails is undone
 //! alone, and the transaction goes on.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use cypher::catalog::CompileContext;
 use cypher::optimizer::OptimizerConfig;
@@ -12,13 +13,18 @@ use cypher::plan::{Plan, PlanMode, Prefix, Statement};
 use exec::profile::Summary;
 use exec::{Environment, RunSettings};
 use model::procedure::GraphAccess;
-use model::{Column, Interrupt, ReadView, Result, WriteTransaction, error};
+use model::{Column, ErrorCode, Interrupt, ReadView, Result, WriteTransaction, error};
 
 use crate::Parameters;
 use crate::database::Database;
 use crate::plan_cache::{Compiled, fingerprint};
 use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
 use crate::settings::Optimizer;
+
+/// How often a statement that is a transaction of its own is tried, where others write the same.
+const ATTEMPTS: usize = 100;
+/// The longest wait before the second time, in microseconds.
+const FIRST_WAIT_US_MAX: u64 = 200;
 
 /// A session: runs statements, one at a time.
 pub struct Session<'d> {
@@ -70,7 +76,8 @@ impl<'d> Session<'d> {
         self.transaction.is_some()
     }
 
-    /// Begins a transaction; waits while another writes.
+    /// Begins a transaction. If what it writes is written by another that commits first, its `commit` fails with
+    /// `CONFLICT`, and it can be tried again.
     pub fn begin(&mut self) -> Result<()> {
         if self.in_transaction() {
             return Err(error!(TransactionState, "a transaction is open already").with_remedy("commit or roll it back"));
@@ -153,9 +160,7 @@ impl<'d> Session<'d> {
             }
             (_, Some(snapshot)) => {
                 drop(snapshot);
-                let mut transaction = self.database.store().write()?;
-                let (summary, batches) = run.write(&mut *transaction)?;
-                transaction.commit()?;
+                let (summary, batches) = run.write_and_commit()?;
                 give(&names, batches, sink)?;
                 summary
             }
@@ -270,6 +275,28 @@ impl Run<'_> {
             let entities = Entities::of_columns(columns, view)?;
             sink.rows(ResultBatch { columns: columns.to_vec(), rows, entities })
         })
+    }
+
+    /// Runs a statement as a transaction of its own; again, if another that committed first had written the same. From the
+    /// third time on such statements run one at a time, so that each gets through.
+    fn write_and_commit(&self) -> Result<(Summary, Vec<ResultBatch>)> {
+        let mut turn = None;
+        for attempt in 1.. {
+            let mut transaction = self.database.store().write()?;
+            let result = self.write(&mut *transaction)?;
+            match transaction.commit() {
+                Ok(()) => return Ok(result),
+                Err(error) if error.code() != ErrorCode::Conflict || attempt == ATTEMPTS => return Err(error),
+                Err(_) => self.interrupt.check()?,
+            }
+            if attempt == 2 {
+                turn = Some(self.database.retries.lock().unwrap_or_else(PoisonError::into_inner));
+            } else if turn.is_none() {
+                let wait_us = self.database.random() % FIRST_WAIT_US_MAX;
+                std::thread::sleep(Duration::from_micros(wait_us));
+            }
+        }
+        Err(error!(Internal, "a statement was tried again forever"))
     }
 
     /// Runs a statement that writes; its rows are kept until it is known to have succeeded.

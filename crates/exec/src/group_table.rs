@@ -140,7 +140,7 @@ fn mix(hash: u64, word: u64) -> u64 {
 const NULL_WORD: u64 = 0x5bd1_e995;
 
 /// One hash for each row. Values that are equal hash alike whatever the kind of their column.
-fn hash_rows(columns: &[Arc<Column>], rows: usize) -> Vec<u64> {
+pub(crate) fn hash_rows(columns: &[Arc<Column>], rows: usize) -> Vec<u64> {
     let mut hashes = vec![MULTIPLIER; rows];
     columns.iter().for_each(|column| hash_column(column, &mut hashes));
     hashes

@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &QueryArguments) -> Outcome<()> {
         }
     };
     let access = if arguments.read_only { Access::ReadOnly } else { Access::ReadWriteExisting };
-    let database = super::open(&arguments.store, access)?;
+    let database = super::open_durable(&arguments.store, access, arguments.durability)?;
     let parameters = values::parameters(&arguments.parameters)?;
     let format = arguments.format.unwrap_or_else(format::default_format);
     let stats = if arguments.no_stats { Stats::Hide } else { Stats::Show };

@@ -223,3 +223,43 @@ fn a_store_can_be_opened_for_reading_only() {
     let database = Database::open(&path, config).expect("a store can be opened for reading");
     check(&mut database.session(), &[(COUNT, "1"), ("CREATE (:A)", "READ_ONLY"), ("BEGIN", "READ_ONLY"), (COUNT, "1")]);
 }
+
+/// Runs a statement in many sessions at once, each several times with the numbers from 0 on.
+fn race(database: &Database, sessions: usize, numbers: i64, statement: &str) {
+    std::thread::scope(|scope| {
+        for _ in 0..sessions {
+            scope.spawn(|| {
+                let mut session = database.session();
+                for number in 0..numbers {
+                    let parameters = Parameters::from_iter([("i".into(), Value::Int(number))]);
+                    session.query(statement, &parameters).expect("statements are tried again after a conflict");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn what_many_sessions_merge_is_there_once() {
+    let folder = Folder::new();
+    let database = open(&folder);
+    race(&database, 4, 25, "MERGE (:N {id: $i, kind: 'x'})");
+    race(&database, 4, 25, "MATCH (a:N {id: $i}), (b:N {id: ($i + 1) % 25}) MERGE (a)-[:E {since: 1}]->(b)");
+    race(&database, 4, 25, "MATCH (a:N {id: $i}) MERGE (a)-[:HAS]->(:M {id: $i})");
+    let counts = [
+        ("MATCH (n:N) RETURN count(n)", "25"),
+        ("MATCH (:N)-[e:E]->(:N) RETURN count(e)", "25"),
+        ("MATCH (:N)-[e:HAS]->(:M) RETURN count(e)", "25"),
+        ("MATCH (m:M) RETURN count(m)", "25"),
+    ];
+    check(&mut database.session(), &counts);
+}
+
+#[test]
+fn counting_up_in_many_sessions_loses_nothing() {
+    let folder = Folder::new();
+    let database = open(&folder);
+    check(&mut database.session(), &[("CREATE (:N {id: 0, count: 0})", "")]);
+    race(&database, 4, 50, "MATCH (n:N {id: 0}) SET n.count = n.count + 1");
+    check(&mut database.session(), &[("MATCH (n:N) RETURN n.count", "200")]);
+}

@@ -1,5 +1,6 @@
 //! Creating nodes and edges for many rows at once.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use cypher::plan::{NewEdge, NewNode, SlotId};
@@ -8,6 +9,7 @@ use model::{Column, ColumnData, EdgeValue, NodeId, Result, Span};
 
 use super::{PropertySource, resolve_keys};
 use crate::chunk::{Chunk, Layout};
+use crate::group_table::hash_rows;
 use crate::lowering::{Lowering, column_of};
 use crate::rows::node_at;
 use crate::runtime::Scope;
@@ -75,16 +77,66 @@ impl Creation {
             chunk.columns.extend((0..self.nodes.len() + self.edges.len()).map(|_| none()));
             return Ok(());
         }
+        let bound = chunk.columns.len();
+        let mut claims = (nulls == NullProperties::Refuse).then(|| Claims::new(chunk.rows));
         for node in &self.nodes {
-            let created = node.run(scope, chunk, nulls)?;
+            let created = node.run(scope, chunk, nulls, claims.as_mut())?;
             chunk.columns.push(Arc::new(Column::new(ColumnData::Node(created))));
         }
         for edge in &self.edges {
-            let created = edge.run(scope, chunk, nulls)?;
+            let created = edge.run(scope, chunk, nulls, claims.as_mut().map(|claims| (claims, bound)))?;
             chunk.columns.push(Arc::new(Column::new(ColumnData::Edge(created))));
+        }
+        if let Some(claims) = claims {
+            scope.runtime.write(|writer| {
+                writer.transaction.claim(&claims.0);
+                Ok(())
+            })?;
         }
         Ok(())
     }
+}
+
+/// For each row, a hash of what `MERGE` creates for it because it was not there: names, properties, and the nodes between
+/// which edges lie. The parts are summed up, so that their order does not matter, nor the direction of an edge.
+struct Claims(Vec<u64>);
+
+impl Claims {
+    fn new(rows: usize) -> Claims {
+        Claims(vec![0; rows])
+    }
+
+    /// Adds a node or an edge.
+    fn add<'a>(&mut self, names: impl Iterator<Item = &'a Arc<str>>, properties: &[(Arc<str>, Arc<Column>)]) {
+        let names = names.fold(0, |sum: u64, name| sum.wrapping_add(hash_of(&**name)));
+        self.0.iter_mut().for_each(|claim| *claim = claim.wrapping_add(spread(names)));
+        for (key, column) in properties {
+            let key = hash_of(&**key);
+            let hashes = hash_rows(std::slice::from_ref(column), self.0.len());
+            for (claim, hash) in self.0.iter_mut().zip(hashes) {
+                *claim = claim.wrapping_add(spread(key ^ spread(hash)));
+            }
+        }
+    }
+
+    /// Adds the end of an edge: the node, where it was there before; else which of the nodes created it is.
+    fn add_end(&mut self, column: usize, nodes: Option<&Vec<NodeId>>) {
+        for (row, claim) in self.0.iter_mut().enumerate() {
+            let end = nodes.map_or(!(column as u64), |nodes| nodes[row].0);
+            *claim = claim.wrapping_add(spread(spread(end)));
+        }
+    }
+}
+
+fn hash_of<T: std::hash::Hash + ?Sized>(value: &T) -> u64 {
+    model::Map::<(), ()>::default().hasher().hash_one(value)
+}
+
+/// Spreads a hash over all bits.
+fn spread(hash: u64) -> u64 {
+    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
 }
 
 /// The property columns of what is created.
@@ -109,8 +161,17 @@ fn properties(
 }
 
 impl NodeCreation {
-    fn run(&self, scope: Scope<'_, '_>, chunk: &Chunk, nulls: NullProperties) -> Result<Vec<NodeId>> {
+    fn run(
+        &self,
+        scope: Scope<'_, '_>,
+        chunk: &Chunk,
+        nulls: NullProperties,
+        claims: Option<&mut Claims>,
+    ) -> Result<Vec<NodeId>> {
         let properties = properties(&self.properties, scope, chunk, nulls)?;
+        if let Some(claims) = claims {
+            claims.add(self.labels.iter(), &properties);
+        }
         scope.runtime.write(|writer| {
             let (keys, columns) = resolve_keys(writer, properties)?;
             let mut labels = Vec::with_capacity(self.labels.len());
@@ -130,10 +191,22 @@ impl NodeCreation {
 }
 
 impl EdgeCreation {
-    fn run(&self, scope: Scope<'_, '_>, chunk: &Chunk, nulls: NullProperties) -> Result<Vec<EdgeValue>> {
+    fn run(
+        &self,
+        scope: Scope<'_, '_>,
+        chunk: &Chunk,
+        nulls: NullProperties,
+        claims: Option<(&mut Claims, usize)>,
+    ) -> Result<Vec<EdgeValue>> {
         let sources = self.ends(&chunk.columns[self.source], "start")?;
         let targets = self.ends(&chunk.columns[self.target], "end")?;
         let properties = properties(&self.properties, scope, chunk, nulls)?;
+        if let Some((claims, bound)) = claims {
+            claims.add([&self.edge_type].into_iter(), &properties);
+            for (column, ends) in [(self.source, &sources), (self.target, &targets)] {
+                claims.add_end(column, (column < bound).then_some(ends));
+            }
+        }
         scope.runtime.write(|writer| {
             let (keys, columns) = resolve_keys(writer, properties)?;
             let edge_type = writer.transaction.edge_type(&self.edge_type)?;

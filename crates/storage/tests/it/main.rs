@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, also in its helpers")]
 
 mod backup;
+mod conflicts;
 mod contract;
 mod crash;
 mod directory;
 mod extremes;
 mod faults;
 mod histories;
+mod interleaved;
 mod isolation;
 mod kills;
 mod log;
