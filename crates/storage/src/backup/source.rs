@@ -12,7 +12,7 @@ use crate::file::{FileEntry, StoreFile};
 use crate::format::{FileKind, HEADER_BYTES};
 use crate::manifest::Manifest;
 use crate::version::Version;
-use crate::wal::replay::{is_begun, replay};
+use crate::wal::replay::replay;
 
 /// How often the files are looked for anew, since merges took the log away that was about to be read.
 const ATTEMPTS: u32 = 100;
@@ -85,16 +85,14 @@ impl Source {
         let mut source =
             Source { platform: platform.clone(), directory: directory.to_owned(), version, logs: Vec::new() };
         for number in numbers {
-            // One that is just being made, or was merged away since, holds nothing that the others lack.
+            // The newest log may be just being made; until it has a record it means nothing.
             let path = directory.join(FileKind::Wal.file_name(number));
-            if number > first && !is_begun(&*platform.disk, &path)? {
+            let is_empty = || platform.disk.length(&path).is_ok_and(|bytes| bytes <= HEADER_BYTES as u64);
+            if number != first && source.logs.is_empty() && is_empty() {
                 continue;
             }
             let log = source.measure(number)?;
-            // A log without records is made before the merge that it follows; without that merge it means nothing.
-            if log.length > HEADER_BYTES as u64 || number == first || !source.logs.is_empty() {
-                source.logs.push(log);
-            }
+            source.logs.push(log);
         }
         source.logs.reverse();
         Ok(source)

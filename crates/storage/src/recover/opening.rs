@@ -13,7 +13,7 @@ use crate::format::{FileKind, LOCK_NAME, segment_range};
 use crate::manifest::Manifest;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
-use crate::wal::replay::replay;
+use crate::wal::replay::replay_all;
 
 /// The store as far as it can be read, and its lock.
 pub(super) fn open(
@@ -45,7 +45,7 @@ pub(super) fn open(
     let mut snapshot = Snapshot::new(version);
     let (number, identity) = (manifest.wal_number, manifest.store_identity);
     let mut applied = 0u64;
-    let log = replay(&*platform.disk, directory, number, identity, |payload| {
+    let log = replay_all(&*platform.disk, directory, number, identity, |payload| {
         // A transaction is taken whole or not at all.
         let before = snapshot.clone();
         let outcome = snapshot.apply_record(payload);

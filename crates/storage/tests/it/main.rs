@@ -8,6 +8,7 @@ mod crash;
 mod directory;
 mod extremes;
 mod faults;
+mod fixtures;
 mod histories;
 mod interleaved;
 mod isolation;

@@ -61,6 +61,19 @@ fn a_newer_format_is_refused_as_such() {
 }
 
 #[test]
+fn the_format_before_the_first_release_is_refused_with_the_way_out() {
+    let directory = TestDirectory::new();
+    drop(directory.open());
+    let path = directory.path().join("MANIFEST");
+    let mut bytes = directory.disk().read(&path).unwrap();
+    (bytes[8], bytes[10]) = (1, 1);
+    directory.write(&path, &bytes);
+    check(&directory, OpenOptions::create(), ErrorCode::Version, &["format version 1"]);
+    let error = NativeStore::open(directory.path(), OpenOptions::default(), directory.platform()).unwrap_err();
+    assert!(error.remedy().contains("knot export"), "{error:?}");
+}
+
+#[test]
 fn a_lost_log_is_damage() {
     let directory = TestDirectory::new();
     for has_files in [false, true] {
