@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
     }
 }
 
-pub(crate) use info::to_text as schema_text;
+pub(crate) use info::{full_text as info_text, to_text as schema_text};
 
 /// Opens a store.
 fn open(path: &Path, access: Access) -> Outcome<Database> {

@@ -27,6 +27,7 @@ use completion::ShellHelper;
 const HELP: &str = "\
 :help                     this text
 :schema                   labels, edge types, property keys, constraints and their counts
+:info                     that, the files by level, memory, cache, and what was done since the store was opened
 :params                   the parameters that are set
 :param name=value         set a parameter; the value is read as JSON, or else as text
 :param name               forget a parameter
@@ -166,6 +167,7 @@ impl Shell<'_> {
                 Ok(())
             }
             "schema" => self.database.info().map(|info| print!("{}", crate::commands::schema_text(&info))),
+            "info" => self.database.info().map(|info| print!("{}", crate::commands::info_text(&info))),
             "params" => {
                 self.print_parameters();
                 Ok(())

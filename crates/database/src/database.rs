@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use model::memory::Usage;
 use model::platform::{Clock, Platform};
 use model::{GraphStore, Interrupt, MemoryBudget, Result};
 use storage::backup::CopySummary;
 use storage::bulk::BulkLoad;
-use storage::{NativeStore, OpenMode, OpenOptions};
+use storage::layout::Layout;
+use storage::{CacheStatistics, NativeStore, OpenMode, OpenOptions, StoreStats};
 
 use crate::import::{self, ImportPlan, ImportProgress, ImportSummary};
 use crate::plan_cache::PlanCache;
@@ -62,6 +64,16 @@ pub struct StoreInfo {
     pub files: Vec<(String, u64)>,
     /// Bytes of writes that are in the log but not yet merged into files.
     pub memtable_bytes: usize,
+    /// What the files are for.
+    pub layout: Layout,
+    /// What the store has done since it was opened.
+    pub stats: StoreStats,
+    /// The cache of file blocks.
+    pub cache: CacheStatistics,
+    /// The limit of memory in bytes, what is held of it, and the most that ever was.
+    pub memory: (usize, usize, usize),
+    /// Memory by consumer.
+    pub memory_usage: Vec<Usage>,
 }
 
 impl Database {
@@ -167,6 +179,11 @@ impl Database {
             indexes: schema.indexes.iter().map(|held| schema.index_statement(held)).collect(),
             files: self.files()?,
             memtable_bytes: self.store.memtable_bytes(),
+            layout: self.store.layout()?,
+            stats: self.store.stats(),
+            cache: self.store.cache_statistics(),
+            memory: (self.memory().limit(), self.memory().used(), self.memory().peak()),
+            memory_usage: self.memory().usage(),
         })
     }
 

@@ -24,6 +24,7 @@
 //! - [`flush`]: the merge of a memtable into files.
 //! - [`compact`]: merging of edge partitions and patches.
 //! - [`engine`]: the store itself: opening, turns, commits, checkpoints.
+//! - [`layout`]: what the files are for, by kind and level.
 //! - [`check`]: every checksum and cross-reference.
 //! - [`recover`]: all that can be read of a damaged store, into a new one.
 //! - [`backup`]: a verified copy of a store while it is used, and back.
@@ -41,6 +42,7 @@ pub mod file;
 mod flush;
 pub mod format;
 pub mod index;
+pub mod layout;
 pub mod manifest;
 mod memtable;
 pub mod node_run;
