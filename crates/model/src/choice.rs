@@ -202,6 +202,51 @@ impl Chooser {
     }
 }
 
+/// A cursor that keeps of the edges of another those that are chosen.
+#[derive(Debug)]
+pub struct Choosing<C> {
+    inner: C,
+    chooser: Chooser,
+    batch: EdgeBatch,
+    /// Chosen edges, and the first of them that was not handed out.
+    chosen: EdgeBatch,
+    at: usize,
+    is_done: bool,
+}
+
+impl<C: EdgeCursor> Choosing<C> {
+    /// The chosen edges of a cursor over the expansion that [`Chooser::new`] gave.
+    pub fn new(inner: C, chooser: Chooser) -> Choosing<C> {
+        Choosing { inner, chooser, batch: EdgeBatch::default(), chosen: EdgeBatch::default(), at: 0, is_done: false }
+    }
+}
+
+impl<C: EdgeCursor> EdgeCursor for Choosing<C> {
+    fn next(&mut self, out: &mut EdgeBatch) -> Result<bool> {
+        out.clear();
+        while self.at == self.chosen.len() && !self.is_done {
+            self.at = 0;
+            self.chosen.clear();
+            if self.inner.next(&mut self.batch)? {
+                self.chooser.push(&self.batch, &mut self.chosen);
+            } else {
+                self.chooser.finish(&mut self.chosen);
+                self.is_done = true;
+            }
+        }
+        let end = self.chosen.len().min(self.at + BATCH_ROWS);
+        if self.at == 0 && end == self.chosen.len() {
+            std::mem::swap(out, &mut self.chosen);
+            self.chosen.clear();
+        } else {
+            let rows: Vec<u32> = (self.at as u32..end as u32).collect();
+            *out = self.chosen.gather(&rows);
+            self.at = end;
+        }
+        Ok(!out.is_empty())
+    }
+}
+
 /// Expands with ranges and top on a view that knows how to expand without them. For stores that have nothing better.
 ///
 /// Cost: all edges of the input are read, and all that are chosen are held.

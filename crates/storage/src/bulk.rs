@@ -6,6 +6,7 @@
 //! - [`buffer`], [`sort`], [`run`], [`chunk`]: edges unsorted, sorted, spilled, merged.
 //! - [`edges`]: the edge half of that: a new partition, and patches.
 //! - [`built`]: what was built and is to be installed.
+//! - [`order`]: edges in the order of a sort key, sorted and merged.
 //! - [`partitions`], [`indexes`]: the files of edges and of unique keys.
 //! - [`context`]: what the parts of a build share.
 
@@ -16,6 +17,7 @@ pub mod context;
 pub mod edges;
 pub mod indexes;
 pub mod load;
+pub mod order;
 pub mod partitions;
 pub mod resolve;
 pub mod rewrite;

@@ -19,10 +19,10 @@ pub(crate) fn merge(
     wal_number: u64,
     interrupt: &Interrupt,
 ) -> Result<Arc<Version>> {
-    rewrite(base, changes(memtable, wal_number), &BulkConfig::default(), interrupt)
+    rewrite(base, changes(base, memtable, wal_number)?, &BulkConfig::default(), interrupt)
 }
 
-fn changes(memtable: &Memtable, wal_number: u64) -> Changes {
+fn changes(base: &Version, memtable: &Memtable, wal_number: u64) -> Result<Changes> {
     let changed = memtable.edge_changes.iter();
     let mut deleted_edges: Vec<EdgeId> =
         changed.clone().filter(|(_, change)| change.is_deleted).map(|(&edge, _)| EdgeId(edge)).collect();
@@ -34,17 +34,57 @@ fn changes(memtable: &Memtable, wal_number: u64) -> Changes {
     let mut edge_properties: Vec<EdgePropertyChange> =
         changed.filter(|(_, change)| !change.is_deleted).flat_map(properties).collect();
     edge_properties.sort_unstable_by_key(|change| (change.edge, change.key));
-    Changes {
+    let mut new_edges = new_edges(memtable);
+    if !memtable.schema.sort_keys.is_empty() && !edge_properties.is_empty() {
+        move_edges(base, memtable, &mut edge_properties, &mut deleted_edges, &mut new_edges)?;
+    }
+    Ok(Changes {
         schema: (*memtable.schema).clone(),
         node_id_bound: memtable.node_id_bound(),
         nodes: node_changes(memtable),
-        new_edges: new_edges(memtable),
+        new_edges,
         deleted_edges,
         edge_properties,
         ordered: memtable.schema.indexes.iter().cloned().zip(memtable.ordered.iter().cloned()).collect(),
         wal_number,
         statistics: Some((*memtable.statistics).clone()),
+    })
+}
+
+/// Edges that got another value of a property of their type's sort key leave their place: they are deleted, and made anew
+/// with all their properties.
+fn move_edges(
+    base: &Version,
+    memtable: &Memtable,
+    properties: &mut Vec<EdgePropertyChange>,
+    deleted: &mut Vec<EdgeId>,
+    new: &mut Vec<NewEdgeRows>,
+) -> Result<()> {
+    let all = std::mem::take(properties);
+    let mut moved: Map<EdgeTypeId, Chunk> = Map::default();
+    for changes in all.chunk_by(|a, b| a.edge == b.edge) {
+        let edge = changes[0].edge;
+        let ends = if memtable.changes_sort_keys(changes.iter().map(|change| change.key)) { base.edge(edge)? } else { None };
+        let keys = |(_, _, edge_type)| memtable.schema.sort_key(edge_type);
+        let Some(ends) = ends.filter(|&ends| changes.iter().any(|change| keys(ends).contains(&change.key))) else {
+            properties.extend_from_slice(changes);
+            continue;
+        };
+        let (source, target, edge_type) = ends;
+        let mut record = Properties::new(base.all_edge_properties(edge)?);
+        for change in changes {
+            match change.value.is_null() {
+                true => record.remove(change.key),
+                false => record.set(change.key, change.value.clone()),
+            }
+        }
+        deleted.push(edge);
+        let chunk = moved.entry(edge_type).or_default();
+        chunk.push(&Link { source, target, edge_type, is_deleted: false }, &record);
     }
+    deleted.sort_unstable();
+    new.extend(moved.into_iter().map(|(edge_type, chunk)| chunk.finish(edge_type)));
+    Ok(())
 }
 
 fn node_changes(memtable: &Memtable) -> Vec<NodeChange> {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap, Vector};
-use model::{EdgeId, EdgeTypeId, LabelId, Map, NodeId, Schema, Statistics};
+use model::{EdgeId, EdgeTypeId, LabelId, Map, NodeId, PropertyKeyId, Schema, Statistics};
 use rustc_hash::FxBuildHasher;
 
 pub(crate) use adjacency::{Adjacency, Link, Links};
@@ -94,6 +94,8 @@ pub(crate) struct Memtable {
     pub(crate) edges_deleted: usize,
     /// Edges of the files that changed, by id.
     pub(crate) edge_changes: SharedMap<u64, EdgeChange>,
+    /// The properties that some edge of the files got another value of.
+    pub(crate) edge_keys_changed: Vec<PropertyKeyId>,
     /// The edges of the files that are deleted.
     pub(crate) base_edges_deleted: Adjacency,
     /// Unique values written here, by constraint in the order of the schema.
@@ -105,6 +107,18 @@ pub(crate) struct Memtable {
 }
 
 impl Memtable {
+    /// True if one of these properties belongs to a sort key.
+    pub(crate) fn changes_sort_keys(&self, keys: impl Iterator<Item = PropertyKeyId>) -> bool {
+        let mut keys = keys;
+        keys.any(|key| self.schema.sort_keys.iter().any(|sort_key| sort_key.keys.contains(&key)))
+    }
+
+    /// True if an edge of the files may have another value of one of these properties.
+    #[inline]
+    pub(crate) fn changes_edge_keys(&self, keys: &[PropertyKeyId]) -> bool {
+        self.edge_keys_changed.iter().any(|key| keys.contains(key))
+    }
+
     /// Nothing written since files of that schema, those counts and that node id bound.
     pub(crate) fn new(schema: Arc<Schema>, statistics: Arc<Statistics>, first_node: u64) -> Memtable {
         let indexes = schema.constraints.iter().map(|_| UniqueIndex::default()).collect();
@@ -119,6 +133,7 @@ impl Memtable {
             edge_properties: Vector::new(),
             edges_deleted: 0,
             edge_changes: SharedMap::default(),
+            edge_keys_changed: Vec::new(),
             base_edges_deleted: Adjacency::default(),
             indexes,
             ordered,

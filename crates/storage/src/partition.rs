@@ -3,12 +3,14 @@
 //! - [`pointer`]: from a node to its run of edges.
 //! - [`section`]: the edges of one type.
 //! - [`live`]: the edges of one type without those that patches deleted, with the properties that patches changed.
+//! - [`sorted`]: searches in sections whose type has a sort key.
 //! - [`stream`]: a section from start to end.
 //! - [`write`]: making the files of a partition from sorted edges.
 //!
-//! Invariant: within a section edges are sorted by source, then target; each is stored once, with its properties at
-//! its position in that order. The in-direction stores sources only: the place of an edge in the out-direction is
-//! found by search when somebody asks for it.
+//! Invariant: within a section edges are sorted by source, then target; where the type had a sort key when the section was
+//! written, by source, then sort key, then target. Each is stored once, with its properties at its position in that order.
+//! The in-direction, sorted by target, then source (sort key, then source), stores of each edge its source and its rank
+//! among the edges of that source.
 
 use std::ops::Range;
 use std::path::Path;
@@ -28,6 +30,7 @@ use crate::version::slots::{SlotLease, Slots};
 pub mod live;
 pub mod pointer;
 pub mod section;
+pub mod sorted;
 pub mod stream;
 pub mod write;
 

@@ -12,6 +12,7 @@ mod scan;
 
 use std::sync::Arc;
 
+use model::choice::{Chooser, Choosing};
 use model::column::ColumnBuilder;
 use model::store::{EdgeCursor, EdgePartitions, NodeCursor, lookup_by_scan};
 use model::{
@@ -150,9 +151,10 @@ impl ReadView for Snapshot {
 
     fn expand<'a>(&'a self, from: &'a [NodeId], expand: &'a Expand) -> Result<Box<dyn EdgeCursor + 'a>> {
         if expand.is_chosen() {
-            return model::choice::expand_chosen(self, from, expand);
+            let (plain, chooser) = Chooser::new(expand);
+            return Ok(Box::new(Choosing::new(expand::ExpandCursor::new(self, from, expand, plain.keys), chooser)));
         }
-        Ok(Box::new(expand::ExpandCursor::new(self, from, expand)))
+        Ok(Box::new(expand::ExpandCursor::new(self, from, expand, expand.keys.clone())))
     }
 
     fn node_properties(&self, nodes: &[NodeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::id::{EdgeId, EdgeTypeId, PropertyKeyId};
-use model::{Column, Result, error};
+use model::{Column, Result, Schema, error};
 
 use super::buffer::EdgeBuffer;
 use super::chunk::{ChunkSource, EdgeChunk, edge_key};
@@ -21,6 +21,7 @@ pub fn write_new_edges(
     context: &BuildContext,
     rows: Vec<NewEdgeRows>,
     node_id_bound: u64,
+    schema: &Schema,
 ) -> Result<Vec<PartitionEntry>> {
     let mut buffers: BTreeMap<EdgeTypeId, EdgeBuffer> = BTreeMap::new();
     for rows in rows {
@@ -35,7 +36,8 @@ pub fn write_new_edges(
     let of_type = |edge_type, _: &_| {
         let mut chunks = Vec::new();
         if let Some(buffer) = buffers.remove(&edge_type) {
-            Buckets::new(vec![buffer.seal()?], node_id_bound, 1)?.drain(|chunk| {
+            let buckets = Buckets::new(vec![buffer.seal()?], node_id_bound, 1)?.ordered(schema.sort_key(edge_type));
+            buckets.drain(|chunk| {
                 chunks.push(chunk);
                 Ok(())
             })?;
@@ -43,7 +45,8 @@ pub fn write_new_edges(
         let sorted: BoxedSource<'_> = Box::new(SortedChunks(chunks.into_iter()));
         Ok(vec![sorted])
     };
-    write_partitions(context, &[everything()], 0, node_id_bound, EdgeSources { types, of_type: Box::new(of_type) })
+    let sources = EdgeSources { types, of_type: Box::new(of_type) };
+    write_partitions(context, &[everything()], 0, node_id_bound, schema, sources)
 }
 
 /// Sorted chunks in memory.

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use model::Result;
 use model::id::{EdgeTypeId, PropertyKeyId};
+use model::{Result, Schema};
 
 use super::chunk::{CHUNK_EDGES, ChunkSource, EdgeChunk, Merge, TargetFilter, chunk_rows, edge_key};
 use super::context::BuildContext;
+use super::order::{OrderedMerge, Resorted};
 use crate::format::INTERVAL_END;
 use crate::manifest::PartitionEntry;
 use crate::partition::LiveSection;
@@ -20,7 +21,8 @@ pub type BoxedSource<'a> = Box<dyn ChunkSource + 'a>;
 pub struct EdgeSources<'a> {
     /// Their types, in order.
     pub types: Vec<EdgeTypeId>,
-    /// The edges of a type whose targets may lie in an interval, oldest first; asked once for each type and interval.
+    /// The edges of a type whose targets may lie in an interval, oldest first, each source in the order of the type's
+    /// sort key; asked once for each type and interval.
     #[expect(clippy::type_complexity, reason = "the type is named nowhere else")]
     pub of_type: Box<dyn FnMut(EdgeTypeId, &Range<u64>) -> Result<Vec<BoxedSource<'a>>> + 'a>,
 }
@@ -31,6 +33,7 @@ pub fn write_partitions(
     intervals: &[Range<u64>],
     level: u8,
     node_id_bound: u64,
+    schema: &Schema,
     mut edges: EdgeSources<'_>,
 ) -> Result<Vec<PartitionEntry>> {
     let mut entries = Vec::new();
@@ -41,11 +44,13 @@ pub fn write_partitions(
             for inner in (edges.of_type)(edge_type, interval)? {
                 sources.push(within(inner, intervals, interval));
             }
+            let order = schema.sort_key(edge_type);
             let edges: BoxedSource<'_> = match sources.len() {
                 1 => sources.swap_remove(0),
-                _ => Box::new(Merge::new(sources)),
+                _ if order.is_empty() => Box::new(Merge::new(sources)),
+                _ => Box::new(OrderedMerge::new(sources, order.to_vec())),
             };
-            writer.section(edge_type, edges)?;
+            writer.section(edge_type, edges, order)?;
         }
         if let Some(written) = writer.finish()? {
             entries.push(PartitionEntry { level, ..written.entry });
@@ -97,6 +102,15 @@ impl<'a> LiveEdges<'a> {
         let cursor = SectionCursor::new(live.section, 0..u64::MAX)?;
         Ok(LiveEdges { live, cursor, keys: live.keys(), lost: Vec::new() })
     }
+}
+
+/// The edges of a section that are there, in the order of the type's sort key of now.
+pub fn live_edges<'a>(live: LiveSection<'a>, schema: &Schema) -> Result<BoxedSource<'a>> {
+    let order = schema.sort_key(live.edge_type());
+    let has_moved = || live.patches.is_some_and(|patches| patches.keys().any(|key| order.contains(&key)));
+    let is_ordered = live.section.sort_keys() == order && !has_moved();
+    let edges = Box::new(LiveEdges::new(live)?);
+    Ok(if is_ordered { edges } else { Box::new(Resorted::new(edges, order.to_vec())) })
 }
 
 impl ChunkSource for LiveEdges<'_> {

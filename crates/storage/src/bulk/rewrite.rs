@@ -116,7 +116,7 @@ pub fn build(base: &Arc<Version>, mut changes: Changes, config: &BulkConfig, int
     let mut edit = VersionEdit::difference(base.manifest(), manifest);
     ordered_changes(&context, base, &changes.ordered, &mut edit)?;
     edit.statistics = changes.statistics.take();
-    edit.added_partitions = write_new_edges(&context, std::mem::take(&mut changes.new_edges), bound)?;
+    edit.added_partitions = write_new_edges(&context, std::mem::take(&mut changes.new_edges), bound, &schema)?;
     edit.patches = write_edge_changes(&context, base, changes.deleted_edges, changes.edge_properties)?;
     Ok(Built::new(base, context, edit))
 }

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use model::Result;
 use model::id::{EdgeTypeId, PropertyKeyId};
+use model::{Result, Schema};
 
 use super::buffer::SealedBuffer;
 use super::chunk::{ChunkSource, EdgeChunk};
@@ -35,12 +35,13 @@ struct RunChunk {
 
 impl Run {
     /// Sorts buffers, a list for each type in order of the types, and writes them.
-    pub fn write(context: &BuildContext, buffers: Vec<(EdgeTypeId, SealedBuffer)>, node_id_bound: u64) -> Result<Run> {
+    pub fn write(context: &BuildContext, buffers: Vec<(EdgeTypeId, SealedBuffer)>, node_id_bound: u64, schema: &Schema) -> Result<Run> {
         let mut file = context.create(FileKind::Run)?;
         let mut chunks = Vec::new();
         let mut scratch = Vec::new();
         for (edge_type, buffer) in buffers {
-            Buckets::new(vec![buffer], node_id_bound, 1)?.drain(|chunk| {
+            let buckets = Buckets::new(vec![buffer], node_id_bound, 1)?.ordered(schema.sort_key(edge_type));
+            buckets.drain(|chunk| {
                 context.interrupt.check()?;
                 for start in (0..chunk.keys.len()).step_by(COLUMN_BLOCK_ROWS) {
                     let end = (start + COLUMN_BLOCK_ROWS).min(chunk.keys.len());

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex};
 
+use model::id::PropertyKeyId;
 use model::{Column, Result, Set};
 
 use super::buffer::{JoinedColumn, SealedBuffer};
 use super::chunk::{ChunkSource, EdgeChunk};
+use super::order::sort_chunk;
 use crate::column::read::{gather_from, kind_of};
 use crate::column::{BlockSource, Kind};
 use crate::error::StorageError;
@@ -30,6 +32,8 @@ const WINDOW: usize = 4;
 pub struct Buckets {
     parts: Vec<Part>,
     columns: Vec<(JoinedColumn, Option<Kind>)>,
+    /// The sort key of the type, if it has one.
+    order: Vec<PropertyKeyId>,
     count: usize,
     shift: u32,
     target_bits: u32,
@@ -66,7 +70,13 @@ impl Buckets {
             })
             .collect();
         let parts = cut(buffers, count, shift, threads);
-        Ok(Buckets { parts, columns, count, shift, target_bits: id_bits })
+        Ok(Buckets { parts, columns, order: Vec::new(), count, shift, target_bits: id_bits })
+    }
+
+    /// The same edges, those of a source in the order of a sort key.
+    #[must_use]
+    pub fn ordered(self, order: &[PropertyKeyId]) -> Buckets {
+        Buckets { order: order.to_vec(), ..self }
     }
 
     /// The edges of one bucket, sorted.
@@ -83,7 +93,8 @@ impl Buckets {
             let rows = pairs.iter().map(|&(_, row)| u64::from(row));
             columns.push((column.key, gather_from(column, *kind, rows, pairs.len())?));
         }
-        Ok(EdgeChunk { keys, columns })
+        let chunk = EdgeChunk { keys, columns };
+        Ok(if self.order.is_empty() { chunk } else { sort_chunk(chunk, &self.order) })
     }
 
     /// All edges in order, sorted by this thread alone, one bucket after the other.

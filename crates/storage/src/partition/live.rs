@@ -56,14 +56,21 @@ impl<'a> LiveSection<'a> {
 
     /// Adds the positions of the edges from `source` to `target` to `out`, oldest first.
     pub fn between(&self, source: NodeId, target: NodeId, out: &mut Vec<u64>) -> Result<()> {
-        let run = self.section.between(source, target)?;
-        match self.patches.filter(|patches| patches.may_have_lost(&run, false)) {
-            None => out.extend(run),
-            Some(patches) => {
-                let mut lost = Vec::new();
-                patches.lost(&run, false, &mut lost)?;
-                out.extend(run.filter(|position| lost.binary_search(position).is_err()));
+        let before = out.len();
+        self.section.between(source, target, out)?;
+        let (Some(&first), Some(&last)) = (out.get(before), out.last()) else { return Ok(()) };
+        let run = first..last + 1;
+        if let Some(patches) = self.patches.filter(|patches| patches.may_have_lost(&run, false)) {
+            let mut lost = Vec::new();
+            patches.lost(&run, false, &mut lost)?;
+            let mut kept = before;
+            for at in before..out.len() {
+                if lost.binary_search(&out[at]).is_err() {
+                    out[kept] = out[at];
+                    kept += 1;
+                }
             }
+            out.truncate(kept);
         }
         Ok(())
     }

@@ -84,7 +84,8 @@ impl NodeArray {
     }
 }
 
-/// The edges of one type in a partition: sorted by source, then target; a position counts from 0 in that order.
+/// The edges of one type in a partition: sorted by source, then sort key, then target; a position counts from 0 in that
+/// order. Without a sort key they are sorted by source, then target.
 #[derive(Debug)]
 pub struct Section {
     file: Arc<StoreFile>,
@@ -93,7 +94,10 @@ pub struct Section {
     targets: NodeArray,
     out_index: PointerIndex,
     sources: NodeArray,
+    /// By place of the in-direction, how many edges of the same source come before it in the out-direction.
+    ranks: NodeArray,
     in_index: PointerIndex,
+    sort_keys: Vec<PropertyKeyId>,
     columns: Vec<(PropertyKeyId, ColumnReader)>,
 }
 
@@ -102,6 +106,8 @@ pub struct Section {
 pub struct SectionParts {
     /// The type of its edges.
     pub edge_type: EdgeTypeId,
+    /// By which properties the edges of a node are sorted; none where they are sorted by their other end.
+    pub sort_keys: Vec<PropertyKeyId>,
     /// How many there are.
     pub edge_count: u64,
     /// Their targets.
@@ -110,6 +116,8 @@ pub struct SectionParts {
     pub out_index: PointerIndex,
     /// The sources, by target.
     pub sources: NodeArray,
+    /// The places of the edges among those of their sources, by target.
+    pub ranks: NodeArray,
     /// From a target to its sources.
     pub in_index: PointerIndex,
 }
@@ -118,10 +126,12 @@ impl SectionParts {
     /// Adds the section to its file's directory.
     pub fn put(&self, out: &mut Vec<u8>) {
         out.put_u32(self.edge_type.0);
-        out.put_u32(0);
+        out.put_u32(self.sort_keys.len() as u32);
+        self.sort_keys.iter().for_each(|key| out.put_u32(key.0));
         out.put_u64(self.edge_count);
         self.targets.put(out);
         self.sources.put(out);
+        self.ranks.put(out);
         self.out_index.put(out);
         self.in_index.put(out);
     }
@@ -131,20 +141,22 @@ impl Section {
     /// Reads a section from the directory of its file.
     pub fn open(file: &Arc<StoreFile>, directory: &mut Get<'_>) -> Result<Section> {
         let edge_type = EdgeTypeId(directory.u32()?);
-        directory.u32()?;
+        let sort_keys = (0..directory.count(4)?).map(|_| Ok(PropertyKeyId(directory.u32()?))).collect::<Result<_>>()?;
         let edge_count = directory.u64()?;
         if edge_count >= 1 << 40 {
             return Err(directory.damage(format!("a section of {edge_count} edges is too large")));
         }
         let targets = NodeArray::take(file, directory, edge_count)?;
         let sources = NodeArray::take(file, directory, edge_count)?;
+        let ranks = NodeArray::take(file, directory, edge_count)?;
         let out_index = PointerIndex::take(file, directory)?;
         let in_index = PointerIndex::take(file, directory)?;
         if out_index.edges() != edge_count || in_index.edges() != edge_count {
             return Err(directory.damage("the two directions of a section differ in their number of edges"));
         }
         let file = file.clone();
-        Ok(Section { file, edge_type, edge_count, targets, out_index, sources, in_index, columns: Vec::new() })
+        let columns = Vec::new();
+        Ok(Section { file, edge_type, edge_count, targets, out_index, sources, ranks, in_index, sort_keys, columns })
     }
 
     /// Adds a property column when the partition is opened.
@@ -162,6 +174,12 @@ impl Section {
     #[inline]
     pub fn edge_count(&self) -> u64 {
         self.edge_count
+    }
+
+    /// By which properties the edges of a node are sorted; none where they are sorted by their other end.
+    #[inline]
+    pub fn sort_keys(&self) -> &[PropertyKeyId] {
+        &self.sort_keys
     }
 
     /// The file with its topology.
@@ -191,69 +209,88 @@ impl Section {
         self.in_index.run(&self.file, target.0)
     }
 
-    /// Adds the targets of a run of positions to `out`; within one source they ascend.
+    /// Adds the targets of a run of positions to `out`; within one source they ascend, but for a type with a sort key.
     #[inline]
     pub fn targets(&self, run: Range<u64>, out: &mut Vec<NodeId>) -> Result<()> {
         self.targets.append(&self.file, run, out)
     }
 
-    /// Adds the sources of a run of places of the in-direction to `out`; within one target they ascend.
+    /// Adds the sources of a run of places of the in-direction to `out`; within one target they ascend, but
+    /// for a type with a sort key.
     #[inline]
     pub fn sources(&self, in_run: Range<u64>, out: &mut Vec<NodeId>) -> Result<()> {
         self.sources.append(&self.file, in_run, out)
     }
 
-    /// Adds the positions of the edges at `part` of the in-run of `target` to `out`, in the same order.
+    /// Adds the positions of the edges at `part` of the in-run of a node to `out`, in the same order.
     ///
-    /// Of parallel edges the first in the in-direction is the first in the out-direction.
-    /// Cost: a search in the out-run of each source.
-    pub fn in_positions(&self, target: NodeId, part: Range<u64>, out: &mut Vec<u64>) -> Result<()> {
-        let whole = self.in_run(target)?;
+    /// Cost: a search in the pointer index for each.
+    pub fn in_positions(&self, part: Range<u64>, out: &mut Vec<u64>) -> Result<()> {
         let mut sources = Vec::with_capacity((part.end - part.start) as usize);
+        let mut ranks = Vec::with_capacity(sources.capacity());
         self.sources(part.clone(), &mut sources)?;
-        let mut before: Option<(NodeId, u64)> = None;
-        for (place, &source) in part.zip(&sources) {
-            let position = match before {
-                Some((last, position)) if last == source => position + 1,
-                Some(_) => self.first_position(source, target)?,
-                None => {
-                    let mut first = place;
-                    while first > whole.start && self.sources.at(&self.file, first - 1)? == source.0 {
-                        first -= 1;
-                    }
-                    self.first_position(source, target)? + (place - first)
-                }
-            };
-            if position >= self.edge_count {
-                return Err(self.directions_differ(source, target));
-            }
-            out.push(position);
-            before = Some((source, position));
+        self.ranks.append(&self.file, part, &mut ranks)?;
+        out.reserve(sources.len());
+        for (&source, &NodeId(rank)) in sources.iter().zip(&ranks) {
+            out.push(self.position_of(source, rank)?);
         }
         Ok(())
     }
 
-    /// The first position of the edges from `source` to `target`.
-    fn first_position(&self, source: NodeId, target: NodeId) -> Result<u64> {
+    /// The position of the edge at a place of the in-direction.
+    pub(super) fn in_position(&self, place: u64) -> Result<u64> {
+        let source = NodeId(self.sources.at(&self.file, place)?);
+        self.position_of(source, self.ranks.at(&self.file, place)?)
+    }
+
+    #[inline]
+    fn position_of(&self, source: NodeId, rank: u64) -> Result<u64> {
         let run = self.out_run(source)?;
-        let position = self.lower_bound(run.clone(), target)?;
-        if position >= run.end || self.targets.at(&self.file, position)? != target.0 {
-            return Err(self.directions_differ(source, target));
+        if rank >= run.end - run.start {
+            let problem = format!("node {} has no edge {rank} that its target knows of", source.0);
+            return Err(self.file.damage(self.ranks.start, problem));
         }
-        Ok(position)
+        Ok(run.start + rank)
     }
 
-    fn directions_differ(&self, source: NodeId, target: NodeId) -> model::Error {
-        let problem = format!("the edge from {} to {} is only in one direction", source.0, target.0);
-        self.file.damage(self.sources.start, problem)
+    /// The source of the edge at a place of the in-direction.
+    pub(super) fn in_source(&self, place: u64) -> Result<u64> {
+        self.sources.at(&self.file, place)
     }
 
-    /// The first position in a source's run whose target is not below `target`.
-    fn lower_bound(&self, run: Range<u64>, target: NodeId) -> Result<u64> {
+    /// The place, in the in-direction, of the edge at a position. Cost: a search in the run of its target.
+    pub fn in_place(&self, position: u64) -> Result<u64> {
+        let (source, target) = (self.source_at(position)?, self.target_at(position)?);
+        let rank = position - self.out_run(source)?.start;
+        let run = self.in_run(target)?;
+        let candidates = if self.sort_keys.is_empty() {
+            let first = self.partition_point(run.clone(), |place| Ok(self.in_source(place)? < source.0))?;
+            first..run.end
+        } else {
+            self.equal_in_key(run.clone(), position)?
+        };
+        for place in candidates {
+            let found = self.in_source(place)?;
+            if found == source.0 && self.ranks.at(&self.file, place)? == rank {
+                return Ok(place);
+            }
+            if self.sort_keys.is_empty() && found != source.0 {
+                break;
+            }
+        }
+        Err(self.directions_differ(source, target))
+    }
+
+    /// The first of a run for which `is_before` does not hold; those for which it does come first.
+    pub(super) fn partition_point(
+        &self,
+        run: Range<u64>,
+        mut is_before: impl FnMut(u64) -> Result<bool>,
+    ) -> Result<u64> {
         let (mut low, mut high) = (run.start, run.end);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.targets.at(&self.file, middle)? < target.0 {
+            if is_before(middle)? {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -262,33 +299,39 @@ impl Section {
         Ok(low)
     }
 
-    /// The positions of all edges from `source` to `target`. Cost: a search in the run of the source.
-    pub fn between(&self, source: NodeId, target: NodeId) -> Result<Range<u64>> {
-        let run = self.out_run(source)?;
-        let start = self.lower_bound(run.clone(), target)?;
-        let end = self.lower_bound(start..run.end, NodeId(target.0 + 1))?;
-        Ok(start..end)
+    fn directions_differ(&self, source: NodeId, target: NodeId) -> model::Error {
+        let problem = format!("the edge from {} to {} is only in one direction", source.0, target.0);
+        self.file.damage(self.sources.start, problem)
     }
 
-    /// The place, in the in-direction, of the edge at a position. Cost: a search in the runs of both its ends.
-    pub fn in_place(&self, position: u64) -> Result<u64> {
-        let (source, target) = (self.source_at(position)?, self.target_at(position)?);
-        let rank = position - self.first_position(source, target)?;
-        let run = self.in_run(target)?;
-        let (mut low, mut high) = (run.start, run.end);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.sources.at(&self.file, middle)? < source.0 {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+    /// Adds the positions of all edges from `source` to `target` to `out`, in order. Cost: a search in the run of the
+    /// source; for a type with a sort key a pass over the shorter of two runs.
+    pub fn between(&self, source: NodeId, target: NodeId, out: &mut Vec<u64>) -> Result<()> {
+        let run = self.out_run(source)?;
+        if run.is_empty() {
+            return Ok(());
         }
-        let place = low + rank;
-        if place >= run.end || self.sources.at(&self.file, place)? != source.0 {
-            return Err(self.directions_differ(source, target));
+        if self.sort_keys.is_empty() {
+            let is_before = |bound: u64| move |section: &Section, at| Ok(section.targets.at(&section.file, at)? < bound);
+            let start = self.partition_point(run.clone(), |at| is_before(target.0)(self, at))?;
+            let end = self.partition_point(start..run.end, |at| is_before(target.0 + 1)(self, at))?;
+            out.extend(start..end);
+            return Ok(());
         }
-        Ok(place)
+        let against = self.in_run(target)?;
+        let mut nodes = Vec::new();
+        if run.end - run.start <= against.end - against.start {
+            self.targets(run.clone(), &mut nodes)?;
+            out.extend(run.zip(&nodes).filter(|(_, node)| **node == target).map(|(position, _)| position));
+            return Ok(());
+        }
+        self.sources(against.clone(), &mut nodes)?;
+        let before = out.len();
+        for (place, _) in against.zip(&nodes).filter(|(_, node)| **node == source) {
+            out.push(self.in_position(place)?);
+        }
+        out[before..].sort_unstable();
+        Ok(())
     }
 
     /// The source of the edge at a position. Cost: a search in the pointer index.

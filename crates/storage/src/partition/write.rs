@@ -1,34 +1,30 @@
 //! Making the files of a partition from sorted edges.
 //!
-//! Cost: the edges pass once, into the out-direction and the columns; the in-direction is made by counting sort over
-//! the targets just written, in as many passes as its scatter buffer needs to stay within the budget.
+//! Cost: the edges pass once, into the out-direction and the columns; the in-direction is made from what was written, see
+//! [`inward`].
+
+mod inward;
 
 use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use model::Result;
 use model::id::{EdgeTypeId, PropertyKeyId};
 use model::limits::CANCEL_CHECK_EDGES;
-use model::platform::Disk;
 
 use super::pointer::PointerIndex;
 use super::section::{NodeArray, SectionParts};
+use inward::{Inward, InwardInput, WrittenColumn};
 use crate::bulk::chunk::{ChunkSource, EdgeChunk};
 use crate::bulk::context::BuildContext;
-use crate::codec::bits::{Packer, unpack, width_of};
+use crate::codec::bits::{Packer, width_of};
 use crate::codec::bytes::Put;
 use crate::column::ColumnWriter;
 use crate::column::write::put_blocks;
 use crate::error::StorageError;
 use crate::file::FileWriter;
-use crate::format::{FileKind, PADDING_BYTES, POSITION_BITS};
+use crate::format::{FileKind, POSITION_BITS};
 use crate::manifest::{PartitionEntry, UNASSIGNED_SLOT};
 
-/// Below this many edges the in-direction is made by one thread.
-const PARALLEL_EDGES: u64 = 1 << 18;
-/// Targets read back at a time; a multiple of what is unpacked at a time.
-const READ_ENTRIES: usize = 1 << 17;
 
 /// Writes one partition, section by section in order of the edge types.
 pub struct PartitionWriter<'a> {
@@ -69,6 +65,8 @@ struct OutDirection {
     into: InDirection,
     edges: u64,
     last_key: u64,
+    /// The edges of a source are in the order of a sort key, not of their targets.
+    is_ordered: bool,
 }
 
 impl<'a> PartitionWriter<'a> {
@@ -87,8 +85,14 @@ impl<'a> PartitionWriter<'a> {
         })
     }
 
-    /// Writes the edges of one type; gives how many there were.
-    pub fn section(&mut self, edge_type: EdgeTypeId, mut edges: Box<dyn ChunkSource + '_>) -> Result<u64> {
+    /// Writes the edges of one type, sorted by source, then by the properties of `order`, then by target; gives how many
+    /// there were.
+    pub fn section(
+        &mut self,
+        edge_type: EdgeTypeId,
+        mut edges: Box<dyn ChunkSource + '_>,
+        order: &[PropertyKeyId],
+    ) -> Result<u64> {
         let Some(first) = edges.next()? else { return Ok(0) };
         let target_base = self.interval.start;
         let target_bound = self.interval.end.min(self.node_id_bound).max(target_base + 1);
@@ -103,6 +107,7 @@ impl<'a> PartitionWriter<'a> {
             into: InDirection::Pairs(Vec::new()),
             edges: 0,
             last_key: 0,
+            is_ordered: !order.is_empty(),
         };
         let mut columns: Vec<(PropertyKeyId, ColumnWriter)> = Vec::new();
         let mut chunk = Some(first);
@@ -122,8 +127,9 @@ impl<'a> PartitionWriter<'a> {
         if self.edges + out.edges >= 1 << POSITION_BITS {
             return Err(StorageError::limit(format!("a partition of {} edges is too large", self.edges + out.edges)));
         }
-        self.finish_columns(columns, out.edges)?;
-        let parts = self.finish_topology(edge_type, targets, out)?;
+        let keys = self.finish_columns(columns, out.edges, order)?;
+        let inner = InwardInput { context: self.context, out, targets, keys };
+        let parts = self.finish_topology(edge_type, inner, order)?;
         self.edges += parts.edge_count;
         let count = parts.edge_count;
         self.sections.push(parts);
@@ -152,8 +158,18 @@ impl<'a> PartitionWriter<'a> {
         Ok(())
     }
 
-    fn finish_columns(&mut self, mut writers: Vec<(PropertyKeyId, ColumnWriter)>, edges: u64) -> Result<()> {
-        let Some(sink) = &mut self.properties else { return Ok(()) };
+    /// Ends the columns; gives those of the sort key.
+    fn finish_columns(
+        &mut self,
+        mut writers: Vec<(PropertyKeyId, ColumnWriter)>,
+        edges: u64,
+        order: &[PropertyKeyId],
+    ) -> Result<Vec<WrittenColumn>> {
+        let disk = &self.context.platform.disk;
+        let Some(sink) = &mut self.properties else {
+            // Without a property every edge is equal to every other.
+            return Ok(Vec::new());
+        };
         writers.sort_by_key(|(key, _)| *key);
         let mut written = Vec::new();
         for (key, mut writer) in writers {
@@ -162,6 +178,15 @@ impl<'a> PartitionWriter<'a> {
                 written.push((key, blocks));
             }
         }
+        if !order.is_empty() {
+            sink.flush()?;
+        }
+        let column = |key: &PropertyKeyId| WrittenColumn {
+            disk: disk.clone(),
+            path: sink.path().to_owned(),
+            headers: written.iter().find(|(mine, _)| mine == key).map_or_else(Vec::new, |(_, blocks)| blocks.clone()),
+        };
+        let keys = order.iter().map(column).collect();
         if !written.is_empty() {
             self.sections_with_columns += 1;
             self.columns.put_u32(self.sections.len() as u32);
@@ -171,32 +196,23 @@ impl<'a> PartitionWriter<'a> {
                 put_blocks(&blocks, &mut self.columns);
             }
         }
-        Ok(())
+        Ok(keys)
     }
 
     fn finish_topology(
         &mut self,
         edge_type: EdgeTypeId,
-        targets: NodeArray,
-        mut out: OutDirection,
+        mut inner: InwardInput<'_>,
+        order: &[PropertyKeyId],
     ) -> Result<SectionParts> {
-        let file = &mut self.topology;
+        let (file, out) = (&mut self.topology, &mut inner.out);
         file.write(&std::mem::replace(&mut out.packer, Packer::new(0)).finish(out.edges as usize))?;
         let out_index = PointerIndex::write(out.sources.iter().copied().zip(out.degrees.iter().copied()), file)?;
-        let base = u64::from(out.sources[0]);
-        let last = u64::from(out.sources[out.sources.len() - 1]);
-        let width = width_of(last - base);
-        let (in_index, sources) = match std::mem::replace(&mut out.into, InDirection::Pairs(Vec::new())) {
-            InDirection::Pairs(pairs) => write_pairs(file, pairs, base, width)?,
-            InDirection::Degrees(degrees) => {
-                let in_index = PointerIndex::write(out.targets_with_edges(&degrees), file)?;
-                file.align()?;
-                let sources = NodeArray { base, width, start: file.position() as usize };
-                write_in_direction(self.context, file, targets, sources, &out, &degrees)?;
-                (in_index, sources)
-            }
-        };
-        Ok(SectionParts { edge_type, edge_count: out.edges, targets, out_index, sources, in_index })
+        let into = std::mem::replace(&mut out.into, InDirection::Pairs(Vec::new()));
+        let Inward { index: in_index, sources, ranks } = inner.write(file, into)?;
+        let sort_keys = order.to_vec();
+        let (edge_count, targets) = (inner.out.edges, inner.targets);
+        Ok(SectionParts { edge_type, sort_keys, edge_count, targets, out_index, sources, ranks, in_index })
     }
 
     /// Writes directories and trailers; `None` if there were no edges.
@@ -243,7 +259,8 @@ impl<'a> PartitionWriter<'a> {
 impl OutDirection {
     fn push(&mut self, keys: &[u64], file: &mut FileWriter) -> Result<()> {
         for &key in keys {
-            assert!(key >= self.last_key, "edges come sorted by source, then target");
+            let is_next = if self.is_ordered { key >> 32 >= self.last_key >> 32 } else { key >= self.last_key };
+            assert!(is_next, "edges come sorted by source, then by sort key or target");
             self.last_key = key;
             let (source, target) = ((key >> 32) as u32, (key & 0xffff_ffff) - self.target_base);
             self.packer.push(target);
@@ -280,130 +297,4 @@ impl OutDirection {
         let listed = degrees.iter().enumerate().filter(|(_, degree)| **degree > 0);
         listed.map(|(offset, &degree)| ((self.target_base + offset as u64) as u32, degree))
     }
-}
-
-/// Writes the in-direction of few edges: targets with their sources, sorted in memory.
-fn write_pairs(file: &mut FileWriter, mut pairs: Vec<u64>, base: u64, width: u8) -> Result<(PointerIndex, NodeArray)> {
-    pairs.sort_unstable();
-    let runs = pairs.chunk_by(|a, b| a >> 32 == b >> 32);
-    let targets: Vec<(u32, u32)> = runs.map(|run| ((run[0] >> 32) as u32, run.len() as u32)).collect();
-    let in_index = PointerIndex::write(targets.iter().copied(), file)?;
-    file.align()?;
-    let sources = NodeArray { base, width, start: file.position() as usize };
-    let mut packer = Packer::new(width);
-    pairs.iter().for_each(|pair| packer.push((pair & 0xffff_ffff) - base));
-    file.write(&packer.finish(pairs.len()))?;
-    Ok((in_index, sources))
-}
-
-/// Writes the sources of all edges by target, ascending within each.
-fn write_in_direction(
-    context: &BuildContext,
-    file: &mut FileWriter,
-    targets: NodeArray,
-    sources: NodeArray,
-    out: &OutDirection,
-    in_degrees: &[u32],
-) -> Result<()> {
-    file.flush()?;
-    let written = WrittenTargets { disk: context.platform.disk.clone(), path: file.path().to_owned(), targets };
-    let threads = if out.edges < PARALLEL_EDGES { 1 } else { context.config.threads.max(1) };
-    // An eighth of the budget for the scatter buffers of all threads, four bytes an entry.
-    let edges_max = (context.config.memory_bytes / 8 / 4 / threads).max(1 << 16) as u64;
-    let groups = target_groups(in_degrees, edges_max.min(out.edges.div_ceil(threads as u64)));
-    let mut packer = Packer::new(sources.width);
-    for wave in groups.chunks(threads) {
-        context.interrupt.check()?;
-        let filled: Vec<Result<Vec<u32>>> = std::thread::scope(|scope| {
-            let work: Vec<_> = wave
-                .iter()
-                .map(|group| scope.spawn(|| scatter_sources(&written, out, in_degrees, group.clone())))
-                .collect();
-            work.into_iter().map(|thread| thread.join().expect("a pass over written targets does not panic")).collect()
-        });
-        for part in filled {
-            for entries in part?.chunks(CANCEL_CHECK_EDGES) {
-                entries.iter().for_each(|&source| packer.push(u64::from(source) - sources.base));
-                file.write(packer.ready())?;
-                packer.ready().clear();
-            }
-        }
-    }
-    file.write(&packer.finish(out.edges as usize))
-}
-
-/// The targets of a section just written, read back piece by piece: mapping them would hold them in memory.
-struct WrittenTargets {
-    disk: Arc<dyn Disk>,
-    path: PathBuf,
-    targets: NodeArray,
-}
-
-impl WrittenTargets {
-    /// The bytes of up to `READ_ENTRIES` entries from `first`, which must be a multiple of eight.
-    fn read(&self, first: usize, count: usize) -> Result<Vec<u8>> {
-        let width = self.targets.width as usize;
-        let start = self.targets.start + first / 8 * width;
-        let read = self.disk.read_range(&self.path, start as u64, (count * width).div_ceil(8) + PADDING_BYTES);
-        read.map_err(|error| StorageError::io("read", &self.path, error))
-    }
-}
-
-/// Cuts the targets into groups of about `edges_max` edges.
-fn target_groups(in_degrees: &[u32], edges_max: u64) -> Vec<Range<usize>> {
-    let mut groups = Vec::new();
-    let (mut start, mut edges) = (0, 0);
-    for (target, &degree) in in_degrees.iter().enumerate() {
-        if edges > 0 && edges + u64::from(degree) > edges_max {
-            groups.push(start..target);
-            (start, edges) = (target, 0);
-        }
-        edges += u64::from(degree);
-    }
-    groups.push(start..in_degrees.len());
-    groups
-}
-
-/// One pass over all edges that keeps those whose target is in the group: their sources, by target.
-fn scatter_sources(
-    written: &WrittenTargets,
-    out: &OutDirection,
-    in_degrees: &[u32],
-    group: Range<usize>,
-) -> Result<Vec<u32>> {
-    let mut places: Vec<u32> = Vec::with_capacity(group.len());
-    let mut count = 0u32;
-    for &degree in &in_degrees[group.clone()] {
-        places.push(count);
-        count = count.checked_add(degree).ok_or_else(|| StorageError::limit("a node has more than 2^32 in-edges"))?;
-    }
-    let mut sources = vec![0u32; count as usize];
-    let mut bytes = Vec::new();
-    let (mut buffer, mut filled, mut used) = ([0u64; 512], 0usize, 0usize);
-    let (mut position, edges) = (0usize, out.edges as usize);
-    for (&source, &degree) in out.sources.iter().zip(&out.degrees) {
-        let mut left = degree as usize;
-        while left > 0 {
-            if used == filled {
-                if position % READ_ENTRIES == 0 {
-                    bytes = written.read(position, READ_ENTRIES.min(edges - position))?;
-                }
-                filled = buffer.len().min(edges - position);
-                used = 0;
-                unpack(&bytes, written.targets.width, position % READ_ENTRIES, &mut buffer[..filled]);
-                position += filled;
-            }
-            let take = left.min(filled - used);
-            for &target in &buffer[used..used + take] {
-                let offset = (target as usize).wrapping_sub(group.start);
-                if let Some(place) = places.get_mut(offset) {
-                    sources[*place as usize] = source;
-                    *place += 1;
-                }
-            }
-            used += take;
-            left -= take;
-        }
-    }
-    Ok(sources)
 }

@@ -7,12 +7,13 @@ use std::ops::Range;
 
 use model::limits::BATCH_ROWS;
 use model::store::{EdgeCursor, EdgeIds};
-use model::{Direction, EdgeBatch, EdgeId, EdgeTypeId, Expand, NodeId, Result};
+use model::{Direction, EdgeBatch, EdgeId, EdgeTypeId, Expand, NodeId, PropertyKeyId, Result};
 
 use super::Snapshot;
 use crate::format::EdgePlace;
 use crate::memtable::{Links, Memtable, edge_id};
-use crate::partition::Section;
+use crate::partition::sorted::Narrowed;
+use crate::partition::{LiveSection, Section};
 use crate::patch::SectionPatches;
 use crate::version::edges;
 
@@ -27,6 +28,8 @@ struct Place<'a> {
     interval: &'a Range<u64>,
     /// The edge id of its position 0.
     first_id: u64,
+    /// Runs are in the order of the sort key, and edges are chosen by properties.
+    is_narrowed: bool,
 }
 
 /// What of the present node comes next.
@@ -56,6 +59,8 @@ pub(super) struct ExpandCursor<'a> {
     snapshot: &'a Snapshot,
     from: &'a [NodeId],
     expand: &'a Expand,
+    /// Properties to bring along.
+    keys: Vec<PropertyKeyId>,
     places: Vec<Place<'a>>,
     /// The index of the node after the present one.
     next_input: usize,
@@ -73,19 +78,37 @@ pub(super) struct ExpandCursor<'a> {
     lost: Vec<u64>,
 }
 
+impl Snapshot {
+    /// True if the edges of a section are in the order of a sort key, with the values that they have now.
+    fn is_in_key_order(&self, live: LiveSection<'_>) -> bool {
+        let keys = live.section.sort_keys();
+        let is_patched = || live.patches.is_some_and(|patches| patches.keys().any(|key| keys.contains(&key)));
+        !keys.is_empty() && !self.memtable.changes_edge_keys(keys) && !is_patched()
+    }
+}
+
 impl<'a> ExpandCursor<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot, from: &'a [NodeId], expand: &'a Expand) -> ExpandCursor<'a> {
+    /// The edges of an expansion with the properties of these keys; of those that ranges and top leave out some.
+    pub(super) fn new(
+        snapshot: &'a Snapshot,
+        from: &'a [NodeId],
+        expand: &'a Expand,
+        keys: Vec<PropertyKeyId>,
+    ) -> ExpandCursor<'a> {
         let version = &*snapshot.version;
         let place_of = |place: edges::Place| {
             let (partition, live) = version.at(place);
             let first_id = EdgePlace::base(partition.slot().into(), place.section as usize);
-            Place { section: live.section, patches: live.patches, interval: &partition.entry().interval, first_id }
+            let (section, patches) = (live.section, live.patches);
+            let is_narrowed = expand.is_chosen() && snapshot.is_in_key_order(live);
+            Place { section, patches, interval: &partition.entry().interval, first_id, is_narrowed }
         };
         let places = version.wanted_places(expand.types.as_deref()).map(place_of).collect();
         ExpandCursor {
             snapshot,
             from,
             expand,
+            keys,
             places,
             next_input: 0,
             asked: 0,
@@ -104,7 +127,7 @@ impl<'a> ExpandCursor<'a> {
     }
 
     fn wants_ids(&self) -> bool {
-        self.expand.edge_ids == EdgeIds::Include || !self.expand.keys.is_empty()
+        self.expand.edge_ids == EdgeIds::Include || !self.keys.is_empty()
     }
 
     /// Begins to read what the next nodes need from files that are not wholly in memory, many blocks at once.
@@ -146,6 +169,7 @@ impl<'a> ExpandCursor<'a> {
                     self.stage = Stage::NewOut;
                     for place in at..self.places.len() {
                         let run = self.places[place].section.out_run(self.node)?;
+                        let run = self.narrowed(place, run, false)?;
                         if !run.is_empty() {
                             self.stage = Stage::Out(place + 1);
                             self.current = Current::Run { place, run, is_in: false };
@@ -168,6 +192,7 @@ impl<'a> ExpandCursor<'a> {
                             continue;
                         }
                         let run = self.places[place].section.in_run(self.node)?;
+                        let run = self.narrowed(place, run, true)?;
                         if !run.is_empty() {
                             self.stage = Stage::In(place + 1);
                             self.current = Current::Run { place, run, is_in: true };
@@ -185,6 +210,31 @@ impl<'a> ExpandCursor<'a> {
                 }
             }
         }
+    }
+
+    /// The part of a run that may hold chosen edges: what the ranges leave, and of that only as many as are wanted of a
+    /// node and as may be gone.
+    #[inline]
+    fn narrowed(&self, place: usize, run: Range<u64>, is_in: bool) -> Result<Range<u64>> {
+        let place = &self.places[place];
+        if !place.is_narrowed || run.is_empty() {
+            return Ok(run);
+        }
+        let Narrowed { run, pinned, is_exact } = place.section.narrow(run, is_in, &self.expand.ranges)?;
+        let Some(top) = &self.expand.top else { return Ok(run) };
+        let keys = place.section.sort_keys().get(pinned..pinned + top.keys.len());
+        // Of in-edges among all edges self-loops are left out, however many there are.
+        if !is_exact || keys != Some(&top.keys[..]) || (is_in && self.expand.direction == Direction::Both) {
+            return Ok(run);
+        }
+        let lost = &self.memtable().base_edges_deleted;
+        let lost = if is_in { lost.in_edges(self.node) } else { lost.out_edges(self.node) };
+        let patched = place.patches.map_or(Ok(0), |patches| patches.count_lost(&run, is_in))?;
+        let wanted = (top.limit as u64).saturating_add(patched + lost.count() as u64);
+        Ok(match top.descending {
+            true => run.start.max(run.end.saturating_sub(wanted))..run.end,
+            false => run.start..run.end.min(run.start.saturating_add(wanted)),
+        })
     }
 
     /// Adds a part of a run of the files to the batch.
@@ -205,7 +255,7 @@ impl<'a> ExpandCursor<'a> {
             self.run_ids.clear();
             if is_in {
                 self.positions.clear();
-                section.in_positions(self.node, run.clone(), &mut self.positions)?;
+                section.in_positions(run.clone(), &mut self.positions)?;
                 self.run_ids.extend(self.positions.iter().map(|position| EdgeId(first_id + position)));
             } else {
                 self.run_ids.extend(run.clone().map(|position| EdgeId(first_id + position)));
@@ -332,9 +382,9 @@ impl EdgeCursor for ExpandCursor<'_> {
         if out.neighbors.is_empty() {
             return Ok(false);
         }
-        if !self.expand.keys.is_empty() {
+        if !self.keys.is_empty() {
             let ids = if self.expand.edge_ids == EdgeIds::Include { &out.edges } else { &self.ids };
-            out.properties = self.snapshot.columns_of_edges(ids, &self.expand.keys)?;
+            out.properties = self.snapshot.columns_of_edges(ids, &self.keys)?;
         }
         Ok(true)
     }

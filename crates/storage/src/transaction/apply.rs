@@ -210,7 +210,12 @@ impl Snapshot {
             match memtable.properties_of_edge_mut(edge) {
                 Some(properties) if value.is_null() => properties.remove(key),
                 Some(properties) => properties.set(key, value),
-                None => memtable.edge_change_mut(edge).properties.set(key, value),
+                None => {
+                    memtable.edge_change_mut(edge).properties.set(key, value);
+                    if !memtable.edge_keys_changed.contains(&key) {
+                        memtable.edge_keys_changed.push(key);
+                    }
+                }
             }
             if let Some((ends, entries)) = before {
                 self.replace_edge_entries(edge, ends, entries)?;

@@ -1,15 +1,15 @@
 //! From edges to the names that the log gives them, and back.
 //!
 //! Edges of one type with the same ends are told apart by their rank: their place among the live ones, those of the files
-//! first, in the order in which they were committed; of a type with a sort key in the order of that, and then so. Flushes and merges of files keep that order, so a name means the same
-//! edge wherever it lies.
+//! first, in the order in which they were committed. Flushes and merges of files keep that order, so a name means the same
+//! edge wherever it lies. Edges of a type with a sort key move when a property of the key changes; they are told apart by
+//! what they hold, as those that hold the same are interchangeable.
 //!
 //! Cost: a search in the run of the source in the files, and a walk along the shorter of the two lists of the memtable.
 
 use std::cmp::Ordering;
 
-use model::choice::order_rows;
-use model::{EdgeId, PropertyKeyId, ReadView, Result, error};
+use model::{EdgeId, PropertyKeyId, ReadView, Result, Value, error};
 
 use crate::memtable::{edge_id, ordinal};
 use crate::snapshot::{Ends, Snapshot};
@@ -75,20 +75,29 @@ impl Snapshot {
         // The lists begin with the newest.
         out[start..].reverse();
         let keys = memtable.schema.sort_key(ends.edge_type);
-        if keys.is_empty() || out.len() < 2 { Ok(()) } else { self.sort_by_keys(keys, out) }
+        if keys.is_empty() || out.len() < 2 { Ok(()) } else { self.sort_by_content(out) }
     }
 
-    /// Puts edges of a type with a sort key in its order; those with equal keys stay in the order in which they are.
-    fn sort_by_keys(&self, keys: &[PropertyKeyId], edges: &mut Vec<EdgeId>) -> Result<()> {
-        let columns = self.edge_properties(edges, keys)?;
-        let mut rows: Vec<usize> = (0..edges.len()).collect();
-        let order = |&a: &usize, &b: &usize| {
-            let orders = columns.iter().map(|column| order_rows(column, a, column, b));
-            orders.fold(Ordering::Equal, Ordering::then)
-        };
-        rows.sort_by(order);
-        *edges = rows.into_iter().map(|row| edges[row]).collect();
+    /// Puts edges in the order of all their properties.
+    fn sort_by_content(&self, edges: &mut Vec<EdgeId>) -> Result<()> {
+        let contents = self.all_edge_properties(edges)?;
+        let mut rows: Vec<(Vec<(PropertyKeyId, Value)>, EdgeId)> = contents.into_iter().zip(edges.drain(..)).collect();
+        rows.sort_by(|(a, _), (b, _)| {
+            let orders = a.iter().zip(b).map(|((key, value), (other_key, other))| {
+                key.cmp(other_key).then_with(|| value.order(other)).then_with(|| exact(value).cmp(&exact(other)))
+            });
+            orders.fold(Ordering::Equal, Ordering::then).then(a.len().cmp(&b.len()))
+        });
+        edges.extend(rows.into_iter().map(|(_, edge)| edge));
         Ok(())
+    }
+}
+
+/// Tells values apart that are equal: an integer and a float, the two zeros.
+fn exact(value: &Value) -> String {
+    match value {
+        Value::Int(_) | Value::Float(_) | Value::List(_) => format!("{value:?}"),
+        _ => String::new(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::id::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId};
 use model::store::EdgeStream;
-use model::{Column, Result};
+use model::{Column, Result, Value};
 
 use super::{PartitionStream, Version, grouped};
 use crate::format::EdgePlace;
@@ -148,6 +148,16 @@ impl Version {
             })
         };
         keys.iter().map(|&key| read_one(key)).collect()
+    }
+
+    /// All properties of an edge, in order of their keys.
+    pub fn all_edge_properties(&self, edge: EdgeId) -> Result<Vec<(PropertyKeyId, Value)>> {
+        let Some((section, _)) = self.place(edge)? else { return Ok(Vec::new()) };
+        let mut keys = section.keys();
+        keys.sort_unstable();
+        let columns = self.edge_properties(&[edge], &keys)?;
+        let present = keys.into_iter().zip(&columns).filter(|(_, column)| !column.is_null(0));
+        Ok(present.map(|(key, column)| (key, column.value(0))).collect())
     }
 
     /// Streams a partition as `EdgePartitions::stream` wants it.

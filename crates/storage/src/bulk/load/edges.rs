@@ -199,7 +199,8 @@ impl EdgeLoader {
             buffers.push((edge_type, buffer.seal()?));
         }
         buffers.sort_by_key(|(edge_type, _)| *edge_type);
-        self.runs.push(Run::write(&self.shared.context, buffers, self.shared.node_id_bound)?);
+        let schema = self.shared.schema.lock().expect("no holder of this lock panics").clone();
+        self.runs.push(Run::write(&self.shared.context, buffers, self.shared.node_id_bound, &schema)?);
         self.report(0);
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use model::id::EdgeTypeId;
-use model::{Map, Result};
+use model::{Map, Result, Schema};
 
 use super::{BulkLoad, Loaded};
 use crate::bulk::buffer::SealedBuffer;
@@ -35,7 +35,7 @@ impl BulkLoad {
             let loaded = std::mem::take(&mut *shared.done.lock().expect("no holder of this lock panics"));
             // The keys of nodes are not needed any more, and are large.
             drop(shared);
-            added_partitions = self.write_edges(loaded)?;
+            added_partitions = self.write_edges(loaded, &manifest.schema)?;
         }
         self.groups.clear();
         manifest.segments = sorted(std::mem::take(&mut self.segments));
@@ -49,7 +49,7 @@ impl BulkLoad {
         self.base.publish(&edit)
     }
 
-    fn write_edges(&self, loaded: Loaded) -> Result<Vec<PartitionEntry>> {
+    fn write_edges(&self, loaded: Loaded, schema: &Schema) -> Result<Vec<PartitionEntry>> {
         let Loaded { buffers, mut runs, histogram } = loaded;
         let edges: u64 = histogram.iter().sum();
         if edges == 0 {
@@ -64,7 +64,7 @@ impl BulkLoad {
             // Several partitions read the edges several times, which only runs can be.
             for (edge_type, buffers) in std::mem::take(&mut in_memory) {
                 for buffer in buffers {
-                    runs.push(Run::write(&self.context, vec![(edge_type, buffer)], self.next_node)?);
+                    runs.push(Run::write(&self.context, vec![(edge_type, buffer)], self.next_node, schema)?);
                 }
             }
         }
@@ -81,12 +81,13 @@ impl BulkLoad {
                 }
             }
             if let Some(buffers) = in_memory.remove(&edge_type) {
-                sources.push(Box::new(Buckets::new(buffers, node_id_bound, threads)?.stream(threads)));
+                let buckets = Buckets::new(buffers, node_id_bound, threads)?.ordered(schema.sort_key(edge_type));
+                sources.push(Box::new(buckets.stream(threads)));
             }
             Ok(sources)
         };
         let sources = EdgeSources { types, of_type: Box::new(of_type) };
-        write_partitions(&self.context, &intervals, level, node_id_bound, sources)
+        write_partitions(&self.context, &intervals, level, node_id_bound, schema, sources)
     }
 
     /// The runs of indexes that new nodes add.

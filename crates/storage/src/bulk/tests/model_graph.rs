@@ -200,8 +200,8 @@ fn assert_directions(version: &Version, graph: &ModelGraph, name: &str) {
                 live.section.sources(run.clone(), &mut here).unwrap();
                 let mut positions = Vec::new();
                 let middle = run.start + (run.end - run.start) / 2;
-                live.section.in_positions(NodeId(node), run.start..middle, &mut positions).unwrap();
-                live.section.in_positions(NodeId(node), middle..run.end, &mut positions).unwrap();
+                live.section.in_positions(run.start..middle, &mut positions).unwrap();
+                live.section.in_positions(middle..run.end, &mut positions).unwrap();
                 let mut distinct = positions.clone();
                 distinct.sort_unstable();
                 distinct.dedup();

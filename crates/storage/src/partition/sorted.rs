@@ -1,0 +1,139 @@
+//! Searches in the runs of a section whose type has a sort key: ranges, and edges equal in the key.
+//!
+//! Cost: a binary search reads one value a step; in the in-direction a step also finds the position of its edge.
+
+use std::ops::{Bound, Range};
+
+use model::choice::EdgeRange;
+use model::id::PropertyKeyId;
+use model::temporal::{Date, LocalDateTime};
+use model::{Result, Value};
+
+use super::Section;
+
+/// A part of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Narrowed {
+    /// Positions, or places of the in-direction, outside of which no edge lies in all the ranges.
+    pub run: Range<u64>,
+    /// So many first properties of the sort key are equal for all edges of the run.
+    pub pinned: usize,
+    /// Every edge of the run lies in all the ranges.
+    pub is_exact: bool,
+}
+
+impl Section {
+    /// The part of a run of one node that may lie in the ranges; `is_in` for a run of the in-direction. Only for a section
+    /// none of whose edges has another value of a property of the sort key now.
+    pub fn narrow(&self, mut run: Range<u64>, is_in: bool, ranges: &[EdgeRange]) -> Result<Narrowed> {
+        let (mut pinned, mut used) = (0, 0);
+        for &key in self.sort_keys() {
+            let mut is_pinned = false;
+            for range in ranges.iter().filter(|range| range.key == key) {
+                let Some((lower, upper)) = ends(range) else { continue };
+                let start = self.partition_point(run.clone(), |place| {
+                    Ok(is_before(&self.value(key, place, is_in)?, &lower))
+                })?;
+                let end = self.partition_point(start..run.end, |place| {
+                    Ok(!is_behind(&self.value(key, place, is_in)?, &upper))
+                })?;
+                run = start..end;
+                used += 1;
+                is_pinned |= matches!((&lower, &upper), (Bound::Included(a), Bound::Included(b)) if a == b);
+            }
+            if !is_pinned {
+                break;
+            }
+            pinned += 1;
+        }
+        Ok(Narrowed { run, pinned, is_exact: used == ranges.len() })
+    }
+
+    /// The places of an in-run whose edges have the same values of the sort key as the edge at a position.
+    pub(super) fn equal_in_key(&self, mut run: Range<u64>, position: u64) -> Result<Range<u64>> {
+        for &key in self.sort_keys() {
+            let wanted = self.property_at(key, position)?;
+            let start = self.partition_point(run.clone(), |place| Ok(self.value(key, place, true)? < wanted))?;
+            let end = self.partition_point(start..run.end, |place| Ok(self.value(key, place, true)? <= wanted))?;
+            run = start..end;
+        }
+        Ok(run)
+    }
+
+    fn value(&self, key: PropertyKeyId, place: u64, is_in: bool) -> Result<Value> {
+        let position = if is_in { self.in_position(place)? } else { place };
+        self.property_at(key, position)
+    }
+}
+
+fn is_before(value: &Value, lower: &Bound<Value>) -> bool {
+    match lower {
+        Bound::Unbounded => false,
+        Bound::Included(bound) => value < bound,
+        Bound::Excluded(bound) => value <= bound,
+    }
+}
+
+fn is_behind(value: &Value, upper: &Bound<Value>) -> bool {
+    match upper {
+        Bound::Unbounded => false,
+        Bound::Included(bound) => value > bound,
+        Bound::Excluded(bound) => value >= bound,
+    }
+}
+
+/// The range in the total order of values: a missing bound is where the values end that can be compared with the other.
+/// `None` if the values in the range do not lie together in that order, or nothing can be in it.
+fn ends(range: &EdgeRange) -> Option<(Bound<Value>, Bound<Value>)> {
+    let (first, last) = match (kind(&range.lower)?, kind(&range.upper)?) {
+        (Kind::Any, Kind::Any) => return Some((Bound::Unbounded, Bound::Excluded(Value::Null))),
+        (kind, Kind::Any) | (Kind::Any, kind) => kind.ends(),
+        (lower, upper) if lower == upper => lower.ends(),
+        _ => return None,
+    };
+    let or = |bound: &Bound<Value>, end: Bound<Value>| if *bound == Bound::Unbounded { end } else { bound.clone() };
+    Some((or(&range.lower, first), or(&range.upper, last)))
+}
+
+/// Kinds of values that can be compared among themselves and lie together in the total order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Any,
+    Number,
+    Text,
+    Bool,
+    Date,
+    LocalDateTime,
+}
+
+fn kind(bound: &Bound<Value>) -> Option<Kind> {
+    let (Bound::Included(value) | Bound::Excluded(value)) = bound else { return Some(Kind::Any) };
+    match value {
+        Value::Int(_) => Some(Kind::Number),
+        Value::Float(number) if !number.is_nan() => Some(Kind::Number),
+        Value::String(_) => Some(Kind::Text),
+        Value::Bool(_) => Some(Kind::Bool),
+        Value::Date(_) => Some(Kind::Date),
+        Value::LocalDateTime(_) => Some(Kind::LocalDateTime),
+        _ => None,
+    }
+}
+
+impl Kind {
+    /// Between which bounds the values of the kind lie.
+    fn ends(self) -> (Bound<Value>, Bound<Value>) {
+        let closed = |first: Value, last: Value| (Bound::Included(first), Bound::Included(last));
+        match self {
+            Kind::Any => (Bound::Unbounded, Bound::Unbounded),
+            // NaN is larger than all numbers and cannot be compared with any.
+            Kind::Number => closed(Value::Float(f64::NEG_INFINITY), Value::Float(f64::INFINITY)),
+            Kind::Text => (Bound::Included(Value::string("")), Bound::Excluded(Value::Bool(false))),
+            Kind::Bool => closed(Value::Bool(false), Value::Bool(true)),
+            Kind::Date => closed(Value::Date(Date(i32::MIN)), Value::Date(Date(i32::MAX))),
+            Kind::LocalDateTime => {
+                let at = |microseconds| Value::LocalDateTime(LocalDateTime(microseconds));
+                closed(at(i64::MIN), at(i64::MAX))
+            }
+        }
+    }
+}
