@@ -9,7 +9,7 @@ use model::column::ColumnBuilder;
 use model::{EdgeId, EdgeTypeId, Interrupt, Map, NodeId, PropertyKeyId, Result, Value};
 
 use crate::bulk::{BulkConfig, Changes, EdgePropertyChange, NewEdgeRows, NodeChange, rewrite};
-use crate::memtable::{Link, Memtable, Properties};
+use crate::memtable::{Memtable, Properties};
 use crate::version::Version;
 
 /// Writes files that hold the base and the memtable; the log with `wal_number` holds what comes after.
@@ -64,7 +64,8 @@ fn move_edges(
     let mut moved: Map<EdgeTypeId, Chunk> = Map::default();
     for changes in all.chunk_by(|a, b| a.edge == b.edge) {
         let edge = changes[0].edge;
-        let ends = if memtable.changes_sort_keys(changes.iter().map(|change| change.key)) { base.edge(edge)? } else { None };
+        let ends =
+            if memtable.changes_sort_keys(changes.iter().map(|change| change.key)) { base.edge(edge)? } else { None };
         let keys = |(_, _, edge_type)| memtable.schema.sort_key(edge_type);
         let Some(ends) = ends.filter(|&ends| changes.iter().any(|change| keys(ends).contains(&change.key))) else {
             properties.extend_from_slice(changes);
@@ -80,7 +81,7 @@ fn move_edges(
         }
         deleted.push(edge);
         let chunk = moved.entry(edge_type).or_default();
-        chunk.push(&Link { source, target, edge_type, is_deleted: false }, &record);
+        chunk.push(source, target, &record);
     }
     deleted.sort_unstable();
     new.extend(moved.into_iter().map(|(edge_type, chunk)| chunk.finish(edge_type)));
@@ -118,7 +119,7 @@ fn new_edges(memtable: &Memtable) -> Vec<NewEdgeRows> {
             continue;
         }
         let chunk = open.entry(link.edge_type).or_default();
-        chunk.push(link, properties);
+        chunk.push(link.source, link.target, properties);
         if chunk.sources.len() == CHUNK_EDGES {
             done.push(std::mem::take(chunk).finish(link.edge_type));
         }
@@ -137,10 +138,10 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn push(&mut self, link: &Link, properties: &Properties) {
+    fn push(&mut self, source: NodeId, target: NodeId, properties: &Properties) {
         let row = self.sources.len();
-        self.sources.push(link.source);
-        self.targets.push(link.target);
+        self.sources.push(source);
+        self.targets.push(target);
         for (key, value) in properties.entries() {
             let at = self.columns.iter().position(|(mine, ..)| mine == key).unwrap_or_else(|| {
                 self.columns.push((*key, ColumnBuilder::default(), 0));

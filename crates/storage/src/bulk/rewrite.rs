@@ -110,7 +110,7 @@ pub fn build(base: &Arc<Version>, mut changes: Changes, config: &BulkConfig, int
     let bound = manifest.node_id_bound;
     manifest.indexes.extend(index_changes(&context, base, &layers, &schema, &changes.nodes, bound)?);
     manifest.node_runs.extend(run);
-    manifest.schema = schema;
+    manifest.schema = schema.clone();
     manifest.wal_number = changes.wal_number;
     drop(layers);
     let mut edit = VersionEdit::difference(base.manifest(), manifest);

@@ -35,7 +35,12 @@ struct RunChunk {
 
 impl Run {
     /// Sorts buffers, a list for each type in order of the types, and writes them.
-    pub fn write(context: &BuildContext, buffers: Vec<(EdgeTypeId, SealedBuffer)>, node_id_bound: u64, schema: &Schema) -> Result<Run> {
+    pub fn write(
+        context: &BuildContext,
+        buffers: Vec<(EdgeTypeId, SealedBuffer)>,
+        node_id_bound: u64,
+        schema: &Schema,
+    ) -> Result<Run> {
         let mut file = context.create(FileKind::Run)?;
         let mut chunks = Vec::new();
         let mut scratch = Vec::new();

@@ -18,7 +18,9 @@ use crate::partition::{LiveSection, Partition, Section};
 use crate::segment::Segment;
 use crate::version::Version;
 use crate::version::edit::overlaps;
+use order::is_in_order;
 
+mod order;
 mod patches;
 
 /// Words of bitmaps looked at together.
@@ -216,7 +218,9 @@ fn check_section(
         problems.add(&path, 0, format!("edge type {} has no name", section.edge_type().0));
     }
     let mut cursor = SectionCursor::new(section, 0..u64::MAX)?;
-    let (mut out_sum, mut count, mut last) = (0u64, 0u64, (0, 0));
+    let (mut out_sum, mut count) = (0u64, 0u64);
+    // The edge before: its source, position and target.
+    let mut last = (NodeId(0), Vec::new(), Vec::new());
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
     loop {
         interrupt.check()?;
@@ -227,15 +231,25 @@ fn check_section(
             break;
         }
         count += run.end - run.start;
-        for (source, target) in sources.iter().zip(&targets) {
-            if (source.0, target.0) < last {
-                problems.add(&path, 0, format!("the edges after node {} are not sorted", last.0));
+        let mut at = 0;
+        for of_source in sources.chunk_by(|a, b| a == b) {
+            let source = of_source[0];
+            let rows = at..at + of_source.len();
+            let (mut positions, mut others) = if last.0 == source { (last.1, last.2) } else { Default::default() };
+            positions.extend(rows.clone().map(|row| run.start + row as u64));
+            others.extend_from_slice(&targets[rows.clone()]);
+            if source < last.0 || !is_in_order(section, &positions, &others)? {
+                problems.add(&path, 0, format!("the edges after node {} are not sorted", source.0));
             }
+            let end = positions.len() - 1;
+            last = (source, positions.split_off(end), others.split_off(end));
+            at = rows.end;
+        }
+        for ((source, target), position) in sources.iter().zip(&targets).zip(run.clone()) {
             if !partition.interval().contains(&target.0) {
                 problems.add(&path, 0, format!("target {} lies outside the partition's interval", target.0));
             }
-            last = (source.0, target.0);
-            out_sum = out_sum.wrapping_add(edge_hash(*source, *target));
+            out_sum = out_sum.wrapping_add(edge_hash(*source, *target, position));
         }
         let mut lost = Vec::new();
         live.patches.map_or(Ok(()), |patches| patches.lost(&run, false, &mut lost))?;
@@ -253,8 +267,8 @@ fn check_section(
     Ok(())
 }
 
-fn edge_hash(source: NodeId, target: NodeId) -> u64 {
-    mix(mix(source.0).wrapping_add(target.0))
+fn edge_hash(source: NodeId, target: NodeId, position: u64) -> u64 {
+    mix(mix(mix(source.0).wrapping_add(target.0)).wrapping_add(position))
 }
 
 fn check_ends(
@@ -279,6 +293,7 @@ fn sum_in_direction(section: &Section, interrupt: &Interrupt, path: &Path, probl
     let mut sum = 0u64;
     let index = section.in_index();
     let (mut nodes, mut ends, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+    let mut positions = Vec::new();
     for start in (0..index.slot_count()).step_by(1_024) {
         interrupt.check()?;
         let slots = start..(start + 1_024).min(index.slot_count());
@@ -290,11 +305,15 @@ fn sum_in_direction(section: &Section, interrupt: &Interrupt, path: &Path, probl
             }
             sources.clear();
             section.sources(at..end, &mut sources)?;
-            if !sources.is_sorted() {
+            positions.clear();
+            section.in_positions(at..end, &mut positions)?;
+            if !is_in_order(section, &positions, &sources)? {
                 problems.add(path, 0, format!("the in-edges of node {node} are not sorted"));
             }
             at = end;
-            sum = sources.iter().fold(sum, |sum, &source| sum.wrapping_add(edge_hash(source, NodeId(node))));
+            for (&source, &position) in sources.iter().zip(&positions) {
+                sum = sum.wrapping_add(edge_hash(source, NodeId(node), position));
+            }
         }
     }
     Ok(sum)

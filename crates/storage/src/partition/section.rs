@@ -312,7 +312,8 @@ impl Section {
             return Ok(());
         }
         if self.sort_keys.is_empty() {
-            let is_before = |bound: u64| move |section: &Section, at| Ok(section.targets.at(&section.file, at)? < bound);
+            let is_before =
+                |bound: u64| move |section: &Section, at| Ok(section.targets.at(&section.file, at)? < bound);
             let start = self.partition_point(run.clone(), |at| is_before(target.0)(self, at))?;
             let end = self.partition_point(start..run.end, |at| is_before(target.0 + 1)(self, at))?;
             out.extend(start..end);

@@ -31,12 +31,10 @@ impl Section {
             let mut is_pinned = false;
             for range in ranges.iter().filter(|range| range.key == key) {
                 let Some((lower, upper)) = ends(range) else { continue };
-                let start = self.partition_point(run.clone(), |place| {
-                    Ok(is_before(&self.value(key, place, is_in)?, &lower))
-                })?;
-                let end = self.partition_point(start..run.end, |place| {
-                    Ok(!is_behind(&self.value(key, place, is_in)?, &upper))
-                })?;
+                let start =
+                    self.partition_point(run.clone(), |place| Ok(is_before(&self.value(key, place, is_in)?, &lower)))?;
+                let end = self
+                    .partition_point(start..run.end, |place| Ok(!is_behind(&self.value(key, place, is_in)?, &upper)))?;
                 run = start..end;
                 used += 1;
                 is_pinned |= matches!((&lower, &upper), (Bound::Included(a), Bound::Included(b)) if a == b);

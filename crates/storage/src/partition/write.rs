@@ -13,7 +13,6 @@ use model::limits::CANCEL_CHECK_EDGES;
 
 use super::pointer::PointerIndex;
 use super::section::{NodeArray, SectionParts};
-use inward::{Inward, InwardInput, WrittenColumn};
 use crate::bulk::chunk::{ChunkSource, EdgeChunk};
 use crate::bulk::context::BuildContext;
 use crate::codec::bits::{Packer, width_of};
@@ -24,7 +23,7 @@ use crate::error::StorageError;
 use crate::file::FileWriter;
 use crate::format::{FileKind, POSITION_BITS};
 use crate::manifest::{PartitionEntry, UNASSIGNED_SLOT};
-
+use inward::{Inward, InwardInput, WrittenColumn};
 
 /// Writes one partition, section by section in order of the edge types.
 pub struct PartitionWriter<'a> {

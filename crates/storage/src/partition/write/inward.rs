@@ -138,10 +138,8 @@ impl InwardInput<'_> {
         for wave in groups.chunks(threads) {
             self.context.interrupt.check()?;
             let filled: Vec<Result<Scattered>> = std::thread::scope(|scope| {
-                let work: Vec<_> = wave
-                    .iter()
-                    .map(|group| scope.spawn(|| self.scatter(&written, degrees, group.clone())))
-                    .collect();
+                let work: Vec<_> =
+                    wave.iter().map(|group| scope.spawn(|| self.scatter(&written, degrees, group.clone()))).collect();
                 let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
                     thread.join().expect("a pass over written targets does not panic")
                 };
@@ -200,18 +198,11 @@ impl InwardInput<'_> {
     }
 
     /// Puts the edges of each target in the order of the sort key.
-    fn sort_by_key(
-        &self,
-        all: Scattered,
-        degrees: &[u32],
-        positions: &[u64],
-        placed: &[u32],
-    ) -> Result<Scattered> {
+    fn sort_by_key(&self, all: Scattered, degrees: &[u32], positions: &[u64], placed: &[u32]) -> Result<Scattered> {
         let columns = self.read_keys(positions)?;
         let mut rows = vec![0u32; placed.len()];
         (0..).zip(placed).for_each(|(row, &place)| rows[place as usize] = row);
-        let mut sorted =
-            Scattered { sources: Vec::with_capacity(rows.len()), ranks: Vec::with_capacity(rows.len()) };
+        let mut sorted = Scattered { sources: Vec::with_capacity(rows.len()), ranks: Vec::with_capacity(rows.len()) };
         let mut start = 0;
         for &degree in degrees {
             let run = &mut rows[start..start + degree as usize];
