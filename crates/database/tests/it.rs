@@ -4,6 +4,7 @@
 //! - `golden`: all golden files, on several kinds of stores and in several ways of running.
 //! - `oracle`, `queries`, `differential`: random graphs and queries, against a naive matcher and between engines.
 //! - `acid`: the ACID tests of a benchmark's definition, with many threads.
+//! - `conflicts`: two transactions at once, step by step.
 //! - `transactions`: what is visible to whom, what a failure leaves, what a cancelled statement leaves.
 //! - `import`: files into stores and back.
 
@@ -11,6 +12,8 @@
 mod acid;
 #[path = "it/answer.rs"]
 mod answer;
+#[path = "it/conflicts.rs"]
+mod conflicts;
 #[path = "it/differential.rs"]
 mod differential;
 #[path = "it/engine.rs"]

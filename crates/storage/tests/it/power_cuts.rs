@@ -149,7 +149,7 @@ fn a_disk_that_fails_at_any_operation_loses_nothing_acknowledged() {
     let workload = Workload { transactions: 14, backup_percent: 0, ..Workload::default() };
     for fault in [Fault::Once, Fault::Full] {
         let mut failures = 0;
-        for seed in (5_000..5_002).map(|seed| seed_or(seed)) {
+        for seed in (5_000..5_002).map(seed_or) {
             let recording = record(&subject, &workload, seed);
             failures += verify_faults(&subject, &recording, fault).unwrap_or_else(|violation| panic!("{violation}"));
         }
@@ -161,7 +161,7 @@ fn a_disk_that_fails_at_any_operation_loses_nothing_acknowledged() {
 #[test]
 fn damage_gives_an_error_or_the_right_answer() {
     let subject = Native { memtable_bytes_max: 3_000, durability: Durability::Full };
-    for seed in (6_000..6_004).map(|seed| seed_or(seed)) {
+    for seed in (6_000..6_004).map(seed_or) {
         let recording =
             record(&subject, &Workload { transactions: 20, backup_percent: 0, ..Workload::default() }, seed);
         let noticed = verify_damage(&subject, &recording, 2_000).unwrap_or_else(|violation| panic!("{violation}"));
