@@ -23,7 +23,7 @@ const EDGES: u32 = 4;
 const WRITERS: u64 = 4;
 const READERS: u64 = 2;
 
-/// How long, in commits, unless `FUZZ_SECONDS` says otherwise.
+/// Transactions of one history.
 const TRANSACTIONS: u64 = 6_000;
 
 /// The node of a list; that of edges is followed by the node where its edges end.
@@ -119,11 +119,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn is_over(&self, start: u64, seconds: Option<u64>) -> bool {
-        match seconds {
-            Some(seconds) => self.clock.now_ns() - start > seconds * 1_000_000_000,
-            None => self.finished.load(Ordering::Relaxed) >= TRANSACTIONS,
-        }
+    fn is_over(&self) -> bool {
+        self.finished.load(Ordering::Relaxed) >= TRANSACTIONS
     }
 
     fn add(&self, operations: Vec<Operation>, outcome: Outcome, begin_ns: u64) {
@@ -228,8 +225,22 @@ fn toggle_constraint(store: &NativeStore) -> Result<()> {
     transaction.commit()
 }
 
-fn check(seed: u64, options: OpenOptions) -> Findings {
-    let seconds = std::env::var("FUZZ_SECONDS").ok().map(|text| text.parse::<u64>().expect("FUZZ_SECONDS is a number"));
+/// Makes and checks one history, or as many as `FUZZ_SECONDS` leaves time for, each on a store of its own.
+fn check(first_seed: u64, options: OpenOptions) {
+    let clock = storage::os::platform().clock;
+    let seconds = std::env::var("FUZZ_SECONDS").map_or(0, |text| text.parse().expect("FUZZ_SECONDS is a number"));
+    let start = clock.now_ns();
+    for seed in seed_or(first_seed).. {
+        let findings = check_history(seed, options);
+        eprintln!("seed {seed}: {} committed, {} dependencies", findings.committed, findings.dependencies);
+        assert!(findings.committed > 100);
+        if clock.now_ns() - start >= seconds * 1_000_000_000 {
+            break;
+        }
+    }
+}
+
+fn check_history(seed: u64, options: OpenOptions) -> Findings {
     let directory = TestDirectory::new();
     let platform = directory.platform();
     let store = directory.open_with(options);
@@ -242,21 +253,21 @@ fn check(seed: u64, options: OpenOptions) -> Findings {
         is_done: AtomicBool::new(false),
         history: Mutex::default(),
     };
-    let (start, keys) = (run.clock.now_ns(), all_keys());
+    let keys = all_keys();
     std::thread::scope(|scope| {
         let (run, keys) = (&run, &keys);
         let mut threads = Vec::new();
         for number in 0..WRITERS {
             threads.push(scope.spawn(move || {
                 let mut random = SeededRandom::new(seed * 100 + number);
-                while !run.is_over(start, seconds) {
+                while !run.is_over() {
                     run.write(&mut random, keys);
                 }
             }));
         }
         for _ in 0..READERS {
             threads.push(scope.spawn(move || {
-                while !run.is_over(start, seconds) {
+                while !run.is_over() {
                     run.read(keys);
                     std::thread::sleep(std::time::Duration::from_micros(500));
                 }
@@ -299,15 +310,13 @@ fn check(seed: u64, options: OpenOptions) -> Findings {
 #[test]
 fn concurrent_transactions_are_snapshot_isolated() {
     let options = OpenOptions { memtable_bytes_max: 60_000, durability: Durability::Off, ..OpenOptions::create() };
-    let findings = check(seed_or(1), options);
-    eprintln!("{} committed, {} dependencies", findings.committed, findings.dependencies);
-    assert!(findings.committed > 100);
+    check(1, options);
 }
 
 #[test]
 fn durable_ones_too() {
     let options = OpenOptions { memtable_bytes_max: 20_000, ..OpenOptions::create() };
-    assert!(check(seed_or(2), options).committed > 100);
+    check(2, options);
 }
 
 /// An error is an error of the store, not of the test: the code that a refused transaction has.

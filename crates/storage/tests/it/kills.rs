@@ -22,13 +22,13 @@ use crate::directory::TestDirectory;
 use crate::numbered;
 
 const PATH: &str = "KNOTWORK_TEST_KILL_STORE";
-const WRITERS: usize = 4;
+pub(crate) const WRITERS: usize = 4;
 /// Nodes of a chain that are kept; older ones are deleted.
 const CHAIN_MAX: i64 = 40;
 const ACCOUNTS: u64 = 8;
 const MONEY: i64 = 1_000;
 
-fn options() -> OpenOptions {
+pub(crate) fn options() -> OpenOptions {
     OpenOptions { memtable_bytes_max: 30_000, ..OpenOptions::create() }
 }
 
@@ -60,7 +60,7 @@ fn child() {
 }
 
 /// The accounts, and the first node of each chain.
-fn make(store: &NativeStore) {
+pub(crate) fn make(store: &NativeStore) {
     let mut transaction = store.write().unwrap();
     let labels = ["Account", "Head", "Link"].map(|name| transaction.label(name).unwrap());
     let keys = ["money", "count", "name", "number"].map(|name| transaction.property_key(name).unwrap());
@@ -83,7 +83,7 @@ fn head(writer: usize) -> NodeId {
 }
 
 /// Commits a transaction of a writer, again and again while others were first.
-fn commit(store: &NativeStore, writer: usize, number: i64) {
+pub(crate) fn commit(store: &NativeStore, writer: usize, number: i64) {
     loop {
         match try_commit(store, writer, number) {
             Ok(()) => return,
@@ -186,7 +186,7 @@ fn check_chain(view: &dyn ReadView, writer: usize) -> i64 {
 }
 
 /// How many transactions each writer has; money was neither made nor lost.
-fn check(view: &dyn ReadView) -> Vec<i64> {
+pub(crate) fn check(view: &dyn ReadView) -> Vec<i64> {
     let schema = view.schema();
     let (money, account) = (schema.property_key("money").unwrap(), schema.label("Account").unwrap());
     let (mut batch, mut sum) = (NodeBatch::default(), 0);

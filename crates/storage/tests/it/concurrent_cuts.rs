@@ -1,0 +1,121 @@
+//! Power cuts under load: several writers, flushes and merges in the background, on a journalling disk; then every moment
+//! of that run is opened.
+//!
+//! What the writers do is that of `kills`. The run differs each time, as threads do; the journal of a failing one is told by
+//! the event, and what was acknowledged is known at each event exactly.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use model::{GraphStore, Interrupt, Set};
+use storage::{NativeStore, OpenOptions};
+use testing::random::seed_or;
+use testing::simulation::{Event, Journal, JournalDisk, SURVIVALS, Wreck, platform};
+
+use crate::kills::{self, WRITERS};
+use crate::numbered;
+
+const PATH: &str = "/stores/test.knot";
+const COMMITS: i64 = 70;
+
+/// Steps carry the writer in their upper bits.
+fn step(writer: usize, number: i64) -> u64 {
+    (writer as u64) << 32 | number as u64
+}
+
+/// Runs the writers; the journal, and where in it the graph they need was durable.
+fn record(seed: u64) -> (Journal, usize) {
+    let disk = JournalDisk::new();
+    let options = OpenOptions { memtable_bytes_max: 12_000, ..kills::options() };
+    let store = NativeStore::open(Path::new(PATH), options, platform(Arc::new(disk.clone()), seed)).unwrap();
+    kills::make(&store);
+    let start = disk.position();
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (store, disk) = (&store, &disk);
+            scope.spawn(move || {
+                for number in 1..=COMMITS {
+                    disk.begin(step(writer, number));
+                    kills::commit(store, writer, number);
+                    disk.acknowledge(step(writer, number));
+                }
+            });
+        }
+        scope.spawn(|| {
+            for _ in 0..5 {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                store.checkpoint(&Interrupt::new()).unwrap();
+            }
+        });
+    });
+    assert_eq!(kills::check(&*store.read().unwrap()), [COMMITS; WRITERS]);
+    drop(store);
+    (disk.journal(), start)
+}
+
+/// Says on a panic where it happened.
+struct Place(String);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.0);
+        }
+    }
+}
+
+fn verify(seed: u64, journal: &Journal, start: usize) -> (u64, usize) {
+    let mut wreck = Wreck::default();
+    let (mut begun, mut acknowledged) = ([0_i64; WRITERS], [0_i64; WRITERS]);
+    let (mut points, mut seen) = (0, Set::default());
+    for (position, event) in journal.events.iter().enumerate() {
+        let writer_of = |step: u64| ((step >> 32) as usize, (step & u64::from(u32::MAX)) as i64);
+        match *event {
+            Event::Begun { step } => begun[writer_of(step).0] = writer_of(step).1,
+            Event::Acknowledged { step } => acknowledged[writer_of(step).0] = writer_of(step).1,
+            _ if position < start => {}
+            _ => {
+                let survival = SURVIVALS[position % SURVIVALS.len()];
+                let disk = wreck.after_power_cut(survival, seed * 7_919 + position as u64);
+                points += 1;
+                // What was acknowledged decides, too: the same files may be enough at one moment and not at the next.
+                if seen.insert((disk.fingerprint(), acknowledged, begun)) {
+                    let place = Place(format!(
+                        "FUZZ_SEED={seed}: power cut before event {position} ({event:?}), {survival:?} survives, \
+                         acknowledged {acknowledged:?}, begun {begun:?}"
+                    ));
+                    let platform = platform(Arc::new(disk), seed + 1);
+                    let store = NativeStore::open(Path::new(PATH), kills::options(), platform.clone()).unwrap();
+                    let found = kills::check(&*store.read().unwrap());
+                    for writer in 0..WRITERS {
+                        let is_right = (acknowledged[writer]..=begun[writer]).contains(&found[writer]);
+                        assert!(is_right, "writer {writer}: found {found:?}");
+                    }
+                    drop(store);
+                    if seen.len().is_multiple_of(20) {
+                        numbered::check_files(&platform, Path::new(PATH));
+                    }
+                    drop(place);
+                }
+            }
+        }
+        wreck.advance(event);
+    }
+    (points, seen.len())
+}
+
+#[test]
+fn power_cuts_under_load_lose_nothing_acknowledged() {
+    let clock = storage::os::platform().clock;
+    let seconds = std::env::var("FUZZ_SECONDS").map_or(0, |text| text.parse().expect("FUZZ_SECONDS is a number"));
+    let start = clock.now_ns();
+    for seed in seed_or(9_000).. {
+        let (journal, first) = record(seed);
+        let (points, states) = verify(seed, &journal, first);
+        eprintln!("seed {seed}: {points} crash points, {states} states");
+        assert!(points > 200, "the run has only {points} operations");
+        if clock.now_ns() - start >= seconds * 1_000_000_000 {
+            break;
+        }
+    }
+}
