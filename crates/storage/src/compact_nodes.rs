@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use model::id::{LabelId, PropertyKeyId};
-use model::{Interrupt, Map, Result};
+use model::{Interrupt, Result, Set};
 
 use crate::bulk::BulkConfig;
 use crate::bulk::built::Built;
@@ -18,12 +18,11 @@ use crate::bulk::context::BuildContext;
 use crate::format::{SEGMENT_NODES, segment_range};
 use crate::index::KeyIndex;
 use crate::index::merge::merge_indexes;
-use crate::manifest::SegmentEntry;
 use crate::node_run::NodeRun;
 use crate::node_run::merge::merge_runs;
 use crate::segment::write::SegmentWriter;
 use crate::tiers::Tiers;
-use crate::version::{Version, VersionEdit};
+use crate::version::{FoldedSegment, Version, VersionEdit};
 
 #[cfg(test)]
 mod tests;
@@ -155,11 +154,12 @@ fn named<T>(files: &[Arc<T>], numbers: &[u64], number: impl Fn(&T) -> u64) -> Re
 fn fold(context: &BuildContext, version: &Version, segments: &[u64], edit: &mut VersionEdit) -> Result<()> {
     let layers = version.layers();
     let age = layers.age();
-    let mut folded: Map<u64, Option<SegmentEntry>> = Map::default();
+    let mut folded: Set<u64> = Set::default();
     for &segment in segments {
-        let entry = SegmentWriter::folded(context, segment, layers)?.finish(context, age)?;
-        edit.segments.push((segment, entry));
-        folded.insert(segment, entry);
+        let after = SegmentWriter::folded(context, segment, layers)?.finish(context, age)?;
+        let before = layers.segment(segment).map(|segment| segment.entry().file.number);
+        edit.folded.push(FoldedSegment { segment, before, after });
+        folded.insert(segment);
     }
     for run in layers.runs() {
         let mut is_needed = false;
@@ -170,7 +170,7 @@ fn fold(context: &BuildContext, version: &Version, segments: &[u64], edit: &mut 
             .collect();
         numbers.dedup();
         for segment in numbers {
-            is_needed |= !folded.contains_key(&segment) && run.entry().age > layers.age_of(segment);
+            is_needed |= !folded.contains(&segment) && run.entry().age > layers.age_of(segment);
         }
         if !is_needed {
             edit.removed_node_runs.push(run.entry().file.number);

@@ -22,7 +22,7 @@ use model::{EdgeId, EdgeTypeId, LabelId, Map, NodeId, PropertyKeyId, Schema, Sta
 use rustc_hash::FxBuildHasher;
 
 pub(crate) use adjacency::{Adjacency, Link, Links};
-pub(crate) use index::{UniqueIndex, index_entry_bytes};
+pub(crate) use index::{UniqueIndex, equals_itself, index_entry_bytes};
 pub(crate) use ordered::{OrderedEntries, ordered_entry_bytes};
 pub(crate) use properties::{Properties, value_bytes};
 

@@ -32,7 +32,7 @@ pub mod edit;
 pub mod nodes;
 pub mod slots;
 
-pub use self::edit::{PatchEdit, VersionEdit};
+pub use self::edit::{FoldedSegment, PatchEdit, VersionEdit};
 pub use crate::partition::stream::PartitionStream;
 
 /// The opened files of one manifest.
@@ -178,9 +178,11 @@ impl Version {
         fresh.manifest.next_file_number = self.numbers.next();
         fresh.manifest.write(&self.platform.disk, &self.directory)?;
         let kept: Set<u64> = new.manifest.files().map(|(_, file)| file.number).collect();
-        for entry in edit.added_indexes.iter().filter(|entry| !kept.contains(&entry.file.number)) {
-            // Its constraint was dropped meanwhile. What cannot be removed now is removed when the store is next opened.
-            let _ = self.platform.disk.remove(&self.directory.join(FileKind::Keys.file_name(entry.file.number)));
+        let folded = edit.folded.iter().filter_map(|folded| folded.after).map(|entry| (FileKind::Nodes, entry.file));
+        let indexes = edit.added_indexes.iter().map(|entry| (FileKind::Keys, entry.file));
+        for (kind, file) in folded.chain(indexes).filter(|(_, file)| !kept.contains(&file.number)) {
+            // What came meanwhile made it needless. What cannot be removed now is removed when the store is next opened.
+            let _ = self.platform.disk.remove(&self.directory.join(kind.file_name(file.number)));
         }
         self.files().filter(|file| !kept.contains(&file.entry().number)).for_each(|file| file.retire());
         Ok(new)
@@ -270,8 +272,7 @@ pub(crate) fn grouped<G: Copy + Ord>(
         let positions: Vec<u64> = (0..count).map(|row| place_of(row).1).collect();
         return read(group, &positions);
     }
-    let mut order: Vec<u32> = (0..count as u32).collect();
-    order.sort_by_key(|&row| place_of(row as usize).0);
+    let order = order_by_group(count, |row| place_of(row).0);
     let mut all = Column::nulls(0);
     for rows in order.chunk_by(|&a, &b| place_of(a as usize).0 == place_of(b as usize).0) {
         let positions: Vec<u64> = rows.iter().map(|&row| place_of(row as usize).1).collect();
@@ -281,4 +282,41 @@ pub(crate) fn grouped<G: Copy + Ord>(
     let mut places = vec![0u32; count];
     order.iter().enumerate().for_each(|(at, &row)| places[row as usize] = at as u32);
     Ok(all.gather(&places))
+}
+
+/// Groups up to so many are found by looking through them.
+const GROUPS_FEW: usize = 16;
+
+/// The rows, those of each group together and otherwise in order.
+fn order_by_group<G: Copy + Ord>(count: usize, group_of: impl Fn(usize) -> G) -> Vec<u32> {
+    let mut groups: Vec<(G, u32)> = Vec::new();
+    let mut numbers: Vec<u8> = Vec::with_capacity(count);
+    let mut last = 0;
+    for row in 0..count {
+        let group = group_of(row);
+        if groups.get(last).is_none_or(|(of, _)| *of != group) {
+            last = groups.iter().position(|(of, _)| *of == group).unwrap_or(groups.len());
+        }
+        if last == groups.len() {
+            if last == GROUPS_FEW {
+                let mut order: Vec<u32> = (0..count as u32).collect();
+                order.sort_by_key(|&row| group_of(row as usize));
+                return order;
+            }
+            groups.push((group, 0));
+        }
+        groups[last].1 += 1;
+        numbers.push(last as u8);
+    }
+    let mut start = 0;
+    for (_, rows) in &mut groups {
+        start += std::mem::replace(rows, start);
+    }
+    let mut order = vec![0; count];
+    for (row, &number) in numbers.iter().enumerate() {
+        let at = &mut groups[usize::from(number)].1;
+        order[*at as usize] = row as u32;
+        *at += 1;
+    }
+    order
 }

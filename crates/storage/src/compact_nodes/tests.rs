@@ -9,7 +9,7 @@ use testing::random::{SeededRandom, seed_or};
 use testing::simulation::{MemoryDisk, platform};
 
 use super::{NodeJob, NodePolicy, run};
-use crate::bulk::{BulkConfig, Changes, NodeChange, rewrite};
+use crate::bulk::{BulkConfig, BulkLoad, Changes, KeyRows, NodeChange, NodeRows, OnDuplicate, rewrite};
 use crate::check::check;
 use crate::tiers::Tiers;
 use crate::version::Version;
@@ -174,6 +174,31 @@ impl Subject {
         changes.insert(id, change);
     }
 
+    /// Loads nodes at the end of the last segment, and updates some that are there.
+    fn load(&mut self) {
+        let config = BulkConfig { on_duplicate: OnDuplicate::Update, ..BulkConfig::default() };
+        let mut load = BulkLoad::new(&self.version, config, &Interrupt::new()).unwrap();
+        let count = 50;
+        for batch in 0..2 {
+            let name = self.version.manifest().schema.property_keys.name(3).cloned().unwrap_or_else(|| "k3".into());
+            let values: Vec<Value> = (0..count).map(|at| Value::Int(at + batch * 1_000)).collect();
+            let keys: Vec<Value> = (0..count).map(|at| Value::Int(at % 40)).collect();
+            let keys = Column::from_values(&keys);
+            let key = Some(KeyRows { group: "g", property: None, values: &keys });
+            let columns = [Column::from_values(&values)];
+            let names: &[&str] = &[&name];
+            let rows = NodeRows { count: count as usize, labels: &["L2"], key, names, columns: &columns, origin: 0 };
+            let added = load.push_nodes(&rows).unwrap();
+            for (node, value) in added.nodes.iter().zip(values) {
+                let node = self.model.entry(node.unwrap().0).or_default();
+                node.labels = vec![LabelId(2)];
+                node.properties.insert(PropertyKeyId(3), value);
+            }
+        }
+        self.version = load.finish().unwrap();
+        self.bound = self.version.node_id_bound();
+    }
+
     /// Takes a step of compaction, whose edit is applied after further changes at times.
     fn compact(&mut self) -> Option<NodeJob> {
         let random = &mut self.random;
@@ -186,8 +211,10 @@ impl Subject {
         };
         let job = policy.pick(&self.version).unwrap()?;
         let built = run(&self.version, &job, &BulkConfig::default(), &Interrupt::new()).unwrap();
-        if self.random.chance(50) {
-            self.change();
+        match self.random.below(4) {
+            0 | 1 => self.change(),
+            2 => self.load(),
+            _ => {}
         }
         self.version = built.install(&self.version).unwrap();
         Some(job)

@@ -10,11 +10,14 @@ use super::{KeyIndex, Pairs};
 use crate::bulk::context::BuildContext;
 use crate::manifest::IndexEntry;
 
+/// A hash, a node, and whether the pair was removed.
+type Entry = (u64, NodeId, bool);
+
 /// All pairs of several runs of one index; where runs say something of the same pair, only the newest is heard.
 #[derive(Debug)]
 pub struct MergedPairs<'a> {
     /// Oldest first, each with the pair it is at.
-    inputs: Vec<(Pairs<'a>, Option<(u64, NodeId, bool)>)>,
+    inputs: Vec<(Pairs<'a>, Option<Entry>)>,
 }
 
 impl<'a> MergedPairs<'a> {

@@ -36,8 +36,11 @@ impl UniqueIndex {
         }
     }
 
-    /// Notes that the node has the value.
+    /// Notes that the node has the value. What does not equal itself, such as NaN, is never taken and never found.
     pub(crate) fn insert(&mut self, value: &Value, node: NodeId) {
+        if !equals_itself(value) {
+            return;
+        }
         match integer(value) {
             Some(integer) => self.integers.insert(integer, node),
             None => self.others.insert(value.clone(), node),
@@ -52,6 +55,14 @@ impl UniqueIndex {
                 None => self.others.remove(value),
             };
         }
+    }
+}
+
+/// False for null and NaN, and lists that hold such: they are no conflict with anything.
+pub(crate) fn equals_itself(value: &Value) -> bool {
+    match value {
+        Value::Float(_) | Value::List(_) | Value::Null => value.equals(value) == Some(true),
+        _ => true,
     }
 }
 
@@ -88,6 +99,10 @@ mod tests {
         ] {
             assert_eq!(index.get(&value), expected, "{value}");
         }
+        index.insert(&Value::Float(f64::NAN), NodeId(8));
+        index.insert(&Value::list(vec![Value::Float(f64::NAN)]), NodeId(8));
+        assert_eq!(index.get(&Value::Float(f64::NAN)), None);
+        assert_eq!(index.get(&Value::list(vec![Value::Float(f64::NAN)])), None);
         index.insert(&Value::Int(i64::MAX), NodeId(7));
         assert_eq!(index.get(&Value::Float(large)), None);
         index.remove(&Value::Float(1.0), NodeId(4));

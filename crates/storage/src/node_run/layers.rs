@@ -246,6 +246,9 @@ impl Layers {
         let in_segment = |node: &NodeId| ((node.0 >> SEGMENT_BITS) as u32, node.0 & (SEGMENT_NODES - 1));
         let mut places: Vec<(u32, u64)> = nodes.iter().map(in_segment).collect();
         let mut open: Vec<u32> = (0..nodes.len() as u32).filter(|&row| self.is_touched(nodes[row as usize])).collect();
+        let is_sorted = nodes.is_sorted();
+        let largest_age = self.segments.iter().flatten().map(|segment| segment.entry().age).max().unwrap_or(0);
+        let mut ids = Vec::new();
         for (number, run) in self.runs.iter().enumerate().rev() {
             if open.is_empty() {
                 break;
@@ -254,19 +257,21 @@ impl Layers {
             if columns.is_none() && run.state_column().is_none() {
                 continue;
             }
+            let found = rows_of(run, nodes, &open, is_sorted, &mut ids)?;
             let mut kept = 0;
             for at in 0..open.len() {
                 let row = open[at];
-                let node = nodes[row as usize];
-                if age <= self.age_of(node.0 >> SEGMENT_BITS) {
+                if largest_age >= age && age <= self.age_of(nodes[row as usize].0 >> SEGMENT_BITS) {
                     continue;
                 }
-                let found = run.row_of(node)?;
-                let said = found.map_or(Ok(Said::Nothing), |found| run.says(columns, found))?;
-                match (said, found) {
-                    (Said::Value, Some(found)) => places[row as usize] = (RUN | number as u32, found),
-                    (Said::Null, _) => places[row as usize] = (NOWHERE, 0),
-                    _ => {
+                let said = match found[at] {
+                    MISSING => Said::Nothing,
+                    found => run.says(columns, found)?,
+                };
+                match said {
+                    Said::Value => places[row as usize] = (RUN | number as u32, found[at]),
+                    Said::Null => places[row as usize] = (NOWHERE, 0),
+                    Said::Nothing => {
                         open[kept] = row;
                         kept += 1;
                     }
@@ -333,6 +338,34 @@ impl Layers {
             }
         }
     }
+}
+
+/// The row of a node that a run does not know.
+const MISSING: u64 = u64::MAX;
+/// Rows of a run are read from end to end if there are at most so many for each node that is asked for.
+const ROWS_PER_NODE: u64 = 4;
+
+/// The rows in a run of those nodes that are `open`, or `MISSING`.
+fn rows_of(run: &NodeRun, nodes: &[NodeId], open: &[u32], is_sorted: bool, ids: &mut Vec<u64>) -> Result<Vec<u64>> {
+    let node = |row: u32| nodes[row as usize];
+    if let (true, Some(&first), Some(&last)) = (is_sorted && open.len() > 1, open.first(), open.last()) {
+        let rows = run.ids().rows_in(run.file(), node(first).0..node(last).0 + 1)?;
+        if rows.is_empty() {
+            return Ok(vec![MISSING; open.len()]);
+        }
+        if rows.end - rows.start <= open.len() as u64 * ROWS_PER_NODE {
+            run.ids().read(run.file(), rows.clone(), ids)?;
+            let mut at = 0;
+            let find = |&row: &u32| {
+                while at < ids.len() && ids[at] < node(row).0 {
+                    at += 1;
+                }
+                if ids.get(at) == Some(&node(row).0) { rows.start + at as u64 } else { MISSING }
+            };
+            return Ok(open.iter().map(find).collect());
+        }
+    }
+    open.iter().map(|&row| Ok(run.row_of(node(row))?.unwrap_or(MISSING))).collect()
 }
 
 /// Adds the words of a segment: which rows exist and carry all labels.

@@ -11,7 +11,7 @@ use model::{
 
 use crate::error::StorageError;
 use crate::format::NODE_ID_LIMIT;
-use crate::memtable::{EDGES_MAX, OrderedEntries, UniqueIndex};
+use crate::memtable::{EDGES_MAX, OrderedEntries, UniqueIndex, equals_itself};
 use crate::snapshot::Snapshot;
 
 impl Snapshot {
@@ -48,7 +48,7 @@ impl Snapshot {
             if let Value::Node(owner) = owners.value(row) {
                 return Err(self.taken(constraint, &value, Some(owner)));
             }
-            if values.len() > 1 && !seen.insert(value.clone()) {
+            if values.len() > 1 && equals_itself(&value) && !seen.insert(value.clone()) {
                 return Err(self.taken(constraint, &value, None));
             }
         }
@@ -111,7 +111,7 @@ impl Snapshot {
     ) -> Result<()> {
         let mut seen: Set<&Value> = Set::default();
         let owners = self.lookup(label, key, &Column::from_values(after.values()))?;
-        for (row, (&node, value)) in after.iter().enumerate().filter(|(_, (_, value))| !value.is_null()) {
+        for (row, (&node, value)) in after.iter().enumerate().filter(|(_, (_, value))| equals_itself(value)) {
             if !seen.insert(value) {
                 return Err(self.taken(constraint, value, None));
             }

@@ -23,6 +23,8 @@ pub struct VersionEdit {
     pub patches: Vec<PatchEdit>,
     /// Node segments that were written anew, by number; `None` for one without any node.
     pub segments: Vec<(u64, Option<SegmentEntry>)>,
+    /// Node segments that hold what runs say of them from now on.
+    pub folded: Vec<FoldedSegment>,
     /// Node runs that go, by the numbers of their files.
     pub removed_node_runs: Vec<u64>,
     /// Node runs that come; their ages say how new they are.
@@ -48,6 +50,17 @@ pub struct VersionEdit {
     pub node_id_bound: u64,
     /// The first write-ahead log that is not in the files.
     pub wal_number: Option<u64>,
+}
+
+/// A node segment that was written anew from another and the runs over it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoldedSegment {
+    /// Which segment.
+    pub segment: u64,
+    /// The number of the file that it had. If it has another by now, a bulk load wrote it anew with all runs; it stays.
+    pub before: Option<u64>,
+    /// The segment from now on.
+    pub after: Option<SegmentEntry>,
 }
 
 /// A change of the patches of one edge partition.
@@ -91,6 +104,12 @@ impl VersionEdit {
             apply_patch(patch, &mut manifest.partitions)?;
         }
         replace(&mut manifest.segments, &self.segments, |entry| entry.segment);
+        for folded in &self.folded {
+            let at = manifest.segments.iter().position(|entry| entry.segment == folded.segment);
+            if at.map(|at| manifest.segments[at].file.number) == folded.before {
+                replace(&mut manifest.segments, &[(folded.segment, folded.after)], |entry| entry.segment);
+            }
+        }
         manifest.segments.sort_by_key(|entry| entry.segment);
         for number in &self.removed_node_runs {
             let at = manifest.node_runs.iter().position(|entry| entry.file.number == *number);

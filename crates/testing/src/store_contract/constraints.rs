@@ -16,6 +16,7 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("a value is free again once its node lets go of it", frees_values),
     ("a call is judged by what it leaves, so that values may be swapped", swaps),
     ("numbers are equal across types", numbers_across_types),
+    ("what does not equal itself is never taken and never found", not_a_number),
     ("a constraint is checked against what is there", checks_what_is_there),
     ("constraints have names and rules of their own", names),
     ("a dropped constraint no longer refuses", dropping),
@@ -149,6 +150,29 @@ fn numbers_across_types(subject: &mut Subject<'_>) {
     let values = Column::from_values(&[Value::Float(1.0), Value::Int(2), Value::Int(3)]);
     let found = nodes_of(&view.lookup(label(&*view, "P"), key(&*view, "code"), &values).expect("looking up"));
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [true, true, false]);
+}
+
+fn not_a_number(subject: &mut Subject<'_>) {
+    let not_a_number = Value::Float(f64::NAN);
+    let list = Value::list(vec![Value::Int(1), not_a_number.clone()]);
+    subject.commit(|transaction| constrain(transaction, "P", "code").expect("making a constraint"));
+    for _ in 0..2 {
+        subject.commit(|transaction| {
+            for value in [&not_a_number, &list] {
+                add_node(transaction, &["P"], &person(value.clone()));
+                let other = add_node(transaction, &["P"], &person(Value::Null));
+                set_node(transaction, &[other], "code", std::slice::from_ref(value))
+                    .expect("setting what equals nothing");
+            }
+        });
+    }
+    let view = subject.view();
+    assert_eq!(Content::of(&*view).nodes.len(), 8, "nodes that were not refused");
+    assert_eq!(look_up(&*view, &[not_a_number, list]), [None; 2]);
+    subject.commit(|transaction| {
+        transaction.drop_constraint("P_code").expect("dropping a constraint");
+        constrain(transaction, "P", "code").expect("making a constraint over what equals nothing");
+    });
 }
 
 fn checks_what_is_there(subject: &mut Subject<'_>) {
