@@ -275,7 +275,7 @@ impl BlockSource for ReadBlock<'_> {
     }
 
     fn block(&self, index: usize) -> Result<Block<'_>> {
-        Ok(Block { header: &self.header[index], bytes: self.bytes, path: self.path })
+        Ok(Block { header: &self.header[index], bytes: self.bytes, path: self.path, file: None })
     }
 }
 
