@@ -112,6 +112,11 @@ impl Database {
         &self.store
     }
 
+    /// What the store has done since it was opened: commits, syncs, merges.
+    pub fn stats(&self) -> StoreStats {
+        self.store.stats()
+    }
+
     /// The budget of all that the database holds in memory.
     pub fn memory(&self) -> &Arc<MemoryBudget> {
         self.store.memory()

@@ -26,7 +26,7 @@ pub use model::{Error, ErrorCode, Interrupt, Result, Value};
 pub use result::{Entities, QueryResult, ResultBatch, StatementSummary};
 pub use session::Session;
 pub use settings::{Access, Config};
-pub use storage::Durability;
+pub use storage::{Durability, StoreStats};
 
 /// The parameters of a query, by name without `$`.
 pub type Parameters = model::Map<std::sync::Arc<str>, Value>;

@@ -114,7 +114,7 @@ const CHUNK_EDGES: usize = 16_384;
 fn new_edges(memtable: &Memtable) -> Vec<NewEdgeRows> {
     let mut open: Map<EdgeTypeId, Chunk> = Map::default();
     let mut done = Vec::new();
-    for (link, properties) in memtable.edges.iter().zip(&memtable.edge_properties) {
+    for (link, properties) in memtable.new_edges() {
         if link.is_deleted {
             continue;
         }

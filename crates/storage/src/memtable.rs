@@ -11,6 +11,7 @@
 
 mod adjacency;
 mod index;
+mod links;
 mod ordered;
 mod properties;
 
@@ -69,7 +70,7 @@ pub(crate) struct EdgeChange {
 /// Bytes that the parts take, measured roughly: entries of persistent maps are about half full.
 mod weight {
     pub(super) const NODE: usize = 64;
-    pub(super) const EDGE: usize = 150;
+    pub(super) const EDGE: usize = 100;
     pub(super) const CHANGE: usize = 160;
 }
 
@@ -88,8 +89,8 @@ pub(crate) struct Memtable {
     pub(crate) node_changes: OrdMap<u64, Arc<NodeChange>>,
     /// Edges made here, by ordinal.
     pub(crate) edges: Adjacency,
-    /// Their properties, by ordinal.
-    pub(crate) edge_properties: Vector<Properties>,
+    /// Properties of edges made here that were changed since, by ordinal.
+    pub(crate) edge_properties: SharedMap<u32, Properties>,
     /// How many of the edges made here are deleted.
     pub(crate) edges_deleted: usize,
     /// Edges of the files that changed, by id.
@@ -130,7 +131,7 @@ impl Memtable {
             nodes: Vector::new(),
             node_changes: OrdMap::new(),
             edges: Adjacency::default(),
-            edge_properties: Vector::new(),
+            edge_properties: SharedMap::default(),
             edges_deleted: 0,
             edge_changes: SharedMap::default(),
             edge_keys_changed: Vec::new(),
@@ -164,12 +165,36 @@ impl Memtable {
     /// The properties of an edge made here.
     #[inline]
     pub(crate) fn properties_of_edge(&self, edge: EdgeId) -> Option<&Properties> {
-        self.edge_properties.get(ordinal(edge)? as usize)
+        self.properties_at(ordinal(edge)?)
+    }
+
+    #[inline]
+    fn properties_at(&self, ordinal: u32) -> Option<&Properties> {
+        if !self.edge_properties.is_empty()
+            && let Some(properties) = self.edge_properties.get(&ordinal)
+        {
+            return Some(properties);
+        }
+        self.edges.properties(ordinal)
     }
 
     /// The properties of an edge made here, for change.
     pub(crate) fn properties_of_edge_mut(&mut self, edge: EdgeId) -> Option<&mut Properties> {
-        self.edge_properties.get_mut(ordinal(edge)? as usize)
+        let ordinal = ordinal(edge)?;
+        let made = self.edges.properties(ordinal)?;
+        Some(self.edge_properties.entry(ordinal).or_insert_with(|| made.clone()))
+    }
+
+    /// The edges made here and their properties, in order.
+    pub(crate) fn new_edges(&self) -> impl Iterator<Item = (Link, &Properties)> {
+        let edge = |ordinal| Some((self.edges.get(ordinal)?, self.properties_at(ordinal)?));
+        (0..self.edges.len() as u32).filter_map(edge)
+    }
+
+    /// Puts the edges of a transaction to those that were committed before it.
+    pub(crate) fn settle(&mut self) {
+        self.edges.settle();
+        self.base_edges_deleted.settle();
     }
 
     /// What became of an edge of the files, if anything did.
@@ -211,8 +236,7 @@ impl Memtable {
         properties: Properties,
     ) -> EdgeId {
         self.bytes += weight::EDGE + properties.bytes();
-        self.edge_properties.push_back(properties);
-        edge_id(self.edges.push(source, target, edge_type))
+        edge_id(self.edges.push(source, target, edge_type, properties))
     }
 
     /// The record of a node made here, for change.
@@ -242,14 +266,12 @@ impl Memtable {
     /// Marks an edge made here as deleted; its type, or `None` if it is gone already.
     pub(crate) fn delete_edge(&mut self, edge: EdgeId) -> Option<EdgeTypeId> {
         let ordinal = ordinal(edge)?;
-        self.edges.get(ordinal).filter(|link| !link.is_deleted)?;
-        let link = self.edges.get_mut(ordinal)?;
-        link.is_deleted = true;
-        let edge_type = link.edge_type;
-        *self.properties_of_edge_mut(edge)? = Properties::default();
+        let edge_type = self.edges.get(ordinal).filter(|link| !link.is_deleted)?.edge_type;
+        self.edges.delete(ordinal);
+        self.edge_properties.remove(&ordinal);
         self.edges_deleted += 1;
-        // What is deleted still takes its place; a transaction that only deletes has to be counted too.
-        self.bytes += 1;
+        // What is deleted still takes its place.
+        self.bytes += 48;
         Some(edge_type)
     }
 
@@ -259,7 +281,7 @@ impl Memtable {
         change.is_deleted = true;
         change.properties = Properties::default();
         self.bytes += weight::EDGE;
-        self.base_edges_deleted.push(source, target, edge_type);
+        self.base_edges_deleted.push(source, target, edge_type, Properties::default());
     }
 
     /// Counts nodes of these labels in (1) or out (-1).

@@ -166,7 +166,7 @@ impl Start {
     fn put_behind(
         &mut self,
         head: &mut MutexGuard<'_, Head>,
-        snapshot: Snapshot,
+        mut snapshot: Snapshot,
         log: &[u8],
         hashes: impl FnOnce() -> Result<Box<[u64]>>,
     ) -> Result<u64> {
@@ -181,6 +181,7 @@ impl Start {
         if let Some(since) = &mut head.since_flush {
             since.push(log.to_vec());
         }
+        snapshot.memtable.settle();
         let snapshot = Arc::new(snapshot);
         self.engine.set_memtable_bytes(snapshot.memtable.bytes);
         head.sequence = sequence;

@@ -1,134 +1,154 @@
-//! Edges that are linked into two lists each, that of their source and that of their target.
+//! Edges made since the files were written: those that were committed, which all snapshots share, and those of one
+//! transaction, which come behind them until it commits.
 //!
-//! Cost: adding an edge copies, after a snapshot, two leaves of small plain entries and the end of a vector, whatever the
-//! degree of its ends. Following a list costs a look into a vector for each edge.
-
-use imbl::Vector;
-use model::{EdgeTypeId, NodeId};
+//! Ordinals run through both. What is deleted stays in the lists and is marked in a map of the snapshot's own.
 
 use super::SharedMap;
+use super::links::{Layer, NONE, Side};
+use super::properties::Properties;
 
-/// The end of a list.
-const NONE: u32 = u32::MAX;
+use model::{EdgeTypeId, NodeId};
 
-/// An edge and its two lists.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
-    pub(crate) source: NodeId,
-    pub(crate) target: NodeId,
-    pub(crate) edge_type: EdgeTypeId,
-    /// The edge added before with the same source.
-    next_out: u32,
-    /// The edge added before with the same target.
-    next_in: u32,
-    pub(crate) is_deleted: bool,
-}
-
-/// The list of one node.
-#[derive(Clone, Copy, Debug)]
-struct List {
-    newest: u32,
-    count: u32,
-}
+pub(crate) use super::links::Link;
 
 /// A set of edges.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Adjacency {
-    links: Vector<Link>,
-    out_lists: SharedMap<u64, List>,
-    in_lists: SharedMap<u64, List>,
+    /// What was committed.
+    base: Layer,
+    /// What a transaction added.
+    tail: Option<Layer>,
+    deleted: SharedMap<u32, ()>,
+}
+
+impl Default for Adjacency {
+    fn default() -> Adjacency {
+        Adjacency { base: Layer::new(0), tail: None, deleted: SharedMap::default() }
+    }
 }
 
 impl Adjacency {
     /// How many edges were ever added.
     pub(crate) fn len(&self) -> usize {
-        self.links.len()
+        self.end() as usize
+    }
+
+    fn end(&self) -> u32 {
+        self.tail.as_ref().map_or_else(|| self.base.end(), Layer::end)
     }
 
     /// True if none was ever added.
     pub(crate) fn is_empty(&self) -> bool {
-        self.links.is_empty()
+        self.len() == 0
+    }
+
+    #[inline]
+    fn layer_of(&self, ordinal: u32) -> &Layer {
+        match &self.tail {
+            Some(tail) if ordinal >= tail.first() => tail,
+            _ => &self.base,
+        }
     }
 
     /// The edge of that ordinal.
     #[inline]
-    pub(crate) fn get(&self, ordinal: u32) -> Option<&Link> {
-        self.links.get(ordinal as usize)
+    pub(crate) fn get(&self, ordinal: u32) -> Option<Link> {
+        let mut link = self.layer_of(ordinal).get(ordinal)?;
+        link.is_deleted = !self.deleted.is_empty() && self.deleted.contains_key(&ordinal);
+        Some(link)
     }
 
-    /// The edge of that ordinal, for change.
-    pub(crate) fn get_mut(&mut self, ordinal: u32) -> Option<&mut Link> {
-        self.links.get_mut(ordinal as usize)
+    /// The properties that the edge of that ordinal was added with.
+    #[inline]
+    pub(crate) fn properties(&self, ordinal: u32) -> Option<&Properties> {
+        self.layer_of(ordinal).properties(ordinal)
+    }
+
+    /// Marks an edge as deleted.
+    pub(crate) fn delete(&mut self, ordinal: u32) {
+        self.deleted.insert(ordinal, ());
     }
 
     /// All edges in the order they were added.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Link> {
-        self.links.iter()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Link> {
+        (0..self.end()).filter_map(|ordinal| self.get(ordinal))
     }
 
     /// Adds an edge; gives its ordinal.
-    pub(crate) fn push(&mut self, source: NodeId, target: NodeId, edge_type: EdgeTypeId) -> u32 {
-        let ordinal = u32::try_from(self.links.len()).expect("the caller compares the count with EDGES_MAX");
-        let next_out = put_first(&mut self.out_lists, source, ordinal);
-        let next_in = put_first(&mut self.in_lists, target, ordinal);
-        self.links.push_back(Link { source, target, edge_type, next_out, next_in, is_deleted: false });
+    pub(crate) fn push(
+        &mut self,
+        source: NodeId,
+        target: NodeId,
+        edge_type: EdgeTypeId,
+        properties: Properties,
+    ) -> u32 {
+        let end = self.base.end();
+        let tail = self.tail.get_or_insert_with(|| Layer::new(end));
+        let ordinal = tail.end();
+        assert!(ordinal < NONE, "the caller compares the count with EDGES_MAX");
+        let link = Link { source, target, edge_type, is_deleted: false };
+        tail.extend(1, std::iter::once((link, properties)));
         ordinal
+    }
+
+    /// Puts what a transaction added to what was committed.
+    pub(crate) fn settle(&mut self) {
+        if let Some(tail) = self.tail.take() {
+            self.base.extend((tail.end() - tail.first()) as usize, tail.iter());
+        }
     }
 
     /// The edges that start at a node, newest first.
     #[inline]
     pub(crate) fn out_edges(&self, node: NodeId) -> Links<'_> {
-        Links { links: &self.links, next: newest(&self.out_lists, node), is_in: false }
+        self.links(node, Side::Out)
     }
 
     /// The edges that end at a node, newest first.
     #[inline]
     pub(crate) fn in_edges(&self, node: NodeId) -> Links<'_> {
-        Links { links: &self.links, next: newest(&self.in_lists, node), is_in: true }
+        self.links(node, Side::In)
+    }
+
+    #[inline]
+    fn links(&self, node: NodeId, side: Side) -> Links<'_> {
+        let next = match &self.tail {
+            Some(tail) => tail.newest(node, side),
+            None => NONE,
+        };
+        let next = if next == NONE { self.base.newest(node, side) } else { next };
+        Links { edges: self, node, next, side }
     }
 
     /// Calls `each` with the edges from one node to another, newest first. Cost: a walk along the shorter list.
     pub(crate) fn for_each_between(&self, source: NodeId, target: NodeId, mut each: impl FnMut(u32, &Link)) {
         let (out, into) = (self.out_count(source), self.in_count(target));
         let links = if out <= into { self.out_edges(source) } else { self.in_edges(target) };
-        links.filter(|(_, link)| link.source == source && link.target == target).for_each(|(at, link)| each(at, link));
+        links.filter(|(_, link)| link.source == source && link.target == target).for_each(|(at, link)| each(at, &link));
     }
 
     /// How many edges start at a node, deleted ones included.
     pub(crate) fn out_count(&self, node: NodeId) -> u64 {
-        self.out_lists.get(&node.0).map_or(0, |list| u64::from(list.count))
+        self.count(node, Side::Out)
     }
 
     /// How many edges end at a node, deleted ones included.
     pub(crate) fn in_count(&self, node: NodeId) -> u64 {
-        self.in_lists.get(&node.0).map_or(0, |list| u64::from(list.count))
+        self.count(node, Side::In)
     }
-}
 
-#[inline]
-fn newest(lists: &SharedMap<u64, List>, node: NodeId) -> u32 {
-    if lists.is_empty() { NONE } else { lists.get(&node.0).map_or(NONE, |list| list.newest) }
-}
-
-fn put_first(lists: &mut SharedMap<u64, List>, node: NodeId, ordinal: u32) -> u32 {
-    match lists.get_mut(&node.0) {
-        Some(list) => {
-            list.count += 1;
-            std::mem::replace(&mut list.newest, ordinal)
-        }
-        None => {
-            lists.insert(node.0, List { newest: ordinal, count: 1 });
-            NONE
-        }
+    fn count(&self, node: NodeId, side: Side) -> u64 {
+        self.base.count(node, side) + self.tail.as_ref().map_or(0, |tail| tail.count(node, side))
     }
 }
 
 /// The edges of one node in one direction, with their ordinals.
 #[derive(Clone, Debug)]
 pub(crate) struct Links<'a> {
-    links: &'a Vector<Link>,
+    edges: &'a Adjacency,
+    node: NodeId,
     next: u32,
-    is_in: bool,
+    side: Side,
 }
 
 impl Links<'_> {
@@ -139,17 +159,21 @@ impl Links<'_> {
     }
 }
 
-impl<'a> Iterator for Links<'a> {
-    type Item = (u32, &'a Link);
+impl Iterator for Links<'_> {
+    type Item = (u32, Link);
 
     #[inline]
-    fn next(&mut self) -> Option<(u32, &'a Link)> {
+    fn next(&mut self) -> Option<(u32, Link)> {
         if self.next == NONE {
             return None;
         }
         let ordinal = self.next;
-        let link = self.links.get(ordinal as usize)?;
-        self.next = if self.is_in { link.next_in } else { link.next_out };
+        let link = self.edges.get(ordinal)?;
+        let layer = self.edges.layer_of(ordinal);
+        self.next = layer.before(ordinal, self.side);
+        if self.next == NONE && ordinal >= self.edges.base.end() {
+            self.next = self.edges.base.newest(self.node, self.side);
+        }
         Some((ordinal, link))
     }
 }
@@ -158,29 +182,56 @@ impl<'a> Iterator for Links<'a> {
 mod tests {
     use model::{EdgeTypeId, NodeId};
 
-    use super::Adjacency;
+    use super::{Adjacency, Properties};
+
+    fn push(edges: &mut Adjacency, ordinal: u64) {
+        edges.push(NodeId(ordinal % 3), NodeId(ordinal % 5), EdgeTypeId(0), Properties::default());
+    }
+
+    fn check(edges: &Adjacency) {
+        for node in 0..5 {
+            let of = |modulus: u64| (0..edges.len() as u64).rev().filter(move |edge| edge % modulus == node);
+            let found: Vec<u64> = edges.out_edges(NodeId(node)).map(|(edge, _)| u64::from(edge)).collect();
+            assert_eq!(found, of(3).collect::<Vec<_>>());
+            assert_eq!(edges.out_count(NodeId(node)), found.len() as u64);
+            let found: Vec<u64> = edges.in_edges(NodeId(node)).map(|(edge, _)| u64::from(edge)).collect();
+            assert_eq!(found, of(5).collect::<Vec<_>>());
+            assert_eq!(edges.in_count(NodeId(node)), found.len() as u64);
+        }
+    }
 
     #[test]
     fn snapshots_keep_what_they_saw() {
         let mut edges = Adjacency::default();
         let mut snapshots = vec![edges.clone()];
         for ordinal in 0..1_000_u64 {
-            edges.push(NodeId(ordinal % 3), NodeId(ordinal % 5), EdgeTypeId(0));
+            push(&mut edges, ordinal);
             if ordinal % 7 == 0 {
+                snapshots.push(edges.clone());
+            }
+            if ordinal % 11 == 0 {
+                edges.settle();
                 snapshots.push(edges.clone());
             }
         }
         snapshots.push(edges);
-        for snapshot in &snapshots {
-            for node in 0..5 {
-                let of = |modulus: u64| (0..snapshot.len() as u64).rev().filter(move |edge| edge % modulus == node);
-                let found: Vec<u64> = snapshot.out_edges(NodeId(node)).map(|(edge, _)| u64::from(edge)).collect();
-                assert_eq!(found, of(3).collect::<Vec<_>>());
-                assert_eq!(snapshot.out_count(NodeId(node)), found.len() as u64);
-                let found: Vec<u64> = snapshot.in_edges(NodeId(node)).map(|(edge, _)| u64::from(edge)).collect();
-                assert_eq!(found, of(5).collect::<Vec<_>>());
-                assert_eq!(snapshot.in_count(NodeId(node)), found.len() as u64);
-            }
-        }
+        snapshots.iter().for_each(check);
+    }
+
+    #[test]
+    fn an_older_snapshot_that_is_added_to_goes_its_own_way() {
+        let mut edges = Adjacency::default();
+        (0..20).for_each(|ordinal| push(&mut edges, ordinal));
+        edges.settle();
+        let mut other = edges.clone();
+        (20..40).for_each(|ordinal| push(&mut edges, ordinal));
+        edges.settle();
+        (20..50).for_each(|ordinal| push(&mut other, ordinal));
+        let root = other.clone();
+        (50..60).for_each(|ordinal| push(&mut other, ordinal));
+        other.settle();
+        let mut again = root.clone();
+        (50..55).for_each(|ordinal| push(&mut again, ordinal));
+        [&edges, &other, &root, &again].into_iter().for_each(check);
     }
 }

@@ -20,7 +20,9 @@ impl Snapshot {
     /// Applies the operations of a record of the log.
     pub(crate) fn apply_record(&mut self, payload: &mut Get<'_>) -> Result<()> {
         let first_own = self.memtable.edges.len() as u32;
-        self.apply_operations(payload, first_own)
+        self.apply_operations(payload, first_own)?;
+        self.memtable.settle();
+        Ok(())
     }
 
     /// Applies operations of a transaction whose first own edge has that ordinal.
