@@ -54,7 +54,7 @@ fn main() -> Outcome<()> {
     let path = Path::new(folder).join("write_speed.knot");
     let database = Database::open(&path, Config { durability, ..Config::default() })?;
     fill(&database)?;
-    let mut show = |name: &str, run: &dyn Fn() -> Outcome<u64>| -> Outcome<()> {
+    let show = |name: &str, run: &dyn Fn() -> Outcome<u64>| -> Outcome<()> {
         if !name.contains(&filter) {
             return Ok(());
         }
