@@ -32,6 +32,9 @@ pub(crate) struct ShellArguments {
     /// What a commit waits for: full (the disk), relaxed[=MILLISECONDS] (the disk has it at most so much later), off
     #[arg(long, value_name = "DURABILITY", default_value = "full", value_parser = durability)]
     pub(crate) durability: Durability,
+    /// Memory that the database may use in all, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_limit: Option<String>,
     /// How rows are printed [default: table on a terminal, else csv]
     #[arg(short = 'm', long, value_enum)]
     pub(crate) format: Option<Format>,
@@ -112,6 +115,9 @@ pub(crate) struct QueryArguments {
     /// What a commit waits for: full (the disk), relaxed[=MILLISECONDS] (the disk has it at most so much later), off
     #[arg(long, value_name = "DURABILITY", default_value = "full", value_parser = durability)]
     pub(crate) durability: Durability,
+    /// Memory that the database may use in all, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_limit: Option<String>,
     /// Do not print counts and times to standard error
     #[arg(short = 's', long)]
     pub(crate) no_stats: bool,
@@ -166,9 +172,9 @@ pub(crate) struct ImportArguments {
     /// What to do about a node whose key is taken
     #[arg(long, value_enum, default_value_t = Duplicate::Error)]
     pub(crate) on_duplicate: Duplicate,
-    /// Memory to use, as 512MiB or 2GB
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    pub(crate) memory_limit: String,
+    /// Memory to use, as 512MiB or 2GB [default: 1GiB, or a quarter of what there is if that is less]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_limit: Option<String>,
     /// Threads to use [default: all cores]
     #[arg(long)]
     pub(crate) threads: Option<usize>,

@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
                 return Err(Failure::Usage("expected a store or a command".into()));
             };
             let access = if shell.read_only { Access::ReadOnly } else { Access::ReadWrite };
-            let database = open_durable(store, access, shell.durability)?;
+            let database = open_as(store, access, shell.durability, shell.memory_limit.as_deref())?;
             let parameters = values::parameters(&shell.parameters)?;
             match &shell.query {
                 Some(text) => {
@@ -50,12 +50,17 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
 
 pub(crate) use info::{full_text as info_text, to_text as schema_text};
 
+/// The variable of the environment with the memory limit of databases that are opened without one.
+const MEMORY_LIMIT: &str = "KNOTWORK_MEMORY_LIMIT";
+
 /// Opens a store.
 fn open(path: &Path, access: Access) -> Outcome<Database> {
-    open_durable(path, access, Durability::Full)
+    open_as(path, access, Durability::Full, None)
 }
 
-/// Opens a store whose commits wait for that.
-fn open_durable(path: &Path, access: Access, durability: Durability) -> Outcome<Database> {
-    Ok(Database::open(path, Config { access, durability, ..Config::default() })?)
+/// Opens a store whose commits wait for that, within a memory limit, if one is given here or by the environment.
+fn open_as(path: &Path, access: Access, durability: Durability, limit: Option<&str>) -> Outcome<Database> {
+    let by_environment = std::env::var(MEMORY_LIMIT).ok().filter(|limit| !limit.is_empty());
+    let limit = limit.or(by_environment.as_deref()).map(import::bytes).transpose()?;
+    Ok(Database::open(path, Config { access, durability, memory_bytes_max: limit, ..Config::default() })?)
 }

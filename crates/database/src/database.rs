@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use model::memory::Usage;
 use model::platform::{Clock, Platform};
-use model::{GraphStore, Interrupt, MemoryBudget, Result};
+use model::{Consumer, GraphStore, Interrupt, MemoryBudget, Result};
 use storage::backup::CopySummary;
 use storage::bulk::BulkLoad;
 use storage::layout::Layout;
@@ -156,7 +156,9 @@ impl Database {
 
     /// Imports files. If it fails, the store is as it was.
     pub fn import(&self, plan: &ImportPlan, progress: &ImportProgress, interrupt: &Interrupt) -> Result<ImportSummary> {
-        let config = import::bulk_config(plan)?;
+        let config = import::bulk_config(plan, self.memory())?;
+        // The import's own limit holds even where it is above that of the database; the block cache gives way.
+        let _held = self.memory().charge(Consumer::Import, config.memory_bytes);
         let schema = self.store.read()?.schema().clone();
         self.store.rebuild(interrupt, |base| {
             let mut load = BulkLoad::new(base, config, interrupt)?;

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::{Interrupt, Result, error};
+use model::limits::{IMPORT_MEMORY_BYTES, IMPORT_MEMORY_BYTES_MIN};
+use model::{Consumer, Interrupt, MemoryBudget, Result, error};
 use sources::files::{self, Table};
 use storage::bulk::{BulkConfig, BulkLoad};
 
@@ -161,10 +162,11 @@ pub fn holds_edges(path: &std::path::Path, read: &ReadOptions) -> Result<bool> {
 }
 
 /// How the budget and duplicates of a plan are told to the bulk load.
-pub(crate) fn bulk_config(plan: &ImportPlan) -> Result<BulkConfig> {
-    let memory_bytes = plan.memory_bytes.unwrap_or(model::limits::IMPORT_MEMORY_BYTES);
-    if memory_bytes < model::limits::IMPORT_MEMORY_BYTES_MIN {
-        let least = model::limits::IMPORT_MEMORY_BYTES_MIN >> 20;
+pub(crate) fn bulk_config(plan: &ImportPlan, memory: &MemoryBudget) -> Result<BulkConfig> {
+    let usual = (memory.share(Consumer::Import)).clamp(IMPORT_MEMORY_BYTES_MIN, IMPORT_MEMORY_BYTES);
+    let memory_bytes = plan.memory_bytes.unwrap_or(usual);
+    if memory_bytes < IMPORT_MEMORY_BYTES_MIN {
+        let least = IMPORT_MEMORY_BYTES_MIN >> 20;
         return Err(error!(
             Argument,
             "a memory limit of {memory_bytes} bytes is too small, expected {least} MiB or more"

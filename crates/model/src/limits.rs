@@ -22,5 +22,5 @@ pub const LIST_ELEMENTS_MAX: usize = 100_000_000;
 pub const MEMORY_SHARE: (usize, usize) = (1, 2);
 /// Memory a database may use where the machine does not say how much it has, in bytes.
 pub const MEMORY_BYTES_FALLBACK: usize = 1 << 30;
-/// Least memory a database can work in, in bytes.
-pub const MEMORY_BYTES_MIN: usize = 8 << 20;
+/// Least memory limit of a database, in bytes: of its cache, a block or two are left.
+pub const MEMORY_BYTES_MIN: usize = 64 << 10;

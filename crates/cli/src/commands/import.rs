@@ -65,7 +65,7 @@ fn plan(arguments: &ImportArguments) -> Outcome<ImportPlan> {
             Duplicate::Skip => OnDuplicate::Skip,
             Duplicate::Update => OnDuplicate::Update,
         },
-        memory_bytes: Some(bytes(&arguments.memory_limit)?),
+        memory_bytes: arguments.memory_limit.as_deref().map(bytes).transpose()?,
         threads,
         ..ImportPlan::default()
     };
@@ -159,7 +159,7 @@ fn character(option: &str, text: &str) -> Outcome<u8> {
 }
 
 /// A size such as `512MiB`, `2GB` or `1073741824`, in bytes.
-fn bytes(text: &str) -> Outcome<usize> {
+pub(super) fn bytes(text: &str) -> Outcome<usize> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim();
     let unit = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,

@@ -28,7 +28,8 @@ pub(super) fn run(arguments: &QueryArguments) -> Outcome<()> {
         }
     };
     let access = if arguments.read_only { Access::ReadOnly } else { Access::ReadWriteExisting };
-    let database = super::open_durable(&arguments.store, access, arguments.durability)?;
+    let limit = arguments.memory_limit.as_deref();
+    let database = super::open_as(&arguments.store, access, arguments.durability, limit)?;
     let parameters = values::parameters(&arguments.parameters)?;
     let format = arguments.format.unwrap_or_else(format::default_format);
     let stats = if arguments.no_stats { Stats::Hide } else { Stats::Show };

@@ -81,8 +81,8 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
 fn memory_limit(options: &OpenOptions) -> Result<usize> {
     let Some(limit) = options.memory_bytes_max else { return Ok(crate::os::memory_limit()) };
     if limit < MEMORY_BYTES_MIN {
-        let least = MEMORY_BYTES_MIN >> 20;
-        return Err(error!(Argument, "a memory limit of {limit} bytes is too small, expected {least} MiB or more"));
+        let least = MEMORY_BYTES_MIN >> 10;
+        return Err(error!(Argument, "a memory limit of {limit} bytes is too small, expected {least} KiB or more"));
     }
     Ok(limit)
 }

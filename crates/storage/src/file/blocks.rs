@@ -9,7 +9,7 @@
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use model::platform::MappedFile;
 use model::{Error, Result};
@@ -44,6 +44,8 @@ pub(super) struct Blocks {
     map: Arc<dyn MappedFile>,
     states: Box<[AtomicU8]>,
     resident: AtomicUsize,
+    /// Whether what the operating system held of the file before was given back.
+    is_trimmed: AtomicBool,
     data_end: usize,
     streams: [AtomicU64; STREAMS],
     next_stream: AtomicUsize,
@@ -76,6 +78,7 @@ impl Blocks {
             map,
             states,
             resident: AtomicUsize::new(0),
+            is_trimmed: AtomicBool::new(false),
             data_end,
             streams: Default::default(),
             next_stream: AtomicUsize::new(0),
@@ -83,6 +86,9 @@ impl Blocks {
         });
         if let Some(cache) = &blocks.cache {
             cache.register(&blocks, data_end);
+            if !cache.holds_everything() {
+                blocks.trim();
+            }
         }
         blocks
     }
@@ -276,12 +282,31 @@ impl Blocks {
         blocks.start * CHECKSUM_BLOCK_BYTES..(blocks.end * CHECKSUM_BLOCK_BYTES).min(self.data_end)
     }
 
+    /// Gives back, once, what the operating system has in its page cache of blocks that are not counted, from when the
+    /// file was written: it maps such pages along with their neighbours. A block that comes meanwhile is read again.
+    fn trim(&self) {
+        if self.is_trimmed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let is_absent = |&block: &usize| self.states[block].load(Ordering::Relaxed) == ABSENT;
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for block in (0..self.states.len()).filter(is_absent) {
+            match ranges.last_mut() {
+                Some(last) if last.end == block => last.end = block + 1,
+                _ => ranges.push(block..block + 1),
+            }
+        }
+        let bytes: Vec<Range<usize>> = ranges.into_iter().map(|range| self.range(range)).collect();
+        self.map.evict(&bytes);
+    }
+
     /// The hand of the clock passes from block `hand` on: what was used gets a second chance, what was not goes, until
     /// so many have gone. Gives how many went, and where the hand stands: at the end of the file, or before.
     pub(super) fn sweep(&self, hand: usize, wanted: usize) -> (usize, usize) {
         if self.resident.load(Ordering::Relaxed) == 0 {
             return (0, self.states.len());
         }
+        self.trim();
         let mut ranges: Vec<Range<usize>> = Vec::new();
         let (mut at, mut gone) = (hand, 0);
         while at < self.states.len() && gone < wanted {

@@ -21,14 +21,18 @@ fn options() -> OpenOptions {
 }
 
 fn check(between: Between) {
+    check_within(between, options());
+}
+
+fn check_within(between: Between, options: OpenOptions) {
     let directory = RefCell::new(TestDirectory::new());
     let make = || -> Box<dyn GraphStore> {
         directory.replace(TestDirectory::new());
-        Box::new(directory.borrow().open_with(options()))
+        Box::new(directory.borrow().open_with(options))
     };
     let disturb = |store: Box<dyn GraphStore>| -> Box<dyn GraphStore> {
         drop(store);
-        let store = directory.borrow().open_with(options());
+        let store = directory.borrow().open_with(options);
         if between == Between::Reopen {
             return Box::new(store);
         }
@@ -37,7 +41,7 @@ fn check(between: Between) {
             return Box::new(store);
         }
         drop(store);
-        Box::new(directory.borrow().open_with(options()))
+        Box::new(directory.borrow().open_with(options))
     };
     check_store_disturbed(&make, &disturb);
 }
@@ -62,4 +66,9 @@ fn it_does_so_when_opened_anew_after_every_commit() {
 fn it_does_so_when_every_commit_is_written_to_files() {
     check(Between::Checkpoint);
     check(Between::CheckpointAndReopen);
+}
+
+#[test]
+fn it_does_so_within_a_memory_of_a_few_blocks() {
+    check_within(Between::CheckpointAndReopen, OpenOptions { memory_bytes_max: Some(64 << 10), ..options() });
 }

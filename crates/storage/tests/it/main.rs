@@ -15,6 +15,7 @@ mod interleaved;
 mod isolation;
 mod kills;
 mod log;
+mod memory;
 mod numbered;
 mod opening;
 mod power_cuts;

@@ -9,8 +9,19 @@ use crate::directory::TestDirectory;
 
 /// How often, in percent of the transactions, the store is closed, and written to files.
 fn check(seed: u64, transactions: usize, reopen_percent: u64, checkpoint_percent: u64, memtable_bytes_max: usize) {
+    check_within(None, seed, transactions, [reopen_percent, checkpoint_percent], memtable_bytes_max);
+}
+
+fn check_within(
+    memory_bytes_max: Option<usize>,
+    seed: u64,
+    transactions: usize,
+    [reopen_percent, checkpoint_percent]: [u64; 2],
+    memtable_bytes_max: usize,
+) {
     let directory = TestDirectory::new();
-    let options = OpenOptions { durability: Durability::Off, memtable_bytes_max, ..OpenOptions::create() };
+    let durability = Durability::Off;
+    let options = OpenOptions { durability, memtable_bytes_max, memory_bytes_max, ..OpenOptions::create() };
     let mut random = SeededRandom::new(seed);
     let store = Box::new(directory.open_with(options));
     check_random(seed, transactions, store, &mut |store, _| -> Box<dyn GraphStore> {
@@ -52,5 +63,12 @@ fn files_under_a_memtable_agree_with_the_reference() {
 fn flushes_by_size_agree_with_the_reference() {
     for seed in [41, 42].map(seed_or) {
         check(seed, 40, 10, 0, 2_000);
+    }
+}
+
+#[test]
+fn a_memory_of_a_few_blocks_agrees_with_the_reference() {
+    for seed in [51, 52].map(seed_or) {
+        check_within(Some(64 << 10), seed, 40, [20, 30], 4_000);
     }
 }
