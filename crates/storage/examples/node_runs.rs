@@ -76,12 +76,6 @@ fn changes(version: &Version, keys: &Keys, round: u64) -> Changes {
     changes
 }
 
-fn bytes_of(edit: &VersionEdit) -> u64 {
-    let folded = edit.folded.iter().filter_map(|folded| folded.after.map(|entry| entry.file.length));
-    let runs = edit.added_node_runs.iter().map(|entry| entry.file.length);
-    folded.chain(runs).chain(edit.added_indexes.iter().map(|entry| entry.file.length)).sum()
-}
-
 /// Microseconds of one of so many repetitions.
 fn time(platform: &Platform, count: u64, mut work: impl FnMut(u64) -> Result<()>) -> Result<f64> {
     let start = platform.clock.now_ns();
@@ -144,14 +138,14 @@ fn main() -> Result<()> {
             flush = time(&platform, 1, |_| {
                 let new = rewrite(&version, changes.clone(), &config, &interrupt)?;
                 let edit = VersionEdit::difference(version.manifest(), new.manifest().clone());
-                flushed += bytes_of(&edit);
-                written += bytes_of(&edit);
+                flushed += edit.node_bytes();
+                written += edit.node_bytes();
                 version = new;
                 Ok(())
             })?;
             merge = time(&platform, 1, |_| {
                 while merges && let Some(built) = step(&version, &policy, &config, &interrupt)? {
-                    written += bytes_of(&built.edit);
+                    written += built.edit.node_bytes();
                     version = built.install(&version)?;
                 }
                 Ok(())

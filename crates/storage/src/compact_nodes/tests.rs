@@ -176,9 +176,10 @@ impl Subject {
 
     /// Loads nodes at the end of the last segment, and updates some that are there.
     fn load(&mut self) {
-        let config = BulkConfig { on_duplicate: OnDuplicate::Update, ..BulkConfig::default() };
-        let mut load = BulkLoad::new(&self.version, config, &Interrupt::new()).unwrap();
-        let count = 50;
+        // So little memory that updates become runs before the end.
+        let config = BulkConfig { on_duplicate: OnDuplicate::Update, memory_bytes: 1 << 19, ..BulkConfig::default() };
+        let mut load = BulkLoad::unchecked(&self.version, config, &Interrupt::new());
+        let count = 1_500;
         for batch in 0..2 {
             let name = self.version.manifest().schema.property_keys.name(3).cloned().unwrap_or_else(|| "k3".into());
             let values: Vec<Value> = (0..count).map(|at| Value::Int(at + batch * 1_000)).collect();

@@ -324,3 +324,62 @@ fn rank_at(bitmap: &[u8], part: usize) -> u16 {
     let at = BITMAP_BYTES + part * 2;
     u16::from_le_bytes([bitmap[at], bitmap[at + 1]])
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use model::platform::Disk;
+    use testing::random::{SeededRandom, seed_or};
+    use testing::simulation::MemoryDisk;
+
+    use super::{IdSet, IdWriter};
+    use crate::file::{FileWriter, StoreFile};
+    use crate::format::FileKind;
+
+    fn check(ids: &[u64]) {
+        let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
+        let directory = Path::new("ids.knot");
+        disk.create_directory(directory).unwrap();
+        let mut file = FileWriter::create(&disk, directory, FileKind::NodeRun, 1, 7).unwrap();
+        let mut writer = IdWriter::default();
+        ids.iter().for_each(|&id| writer.push(id, &mut file).unwrap());
+        let mut bytes = Vec::new();
+        writer.finish(&mut file, &mut bytes).unwrap();
+        let entry = file.finish(&bytes).unwrap();
+        let file = StoreFile::open(&disk, directory, FileKind::NodeRun, entry).unwrap();
+        let set = IdSet::open(&file, &mut file.directory().unwrap()).unwrap();
+        assert_eq!(set.rows(), ids.len() as u64);
+        let mut found = Vec::new();
+        for rows in [0..ids.len(), ids.len() / 3..ids.len() / 2, ids.len()..ids.len()] {
+            set.read(&file, rows.start as u64..rows.end as u64, &mut found).unwrap();
+            assert_eq!(found, ids[rows]);
+        }
+        let around = ids.iter().flat_map(|&id| [id.saturating_sub(1), id, id + 1, id + 70_000]);
+        for id in around.chain([0, (1 << 32) - 1]) {
+            let place = ids.binary_search(&id);
+            assert_eq!(set.row_of(&file, id).unwrap(), place.ok().map(|row| row as u64), "row of {id}");
+            let before = place.unwrap_or_else(|row| row) as u64;
+            assert_eq!(set.rows_in(&file, 0..id).unwrap(), 0..before, "ids before {id}");
+        }
+    }
+
+    #[test]
+    fn every_form_of_group_is_read_back() {
+        check(&[]);
+        check(&[0]);
+        check(&[(1 << 32) - 1]);
+        check(&(0..65_536).collect::<Vec<u64>>());
+        check(&(65_000..140_000).collect::<Vec<u64>>());
+        check(&(0..140_000).step_by(3).collect::<Vec<u64>>());
+        check(&(1..1_000_000).step_by(977).collect::<Vec<u64>>());
+        let mut random = SeededRandom::new(seed_or(3));
+        let mut ids: Vec<u64> = (0..9_000).map(|_| random.below(1 << 18)).collect();
+        ids.extend((0..300).map(|_| random.below(1 << 32)));
+        ids.extend(1 << 30..(1 << 30) + 5_000);
+        ids.sort_unstable();
+        ids.dedup();
+        check(&ids);
+    }
+}

@@ -96,6 +96,15 @@ impl VersionEdit {
         edit
     }
 
+    /// Bytes of the files of nodes and of their key indexes that come.
+    pub fn node_bytes(&self) -> u64 {
+        let segments = self.segments.iter().filter_map(|(_, entry)| *entry);
+        let segments = segments.chain(self.folded.iter().filter_map(|folded| folded.after)).map(|entry| entry.file);
+        let runs = self.added_node_runs.iter().map(|entry| entry.file);
+        let indexes = self.added_indexes.iter().map(|entry| entry.file);
+        segments.chain(runs).chain(indexes).map(|file| file.length).sum()
+    }
+
     /// The manifest that this edit makes of another. The caller counts, numbers and writes it.
     pub fn apply(&self, base: &Manifest) -> Result<Manifest> {
         let mut manifest = base.clone();
