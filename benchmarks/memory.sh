@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Reads of a store under memory limits: left to the operating system, and within Knotwork's own limit.
+#
+# Makes a Kronecker graph (SCALE, 20 by default) below .cache, then measures without a limit, within 1/8 of the store by
+# our own limit, and within a control group of that size where this machine lets us make one (root, cgroup v1).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scale=${SCALE:-20}
+cache=$PWD/.cache/bench
+store=$cache/memory-$scale.knot
+mkdir -p "$cache"
+cargo build --release --quiet -p knotwork-storage --examples
+[ -d "$store" ] || target/release/examples/build_speed "$store" "$scale" 256
+bytes=$(du -sb "$store" | cut -f1)
+limit=$((bytes / 8))
+mib=$((limit >> 20))
+
+# Takes the files of the store out of the page cache.
+forget() { for file in "$store"/*; do dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 status=none; done; }
+
+group=/sys/fs/cgroup/memory/knotwork-bench.$$
+in_group() {
+  if ! mkdir "$group" 2>/dev/null || ! echo "$limit" > "$group/memory.limit_in_bytes"; then
+    echo "skipped: this machine does not let us make a control group with a memory limit" >&2
+    return
+  fi
+  forget
+  (echo $BASHPID > "$group/cgroup.procs"; exec "$@") || echo "the command failed with $?" >&2
+  echo "most memory in the group: $(($(cat "$group/memory.max_usage_in_bytes") >> 20)) MiB" >&2
+  rmdir "$group" 2>/dev/null || true
+}
+
+memory=target/release/examples/memory
+echo "== $((bytes >> 20)) MiB of files, no limit" >&2; forget; $memory "$store" 0
+echo "== our own limit of $mib MiB" >&2; forget; $memory "$store" "$mib"
+echo "== a control group of $mib MiB, our limit half of it" >&2; in_group "$memory" "$store" 0
+echo "== a control group of $mib MiB, left to the operating system (this takes minutes)" >&2; in_group "$memory" "$store" 0 plain
