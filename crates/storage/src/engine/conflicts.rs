@@ -6,6 +6,9 @@ use model::Map;
 
 use crate::transaction::items::Item;
 
+/// Items that are remembered at most. A transaction that stays open while more are written cannot commit any more.
+const ITEMS_MAX: usize = 4_000_000;
+
 /// The last commits of items.
 #[derive(Debug, Default)]
 pub(super) struct Conflicts {
@@ -13,9 +16,16 @@ pub(super) struct Conflicts {
     latest: Map<u64, u64>,
     /// What is in `latest`, oldest first.
     commits: VecDeque<(u64, Box<[u64]>)>,
+    /// What transactions up to this one wrote was forgotten, though older ones are open.
+    forgotten: u64,
 }
 
 impl Conflicts {
+    /// Whether what was written after a transaction is known.
+    pub(super) fn knows_since(&self, sequence: u64) -> bool {
+        sequence >= self.forgotten
+    }
+
     /// The first of some items that was written after a transaction.
     pub(super) fn find<'a>(&self, items: &'a [Item], since: u64) -> Option<&'a Item> {
         if self.latest.is_empty() {
@@ -27,6 +37,12 @@ impl Conflicts {
     /// Notes what a transaction wrote.
     pub(super) fn add(&mut self, sequence: u64, hashes: Box<[u64]>) {
         if hashes.is_empty() {
+            return;
+        }
+        if self.latest.len() + hashes.len() > ITEMS_MAX {
+            self.latest = Map::default();
+            self.commits = VecDeque::new();
+            self.forgotten = sequence;
             return;
         }
         self.latest.extend(hashes.iter().map(|&hash| (hash, sequence)));
@@ -75,5 +91,8 @@ mod tests {
         assert_eq!(found(&conflicts, &[2], 5), Some(Item::Node(NodeId(2))));
         conflicts.forget_before(None);
         assert_eq!(found(&conflicts, &[2, 3], 0), None);
+        assert!(conflicts.knows_since(6));
+        conflicts.add(7, (0..super::ITEMS_MAX as u64 + 1).collect());
+        assert!(!conflicts.knows_since(6) && conflicts.knows_since(7));
     }
 }

@@ -139,6 +139,9 @@ impl Start {
                 Some(items) => items,
                 None => items.insert(items_of(&log, &changes, &claims)?),
             };
+            if !head.conflicts.knows_since(self.sequence) {
+                return Err(error!(Conflict, "too much was written by others while the transaction was open"));
+            }
             if let Some(item) = head.conflicts.find(items, self.sequence) {
                 return Err(item.conflict(&head.snapshot.memtable.schema));
             }
