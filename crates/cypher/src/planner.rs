@@ -14,6 +14,7 @@ mod cost;
 mod graph_order;
 mod graph_plan;
 mod projection;
+mod seek;
 mod step;
 
 /// The element count assumed of a list whose length is not known.

@@ -114,6 +114,7 @@ impl Lowering {
             OperatorKind::Unit => Ok(operators::unit::lower()),
             OperatorKind::Argument { slots } => operators::argument::lower(self, slots, demand),
             OperatorKind::NodeScan { .. } => operators::node_scan::lower(self, plan, demand),
+            OperatorKind::IndexSeek { .. } => operators::index_seek::lower(self, &plan.kind, demand),
             OperatorKind::NodeLookup { .. } => operators::node_lookup::lower(self, &plan.kind, demand),
             OperatorKind::NodeById { .. } => operators::node_by_id::lower(self, &plan.kind, demand),
             OperatorKind::Expand { .. } => operators::expand::lower(self, &plan.kind, demand),

@@ -16,6 +16,7 @@ pub(crate) mod expand;
 pub(crate) mod extend;
 pub(crate) mod filter;
 pub(crate) mod hash_join;
+pub(crate) mod index_seek;
 pub(crate) mod limit;
 pub(crate) mod merge;
 pub(crate) mod node_by_id;

@@ -57,6 +57,25 @@ pub enum OperatorKind {
         /// The value, or list of values; null finds nothing.
         value: LookupValue,
     },
+    /// For each row, the nodes of a label, or the edges of a type, that an ordered index finds.
+    IndexSeek {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// Takes the node or the edge.
+        slot: SlotId,
+        /// Whether the index has edges.
+        on_edges: bool,
+        /// The label or the edge type.
+        subject: Arc<str>,
+        /// All keys of the index.
+        keys: Vec<Arc<str>>,
+        /// What the first keys equal; null and NaN equal nothing.
+        equal: Vec<Expression>,
+        /// The last of `equal` is a list, any of whose values is meant; one that comes twice counts once.
+        is_list: bool,
+        /// What the key after those is.
+        range: IndexRange,
+    },
     /// For each row, the node with that id (`id(n) = …`), if it exists.
     NodeById {
         /// Rows to extend.
@@ -395,6 +414,22 @@ pub struct NewRule {
     pub keys: Vec<Arc<str>>,
     /// What a constraint demands; `None` for an index.
     pub rule: Option<Rule>,
+}
+
+/// What values of one key an ordered index is to find.
+#[derive(Clone, Debug)]
+pub enum IndexRange {
+    /// Any that is there.
+    All,
+    /// Those between two values, which count themselves if the flag says so.
+    Between {
+        /// `>` or `>=`.
+        lower: Option<(Expression, bool)>,
+        /// `<` or `<=`.
+        upper: Option<(Expression, bool)>,
+    },
+    /// Texts that start so.
+    StartsWith(Expression),
 }
 
 /// One value to look up, or any of a list.

@@ -5,8 +5,8 @@
 use model::Set;
 
 use super::{
-    Aggregate, EdgeFilter, Expression, ExpressionKind, LookupValue, NewEdge, NewNode, Operator, OperatorKind, PathStep,
-    SetItem, SlotId, SortKey, SubqueryKind,
+    Aggregate, EdgeFilter, Expression, ExpressionKind, IndexRange, LookupValue, NewEdge, NewNode, Operator,
+    OperatorKind, PathStep, SetItem, SlotId, SortKey, SubqueryKind,
 };
 
 /// Pushes the inputs and subplans of an operator to a list, by reference or by mutable reference.
@@ -18,6 +18,7 @@ macro_rules! push_inputs {
             Kind::CreateRule { .. } | Kind::DropRule { .. } => {}
             Kind::ShowSortKeys { .. } | Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
             Kind::NodeScan { input, .. } | Kind::NodeLookup { input, .. } => $list.push(input),
+            Kind::IndexSeek { input, .. } => $list.push(input),
             Kind::NodeById { input, .. } | Kind::Expand { input, .. } => $list.push(input),
             Kind::VariableExpand { input, .. } | Kind::ShortestPath { input, .. } => $list.push(input),
             Kind::Filter { input, .. } | Kind::Project { input, .. } | Kind::Extend { input, .. } => $list.push(input),
@@ -85,6 +86,21 @@ macro_rules! push_operator_expressions {
             Kind::SemiApply { .. } | Kind::CrossProduct { .. } | Kind::ShowRules { .. } => {}
             Kind::CreateRule { .. } | Kind::DropRule { .. } => {}
             Kind::ShowSortKeys { .. } | Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
+            Kind::IndexSeek { equal, range, .. } => {
+                $list.extend(equal);
+                match range {
+                    IndexRange::All => {}
+                    IndexRange::Between { lower, upper } => {
+                        if let Some((value, _)) = lower {
+                            $list.push(value);
+                        }
+                        if let Some((value, _)) = upper {
+                            $list.push(value);
+                        }
+                    }
+                    IndexRange::StartsWith(prefix) => $list.push(prefix),
+                }
+            }
             Kind::NodeLookup { value, .. } | Kind::NodeById { value, .. } => match value {
                 LookupValue::One(value) | LookupValue::Any(value) => $list.push(value),
             },
@@ -274,6 +290,7 @@ impl Operator {
         use OperatorKind as Kind;
         match &self.kind {
             Kind::NodeScan { slot, .. } | Kind::NodeLookup { slot, .. } | Kind::NodeById { slot, .. } => vec![*slot],
+            Kind::IndexSeek { slot, .. } => vec![*slot],
             Kind::Unwind { slot, .. } => vec![*slot],
             Kind::Expand { edge, to, into, .. } | Kind::VariableExpand { edges: edge, to, into, .. } => {
                 edge.iter().copied().chain((!into).then_some(*to)).collect()

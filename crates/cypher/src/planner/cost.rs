@@ -67,7 +67,8 @@ impl<'a> CostModel<'a> {
         if is_typed { share.sqrt() } else { share }
     }
 
-    fn edges(&self, types: &[Arc<str>]) -> f64 {
+    /// Edges of any of the types; all if there are none.
+    pub(super) fn edges(&self, types: &[Arc<str>]) -> f64 {
         if self.is_empty() {
             return EMPTY_STORE_NODES * EMPTY_STORE_DEGREE;
         }
@@ -142,7 +143,25 @@ impl<'a> CostModel<'a> {
             let label = labels(slot).iter().find(|label| self.is_unique(label, key))?;
             Some(1.0 / self.label(label).max(1.0))
         };
-        unique(left).or_else(|| unique(right)).unwrap_or(EQUALITY)
+        // Whoever made an index expects its values to tell much apart: about the root of what is there.
+        let indexed = |side: &Expression| {
+            let (slot, key) = property_of_slot(side)?;
+            let label = labels(slot).iter().find(|label| self.is_indexed(label, key))?;
+            Some((1.0 / self.label(label).max(1.0).sqrt()).min(EQUALITY))
+        };
+        let known = unique(left).or_else(|| unique(right)).or_else(|| indexed(left)).or_else(|| indexed(right));
+        known.unwrap_or(EQUALITY)
+    }
+
+    fn is_indexed(&self, label: &str, key: &str) -> bool {
+        let schema = self.context.schema;
+        let (Some(label), Some(key)) = (schema.label(label), schema.property_key(key)) else { return false };
+        schema.indexes.iter().any(|index| index.subject == model::Subject::Label(label) && index.keys[0] == key)
+    }
+
+    /// Names and rules.
+    pub(super) fn schema(&self) -> &'a model::Schema {
+        self.context.schema
     }
 
     /// True if the store can look up nodes of the label by the property.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use model::{Direction, Set};
 
+use super::seek::SeekTarget;
 use super::step::{ConditionKind, Planned, Problem, Step};
 use crate::binder::tree::EdgeLength;
 use crate::optimizer::OptimizerConfig;
@@ -15,6 +16,8 @@ use crate::plan::{BinaryOperator, ExpressionKind, LookupValue, SlotId};
 const STARTS_MAX: usize = 32;
 /// Up to this many rows, an unconnected part is scanned for each row rather than joined.
 const NESTED_ROWS_MAX: f64 = 1.5;
+/// A seek that finds more for one row is compared with beginning elsewhere.
+const SEEK_ROWS_MAX: f64 = 1_000.0;
 
 /// How far a pattern has been matched, and what that cost.
 #[derive(Clone, Debug)]
@@ -129,7 +132,32 @@ impl Order<'_> {
                 candidates.push(Candidate { step: Step::Lookup { lookup: index }, rows: state.rows * count, cost });
             }
         }
+        for index in 0..problem.seeks.len() {
+            // What finds many may be dearer than to begin elsewhere.
+            if problem.seeks[index].rows <= SEEK_ROWS_MAX {
+                candidates.extend(self.seek(state, index));
+            }
+        }
         candidates
+    }
+
+    /// A seek, if it can be done now.
+    fn seek(&self, state: &State, index: usize) -> Option<Candidate> {
+        let seek = &self.problem.seeks[index];
+        let graph = self.problem.graph;
+        let slots = match seek.target {
+            SeekTarget::Node(node) => vec![graph.nodes[node].slot],
+            SeekTarget::Edge(edge) => {
+                let edge = &graph.edges[edge];
+                vec![edge.slot, edge.left, edge.right]
+            }
+        };
+        let is_free = |slot: &SlotId| !state.bound.contains(slot) && !state.elsewhere.contains(slot);
+        let is_ready = seek.needs.is_subset(&state.bound);
+        // An entry of the index is dearer than one of a scan or a lookup.
+        let (rows, cost) = (state.rows * seek.rows, 2.0 * state.rows + state.rows * seek.rows);
+        let is_possible = self.config.lookups && is_ready && slots.iter().all(is_free);
+        is_possible.then_some(Candidate { step: Step::Seek { seek: index }, rows, cost })
     }
 
     /// The ways to follow one edge pattern from what is bound.
@@ -184,6 +212,20 @@ impl Order<'_> {
                 state.conditions_done[lookup.condition] = true;
                 if lookup.key.is_some() {
                     self.mark_labels(state, lookup.node);
+                }
+            }
+            Step::Seek { seek } => {
+                let seek = &self.problem.seeks[*seek];
+                seek.conditions.iter().for_each(|&condition| state.conditions_done[condition] = true);
+                match seek.target {
+                    SeekTarget::Node(node) => {
+                        state.bound.insert(graph.nodes[node].slot);
+                        self.mark_labels(state, node);
+                    }
+                    // Its ends are read from it in the next step.
+                    SeekTarget::Edge(edge) => {
+                        state.bound.insert(graph.edges[edge].slot);
+                    }
                 }
             }
             Step::Expand { edge, .. } | Step::ShortestPath { edge } | Step::BoundEdge { edge } => {
@@ -249,7 +291,7 @@ impl Order<'_> {
         for nodes in parts {
             let starts = if self.config.reorder_patterns { nodes.len().min(STARTS_MAX) } else { 1 };
             let tried = nodes[..starts].iter().map(|&node| self.from(base, node));
-            let cheapest = tried.min_by(|a, b| a.cost.total_cmp(&b.cost));
+            let cheapest = tried.chain(self.seeks_into(base, nodes)).min_by(|a, b| a.cost.total_cmp(&b.cost));
             let Some(part) = cheapest else { continue };
             if best.as_ref().is_none_or(|best| self.config.reorder_patterns && part.rows < best.rows) {
                 best = Some(part);
@@ -260,6 +302,22 @@ impl Order<'_> {
             Some(part) => self.join(state, part),
             None => state.clone(),
         }
+    }
+
+    /// The states after each seek that finds something of a part, and all that follows from it.
+    fn seeks_into<'s>(&'s self, base: &'s State, nodes: &'s [usize]) -> impl Iterator<Item = State> + 's {
+        let graph = self.problem.graph;
+        let is_of_part = move |index: &usize| match self.problem.seeks[*index].target {
+            SeekTarget::Node(node) => nodes.contains(&node),
+            SeekTarget::Edge(edge) => nodes.iter().any(|&node| graph.nodes[node].slot == graph.edges[edge].left),
+        };
+        (0..self.problem.seeks.len()).filter(is_of_part).filter_map(move |index| {
+            let mut state = base.clone();
+            let candidate = self.seek(&state, index)?;
+            self.take(&mut state, candidate);
+            self.complete(&mut state);
+            Some(state)
+        })
     }
 
     /// The state after a scan and all that follows from it.

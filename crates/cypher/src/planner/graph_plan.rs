@@ -6,6 +6,7 @@ use model::{Result, Set, Span, error};
 
 use super::cost::CostModel;
 use super::graph_order::Order;
+use super::seek::{Seek, SeekTarget};
 use super::step::{ConditionKind, Planned, Problem, Step};
 use super::{Planner, Stream};
 use crate::binder::expression::at;
@@ -150,6 +151,7 @@ impl Planner<'_> {
                     self.filter(stream, vec![has_labels(slot, others, node.span)]);
                 }
             }
+            Step::Seek { seek } => self.seek(stream, problem, &problem.seeks[*seek], planned.rows),
             Step::Expand { edge, from_left, into } => {
                 self.expand(stream, graph, *edge, *from_left, *into, planned.rows, &progress.edges);
                 progress.edges.push(*edge);
@@ -165,6 +167,32 @@ impl Planner<'_> {
             Step::Join { steps, on } => self.join(stream, problem, steps, on, planned.rows, progress)?,
         }
         Ok(())
+    }
+
+    fn seek(&mut self, stream: &mut Stream, problem: &Problem<'_>, seek: &Seek, rows: f64) {
+        let graph = problem.graph;
+        let (slot, on_edges) = match seek.target {
+            SeekTarget::Node(node) => (graph.nodes[node].slot, false),
+            SeekTarget::Edge(edge) => (graph.edges[edge].slot, true),
+        };
+        stream.bound.insert(slot);
+        stream.push(rows, |input| OperatorKind::IndexSeek {
+            input,
+            slot,
+            on_edges,
+            subject: seek.subject.clone(),
+            keys: seek.keys.clone(),
+            equal: seek.equal.clone(),
+            is_list: seek.is_list,
+            range: seek.range.clone(),
+        });
+        if let SeekTarget::Node(node) = seek.target {
+            let node = &graph.nodes[node];
+            let others: Vec<Arc<str>> = node.labels.iter().filter(|other| **other != seek.subject).cloned().collect();
+            if !others.is_empty() {
+                self.filter(stream, vec![has_labels(slot, others, node.span)]);
+            }
+        }
     }
 
     #[allow(clippy::too_many_arguments, reason = "the fields of one step, given by its only caller")]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use model::{Map, Set};
 
 use super::cost::{CostModel, property_of_slot};
+use super::seek::{Seek, seeks};
 use crate::binder::tree::QueryGraph;
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, LookupValue, SlotId};
 
@@ -17,6 +18,8 @@ pub(super) enum Step {
     Scan { node: usize },
     /// The node that a unique property or an id names.
     Lookup { lookup: usize },
+    /// The nodes or edges that an ordered index finds.
+    Seek { seek: usize },
     /// Edges from a bound node; or, if `into`, between two.
     Expand { edge: usize, from_left: bool, into: bool },
     /// Shortest paths between two bound nodes.
@@ -72,6 +75,7 @@ pub(super) struct Problem<'a> {
     pub(super) cost: CostModel<'a>,
     pub(super) conditions: Vec<Condition>,
     pub(super) lookups: Vec<Lookup>,
+    pub(super) seeks: Vec<Seek>,
     /// For each edge, what its filter needs.
     pub(super) edge_needs: Vec<Set<SlotId>>,
     /// Labels of nodes: of this graph, and known before.
@@ -90,10 +94,18 @@ impl<'a> Problem<'a> {
             let known = labels.entry(node.slot).or_default();
             known.extend(node.labels.iter().filter(|label| !known.contains(label)).cloned().collect::<Vec<_>>());
         }
-        let mut problem =
-            Problem { graph, cost, conditions: Vec::new(), lookups: Vec::new(), edge_needs: Vec::new(), labels };
+        let mut problem = Problem {
+            graph,
+            cost,
+            conditions: Vec::new(),
+            lookups: Vec::new(),
+            seeks: Vec::new(),
+            edge_needs: Vec::new(),
+            labels,
+        };
         problem.add_conditions();
         problem.add_lookups(bound);
+        problem.seeks = seeks(&problem, problem.cost.schema(), bound);
         problem.edge_needs = graph.edges.iter().map(|edge| problem.filter_needs(edge)).collect();
         problem
     }

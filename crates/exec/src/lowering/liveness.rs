@@ -104,6 +104,7 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
         OperatorKind::CrossProduct { left, right } | OperatorKind::HashJoin { left, right, .. } => vec![left, right],
         OperatorKind::NodeScan { input, .. }
         | OperatorKind::NodeLookup { input, .. }
+        | OperatorKind::IndexSeek { input, .. }
         | OperatorKind::NodeById { input, .. }
         | OperatorKind::Expand { input, .. }
         | OperatorKind::VariableExpand { input, .. }

@@ -10,6 +10,7 @@ pub(crate) fn is_row_local(plan: &Operator) -> bool {
         OperatorKind::Argument { .. } => true,
         OperatorKind::NodeScan { input, .. }
         | OperatorKind::NodeLookup { input, .. }
+        | OperatorKind::IndexSeek { input, .. }
         | OperatorKind::NodeById { input, .. }
         | OperatorKind::Expand { input, .. }
         | OperatorKind::VariableExpand { input, .. }
@@ -35,6 +36,7 @@ pub(crate) fn keeps_row_order(plan: &Operator) -> bool {
         OperatorKind::Argument { .. } => true,
         OperatorKind::NodeScan { input, .. }
         | OperatorKind::NodeLookup { input, .. }
+        | OperatorKind::IndexSeek { input, .. }
         | OperatorKind::NodeById { input, .. }
         | OperatorKind::Expand { input, .. }
         | OperatorKind::ShortestPath { input, .. }

@@ -7,8 +7,8 @@ use model::{Direction, Rule};
 use super::PlanRow;
 use super::expression::{Printed, SlotNames, quoted};
 use crate::plan::{
-    Aggregate, Expression, ExpressionKind, LookupValue, NewEdge, NewNode, NewRule, Operator, OperatorKind, RuleKind,
-    SetItem, SlotId, SlotInfo, SortKey,
+    Aggregate, Expression, ExpressionKind, IndexRange, LookupValue, NewEdge, NewNode, NewRule, Operator, OperatorKind,
+    RuleKind, SetItem, SlotId, SlotInfo, SortKey,
 };
 
 /// Adds the rows of an operator, its inputs, and the subplans of its expressions.
@@ -41,6 +41,10 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::Argument { .. } => "Argument",
         Kind::NodeScan { .. } => "NodeScan",
         Kind::NodeLookup { .. } => "NodeLookup",
+        Kind::IndexSeek { on_edges: false, range: IndexRange::All, .. } => "NodeIndexSeek",
+        Kind::IndexSeek { on_edges: false, .. } => "NodeIndexRange",
+        Kind::IndexSeek { on_edges: true, range: IndexRange::All, .. } => "EdgeIndexSeek",
+        Kind::IndexSeek { on_edges: true, .. } => "EdgeIndexRange",
         Kind::NodeById { .. } => "NodeById",
         Kind::Expand { .. } => "Expand",
         Kind::VariableExpand { .. } => "VariableExpand",
@@ -104,6 +108,19 @@ impl Details<'_> {
             Kind::NodeScan { slot, labels, .. } => format!("{}{}", self.names.of(*slot), label_list(labels)),
             Kind::NodeLookup { slot, label, key, value, .. } => {
                 format!("{}:{}({}) {}", self.names.of(*slot), quoted(label), quoted(key), self.lookup(value))
+            }
+            Kind::IndexSeek { slot, subject, keys, equal, is_list, range, .. } => {
+                let mut parts: Vec<String> = Vec::new();
+                for (at, (key, value)) in keys.iter().zip(equal).enumerate() {
+                    let operator = if *is_list && at + 1 == equal.len() { "IN" } else { "=" };
+                    parts.push(format!("{} {operator} {}", quoted(key), self.expression(value)));
+                }
+                if let Some(key) = keys.get(equal.len()) {
+                    parts.extend(self.index_range(&quoted(key), range));
+                }
+                let keys: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
+                let index = format!("{}:{}({})", self.names.of(*slot), quoted(subject), keys.join(", "));
+                format!("{index} {}", parts.join(" AND "))
             }
             Kind::NodeById { slot, value, .. } => format!("id({}) {}", self.names.of(*slot), self.lookup(value)),
             Kind::Expand { .. } | Kind::VariableExpand { .. } | Kind::ShortestPath { .. } => self.walk_details(kind),
@@ -246,6 +263,21 @@ impl Details<'_> {
             format!("{}{}", self.expression(&key.expression), if key.descending { " DESC" } else { "" })
         };
         keys.iter().map(key).collect::<Vec<_>>().join(", ")
+    }
+
+    fn index_range(&self, key: &str, range: &IndexRange) -> Vec<String> {
+        match range {
+            IndexRange::All => Vec::new(),
+            IndexRange::StartsWith(prefix) => vec![format!("{key} STARTS WITH {}", self.expression(prefix))],
+            IndexRange::Between { lower, upper } => {
+                let bound = |bound: &Option<(Expression, bool)>, operator: &str| {
+                    let (value, is_included) = bound.as_ref()?;
+                    let equal = if *is_included { "=" } else { "" };
+                    Some(format!("{key} {operator}{equal} {}", self.expression(value)))
+                };
+                bound(lower, ">").into_iter().chain(bound(upper, "<")).collect()
+            }
+        }
     }
 
     fn lookup(&self, value: &LookupValue) -> String {

@@ -109,9 +109,9 @@ fn simple_pattern(plan: &Operator) -> Option<Option<Direction>> {
     let is_argument = |input: &Operator| matches!(input.kind, OperatorKind::Argument { .. });
     match &plan.kind {
         OperatorKind::Filter { input, .. } => simple_pattern(input),
-        OperatorKind::NodeScan { input, .. } | OperatorKind::NodeLookup { input, .. } => {
-            is_argument(input).then_some(None)
-        }
+        OperatorKind::NodeScan { input, .. }
+        | OperatorKind::NodeLookup { input, .. }
+        | OperatorKind::IndexSeek { input, on_edges: false, .. } => is_argument(input).then_some(None),
         OperatorKind::Expand { input, direction, into: true, .. } => is_argument(input).then_some(Some(*direction)),
         _ => None,
     }
