@@ -80,6 +80,16 @@ fn graph(random: &mut SeededRandom) -> Vec<String> {
         "CREATE CONSTRAINT FOR (n:Person) REQUIRE n.id IS UNIQUE".to_string(),
         "CREATE CONSTRAINT FOR (n:Company) REQUIRE n.id IS UNIQUE".to_string(),
     ];
+    if random.chance(80) {
+        let indexes = [
+            "CREATE INDEX FOR (n:Person) ON (n.age)",
+            "CREATE INDEX FOR (n:Thing) ON (n.age, n.id)",
+            "CREATE INDEX FOR (n:Company) ON (n.id, n.age)",
+            "CREATE INDEX FOR ()-[r:KNOWS]-() ON (r.since)",
+            "CREATE INDEX FOR ()-[r:WORKS_AT]->() ON (r.since)",
+        ];
+        statements.extend(indexes.map(str::to_string));
+    }
     let count = 3 + random.below(6);
     for id in 0..count {
         let labels = ["Person", "Person", "Company", "Person:Old", "Old"][random.index(5)];
