@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use model::id::{LabelId, PropertyKeyId};
-use model::{Interrupt, Result, Set};
+use model::{Index, Interrupt, Result, Set};
 
 use crate::bulk::BulkConfig;
 use crate::bulk::built::Built;
@@ -20,6 +20,8 @@ use crate::index::KeyIndex;
 use crate::index::merge::merge_indexes;
 use crate::node_run::NodeRun;
 use crate::node_run::merge::merge_runs;
+use crate::ordered_index::OrderedRun;
+use crate::ordered_index::merge::merge_entries;
 use crate::segment::write::SegmentWriter;
 use crate::tiers::Tiers;
 use crate::version::{FoldedSegment, Version, VersionEdit};
@@ -55,6 +57,8 @@ pub enum NodeJob {
     Fold(Vec<u64>),
     /// Merge these runs of an index, oldest first, which follow each other in age.
     MergeIndex(LabelId, PropertyKeyId, Vec<u64>),
+    /// Merge these runs of an ordered index, oldest first, which follow each other in age.
+    MergeOrdered(Index, Vec<u64>),
 }
 
 impl NodePolicy {
@@ -77,6 +81,14 @@ impl NodePolicy {
                 let (label, key) = of(&runs[0]);
                 let numbers = runs[window].iter().map(|run| run.entry().file.number);
                 return Ok(Some(NodeJob::MergeIndex(label, key, numbers.collect())));
+            }
+        }
+        for index in &version.manifest().schema.indexes {
+            let runs: Vec<_> = version.ordered_runs(index).map(|run| run.entry().file).collect();
+            let sizes: Vec<u64> = runs.iter().map(|file| file.length).collect();
+            if let Some(window) = self.tiers.pick(&sizes) {
+                let numbers = runs[window].iter().map(|file| file.number).collect();
+                return Ok(Some(NodeJob::MergeOrdered(index.clone(), numbers)));
             }
         }
         Ok(None)
@@ -136,6 +148,13 @@ pub fn run(version: &Arc<Version>, job: &NodeJob, config: &BulkConfig, interrupt
             let is_last = runs.first().map(|oldest| oldest.entry()) == inputs.first().map(|first| first.entry());
             edit.added_indexes.extend(merge_indexes(&context, &inputs, is_last)?);
             edit.removed_indexes = numbers.clone();
+        }
+        NodeJob::MergeOrdered(index, numbers) => {
+            let runs: Vec<Arc<OrderedRun>> = version.ordered_runs(index).cloned().collect();
+            let inputs = named(&runs, numbers, |run: &OrderedRun| run.entry().file.number)?;
+            let is_last = runs.first().map(|oldest| oldest.entry()) == inputs.first().map(|first| first.entry());
+            edit.added_ordered.extend(merge_entries(&context, index, &inputs, !is_last)?);
+            edit.removed_ordered = numbers.clone();
         }
     }
     Ok(Built::new(version, context, edit))

@@ -3,6 +3,7 @@
 //! Where a store says by its capabilities that it cannot do something, the check of it is left out.
 
 mod constraints;
+mod indexes;
 mod reading;
 mod sort_keys;
 mod subject;
@@ -34,7 +35,14 @@ pub fn check_store(make: &Make<'_>) {
 /// # Panics
 /// If a check fails; its name is printed.
 pub fn check_store_disturbed(make: &Make<'_>, disturb: &Disturb<'_>) {
-    let groups = [reading::CHECKS, writing::CHECKS, transactions::CHECKS, constraints::CHECKS, sort_keys::CHECKS];
+    let groups = [
+        reading::CHECKS,
+        writing::CHECKS,
+        transactions::CHECKS,
+        constraints::CHECKS,
+        indexes::CHECKS,
+        sort_keys::CHECKS,
+    ];
     for (name, check) in groups.into_iter().flatten() {
         let place = Place(name);
         check(&mut Subject::new(make(), disturb));

@@ -100,7 +100,7 @@ impl<'a> Merged<'a> {
 }
 
 /// Makes one run of several that follow each other in age, oldest first. Removals are left out if nothing is older.
-pub(crate) fn merge_runs(
+pub(crate) fn merge_entries(
     context: &BuildContext,
     index: &Index,
     runs: &[Arc<OrderedRun>],

@@ -198,10 +198,10 @@ impl Snapshot {
             Operation::CreateConstraint(constraint) => {
                 self.check_new_constraint(constraint)?;
             }
+            Operation::CreateIndex(index) => self.memtable.schema.check_index(index)?,
             // Whether the others can be done shows where they are applied.
             Operation::DeleteEdges(_)
             | Operation::DropConstraint(_)
-            | Operation::CreateIndex(_)
             | Operation::DropIndex(_)
             | Operation::SetSortKey(_)
             | Operation::DropSortKey(_)

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use model::id::EdgeTypeId;
-use model::{Map, Result, Schema};
+use model::{Constraint, Map, Result, Rule, Schema};
 
 use super::{BulkLoad, Loaded};
 use crate::bulk::buffer::SealedBuffer;
+use crate::bulk::context::BuildContext;
 use crate::bulk::indexes::write_index;
 use crate::bulk::partitions::{BoxedSource, EdgeSources, everything, lay_out, write_partitions};
 use crate::bulk::rewrite::HISTOGRAM_BITS;
@@ -17,6 +18,8 @@ use crate::bulk::run::Run;
 use crate::bulk::sort::Buckets;
 use crate::compact::Policy;
 use crate::manifest::{IndexEntry, PartitionEntry, SegmentEntry};
+use crate::ordered_index::build::build_run;
+use crate::snapshot::Snapshot;
 use crate::version::{Version, VersionEdit};
 
 impl BulkLoad {
@@ -44,6 +47,7 @@ impl BulkLoad {
         manifest.node_runs.append(&mut self.update_runs);
         let mut edit = VersionEdit::difference(self.base.manifest(), manifest);
         edit.added_partitions = added_partitions;
+        finish_ordered(&self.context, &self.base, &mut edit)?;
         // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
         self.context.commit();
         self.base.publish(&edit)
@@ -99,6 +103,26 @@ impl BulkLoad {
         }
         Ok(entries)
     }
+}
+
+/// Builds the ordered indexes of the new version anew, and looks whether it keeps the rules that rows alone do not show.
+fn finish_ordered(context: &BuildContext, base: &Version, edit: &mut VersionEdit) -> Result<()> {
+    let manifest = edit.apply(base.manifest())?;
+    let is_checked = |rule: &Constraint| rule.is_mandatory() || matches!(rule.rule, Rule::Type(_));
+    if manifest.schema.indexes.is_empty() && !manifest.schema.constraints.iter().any(is_checked) {
+        return Ok(());
+    }
+    let version = Version::assemble(&context.platform, &context.directory, manifest, Some(base))?;
+    let snapshot = Snapshot::new(version);
+    let schema = snapshot.memtable.schema.clone();
+    for constraint in schema.constraints.iter().filter(|rule| is_checked(rule)) {
+        snapshot.check_rule_of_all(constraint)?;
+    }
+    for index in &schema.indexes {
+        edit.renewed_ordered.push((index.subject, index.keys.clone()));
+        edit.added_ordered.extend(build_run(context, &snapshot, index, schema.owner(index))?);
+    }
+    Ok(())
 }
 
 fn sorted(entries: Map<u64, SegmentEntry>) -> Vec<SegmentEntry> {
