@@ -8,7 +8,7 @@ use std::sync::Arc;
 use model::index_scan::{each_edge, each_node};
 use model::{Column, Constraint, Index, Interrupt, ReadView, Result, Subject};
 
-use super::encoding::{EDGE_BYTES, NODE_BYTES, put_node, put_value};
+use super::encoding::{EDGE_BYTES, NODE_BYTES, hold_nan, put_node, put_value};
 use super::run::{OrderedEntry, OrderedRun};
 use super::sort::EntrySorter;
 use super::write::RunWriter;
@@ -126,7 +126,8 @@ fn sorted_entries(
     sorter.finish(|entry| {
         if let Some(owner) = owner {
             let values = &entry[..entry.len() - suffix_bytes];
-            if before.len() >= suffix_bytes && &before[..before.len() - suffix_bytes] == values {
+            let is_same = before.len() >= suffix_bytes && &before[..before.len() - suffix_bytes] == values;
+            if is_same && !hold_nan(values) {
                 return Err(snapshot.two_have_same(owner, &before, entry));
             }
             before.clear();

@@ -96,6 +96,24 @@ pub fn has_nan(value: &Value) -> bool {
     }
 }
 
+/// Whether values, as [`put_value`] wrote them, hold NaN, so that they equal nothing.
+pub fn hold_nan(mut values: &[u8]) -> bool {
+    let mut nan = Vec::new();
+    put_number(f64::NAN, 0, &mut nan);
+    while let Some(&tag) = values.first() {
+        let length = match tag {
+            NUMBER if values.starts_with(&nan) => return true,
+            NUMBER => nan.len(),
+            DATE | LOCAL_DATE_TIME => 9,
+            BOOL => 2,
+            STRING | BYTES => values.windows(2).position(|pair| pair == [0, 1]).map_or(values.len(), |at| at + 2),
+            _ => 1,
+        };
+        values = values.get(length..).unwrap_or_default();
+    }
+    false
+}
+
 /// Adds a node behind its values.
 pub fn put_node(node: NodeId, out: &mut Vec<u8>) {
     out.extend_from_slice(&(node.0 as u32).to_be_bytes());

@@ -9,7 +9,7 @@ use model::{
 use super::check::column_of;
 use crate::memtable::{OrderedEntries, Properties, ordered_entry_bytes};
 use crate::ordered_index::build;
-use crate::ordered_index::encoding::{after_prefix, put_node, put_value, split_edge, split_node};
+use crate::ordered_index::encoding::{after_prefix, hold_nan, put_node, put_value, split_edge, split_node};
 use crate::snapshot::ordered::values_at;
 use crate::snapshot::{Ends, Snapshot};
 
@@ -288,7 +288,7 @@ impl Snapshot {
     ) -> Result<()> {
         let mut seen: Set<Vec<u8>> = Set::default();
         let mut merged = self.merged(at, KeyOrder::Ascending);
-        for (_, values) in rows {
+        for (_, values) in rows.into_iter().filter(|(_, values)| !hold_nan(values)) {
             merged.seek(&values, &after_prefix(values.clone()))?;
             while let Some(entry) = merged.next()? {
                 if let Some(error) = self.owner_not_in(rule, entry, changing)? {

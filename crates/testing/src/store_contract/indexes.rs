@@ -134,7 +134,7 @@ fn made_late(subject: &mut Subject<'_>) {
         index(transaction, "again", false, "P", &["a"]).expect("making it again");
     });
     Content::of(&*subject.view());
-    subject.commit(|transaction| drop(add_node(transaction, &["P"], &[("a", Value::Int(6))])));
+    subject.commit(|transaction| add_node(transaction, &["P"], &[("a", Value::Int(6))]));
     Content::of(&*subject.view());
 }
 
@@ -163,8 +163,10 @@ fn unique_together(subject: &mut Subject<'_>) {
         let mut nodes = vec![add_node(transaction, &["P"], &pair(Value::Int(1), 1))];
         nodes.push(add_node(transaction, &["P"], &pair(Value::Int(1), 2)));
         nodes.push(add_node(transaction, &["Q"], &pair(Value::Int(1), 2)));
-        add_node(transaction, &["P"], &[("a", Value::Int(1))]);
-        add_node(transaction, &["P"], &[("a", Value::Int(1))]);
+        for _ in 0..2 {
+            add_node(transaction, &["P"], &[("a", Value::Int(1))]);
+            add_node(transaction, &["P"], &pair(Value::Float(f64::NAN), 1));
+        }
         nodes
     });
     subject.commit(|transaction| {
@@ -215,7 +217,9 @@ fn presence(subject: &mut Subject<'_>) {
     });
     type Write = fn(&mut dyn WriteTransaction);
     let breaking: [Write; 5] = [
-        |transaction| drop(add_node(transaction, &["P"], &[("b", Value::Int(1))])),
+        |transaction| {
+            add_node(transaction, &["P"], &[("b", Value::Int(1))]);
+        },
         |transaction| {
             let node = crate::differential::scan_nodes(transaction.view(), &model::NodeScan::default())[0];
             set_node(transaction, &[node], "a", &[Value::Null]).expect("removing it");

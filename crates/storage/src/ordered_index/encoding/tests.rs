@@ -5,7 +5,7 @@ use std::ops::Bound;
 use model::temporal::{Date, LocalDateTime};
 use model::{KeyRange, Value};
 
-use super::{after_prefix, byte_range, has_nan, put_value};
+use super::{after_prefix, byte_range, has_nan, hold_nan, put_value};
 
 fn bytes(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -143,6 +143,17 @@ fn ranges_hold_what_compares() {
             }
         }
         assert!(!in_range(&Value::Int(1), &KeyRange::Between(Bound::Included(Value::Null), Bound::Unbounded)));
+    }
+}
+
+#[test]
+fn nan_is_found_among_values() {
+    let values = values();
+    for a in &values {
+        for b in &values {
+            let both = [bytes(a), bytes(b)].concat();
+            assert_eq!(hold_nan(&both), has_nan(a) || has_nan(b), "{a:.50} and {b:.50}");
+        }
     }
 }
 
