@@ -125,6 +125,25 @@ fn statements_that_are_no_queries() {
             "CREATE CONSTRAINT for FOR (n:L) REQUIRE n.p IS UNIQUE",
             "CREATE CONSTRAINT `for` FOR (n:L) REQUIRE n.p IS UNIQUE",
         ),
+        ("CREATE CONSTRAINT c FOR (n:L) REQUIRE (n.p, n.q) IS NODE KEY", ""),
+        ("CREATE CONSTRAINT FOR (n:L) REQUIRE n.p IS KEY", "CREATE CONSTRAINT FOR (n:L) REQUIRE n.p IS NODE KEY"),
+        ("CREATE CONSTRAINT FOR (n:L) REQUIRE n.p IS NOT NULL", ""),
+        ("CREATE CONSTRAINT FOR (n:L) REQUIRE n.p IS :: LOCAL DATETIME", ""),
+        (
+            "CREATE CONSTRAINT FOR (n:L) REQUIRE n.p IS TYPED list<bool not null>",
+            "CREATE CONSTRAINT FOR (n:L) REQUIRE n.p IS :: LIST<BOOLEAN NOT NULL>",
+        ),
+        (
+            "CREATE CONSTRAINT FOR ()<-[r:R]-() REQUIRE r.p IS REL KEY",
+            "CREATE CONSTRAINT FOR ()-[r:R]-() REQUIRE r.p IS RELATIONSHIP KEY",
+        ),
+        (
+            "CREATE RANGE INDEX i IF NOT EXISTS FOR (n:L) ON (n.p, n.q)",
+            "CREATE INDEX i IF NOT EXISTS FOR (n:L) ON (n.p, n.q)",
+        ),
+        ("CREATE INDEX FOR ()-[r:R]->() ON (r.p)", "CREATE INDEX FOR ()-[r:R]-() ON (r.p)"),
+        ("DROP INDEX i IF EXISTS", ""),
+        ("SHOW INDEXES", ""),
         ("CREATE SORT KEY FOR ()-[r:T]-() ON (r.a, r.b)", ""),
         (
             "create sort key if not exists for ()-[r:T]-() on r.a",
