@@ -2,7 +2,8 @@
 # Side by side with LadybugDB on a Kronecker graph: import, size, memory, opening, latencies, PageRank.
 #
 # Installs the peer into a throw-away environment below .cache; builds Knotwork for release; runs both in both orders
-# and prints medians. Every answer is compared. SCALE and ROUNDS may be set.
+# and prints medians. Every answer is compared. SCALE and ROUNDS may be set. Then come the workloads of store.py: sustained
+# inserts, upserts, LinkBench, reads by degree; EDGES=100000000 runs the inserts as long as the paper's figure 7a.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scale=${SCALE:-20}
@@ -21,4 +22,7 @@ cargo build --release --quiet -p knotwork-cli
 cargo build --release --quiet -p knotwork-database --example measure
 graph=$cache/kronecker-$scale
 [ -f "$graph/queries.json" ] || "$python" benchmarks/kronecker.py "$scale" 16 "$graph"
-exec "$python" benchmarks/compare.py "$graph" "$cache" "$rounds"
+"$python" benchmarks/compare.py "$graph" "$cache" "$rounds"
+cargo build --release --quiet -p knotwork-database --example workload
+mkdir -p "$cache/store"
+"$python" benchmarks/store.py "$cache/store"

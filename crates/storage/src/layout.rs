@@ -83,9 +83,15 @@ impl Layout {
             let (label, key) = (manifest.schema.label_name(entry.label), manifest.schema.property_key_name(entry.key));
             layout.add(format!("key index :{label}({key})"), entry.file.length, None);
         }
+        for entry in &manifest.ordered {
+            let schema = &manifest.schema;
+            let index = schema.indexes.iter().find(|index| (index.subject, &index.keys) == (entry.subject, &entry.keys));
+            let name = index.map_or("index that was dropped".to_owned(), |index| format!("index {}", index.name));
+            layout.add(name, entry.file.length, None);
+        }
         // Kinds of files that have no line of their own above.
         let own = [FileKind::Edges, FileKind::EdgeProperties, FileKind::Patch, FileKind::NodeRun];
-        let own = own.into_iter().chain([FileKind::Nodes, FileKind::Keys]).collect::<Vec<_>>();
+        let own = own.into_iter().chain([FileKind::Nodes, FileKind::Keys, FileKind::OrderedKeys]).collect::<Vec<_>>();
         for (kind, file) in manifest.files().filter(|(kind, _)| !own.contains(kind)) {
             layout.add(format!("{} files", kind.extension()), file.length, None);
         }

@@ -129,6 +129,9 @@ impl Manifest {
         if self.node_runs.iter().any(|entry| entry.file.number == number) {
             return Some("new nodes, and changes of nodes".to_owned());
         }
+        if self.ordered.iter().any(|entry| entry.file.number == number) {
+            return Some("an ordered index, which can be built anew".to_owned());
+        }
         let edges = |entry: &PartitionEntry| {
             let (start, end) = (entry.interval.start, entry.interval.end.min(self.node_id_bound.max(1)) - 1);
             format!("{} edges that end at nodes {start} to {end}", entry.edges)

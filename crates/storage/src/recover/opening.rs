@@ -78,6 +78,10 @@ fn leave_out(manifest: &mut Manifest, number: u64) -> Option<String> {
             "new nodes and their edges, and changes of nodes: deleted nodes are back, old values too".to_owned(),
         );
     }
+    if let Some(at) = manifest.ordered.iter().position(|entry| entry.file.number == number) {
+        manifest.ordered.remove(at);
+        return Some("nothing but an index, which is built anew".to_owned());
+    }
     if let Some(at) = manifest.indexes.iter().position(|entry| entry.file.number == number) {
         manifest.indexes.remove(at);
         return Some("nothing but an index, which is built anew".to_owned());
