@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use model::platform::Clock;
+use model::schema::{Index, Subject};
 use model::store::{EdgeIds, Expand, NewEdges, NewNodes};
 use model::{
     Column, Constraint, Direction, EdgeBatch, Error, ErrorCode, GraphStore, Interrupt, NodeId, ReadView, Result, Value,
@@ -175,7 +176,7 @@ impl Run<'_> {
     }
 }
 
-/// Flushes, backups, and a constraint that comes and goes.
+/// Flushes, backups, and constraints and indexes that come and go.
 fn disturb(run: &Run<'_>, directory: &TestDirectory, seed: u64) {
     let mut random = SeededRandom::new(seed);
     let accept = |result: Result<()>| match result {
@@ -184,9 +185,10 @@ fn disturb(run: &Run<'_>, directory: &TestDirectory, seed: u64) {
     };
     let mut backups = 0;
     while !run.is_done.load(Ordering::Relaxed) {
-        match random.below(4) {
+        match random.below(5) {
             0 | 1 => accept(run.store.checkpoint(&Interrupt::new())),
             2 => accept(toggle_constraint(run.store)),
+            3 => accept(toggle_index(run.store)),
             _ if backups < 3 => {
                 backups += 1;
                 let path = directory.path().with_extension(format!("backup{backups}"));
@@ -221,6 +223,24 @@ fn toggle_constraint(store: &NativeStore) -> Result<()> {
         transaction.create_constraint(Constraint::unique("others", label, key))?;
     } else {
         transaction.drop_constraint("others")?;
+    }
+    transaction.commit()
+}
+
+/// Indexes of the lists and of the edges, built while both are written.
+fn toggle_index(store: &NativeStore) -> Result<()> {
+    let mut transaction = store.write()?;
+    let has_index = transaction.view().schema().indexes.iter().any(|index| &*index.name == "lists");
+    let (label, list) = (transaction.label("List")?, transaction.property_key("list")?);
+    let (edge_type, number) = (transaction.edge_type("ITEM")?, transaction.property_key("number")?);
+    let subjects = [("lists", Subject::Label(label), list), ("items", Subject::EdgeType(edge_type), number)];
+    for (name, subject, key) in subjects {
+        if has_index {
+            transaction.drop_index(name)?;
+        } else {
+            let index = Index { name: name.into(), subject, keys: vec![key] };
+            transaction.create_index(index, &Interrupt::new())?;
+        }
     }
     transaction.commit()
 }
