@@ -165,6 +165,11 @@ impl Version {
         }))
     }
 
+    /// What an edit makes of this version, opened and not written: to look at.
+    pub fn with_edit(&self, edit: &VersionEdit) -> Result<Arc<Version>> {
+        Version::assemble(&self.platform, &self.directory, edit.apply(&self.manifest)?, Some(self))
+    }
+
     /// Makes what an edit makes of this version, the current one, the current one: writes the manifest, opens it, and lets
     /// go of the files that only `self` names.
     pub fn publish(&self, edit: &VersionEdit) -> Result<Arc<Version>> {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use model::Result;
 
 use super::context::BuildContext;
+use crate::compact::follow::follow;
 use crate::version::{Version, VersionEdit};
 
 /// The outcome of a build. Dropped before it is installed, its files are removed.
 #[derive(Debug)]
 pub struct Built {
-    /// The version on which it was built.
+    /// The version that it was built on, or that it was made to follow.
     pub base: Arc<Version>,
     /// What it changes.
     pub edit: VersionEdit,
@@ -23,10 +24,32 @@ impl Built {
         Built { base: base.clone(), edit, context }
     }
 
-    /// Makes the files part of the store, whose current version is `current`: the base, or what compactions made of it.
-    pub fn install(self, current: &Version) -> Result<Arc<Version>> {
+    /// Takes over what flushes and merges changed since the base. Done before the writer's turn is taken, the rest that
+    /// [`Built::install`] has to do is little.
+    pub fn follow(&mut self, current: &Arc<Version>) -> Result<()> {
+        if !Arc::ptr_eq(&self.base, current) {
+            follow(&self.context, &mut self.edit, &self.base, current)?;
+            self.base = current.clone();
+        }
+        Ok(())
+    }
+
+    /// Makes the files part of the store, whose current version is `current`.
+    pub fn install(mut self, current: &Arc<Version>) -> Result<Arc<Version>> {
+        self.follow(current)?;
         // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
         self.context.commit();
         current.publish(&self.edit)
+    }
+
+    /// Bytes of the edge files that come: partitions of one level, or patches.
+    pub fn edge_bytes(&self) -> u64 {
+        let files = |entry: &crate::manifest::PartitionEntry| {
+            entry.topology.length
+                + entry.properties.map_or(0, |file| file.length)
+                + entry.patches.iter().map(|file| file.length).sum::<u64>()
+        };
+        let patches = self.edit.patches.iter().filter_map(|patch| patch.added).map(|file| file.length);
+        self.edit.added_partitions.iter().map(files).sum::<u64>() + patches.sum::<u64>()
     }
 }
