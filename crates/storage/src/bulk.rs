@@ -29,4 +29,4 @@ pub use load::{BulkConfig, BulkLoad, EdgeLoader, EdgeRows, KeyRows, NodeRows, No
 pub use rewrite::{Changes, EdgePropertyChange, NewEdgeRows, NodeChange, build, rewrite};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

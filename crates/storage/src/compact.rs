@@ -14,7 +14,7 @@ use std::sync::Arc;
 use model::{Interrupt, Result};
 
 use crate::bulk::context::BuildContext;
-use crate::bulk::{BulkConfig, Built};
+use crate::bulk::{Built, BulkConfig};
 use crate::compact::throttle::Throttle;
 use crate::patch::Patch;
 use crate::patch::write::merge_patches;
@@ -71,11 +71,6 @@ impl Policy {
         }
         level
     }
-
-    /// True if writers should wait until partitions of level 0 were merged.
-    pub fn must_wait(&self, version: &Version) -> bool {
-        version.partitions().iter().filter(|partition| partition.entry().level == 0).count() >= self.level0_max
-    }
 }
 
 /// What is to be merged.
@@ -111,6 +106,7 @@ pub fn run(
         Compaction::Partitions { inputs, level } => VersionEdit {
             removed_partitions: inputs.clone(),
             added_partitions: merge::merge(&context, base, inputs, *level, policy, throttle)?,
+            keeps_counts: true,
             ..VersionEdit::default()
         },
         Compaction::Patches { partition: number, patches } => {
@@ -121,7 +117,7 @@ pub fn run(
             let inputs: Vec<&Patch> = partition.patches().iter().filter(is_input).map(|patch| &**patch).collect();
             let added = Some(merge_patches(&context, partition, &inputs)?);
             let edit = PatchEdit { partition: *number, removed: patches.clone(), added };
-            VersionEdit { patches: vec![edit], ..VersionEdit::default() }
+            VersionEdit { patches: vec![edit], keeps_counts: true, ..VersionEdit::default() }
         }
     };
     Ok(Built::new(base, context, edit))

@@ -3,9 +3,10 @@
 //! - [`head`]: where transactions begin and commit, and how they are compared.
 //! - [`log`]: how commits wait for the disk together.
 //! - [`flush`]: how writes are merged into files while transactions go on.
+//! - [`merges`]: how files are merged while transactions go on.
 //! - [`background`]: the threads that do so.
 //!
-//! Locks are taken in this order: `files`, `head`, then those of the log, then `published`.
+//! Locks are taken in this order: `files` or `compacting`, `current`, `head`, then those of the log, then `published`.
 //!
 //! Invariant: what is published is durable (at `Durability::Full`), in the order of the log.
 //! Invariant: after a failed write or sync nothing more is written until the store is opened anew.
@@ -16,6 +17,7 @@ mod counters;
 mod flush;
 pub(crate) mod head;
 mod log;
+mod merges;
 mod open;
 
 use std::path::{Path, PathBuf};
@@ -27,14 +29,17 @@ use model::limits::MEMTABLE_BYTES_MAX;
 use model::platform::Platform;
 use model::{Capabilities, GraphStore, Interrupt, MemoryBudget, ReadView, Result, WriteTransaction, error};
 
-pub use counters::StoreStats;
+pub use counters::{LEVELS, StoreStats};
 
 use crate::backup::{self, CopySummary};
+use crate::compact::throttle::Throttle;
+use crate::compact::{self, PartitionInfo, Policy};
 use crate::engine::background::Background;
 use crate::engine::counters::Counters;
 use crate::engine::flush::Files;
 use crate::engine::head::Head;
 use crate::engine::log::CommitLog;
+use crate::engine::merges::Extent;
 use crate::file::cache::{BlockCache, CacheStatistics};
 use crate::manifest::Manifest;
 use crate::snapshot::{Snapshot, capabilities};
@@ -92,6 +97,8 @@ pub struct OpenOptions {
     pub memory_bytes_max: Option<usize>,
     /// Who merges writes into files.
     pub maintenance: Maintenance,
+    /// When and how files of edges are merged.
+    pub compaction: Policy,
 }
 
 impl Default for OpenOptions {
@@ -102,6 +109,7 @@ impl Default for OpenOptions {
             memtable_bytes_max: MEMTABLE_BYTES_MAX,
             memory_bytes_max: None,
             maintenance: Maintenance::Background,
+            compaction: Policy::default(),
         }
     }
 }
@@ -138,6 +146,13 @@ pub(crate) struct Engine {
     published: Mutex<Arc<Snapshot>>,
     /// Who merges writes into files, or builds them anew.
     files: Mutex<Files>,
+    /// What the manifest on the disk names; whoever changes that holds this until the head stands on it.
+    current: Mutex<Arc<Version>>,
+    /// Who merges files.
+    compacting: Mutex<()>,
+    throttle: Throttle,
+    /// Commits that wait for the disk.
+    waiting: Arc<AtomicUsize>,
     log: CommitLog,
     background: Background,
     counters: Arc<Counters>,
@@ -145,6 +160,8 @@ pub(crate) struct Engine {
     next_node: AtomicU64,
     /// Bytes of the head's memtable, roughly.
     memtable_bytes: AtomicUsize,
+    /// Edge partitions of level 0.
+    level0: AtomicUsize,
     _lock: Box<dyn std::any::Any + Send + Sync>,
 }
 
@@ -206,7 +223,21 @@ impl NativeStore {
         engine.check_writable()?;
         let mut files = lock(&engine.files);
         engine.check_open()?;
-        engine.flush(&mut files, interrupt)
+        engine.flush(&mut files, interrupt)?;
+        drop(files);
+        engine.compact_if_due();
+        Ok(())
+    }
+
+    /// Merges all writes and all files of edges: what is left has one partition for each interval.
+    pub fn compact(&self, interrupt: &Interrupt) -> Result<()> {
+        self.checkpoint(interrupt)?;
+        self.0.compact(Extent::All, interrupt)
+    }
+
+    /// The edge partitions, oldest first where they overlap.
+    pub fn levels(&self) -> Vec<PartitionInfo> {
+        compact::levels(&self.version())
     }
 
     /// Runs a build of new files, such as a bulk load, on the current version, and publishes its result. All writes are
@@ -223,10 +254,14 @@ impl NativeStore {
         let mut files = lock(&engine.files);
         let _hold = Hold::new(engine)?;
         engine.flush(&mut files, interrupt)?;
-        let base = lock(&engine.head).snapshot.version.clone();
+        let mut current = lock(&engine.current);
+        let base = current.clone();
         match build(&base) {
             Ok((version, result)) => {
+                engine.make_current(&mut current, &version);
                 engine.publish_version(version);
+                drop(current);
+                engine.compact_if_due();
                 Ok(result)
             }
             Err(error) => {

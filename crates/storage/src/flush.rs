@@ -8,18 +8,13 @@ use std::sync::Arc;
 use model::column::ColumnBuilder;
 use model::{EdgeId, EdgeTypeId, Interrupt, Map, NodeId, PropertyKeyId, Result, Value};
 
-use crate::bulk::{BulkConfig, Changes, EdgePropertyChange, NewEdgeRows, NodeChange, rewrite};
+use crate::bulk::{self, Built, BulkConfig, Changes, EdgePropertyChange, NewEdgeRows, NodeChange};
 use crate::memtable::{Memtable, Properties};
 use crate::version::Version;
 
-/// Writes files that hold the base and the memtable; the log with `wal_number` holds what comes after.
-pub(crate) fn merge(
-    base: &Arc<Version>,
-    memtable: &Memtable,
-    wal_number: u64,
-    interrupt: &Interrupt,
-) -> Result<Arc<Version>> {
-    rewrite(base, changes(base, memtable, wal_number)?, &BulkConfig::default(), interrupt)
+/// Writes files of what the memtable says about the base; the log with `wal_number` holds what comes after.
+pub(crate) fn build(base: &Arc<Version>, memtable: &Memtable, wal_number: u64, interrupt: &Interrupt) -> Result<Built> {
+    bulk::build(base, changes(base, memtable, wal_number)?, &BulkConfig::default(), interrupt)
 }
 
 fn changes(base: &Version, memtable: &Memtable, wal_number: u64) -> Result<Changes> {

@@ -59,5 +59,5 @@ mod transaction;
 pub mod version;
 mod wal;
 
-pub use engine::{Durability, Maintenance, NativeStore, OpenMode, OpenOptions, StoreStats};
+pub use engine::{Durability, LEVELS, Maintenance, NativeStore, OpenMode, OpenOptions, StoreStats};
 pub use file::cache::CacheStatistics;

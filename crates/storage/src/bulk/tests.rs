@@ -1,6 +1,6 @@
 //! Builds and rewrites of random graphs against a model that anyone can read.
 
-mod model_graph;
+pub(crate) mod model_graph;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +38,12 @@ fn configs() -> [BulkConfig; 3] {
 }
 
 /// Loads nodes and edges in batches; keys are `key_of(node)`.
-fn load(base: &Arc<Version>, config: BulkConfig, graph: &mut ModelGraph, random: &mut SeededRandom) -> Arc<Version> {
+pub(crate) fn load(
+    base: &Arc<Version>,
+    config: BulkConfig,
+    graph: &mut ModelGraph,
+    random: &mut SeededRandom,
+) -> Arc<Version> {
     let mut load = BulkLoad::unchecked(base, config, &Interrupt::new());
     let old = graph.nodes.len();
     let count = 200 + random.index(3_000);
@@ -147,6 +152,11 @@ fn random_edges(graph: &ModelGraph, edge_type: &str, names: &[&str], random: &mu
 
 /// Changes of every kind, to the model and to the store.
 fn change(base: &Arc<Version>, config: &BulkConfig, graph: &mut ModelGraph, random: &mut SeededRandom) -> Arc<Version> {
+    rewrite(base, random_changes(base, graph, random), config, &Interrupt::new()).unwrap()
+}
+
+/// Changes of every kind, to the model, and what they are to the store.
+pub(crate) fn random_changes(base: &Arc<Version>, graph: &mut ModelGraph, random: &mut SeededRandom) -> Changes {
     let mut schema = base.manifest().schema.clone();
     let mut changes = Changes { wal_number: base.manifest().wal_number, ..Changes::default() };
     let ids: Vec<(EdgeId, ModelEdge)> = edges_of(base);
@@ -213,7 +223,7 @@ fn change(base: &Arc<Version>, config: &BulkConfig, graph: &mut ModelGraph, rand
     }
     changes.node_id_bound = graph.nodes.len() as u64;
     changes.schema = schema;
-    rewrite(base, changes, config, &Interrupt::new()).unwrap()
+    changes
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Taking over what happened meanwhile: edges are found again by type, source, target and rank among the parallel ones,
 //! which neither a flush nor a merge changes.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use model::choice::order_rows;
 use model::id::{EdgeId, EdgeTypeId, NodeId};
 use model::{Map, Result, error};
 
@@ -19,6 +21,8 @@ use crate::version::{PatchEdit, Version, VersionEdit};
 pub struct Moves<'a> {
     from: &'a Version,
     to: &'a Version,
+    /// What was found so far.
+    found: Map<u64, EdgeId>,
     /// The edges between two ends, before and after.
     groups: Map<(EdgeTypeId, NodeId, NodeId), (Vec<EdgeId>, Vec<EdgeId>)>,
 }
@@ -26,29 +30,48 @@ pub struct Moves<'a> {
 impl<'a> Moves<'a> {
     /// From one version to another.
     pub fn new(from: &'a Version, to: &'a Version) -> Moves<'a> {
-        Moves { from, to, groups: Map::default() }
+        Moves { from, to, found: Map::default(), groups: Map::default() }
     }
 
     /// The id that an edge has now; `None` if it was not there before. Cost: a search in each partition of both.
     pub fn find(&mut self, edge: EdgeId) -> Result<Option<EdgeId>> {
+        if let Some(&found) = self.found.get(&edge.0) {
+            return Ok(Some(found));
+        }
         let Some((source, target, edge_type)) = self.from.edge(edge)? else { return Ok(None) };
         let group = (edge_type, source, target);
         if !self.groups.contains_key(&group) {
-            let (mut before, mut after) = (Vec::new(), Vec::new());
-            self.from.edges_between(edge_type, source, target, &mut before)?;
-            self.to.edges_between(edge_type, source, target, &mut after)?;
+            let (before, after) = (in_order(self.from, group)?, in_order(self.to, group)?);
             if before.len() != after.len() {
                 let (before, after) = (before.len(), after.len());
                 return Err(error!(Internal, "{before} edges from {} to {} became {after}", source.0, target.0));
             }
             if before.len() == 1 {
-                return Ok(after.first().copied());
+                self.found.insert(edge.0, after[0]);
+                return Ok(Some(after[0]));
             }
             self.groups.insert(group, (before, after));
         }
         let (before, after) = &self.groups[&group];
         Ok(before.iter().position(|&id| id == edge).map(|rank| after[rank]))
     }
+}
+
+/// The parallel edges of a version in logical order: of a type with a sort key in the order of that, then by age.
+fn in_order(version: &Version, (edge_type, source, target): (EdgeTypeId, NodeId, NodeId)) -> Result<Vec<EdgeId>> {
+    let mut edges = Vec::new();
+    version.edges_between(edge_type, source, target, &mut edges)?;
+    let keys = version.manifest().schema.sort_key(edge_type);
+    if keys.is_empty() || edges.len() < 2 {
+        return Ok(edges);
+    }
+    let columns = version.edge_properties(&edges, keys)?;
+    let mut rows: Vec<usize> = (0..edges.len()).collect();
+    rows.sort_by(|&a, &b| {
+        let orders = columns.iter().map(|column| order_rows(column, a, column, b));
+        orders.fold(Ordering::Equal, Ordering::then)
+    });
+    Ok(rows.into_iter().map(|row| edges[row]).collect())
 }
 
 /// Makes an edit, built on `base`, one that fits `current`, which came of the base by edits of other kinds.

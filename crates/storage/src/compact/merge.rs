@@ -45,5 +45,11 @@ pub fn merge(
         }
         Ok(sources)
     };
-    write_partitions(context, &intervals, level, base.node_id_bound(), EdgeSources { types, of_type: Box::new(of_type) })
+    write_partitions(
+        context,
+        &intervals,
+        level,
+        base.node_id_bound(),
+        EdgeSources { types, of_type: Box::new(of_type) },
+    )
 }

@@ -9,10 +9,18 @@ use std::time::Duration;
 
 use model::{Interrupt, Result};
 
+use super::merges::Extent;
 use super::{Durability, Engine, Maintenance, OpenMode, lock};
 
 /// How many times its limit the memtable may grow to while a flush runs; then writers wait.
 pub(super) const STALL_FACTOR: usize = 4;
+
+/// What a thread may be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    Flush,
+    Compaction,
+}
 
 /// What the threads wait for.
 #[derive(Debug, Default)]
@@ -28,6 +36,7 @@ pub(super) struct Background {
 #[derive(Debug, Default)]
 struct State {
     wants_flush: bool,
+    wants_compaction: bool,
     is_closing: bool,
     /// Counts flushes that ended.
     flushes: u64,
@@ -43,6 +52,7 @@ impl Engine {
         let mut work: Vec<(&str, fn(&Engine))> = Vec::new();
         if self.options.maintenance == Maintenance::Background {
             work.push(("knotwork-flush", Engine::flush_when_asked));
+            work.push(("knotwork-merge", Engine::compact_when_asked));
         }
         if matches!(self.options.durability, Durability::Relaxed { .. }) {
             work.push(("knotwork-sync", Engine::sync_in_intervals));
@@ -77,18 +87,39 @@ impl Engine {
     }
 
     fn flush_when_asked(&self) {
-        loop {
-            {
-                let mut state = lock(&self.background.state);
-                while !state.wants_flush && !state.is_closing {
-                    state = self.background.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                }
-                if state.is_closing {
-                    return;
-                }
-                state.wants_flush = false;
-            }
+        while self.wait_for_work(|state| &mut state.wants_flush) {
             self.flush_what_is_full();
+        }
+    }
+
+    fn compact_when_asked(&self) {
+        // What was not merged when the store was closed is due now.
+        self.ask_for(Work::Compaction);
+        while self.wait_for_work(|state| &mut state.wants_compaction) {
+            // The failure is kept and told to the next writer.
+            let _ = self.compact(Extent::Due, &self.background.interrupt);
+        }
+    }
+
+    /// Waits until a wish is there, and takes it; false once the store is closed.
+    fn wait_for_work(&self, wish: impl Fn(&mut State) -> &mut bool) -> bool {
+        let mut state = lock(&self.background.state);
+        while !state.is_closing && !std::mem::take(wish(&mut state)) {
+            state = self.background.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.is_closing
+    }
+
+    /// Wakes the thread for some work.
+    pub(super) fn ask_for(&self, work: Work) {
+        let mut state = lock(&self.background.state);
+        let wish = match work {
+            Work::Flush => &mut state.wants_flush,
+            Work::Compaction => &mut state.wants_compaction,
+        };
+        if !std::mem::replace(wish, true) {
+            drop(state);
+            self.background.changed.notify_all();
         }
     }
 
@@ -99,6 +130,7 @@ impl Engine {
             if self.flush(&mut files, &self.background.interrupt).is_err() {
                 return;
             }
+            self.compact_if_due();
         }
     }
 
@@ -130,13 +162,7 @@ impl Engine {
             return;
         }
         match self.options.maintenance {
-            Maintenance::Background => {
-                let mut state = lock(&self.background.state);
-                if !std::mem::replace(&mut state.wants_flush, true) {
-                    drop(state);
-                    self.background.changed.notify_all();
-                }
-            }
+            Maintenance::Background => self.ask_for(Work::Flush),
             Maintenance::Inline => self.flush_what_is_full(),
         }
     }
@@ -158,6 +184,25 @@ impl Engine {
         drop(state);
         self.counters.stalls.add(1);
         self.counters.stall_ns.add(self.platform.clock.now_ns() - start);
+        self.check_open()
+    }
+
+    /// Waits while there are so many partitions of level 0 that reading them all would be slow.
+    pub(super) fn wait_for_merges(&self) -> Result<()> {
+        let policy = &self.options.compaction;
+        let is_crowded = || self.level0.load(Ordering::Relaxed) >= policy.level0_max;
+        if !is_crowded() || self.options.maintenance == Maintenance::Inline {
+            return Ok(());
+        }
+        self.ask_for(Work::Compaction);
+        let start = self.platform.clock.now_ns();
+        let mut state = lock(&self.background.state);
+        while is_crowded() && !state.is_closing && self.log.failure().is_none() {
+            state = self.background.flushed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        self.counters.merge_stalls.add(1);
+        self.counters.merge_stall_ns.add(self.platform.clock.now_ns() - start);
         self.check_open()
     }
 

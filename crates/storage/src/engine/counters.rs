@@ -35,7 +35,16 @@ pub(super) struct Counters {
     pub(super) flush_ns: Counter,
     pub(super) compactions: Counter,
     pub(super) compaction_ns: Counter,
+    pub(super) flushed_bytes: Counter,
+    pub(super) patch_bytes: Counter,
+    /// By level that they were merged into; what is higher than the last counts there.
+    pub(super) level_bytes: [Counter; LEVELS],
+    pub(super) merge_stalls: Counter,
+    pub(super) merge_stall_ns: Counter,
 }
+
+/// Levels that are counted each by itself.
+pub const LEVELS: usize = 16;
 
 /// What a store has done since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,9 +75,32 @@ pub struct StoreStats {
     pub compactions: u64,
     /// How long those took.
     pub compaction_ns: u64,
+    /// Bytes of edge files written by flushes.
+    pub flushed_bytes: u64,
+    /// Bytes of patches written by merging patches.
+    pub patch_bytes: u64,
+    /// Bytes of edge files written by merges, by the level of the result; the last counts all higher ones too.
+    pub level_bytes: [u64; LEVELS],
+    /// Commits that waited because the partitions of level 0 were too many.
+    pub merge_stalls: u64,
+    /// How long they waited, all together.
+    pub merge_stall_ns: u64,
+}
+
+impl StoreStats {
+    /// How many bytes of edge files were written for each byte that flushes wrote, since the store was opened.
+    pub fn write_amplification(&self) -> f64 {
+        let merged = self.level_bytes.iter().sum::<u64>() + self.patch_bytes;
+        if self.flushed_bytes == 0 { 1.0 } else { 1.0 + merged as f64 / self.flushed_bytes as f64 }
+    }
 }
 
 impl Counters {
+    /// Counts what a merge wrote.
+    pub(super) fn add_level_bytes(&self, level: u8, bytes: u64) {
+        self.level_bytes[usize::from(level).min(LEVELS - 1)].add(bytes);
+    }
+
     pub(super) fn stats(&self) -> StoreStats {
         StoreStats {
             commits: self.commits.get(),
@@ -84,6 +116,11 @@ impl Counters {
             flush_ns: self.flush_ns.get(),
             compactions: self.compactions.get(),
             compaction_ns: self.compaction_ns.get(),
+            flushed_bytes: self.flushed_bytes.get(),
+            patch_bytes: self.patch_bytes.get(),
+            level_bytes: std::array::from_fn(|level| self.level_bytes[level].get()),
+            merge_stalls: self.merge_stalls.get(),
+            merge_stall_ns: self.merge_stall_ns.get(),
         }
     }
 }

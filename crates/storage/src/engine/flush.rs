@@ -56,8 +56,14 @@ impl Engine {
             return Ok(false);
         }
         let snapshot = self.change_log(files)?;
-        let version = flush::merge(&snapshot.version, &snapshot.memtable, files.log, interrupt)?;
+        let built = flush::build(&snapshot.version, &snapshot.memtable, files.log, interrupt)?;
+        self.counters.flushed_bytes.add(built.edge_bytes());
+        drop(snapshot);
+        let mut current = lock(&self.current);
+        let version = built.install(&current)?;
+        self.make_current(&mut current, &version);
         self.install(Snapshot::new(version))?;
+        drop(current);
         self.remove_logs_before(files.log);
         Ok(true)
     }

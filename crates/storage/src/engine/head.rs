@@ -103,6 +103,7 @@ impl Start {
             return engine.finish_commits(self.sequence);
         }
         engine.wait_for_room()?;
+        engine.wait_for_merges()?;
         let sequence = match self.take_turn(written) {
             Ok(sequence) => sequence,
             Err(error) => {
@@ -256,9 +257,13 @@ impl Engine {
 
     /// Waits until the transaction with that sequence number is durable and visible.
     pub(super) fn finish_commits(&self, sequence: u64) -> Result<()> {
-        self.log.finish(sequence, &self.path, |snapshot| {
+        use std::sync::atomic::Ordering::Relaxed;
+        self.waiting.fetch_add(1, Relaxed);
+        let result = self.log.finish(sequence, &self.path, |snapshot| {
             let old = std::mem::replace(&mut *lock(&self.published), snapshot);
             drop(old);
-        })
+        });
+        self.waiting.fetch_sub(1, Relaxed);
+        result
     }
 }

@@ -18,6 +18,7 @@ use super::flush::Files;
 use super::head::Head;
 use super::log::CommitLog;
 use super::{Engine, NativeStore, OpenMode, OpenOptions};
+use crate::compact::throttle::Throttle;
 use crate::error::StorageError;
 use crate::file::cache::BlockCache;
 use crate::format::{BACKUP_NAME, COPYING_NAME, FileKind, HEADER_BYTES, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME};
@@ -55,6 +56,8 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     let logs = replay_logs(path, options.mode, &platform, &mut snapshot)?;
     let snapshot = Arc::new(snapshot);
     let counters: Arc<Counters> = Arc::default();
+    let version = snapshot.version.clone();
+    let waiting = Arc::new(AtomicUsize::new(0));
     let engine = Arc::new(Engine {
         path: path.to_owned(),
         options,
@@ -68,6 +71,11 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
         files: Mutex::new(Files { log: logs.number }),
         log: CommitLog::new(logs.writer, logs.sequence, options.durability, counters.clone()),
         background: Background::default(),
+        level0: AtomicUsize::new(version.partitions().iter().filter(|partition| partition.entry().level == 0).count()),
+        current: Mutex::new(version),
+        compacting: Mutex::new(()),
+        throttle: Throttle::new(platform.clock.clone(), options.compaction.bytes_per_second, waiting.clone()),
+        waiting,
         counters,
         platform,
         _lock: lock,

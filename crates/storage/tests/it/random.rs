@@ -1,7 +1,8 @@
 //! Random writes compared with the reference store, with checkpoints and reopening in between.
 
 use model::{GraphStore, Interrupt};
-use storage::{Durability, OpenOptions};
+use storage::compact::Policy;
+use storage::{Durability, Maintenance, OpenOptions};
 use testing::differential::check_random;
 use testing::random::{SeededRandom, seed_or};
 
@@ -9,19 +10,17 @@ use crate::directory::TestDirectory;
 
 /// How often, in percent of the transactions, the store is closed, and written to files.
 fn check(seed: u64, transactions: usize, reopen_percent: u64, checkpoint_percent: u64, memtable_bytes_max: usize) {
-    check_within(None, seed, transactions, [reopen_percent, checkpoint_percent], memtable_bytes_max);
+    let options = OpenOptions { durability: Durability::Off, memtable_bytes_max, ..OpenOptions::create() };
+    check_with(options, seed, transactions, [reopen_percent, checkpoint_percent]);
 }
 
-fn check_within(
-    memory_bytes_max: Option<usize>,
+fn check_with(
+    options: OpenOptions,
     seed: u64,
     transactions: usize,
     [reopen_percent, checkpoint_percent]: [u64; 2],
-    memtable_bytes_max: usize,
 ) {
     let directory = TestDirectory::new();
-    let durability = Durability::Off;
-    let options = OpenOptions { durability, memtable_bytes_max, memory_bytes_max, ..OpenOptions::create() };
     let mut random = SeededRandom::new(seed);
     let store = Box::new(directory.open_with(options));
     check_random(seed, transactions, store, &mut |store, _| -> Box<dyn GraphStore> {
@@ -69,6 +68,30 @@ fn flushes_by_size_agree_with_the_reference() {
 #[test]
 fn a_memory_of_a_few_blocks_agrees_with_the_reference() {
     for seed in [51, 52].map(seed_or) {
-        check_within(Some(64 << 10), seed, 40, [20, 30], 4_000);
+        let options = OpenOptions {
+            durability: Durability::Off,
+            memtable_bytes_max: 4_000,
+            memory_bytes_max: Some(64 << 10),
+            ..OpenOptions::create()
+        };
+        check_with(options, seed, 40, [20, 30]);
+    }
+}
+
+/// So small that a few edges make many levels, patches and intervals.
+const SMALL: Policy =
+    Policy { fanout: 2, level0_edges: 4, partition_edges_max: 12, level0_max: 6, patch_share: 2, bytes_per_second: 0 };
+
+#[test]
+fn merges_after_every_flush_agree_with_the_reference() {
+    for (seed, maintenance) in [(51, Maintenance::Inline), (52, Maintenance::Inline), (53, Maintenance::Background)] {
+        let options = OpenOptions {
+            durability: Durability::Off,
+            memtable_bytes_max: 1_500,
+            maintenance,
+            compaction: SMALL,
+            ..OpenOptions::create()
+        };
+        check_with(options, seed_or(seed), 60, [10, 10]);
     }
 }

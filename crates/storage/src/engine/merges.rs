@@ -1,0 +1,147 @@
+//! Merging of files while transactions go on: built without any turn, installed within a short one.
+//!
+//! Whoever makes new files the store's holds `Engine::current` until the head stands on them; so edits compose, and the
+//! head moves from one version to the next that was published.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use model::{EdgeId, ErrorCode, Interrupt, Result, Set};
+
+use super::background::Work;
+use super::{Engine, Maintenance, lock};
+use crate::bulk::{Built, BulkConfig};
+use crate::compact::follow::Moves;
+use crate::compact::{self, Compaction};
+use crate::compact_nodes::{self, NodePolicy};
+use crate::format::EdgePlace;
+use crate::memtable::Memtable;
+use crate::snapshot::Snapshot;
+use crate::version::Version;
+
+/// Memory that one merge may use, in bytes.
+const MERGE_MEMORY_BYTES: usize = 64 << 20;
+
+/// How much is merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// What the policy says is due.
+    Due,
+    /// All edge partitions, into one for each interval.
+    All,
+}
+
+impl Engine {
+    /// Has what is due merged: now, or by the thread for that.
+    pub(super) fn compact_if_due(&self) {
+        match self.options.maintenance {
+            Maintenance::Background => self.ask_for(Work::Compaction),
+            // The failure is kept and told to the next writer.
+            Maintenance::Inline => drop(self.compact(Extent::Due, &Interrupt::new())),
+        }
+    }
+
+    /// Merges files until no more is due.
+    pub(super) fn compact(&self, extent: Extent, interrupt: &Interrupt) -> Result<()> {
+        let _turn = lock(&self.compacting);
+        loop {
+            let start = self.platform.clock.now_ns();
+            match self.compact_step(extent, interrupt) {
+                Ok(true) => {
+                    self.counters.compactions.add(1);
+                    self.counters.compaction_ns.add(self.platform.clock.now_ns() - start);
+                }
+                Ok(false) => return Ok(()),
+                Err(error) => {
+                    if error.code() != ErrorCode::Cancelled {
+                        self.log.fail(&error);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// One merge; false if nothing is to be merged.
+    fn compact_step(&self, extent: Extent, interrupt: &Interrupt) -> Result<bool> {
+        self.check_open()?;
+        let base = lock(&self.current).clone();
+        let Some(mut built) = self.build_merge(&base, extent, interrupt)? else { return Ok(false) };
+        // Most of what came meanwhile is taken over before anybody has to wait.
+        let now = lock(&self.current).clone();
+        built.follow(&now)?;
+        drop(now);
+        let mut current = lock(&self.current);
+        let version = built.install(&current)?;
+        self.make_current(&mut current, &version);
+        self.move_head(&version)?;
+        drop(current);
+        self.tell_flushed();
+        Ok(true)
+    }
+
+    fn build_merge(&self, base: &Arc<Version>, extent: Extent, interrupt: &Interrupt) -> Result<Option<Built>> {
+        let config = BulkConfig { memory_bytes: MERGE_MEMORY_BYTES, threads: 1, ..BulkConfig::default() };
+        let policy = &self.options.compaction;
+        let next = match extent {
+            Extent::Due => compact::pick(base, policy),
+            Extent::All => compact::pick::pick_all(base),
+        };
+        let Some(next) = next else {
+            return compact_nodes::step(base, &NodePolicy::default(), &config, interrupt);
+        };
+        let built = compact::run(base, &next, policy, &config, &self.throttle, interrupt)?;
+        match next {
+            Compaction::Partitions { level, .. } => self.counters.add_level_bytes(level, built.edge_bytes()),
+            Compaction::Patches { .. } => self.counters.patch_bytes.add(built.edge_bytes()),
+        }
+        Ok(Some(built))
+    }
+
+    /// Notes what the manifest names now.
+    pub(super) fn make_current(&self, current: &mut Arc<Version>, version: &Arc<Version>) {
+        let level0 = version.partitions().iter().filter(|partition| partition.entry().level == 0).count();
+        self.level0.store(level0, Ordering::Relaxed);
+        *current = version.clone();
+    }
+
+    /// Puts the head on files that hold the same in other places. The caller holds `current`.
+    fn move_head(&self, version: &Arc<Version>) -> Result<()> {
+        let before = lock(&self.head).snapshot.clone();
+        let from = before.version.clone();
+        let mut moves = Moves::new(&from, version);
+        // What is known by now is found before the turn.
+        moved(&before.memtable, &from, version, &mut moves)?;
+        drop(before);
+        let mut head = lock(&self.head);
+        let memtable = moved(&head.snapshot.memtable, &from, version, &mut moves)?;
+        self.finish_commits(head.sequence)?;
+        let snapshot = Arc::new(Snapshot { version: version.clone(), memtable });
+        let before = std::mem::replace(&mut head.snapshot, snapshot.clone());
+        let published = std::mem::replace(&mut *lock(&self.published), snapshot);
+        drop(head);
+        drop((before, published));
+        Ok(())
+    }
+}
+
+/// A memtable over one version as one over another that holds the same edges.
+fn moved(memtable: &Memtable, from: &Version, to: &Version, moves: &mut Moves<'_>) -> Result<Memtable> {
+    let mut memtable = memtable.clone();
+    if memtable.edge_changes.is_empty() {
+        return Ok(memtable);
+    }
+    let is_gone = |number: u64| to.partition_with(number).is_none();
+    let gone = from.partitions().iter().filter(|partition| is_gone(partition.entry().topology.number));
+    let gone: Set<usize> = gone.map(|partition| usize::from(partition.slot())).collect();
+    let is_moved = |edge: &&u64| EdgePlace::of(EdgeId(**edge)).is_some_and(|place| gone.contains(&place.partition));
+    let edges: Vec<u64> = memtable.edge_changes.keys().filter(is_moved).copied().collect();
+    let mut changes = Vec::with_capacity(edges.len());
+    for edge in edges {
+        let found = moves.find(EdgeId(edge))?;
+        let found = found.ok_or_else(|| model::error!(Internal, "edge {edge} was changed, and is gone"))?;
+        changes.extend(memtable.edge_changes.remove(&edge).map(|change| (found.0, change)));
+    }
+    memtable.edge_changes.extend(changes);
+    Ok(memtable)
+}
