@@ -10,7 +10,7 @@ use super::cut::cut;
 use super::pick::span;
 use super::throttle::{Throttle, Throttled};
 use crate::bulk::context::BuildContext;
-use crate::bulk::partitions::{BoxedSource, EdgeSources, LiveEdges, write_partitions};
+use crate::bulk::partitions::{BoxedSource, EdgeSources, live_edges, write_partitions};
 use crate::manifest::PartitionEntry;
 use crate::partition::Partition;
 use crate::version::Version;
@@ -41,7 +41,8 @@ pub fn merge(
             let is_here = crate::version::edit::overlaps(&partition.entry().interval, interval);
             let Some((index, _)) = partition.section_of(edge_type).filter(|_| is_here) else { continue };
             let Some(live) = partition.live(index) else { continue };
-            sources.push(Box::new(Throttled { inner: LiveEdges::new(live)?, throttle, interrupt: &context.interrupt }));
+            let inner = live_edges(live, &base.manifest().schema)?;
+            sources.push(Box::new(Throttled { inner, throttle, interrupt: &context.interrupt }));
         }
         Ok(sources)
     };
@@ -50,6 +51,7 @@ pub fn merge(
         &intervals,
         level,
         base.node_id_bound(),
+        &base.manifest().schema,
         EdgeSources { types, of_type: Box::new(of_type) },
     )
 }

@@ -8,6 +8,7 @@ use model::platform::Clock;
 use model::{Interrupt, Result};
 
 use crate::bulk::chunk::{ChunkSource, EdgeChunk};
+use crate::bulk::partitions::BoxedSource;
 
 /// The longest sleep between two looks at the interrupt.
 const NAP: Duration = Duration::from_millis(5);
@@ -57,16 +58,16 @@ impl Throttle {
 }
 
 /// A stream of edges that keeps to a rate.
-pub struct Throttled<'a, S> {
+pub struct Throttled<'a> {
     /// The edges.
-    pub inner: S,
+    pub inner: BoxedSource<'a>,
     /// The rate.
     pub throttle: &'a Throttle,
     /// Who may stop it.
     pub interrupt: &'a Interrupt,
 }
 
-impl<S: ChunkSource> ChunkSource for Throttled<'_, S> {
+impl ChunkSource for Throttled<'_> {
     fn next(&mut self) -> Result<Option<EdgeChunk>> {
         let chunk = self.inner.next()?;
         if let Some(chunk) = &chunk {
