@@ -85,7 +85,8 @@ impl Layout {
         }
         for entry in &manifest.ordered {
             let schema = &manifest.schema;
-            let index = schema.indexes.iter().find(|index| (index.subject, &index.keys) == (entry.subject, &entry.keys));
+            let index =
+                schema.indexes.iter().find(|index| (index.subject, &index.keys) == (entry.subject, &entry.keys));
             let name = index.map_or("index that was dropped".to_owned(), |index| format!("index {}", index.name));
             layout.add(name, entry.file.length, None);
         }

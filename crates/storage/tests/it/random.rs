@@ -14,12 +14,7 @@ fn check(seed: u64, transactions: usize, reopen_percent: u64, checkpoint_percent
     check_with(options, seed, transactions, [reopen_percent, checkpoint_percent]);
 }
 
-fn check_with(
-    options: OpenOptions,
-    seed: u64,
-    transactions: usize,
-    [reopen_percent, checkpoint_percent]: [u64; 2],
-) {
+fn check_with(options: OpenOptions, seed: u64, transactions: usize, [reopen_percent, checkpoint_percent]: [u64; 2]) {
     let directory = TestDirectory::new();
     let mut random = SeededRandom::new(seed);
     let store = Box::new(directory.open_with(options));
