@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use model::{Interrupt, Result};
+use model::{Consumer, Interrupt, Result};
 
 use super::merges::Extent;
 use super::{Durability, Engine, Maintenance, OpenMode, lock};
@@ -148,11 +148,18 @@ impl Engine {
     }
 
     pub(super) fn set_memtable_bytes(&self, bytes: usize) {
-        self.memtable_bytes.store(bytes, Ordering::Relaxed);
+        let before = self.memtable_bytes.swap(bytes, Ordering::Relaxed);
+        if bytes >= before {
+            self.memory.hold(Consumer::Memtable, bytes - before);
+        } else {
+            self.memory.release(Consumer::Memtable, before - bytes);
+        }
     }
 
     fn is_full(&self) -> bool {
-        self.memtable_bytes.load(Ordering::Relaxed) > self.options.memtable_bytes_max
+        // Where others need the memory, a smaller one is written out already.
+        let limit = self.options.memtable_bytes_max / if self.memory.is_pressed() { 4 } else { 1 };
+        self.memtable_bytes.load(Ordering::Relaxed) > limit
     }
 
     /// Has the memtable merged into files if it is full. The commit before it stands whatever happens here; a failure

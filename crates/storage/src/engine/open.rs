@@ -58,13 +58,14 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     let counters: Arc<Counters> = Arc::default();
     let version = snapshot.version.clone();
     let waiting = Arc::new(AtomicUsize::new(0));
+    let memtable_bytes = snapshot.memtable.bytes;
     let engine = Arc::new(Engine {
         path: path.to_owned(),
         options,
         memory,
         cache,
         next_node: AtomicU64::new(snapshot.memtable.node_id_bound()),
-        memtable_bytes: AtomicUsize::new(snapshot.memtable.bytes),
+        memtable_bytes: AtomicUsize::new(0),
         head: Mutex::new(Head::new(snapshot.clone(), logs.sequence)),
         head_released: Condvar::new(),
         published: Mutex::new(snapshot),
@@ -81,6 +82,7 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
         _lock: lock,
     });
     let store = NativeStore(engine);
+    store.0.set_memtable_bytes(memtable_bytes);
     store.0.start_threads()?;
     Ok(store)
 }
