@@ -138,7 +138,7 @@ impl From<StorageError> for Error {
         let public = Error::new(error.code(), error.to_string());
         match error {
             StorageError::OldVersion { .. } => {
-                public.with_remedy("export the store with the program that wrote it, then import it with this one")
+                public.with_remedy("run knot export of the program that wrote it, then knot import of this one")
             }
             _ => public,
         }
