@@ -10,6 +10,7 @@ use model::{
     Column, Direction, EdgeBatch, EdgeId, ErrorCode, GraphStore, Interrupt, NodeBatch, NodeId, ReadView, Value,
     WriteTransaction,
 };
+use storage::compact::Policy;
 use storage::{Durability, Maintenance, NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
 
@@ -202,9 +203,20 @@ impl Run {
     }
 }
 
+/// A policy that merges files all the time.
+fn eager() -> Policy {
+    Policy { fanout: 2, level0_edges: 4, partition_edges_max: 12, level0_max: 6, patch_share: 2, ..Policy::default() }
+}
+
 fn check(seed: u64, rounds: usize, maintenance: Maintenance, memtable_bytes_max: usize) {
     let directory = TestDirectory::new();
-    let options = OpenOptions { durability: Durability::Off, maintenance, memtable_bytes_max, ..OpenOptions::create() };
+    let options = OpenOptions {
+        durability: Durability::Off,
+        maintenance,
+        memtable_bytes_max,
+        compaction: eager(),
+        ..OpenOptions::create()
+    };
     let mut store = directory.open_with(options);
     let mut run = Run { random: SeededRandom::new(seed), next_uid: 0 };
     let mut graph = Graph::default();
