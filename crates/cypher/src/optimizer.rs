@@ -9,6 +9,8 @@ use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind
 mod constant_folding;
 mod count_rows;
 mod covering_labels;
+mod edge_range;
+mod edge_top;
 mod filter_in_path;
 mod late_projection;
 pub(crate) mod nullability;
@@ -34,6 +36,8 @@ pub struct OptimizerConfig {
     pub count_rows: bool,
     /// Test each edge of a path while it is walked.
     pub filter_in_path: bool,
+    /// Let the sort key of a type find edges in a range, and the first ones of a node.
+    pub sort_keys: bool,
     /// Read properties after a limit.
     pub late_projection: bool,
     /// Do not compute what nobody uses.
@@ -55,6 +59,7 @@ impl Default for OptimizerConfig {
             top: true,
             count_rows: true,
             filter_in_path: true,
+            sort_keys: true,
             late_projection: true,
             unused: true,
             covering_labels: false,
@@ -74,6 +79,7 @@ impl OptimizerConfig {
             top: false,
             count_rows: false,
             filter_in_path: false,
+            sort_keys: false,
             late_projection: false,
             unused: false,
             covering_labels: false,
@@ -100,6 +106,10 @@ pub(crate) fn optimize(
     }
     if config.top {
         for_each_operator(root, &mut top::merge);
+    }
+    if config.sort_keys && !context.schema.sort_keys.is_empty() {
+        for_each_operator(root, &mut |operator| edge_range::push_down(operator, context.schema));
+        for_each_operator(root, &mut |operator| edge_top::push_down(operator, context.schema));
     }
     if config.late_projection {
         for_each_operator(root, &mut late_projection::defer);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::{Direction, Rule, Span};
 
-use super::{Expression, SlotId};
+use super::{BinaryOperator, Expression, SlotId};
 
 /// The number of an operator within its plan, to hang a profile on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,6 +103,8 @@ pub enum OperatorKind {
         into: bool,
         /// Slots with edges or lists of edges of the same pattern, from which this edge must differ. Needs `edge`.
         distinct_from: Vec<SlotId>,
+        /// What the operators above ask of the edge, as far as the sort key of its type helps to find it.
+        choice: Option<Box<EdgeChoice>>,
     },
     /// For each row, the paths of `min` to `max` edges from a node, no edge twice in one path.
     VariableExpand {
@@ -430,6 +432,37 @@ pub enum IndexRange {
     },
     /// Texts that start so.
     StartsWith(Expression),
+}
+
+/// Which edges of a node the operators above will not leave out; they still ask for all of it themselves.
+#[derive(Clone, Debug, Default)]
+pub struct EdgeChoice {
+    /// All of these hold.
+    pub conditions: Vec<EdgeCondition>,
+    /// Only the first edges of each node are wanted.
+    pub first: Option<EdgeFirst>,
+}
+
+/// A comparison of a property of the edge.
+#[derive(Clone, Debug)]
+pub struct EdgeCondition {
+    /// The property.
+    pub key: Arc<str>,
+    /// `=`, `<`, `<=`, `>` or `>=`, with the property on the left.
+    pub operator: BinaryOperator,
+    /// A constant or a parameter.
+    pub value: Expression,
+}
+
+/// The first edges in an order of their properties.
+#[derive(Clone, Debug)]
+pub struct EdgeFirst {
+    /// The properties, most significant first.
+    pub keys: Vec<Arc<str>>,
+    /// Whether the largest come first, by every property.
+    pub descending: bool,
+    /// How many: a constant or a parameter.
+    pub limit: Expression,
 }
 
 /// One value to look up, or any of a list.

@@ -255,6 +255,7 @@ impl Planner<'_> {
                     to,
                     into,
                     distinct_from,
+                    choice: None,
                 });
             }
         }

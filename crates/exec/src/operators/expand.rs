@@ -3,6 +3,7 @@
 //! Three ways to run: to nodes that are new; into nodes that are bound ([`into`]); and counted ([`counted`]), when the
 //! consumer only wants to know how many there are.
 
+mod choice;
 pub(crate) mod counted;
 mod into;
 
@@ -17,6 +18,7 @@ use crate::chunk::Chunk;
 use crate::lowering::{Demand, Lowered, Lowering, column_of, columns_of, keep, misplaced};
 use crate::rows::{gather_columns, nodes_in};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use choice::Choice;
 
 struct Expand {
     input: Step,
@@ -26,12 +28,13 @@ struct Expand {
     gives_edge: bool,
     gives_node: bool,
     distinct_from: Vec<usize>,
+    choice: Option<Choice>,
     keep: Vec<usize>,
 }
 
 /// Lowers `Expand`.
 pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Demand) -> Result<Lowered> {
-    let OperatorKind::Expand { input, from, direction, types, edge, to, into, distinct_from } = kind else {
+    let OperatorKind::Expand { input, from, direction, types, edge, to, into, distinct_from, choice } = kind else {
         return Err(misplaced(kind));
     };
     let mut below = demand.clone().without(edge).and_slots([from]).and_slots(distinct_from);
@@ -51,7 +54,8 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     }
     let types = types.clone();
     let direction = *direction;
-    let expand = Expand { input, from, direction, types, gives_edge, gives_node, distinct_from, keep };
+    let choice = choice.as_deref().map(|choice| Choice::compile(lowering, choice)).transpose()?;
+    let expand = Expand { input, from, direction, types, gives_edge, gives_node, distinct_from, choice, keep };
     match bound {
         Some(to) => Ok((Box::new(into::ExpandInto { expand, to }), layout)),
         None => Ok((Box::new(expand), layout)),
@@ -118,9 +122,12 @@ impl Physical for Expand {
         self.input.run(scope, &mut |chunk| {
             let (from, rows) = nodes_in(&chunk.columns[self.from], "the start of a pattern")?;
             let view = runtime.view();
-            let Some(expand) = expansion(view.view(), self.direction, &self.types, self.edge_ids()) else {
+            let Some(mut expand) = expansion(view.view(), self.direction, &self.types, self.edge_ids()) else {
                 return Ok(Flow::Continue);
             };
+            if let Some(choice) = &self.choice {
+                choice.apply(view.view(), &runtime.evaluation(&view), &mut expand);
+            }
             let mut cursor = view.view().expand(&from, &expand)?;
             while cursor.next(&mut batch)? {
                 runtime.environment.interrupt.check()?;

@@ -7,8 +7,8 @@ use model::{Direction, Rule};
 use super::PlanRow;
 use super::expression::{Printed, SlotNames, quoted};
 use crate::plan::{
-    Aggregate, Expression, ExpressionKind, IndexRange, LookupValue, NewEdge, NewNode, NewRule, Operator, OperatorKind,
-    RuleKind, SetItem, SlotId, SlotInfo, SortKey,
+    Aggregate, EdgeChoice, EdgeCondition, EdgeFirst, Expression, ExpressionKind, IndexRange, LookupValue, NewEdge,
+    NewNode, NewRule, Operator, OperatorKind, RuleKind, SetItem, SlotId, SlotInfo, SortKey,
 };
 
 /// Adds the rows of an operator, its inputs, and the subplans of its expressions.
@@ -171,6 +171,25 @@ impl Details<'_> {
         }
     }
 
+    /// Which edges the sort key of their type finds.
+    fn choice(&self, choice: &EdgeChoice) -> String {
+        let condition = |condition: &EdgeCondition| {
+            let EdgeCondition { key, operator, value } = condition;
+            format!("{} {} {}", quoted(key), operator.symbol(), self.expression(value))
+        };
+        let conditions: Vec<String> = choice.conditions.iter().map(condition).collect();
+        let mut text = String::new();
+        if !conditions.is_empty() {
+            text.push_str(&format!(" by key {}", conditions.join(" AND ")));
+        }
+        if let Some(EdgeFirst { keys, descending, limit }) = &choice.first {
+            let keys: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
+            let direction = if *descending { " DESC" } else { "" };
+            text.push_str(&format!(" first {} by {}{direction}", self.expression(limit), keys.join(", ")));
+        }
+        text
+    }
+
     fn walk_details(&self, kind: &OperatorKind) -> String {
         let (walk, into, distinct_from, filter) = match kind {
             OperatorKind::Expand { from, direction, types, edge, to, into, distinct_from, .. } => {
@@ -212,6 +231,9 @@ impl Details<'_> {
         if let Some(filter) = filter {
             let slot = self.names.of(filter.slot);
             text.push_str(&format!(" each {slot} WHERE {}", self.expression(&filter.predicate)));
+        }
+        if let OperatorKind::Expand { choice: Some(choice), .. } = kind {
+            text.push_str(&self.choice(choice));
         }
         if !distinct_from.is_empty() {
             text.push_str(&format!(" other than {}", self.slots(distinct_from)));

@@ -31,7 +31,8 @@ pub(crate) fn lower(
     plan: &Operator,
     demand: &Demand,
 ) -> Result<Option<(Step, Layout, SlotId)>> {
-    let OperatorKind::Expand { input, from, direction, types, edge, to, into: false, distinct_from } = &plan.kind
+    let OperatorKind::Expand { input, from, direction, types, edge, to, into: false, distinct_from, choice: None } =
+        &plan.kind
     else {
         return Ok(None);
     };
