@@ -79,6 +79,7 @@ fn graph(random: &mut SeededRandom) -> Vec<String> {
     let mut statements = vec![
         "CREATE CONSTRAINT FOR (n:Person) REQUIRE n.id IS UNIQUE".to_string(),
         "CREATE CONSTRAINT FOR (n:Company) REQUIRE n.id IS UNIQUE".to_string(),
+        "CREATE SORT KEY FOR ()-[r:KNOWS]-() ON r.since".to_string(),
     ];
     if random.chance(80) {
         let indexes = [
@@ -268,6 +269,7 @@ fn configs() -> Vec<OptimizerConfig> {
         OptimizerConfig { hash_joins: false, ..all },
         OptimizerConfig { semi_apply: false, ..all },
         OptimizerConfig { unused: false, ..all },
+        OptimizerConfig { sort_keys: false, ..all },
     ]
 }
 
@@ -302,4 +304,34 @@ fn fuzz_optimised_plans_agree() {
         }
     }
     assert!(compared > rounds * 100, "only {compared} comparisons");
+}
+
+/// Ranges and first edges by a sort key, where ties do not show.
+const SORTED_QUERIES: &[&str] = &[
+    "MATCH (a)-[r:KNOWS]->(b) WHERE r.since > 1 RETURN a.id, b.id, r.since",
+    "MATCH (a)<-[r:KNOWS]-(b) WHERE r.since >= 1 AND r.since < 3 RETURN a.id, b.id, r.since",
+    "MATCH (a)-[r:KNOWS]-(b) WHERE r.since = 2 RETURN a.id, b.id",
+    "MATCH (a)-[r:KNOWS]->(b) WHERE r.since < null RETURN a.id, b.id",
+    "MATCH (a)-[r:KNOWS]->(b) RETURN r.since AS s ORDER BY s DESC LIMIT 3",
+    "MATCH (a)<-[r:KNOWS]-(b) RETURN r.since ORDER BY r.since LIMIT 4",
+    "MATCH (a)-[r:KNOWS]-(b) WHERE r.since >= 1 WITH r.since AS s ORDER BY s SKIP 1 LIMIT 2 RETURN s",
+    "MATCH (a)-[r:KNOWS]->(b:Person) RETURN r.since ORDER BY r.since DESC LIMIT 3",
+    "MATCH (a)-[r:KNOWS]->(b) WHERE b.id > 3 RETURN r.since ORDER BY r.since LIMIT 3",
+    "MATCH (a)-[q:KNOWS]->(b)-[r:KNOWS]->(c) RETURN r.since ORDER BY r.since DESC LIMIT 5",
+    "MATCH (a)-[r:KNOWS]->(b) WHERE r.since > 'x' RETURN count(*)",
+];
+
+#[test]
+fn plans_with_sort_keys_agree_with_plans_without() {
+    let mut random = SeededRandom::new(7);
+    for _ in 0..20 {
+        let statements = graph(&mut random);
+        let bench = Bench::new(&statements);
+        for query in SORTED_QUERIES {
+            let settings = RunSettings { batch_rows: 7, ..RunSettings::default() };
+            let expected = bench.run(query, &OptimizerConfig::none(), settings).expect("the query runs");
+            let found = bench.run(query, &OptimizerConfig::default(), RunSettings::default()).expect("the query runs");
+            assert_eq!(expected.0, found.0, "{query}\n{}", statements.join(";\n"));
+        }
+    }
 }
