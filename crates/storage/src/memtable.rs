@@ -24,7 +24,7 @@ use rustc_hash::FxBuildHasher;
 
 pub(crate) use adjacency::{Adjacency, Link, Links};
 pub(crate) use index::{UniqueIndex, equals_itself, index_entry_bytes};
-pub(crate) use ordered::{OrderedEntries, ordered_entry_bytes};
+pub(crate) use ordered::{OrderedEntries, OrderedRange, ordered_entry_bytes};
 pub(crate) use properties::{Properties, value_bytes};
 
 use crate::format::MEMTABLE_EDGE_BIT;

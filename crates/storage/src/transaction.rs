@@ -12,8 +12,8 @@ pub(crate) mod items;
 mod names;
 mod ordered;
 mod presence;
+mod property_types;
 pub(crate) mod rebase;
-mod types;
 
 use std::path::Path;
 

@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::platform::Platform;
+use model::platform::{Disk, Platform};
 use model::{Column, Index, Result, Set, Statistics};
 
 use crate::error::StorageError;
@@ -21,7 +21,7 @@ use crate::index::KeyIndex;
 use crate::manifest::Manifest;
 use crate::node_run::NodeRun;
 use crate::node_run::layers::Layers;
-use crate::ordered_index::OrderedRun;
+use crate::ordered_index::{OrderedEntry, OrderedRun};
 use crate::partition::Partition;
 use crate::segment::Segment;
 use crate::version::slots::{FileNumbers, Slots};
@@ -141,14 +141,7 @@ impl Version {
                 None => Arc::new(KeyIndex::open(disk, directory, entry)?),
             });
         }
-        let mut ordered = Vec::new();
-        for entry in &manifest.ordered {
-            let open = base.and_then(|base| base.ordered.iter().find(|open| open.entry() == entry).cloned());
-            ordered.push(match open {
-                Some(open) => open,
-                None => Arc::new(OrderedRun::open(disk, directory, entry)?),
-            });
-        }
+        let ordered = open_ordered(disk, directory, &manifest, base)?;
         let (directory, platform) = (directory.to_owned(), platform.clone());
         Ok(Arc::new(Version {
             directory,
@@ -261,6 +254,20 @@ impl Version {
     pub fn indexes(&self) -> &[Arc<KeyIndex>] {
         &self.indexes
     }
+}
+
+/// Opens the runs of ordered indexes; those that `base` has open are shared.
+fn open_ordered(
+    disk: &Arc<dyn Disk>,
+    directory: &Path,
+    manifest: &Manifest,
+    base: Option<&Version>,
+) -> Result<Vec<Arc<OrderedRun>>> {
+    let open = |entry: &OrderedEntry| {
+        let open = base.and_then(|base| base.ordered.iter().find(|open| open.entry() == entry).cloned());
+        open.map_or_else(|| OrderedRun::open(disk, directory, entry).map(Arc::new), Ok)
+    };
+    manifest.ordered.iter().map(open).collect()
 }
 
 /// Reads a column for ids that lie in several groups: one read for each group, the rows put back in order.

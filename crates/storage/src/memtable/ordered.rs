@@ -19,6 +19,9 @@ pub(crate) struct OrderedEntries {
     is_new: bool,
 }
 
+/// Entries in order, and whether each went.
+pub(crate) type OrderedRange<'a> = Box<dyn Iterator<Item = (&'a [u8], bool)> + 'a>;
+
 /// Bytes of an entry, roughly.
 pub(crate) fn ordered_entry_bytes(entry: &[u8]) -> usize {
     56 + entry.len()
@@ -62,12 +65,7 @@ impl OrderedEntries {
     }
 
     /// What was noted of a range of keys.
-    pub(crate) fn range<'a>(
-        &'a self,
-        start: &[u8],
-        end: &[u8],
-        order: KeyOrder,
-    ) -> Box<dyn Iterator<Item = (&'a [u8], bool)> + 'a> {
+    pub(crate) fn range<'a>(&'a self, start: &[u8], end: &[u8], order: KeyOrder) -> OrderedRange<'a> {
         if start >= end {
             return Box::new(std::iter::empty());
         }

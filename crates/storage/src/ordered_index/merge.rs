@@ -9,7 +9,7 @@ use model::{KeyOrder, Result};
 use super::run::{OrderedEntry, OrderedRun, RunCursor};
 use super::write::RunWriter;
 use crate::bulk::context::BuildContext;
-use crate::memtable::OrderedEntries;
+use crate::memtable::{OrderedEntries, OrderedRange};
 
 /// The entries of an index in a range of keys.
 pub(crate) struct Merged<'a> {
@@ -17,7 +17,7 @@ pub(crate) struct Merged<'a> {
     /// Oldest first.
     runs: Vec<RunCursor<'a>>,
     entries: Option<&'a OrderedEntries>,
-    memory: Option<Box<dyn Iterator<Item = (&'a [u8], bool)> + 'a>>,
+    memory: Option<OrderedRange<'a>>,
     head: Option<(&'a [u8], bool)>,
     present: Vec<u8>,
     /// Kept from step to step so that none allocates.

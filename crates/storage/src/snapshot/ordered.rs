@@ -15,6 +15,9 @@ use super::Snapshot;
 use crate::ordered_index::encoding::{ByteRange, byte_range, has_nan, put_value, split_edge, split_node};
 use crate::ordered_index::merge::Merged;
 
+/// An edge, and its values as an index has them.
+type ParallelEdge = (EdgeValue, Vec<u8>);
+
 impl Snapshot {
     /// The entries of the index at a place of the schema.
     pub(crate) fn merged(&self, at: usize, order: KeyOrder) -> Merged<'_> {
@@ -38,7 +41,7 @@ impl Snapshot {
         index: &Index,
         entries: &[(NodeId, NodeId, &[u8])],
     ) -> Result<Vec<Vec<EdgeValue>>> {
-        let mut found: Map<(NodeId, NodeId), Vec<(EdgeValue, Vec<u8>)>> = Map::default();
+        let mut found: Map<(NodeId, NodeId), Vec<ParallelEdge>> = Map::default();
         entries.iter().for_each(|&(source, target, _)| drop(found.insert((source, target), Vec::new())));
         let ends = |of: fn(&(NodeId, NodeId)) -> NodeId| {
             let mut nodes: Vec<NodeId> = found.keys().map(of).collect();

@@ -11,6 +11,7 @@ use model::{
     error,
 };
 
+use super::ordered::Entry;
 use crate::codec::bytes::Get;
 use crate::memtable::{OrderedEntries, Properties, UniqueIndex, index_entry_bytes, value_bytes};
 use crate::snapshot::{Ends, Snapshot};
@@ -227,7 +228,7 @@ impl Snapshot {
     }
 
     /// The ends of an edge, and its entries in ordered indexes, if it is there.
-    fn entries_before(&self, edge: EdgeId) -> Result<Option<(Ends, Vec<(usize, Vec<u8>)>)>> {
+    fn entries_before(&self, edge: EdgeId) -> Result<Option<(Ends, Vec<Entry>)>> {
         let Some(ends) = self.edge_ends(edge)? else { return Ok(None) };
         Ok(Some((ends, self.edge_entries(edge, ends)?)))
     }

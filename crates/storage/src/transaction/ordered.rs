@@ -14,7 +14,7 @@ use crate::snapshot::ordered::values_at;
 use crate::snapshot::{Ends, Snapshot};
 
 /// An entry of the index at a place of the schema.
-type Entry = (usize, Vec<u8>);
+pub(super) type Entry = (usize, Vec<u8>);
 
 impl Snapshot {
     // ----- Entries that come and go

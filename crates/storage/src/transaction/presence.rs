@@ -133,7 +133,12 @@ impl Snapshot {
         }
         let schema = &self.memtable.schema;
         for row in 0..columns.first().map_or(0, Column::len) {
-            super::types::check_value(schema, constraint, || columns[0].value(row), || format!("{what} {}", id(row)))?;
+            super::property_types::check_value(
+                schema,
+                constraint,
+                || columns[0].value(row),
+                || format!("{what} {}", id(row)),
+            )?;
         }
         Ok(())
     }

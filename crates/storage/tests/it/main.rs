@@ -18,6 +18,7 @@ mod log;
 mod memory;
 mod numbered;
 mod opening;
+mod ordered;
 mod power_cuts;
 mod random;
 mod recover;

@@ -109,19 +109,7 @@ impl Details<'_> {
             Kind::NodeLookup { slot, label, key, value, .. } => {
                 format!("{}:{}({}) {}", self.names.of(*slot), quoted(label), quoted(key), self.lookup(value))
             }
-            Kind::IndexSeek { slot, subject, keys, equal, is_list, range, .. } => {
-                let mut parts: Vec<String> = Vec::new();
-                for (at, (key, value)) in keys.iter().zip(equal).enumerate() {
-                    let operator = if *is_list && at + 1 == equal.len() { "IN" } else { "=" };
-                    parts.push(format!("{} {operator} {}", quoted(key), self.expression(value)));
-                }
-                if let Some(key) = keys.get(equal.len()) {
-                    parts.extend(self.index_range(&quoted(key), range));
-                }
-                let keys: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
-                let index = format!("{}:{}({})", self.names.of(*slot), quoted(subject), keys.join(", "));
-                format!("{index} {}", parts.join(" AND "))
-            }
+            Kind::IndexSeek { .. } => self.index_seek(kind),
             Kind::NodeById { slot, value, .. } => format!("id({}) {}", self.names.of(*slot), self.lookup(value)),
             Kind::Expand { .. } | Kind::VariableExpand { .. } | Kind::ShortestPath { .. } => self.walk_details(kind),
             Kind::Filter { predicate, .. } => self.expression(predicate),
@@ -285,6 +273,23 @@ impl Details<'_> {
             format!("{}{}", self.expression(&key.expression), if key.descending { " DESC" } else { "" })
         };
         keys.iter().map(key).collect::<Vec<_>>().join(", ")
+    }
+
+    fn index_seek(&self, kind: &OperatorKind) -> String {
+        let OperatorKind::IndexSeek { slot, subject, keys, equal, is_list, range, .. } = kind else {
+            return String::new();
+        };
+        let mut parts: Vec<String> = Vec::new();
+        for (at, (key, value)) in keys.iter().zip(equal).enumerate() {
+            let operator = if *is_list && at + 1 == equal.len() { "IN" } else { "=" };
+            parts.push(format!("{} {operator} {}", quoted(key), self.expression(value)));
+        }
+        if let Some(key) = keys.get(equal.len()) {
+            parts.extend(self.index_range(&quoted(key), range));
+        }
+        let keys: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
+        let index = format!("{}:{}({})", self.names.of(*slot), quoted(subject), keys.join(", "));
+        format!("{index} {}", parts.join(" AND "))
     }
 
     fn index_range(&self, key: &str, range: &IndexRange) -> Vec<String> {

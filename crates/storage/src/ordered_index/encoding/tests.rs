@@ -77,13 +77,18 @@ pub(crate) fn values() -> Vec<Value> {
         ["", "\0", "\0\0", "\0\u{1}", "a", "a\0", "a\0b", "a\u{1}", "ab", "b", "ü", "\u{10ffff}", &long]
             .map(Value::string),
     );
-    values.extend([i32::MIN, -1, 0, 1, i32::MAX].map(|day| Value::Date(Date(day.into()))));
+    values.extend([i32::MIN, -1, 0, 1, i32::MAX].map(|day| Value::Date(Date(day))));
     values.extend([i64::MIN, -1, 0, 1, i64::MAX].map(|at| Value::LocalDateTime(LocalDateTime(at))));
     values.extend([Value::Bool(false), Value::Bool(true)]);
     values.extend([&[][..], &[0], &[0, 0], &[1], &[255], &[255, 255]].map(|bytes| Value::Bytes(bytes.into())));
+    values.extend(lists());
+    values
+}
+
+fn lists() -> Vec<Value> {
     let list = |items: &[Value]| Value::list(items.to_vec());
     let (one, two, a) = (Value::Int(1), Value::Int(2), Value::string("a"));
-    values.extend([
+    vec![
         list(&[]),
         list(&[one.clone()]),
         list(&[Value::Float(1.0)]),
@@ -94,8 +99,7 @@ pub(crate) fn values() -> Vec<Value> {
         list(&[list(&[]), two]),
         list(&[list(&[])]),
         list(&[Value::Float(f64::NAN)]),
-    ]);
-    values
+    ]
 }
 
 #[test]
