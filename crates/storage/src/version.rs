@@ -18,7 +18,7 @@ use crate::error::StorageError;
 use crate::file::StoreFile;
 use crate::format::{FileKind, MANIFEST_NEW_NAME};
 use crate::index::KeyIndex;
-use crate::manifest::Manifest;
+use crate::manifest::{IndexEntry, Manifest};
 use crate::node_run::NodeRun;
 use crate::node_run::layers::Layers;
 use crate::ordered_index::{OrderedEntry, OrderedRun};
@@ -133,14 +133,11 @@ impl Version {
             by_slot[slot] = index as u16;
         }
         let places = edges::places(&partitions);
-        let mut indexes = Vec::new();
-        for &entry in &manifest.indexes {
+        let open_index = |&entry: &IndexEntry| {
             let open = base.and_then(|base| base.indexes.iter().find(|open| open.entry() == entry).cloned());
-            indexes.push(match open {
-                Some(open) => open,
-                None => Arc::new(KeyIndex::open(disk, directory, entry)?),
-            });
-        }
+            open.map_or_else(|| KeyIndex::open(disk, directory, entry).map(Arc::new), Ok)
+        };
+        let indexes = manifest.indexes.iter().map(open_index).collect::<Result<_>>()?;
         let ordered = open_ordered(disk, directory, &manifest, base)?;
         let (directory, platform) = (directory.to_owned(), platform.clone());
         Ok(Arc::new(Version {
