@@ -44,7 +44,7 @@ impl Subject for Native {
     fn maintain(&self, store: &NativeStore, maintenance: &Maintenance) -> Result<()> {
         match maintenance {
             Maintenance::Checkpoint => store.checkpoint(&Interrupt::new()),
-            Maintenance::Compact => Ok(()),
+            Maintenance::Compact => store.compact(&Interrupt::new()),
             Maintenance::Backup(number) => {
                 let path = format!("/stores/backup-{number}");
                 store.backup(Path::new(&path), None, &Interrupt::new()).map(drop)
