@@ -51,7 +51,7 @@ pub struct Policy {
 impl Default for Policy {
     fn default() -> Policy {
         Policy {
-            fanout: 6,
+            fanout: 4,
             level0_edges: 400_000,
             partition_edges_max: 1 << 28,
             level0_max: 24,
