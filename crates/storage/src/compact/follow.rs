@@ -17,6 +17,9 @@ use crate::patch::Patch;
 use crate::patch::write::PatchContent;
 use crate::version::{PatchEdit, Version, VersionEdit};
 
+/// Parallel edges: their type, source and target.
+type Group = (EdgeTypeId, NodeId, NodeId);
+
 /// Finds the edges of one version again in another that holds the same edges in other files.
 pub struct Moves<'a> {
     from: &'a Version,
@@ -24,7 +27,7 @@ pub struct Moves<'a> {
     /// What was found so far.
     found: Map<u64, EdgeId>,
     /// The edges between two ends, before and after.
-    groups: Map<(EdgeTypeId, NodeId, NodeId), (Vec<EdgeId>, Vec<EdgeId>)>,
+    groups: Map<Group, (Vec<EdgeId>, Vec<EdgeId>)>,
 }
 
 impl<'a> Moves<'a> {
@@ -58,7 +61,7 @@ impl<'a> Moves<'a> {
 }
 
 /// The parallel edges of a version in logical order: of a type with a sort key in the order of that, then by age.
-fn in_order(version: &Version, (edge_type, source, target): (EdgeTypeId, NodeId, NodeId)) -> Result<Vec<EdgeId>> {
+fn in_order(version: &Version, (edge_type, source, target): Group) -> Result<Vec<EdgeId>> {
     let mut edges = Vec::new();
     version.edges_between(edge_type, source, target, &mut edges)?;
     let keys = version.manifest().schema.sort_key(edge_type);

@@ -264,7 +264,7 @@ impl OutDirection {
             let (source, target) = ((key >> 32) as u32, (key & 0xffff_ffff) - self.target_base);
             self.packer.push(target);
             match &mut self.into {
-                InDirection::Pairs(pairs) => pairs.push(key << 32 | key >> 32),
+                InDirection::Pairs(pairs) => pairs.push(key.rotate_left(32)),
                 InDirection::Degrees(degrees) => degrees[target as usize] += 1,
             }
             match self.sources.last() {
