@@ -72,6 +72,8 @@ pub(crate) enum Command {
     Info(InfoArguments),
     /// Verify every checksum and cross-reference of a store
     Check(CheckArguments),
+    /// Merge all files of a store as far as that goes
+    Compact(CompactArguments),
     /// Copy a store, also while it is used, into a new directory
     Backup(BackupArguments),
     /// Copy a backup into a new directory, which then is a store
@@ -228,6 +230,13 @@ pub(crate) struct InfoArguments {
 /// `knot check`.
 #[derive(Args)]
 pub(crate) struct CheckArguments {
+    /// The store's directory
+    pub(crate) store: PathBuf,
+}
+
+/// `knot compact`.
+#[derive(Args)]
+pub(crate) struct CompactArguments {
     /// The store's directory
     pub(crate) store: PathBuf,
 }

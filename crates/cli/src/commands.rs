@@ -10,6 +10,7 @@ use crate::{format, shell, values};
 
 pub(crate) mod backup;
 mod check;
+mod compact;
 mod demo;
 mod export;
 mod import;
@@ -25,6 +26,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
         Some(Command::Export(arguments)) => export::run(&arguments),
         Some(Command::Info(arguments)) => info::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments),
+        Some(Command::Compact(arguments)) => compact::run(&arguments),
         Some(Command::Backup(arguments)) => backup::run(&arguments),
         Some(Command::Restore(arguments)) => backup::restore(&arguments),
         Some(Command::Recover(arguments)) => recover::run(&arguments),

@@ -148,6 +148,11 @@ impl Database {
         self.store.checkpoint(&Interrupt::new())
     }
 
+    /// Merges all writes, and the files as far as that goes.
+    pub fn compact(&self, interrupt: &Interrupt) -> Result<()> {
+        self.store.compact(interrupt)
+    }
+
     /// Copies the store as it is now into a new directory, while it is read and written. Files that the backup `base` of
     /// the same store has are shared with it, where both lie on one file system.
     pub fn backup(&self, destination: &Path, base: Option<&Path>, interrupt: &Interrupt) -> Result<CopySummary> {

@@ -57,6 +57,9 @@ fn to_json(info: &StoreInfo) -> serde_json::Value {
             "largestGroup": stats.largest_group, "syncs": stats.syncs, "logBytes": stats.log_bytes,
             "stalls": stats.stalls, "stallNs": stats.stall_ns, "flushes": stats.flushes, "flushNs": stats.flush_ns,
             "compactions": stats.compactions, "compactionNs": stats.compaction_ns,
+            "flushedBytes": stats.flushed_bytes, "patchBytes": stats.patch_bytes, "levelBytes": stats.level_bytes,
+            "mergeStalls": stats.merge_stalls, "mergeStallNs": stats.merge_stall_ns,
+            "writeAmplification": stats.write_amplification(),
         },
     })
 }
@@ -135,14 +138,21 @@ fn activity_text(info: &StoreInfo) -> String {
         ("conflicts", stats.conflicts, String::new()),
         ("writes to the log", stats.groups, format!("{}, {} syncs", HumanBytes(stats.log_bytes), stats.syncs)),
         ("waits for merges", stats.stalls, seconds(stats.stall_ns)),
-        ("merges into files", stats.flushes, seconds(stats.flush_ns)),
+        ("waits for level 0", stats.merge_stalls, seconds(stats.merge_stall_ns)),
+        (
+            "merges into files",
+            stats.flushes,
+            format!("{}, {} of edges", seconds(stats.flush_ns), HumanBytes(stats.flushed_bytes)),
+        ),
         ("merges of files", stats.compactions, seconds(stats.compaction_ns)),
     ];
     let rows: Vec<Vec<String>> = rows
         .into_iter()
         .map(|(name, count, more)| vec![name.to_owned(), HumanCount(count).to_string(), more])
         .collect();
-    text + &format!("since it was opened\n{}", table(&rows))
+    let amplification = stats.write_amplification();
+    text += &format!("since it was opened\n{}", table(&rows));
+    text + &format!("  {amplification:.2} bytes of edge files written for each that was merged from memory\n")
 }
 
 /// The schema and the counts, as people read them. Also the shell's `:schema`.

@@ -98,6 +98,25 @@ fn damage_is_told_and_salvaged() {
 }
 
 #[test]
+fn files_are_merged_and_told_by_level() {
+    let folder = Folder::new();
+    folder.make_store("UNWIND range(1, 3000) AS i CREATE (:A {i: i})-[:E {w: i}]->(:B)");
+    folder.run(&["compact", "s.knot"]).ok();
+    let info = folder.run(&["info", "s.knot"]).ok();
+    for words in ["files (format ", "edges, level ", "3,000 edges", "bytes an edge", "memory"] {
+        assert!(info.contains(words), "{words} in {info}");
+    }
+    let json = folder.run(&["info", "--json", "s.knot"]).ok();
+    for words in ["\"layout\": [", "\"edgesStored\": 3000", "\"hitRate\"", "\"writeAmplification\""] {
+        assert!(json.contains(words), "{words} in {json}");
+    }
+    let shell = folder.run_with(&["s.knot"], "CREATE (:A);\n:info\n").ok();
+    assert!(shell.contains("since it was opened") && shell.contains("commits"), "{shell}");
+    let message = folder.run(&["compact", "missing.knot"]).fails(1);
+    assert!(message.starts_with("NOT_A_STORE: "), "{message}");
+}
+
+#[test]
 fn where_no_copy_can_be_taken_or_go() {
     let folder = Folder::new();
     folder.make_store("CREATE (:A)");

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use model::store::NewNodes;
 use model::{GraphStore, Interrupt};
 use storage::format::FORMAT_VERSION;
-use storage::{NativeStore, OpenOptions};
+use storage::{Maintenance, NativeStore, OpenOptions};
 use testing::differential::{Content, apply_to_both, random_operations};
 use testing::reference_store::ReferenceStore;
 use testing::simulation::{MemoryDisk, platform};
@@ -37,12 +37,15 @@ fn to_text(content: &Content) -> String {
 fn write(path: &Path) {
     let disk = Arc::new(MemoryDisk::new());
     let platform = platform(disk.clone(), 2);
-    let options = OpenOptions { memtable_bytes_max: 20_000, ..OpenOptions::create() };
+    let maintenance = Maintenance::Inline;
+    let options = OpenOptions { memtable_bytes_max: 20_000, maintenance, ..OpenOptions::create() };
     let store = NativeStore::open(Path::new(STORE), options, platform.clone()).unwrap();
     let reference = ReferenceStore::new();
     for (number, transaction) in random_operations(71, 36).iter().enumerate() {
         apply_to_both(&store, &reference, transaction);
-        if [12, 20, 28].contains(&number) {
+        if number == 12 {
+            store.compact(&Interrupt::new()).unwrap();
+        } else if [20, 28].contains(&number) {
             store.checkpoint(&Interrupt::new()).unwrap();
         }
     }
@@ -83,7 +86,7 @@ fn check(path: &Path) {
     let mut transaction = store.write().unwrap();
     transaction.create_nodes(&NewNodes { count: 1, labels: &[], keys: &[], properties: &[] }).unwrap();
     transaction.commit().unwrap();
-    store.checkpoint(&Interrupt::new()).unwrap();
+    store.compact(&Interrupt::new()).unwrap();
     let with_one_more = content(&store);
     assert_eq!(with_one_more.lines().count(), expected.lines().count() + 1, "{place}: written to");
     drop(store);
