@@ -78,7 +78,11 @@ fn check(path: &Path) {
     assert!(bytes < BYTES_MAX, "{place}: {bytes} bytes are too many to keep");
     let expected = std::fs::read_to_string(path.join(CONTENT)).unwrap();
     let content = |store: &NativeStore| to_text(&Content::of(&*store.read().unwrap()));
-    let open = |options| NativeStore::open(Path::new(STORE), options, platform.clone()).unwrap();
+    let open = |options| {
+        NativeStore::open(Path::new(STORE), options, platform.clone()).unwrap_or_else(|error| {
+            panic!("{place} does not open: {error}; if its version is not released, UPDATE_FIXTURES=1 writes it anew")
+        })
+    };
     assert_eq!(content(&open(OpenOptions::read_only())), expected, "{place}: opened for reading");
     numbered::check_files(&platform, Path::new(STORE));
     let store = open(OpenOptions::default());
@@ -99,10 +103,6 @@ fn stores_of_every_released_version_open() {
     let current = folder().join(format!("format-v{FORMAT_VERSION}"));
     if std::env::var_os("UPDATE_FIXTURES").is_some() {
         write(&current);
-    }
-    if !folder().exists() {
-        println!("not run: no version was released yet");
-        return;
     }
     let mut fixtures: Vec<PathBuf> = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     fixtures.retain(|path| path.is_dir());
