@@ -7,7 +7,7 @@ use std::time::Duration;
 use database::{Database, Parameters};
 use serde_json::json;
 
-use crate::common::{Arguments, Outcome, Random, insert, load_nodes, now, percentiles, print, random_edges, sizes};
+use crate::measuring::{Arguments, Outcome, Random, insert, load_nodes, now, percentiles, print, random_edges, sizes};
 
 /// What the threads share.
 struct Run<'a> {

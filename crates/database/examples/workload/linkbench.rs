@@ -10,7 +10,7 @@ use model::store::NewEdges;
 use model::{Column, ColumnData, NodeId};
 use serde_json::json;
 
-use crate::common::{Arguments, Outcome, Random, load_nodes, now, percentiles, print, scatter, sizes};
+use crate::measuring::{Arguments, Outcome, Random, load_nodes, now, percentiles, print, scatter, sizes};
 
 /// Name, share in thousandths, query.
 const REQUESTS: &[(&str, u64, &str)] = &[

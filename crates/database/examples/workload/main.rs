@@ -4,17 +4,17 @@
 //! - [`upserts`]: `UNWIND … MERGE` of nodes and of edges.
 //! - [`linkbench`]: the mix of requests of LinkBench, with latencies by request.
 //! - [`reads`]: lists of neighbours by degree and direction, friends of friends, bytes an edge.
-//! - [`common`]: arguments, random numbers, percentiles.
+//! - [`measuring`]: arguments, random numbers, percentiles.
 //!
 //! Each line that it prints is one result; `benchmarks/store.py` makes tables of them.
 
-mod common;
 mod inserts;
 mod linkbench;
+mod measuring;
 mod reads;
 mod upserts;
 
-use common::{Arguments, Outcome};
+use measuring::{Arguments, Outcome};
 
 fn main() -> Outcome<()> {
     let arguments = Arguments::read()?;

@@ -5,7 +5,7 @@ use model::store::{EdgeIds, Expand};
 use model::{Direction, EdgeBatch, NodeId, ReadView};
 use serde_json::json;
 
-use crate::common::{Arguments, Outcome, Random, load_edges, load_nodes, now, percentiles, print, sizes};
+use crate::measuring::{Arguments, Outcome, Random, load_edges, load_nodes, now, percentiles, print, sizes};
 
 const FRIENDS: &str =
     "MATCH (a:V {id: $i})-[:E]->(b:V) WITH b LIMIT 200 MATCH (b)-[:E]->(c:V) RETURN count(DISTINCT c)";

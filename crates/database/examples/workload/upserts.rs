@@ -3,7 +3,7 @@
 use database::{Parameters, Value};
 use serde_json::json;
 
-use crate::common::{Arguments, Outcome, Random, now, percentiles, print, sizes};
+use crate::measuring::{Arguments, Outcome, Random, now, percentiles, print, sizes};
 
 const NODES: &str = "UNWIND $rows AS r MERGE (n:V {id: r[0]}) SET n.score = r[1]";
 const EDGES: &str = "UNWIND $rows AS r MATCH (a:V {id: r[0]}), (b:V {id: r[1]}) MERGE (a)-[e:E]->(b) SET e.t = r[2]";
