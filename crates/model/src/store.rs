@@ -278,8 +278,9 @@ pub fn lookup_by_scan<V: ReadView + ?Sized>(
     while cursor.next(&mut batch)? {
         for (row, &node) in batch.nodes.iter().enumerate() {
             let value = batch.properties[0].value(row);
+            // Null and NaN equal nothing, themselves not either.
             if let Some(found) = wanted.get_mut(&value)
-                && !value.is_null()
+                && value.equals(&value) == Some(true)
             {
                 *found = Some(node);
             }

@@ -236,7 +236,7 @@ fn ws_write_skew_happens_under_snapshot_isolation() {
 fn statements_that_conflict_are_repeated() {
     const THREADS: i64 = 4;
     const STATEMENTS: i64 = 60;
-    for graph in [&UNIQUE[..], &[]] {
+    for graph in [UNIQUE, &[]] {
         let folder = Folder::new();
         let database = open(&folder);
         graph.iter().for_each(|text| drop(run(&mut database.session(), text).expect("the graph can be made")));

@@ -108,7 +108,7 @@ fn constraints() {
     check_error(&format!("{constraint}{constraint}"), "SCHEMA");
     check(
         &format!("{constraint}CREATE CONSTRAINT c IF NOT EXISTS FOR (n:N) REQUIRE n.id IS UNIQUE;\nSHOW CONSTRAINTS"),
-        &["'c', 'N', 'id'"],
+        &["'c', 'UNIQUENESS', 'NODE', ['N'], ['id'], null"],
     );
     check(&format!("{constraint}DROP CONSTRAINT c;\nCREATE (:N {{id: 1}}), (:N {{id: 1}});\nSHOW CONSTRAINTS"), &[]);
     check("DROP CONSTRAINT c IF EXISTS;\nSHOW CONSTRAINTS", &[]);

@@ -65,11 +65,14 @@ fn pick_level(version: &Version, policy: &Policy, level: u8) -> Option<Compactio
     Some(Compaction::Partitions { inputs: numbers(&inputs), level: level_out })
 }
 
+/// Where the last interval of a group ends, and its partitions with their ages.
+type Group<'a> = (u64, Vec<(usize, &'a Arc<Partition>)>);
+
 /// Partitions in groups, those of one group connected by overlaps, each in order of age.
 fn groups(partitions: Vec<&Arc<Partition>>) -> Vec<Vec<&Arc<Partition>>> {
     let mut by_start: Vec<(usize, &Arc<Partition>)> = partitions.into_iter().enumerate().collect();
     by_start.sort_by_key(|(_, partition)| partition.interval().start);
-    let mut groups: Vec<(u64, Vec<(usize, &Arc<Partition>)>)> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for (age, partition) in by_start {
         let interval = partition.interval();
         match groups.last_mut() {

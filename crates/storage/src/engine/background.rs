@@ -22,6 +22,9 @@ pub(super) enum Work {
     Compaction,
 }
 
+/// The name of a thread and what it does.
+type NamedWork = (&'static str, fn(&Engine));
+
 /// What the threads wait for.
 #[derive(Debug, Default)]
 pub(super) struct Background {
@@ -49,7 +52,7 @@ impl Engine {
         if self.options.mode == OpenMode::ReadOnly {
             return Ok(());
         }
-        let mut work: Vec<(&str, fn(&Engine))> = Vec::new();
+        let mut work: Vec<NamedWork> = Vec::new();
         if self.options.maintenance == Maintenance::Background {
             work.push(("knotwork-flush", Engine::flush_when_asked));
             work.push(("knotwork-merge", Engine::compact_when_asked));

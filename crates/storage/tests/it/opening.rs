@@ -70,7 +70,7 @@ fn the_format_before_the_first_release_is_refused_with_the_way_out() {
     directory.write(&path, &bytes);
     check(&directory, OpenOptions::create(), ErrorCode::Version, &["format version 1"]);
     let error = NativeStore::open(directory.path(), OpenOptions::default(), directory.platform()).unwrap_err();
-    assert!(error.remedy().contains("export the store"), "{error:?}");
+    assert!(error.remedy().contains("knot export"), "{error:?}");
 }
 
 #[test]

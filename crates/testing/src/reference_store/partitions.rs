@@ -31,9 +31,10 @@ impl EdgePartitions for ReferenceView {
     }
 
     fn interval(&self, partition: usize) -> Range<u64> {
-        let width = self.state.nodes_created / PARTITIONS + 1;
+        let bound = self.state.nodes_created;
+        let width = bound / PARTITIONS + 1;
         let start = partition as u64 * width;
-        start..start + width
+        start.min(bound)..(start + width).min(bound)
     }
 
     fn edge_count(&self, partition: usize, types: Option<&[EdgeTypeId]>) -> u64 {

@@ -90,11 +90,11 @@ fn lists() -> Vec<Value> {
     let (one, two, a) = (Value::Int(1), Value::Int(2), Value::string("a"));
     vec![
         list(&[]),
-        list(&[one.clone()]),
+        list(std::slice::from_ref(&one)),
         list(&[Value::Float(1.0)]),
         list(&[one.clone(), two.clone()]),
-        list(&[two.clone()]),
-        list(&[a.clone()]),
+        list(std::slice::from_ref(&two)),
+        list(std::slice::from_ref(&a)),
         list(&[a, one]),
         list(&[list(&[]), two]),
         list(&[list(&[])]),
