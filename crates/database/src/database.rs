@@ -16,6 +16,7 @@ use crate::plan_cache::PlanCache;
 use crate::registry::Registry;
 use crate::session::Session;
 use crate::settings::{Access, Config};
+use crate::statistics::Statistic;
 
 use cypher::catalog::Catalog as _;
 
@@ -60,6 +61,8 @@ pub struct StoreInfo {
     pub constraints: Vec<String>,
     /// The statements that make the ordered indexes, those of constraints included.
     pub indexes: Vec<String>,
+    /// What the planner knows: exact counts and sketches.
+    pub statistics: Vec<Statistic>,
     /// Files with their lengths in bytes.
     pub files: Vec<(String, u64)>,
     /// Bytes of writes that are in the log but not yet merged into files.
@@ -189,6 +192,7 @@ impl Database {
             property_keys: schema.property_keys.iter().cloned().collect(),
             constraints: schema.constraints.iter().map(|held| schema.constraint_statement(held)).collect(),
             indexes: schema.indexes.iter().map(|held| schema.index_statement(held)).collect(),
+            statistics: crate::statistics::list(schema, statistics),
             files: self.files()?,
             memtable_bytes: self.store.memtable_bytes(),
             layout: self.store.layout()?,

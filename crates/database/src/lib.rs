@@ -19,6 +19,7 @@ pub mod registry;
 pub mod result;
 pub mod session;
 pub mod settings;
+pub mod statistics;
 
 pub use database::{Database, StoreInfo};
 pub use exec::profile::Counters;

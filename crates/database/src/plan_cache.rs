@@ -66,6 +66,7 @@ pub(crate) fn fingerprint(schema: &Schema, statistics: &Statistics) -> u64 {
         (count == statistics.nodes, magnitude(count)).hash(&mut hasher);
     }
     (magnitude(statistics.nodes), magnitude(statistics.edges)).hash(&mut hasher);
+    statistics.sketches.as_ref().map(|sketches| (sketches.nodes, sketches.edges)).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -6,6 +6,8 @@ use cypher::catalog::{Catalog, FunctionSignature};
 use exec::functions::FunctionCatalog;
 use model::procedure::{Procedure, ProcedureSignature, Procedures};
 
+use crate::statistics::ListStatistics;
+
 mod schema_procedures;
 
 /// What is registered.
@@ -21,6 +23,7 @@ impl Registry {
     pub fn new() -> Registry {
         let mut procedures = Procedures::default();
         let own: Vec<Arc<dyn Procedure>> = schema_procedures::procedures();
+        procedures.register(ListStatistics::procedure());
         own.into_iter().chain(analytics::procedures()).for_each(|procedure| procedures.register(procedure));
         Registry { functions: FunctionCatalog::default(), procedures }
     }

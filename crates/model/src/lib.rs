@@ -46,7 +46,7 @@ pub use index_scan::{IndexBatch, IndexCursor, IndexScan, KeyOrder, KeyRange};
 pub use interrupt::Interrupt;
 pub use memory::{Consumer, MemoryBudget, Reservation};
 pub use schema::{Constraint, Index, PropertyKind, PropertyType, Rule, Schema, SortKey, Subject};
-pub use statistics::Statistics;
+pub use statistics::{Sketches, Statistics};
 pub use store::{Capabilities, Direction, Expand, GraphStore, IsolationLevel, NodeScan, ReadView, WriteTransaction};
 pub use value::{EdgeValue, PathValue, Value};
 

@@ -53,6 +53,7 @@ pub mod patch;
 pub mod recover;
 mod rules;
 pub mod segment;
+mod sketch;
 mod snapshot;
 pub mod tiers;
 mod transaction;

@@ -19,6 +19,7 @@ use crate::format::{FileKind, HEADER_BYTES, MAGIC, MANIFEST_NAME, MANIFEST_NEW_N
 use crate::node_run::NodeRunEntry;
 use crate::ordered_index::OrderedEntry;
 use crate::rules;
+use crate::sketch::encoding as sketch;
 
 /// A node segment as the manifest lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,6 +240,7 @@ impl Manifest {
         }
         out.put_u64(self.wal_number);
         out.put_u64(self.next_file_number);
+        sketch::put(self.statistics.sketches.as_deref(), out);
     }
 }
 
@@ -328,6 +330,7 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
     }
     manifest.wal_number = get.u64()?;
     manifest.next_file_number = get.u64()?;
+    manifest.statistics.sketches = sketch::get(get)?.map(Arc::new);
     Ok(manifest)
 }
 

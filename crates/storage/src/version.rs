@@ -24,6 +24,8 @@ use crate::node_run::layers::Layers;
 use crate::ordered_index::{OrderedEntry, OrderedRun};
 use crate::partition::Partition;
 use crate::segment::Segment;
+use crate::sketch;
+use crate::snapshot::Snapshot;
 use crate::version::slots::{FileNumbers, Slots};
 use crate::wal::writer::WalWriter;
 
@@ -168,8 +170,16 @@ impl Version {
         let mut new = Version::assemble(&self.platform, &self.directory, manifest, Some(self))?;
         let fresh = Arc::get_mut(&mut new).expect("nobody else has seen the new version");
         if edit.statistics.is_none() && !edit.keeps_counts {
-            fresh.manifest.statistics = fresh.count()?;
+            let sketches = fresh.manifest.statistics.sketches.take();
+            fresh.manifest.statistics = Statistics { sketches, ..fresh.count()? };
         }
+        if !edit.keeps_counts && sketch::are_due(&fresh.manifest.statistics) {
+            // Without new sketches plans are made with the old ones: no reason to fail here for what cannot be read.
+            let drawn = sketch::draw(&Snapshot::new(new.clone())).ok().map(Arc::new);
+            let fresh = Arc::get_mut(&mut new).expect("the snapshot is gone again");
+            fresh.manifest.statistics.sketches = drawn.or(fresh.manifest.statistics.sketches.take());
+        }
+        let fresh = Arc::get_mut(&mut new).expect("nobody else has seen the new version");
         fresh.manifest.next_file_number = self.numbers.next();
         fresh.manifest.write(&self.platform.disk, &self.directory)?;
         let kept: Set<u64> = new.manifest.files().map(|(_, file)| file.number).collect();

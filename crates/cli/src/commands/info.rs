@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use database::{Access, StoreInfo};
+use database::{Access, StoreInfo, Value};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 
@@ -30,6 +30,9 @@ fn to_json(info: &StoreInfo) -> serde_json::Value {
         "propertyKeys": info.property_keys.iter().map(|key| key.to_string()).collect::<Vec<_>>(),
         "constraints": info.constraints,
         "indexes": info.indexes,
+        "statistics": info.statistics.iter().map(|fact| json!({
+            "name": fact.name, "subject": fact.subject, "value": number(&fact.value), "exact": fact.is_exact,
+        })).collect::<Vec<_>>(),
         "files": counts(&info.files.iter().map(|(name, length)| (name.as_str().into(), *length)).collect::<Vec<_>>()),
         "memtableBytes": info.memtable_bytes,
         "formatVersion": info.layout.format_version,
@@ -64,9 +67,37 @@ fn to_json(info: &StoreInfo) -> serde_json::Value {
     })
 }
 
+fn number(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Int(number) => json!(number),
+        Value::Float(number) => json!(number),
+        _ => serde_json::Value::Null,
+    }
+}
+
+/// Lines of sketches that are shown; all are in the JSON form and in `db.statistics()`.
+const SKETCHES_SHOWN: usize = 24;
+
+/// What the planner believes beyond the exact counts.
+fn sketches_text(info: &StoreInfo) -> String {
+    let sketched: Vec<_> = info.statistics.iter().filter(|fact| !fact.is_exact).collect();
+    if sketched.is_empty() {
+        return String::new();
+    }
+    let row = |fact: &&database::statistics::Statistic| {
+        vec![format!("{} {}", fact.name, fact.subject), number(&fact.value).to_string()]
+    };
+    let rows: Vec<Vec<String>> = sketched.iter().take(SKETCHES_SHOWN).map(row).collect();
+    let mut text = format!("estimates for the planner\n{}", table(&rows));
+    if sketched.len() > SKETCHES_SHOWN {
+        text += &format!("  and {} more: CALL db.statistics()\n", sketched.len() - SKETCHES_SHOWN);
+    }
+    text
+}
+
 /// All that is known of a store: what it holds, its files, and what it did since it was opened. Also the shell's `:info`.
 pub(crate) fn full_text(info: &StoreInfo) -> String {
-    to_text(info) + &layout_text(info) + &activity_text(info)
+    to_text(info) + &sketches_text(info) + &layout_text(info) + &activity_text(info)
 }
 
 /// A table of two or more columns, the first left, the others right aligned.

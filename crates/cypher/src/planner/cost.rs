@@ -1,11 +1,14 @@
 //! What the planner believes of sizes: rows of scans, degrees of nodes, shares of rows that pass a predicate.
 //!
-//! The store counts nodes by label and edges by type. Where it does not say which labels an edge type joins, the
-//! planner takes the geometric mean of two extremes: that the type is spread over all nodes, or over this label only.
+//! The store counts nodes by label and edges by type. Its sketches, where it has some, say which labels an edge type joins
+//! and how many values a property has; as shares they are applied to the counts of now. Where it does not say which labels
+//! an edge type joins, the planner takes the geometric mean of two extremes: that the type is spread over all nodes, or over
+//! this label only.
 
 use std::sync::Arc;
 
-use model::{Direction, Statistics};
+use model::statistics::ValueSketch;
+use model::{Direction, EdgeTypeId, LabelId, Statistics, Value};
 
 use crate::binder::tree::{EdgeLength, GraphEdge};
 use crate::catalog::CompileContext;
@@ -17,6 +20,8 @@ const EMPTY_STORE_LABEL: f64 = 100.0;
 const EMPTY_STORE_DEGREE: f64 = 5.0;
 /// Share of nodes that an equality with a property leaves, if nothing better is known.
 const EQUALITY: f64 = 0.1;
+/// Less is not told apart from nothing: what no sample shows may be there all the same.
+const LEAST_SHARE: f64 = 1e-6;
 /// How many edges a path without a limit is assumed to have beyond its least.
 const OPEN_PATH_EDGES: u32 = 3;
 /// More paths than this from one node are not told apart.
@@ -80,8 +85,66 @@ impl<'a> CostModel<'a> {
         types.iter().map(count).sum::<u64>() as f64
     }
 
+    /// The ids of the types, all if there are none, with how many edges there are of each.
+    fn edge_types(&self, types: &[Arc<str>]) -> Vec<(EdgeTypeId, f64)> {
+        let schema = self.context.schema;
+        let listed = types.iter().filter_map(|name| schema.edge_type(name));
+        let all = (0..if types.is_empty() { schema.edge_types.len() as u32 } else { 0 }).map(EdgeTypeId);
+        let counted = listed.chain(all).map(|id| (id, self.statistics().edge_type(id) as f64));
+        counted.filter(|&(_, count)| count > 0.0).collect()
+    }
+
+    /// Edges of any of the types that go from nodes with the one labels to nodes with the other, as sketches tell. Of
+    /// several labels of a node the one that leaves least decides.
+    fn joined(&self, from: &[Arc<str>], direction: Direction, to: &[Arc<str>], types: &[Arc<str>]) -> Option<f64> {
+        let sketches = self.statistics().sketches.as_ref()?;
+        let (from, to) = (self.label_ids(from)?, self.label_ids(to)?);
+        let mut edges = 0.0;
+        for (id, count) in self.edge_types(types) {
+            let sketch = sketches.edge_types.get(&id)?;
+            let share = |is_out: bool| {
+                let pairs = from.iter().flat_map(|&from| to.iter().map(move |&to| (from, to)));
+                let shares = pairs.map(|(from, to)| sketch.share(if is_out { (from, to) } else { (to, from) }));
+                shares.fold(1.0, f64::min)
+            };
+            edges += match direction {
+                Direction::Out => count * share(true),
+                Direction::In => count * share(false),
+                Direction::Both => count * (share(true) + share(false)),
+            };
+        }
+        Some(edges)
+    }
+
+    /// `None` alone if there is no label; nothing if the store does not know one.
+    fn label_ids(&self, labels: &[Arc<str>]) -> Option<Vec<Option<LabelId>>> {
+        if labels.is_empty() {
+            return Some(vec![None]);
+        }
+        labels.iter().map(|label| self.context.schema.label(label).map(Some)).collect()
+    }
+
+    /// The share of the edges from nodes with some labels that lead to nodes with others; nothing where no sketch tells.
+    pub(super) fn join_share(
+        &self,
+        from: &[Arc<str>],
+        direction: Direction,
+        to: &[Arc<str>],
+        types: &[Arc<str>],
+    ) -> Option<f64> {
+        let all = self.joined(from, direction, &[], types)?;
+        let wanted = self.joined(from, direction, to, types)?;
+        (all > 0.0).then(|| (wanted / all).clamp(LEAST_SHARE, 1.0))
+    }
+
     /// Edges of one node that carries these labels.
     pub(super) fn degree(&self, labels: &[Arc<str>], direction: Direction, types: &[Arc<str>]) -> f64 {
+        if !labels.is_empty()
+            && !self.is_empty()
+            && let Some(edges) = self.joined(labels, direction, &[], types)
+        {
+            return edges / self.labelled(labels).max(1.0);
+        }
         let edges = self.edges(types);
         let spread = edges / self.nodes();
         let gathered = if labels.is_empty() { spread } else { edges / self.labelled(labels).max(1.0) };
@@ -124,12 +187,16 @@ impl<'a> CostModel<'a> {
                 BinaryOperator::NotEqual => 0.9,
                 BinaryOperator::StartsWith | BinaryOperator::EndsWith | BinaryOperator::Contains => 0.1,
                 BinaryOperator::Matches => 0.2,
+                BinaryOperator::Less | BinaryOperator::LessOrEqual => self.below(left, right, labels).unwrap_or(0.3),
+                BinaryOperator::Greater | BinaryOperator::GreaterOrEqual => {
+                    self.below(right, left, labels).unwrap_or(0.3)
+                }
                 _ => 0.3,
             },
             ExpressionKind::IsNull(_) => 0.1,
             ExpressionKind::IsNotNull(_) => 0.9,
             ExpressionKind::HasLabels { labels, .. } => self.label_share(labels, true),
-            ExpressionKind::Literal(model::Value::Bool(true)) => 1.0,
+            ExpressionKind::Literal(Value::Bool(true)) => 1.0,
             ExpressionKind::Literal(_) => 0.0,
             ExpressionKind::Quantifier { kind: QuantifierKind::All | QuantifierKind::None, .. } => 0.3,
             ExpressionKind::Subquery { kind: SubqueryKind::Exists, .. } => 0.5,
@@ -143,14 +210,63 @@ impl<'a> CostModel<'a> {
             let label = labels(slot).iter().find(|label| self.is_unique(label, key))?;
             Some(1.0 / self.label(label).max(1.0))
         };
+        let sketched = |side: &Expression| {
+            let (slot, key) = property_of_slot(side)?;
+            let shares = labels(slot).iter().filter_map(|label| self.equal_share(label, key));
+            shares.reduce(f64::min)
+        };
         // Whoever made an index expects its values to tell much apart: about the root of what is there.
         let indexed = |side: &Expression| {
             let (slot, key) = property_of_slot(side)?;
             let label = labels(slot).iter().find(|label| self.is_indexed(label, key))?;
             Some((1.0 / self.label(label).max(1.0).sqrt()).min(EQUALITY))
         };
-        let known = unique(left).or_else(|| unique(right)).or_else(|| indexed(left)).or_else(|| indexed(right));
-        known.unwrap_or(EQUALITY)
+        let either = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::min);
+        let known = either(unique(left), unique(right)).or_else(|| either(sketched(left), sketched(right)));
+        known.or_else(|| either(indexed(left), indexed(right))).unwrap_or(EQUALITY)
+    }
+
+    fn values(&self, label: &str, key: &str) -> Option<&'a ValueSketch> {
+        let schema = self.context.schema;
+        let place = (schema.label(label)?, schema.property_key(key)?);
+        self.statistics().sketches.as_ref()?.values.get(&place)
+    }
+
+    /// The share of a label's nodes that have one certain value, as sketches tell.
+    pub(super) fn equal_share(&self, label: &str, key: &str) -> Option<f64> {
+        self.values(label, key).map(ValueSketch::equal_share)
+    }
+
+    /// The share of a label's nodes whose value lies between two, as sketches tell of numbers that the query names.
+    pub(super) fn range_share(
+        &self,
+        label: &str,
+        key: &str,
+        lower: Option<&Expression>,
+        upper: Option<&Expression>,
+    ) -> Option<f64> {
+        let sketch = self.values(label, key)?;
+        let below = |bound: Option<&Expression>, all: f64| match bound {
+            Some(bound) => sketch.below_share(number(bound)?),
+            None => Some(all),
+        };
+        let share = below(upper, 1.0)? - below(lower, 0.0)?;
+        Some((share * sketch.present_share()).max(sketch.equal_share()).max(LEAST_SHARE))
+    }
+
+    /// The share of rows in which the first side is smaller, if one is a property and the other a number.
+    fn below<'l>(
+        &self,
+        smaller: &Expression,
+        larger: &Expression,
+        labels: &dyn Fn(SlotId) -> &'l [Arc<str>],
+    ) -> Option<f64> {
+        let (slot, key, lower, upper) = match (property_of_slot(smaller), property_of_slot(larger)) {
+            (Some((slot, key)), _) => (slot, key, None, Some(larger)),
+            (None, Some((slot, key))) => (slot, key, Some(smaller), None),
+            (None, None) => return None,
+        };
+        labels(slot).iter().filter_map(|label| self.range_share(label, key, lower, upper)).reduce(f64::min)
     }
 
     fn is_indexed(&self, label: &str, key: &str) -> bool {
@@ -177,6 +293,14 @@ impl<'a> CostModel<'a> {
     pub(super) fn direction_factor(&self, direction: Direction) -> f64 {
         let is_slow = direction != Direction::Out && !self.context.capabilities.expands_against_direction;
         if is_slow { 100.0 } else { 1.0 }
+    }
+}
+
+fn number(expression: &Expression) -> Option<f64> {
+    match expression.kind {
+        ExpressionKind::Literal(Value::Int(number)) => Some(number as f64),
+        ExpressionKind::Literal(Value::Float(number)) => Some(number),
+        _ => None,
     }
 }
 

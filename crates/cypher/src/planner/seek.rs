@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use model::{Schema, Set, Subject};
 
-use super::cost::property_of_slot;
+use super::cost::{CostModel, property_of_slot};
 use super::step::{Condition, ConditionKind, Problem};
 use crate::binder::tree::EdgeLength;
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, IndexRange, SlotId};
@@ -68,7 +68,7 @@ pub(super) fn seeks(problem: &Problem<'_>, schema: &Schema, bound: &Set<SlotId>)
                     Subject::Label(_) => problem.cost.labelled(std::slice::from_ref(&subject)),
                     Subject::EdgeType(_) => problem.cost.edges(std::slice::from_ref(&subject)),
                 };
-                seek.rows = rows_of(&seek, count, is_unique);
+                seek.rows = rows_of(&seek, &problem.cost, count, is_unique);
                 seeks.push(seek);
             }
         };
@@ -93,7 +93,7 @@ pub(super) fn seeks(problem: &Problem<'_>, schema: &Schema, bound: &Set<SlotId>)
 }
 
 /// Of `count` that are in the index.
-fn rows_of(seek: &Seek, count: f64, is_unique: bool) -> f64 {
+fn rows_of(seek: &Seek, cost: &CostModel<'_>, count: f64, is_unique: bool) -> f64 {
     let lists = match seek.equal.last().map(|list| &list.kind) {
         Some(ExpressionKind::List(items)) if seek.is_list => items.len() as f64,
         _ if seek.is_list => super::LIST_LENGTH,
@@ -102,9 +102,21 @@ fn rows_of(seek: &Seek, count: f64, is_unique: bool) -> f64 {
     if is_unique && seek.equal.len() == seek.keys.len() {
         return lists;
     }
-    // Each key tells about the root of what is there apart.
-    let left = (0..seek.equal.len()).fold(count, |left, _| left.sqrt().max(1.0));
+    let is_node = matches!(seek.target, SeekTarget::Node(_));
+    // Without sketches each key tells about the root of what is there apart.
+    let left = seek.keys.iter().take(seek.equal.len()).fold(count, |left, key| {
+        let share = if is_node { cost.equal_share(&seek.subject, key) } else { None };
+        share.map_or_else(|| left.sqrt().max(1.0), |share| left * share)
+    });
+    let sketched = match (&seek.range, seek.keys.get(seek.equal.len())) {
+        (IndexRange::Between { lower, upper }, Some(key)) if is_node => {
+            let bounds = (lower.as_ref().map(|(bound, _)| bound), upper.as_ref().map(|(bound, _)| bound));
+            cost.range_share(&seek.subject, key, bounds.0, bounds.1)
+        }
+        _ => None,
+    };
     let share = match &seek.range {
+        _ if sketched.is_some() => sketched.unwrap_or_default(),
         IndexRange::All => 1.0,
         IndexRange::Between { lower: Some(_), upper: Some(_) } | IndexRange::StartsWith(_) => 0.1,
         IndexRange::Between { .. } => 0.3,

@@ -6,7 +6,7 @@ use model::{Map, Set};
 
 use super::cost::{CostModel, property_of_slot};
 use super::seek::{Seek, seeks};
-use crate::binder::tree::QueryGraph;
+use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, LookupValue, SlotId};
 
 /// One step; numbers are those of the graph's nodes and edges, of lookups and conditions.
@@ -126,7 +126,7 @@ impl<'a> Problem<'a> {
         slots
     }
 
-    fn filter_needs(&self, edge: &crate::binder::tree::GraphEdge) -> Set<SlotId> {
+    fn filter_needs(&self, edge: &GraphEdge) -> Set<SlotId> {
         let Some(filter) = &edge.filter else { return Set::default() };
         let mut needs = self.needs(&filter.predicate);
         needs.remove(&filter.slot);
@@ -142,13 +142,30 @@ impl<'a> Problem<'a> {
         }
         for (index, node) in self.graph.nodes.iter().enumerate() {
             if !node.labels.is_empty() {
-                let mut edges = self.graph.edges.iter();
-                let is_typed = edges.any(|e| (e.left == node.slot || e.right == node.slot) && !e.types.is_empty());
-                let selectivity = self.cost.label_share(&node.labels, is_typed);
+                let selectivity = self.label_share(node);
                 let needs = std::iter::once(node.slot).collect();
                 self.conditions.push(Condition { kind: ConditionKind::Labels(index), needs, selectivity });
             }
         }
+    }
+
+    /// The share of what is reached as this node that carries its labels.
+    fn label_share(&self, node: &GraphNode) -> f64 {
+        let is_end = |edge: &&GraphEdge| edge.left == node.slot || edge.right == node.slot;
+        // What leads here by several edges is told by the one that leaves most.
+        let sketched = self.graph.edges.iter().filter(is_end).filter_map(|edge| {
+            let (from, direction) = match edge.right == node.slot {
+                true => (edge.left, edge.direction),
+                false => (edge.right, edge.direction.reverse()),
+            };
+            let from = if edge.length == EdgeLength::One { self.labels_of(from) } else { &[] };
+            self.cost.join_share(from, direction, &node.labels, &edge.types)
+        });
+        if let Some(share) = sketched.reduce(f64::max) {
+            return share;
+        }
+        let is_typed = self.graph.edges.iter().filter(is_end).any(|edge| !edge.types.is_empty());
+        self.cost.label_share(&node.labels, is_typed)
     }
 
     fn add_lookups(&mut self, bound: &Set<SlotId>) {

@@ -132,7 +132,9 @@ impl VersionEdit {
         apply_indexes(self, &mut manifest);
         apply_ordered(self, &mut manifest);
         if let Some(statistics) = &self.statistics {
-            manifest.statistics = statistics.clone();
+            // Whoever made the edit may have begun before the sketches were last drawn.
+            let sketches = manifest.statistics.sketches.take();
+            manifest.statistics = Statistics { sketches, ..statistics.clone() };
         }
         if let Some(number) = self.wal_number {
             manifest.wal_number = number;
