@@ -1,12 +1,14 @@
 //! Queries and the plans or errors they give, as golden text, and queries mangled at random.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use cypher::catalog::{Catalog, CompileContext, FunctionKind, FunctionSignature};
 use cypher::optimizer::OptimizerConfig;
 use cypher::plan::{Statement, explain};
 use model::procedure::{ArgumentSpec, ProcedureMode, ProcedureSignature, YieldSpec};
-use model::{Capabilities, Constraint, Schema, Statistics, Value};
+use model::statistics::{EdgeSketch, ValueSketch};
+use model::{Capabilities, Constraint, Schema, Sketches, Statistics, Value};
 use testing::golden::{self, Step};
 use testing::random::SeededRandom;
 
@@ -105,6 +107,27 @@ impl Fixture {
         Fixture { schema, statistics }
     }
 
+    /// The same store after it was looked through: companies are few in what `WORKS_AT` starts at, and none know others.
+    fn with_sketches() -> Fixture {
+        let mut fixture = Fixture::new();
+        let label = |name: &str| fixture.schema.label(name);
+        let (person, company) = (label("Person"), label("Company"));
+        let mut sketches = Sketches { nodes: 110_000, edges: 5_100_000, ..Sketches::default() };
+        for (edge_type, edges, target) in [("KNOWS", 5_000_000, person), ("WORKS_AT", 100_000, company)] {
+            let id = fixture.schema.edge_type(edge_type).expect("the fixture has the type");
+            let pairs =
+                [(person, None), (None, target), (person, target)].map(|pair| (pair, edges)).into_iter().collect();
+            sketches.edge_types.insert(id, EdgeSketch { edges, sampled: edges, pairs, ..EdgeSketch::default() });
+        }
+        for (key, distinct, numbers) in [("city", 500, None), ("age", 100, Some((0.0, 100.0)))] {
+            let place = (person.expect("the fixture has it"), fixture.schema.property_key(key).expect("likewise"));
+            let (nodes, sampled, present) = (100_000, 100_000, 100_000);
+            sketches.values.insert(place, ValueSketch { nodes, sampled, present, distinct, numbers });
+        }
+        fixture.statistics.sketches = Some(Arc::new(sketches));
+        fixture
+    }
+
     fn context(&self) -> CompileContext<'_> {
         let capabilities = Capabilities {
             writes: true,
@@ -134,7 +157,10 @@ fn render(text: &str, context: &CompileContext<'_>, config: &OptimizerConfig) ->
 }
 
 fn check_golden(file: &str, config: OptimizerConfig) {
-    let fixture = Fixture::new();
+    check_golden_of(&Fixture::new(), file, config);
+}
+
+fn check_golden_of(fixture: &Fixture, file: &str, config: OptimizerConfig) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
     golden::check_file(&path, &mut |step| match step {
         Step::Graph(_) => Ok(String::new()),
@@ -147,6 +173,11 @@ fn plans() {
     for file in ["patterns.golden", "projections.golden", "subqueries.golden", "writes.golden"] {
         check_golden(file, OptimizerConfig::default());
     }
+}
+
+#[test]
+fn plans_with_sketches() {
+    check_golden_of(&Fixture::with_sketches(), "sketches.golden", OptimizerConfig::default());
 }
 
 #[test]

@@ -12,8 +12,8 @@ use std::hash::BuildHasher;
 
 use model::statistics::{EdgeSketch, LabelPair, ValueSketch};
 use model::{
-    Column, Direction, EdgeTypeId, LabelId, Map, NodeBatch, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Sketches,
-    Statistics, Value,
+    Column, Direction, EdgeTypeId, LabelId, Map, NodeBatch, NodeId, NodeScan, PropertyKeyId, ReadView, Result,
+    Sketches, Statistics, Value,
 };
 
 use crate::snapshot::Snapshot;
@@ -49,7 +49,8 @@ pub(crate) fn draw(snapshot: &Snapshot) -> Result<Sketches> {
         sketches.edge_types.insert(edge_type, draw_edges(snapshot, edge_type, count, edges)?);
     }
     let labels = most(&statistics.nodes_by_label);
-    let keys: Vec<PropertyKeyId> = (0..snapshot.schema().property_keys.len().min(NAMES_MAX) as u32).map(PropertyKeyId).collect();
+    let keys: Vec<PropertyKeyId> =
+        (0..snapshot.schema().property_keys.len().min(NAMES_MAX) as u32).map(PropertyKeyId).collect();
     let cells = CELLS_MAX / (labels.len() * keys.len()).max(1) as u64;
     for (label, count) in labels {
         draw_values(snapshot, label, count, &keys, cells.clamp(NODES_OF_LABEL.0, NODES_OF_LABEL.1), &mut sketches)?;
@@ -59,7 +60,8 @@ pub(crate) fn draw(snapshot: &Snapshot) -> Result<Sketches> {
 
 /// The most frequent ones.
 fn most<I: Copy + Ord>(counts: &Map<I, u64>) -> Vec<(I, u64)> {
-    let mut most: Vec<(I, u64)> = counts.iter().map(|(&id, &count)| (id, count)).filter(|&(_, count)| count > 0).collect();
+    let mut most: Vec<(I, u64)> =
+        counts.iter().map(|(&id, &count)| (id, count)).filter(|&(_, count)| count > 0).collect();
     most.sort_unstable_by_key(|&(id, count)| (std::cmp::Reverse(count), id));
     most.truncate(NAMES_MAX);
     most

@@ -143,7 +143,7 @@ impl<'a> CostModel<'a> {
             && !self.is_empty()
             && let Some(edges) = self.joined(labels, direction, &[], types)
         {
-            return edges / self.labelled(labels).max(1.0);
+            return (edges / self.labelled(labels).max(1.0)).max(LEAST_SHARE);
         }
         let edges = self.edges(types);
         let spread = edges / self.nodes();
@@ -152,14 +152,14 @@ impl<'a> CostModel<'a> {
         if direction == Direction::Both { 2.0 * degree } else { degree }
     }
 
-    /// Matches of an edge pattern from one node.
-    pub(super) fn fan_out(&self, edge: &GraphEdge, labels: &[Arc<str>]) -> f64 {
-        let degree = self.degree(labels, edge.direction, &edge.types);
+    /// Matches of an edge pattern from one node with these labels, walked that way.
+    pub(super) fn fan_out(&self, edge: &GraphEdge, direction: Direction, labels: &[Arc<str>]) -> f64 {
+        let degree = self.degree(labels, direction, &edge.types);
         match edge.length {
             EdgeLength::One => degree,
             EdgeLength::Shortest { .. } => 1.0,
             EdgeLength::Variable { min, max } => {
-                let further = self.degree(&[], edge.direction, &edge.types);
+                let further = self.degree(&[], direction, &edge.types);
                 let max = max.unwrap_or(min.saturating_add(OPEN_PATH_EDGES)).min(min.saturating_add(8)).min(24);
                 let paths = |length: u32| match length {
                     0 => 1.0,

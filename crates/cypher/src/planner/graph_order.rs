@@ -194,7 +194,7 @@ impl Order<'_> {
         let edge = &self.problem.graph.edges[index];
         let labels: &[Arc<str>] = self.problem.labels_of(from);
         debug_assert!(direction == edge.direction || direction == edge.direction.reverse());
-        self.problem.cost.fan_out(edge, labels)
+        self.problem.cost.fan_out(edge, direction, labels)
     }
 
     /// Takes a step, and tests every condition that can be tested then.

@@ -25,7 +25,9 @@ pub(crate) fn put(sketches: Option<&Sketches>, out: &mut Vec<u8>) {
     for ((label, key), sketch) in values {
         out.put_u32(label.0);
         out.put_u32(key.0);
-        [sketch.nodes, sketch.sampled, sketch.present, sketch.distinct].into_iter().for_each(|count| out.put_u64(count));
+        [sketch.nodes, sketch.sampled, sketch.present, sketch.distinct]
+            .into_iter()
+            .for_each(|count| out.put_u64(count));
         let (least, largest) = sketch.numbers.unwrap_or((f64::NAN, f64::NAN));
         out.put_u64(least.to_bits());
         out.put_u64(largest.to_bits());

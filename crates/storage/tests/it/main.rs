@@ -22,3 +22,4 @@ mod ordered;
 mod power_cuts;
 mod random;
 mod recover;
+mod sketches;
