@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use database::Durability;
+use database::{Durability, IsolationLevel};
 
 /// Knotwork: an embedded property-graph database.
 ///
@@ -32,6 +32,9 @@ pub(crate) struct ShellArguments {
     /// What a commit waits for: full (the disk), relaxed[=MILLISECONDS] (the disk has it at most so much later), off
     #[arg(long, value_name = "DURABILITY", default_value = "full", value_parser = durability)]
     pub(crate) durability: Durability,
+    /// What a transaction is protected from: snapshot, or serializable (what it read must still be so when it commits)
+    #[arg(long, value_name = "ISOLATION", default_value = "snapshot", value_parser = isolation)]
+    pub(crate) isolation: IsolationLevel,
     /// Memory that the database may use in all, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory_limit: Option<String>,
@@ -56,6 +59,14 @@ fn durability(text: &str) -> Result<Durability, String> {
             Ok(Durability::Relaxed { interval: Duration::from_millis(milliseconds) })
         }
         _ => Err("expected full, relaxed, relaxed=MILLISECONDS or off".to_owned()),
+    }
+}
+
+fn isolation(text: &str) -> Result<IsolationLevel, String> {
+    match text {
+        "snapshot" => Ok(IsolationLevel::Snapshot),
+        "serializable" => Ok(IsolationLevel::Serializable),
+        _ => Err("expected snapshot or serializable".to_owned()),
     }
 }
 
@@ -117,6 +128,9 @@ pub(crate) struct QueryArguments {
     /// What a commit waits for: full (the disk), relaxed[=MILLISECONDS] (the disk has it at most so much later), off
     #[arg(long, value_name = "DURABILITY", default_value = "full", value_parser = durability)]
     pub(crate) durability: Durability,
+    /// What a transaction is protected from: snapshot, or serializable (what it read must still be so when it commits)
+    #[arg(long, value_name = "ISOLATION", default_value = "snapshot", value_parser = isolation)]
+    pub(crate) isolation: IsolationLevel,
     /// Memory that the database may use in all, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory_limit: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use database::{Access, Config, Database, Durability};
+use database::{Access, Config, Database};
 
 use crate::arguments::{Arguments, Command};
 use crate::failure::{Failure, Outcome};
@@ -37,7 +37,11 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
                 return Err(Failure::Usage("expected a store or a command".into()));
             };
             let access = if shell.read_only { Access::ReadOnly } else { Access::ReadWrite };
-            let database = open_as(store, access, shell.durability, shell.memory_limit.as_deref())?;
+            let database = {
+                let (durability, isolation) = (shell.durability, shell.isolation);
+                let config = Config { access, durability, isolation, ..Config::default() };
+                open_as(store, config, shell.memory_limit.as_deref())?
+            };
             let parameters = values::parameters(&shell.parameters)?;
             match &shell.query {
                 Some(text) => {
@@ -57,12 +61,12 @@ const MEMORY_LIMIT: &str = "KNOTWORK_MEMORY_LIMIT";
 
 /// Opens a store.
 fn open(path: &Path, access: Access) -> Outcome<Database> {
-    open_as(path, access, Durability::Full, None)
+    open_as(path, Config { access, ..Config::default() }, None)
 }
 
-/// Opens a store whose commits wait for that, within a memory limit, if one is given here or by the environment.
-fn open_as(path: &Path, access: Access, durability: Durability, limit: Option<&str>) -> Outcome<Database> {
+/// Opens a store so, within a memory limit, if one is given here or by the environment.
+fn open_as(path: &Path, config: Config, limit: Option<&str>) -> Outcome<Database> {
     let by_environment = std::env::var(MEMORY_LIMIT).ok().filter(|limit| !limit.is_empty());
     let limit = limit.or(by_environment.as_deref()).map(import::bytes).transpose()?;
-    Ok(Database::open(path, Config { access, durability, memory_bytes_max: limit, ..Config::default() })?)
+    Ok(Database::open(path, Config { memory_bytes_max: limit, ..config })?)
 }

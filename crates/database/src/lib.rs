@@ -23,7 +23,7 @@ pub mod statistics;
 
 pub use database::{Database, StoreInfo};
 pub use exec::profile::Counters;
-pub use model::{Error, ErrorCode, Interrupt, Result, Value};
+pub use model::{Error, ErrorCode, Interrupt, IsolationLevel, Result, Value};
 pub use result::{Entities, QueryResult, ResultBatch, StatementSummary};
 pub use session::Session;
 pub use settings::{Access, Config};

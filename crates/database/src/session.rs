@@ -13,7 +13,7 @@ use cypher::plan::{Plan, PlanMode, Prefix, Statement};
 use exec::profile::Summary;
 use exec::{Environment, RunSettings};
 use model::procedure::GraphAccess;
-use model::{Column, ErrorCode, Interrupt, ReadView, Result, WriteTransaction, error};
+use model::{Column, ErrorCode, Interrupt, IsolationLevel, ReadView, Result, WriteTransaction, error};
 
 use crate::Parameters;
 use crate::database::Database;
@@ -30,6 +30,7 @@ const FIRST_WAIT_US_MAX: u64 = 200;
 pub struct Session<'d> {
     database: &'d Database,
     transaction: Option<Box<dyn WriteTransaction>>,
+    isolation: IsolationLevel,
     interrupt: Interrupt,
 }
 
@@ -63,7 +64,7 @@ enum Text {
 
 impl<'d> Session<'d> {
     pub(crate) fn new(database: &'d Database) -> Session<'d> {
-        Session { database, transaction: None, interrupt: Interrupt::new() }
+        Session { database, transaction: None, isolation: database.config().isolation, interrupt: Interrupt::new() }
     }
 
     /// The flag that stops the running statement, from another thread.
@@ -76,13 +77,18 @@ impl<'d> Session<'d> {
         self.transaction.is_some()
     }
 
+    /// What transactions that begin from now on are protected from; the one that is open stays what it is.
+    pub fn set_isolation(&mut self, isolation: IsolationLevel) {
+        self.isolation = isolation;
+    }
+
     /// Begins a transaction. If what it writes is written by another that commits first, its `commit` fails with
-    /// `CONFLICT`, and it can be tried again.
+    /// `CONFLICT`, and it can be tried again; so too if it is serializable, writes, and what it has read was changed.
     pub fn begin(&mut self) -> Result<()> {
         if self.in_transaction() {
             return Err(error!(TransactionState, "a transaction is open already").with_remedy("commit or roll it back"));
         }
-        self.transaction = Some(self.database.store().write()?);
+        self.transaction = Some(self.database.store().write_isolated(self.isolation)?);
         Ok(())
     }
 
@@ -118,8 +124,8 @@ impl<'d> Session<'d> {
         // Within a transaction the plan rests on what the transaction sees.
         let snapshot = if self.transaction.is_none() { Some(self.database.store().read()?) } else { None };
         let compiled = match (&self.transaction, &snapshot) {
-            (Some(transaction), _) => compile(self.database, text, transaction.view())?,
-            (None, Some(snapshot)) => compile(self.database, text, &**snapshot)?,
+            (Some(transaction), _) => compile(self.database, text, transaction.view(), Facts::Estimated)?,
+            (None, Some(snapshot)) => compile(self.database, text, &**snapshot, Facts::Exact)?,
             (None, None) => return Err(error!(Internal, "a session without a view")),
         };
         let mut summary = match compiled {
@@ -147,7 +153,8 @@ impl<'d> Session<'d> {
             return Ok(StatementSummary { plan, ..StatementSummary::default() });
         }
         let names: Vec<Arc<str>> = compiled.plan.columns.iter().map(|(name, _)| name.clone()).collect();
-        let run = Run { database: self.database, compiled, parameters, interrupt: &self.interrupt };
+        let (database, isolation) = (self.database, self.isolation);
+        let run = Run { database, compiled, parameters, isolation, interrupt: &self.interrupt };
         let summary = match (compiled.plan.mode, snapshot) {
             (PlanMode::Read, Some(snapshot)) => {
                 sink.columns(&names)?;
@@ -205,16 +212,25 @@ fn profile_text(plan: &Plan, summary: &Summary) -> String {
     })
 }
 
+/// Whether a plan may rest on the counts of a view.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Facts {
+    /// They are those of the one moment that the plan is for.
+    Exact,
+    /// A transaction goes on, and may be serializable: what it rests on it must read.
+    Estimated,
+}
+
 /// The plan of a text on that view, from the cache or made now.
-fn compile(database: &Database, text: &str, view: &dyn ReadView) -> Result<Text> {
-    let (schema, statistics) = (view.schema(), view.statistics());
-    let facts = fingerprint(schema, statistics);
+fn compile(database: &Database, text: &str, view: &dyn ReadView, kind: Facts) -> Result<Text> {
+    let (schema, statistics) = (view.schema(), view.estimates());
+    let facts = fingerprint(schema, statistics).wrapping_add(u64::from(kind == Facts::Estimated));
     if let Some(compiled) = database.plans.get(text, facts) {
         return Ok(Text::Query(compiled));
     }
     let capabilities = view.capabilities();
     let context = CompileContext { catalog: &database.registry, schema, statistics, capabilities };
-    let cypher::Compiled { statement, hints, .. } = plan_for_facts(database, text, &context)?;
+    let cypher::Compiled { statement, hints, .. } = plan_for_facts(database, text, &context, kind)?;
     let (prefix, plan) = match statement {
         Statement::Begin => return Ok(Text::Begin),
         Statement::Commit => return Ok(Text::Commit),
@@ -231,12 +247,18 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView) -> Result<Text>
 ///
 /// A plan that only reads may rest on which labels all nodes carry, since the fingerprint covers that; a plan that
 /// writes may end it on its way.
-fn plan_for_facts(database: &Database, text: &str, context: &CompileContext<'_>) -> Result<cypher::Compiled> {
+fn plan_for_facts(
+    database: &Database,
+    text: &str,
+    context: &CompileContext<'_>,
+    kind: Facts,
+) -> Result<cypher::Compiled> {
     let default = match database.config().optimizer {
         Optimizer::On => OptimizerConfig::default(),
         Optimizer::Off => return cypher::compile_with(text, context, &OptimizerConfig::none()),
     };
-    let eager = OptimizerConfig { covering_labels: context.capabilities.dense_node_ids, ..default };
+    let eager =
+        OptimizerConfig { covering_labels: kind == Facts::Exact && context.capabilities.dense_node_ids, ..default };
     let compiled = cypher::compile_with(text, context, &eager)?;
     match &compiled.statement {
         Statement::Query(_, plan) if plan.mode != PlanMode::Read && compiled.bound_to_snapshot => {
@@ -251,6 +273,7 @@ struct Run<'a> {
     database: &'a Database,
     compiled: &'a Compiled,
     parameters: &'a Parameters,
+    isolation: IsolationLevel,
     interrupt: &'a Interrupt,
 }
 
@@ -282,7 +305,7 @@ impl Run<'_> {
     fn write_and_commit(&self) -> Result<(Summary, Vec<ResultBatch>)> {
         let mut turn = None;
         for attempt in 1.. {
-            let mut transaction = self.database.store().write()?;
+            let mut transaction = self.database.store().write_isolated(self.isolation)?;
             let result = self.write(&mut *transaction)?;
             match transaction.commit() {
                 Ok(()) => return Ok(result),

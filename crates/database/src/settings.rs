@@ -1,5 +1,6 @@
 //! How a database is opened and how its queries run.
 
+use model::IsolationLevel;
 use storage::Durability;
 
 /// What a database is opened for.
@@ -21,6 +22,8 @@ pub struct Config {
     pub access: Access,
     /// What a commit waits for.
     pub durability: Durability,
+    /// What the transactions of a new session are protected from.
+    pub isolation: IsolationLevel,
     /// The memory limit of the database in bytes, for blocks of files, unmerged writes, merges and queries together;
     /// `None` for half of the machine's memory, or of the control group's if that is less.
     pub memory_bytes_max: Option<usize>,
@@ -46,6 +49,7 @@ impl Default for Config {
         Config {
             access: Access::default(),
             durability: Durability::Full,
+            isolation: IsolationLevel::Snapshot,
             memory_bytes_max: None,
             threads,
             optimizer: Optimizer::On,

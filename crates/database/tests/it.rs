@@ -5,6 +5,7 @@
 //! - `oracle`, `queries`, `differential`: random graphs and queries, against a naive matcher and between engines.
 //! - `acid`: the ACID tests of a benchmark's definition, with many threads.
 //! - `conflicts`: two transactions at once, step by step.
+//! - `serializable`: the same, where what was read counts too.
 //! - `transactions`: what is visible to whom, what a failure leaves, what a cancelled statement leaves.
 //! - `import`: files into stores and back.
 
@@ -26,5 +27,7 @@ mod import;
 mod oracle;
 #[path = "it/queries.rs"]
 mod queries;
+#[path = "it/serializable.rs"]
+mod serializable;
 #[path = "it/transactions.rs"]
 mod transactions;

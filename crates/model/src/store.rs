@@ -176,6 +176,12 @@ pub trait ReadView: Send + Sync {
     /// The counts of this moment.
     fn statistics(&self) -> &Statistics;
 
+    /// Counts to choose plans by. Unlike those of `statistics` no answer may rest on them, so that a serializable
+    /// transaction need not rely on them.
+    fn estimates(&self) -> &Statistics {
+        self.statistics()
+    }
+
     /// What the store can do by itself.
     fn capabilities(&self) -> Capabilities;
 

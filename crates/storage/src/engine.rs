@@ -27,7 +27,9 @@ use std::time::Duration;
 
 use model::limits::MEMTABLE_BYTES_MAX;
 use model::platform::Platform;
-use model::{Capabilities, GraphStore, Interrupt, MemoryBudget, ReadView, Result, WriteTransaction, error};
+use model::{
+    Capabilities, GraphStore, Interrupt, IsolationLevel, MemoryBudget, ReadView, Result, WriteTransaction, error,
+};
 
 pub use counters::{LEVELS, StoreStats};
 
@@ -322,8 +324,12 @@ impl GraphStore for NativeStore {
     }
 
     fn write(&self) -> Result<Box<dyn WriteTransaction>> {
+        self.write_isolated(IsolationLevel::Snapshot)
+    }
+
+    fn write_isolated(&self, isolation: IsolationLevel) -> Result<Box<dyn WriteTransaction>> {
         self.0.check_writable()?;
-        Ok(Box::new(NativeTransaction::new(self.0.begin()?)))
+        Ok(Box::new(NativeTransaction::new(self.0.begin(isolation)?)))
     }
 }
 

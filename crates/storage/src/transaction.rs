@@ -9,11 +9,14 @@
 mod apply;
 mod check;
 pub(crate) mod items;
+pub(crate) mod left;
 mod names;
 mod ordered;
 mod presence;
 mod property_types;
+pub(crate) mod reads;
 pub(crate) mod rebase;
+mod tracked;
 
 use std::path::Path;
 
@@ -28,6 +31,7 @@ use crate::engine::head::{Start, Written};
 use crate::memtable::Memtable;
 use crate::snapshot::Snapshot;
 use crate::transaction::presence::Touched;
+use crate::transaction::tracked::Tracked;
 use crate::wal::record::{self, NameKind};
 
 /// Bytes of log between two roots that a transaction keeps for rolling back.
@@ -36,7 +40,7 @@ const ROOT_INTERVAL_BYTES: usize = 64 << 10;
 /// A transaction of the native store.
 pub(crate) struct NativeTransaction {
     start: Start,
-    snapshot: Snapshot,
+    snapshot: Tracked,
     /// The ordinal of the first edge that it makes.
     first_own: u32,
     log: Vec<u8>,
@@ -56,7 +60,7 @@ pub(crate) struct NativeTransaction {
 impl NativeTransaction {
     /// Begins at the state that the last transaction left.
     pub(crate) fn new(start: Start) -> NativeTransaction {
-        let snapshot = Snapshot::clone(start.snapshot());
+        let snapshot = Tracked::new(Snapshot::clone(start.snapshot()), start.isolation());
         NativeTransaction {
             first_own: snapshot.memtable.edges.len() as u32,
             roots: vec![(0, snapshot.memtable.clone())],
@@ -131,7 +135,7 @@ impl NativeTransaction {
 
 impl WriteTransaction for NativeTransaction {
     fn view(&self) -> &dyn ReadView {
-        &self.snapshot
+        self.snapshot.view()
     }
 
     fn label(&mut self, name: &str) -> Result<LabelId> {
@@ -147,7 +151,7 @@ impl WriteTransaction for NativeTransaction {
     }
 
     fn create_nodes(&mut self, new: &NewNodes<'_>) -> Result<Vec<NodeId>> {
-        self.snapshot.check_new_nodes(new)?;
+        self.snapshot.told(self.snapshot.check_new_nodes(new))?;
         let first = self.start.engine().reserve_nodes(new.count as u64)?;
         self.reserved.push((self.log.len(), first, new.count as u64));
         let put = |log: &mut Vec<u8>| record::put_create_nodes(first, new, log);
@@ -157,14 +161,14 @@ impl WriteTransaction for NativeTransaction {
     }
 
     fn create_edges(&mut self, new: &NewEdges<'_>) -> Result<Vec<EdgeId>> {
-        self.snapshot.check_new_edges(new)?;
+        self.snapshot.told(self.snapshot.check_new_edges(new))?;
         let edges = self.add(|log| record::put_create_edges(new, log), |snapshot| Ok(snapshot.create_edges(new)))?;
         self.touched.created_edges(&self.snapshot, &edges, new.edge_type);
         Ok(edges)
     }
 
     fn set_node_properties(&mut self, nodes: &[NodeId], key: PropertyKeyId, values: &Column) -> Result<()> {
-        self.snapshot.check_set_node_properties(nodes, key, values)?;
+        self.snapshot.told(self.snapshot.check_set_node_properties(nodes, key, values))?;
         let put = |log: &mut Vec<u8>| record::put_set_node_properties(nodes, key, values, log);
         self.change(put, |snapshot| snapshot.set_node_properties(nodes, key, values))?;
         self.touched.set_nodes(&self.snapshot, nodes, key, values);
@@ -172,7 +176,7 @@ impl WriteTransaction for NativeTransaction {
     }
 
     fn set_edge_properties(&mut self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) -> Result<()> {
-        self.snapshot.check_set_edge_properties(edges, key, values)?;
+        self.snapshot.told(self.snapshot.check_set_edge_properties(edges, key, values))?;
         let names = self.snapshot.names_of(edges, self.first_own)?;
         let put = |log: &mut Vec<u8>| record::put_set_edge_properties(&names, key, values, log);
         self.change(put, |snapshot| snapshot.set_edge_properties(edges, key, values))?;
@@ -181,7 +185,7 @@ impl WriteTransaction for NativeTransaction {
     }
 
     fn add_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
-        self.snapshot.check_add_labels(nodes, labels)?;
+        self.snapshot.told(self.snapshot.check_add_labels(nodes, labels))?;
         let put = |log: &mut Vec<u8>| record::put_add_labels(nodes, labels, log);
         self.change(put, |snapshot| snapshot.add_labels(nodes, labels))?;
         self.touched.labelled(&self.snapshot, nodes, labels);
@@ -189,7 +193,7 @@ impl WriteTransaction for NativeTransaction {
     }
 
     fn remove_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
-        self.snapshot.check_nodes_exist(nodes)?;
+        self.snapshot.told(self.snapshot.check_nodes_exist(nodes))?;
         let put = |log: &mut Vec<u8>| record::put_remove_labels(nodes, labels, log);
         self.change(put, |snapshot| snapshot.remove_labels(nodes, labels))
     }
@@ -200,12 +204,12 @@ impl WriteTransaction for NativeTransaction {
     }
 
     fn delete_nodes(&mut self, nodes: &[NodeId]) -> Result<()> {
-        self.snapshot.check_unconnected(nodes)?;
+        self.snapshot.told(self.snapshot.check_unconnected(nodes))?;
         self.change(|log| record::put_delete_nodes(nodes, log), |snapshot| snapshot.delete_nodes(nodes))
     }
 
     fn create_constraint(&mut self, constraint: Constraint) -> Result<()> {
-        let index = self.snapshot.check_new_constraint(&constraint)?;
+        let index = self.snapshot.told(self.snapshot.check_new_constraint(&constraint))?;
         let ordered = self.snapshot.ordered_of_all(&constraint)?;
         record::put_create_constraint(&constraint, &mut self.log);
         self.snapshot.create_constraint(constraint, index, ordered);
@@ -276,7 +280,8 @@ impl WriteTransaction for NativeTransaction {
         }
         self.snapshot.check_presence(&self.touched)?;
         let written = Written {
-            snapshot: self.snapshot.clone(),
+            snapshot: Snapshot::clone(&self.snapshot),
+            reads: self.snapshot.take_reads(),
             log: std::mem::take(&mut self.log),
             changes: std::mem::take(&mut self.changes),
             claims: std::mem::take(&mut self.claims),

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use model::Map;
+use model::{Map, Set};
 
 use crate::transaction::items::Item;
+use crate::transaction::reads::Read;
 
 /// Items that are remembered at most. A transaction that stays open while more are written cannot commit any more.
 const ITEMS_MAX: usize = 4_000_000;
@@ -34,15 +35,29 @@ impl Conflicts {
         items.iter().find(|item| self.latest.get(&item.hash()).is_some_and(|&sequence| sequence > since))
     }
 
+    /// One of the items that were read, if it was changed after a transaction.
+    pub(super) fn find_read<'a>(&self, reads: &'a Set<Read>, since: u64) -> Option<&'a Read> {
+        let is_late = |hash: u64| self.latest.get(&hash).is_some_and(|&sequence| sequence > since);
+        if is_late(Read::Schema.hash()) {
+            return Some(&Read::Schema);
+        }
+        reads.iter().find(|read| is_late(read.hash()))
+    }
+
+    /// What a transaction changed is too much to note: those that are open cannot rely on anything.
+    pub(super) fn forget_all(&mut self, sequence: u64) {
+        self.latest = Map::default();
+        self.commits = VecDeque::new();
+        self.forgotten = sequence;
+    }
+
     /// Notes what a transaction wrote.
     pub(super) fn add(&mut self, sequence: u64, hashes: Box<[u64]>) {
         if hashes.is_empty() {
             return;
         }
         if self.latest.len() + hashes.len() > ITEMS_MAX {
-            self.latest = Map::default();
-            self.commits = VecDeque::new();
-            self.forgotten = sequence;
+            self.forget_all(sequence);
             return;
         }
         self.latest.extend(hashes.iter().map(|&hash| (hash, sequence)));

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use model::{ErrorCode, NodeId, Result, error};
+use model::{ErrorCode, IsolationLevel, NodeId, Result, error};
 
 use super::conflicts::Conflicts;
 use super::{Engine, lock};
@@ -15,6 +15,8 @@ use crate::error::StorageError;
 use crate::format::NODE_ID_LIMIT;
 use crate::snapshot::Snapshot;
 use crate::transaction::items::{Item, items_of};
+use crate::transaction::left::left_of;
+use crate::transaction::reads::ReadItems;
 use crate::transaction::rebase::{Moved, rebase};
 
 /// Bytes of log up to which a transaction is moved within its turn.
@@ -34,6 +36,10 @@ pub(crate) struct Head {
     /// How many transactions are open that began after each sequence number.
     active: BTreeMap<u64, usize>,
     conflicts: Conflicts,
+    /// How many serializable transactions are open that began after each sequence number.
+    serializable: BTreeMap<u64, usize>,
+    /// What serializable transactions may have read and was changed since; kept only while one is open.
+    left: Conflicts,
     /// The records committed since a flush began to write files.
     pub(super) since_flush: Option<Vec<Vec<u8>>>,
 }
@@ -47,23 +53,58 @@ impl Head {
             is_held: false,
             active: BTreeMap::new(),
             conflicts: Conflicts::default(),
+            serializable: BTreeMap::new(),
+            left: Conflicts::default(),
             since_flush: None,
         }
     }
 
-    fn enter(&mut self, sequence: u64) {
+    fn enter(&mut self, sequence: u64, isolation: IsolationLevel) {
         *self.active.entry(sequence).or_default() += 1;
-    }
-
-    fn leave(&mut self, sequence: u64) {
-        if let Some(count) = self.active.get_mut(&sequence) {
-            *count -= 1;
-            if *count == 0 {
-                self.active.remove(&sequence);
-                self.conflicts.forget_before(self.active.keys().next().copied());
-            }
+        if isolation == IsolationLevel::Serializable {
+            *self.serializable.entry(sequence).or_default() += 1;
         }
     }
+
+    fn leave(&mut self, sequence: u64, isolation: IsolationLevel) {
+        if leave_one(&mut self.active, sequence) {
+            self.conflicts.forget_before(self.active.keys().next().copied());
+        }
+        if isolation == IsolationLevel::Serializable && leave_one(&mut self.serializable, sequence) {
+            self.left.forget_before(self.serializable.keys().next().copied());
+        }
+    }
+
+    /// Fails if something that was read has changed after a transaction.
+    fn check_reads(&self, reads: &ReadItems, since: u64) -> Result<()> {
+        if self.sequence == since {
+            return Ok(());
+        }
+        match reads {
+            ReadItems::Everything => Err(error!(
+                Conflict,
+                "the transaction read so much, or was refused a change, that any transaction that committed first matters"
+            )),
+            ReadItems::Some(_) if !self.left.knows_since(since) => {
+                Err(error!(Conflict, "too much was written by others while the transaction was open"))
+            }
+            ReadItems::Some(items) => match self.left.find_read(items, since) {
+                Some(read) => Err(read.conflict(&self.snapshot.memtable.schema)),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// Counts one transaction less that began there; true if it was the last of them.
+fn leave_one(began: &mut BTreeMap<u64, usize>, sequence: u64) -> bool {
+    let Some(count) = began.get_mut(&sequence) else { return false };
+    *count -= 1;
+    let is_last = *count == 0;
+    if is_last {
+        began.remove(&sequence);
+    }
+    is_last
 }
 
 /// A transaction as the head knows it: where it began. Dropped, it is over.
@@ -72,6 +113,7 @@ pub(crate) struct Start {
     snapshot: Arc<Snapshot>,
     sequence: u64,
     era: u64,
+    isolation: IsolationLevel,
     is_over: bool,
 }
 
@@ -82,7 +124,19 @@ pub(crate) struct Written {
     /// Where in the log operations begin that change what was there before.
     pub(crate) changes: Vec<usize>,
     pub(crate) claims: Vec<u64>,
+    /// What it read, if it is serializable.
+    pub(crate) reads: Option<ReadItems>,
 }
+
+/// What a transaction leaves for those that are open: what it wrote, as hashes, and what others may have read.
+struct Traces {
+    written: Box<[u64]>,
+    /// None if nobody asks.
+    readable: Option<Readable>,
+}
+
+/// What others may have read of what a transaction changed, as hashes; none if that is too much to tell.
+type Readable = Option<Box<[u64]>>;
 
 impl Start {
     /// The store.
@@ -95,11 +149,16 @@ impl Start {
         &self.snapshot
     }
 
+    /// What it is protected from.
+    pub(crate) fn isolation(&self) -> IsolationLevel {
+        self.isolation
+    }
+
     /// Makes what the transaction wrote durable, then visible.
     pub(crate) fn commit(&mut self, written: Written) -> Result<()> {
         let engine = self.engine.clone();
         if written.log.is_empty() {
-            // What it read must not be lost either.
+            // What it read is one moment, after which it may be put whatever came since; but it must not be lost.
             return engine.finish_commits(self.sequence);
         }
         engine.wait_for_room()?;
@@ -121,9 +180,10 @@ impl Start {
 
     /// Puts the transaction behind the head; gives its sequence number.
     fn take_turn(&mut self, written: Written) -> Result<u64> {
-        let Written { snapshot, log, changes, claims } = written;
+        let Written { snapshot: own, log, changes, claims, reads } = written;
         let engine = self.engine.clone();
-        let mut own = Some(snapshot);
+        // Kept beyond the turn, as the root that is replaced.
+        let base = self.snapshot.clone();
         let mut items: Option<Vec<Item>> = None;
         let mut moved: Option<(Arc<Snapshot>, Moved)> = None;
         for attempt in 0.. {
@@ -131,39 +191,52 @@ impl Start {
             if self.era != head.era {
                 return Err(error!(Conflict, "the store's files were built anew since the transaction began"));
             }
-            let is_unchanged = Arc::ptr_eq(&head.snapshot, &self.snapshot);
-            if let Some(own) = own.take_if(|_| is_unchanged) {
-                let hashes = || Ok(hashes(&items_of(&log, &changes, &claims)?));
-                return self.put_behind(&mut head, own, &log, hashes);
+            let is_unchanged = Arc::ptr_eq(&head.snapshot, &base);
+            if items.is_none() && (!is_unchanged || self.has_company(&head)) {
+                items = Some(items_of(&log, &changes, &claims)?);
             }
-            let items = match &mut items {
-                Some(items) => items,
-                None => items.insert(items_of(&log, &changes, &claims)?),
-            };
+            let items = items.as_deref().unwrap_or_default();
+            let readable = self.is_read_by_others(&head).then(|| left_of(&log, &base, &own)).transpose()?;
+            let traces = Traces { written: hashes(items), readable };
+            if is_unchanged {
+                return self.put_behind(&mut head, own, &log, traces);
+            }
             if !head.conflicts.knows_since(self.sequence) {
                 return Err(error!(Conflict, "too much was written by others while the transaction was open"));
             }
+            let schema = &head.snapshot.memtable.schema;
             if let Some(item) = head.conflicts.find(items, self.sequence) {
-                return Err(item.conflict(&head.snapshot.memtable.schema));
+                return Err(item.conflict(schema));
             }
-            let hashes = || Ok(hashes(items));
-            if let Some((_, Moved { snapshot, log: new_log })) =
-                moved.take_if(|(onto, _)| Arc::ptr_eq(onto, &head.snapshot))
-            {
-                return self.put_behind(&mut head, snapshot, new_log.as_deref().unwrap_or(&log), hashes);
+            if let Some(reads) = &reads {
+                head.check_reads(reads, self.sequence)?;
+            }
+            let is_current = |moved: &mut (Arc<Snapshot>, Moved)| Arc::ptr_eq(&moved.0, &head.snapshot);
+            if let Some((_, Moved { snapshot, log: new_log })) = moved.take_if(is_current) {
+                return self.put_behind(&mut head, snapshot, new_log.as_deref().unwrap_or(&log), traces);
             }
             engine.counters.moves.add(1);
-            let base = &self.snapshot.memtable.schema;
             if log.len() <= MOVED_IN_TURN_BYTES || attempt == ATTEMPTS {
-                let Moved { snapshot, log: new_log } = rebase(&log, base, &head.snapshot)?;
-                return self.put_behind(&mut head, snapshot, new_log.as_deref().unwrap_or(&log), hashes);
+                let Moved { snapshot, log: new_log } = rebase(&log, &base.memtable.schema, &head.snapshot)?;
+                return self.put_behind(&mut head, snapshot, new_log.as_deref().unwrap_or(&log), traces);
             }
             let onto = head.snapshot.clone();
             drop(head);
-            let state = rebase(&log, base, &onto)?;
+            let state = rebase(&log, &base.memtable.schema, &onto)?;
             moved = Some((onto, state));
         }
         Err(error!(Internal, "a transaction was moved forever"))
+    }
+
+    /// Whether other transactions are open.
+    fn has_company(&self, head: &Head) -> bool {
+        head.active.len() > 1 || head.active.values().any(|&count| count > 1)
+    }
+
+    /// Whether others are open that are serializable.
+    fn is_read_by_others(&self, head: &Head) -> bool {
+        let own = usize::from(self.isolation == IsolationLevel::Serializable);
+        head.serializable.values().sum::<usize>() > own
     }
 
     /// Makes a state the head and queues its record. The transaction is over then.
@@ -172,15 +245,18 @@ impl Start {
         head: &mut MutexGuard<'_, Head>,
         mut snapshot: Snapshot,
         log: &[u8],
-        hashes: impl FnOnce() -> Result<Box<[u64]>>,
+        traces: Traces,
     ) -> Result<u64> {
         let sequence = head.sequence + 1;
-        let began = self.sequence;
-        head.leave(began);
+        head.leave(self.sequence, self.isolation);
         self.is_over = true;
         if !head.active.is_empty() {
-            let hashes = hashes()?;
-            head.conflicts.add(sequence, hashes);
+            head.conflicts.add(sequence, traces.written);
+        }
+        match traces.readable {
+            None => {}
+            Some(Some(hashes)) => head.left.add(sequence, hashes),
+            Some(None) => head.left.forget_all(sequence),
         }
         if let Some(since) = &mut head.since_flush {
             since.push(log.to_vec());
@@ -200,7 +276,7 @@ impl Start {
 impl Drop for Start {
     fn drop(&mut self) {
         if !self.is_over {
-            lock(&self.engine.head).leave(self.sequence);
+            lock(&self.engine.head).leave(self.sequence, self.isolation);
         }
     }
 }
@@ -221,13 +297,13 @@ impl Engine {
     }
 
     /// Begins a transaction.
-    pub(super) fn begin(self: &Arc<Self>) -> Result<Start> {
+    pub(super) fn begin(self: &Arc<Self>, isolation: IsolationLevel) -> Result<Start> {
         let mut head = self.head_to_write()?;
         let sequence = head.sequence;
-        head.enter(sequence);
+        head.enter(sequence, isolation);
         let (snapshot, era) = (head.snapshot.clone(), head.era);
         drop(head);
-        Ok(Start { engine: self.clone(), snapshot, sequence, era, is_over: false })
+        Ok(Start { engine: self.clone(), snapshot, sequence, era, isolation, is_over: false })
     }
 
     /// Ids for so many nodes, which nobody else gets; the first of them.
