@@ -16,11 +16,11 @@ fn import_then_info_check_and_query() {
     import_people(&folder);
     assert_eq!(folder.value("MATCH (:Person {name: 'Ada'})-[k:KNOWS]->(p) RETURN p.name + ' ' + k.since"), "Bela 2001");
     let info = folder.run(&["info", "s.knot"]).ok();
-    for expected in ["2 nodes, 2 edges", "Person  2", "KNOWS  2", "since", "(:Person).id is unique"] {
+    for expected in ["2 nodes, 2 edges", "Person  2", "KNOWS  2", "since", "REQUIRE n.`id` IS UNIQUE"] {
         assert!(info.contains(expected), "{expected} in {info}");
     }
     let json = folder.run(&["info", "s.knot", "--json"]).ok();
-    for expected in ["\"nodes\": 2", "\"Person\": 2", "\"KNOWS\": 2", "\"property\": \"id\""] {
+    for expected in ["\"nodes\": 2", "\"Person\": 2", "\"KNOWS\": 2", "FOR (n:`Person`) REQUIRE n.`id` IS UNIQUE"] {
         assert!(json.contains(expected), "{expected} in {json}");
     }
     assert!(folder.run(&["check", "s.knot"]).ok().contains("every checksum and cross-reference is right"));
