@@ -303,6 +303,11 @@ impl Memtable {
         count(&mut statistics.edges_by_type, edge_type, edges);
     }
 
+    /// Whether an index was built into a run that no manifest names yet.
+    pub(crate) fn holds_built_indexes(&self) -> bool {
+        self.ordered.iter().any(OrderedEntries::is_built)
+    }
+
     /// True if nothing was written.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes == 0

@@ -137,6 +137,16 @@ impl Engine {
         }
     }
 
+    /// Has the files take over indexes that were just built. Until then whoever opens the store builds them again from
+    /// the log, which takes as long as it did now.
+    pub(super) fn flush_built_indexes(&self) {
+        let mut files = lock(&self.files);
+        if lock(&self.published).memtable.holds_built_indexes() && self.log.failure().is_none() {
+            // The commit stands; a failure is kept and told to the next writer.
+            let _ = self.flush(&mut files, &self.background.interrupt);
+        }
+    }
+
     fn sync_in_intervals(&self) {
         let Durability::Relaxed { interval } = self.options.durability else { return };
         let mut state = lock(&self.background.state);

@@ -163,6 +163,7 @@ impl Start {
         }
         engine.wait_for_room()?;
         engine.wait_for_merges()?;
+        let has_built = written.snapshot.memtable.holds_built_indexes();
         let sequence = match self.take_turn(written) {
             Ok(sequence) => sequence,
             Err(error) => {
@@ -174,6 +175,9 @@ impl Start {
         };
         engine.finish_commits(sequence)?;
         engine.counters.commits.add(1);
+        if has_built {
+            engine.flush_built_indexes();
+        }
         engine.flush_if_full();
         Ok(())
     }

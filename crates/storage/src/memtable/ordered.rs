@@ -34,6 +34,11 @@ impl OrderedEntries {
         OrderedEntries { entries, built: None, is_new: true }
     }
 
+    /// Whether the index was just made and written to a run.
+    pub(crate) fn is_built(&self) -> bool {
+        self.built.is_some()
+    }
+
     /// An index that was just made and written to a run.
     pub(crate) fn written(run: Option<Arc<OrderedRun>>) -> OrderedEntries {
         OrderedEntries { entries: OrdMap::new(), built: run, is_new: true }
