@@ -1,5 +1,6 @@
 //! Edge partitions: all edges whose target lies in an interval of node ids, in both directions.
 //!
+//! - [`ascending`]: ascending sequences at about two bits and a few for each entry.
 //! - [`pointer`]: from a node to its run of edges.
 //! - [`section`]: the edges of one type.
 //! - [`live`]: the edges of one type without those that patches deleted, with the properties that patches changed.
@@ -27,6 +28,7 @@ use crate::manifest::{PartitionEntry, UNASSIGNED_SLOT};
 use crate::patch::{Patch, SectionPatches};
 use crate::version::slots::{SlotLease, Slots};
 
+pub mod ascending;
 pub mod live;
 pub mod pointer;
 pub mod section;
