@@ -151,7 +151,7 @@ fn activity_text(info: &StoreInfo) -> String {
     }
     let mut text = format!("memory\n{}", table(&rows));
     let (cache, stats) = (&info.cache, &info.stats);
-    if cache.uses + cache.misses > 0 {
+    if cache.uses > 0 {
         text += &format!(
             "  {:.2} % of {} uses of blocks found them in memory; {} read, {} blocks given back\n",
             100.0 * cache.hit_rate(),
