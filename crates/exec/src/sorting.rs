@@ -28,6 +28,22 @@ pub(crate) fn sorted_rows(keys: &[Key], rows: usize) -> Vec<u32> {
     order
 }
 
+/// The numbers of the first of `rows` rows in order of the keys, as [`sorted_rows`] has them. Rows behind them are not
+/// sorted.
+pub(crate) fn first_rows(keys: &[Key], rows: usize, limit: usize) -> Vec<u32> {
+    if limit == 0 || limit >= rows / 2 {
+        let mut order = sorted_rows(keys, rows);
+        order.truncate(limit);
+        return order;
+    }
+    let mut order: Vec<u32> = (0..rows as u32).collect();
+    let compare = |i: &u32, j: &u32| compare_keys(keys, *i as usize, *j as usize).then(i.cmp(j));
+    order.select_nth_unstable_by(limit - 1, compare);
+    order.truncate(limit);
+    order.sort_unstable_by(compare);
+    order
+}
+
 fn sort_single<T: Copy>(order: &mut [u32], values: &[T], descending: bool, compare: fn(&T, &T) -> Ordering) {
     if descending {
         order.sort_by(|&i, &j| compare(&values[j as usize], &values[i as usize]));

@@ -150,7 +150,7 @@ impl ReadView for Snapshot {
     }
 
     fn expand<'a>(&'a self, from: &'a [NodeId], expand: &'a Expand) -> Result<Box<dyn EdgeCursor + 'a>> {
-        if expand.is_chosen() {
+        if expand.top.is_some() {
             let (plain, chooser) = Chooser::new(expand);
             return Ok(Box::new(Choosing::new(expand::ExpandCursor::new(self, from, expand, plain.keys), chooser)));
         }

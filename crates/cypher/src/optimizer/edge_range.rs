@@ -1,29 +1,50 @@
 //! Lets the sort key of an edge type find the edges that a filter keeps.
 //!
 //! Before: filters right above an expansion along one type that has a sort key, with conditions on properties of the key.
-//! After: the expansion knows those conditions. The filters stay as they are, so the rule cannot change an answer.
+//! After: the expansion knows those conditions. The filters keep all but comparisons with plain constants, which the
+//! expansion answers exactly as they do: other values may be compared by `=` in ways that no range tells.
 
 use std::sync::Arc;
 
-use model::{PropertyKeyId, Schema};
+use model::{PropertyKeyId, Schema, Value};
 
+use super::take_input;
 use crate::binder::add_conjuncts;
 use crate::plan::{BinaryOperator, EdgeCondition, Expression, ExpressionKind, Operator, OperatorKind, SlotId};
 
 /// Tells an expansion the conditions of one filter above it.
 pub(super) fn push_down(operator: &mut Operator, schema: &Schema) {
     let OperatorKind::Filter { input, predicate } = &mut operator.kind else { return };
-    let OperatorKind::Expand { types, edge: Some(edge), choice, .. } = &mut below_filters(input).kind else { return };
+    let OperatorKind::Expand { types, edge: Some(edge), into, choice, .. } = &mut below_filters(input).kind else {
+        return;
+    };
     let keys = sort_key(types, schema);
     let mut conjuncts = Vec::new();
     add_conjuncts(predicate.clone(), &mut conjuncts);
-    let conditions = conjuncts.iter().filter_map(|conjunct| condition(conjunct, *edge));
     let is_in_key =
         |condition: &EdgeCondition| schema.property_key(&condition.key).is_some_and(|key| keys.contains(&key));
-    let conditions: Vec<EdgeCondition> = conditions.filter(is_in_key).collect();
-    if !conditions.is_empty() {
-        choice.get_or_insert_default().conditions.extend(conditions);
+    let is_answered_by_expansion = !*into;
+    let mut conditions = Vec::new();
+    conjuncts.retain(|conjunct| {
+        let Some(found) = condition(conjunct, *edge).filter(is_in_key) else { return true };
+        let is_plain = is_answered_by_expansion && is_plain(&found.value);
+        conditions.push(found);
+        !is_plain
+    });
+    if conditions.is_empty() {
+        return;
     }
+    choice.get_or_insert_default().conditions.extend(conditions);
+    match conjuncts.len() {
+        0 => *operator = take_input(input),
+        1 => *predicate = conjuncts.swap_remove(0),
+        _ => predicate.kind = ExpressionKind::And(conjuncts),
+    }
+}
+
+/// True for a constant of a kind whose values can all be compared with each other.
+fn is_plain(value: &Expression) -> bool {
+    matches!(&value.kind, ExpressionKind::Literal(Value::Int(_) | Value::String(_) | Value::Bool(_)))
 }
 
 fn below_filters(operator: &mut Operator) -> &mut Operator {

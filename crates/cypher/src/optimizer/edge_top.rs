@@ -1,10 +1,11 @@
 //! Lets the sort key of an edge type find the first edges of a node, where only the first rows are wanted.
 //!
 //! Before: a `Top` by properties of an edge, above projections and filters that leave nothing out but by conditions on the
-//! sort key, above the expansion that binds the edge; equalities on the first properties of the key, then the properties
-//! of the `Top`, are properties of the key in its order. After: the expansion knows that of each node only the first edges
-//! are wanted. The first rows of all are among the first of each node, and the `Top` stays: so the rule cannot change an
-//! answer, but which of equal rows are given.
+//! sort key and on labels of the node at the far end, above the expansion that binds the edge; equalities on the first
+//! properties of the key, then the properties of the `Top`, are properties of the key in its order. After: the expansion
+//! knows that of each node only the first edges are wanted, and which labels must not be missing at their ends. The first
+//! rows of all are among the first of each node, and the `Top` stays: so the rule cannot change an answer, but which of
+//! equal rows are given.
 
 use std::sync::Arc;
 
@@ -26,18 +27,31 @@ pub(super) fn push_down(operator: &mut Operator, schema: &Schema) {
     let mut wanted: Vec<Expression> = keys.iter().map(|SortKey { expression, .. }| expression.clone()).collect();
     let mut conjuncts = Vec::new();
     let below = descend(input, &mut wanted, &mut conjuncts);
-    let OperatorKind::Expand { types, edge: Some(edge), into: false, distinct_from, choice, .. } = &mut below.kind
+    let OperatorKind::Expand { types, edge: Some(edge), to, into: false, distinct_from, choice, .. } = &mut below.kind
     else {
         return;
     };
+    let mut labels = Vec::new();
+    conjuncts.retain(|conjunct| !add_labels(conjunct, *to, &mut labels));
     let sorted = sort_key(types, schema);
     let properties: Option<Vec<Arc<str>>> = wanted.iter().map(|expression| property_of(expression, *edge)).collect();
     let conditions: Option<Vec<EdgeCondition>> = conjuncts.iter().map(|conjunct| condition(conjunct, *edge)).collect();
-    let (Some(properties), Some(conditions)) = (properties, conditions) else { return };
+    let (Some(properties), Some(mut conditions)) = (properties, conditions) else { return };
+    conditions.extend(choice.iter().flat_map(|choice| choice.conditions.iter().cloned()));
     if !sorted.is_empty() && distinct_from.is_empty() && is_covered(sorted, &conditions, &properties, schema) {
-        let first = EdgeFirst { keys: properties, descending, limit: limit.clone() };
+        let first = EdgeFirst { keys: properties, descending, limit: limit.clone(), labels };
         choice.get_or_insert_default().first = Some(first);
     }
+}
+
+/// Notes the labels that a condition asks of the node; false if it is another condition.
+fn add_labels(conjunct: &Expression, node: SlotId, labels: &mut Vec<Arc<str>>) -> bool {
+    let ExpressionKind::HasLabels { object, labels: asked } = &conjunct.kind else { return false };
+    let is_of_node = matches!(object.kind, ExpressionKind::Slot(slot) if slot == node);
+    if is_of_node {
+        labels.extend(asked.iter().cloned());
+    }
+    is_of_node
 }
 
 /// The operator below projections and filters: what they compute is put into the expressions, their conditions noted.

@@ -463,6 +463,8 @@ pub struct EdgeFirst {
     pub descending: bool,
     /// How many: a constant or a parameter.
     pub limit: Expression,
+    /// Labels that the nodes at the far ends are asked for; where one lacks any, the first edges are not enough.
+    pub labels: Vec<Arc<str>>,
 }
 
 /// One value to look up, or any of a list.

@@ -125,14 +125,29 @@ impl Physical for Expand {
             let Some(mut expand) = expansion(view.view(), self.direction, &self.types, self.edge_ids()) else {
                 return Ok(Flow::Continue);
             };
+            let mut first = None;
             if let Some(choice) = &self.choice {
-                choice.apply(view.view(), &runtime.evaluation(&view), &mut expand);
+                if !choice.apply(view.view(), &runtime.evaluation(&view), &mut expand) {
+                    return Ok(Flow::Continue);
+                }
+                first = choice.labelled_first(view.view(), &from, &mut expand)?;
+            }
+            let mut give = |batch: &mut EdgeBatch| {
+                runtime.environment.interrupt.check()?;
+                let joined = self.join(&chunk, &from, rows.as_deref(), batch);
+                if joined.rows > 0 { sink(joined) } else { Ok(Flow::Continue) }
+            };
+            if let Some(batches) = first {
+                for mut batch in batches {
+                    if give(&mut batch)? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+                return Ok(Flow::Continue);
             }
             let mut cursor = view.view().expand(&from, &expand)?;
             while cursor.next(&mut batch)? {
-                runtime.environment.interrupt.check()?;
-                let joined = self.join(&chunk, &from, rows.as_deref(), &mut batch);
-                if joined.rows > 0 && sink(joined)? == Flow::Stop {
+                if give(&mut batch)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }

@@ -10,7 +10,7 @@ use crate::operators::limit::row_count;
 use crate::operators::sort::{SortKeys, demand_of_keys, push_rows};
 use crate::rows::RowBuffer;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
-use crate::sorting::sorted_rows;
+use crate::sorting::first_rows;
 
 struct Top {
     input: Step,
@@ -40,9 +40,7 @@ impl Top {
     fn first(&self, scope: Scope<'_, '_>, buffer: RowBuffer, limit: usize) -> Result<Chunk> {
         let chunk = buffer.finish(self.width);
         let keys = self.keys.evaluate(scope, &chunk)?;
-        let mut order = sorted_rows(&keys, chunk.rows);
-        order.truncate(limit);
-        Ok(chunk.gather(&order))
+        Ok(chunk.gather(&first_rows(&keys, chunk.rows, limit)))
     }
 }
 

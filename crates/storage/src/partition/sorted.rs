@@ -37,7 +37,7 @@ impl Section {
                     .partition_point(start..run.end, |place| Ok(!is_behind(&self.value(key, place, is_in)?, &upper)))?;
                 run = start..end;
                 used += 1;
-                is_pinned |= matches!((&lower, &upper), (Bound::Included(a), Bound::Included(b)) if a == b);
+                is_pinned |= is_one_value(&lower, &upper);
             }
             if !is_pinned {
                 break;
@@ -45,6 +45,19 @@ impl Section {
             pinned += 1;
         }
         Ok(Narrowed { run, pinned, is_exact: used == ranges.len() })
+    }
+
+    /// Whether [`Section::narrow`] leaves only edges that lie in all the ranges.
+    pub fn narrows_exactly(&self, ranges: &[EdgeRange]) -> bool {
+        let mut used = 0;
+        for &key in self.sort_keys() {
+            let of_key = || ranges.iter().filter(|range| range.key == key).filter_map(ends);
+            used += of_key().count();
+            if !of_key().any(|(lower, upper)| is_one_value(&lower, &upper)) {
+                break;
+            }
+        }
+        used == ranges.len()
     }
 
     /// The places of an in-run whose edges have the same values of the sort key as the edge at a position.
@@ -62,6 +75,10 @@ impl Section {
         let position = if is_in { self.in_position(place)? } else { place };
         self.property_at(key, position)
     }
+}
+
+fn is_one_value(lower: &Bound<Value>, upper: &Bound<Value>) -> bool {
+    matches!((lower, upper), (Bound::Included(a), Bound::Included(b)) if a == b)
 }
 
 fn is_before(value: &Value, lower: &Bound<Value>) -> bool {

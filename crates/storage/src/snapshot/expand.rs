@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
+use model::choice::Chooser;
 use model::limits::BATCH_ROWS;
 use model::store::{EdgeCursor, EdgeIds};
-use model::{Direction, EdgeBatch, EdgeId, EdgeTypeId, Expand, NodeId, PropertyKeyId, Result};
+use model::{Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, Expand, NodeId, PropertyKeyId, Result};
 
 use super::Snapshot;
 use crate::format::EdgePlace;
@@ -30,6 +31,8 @@ struct Place<'a> {
     first_id: u64,
     /// Runs are in the order of the sort key, and edges are chosen by properties.
     is_narrowed: bool,
+    /// What is left of a run lies in all the ranges.
+    is_exact: bool,
 }
 
 /// What of the present node comes next.
@@ -61,6 +64,10 @@ pub(super) struct ExpandCursor<'a> {
     expand: &'a Expand,
     /// Properties to bring along.
     keys: Vec<PropertyKeyId>,
+    /// Looks at the edges that ranges may leave out, where the files do not tell; and the properties it reads.
+    chooser: Option<(Chooser, Vec<PropertyKeyId>)>,
+    /// The batch holds edges that the ranges may leave out.
+    is_untested: bool,
     places: Vec<Place<'a>>,
     /// The index of the node after the present one.
     next_input: usize,
@@ -101,14 +108,23 @@ impl<'a> ExpandCursor<'a> {
             let first_id = EdgePlace::base(partition.slot().into(), place.section as usize);
             let (section, patches) = (live.section, live.patches);
             let is_narrowed = expand.is_chosen() && snapshot.is_in_key_order(live);
-            Place { section, patches, interval: &partition.entry().interval, first_id, is_narrowed }
+            let is_exact = is_narrowed && section.narrows_exactly(&expand.ranges);
+            Place { section, patches, interval: &partition.entry().interval, first_id, is_narrowed, is_exact }
         };
-        let places = version.wanted_places(expand.types.as_deref()).map(place_of).collect();
+        let places: Vec<Place<'_>> = version.wanted_places(expand.types.as_deref()).map(place_of).collect();
+        let is_told = snapshot.memtable.edges.len() == 0 && places.iter().all(|place| place.is_exact);
+        let must_choose = !expand.ranges.is_empty() && expand.top.is_none() && !is_told;
+        let chooser = must_choose.then(|| {
+            let (plain, chooser) = Chooser::new(expand);
+            (chooser, plain.keys)
+        });
         ExpandCursor {
             snapshot,
             from,
             expand,
             keys,
+            chooser,
+            is_untested: false,
             places,
             next_input: 0,
             asked: 0,
@@ -127,7 +143,7 @@ impl<'a> ExpandCursor<'a> {
     }
 
     fn wants_ids(&self) -> bool {
-        self.expand.edge_ids == EdgeIds::Include || !self.keys.is_empty()
+        self.expand.edge_ids == EdgeIds::Include || !self.keys.is_empty() || self.chooser.is_some()
     }
 
     /// Begins to read what the next nodes need from files that are not wholly in memory, many blocks at once.
@@ -240,7 +256,8 @@ impl<'a> ExpandCursor<'a> {
     /// Adds a part of a run of the files to the batch.
     fn take_run(&mut self, place: usize, run: Range<u64>, is_in: bool, out: &mut EdgeBatch) -> Result<()> {
         let start = out.neighbors.len();
-        let Place { section, patches, first_id, .. } = self.places[place];
+        let Place { section, patches, first_id, is_exact, .. } = self.places[place];
+        self.is_untested |= !is_exact;
         let patches = patches.filter(|patches| patches.may_have_lost(&run, is_in));
         let lost = &self.memtable().base_edges_deleted;
         let lost = if is_in { lost.in_edges(self.node) } else { lost.out_edges(self.node) };
@@ -319,6 +336,7 @@ impl<'a> ExpandCursor<'a> {
     fn take_list(&mut self, links: &mut Links<'a>, is_in: bool, out: &mut EdgeBatch) {
         let skips_loops = is_in && self.expand.direction == Direction::Both;
         let wants_ids = self.wants_ids();
+        self.is_untested = true;
         while out.neighbors.len() < BATCH_ROWS {
             let Some((ordinal, link)) = links.next() else { return };
             let neighbor = if is_in { link.source } else { link.target };
@@ -370,22 +388,45 @@ fn remove_rows<T: Copy>(rows: &mut Vec<T>, start: usize, first: u64, lost: &[u64
     rows.truncate(kept);
 }
 
-impl EdgeCursor for ExpandCursor<'_> {
-    fn next(&mut self, out: &mut EdgeBatch) -> Result<bool> {
+impl ExpandCursor<'_> {
+    fn fill_batch(&mut self, out: &mut EdgeBatch) -> Result<()> {
         out.clear();
         self.ids.clear();
+        self.is_untested = false;
         while out.neighbors.len() < BATCH_ROWS {
             if !self.take_current(out)? && !self.advance()? {
                 break;
             }
         }
-        if out.neighbors.is_empty() {
-            return Ok(false);
+        Ok(())
+    }
+
+    fn properties(&self, out: &EdgeBatch, keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
+        let ids = if self.expand.edge_ids == EdgeIds::Include { &out.edges } else { &self.ids };
+        self.snapshot.columns_of_edges(ids, keys)
+    }
+}
+
+impl EdgeCursor for ExpandCursor<'_> {
+    fn next(&mut self, out: &mut EdgeBatch) -> Result<bool> {
+        loop {
+            self.fill_batch(out)?;
+            if out.neighbors.is_empty() {
+                return Ok(false);
+            }
+            if let Some((mut chooser, keys)) = self.chooser.take_if(|_| self.is_untested) {
+                out.properties = self.properties(out, &keys)?;
+                let mut chosen = EdgeBatch::default();
+                chooser.push(out, &mut chosen);
+                *out = chosen;
+                self.chooser = Some((chooser, keys));
+                if out.neighbors.is_empty() {
+                    continue;
+                }
+            } else if !self.keys.is_empty() {
+                out.properties = self.properties(out, &self.keys)?;
+            }
+            return Ok(true);
         }
-        if !self.keys.is_empty() {
-            let ids = if self.expand.edge_ids == EdgeIds::Include { &out.edges } else { &self.ids };
-            out.properties = self.snapshot.columns_of_edges(ids, &self.keys)?;
-        }
-        Ok(true)
     }
 }

@@ -170,7 +170,7 @@ impl Details<'_> {
         if !conditions.is_empty() {
             text.push_str(&format!(" by key {}", conditions.join(" AND ")));
         }
-        if let Some(EdgeFirst { keys, descending, limit }) = &choice.first {
+        if let Some(EdgeFirst { keys, descending, limit, .. }) = &choice.first {
             let keys: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
             let direction = if *descending { " DESC" } else { "" };
             text.push_str(&format!(" first {} by {}{direction}", self.expression(limit), keys.join(", ")));
