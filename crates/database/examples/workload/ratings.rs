@@ -73,7 +73,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
                 }
                 latencies.push(best);
             }
-            print(&json!({"result": "traversal", "query": name, "round": round, "latency": percentiles(&mut latencies)}))?;
+            print(
+                &json!({"result": "traversal", "query": name, "round": round, "latency": percentiles(&mut latencies)}),
+            )?;
         }
         print(&json!({"result": "answers", "query": name, "checksum": checksum(&answers)}))?;
     }

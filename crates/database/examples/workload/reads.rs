@@ -2,7 +2,7 @@
 
 use database::{Database, Parameters, Value};
 use model::store::{EdgeIds, Expand};
-use model::{Direction, EdgeBatch, NodeId, ReadView};
+use model::{Direction, EdgeBatch, NodeId, PropertyKeyId, ReadView};
 use serde_json::json;
 
 use crate::measuring::{Arguments, Outcome, Random, load_edges, load_nodes, now, percentiles, print, sizes};
@@ -38,12 +38,16 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
         }
         print(&json!({"result": "query", "query": name, "latency": percentiles(&mut latencies)}))?;
     }
-    by_degree(&*view, nodes, &mut random)?;
+    by_degree(&*view, nodes, &mut random, &[])?;
+    if let Some(key) = view.schema().property_key("t") {
+        by_degree(&*view, nodes, &mut random, &[key])?;
+    }
     report_cache(&database)
 }
 
-/// Lists of neighbours of single nodes, in both directions, by degree.
-fn by_degree(view: &dyn ReadView, nodes: u64, random: &mut Random) -> Outcome<()> {
+/// Lists of neighbours of single nodes, in both directions, by degree; with these properties of the edges.
+fn by_degree(view: &dyn ReadView, nodes: u64, random: &mut Random, keys: &[PropertyKeyId]) -> Outcome<()> {
+    let result = if keys.is_empty() { "degree" } else { "degree_with_property" };
     for direction in [Direction::Out, Direction::In] {
         let ids: Vec<NodeId> = (0..nodes).map(NodeId).collect();
         let mut buckets: Vec<Vec<NodeId>> = Vec::new();
@@ -62,11 +66,11 @@ fn by_degree(view: &dyn ReadView, nodes: u64, random: &mut Random) -> Outcome<()
             for _ in 0..NODES_PER_BUCKET {
                 let node = nodes[random.below(nodes.len() as u64) as usize];
                 let before = now();
-                found += neighbours(view, node, direction)?;
+                found += neighbours(view, node, direction, keys)?;
                 latencies.push(now() - before);
             }
             print(&json!({
-                "result": "degree", "direction": format!("{direction:?}").to_lowercase(), "degree": 1u64 << bucket,
+                "result": result, "direction": format!("{direction:?}").to_lowercase(), "degree": 1u64 << bucket,
                 "mean_degree": found as f64 / NODES_PER_BUCKET as f64, "latency": percentiles(&mut latencies),
             }))?;
         }
@@ -74,9 +78,8 @@ fn by_degree(view: &dyn ReadView, nodes: u64, random: &mut Random) -> Outcome<()
     Ok(())
 }
 
-fn neighbours(view: &dyn ReadView, node: NodeId, direction: Direction) -> Outcome<usize> {
-    let expand =
-        Expand { direction, types: None, edge_ids: EdgeIds::Omit, keys: Vec::new(), ranges: Vec::new(), top: None };
+fn neighbours(view: &dyn ReadView, node: NodeId, direction: Direction, keys: &[PropertyKeyId]) -> Outcome<usize> {
+    let expand = Expand { direction, edge_ids: EdgeIds::Omit, keys: keys.to_vec(), ..Expand::default() };
     let from = [node];
     let (mut cursor, mut batch, mut count) = (view.expand(&from, &expand)?, EdgeBatch::default(), 0);
     while cursor.next(&mut batch)? {

@@ -39,7 +39,12 @@ impl Choice {
             None => None,
             Some(first) => {
                 let limit = lowering.compile(&first.limit, &Default::default())?;
-                Some(First { keys: first.keys.clone(), descending: first.descending, limit, labels: first.labels.clone() })
+                Some(First {
+                    keys: first.keys.clone(),
+                    descending: first.descending,
+                    limit,
+                    labels: first.labels.clone(),
+                })
             }
         };
         Ok(Choice { conditions, first })
