@@ -112,7 +112,7 @@ impl<'a> ExpandCursor<'a> {
             Place { section, patches, interval: &partition.entry().interval, first_id, is_narrowed, is_exact }
         };
         let places: Vec<Place<'_>> = version.wanted_places(expand.types.as_deref()).map(place_of).collect();
-        let is_told = snapshot.memtable.edges.len() == 0 && places.iter().all(|place| place.is_exact);
+        let is_told = snapshot.memtable.edges.is_empty() && places.iter().all(|place| place.is_exact);
         let must_choose = !expand.ranges.is_empty() && expand.top.is_none() && !is_told;
         let chooser = must_choose.then(|| {
             let (plain, chooser) = Chooser::new(expand);
