@@ -8,6 +8,7 @@
 //! - [`built`]: what was built and is to be installed.
 //! - [`order`]: edges in the order of a sort key, sorted and merged.
 //! - [`partitions`], [`indexes`]: the files of edges and of unique keys.
+//! - [`merge`]: the end of every external sort.
 //! - [`context`]: what the parts of a build share.
 
 pub mod buffer;
@@ -17,6 +18,7 @@ pub mod context;
 pub mod edges;
 pub mod indexes;
 pub mod load;
+pub mod merge;
 pub mod order;
 pub mod partitions;
 pub mod resolve;

@@ -1,12 +1,10 @@
 //! Orders pairs of hash and node within a budget: in memory, or as sorted runs on the disk that are merged.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use model::Result;
 use model::id::NodeId;
 
 use crate::bulk::context::BuildContext;
+use crate::bulk::merge::merge_sorted;
 use crate::file::TemporaryFile;
 use crate::format::{FileKind, HEADER_BYTES};
 
@@ -105,18 +103,10 @@ impl PairSorter {
             self.runs.iter().map(|run| RunReader { run, bytes: Vec::new(), at: 0 }).collect();
         let mut memory = self.pairs.iter().copied();
         // The pairs in memory are the input after the last run.
-        let mut next = |input: usize| match readers.get_mut(input) {
+        let next = |input: usize| match readers.get_mut(input) {
             Some(reader) => reader.next(),
             None => Ok(memory.next()),
         };
-        let mut heads = BinaryHeap::new();
-        for input in 0..=self.runs.len() {
-            heads.extend(next(input)?.map(|first| Reverse((first, input))));
-        }
-        while let Some(Reverse(((hash, node), input))) = heads.pop() {
-            each(hash, NodeId(node >> 1), node & 1 == 1)?;
-            heads.extend(next(input)?.map(|pair| Reverse((pair, input))));
-        }
-        Ok(())
+        merge_sorted(self.runs.len() + 1, next, |(hash, node)| each(hash, NodeId(node >> 1), node & 1 == 1))
     }
 }

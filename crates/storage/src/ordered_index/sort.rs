@@ -1,11 +1,9 @@
 //! Orders entries within a budget: in memory, or as sorted runs on the disk that are merged.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use model::Result;
 
 use crate::bulk::context::BuildContext;
+use crate::bulk::merge::merge_sorted;
 use crate::codec::bytes::Put;
 use crate::file::TemporaryFile;
 use crate::format::{FileKind, HEADER_BYTES};
@@ -86,19 +84,11 @@ impl EntrySorter {
         let mut readers: Vec<Reader<'_>> = self.runs.iter().map(Reader::new).collect();
         let mut memory = places.iter().map(|&(start, end)| self.bytes[start..end].to_vec());
         // The entries in memory are the input after the last run.
-        let mut next = |input: usize| match readers.get_mut(input) {
+        let next = |input: usize| match readers.get_mut(input) {
             Some(reader) => reader.next(),
             None => Ok(memory.next()),
         };
-        let mut heads = BinaryHeap::new();
-        for input in 0..=self.runs.len() {
-            heads.extend(next(input)?.map(|first| Reverse((first, input))));
-        }
-        while let Some(Reverse((entry, input))) = heads.pop() {
-            each(&entry)?;
-            heads.extend(next(input)?.map(|entry| Reverse((entry, input))));
-        }
-        Ok(())
+        merge_sorted(self.runs.len() + 1, next, |entry| each(&entry))
     }
 }
 

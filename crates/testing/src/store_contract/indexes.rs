@@ -3,7 +3,7 @@
 //! What indexes find is compared with a scan by [`Content::of`].
 
 use model::{
-    Constraint, ErrorCode, Index, Interrupt, PropertyKind, PropertyType, Result, Rule, Subject as About, Value,
+    Constraint, EdgeId, ErrorCode, Index, Interrupt, PropertyKind, PropertyType, Result, Rule, Subject as About, Value,
     WriteTransaction,
 };
 
@@ -97,13 +97,7 @@ fn edges_change(subject: &mut Subject<'_>) {
     });
     Content::of(&*subject.view());
     subject.commit(|transaction| {
-        let mut edges = Vec::new();
-        let edge_type = transaction.edge_type("E").expect("a type");
-        let collect = |batch: &model::index_scan::EdgesOfType| {
-            edges.extend_from_slice(&batch.edges);
-            Ok(())
-        };
-        model::index_scan::each_edge(transaction.view(), edge_type, &[], collect).expect("reading edges");
+        let edges = all_edges(transaction, "E");
         set_edge(transaction, &edges[..9], "since", &[const { Value::Int(3) }; 9]).expect("setting values");
         Content::of(transaction.view());
         transaction.delete_edges(&edges[5..20]).expect("deleting edges");
@@ -192,13 +186,7 @@ fn unique_edges(subject: &mut Subject<'_>) {
         rule(transaction, "w", true, "E", &["w"], Rule::Unique).expect("making a constraint");
     });
     subject.commit(|transaction| {
-        let mut edges = Vec::new();
-        let edge_type = transaction.edge_type("E").expect("a type");
-        let collect = |batch: &model::index_scan::EdgesOfType| {
-            edges.extend_from_slice(&batch.edges);
-            Ok(())
-        };
-        model::index_scan::each_edge(transaction.view(), edge_type, &[], collect).expect("reading edges");
+        let edges = all_edges(transaction, "E");
         assert_code(set_edge(transaction, &edges, "w", &[const { Value::Int(7) }; 3]), ErrorCode::Constraint);
         set_edge(transaction, &edges[..1], "w", &[Value::Int(7)]).expect("a free value");
         transaction.delete_edges(&edges[1..2]).expect("deleting");
@@ -276,4 +264,16 @@ fn types(subject: &mut Subject<'_>) {
         assert_code(rule(transaction, "late", true, "E", &["w"], on_text), ErrorCode::Constraint);
     });
     Content::of(&*subject.view());
+}
+
+/// Every edge of a type.
+fn all_edges(transaction: &mut dyn WriteTransaction, edge_type: &str) -> Vec<EdgeId> {
+    let edge_type = transaction.edge_type(edge_type).expect("a type");
+    let mut edges = Vec::new();
+    let collect = |batch: &model::index_scan::EdgesOfType| {
+        edges.extend_from_slice(&batch.edges);
+        Ok(())
+    };
+    model::index_scan::each_edge(transaction.view(), edge_type, &[], collect).expect("reading edges");
+    edges
 }
