@@ -26,6 +26,19 @@ pub(crate) struct ShellArguments {
     /// Run this query instead of a shell
     #[arg(short = 'c', long = "query", value_name = "QUERY")]
     pub(crate) query: Option<String>,
+    #[command(flatten)]
+    pub(crate) opening: OpeningArguments,
+    /// How rows are printed [default: table on a terminal, else csv]
+    #[arg(short = 'm', long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// A parameter, as name=value; the value is read as JSON, or else as text
+    #[arg(short = 'P', long = "param", value_name = "NAME=VALUE")]
+    pub(crate) parameters: Vec<String>,
+}
+
+/// How a store is opened to be queried.
+#[derive(Args)]
+pub(crate) struct OpeningArguments {
     /// Open for reading only
     #[arg(short, long)]
     pub(crate) read_only: bool,
@@ -38,12 +51,6 @@ pub(crate) struct ShellArguments {
     /// Memory that the database may use in all, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory_limit: Option<String>,
-    /// How rows are printed [default: table on a terminal, else csv]
-    #[arg(short = 'm', long, value_enum)]
-    pub(crate) format: Option<Format>,
-    /// A parameter, as name=value; the value is read as JSON, or else as text
-    #[arg(short = 'P', long = "param", value_name = "NAME=VALUE")]
-    pub(crate) parameters: Vec<String>,
 }
 
 /// The longest delay of `relaxed` durability unless one is given.
@@ -122,18 +129,8 @@ pub(crate) struct QueryArguments {
     /// How rows are printed [default: table on a terminal, else csv]
     #[arg(short = 'm', long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// Open for reading only
-    #[arg(short, long)]
-    pub(crate) read_only: bool,
-    /// What a commit waits for: full (the disk), relaxed[=MILLISECONDS] (the disk has it at most so much later), off
-    #[arg(long, value_name = "DURABILITY", default_value = "full", value_parser = durability)]
-    pub(crate) durability: Durability,
-    /// What a transaction is protected from: snapshot, or serializable (what it read must still be so when it commits)
-    #[arg(long, value_name = "ISOLATION", default_value = "snapshot", value_parser = isolation)]
-    pub(crate) isolation: IsolationLevel,
-    /// Memory that the database may use in all, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory_limit: Option<String>,
+    #[command(flatten)]
+    pub(crate) opening: OpeningArguments,
     /// Do not print counts and times to standard error
     #[arg(short = 's', long)]
     pub(crate) no_stats: bool,

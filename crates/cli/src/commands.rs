@@ -4,7 +4,7 @@ use std::path::Path;
 
 use database::{Access, Config, Database};
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{Arguments, Command, OpeningArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{format, shell, values};
 
@@ -36,12 +36,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
             let Some(store) = &shell.store else {
                 return Err(Failure::Usage("expected a store or a command".into()));
             };
-            let access = if shell.read_only { Access::ReadOnly } else { Access::ReadWrite };
-            let database = {
-                let (durability, isolation) = (shell.durability, shell.isolation);
-                let config = Config { access, durability, isolation, ..Config::default() };
-                open_as(store, config, shell.memory_limit.as_deref())?
-            };
+            let database = open_as(store, &shell.opening, Access::ReadWrite)?;
             let parameters = values::parameters(&shell.parameters)?;
             match &shell.query {
                 Some(text) => {
@@ -59,14 +54,26 @@ pub(crate) use info::{full_text as info_text, to_text as schema_text};
 /// The variable of the environment with the memory limit of databases that are opened without one.
 const MEMORY_LIMIT: &str = "KNOTWORK_MEMORY_LIMIT";
 
-/// Opens a store.
+/// Opens a store as the defaults and the environment say.
 fn open(path: &Path, access: Access) -> Outcome<Database> {
-    open_as(path, Config { access, ..Config::default() }, None)
+    let memory_bytes_max = memory_limit(None)?;
+    Ok(Database::open(path, Config { access, memory_bytes_max, ..Config::default() })?)
 }
 
-/// Opens a store so, within a memory limit, if one is given here or by the environment.
-fn open_as(path: &Path, config: Config, limit: Option<&str>) -> Outcome<Database> {
+/// Opens a store as the command line says; `access` is what it leaves open.
+fn open_as(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<Database> {
+    let config = Config {
+        access: if opening.read_only { Access::ReadOnly } else { access },
+        durability: opening.durability,
+        isolation: opening.isolation,
+        memory_bytes_max: memory_limit(opening.memory_limit.as_deref())?,
+        ..Config::default()
+    };
+    Ok(Database::open(path, config)?)
+}
+
+/// The memory limit given here, or by the environment.
+fn memory_limit(given: Option<&str>) -> Outcome<Option<usize>> {
     let by_environment = std::env::var(MEMORY_LIMIT).ok().filter(|limit| !limit.is_empty());
-    let limit = limit.or(by_environment.as_deref()).map(import::bytes).transpose()?;
-    Ok(Database::open(path, Config { memory_bytes_max: limit, ..config })?)
+    given.or(by_environment.as_deref()).map(import::bytes).transpose()
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufWriter, Read};
 
-use database::{Access, Config, Parameters, Session, StatementSummary};
+use database::{Access, Parameters, Session, StatementSummary};
 
 use crate::arguments::{Format, QueryArguments};
 use crate::failure::{Failure, Outcome};
@@ -27,12 +27,7 @@ pub(super) fn run(arguments: &QueryArguments) -> Outcome<()> {
             text
         }
     };
-    let access = if arguments.read_only { Access::ReadOnly } else { Access::ReadWriteExisting };
-    let limit = arguments.memory_limit.as_deref();
-    let database = {
-        let (durability, isolation) = (arguments.durability, arguments.isolation);
-        super::open_as(&arguments.store, Config { access, durability, isolation, ..Config::default() }, limit)?
-    };
+    let database = super::open_as(&arguments.store, &arguments.opening, Access::ReadWriteExisting)?;
     let parameters = values::parameters(&arguments.parameters)?;
     let format = arguments.format.unwrap_or_else(format::default_format);
     let stats = if arguments.no_stats { Stats::Hide } else { Stats::Show };
