@@ -68,5 +68,24 @@ def main(scale, factor, folder):
     print(f"{folder}: {nodes:,} nodes, {len(source):,} edges")
 
 
+def write(folder, scale):
+    """The graph with a description of its tables, for cypher.py."""
+    main(scale, 16, folder)
+    with open(f"{folder}/queries.json") as file:
+        given = json.load(file)
+    nodes, count = given.pop("nodes"), given.pop("edges")
+    pick = np.random.Generator(np.random.PCG64(9))
+    ends = pick.choice(given["one_hop"], (500, 2))
+    columns = {"time": "INT32", "weight": "FLOAT"}
+    described = {
+        "nodes": {"V": {"file": f"{folder}/nodes.parquet", "columns": {"id": "INT64", "val": "INT64"}, "also": []}},
+        "edges": [{"type": "E", "source": "V", "target": "V", "file": f"{folder}/edges.parquet", "columns": columns}],
+        "counts": {"V": nodes, "E": count},
+        "parameters": {**given, "pairs": ends.tolist()},
+    }
+    with open(f"{folder}/graph.json", "w") as file:
+        json.dump(described, file)
+
+
 if __name__ == "__main__":
     main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

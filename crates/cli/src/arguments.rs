@@ -51,6 +51,9 @@ pub(crate) struct OpeningArguments {
     /// Memory that the database may use in all, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory_limit: Option<String>,
+    /// Bytes a second that merges in the background may write, as 50MB [default: no limit]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) merge_rate: Option<String>,
 }
 
 /// The longest delay of `relaxed` durability unless one is given.

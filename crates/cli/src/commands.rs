@@ -67,6 +67,7 @@ fn open_as(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<D
         durability: opening.durability,
         isolation: opening.isolation,
         memory_bytes_max: memory_limit(opening.memory_limit.as_deref())?,
+        merge_bytes_per_second: opening.merge_rate.as_deref().map_or(Ok(0), import::bytes)? as u64,
         ..Config::default()
     };
     Ok(Database::open(path, config)?)

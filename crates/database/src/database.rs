@@ -88,12 +88,13 @@ impl Database {
             Access::ReadWriteExisting => OpenMode::Existing,
             Access::ReadOnly => OpenMode::ReadOnly,
         };
-        let options = OpenOptions {
+        let mut options = OpenOptions {
             mode,
             durability: config.durability,
             memory_bytes_max: config.memory_bytes_max,
             ..OpenOptions::default()
         };
+        options.compaction.bytes_per_second = config.merge_bytes_per_second;
         let store = NativeStore::open(path, options, platform.clone())?;
         Ok(Database {
             store,

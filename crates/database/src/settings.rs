@@ -27,6 +27,9 @@ pub struct Config {
     /// The memory limit of the database in bytes, for blocks of files, unmerged writes, merges and queries together;
     /// `None` for half of the machine's memory, or of the control group's if that is less.
     pub memory_bytes_max: Option<usize>,
+    /// Bytes a second that merges in the background may write, 0 for no limit. Writers that bring more than that can merge
+    /// wait in the end.
+    pub merge_bytes_per_second: u64,
     /// Threads that one statement may use.
     pub threads: usize,
     /// Whether the planner's optional rules are used; off only to compare answers.
@@ -51,6 +54,7 @@ impl Default for Config {
             durability: Durability::Full,
             isolation: IsolationLevel::Snapshot,
             memory_bytes_max: None,
+            merge_bytes_per_second: 0,
             threads,
             optimizer: Optimizer::On,
         }
