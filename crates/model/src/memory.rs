@@ -202,6 +202,23 @@ impl MemoryBudget {
         self.take(consumer, bytes).then(|| Reservation { budget: self.clone(), consumer, bytes })
     }
 
+    /// Takes as much as can be had from `least` to `most` bytes, others giving back for it: for buffers that only work faster
+    /// the larger they are. Where even the least is not free it is counted beyond the limit, as nothing could go on without.
+    pub fn reserve_between(self: &Arc<Self>, consumer: Consumer, least: usize, most: usize) -> Reservation {
+        let mut reservation = self.empty(consumer);
+        let mut bytes = most;
+        while bytes > least {
+            if reservation.grow(bytes).is_ok() {
+                return reservation;
+            }
+            bytes /= 2;
+        }
+        if reservation.grow(least).is_err() {
+            reservation.resize(least);
+        }
+        reservation
+    }
+
     /// Counts bytes that are held already; nobody is asked, and the limit may be passed.
     pub fn charge(self: &Arc<Self>, consumer: Consumer, bytes: usize) -> Reservation {
         let mut reservation = self.empty(consumer);
@@ -416,6 +433,19 @@ mod tests {
         query.cover(1_550).unwrap();
         assert!(budget.is_pressed());
         assert_eq!(budget.cache_bytes_max(), 100);
+    }
+
+    #[test]
+    fn a_buffer_is_as_large_as_may_be() {
+        let budget = MemoryBudget::new(1_000);
+        let cache = Arc::new(Cache(Mutex::new(budget.charge(Consumer::BlockCache, 500))));
+        let relief: Arc<dyn Relief> = cache.clone();
+        budget.on_pressure(Arc::downgrade(&relief));
+        let query = budget.reserve(Consumer::Query, 400).unwrap();
+        for (least, most, expected) in [(10, 600, 600), (10, 1_000, 500), (10, 100_000, 390), (700, 5_000, 700)] {
+            assert_eq!(budget.reserve_between(Consumer::Compaction, least, most).bytes(), expected);
+        }
+        drop(query);
     }
 
     #[test]

@@ -44,6 +44,11 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     }
     /// Takes the exclusive lock of a file, made if need be, for as long as the result lives; `WouldBlock` if held.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn std::any::Any + Send + Sync>>;
+    /// Takes the lock of a file together with others who only read: `WouldBlock` if somebody has it alone. A disk that does
+    /// not tell the two apart takes it alone.
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn std::any::Any + Send + Sync>> {
+        self.lock(path)
+    }
     /// Who holds the lock of a file, in words: process and command; `None` where that cannot be told.
     fn lock_holder(&self, _path: &Path) -> Option<String> {
         None

@@ -390,9 +390,9 @@ pub trait WriteTransaction: Send {
     /// Deletes nodes; those already gone are passed over; fails with `STILL_CONNECTED` if one has edges.
     fn delete_nodes(&mut self, nodes: &[NodeId]) -> Result<()>;
 
-    /// Adds a constraint, checked against what is there, with the index that keeps its values; fails with `SCHEMA` if
-    /// the name or rule exists.
-    fn create_constraint(&mut self, constraint: Constraint) -> Result<()>;
+    /// Adds a constraint, checked against what is there, with the index that keeps its values, saying how far it has come;
+    /// fails with `SCHEMA` if the name or rule exists.
+    fn create_constraint(&mut self, constraint: Constraint, interrupt: &Interrupt) -> Result<()>;
     /// Drops a constraint by name, with its index; fails with `SCHEMA` if there is none.
     fn drop_constraint(&mut self, name: &str) -> Result<()>;
     /// Adds an ordered index over what is there, saying how far it has come; fails with `SCHEMA` if the name, or one like it, exists.

@@ -305,7 +305,7 @@ impl Memtable {
 
     /// Whether an index was built into a run that no manifest names yet.
     pub(crate) fn holds_built_indexes(&self) -> bool {
-        self.ordered.iter().any(OrderedEntries::is_built)
+        self.ordered.iter().any(OrderedEntries::is_built) || self.indexes.iter().any(|index| index.built().is_some())
     }
 
     /// True if nothing was written.

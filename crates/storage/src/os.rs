@@ -225,22 +225,11 @@ impl Disk for SystemDisk {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
-        let writable = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        // Where nothing can be written, what is there, or else the directory, can be locked as well.
-        let file = match writable {
-            Err(error) if is_read_only(&error) => {
-                File::open(path).or_else(|_| File::open(path.parent().unwrap_or(path)))?
-            }
-            outcome => outcome?,
-        };
-        match file.try_lock() {
-            Ok(()) => {
-                describe_holder(&file);
-                Ok(Box::new(file))
-            }
-            Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-            Err(fs::TryLockError::Error(error)) => Err(error),
-        }
+        lock_with(path, File::try_lock)
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        lock_with(path, File::try_lock_shared)
     }
 
     fn lock_holder(&self, path: &Path) -> Option<String> {
@@ -257,6 +246,26 @@ impl Disk for SystemDisk {
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::hard_link(from, to)
+    }
+}
+
+/// Opens the file of a lock, made if need be, and tries to take it.
+fn lock_with(path: &Path, take: fn(&File) -> Result<(), fs::TryLockError>) -> io::Result<Box<dyn Any + Send + Sync>> {
+    let writable = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    // Where nothing can be written, what is there, or else the directory, can be locked as well.
+    let file = match writable {
+        Err(error) if is_read_only(&error) => {
+            File::open(path).or_else(|_| File::open(path.parent().unwrap_or(path)))?
+        }
+        outcome => outcome?,
+    };
+    match take(&file) {
+        Ok(()) => {
+            describe_holder(&file);
+            Ok(Box::new(file))
+        }
+        Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+        Err(fs::TryLockError::Error(error)) => Err(error),
     }
 }
 

@@ -94,13 +94,13 @@ fn copy(
         loader.finish()?;
         Ok((load.finish()?, (copied.count, edges)))
     })?;
-    restore_rules(snapshot, &store, losses)?;
+    restore_rules(snapshot, &store, losses, interrupt)?;
     store.checkpoint(interrupt)?;
     Ok(counts)
 }
 
 /// Makes sort keys, constraints and indexes anew. A rule that what is left breaks is told as lost.
-fn restore_rules(snapshot: &Snapshot, store: &NativeStore, losses: &mut Losses) -> Result<()> {
+fn restore_rules(snapshot: &Snapshot, store: &NativeStore, losses: &mut Losses, interrupt: &Interrupt) -> Result<()> {
     let schema = snapshot.schema();
     for sort_key in &schema.sort_keys {
         let mut transaction = store.write()?;
@@ -113,7 +113,7 @@ fn restore_rules(snapshot: &Snapshot, store: &NativeStore, losses: &mut Losses) 
         let mut transaction = store.write()?;
         let subject = renumber_subject(schema, &mut *transaction, constraint.subject)?;
         let keys = renumber(schema, &mut *transaction, &constraint.keys)?;
-        let made = transaction.create_constraint(Constraint { subject, keys, ..constraint.clone() });
+        let made = transaction.create_constraint(Constraint { subject, keys, ..constraint.clone() }, interrupt);
         match made.and_then(|()| transaction.commit()) {
             Ok(()) => {}
             Err(error) if error.code() == ErrorCode::Constraint => {
@@ -128,7 +128,7 @@ fn restore_rules(snapshot: &Snapshot, store: &NativeStore, losses: &mut Losses) 
         let mut transaction = store.write()?;
         let subject = renumber_subject(schema, &mut *transaction, index.subject)?;
         let keys = renumber(schema, &mut *transaction, &index.keys)?;
-        transaction.create_index(Index { name: index.name.clone(), subject, keys }, &Interrupt::new())?;
+        transaction.create_index(Index { name: index.name.clone(), subject, keys }, interrupt)?;
         transaction.commit()?;
     }
     Ok(())

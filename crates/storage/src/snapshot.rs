@@ -20,6 +20,7 @@ use model::{
     NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
 };
 
+use crate::index::{KeyIndex, hash_row};
 use crate::memtable::{self, Memtable};
 use crate::version::Version;
 
@@ -116,6 +117,26 @@ impl Snapshot {
         }
         let found = self.version.edge(edge)?;
         Ok(found.map(|(source, target, edge_type)| Ends { source, target, edge_type }))
+    }
+
+    /// The node that a run of a key index knows by a hash, if it has the label and the value now.
+    fn owner_in(
+        &self,
+        run: &KeyIndex,
+        label: LabelId,
+        key: PropertyKeyId,
+        value: &Value,
+        hash: Option<u64>,
+    ) -> Result<Option<NodeId>> {
+        let mut nodes = Vec::new();
+        hash.map_or(Ok(()), |hash| run.candidates(hash, |node, _| nodes.push(node)))?;
+        for node in nodes {
+            let has_value = self.node_property(node, key)?.equals(value) == Some(true);
+            if has_value && self.labels_of(node)?.contains(&label) {
+                return Ok(Some(node));
+            }
+        }
+        Ok(None)
     }
 
     /// True unless the memtable says that a node of the files has lost the label or the value.
@@ -237,10 +258,15 @@ impl ReadView for Snapshot {
         for row in 0..values.len() {
             let value = values.value(row);
             let in_files = || base.as_ref().and_then(|nodes| nodes[row]);
-            let found = match index.get(&value) {
+            let mut found = match index.get(&value) {
                 Some(node) => Some(node),
                 None => in_files().filter(|&node| self.still_has(node, label, key, &value)),
             };
+            if found.is_none()
+                && let Some(run) = index.built()
+            {
+                found = self.owner_in(run, label, key, &value, hash_row(values, row))?;
+            }
             nodes.push(&found.map_or(Value::Null, Value::Node));
         }
         Ok(nodes.finish())

@@ -208,9 +208,10 @@ impl WriteTransaction for NativeTransaction {
         self.change(|log| record::put_delete_nodes(nodes, log), |snapshot| snapshot.delete_nodes(nodes))
     }
 
-    fn create_constraint(&mut self, constraint: Constraint) -> Result<()> {
-        let index = self.snapshot.told(self.snapshot.check_new_constraint(&constraint))?;
-        let ordered = self.snapshot.ordered_of_all(&constraint)?;
+    fn create_constraint(&mut self, constraint: Constraint, interrupt: &Interrupt) -> Result<()> {
+        self.snapshot.told(self.snapshot.check_new_constraint(&constraint, interrupt))?;
+        let index = self.snapshot.told(self.snapshot.index_of_all(&constraint, interrupt))?;
+        let ordered = self.snapshot.told(self.snapshot.ordered_of_all(&constraint, interrupt))?;
         record::put_create_constraint(&constraint, &mut self.log);
         self.snapshot.create_constraint(constraint, index, ordered);
         Ok(())

@@ -137,7 +137,7 @@ pub(crate) fn load_nodes(database: &Database, label: &str, count: u64) -> Outcom
         let mut transaction = database.store().write()?;
         let (label, key) = (transaction.label(label)?, transaction.property_key("id")?);
         if start == 0 {
-            transaction.create_constraint(Constraint::unique("ids", label, key))?;
+            transaction.create_constraint(Constraint::unique("ids", label, key), &model::Interrupt::new())?;
         }
         let ids = Column::new(ColumnData::Int((start as i64..end as i64).collect()));
         let new = NewNodes { count: (end - start) as usize, labels: &[label], keys: &[key], properties: &[ids] };

@@ -37,7 +37,7 @@ impl Physical for CreateRule {
                 if self.if_not_exists && is_there(schema, &constraint) {
                     return Ok(());
                 }
-                transaction.create_constraint(constraint)?;
+                transaction.create_constraint(constraint, interrupt)?;
                 writer.counters.constraints_added += 1;
             } else {
                 let is_same = |held: &Index| (held.subject, &held.keys) == (subject, &keys);

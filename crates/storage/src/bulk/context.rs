@@ -4,14 +4,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use model::memory::Reservation;
 use model::platform::Platform;
-use model::{Interrupt, Result};
+use model::{Consumer, Interrupt, MemoryBudget, Result};
 
 use super::load::BulkConfig;
 use crate::file::FileWriter;
+use crate::file::cache::BlockCache;
 use crate::format::FileKind;
 use crate::version::Version;
 use crate::version::slots::FileNumbers;
+
+/// Bytes of a buffer below which spilling it would cost more than it spares.
+const BUFFER_BYTES_MIN: usize = 256 << 10;
 
 /// One build of files. Dropped before it is committed, it removes every file it made.
 #[derive(Debug)]
@@ -50,6 +55,18 @@ impl BuildContext {
         let writer = FileWriter::create(&self.platform.disk, &self.directory, kind, number, identity)?;
         self.created.lock().expect("no holder of this lock panics").push(writer.path().to_owned());
         Ok(writer)
+    }
+
+    /// The memory budget that the build draws on; one that only counts where the disk has no cache of blocks.
+    pub fn budget(&self) -> Arc<MemoryBudget> {
+        BlockCache::of(&*self.platform.disk).map_or_else(MemoryBudget::unlimited, |cache| cache.budget().clone())
+    }
+
+    /// Memory for a buffer that spills to the disk: an eighth of what the build may use, or what the budget has.
+    pub fn memory_for(&self, consumer: Consumer) -> Reservation {
+        let budget = self.budget();
+        let most = (self.config.memory_bytes / 8).min(budget.share(consumer) / 2);
+        budget.reserve_between(consumer, BUFFER_BYTES_MIN.min(most), most)
     }
 
     /// Removes a file of the build that is not needed any more.

@@ -45,7 +45,7 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     if is_new {
         create_directory(path, &**disk)?;
     }
-    let lock = take_lock(path, &**disk)?;
+    let lock = take_lock(path, options.mode, &**disk)?;
     // Another process may have made the store while this one waited for the lock.
     let version = match options.mode {
         OpenMode::ReadOnly => Version::open_untouched(&platform, path)?,
@@ -118,12 +118,16 @@ fn create_directory(path: &Path, disk: &dyn Disk) -> Result<()> {
     Ok(())
 }
 
-/// Takes the store's lock. A process that is just ending, or a child of this one that has not yet become another program,
-/// may hold it for a moment.
-fn take_lock(path: &Path, disk: &dyn Disk) -> Result<Box<dyn Any + Send + Sync>> {
+/// Takes the store's lock: alone to write, together with others to read. A process that is just ending, or a child of this
+/// one that has not yet become another program, may hold it for a moment.
+fn take_lock(path: &Path, mode: OpenMode, disk: &dyn Disk) -> Result<Box<dyn Any + Send + Sync>> {
     let lock_path = path.join(LOCK_NAME);
     for attempt in 1.. {
-        match disk.lock(&lock_path) {
+        let taken = match mode {
+            OpenMode::ReadOnly => disk.lock_shared(&lock_path),
+            OpenMode::Existing | OpenMode::CreateIfMissing => disk.lock(&lock_path),
+        };
+        match taken {
             Ok(lock) => return Ok(lock),
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
                 return Err(StorageError::io("lock", &lock_path, error));

@@ -351,4 +351,8 @@ impl Disk for CachedDisk {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
         self.disk.lock(path)
     }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        self.disk.lock_shared(path)
+    }
 }

@@ -3,10 +3,13 @@
 //! Invariant: every entry is true now. The index of the files is asked only for values that are not here, and what it
 //! answers is compared with the node as it is now; so nothing needs to be taken out of it.
 
+use std::sync::Arc;
+
 use model::{NodeId, Value};
 
 use super::SharedMap;
 use super::properties::value_bytes;
+use crate::index::KeyIndex;
 
 /// The values of one constraint.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +17,9 @@ pub(crate) struct UniqueIndex {
     /// Integers are by far the most frequent keys, and small.
     integers: SharedMap<i64, NodeId>,
     others: SharedMap<Value, NodeId>,
+    /// The run that was written when the constraint was made, of all values of that moment: asked for values that neither
+    /// are here nor in the files, and what it answers is compared with the node as it is now.
+    built: Option<Arc<KeyIndex>>,
 }
 
 /// Bytes of an entry, roughly.
@@ -22,6 +28,16 @@ pub(crate) fn index_entry_bytes(value: &Value) -> usize {
 }
 
 impl UniqueIndex {
+    /// The index of a constraint that was just made, all its values written to a run.
+    pub(crate) fn written(run: Arc<KeyIndex>) -> UniqueIndex {
+        UniqueIndex { built: Some(run), ..UniqueIndex::default() }
+    }
+
+    /// The run that was written when the constraint was made.
+    pub(crate) fn built(&self) -> Option<&KeyIndex> {
+        self.built.as_deref()
+    }
+
     /// Bytes held, roughly.
     pub(crate) fn bytes(&self) -> usize {
         let others: usize = self.others.keys().map(index_entry_bytes).sum();

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use model::index_scan::{each_edge, each_node};
-use model::{Column, Constraint, Index, Interrupt, ReadView, Result, Subject};
+use model::{Column, Constraint, Consumer, Index, Interrupt, ReadView, Result, Subject};
 
 use super::encoding::{EDGE_BYTES, NODE_BYTES, hold_nan, put_node, put_value};
 use super::run::{OrderedEntry, OrderedRun};
@@ -31,7 +31,8 @@ pub(crate) fn build(
     let mut last = Vec::new();
     if subject_count(snapshot, index) <= MEMORY_ENTRIES_MAX {
         let mut entries = Vec::new();
-        sorted_entries(&context, snapshot, index, owner, |entry| {
+        let sorter = EntrySorter::new(usize::MAX);
+        sorted_entries(&context, snapshot, index, owner, sorter, |entry| {
             if last.as_slice() != entry {
                 last = entry.to_vec();
                 entries.push(last.clone());
@@ -40,7 +41,10 @@ pub(crate) fn build(
         })?;
         return Ok(OrderedEntries::made(entries));
     }
-    let Some(entry) = build_run(&context, snapshot, index, owner)? else { return Ok(OrderedEntries::written(None)) };
+    let memory = context.memory_for(Consumer::Sort);
+    let Some(entry) = build_run(&context, snapshot, index, owner, memory.bytes())? else {
+        return Ok(OrderedEntries::written(None));
+    };
     let run = OrderedRun::open(&context.platform.disk, &context.directory, &entry)?;
     // Until a manifest names it, the file goes with the last that reads it.
     run.file().retire();
@@ -56,16 +60,18 @@ fn subject_count(snapshot: &Snapshot, index: &Index) -> u64 {
     }
 }
 
-/// Writes all entries of an index as one run.
+/// Writes all entries of an index as one run, sorted in that much memory.
 pub(crate) fn build_run(
     context: &BuildContext,
     snapshot: &Snapshot,
     index: &Index,
     owner: Option<&Constraint>,
+    memory_bytes: usize,
 ) -> Result<Option<OrderedEntry>> {
     let mut writer = RunWriter::new(context, index, 1)?;
     let mut last = Vec::new();
-    sorted_entries(context, snapshot, index, owner, |entry| {
+    let sorter = EntrySorter::new(memory_bytes);
+    sorted_entries(context, snapshot, index, owner, sorter, |entry| {
         if last.as_slice() == entry {
             return Ok(());
         }
@@ -82,9 +88,9 @@ fn sorted_entries(
     snapshot: &Snapshot,
     index: &Index,
     owner: Option<&Constraint>,
+    mut sorter: EntrySorter,
     mut each: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut sorter = EntrySorter::new(context.config.memory_bytes / 8);
     let total = subject_count(snapshot, index);
     let (mut entry, mut done) = (Vec::new(), 0);
     let mut add = |columns: &[Column], row: usize, ends: &dyn Fn(&mut Vec<u8>)| {

@@ -57,8 +57,9 @@ impl Snapshot {
             Operation::DeleteEdges(edges) => self.delete_edges(&self.edges_named(&edges, first_own)?)?,
             Operation::DeleteNodes(nodes) => self.delete_nodes(&nodes)?,
             Operation::CreateConstraint(constraint) => {
-                let index = self.index_of_all(&constraint)?;
-                let ordered = self.ordered_of_all(&constraint)?;
+                let interrupt = Interrupt::new();
+                let index = self.index_of_all(&constraint, &interrupt)?;
+                let ordered = self.ordered_of_all(&constraint, &interrupt)?;
                 self.create_constraint(constraint, index, ordered);
             }
             Operation::DropConstraint(name) => self.drop_constraint(name)?,

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 
 use model::limits::QUERY_DEPTH_MAX;
-use model::store::{NewEdges, NewNodes, NodeScan};
+use model::store::{NewEdges, NewNodes};
 use model::{
-    Column, ColumnData, Constraint, EdgeId, Error, Index, Interrupt, LabelId, Map, NodeBatch, NodeId, PropertyKeyId,
-    ReadView, Result, Set, Value, error,
+    Column, ColumnData, Constraint, EdgeId, Error, Index, Interrupt, LabelId, Map, NodeId, PropertyKeyId, ReadView,
+    Result, Set, Value, error,
 };
 
 use crate::error::StorageError;
 use crate::format::NODE_ID_LIMIT;
+use crate::index::build;
 use crate::memtable::{EDGES_MAX, OrderedEntries, UniqueIndex, equals_itself};
 use crate::snapshot::Snapshot;
 
@@ -170,41 +171,29 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The index of a new constraint over what is there.
-    pub(super) fn check_new_constraint(&self, constraint: &Constraint) -> Result<UniqueIndex> {
+    /// Whether a constraint may be made; what is there is looked at for all but equal values.
+    pub(super) fn check_new_constraint(&self, constraint: &Constraint, interrupt: &Interrupt) -> Result<()> {
         self.memtable.schema.check_constraint(constraint)?;
-        self.check_rule_of_all(constraint)?;
-        self.index_of_all(constraint)
+        self.check_rule_of_all(constraint, interrupt)
     }
 
     /// The ordered index that keeps the values of a constraint, if one does; fails with `CONSTRAINT` if two are equal.
-    pub(super) fn ordered_of_all(&self, constraint: &Constraint) -> Result<Option<(Index, OrderedEntries)>> {
+    pub(super) fn ordered_of_all(
+        &self,
+        constraint: &Constraint,
+        interrupt: &Interrupt,
+    ) -> Result<Option<(Index, OrderedEntries)>> {
         let Some(index) = constraint.index() else { return Ok(None) };
-        let entries = self.entries_of_all(&index, Some(constraint), &Interrupt::new())?;
+        let entries = self.entries_of_all(&index, Some(constraint), interrupt)?;
         Ok(Some((index, entries)))
     }
 
     /// The values by which nodes are looked up under the constraint; fails with `CONSTRAINT` if two are equal.
-    pub(super) fn index_of_all(&self, constraint: &Constraint) -> Result<UniqueIndex> {
-        let mut index = UniqueIndex::default();
-        let Some((label, key)) = constraint.lookup_key() else { return Ok(index) };
-        let scan = NodeScan { labels: vec![label], keys: vec![key], range: None };
-        let mut cursor = self.scan(&scan)?;
-        let mut batch = NodeBatch::default();
-        while cursor.next(&mut batch)? {
-            for (row, &node) in batch.nodes.iter().enumerate() {
-                let value = batch.properties[0].value(row);
-                if value.is_null() {
-                    continue;
-                }
-                if let Some(owner) = index.get(&value) {
-                    let both = format!("nodes {} and {}", owner.0, node.0);
-                    return Err(self.taken(constraint, &value, None).within(&both));
-                }
-                index.insert(&value, node);
-            }
-        }
-        Ok(index)
+    pub(super) fn index_of_all(&self, constraint: &Constraint, interrupt: &Interrupt) -> Result<UniqueIndex> {
+        let Some((label, key)) = constraint.lookup_key() else { return Ok(UniqueIndex::default()) };
+        build::build(self, label, key, interrupt)?.map_err(|(owner, node, value)| {
+            self.taken(constraint, &value, None).within(&format!("nodes {} and {}", owner.0, node.0))
+        })
     }
 
     fn taken(&self, constraint: &Constraint, value: &Value, owner: Option<NodeId>) -> Error {

@@ -5,7 +5,7 @@
 
 use model::id::{EdgeTypeId, LabelId, PropertyKeyId};
 use model::store::NodeScan;
-use model::{Column, Constraint, EdgeId, NodeBatch, NodeId, ReadView, Result, Subject, error};
+use model::{Column, Constraint, EdgeId, Interrupt, NodeBatch, NodeId, ReadView, Result, Subject, error};
 
 use crate::snapshot::Snapshot;
 
@@ -102,7 +102,7 @@ impl Snapshot {
     }
 
     /// Fails with `CONSTRAINT` if a node or edge breaks a new constraint by what it lacks, or by the type of its value.
-    pub(crate) fn check_rule_of_all(&self, constraint: &Constraint) -> Result<()> {
+    pub(crate) fn check_rule_of_all(&self, constraint: &Constraint, interrupt: &Interrupt) -> Result<()> {
         if constraint.is_unique() && !constraint.is_mandatory() {
             return Ok(());
         }
@@ -110,14 +110,24 @@ impl Snapshot {
             Subject::Label(label) => {
                 let scan = NodeScan { labels: vec![label], keys: constraint.keys.clone(), range: None };
                 let (mut cursor, mut batch) = (self.scan(&scan)?, NodeBatch::default());
+                let (mut done, total) = (0, self.memtable.statistics.label(label));
                 while cursor.next(&mut batch)? {
+                    done += batch.nodes.len() as u64;
+                    interrupt.report(done, total);
+                    interrupt.check()?;
                     self.check_rows(constraint, &batch.properties, "node", |row| batch.nodes[row].0)?;
                 }
                 Ok(())
             }
-            Subject::EdgeType(edge_type) => model::index_scan::each_edge(self, edge_type, &constraint.keys, |batch| {
-                self.check_rows(constraint, &batch.properties, "relationship", |row| batch.edges[row].0)
-            }),
+            Subject::EdgeType(edge_type) => {
+                let (mut done, total) = (0, self.memtable.statistics.edge_type(edge_type));
+                model::index_scan::each_edge(self, edge_type, &constraint.keys, |batch| {
+                    done += batch.edges.len() as u64;
+                    interrupt.report(done, total);
+                    interrupt.check()?;
+                    self.check_rows(constraint, &batch.properties, "relationship", |row| batch.edges[row].0)
+                })
+            }
         }
     }
 

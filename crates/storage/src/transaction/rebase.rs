@@ -8,8 +8,8 @@ use std::path::Path;
 
 use model::store::{NewEdges, NewNodes};
 use model::{
-    Constraint, EdgeId, EdgeTypeId, Error, ErrorCode, Index, LabelId, NodeId, PropertyKeyId, Result, Schema, SortKey,
-    Subject, error,
+    Constraint, EdgeId, EdgeTypeId, Error, ErrorCode, Index, Interrupt, LabelId, NodeId, PropertyKeyId, Result, Schema,
+    SortKey, Subject, error,
 };
 
 use super::presence::Touched;
@@ -196,7 +196,7 @@ impl Snapshot {
             Operation::RemoveLabels(nodes, _) => self.check_nodes_exist(nodes)?,
             Operation::DeleteNodes(nodes) => self.check_unconnected(nodes)?,
             Operation::CreateConstraint(constraint) => {
-                self.check_new_constraint(constraint)?;
+                self.check_new_constraint(constraint, &Interrupt::new())?;
             }
             Operation::CreateIndex(index) => self.memtable.schema.check_index(index)?,
             // Whether the others can be done shows where they are applied.

@@ -154,7 +154,7 @@ fn of_two_that_take_a_unique_value_the_second_is_refused() {
     let mut transaction = store.write().unwrap();
     let label = transaction.label("L").unwrap();
     let key = transaction.property_key("k").unwrap();
-    transaction.create_constraint(Constraint::unique("rule", label, key)).unwrap();
+    transaction.create_constraint(Constraint::unique("rule", label, key), &model::Interrupt::new()).unwrap();
     transaction.commit().unwrap();
     let take = |value: i64| {
         let mut transaction = store.write().unwrap();

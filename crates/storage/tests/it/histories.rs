@@ -221,7 +221,7 @@ fn toggle_constraint(store: &NativeStore) -> Result<()> {
     let mut transaction = store.write()?;
     if transaction.view().schema().constraints.is_empty() {
         let (label, key) = (transaction.label("List")?, transaction.property_key("other")?);
-        transaction.create_constraint(Constraint::unique("others", label, key))?;
+        transaction.create_constraint(Constraint::unique("others", label, key), &model::Interrupt::new())?;
     } else {
         transaction.drop_constraint("others")?;
     }

@@ -67,7 +67,7 @@ pub(crate) fn make(store: &NativeStore) {
     for name in ["NEXT", "PAID"] {
         transaction.edge_type(name).unwrap();
     }
-    transaction.create_constraint(Constraint::unique("names", labels[2], keys[2])).unwrap();
+    transaction.create_constraint(Constraint::unique("names", labels[2], keys[2]), &model::Interrupt::new()).unwrap();
     let money = [Column::constant(&Value::Int(MONEY), ACCOUNTS as usize)];
     let new = NewNodes { count: ACCOUNTS as usize, labels: &labels[..1], keys: &keys[..1], properties: &money };
     transaction.create_nodes(&new).unwrap();

@@ -23,3 +23,4 @@ mod power_cuts;
 mod random;
 mod recover;
 mod sketches;
+mod unique_build;

@@ -25,7 +25,7 @@ pub(crate) fn commit_number(store: &NativeStore, number: u64) -> Result<()> {
     let newest = transaction.property_key("newest")?;
     let name = transaction.property_key("name")?;
     if number == 1 {
-        transaction.create_constraint(Constraint::unique("names", part, name))?;
+        transaction.create_constraint(Constraint::unique("names", part, name), &model::Interrupt::new())?;
     }
     let numbers = Column::constant(&Value::Int(number as i64), 3);
     let names: Vec<Value> = (0..3).map(|part| Value::string(&format!("{number}/{part}"))).collect();

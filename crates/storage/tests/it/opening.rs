@@ -112,6 +112,26 @@ fn a_store_is_open_once() {
     drop(directory.open());
 }
 
+#[test]
+fn readers_share_a_store_and_keep_writers_away() {
+    let directory = TestDirectory::new();
+    let store = directory.open();
+    add_node(&store);
+    drop(store);
+    let first = directory.open_with(OpenOptions::read_only());
+    let second = directory.open_with(OpenOptions::read_only());
+    for store in [&first, &second] {
+        assert_eq!(store.read().unwrap().statistics().nodes, 1);
+    }
+    check(&directory, OpenOptions::default(), ErrorCode::Busy, &["open"]);
+    drop(first);
+    check(&directory, OpenOptions::default(), ErrorCode::Busy, &["open"]);
+    drop(second);
+    let store = directory.open();
+    check(&directory, OpenOptions::read_only(), ErrorCode::Busy, &["open"]);
+    drop(store);
+}
+
 fn add_node(store: &NativeStore) {
     let mut transaction = store.write().unwrap();
     transaction.create_nodes(&NewNodes { count: 1, labels: &[], keys: &[], properties: &[] }).unwrap();

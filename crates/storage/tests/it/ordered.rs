@@ -92,7 +92,10 @@ fn an_index_that_is_given_up_leaves_nothing() {
     let unique =
         Constraint { name: "b".into(), subject: index.subject, keys: index.keys[..1].to_vec(), rule: Rule::Key };
     let twice = Constraint { keys: vec![index.keys[0], index.keys[0]], ..unique };
-    assert_eq!(transaction.create_constraint(twice).unwrap_err().code(), ErrorCode::SchemaRule);
+    assert_eq!(
+        transaction.create_constraint(twice, &model::Interrupt::new()).unwrap_err().code(),
+        ErrorCode::SchemaRule
+    );
     let start = transaction.savepoint();
     transaction.create_index(index.clone(), &Interrupt::new()).unwrap();
     assert_eq!(ordered_files(&directory), 1);

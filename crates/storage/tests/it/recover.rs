@@ -37,7 +37,7 @@ fn make(platform: &Platform) {
         let keys = ["uid", "name", "w"].map(|name| transaction.property_key(name).unwrap());
         let first = transaction.view().node_id_bound();
         if first == 0 {
-            transaction.create_constraint(Constraint::unique("c", label, keys[0])).unwrap();
+            transaction.create_constraint(Constraint::unique("c", label, keys[0]), &model::Interrupt::new()).unwrap();
         }
         let uids = Column::new(ColumnData::Int((first as i64..first as i64 + count as i64).collect()));
         let names: Vec<Value> = uids.values().map(|uid| Value::string(&name_of(&uid))).collect();

@@ -116,7 +116,9 @@ impl Writer {
                 };
                 let name = spec.name.into();
                 match spec.rule {
-                    Some(rule) => self.transaction.create_constraint(Constraint { name, subject, keys, rule }),
+                    Some(rule) => self
+                        .transaction
+                        .create_constraint(Constraint { name, subject, keys, rule }, &model::Interrupt::new()),
                     None => self.transaction.create_index(Index { name, subject, keys }, &Interrupt::new()),
                 }
             }

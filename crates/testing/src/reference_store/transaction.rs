@@ -223,7 +223,7 @@ impl WriteTransaction for ReferenceTransaction {
         })
     }
 
-    fn create_constraint(&mut self, constraint: Constraint) -> Result<()> {
+    fn create_constraint(&mut self, constraint: Constraint, _interrupt: &Interrupt) -> Result<()> {
         self.change(|state| {
             state.schema.check_constraint(&constraint)?;
             state.schema.indexes.extend(constraint.index());

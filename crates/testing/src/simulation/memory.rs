@@ -21,7 +21,8 @@ pub struct MemoryDisk {
 struct State {
     files: BTreeMap<PathBuf, Bytes>,
     directories: BTreeSet<PathBuf>,
-    locked: BTreeSet<PathBuf>,
+    /// How many share each lock that is held; none of them where one has it alone.
+    locked: BTreeMap<PathBuf, usize>,
 }
 
 impl MemoryDisk {
@@ -160,9 +161,16 @@ struct LockGuard {
 
 impl Drop for LockGuard {
     fn drop(&mut self) {
-        self.disk.state().locked.remove(&self.path);
+        let mut state = self.disk.state();
+        match state.locked.get_mut(&self.path) {
+            Some(readers) if *readers > 1 => *readers -= 1,
+            _ => drop(state.locked.remove(&self.path)),
+        }
     }
 }
+
+/// In the count of those who share a lock: one has it alone.
+const ALONE: usize = 0;
 
 impl Disk for MemoryDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
@@ -239,10 +247,26 @@ impl Disk for MemoryDisk {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
         let mut state = self.state();
         state.check_parent(path)?;
-        if !state.locked.insert(path.to_owned()) {
-            return Err(io::Error::new(io::ErrorKind::WouldBlock, format!("{} is locked", path.display())));
+        if state.locked.contains_key(path) {
+            return Err(is_locked(path));
         }
+        state.locked.insert(path.to_owned(), ALONE);
         state.files.entry(path.to_owned()).or_default();
         Ok(Box::new(LockGuard { disk: self.clone(), path: path.to_owned() }))
     }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        let mut state = self.state();
+        state.check_parent(path)?;
+        if state.locked.get(path) == Some(&ALONE) {
+            return Err(is_locked(path));
+        }
+        *state.locked.entry(path.to_owned()).or_default() += 1;
+        state.files.entry(path.to_owned()).or_default();
+        Ok(Box::new(LockGuard { disk: self.clone(), path: path.to_owned() }))
+    }
+}
+
+fn is_locked(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::WouldBlock, format!("{} is locked", path.display()))
 }

@@ -196,10 +196,18 @@ fn names(subject: &mut Subject<'_>) {
         let (label, code) = (label(transaction.view(), "P"), key(transaction.view(), "code"));
         let other = transaction.property_key("other").expect("a key");
         let constraint = |name: &str, key| model::Constraint::unique(name, label, key);
-        assert_code(transaction.create_constraint(constraint("P_code", other)), ErrorCode::SchemaRule);
-        assert_code(transaction.create_constraint(constraint("new name", code)), ErrorCode::SchemaRule);
+        assert_code(
+            transaction.create_constraint(constraint("P_code", other), &model::Interrupt::new()),
+            ErrorCode::SchemaRule,
+        );
+        assert_code(
+            transaction.create_constraint(constraint("new name", code), &model::Interrupt::new()),
+            ErrorCode::SchemaRule,
+        );
         assert_code(transaction.drop_constraint("new name"), ErrorCode::SchemaRule);
-        transaction.create_constraint(constraint("new name", other)).expect("making a second constraint");
+        transaction
+            .create_constraint(constraint("new name", other), &model::Interrupt::new())
+            .expect("making a second constraint");
     });
     let view = subject.view();
     let mut names: Vec<String> = view.schema().constraints.iter().map(|c| c.name.to_string()).collect();

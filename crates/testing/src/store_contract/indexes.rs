@@ -42,7 +42,7 @@ fn rule(
 ) -> Result<()> {
     let subject = about(transaction, of, on_edges)?;
     let keys = keys.iter().map(|key| transaction.property_key(key)).collect::<Result<_>>()?;
-    transaction.create_constraint(Constraint { name: name.into(), subject, keys, rule })
+    transaction.create_constraint(Constraint { name: name.into(), subject, keys, rule }, &model::Interrupt::new())
 }
 
 /// Values of every kind, at their limits.

@@ -146,7 +146,7 @@ pub(super) fn set_edge(
 pub(super) fn constrain(transaction: &mut dyn WriteTransaction, label: &str, key: &str) -> Result<()> {
     let name = format!("{label}_{key}");
     let constraint = Constraint::unique(name, transaction.label(label)?, transaction.property_key(key)?);
-    transaction.create_constraint(constraint)
+    transaction.create_constraint(constraint, &model::Interrupt::new())
 }
 
 pub(super) fn label(view: &dyn ReadView, name: &str) -> LabelId {

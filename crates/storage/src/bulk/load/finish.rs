@@ -116,11 +116,17 @@ fn finish_ordered(context: &BuildContext, base: &Version, edit: &mut VersionEdit
     let snapshot = Snapshot::new(version);
     let schema = snapshot.memtable.schema.clone();
     for constraint in schema.constraints.iter().filter(|rule| is_checked(rule)) {
-        snapshot.check_rule_of_all(constraint)?;
+        snapshot.check_rule_of_all(constraint, &context.interrupt)?;
     }
     for index in &schema.indexes {
         edit.renewed_ordered.push((index.subject, index.keys.clone()));
-        edit.added_ordered.extend(build_run(context, &snapshot, index, schema.owner(index))?);
+        edit.added_ordered.extend(build_run(
+            context,
+            &snapshot,
+            index,
+            schema.owner(index),
+            context.config.memory_bytes / 8,
+        )?);
     }
     Ok(())
 }
