@@ -10,7 +10,7 @@
 //! - `runtime`: one run of a plan, and what an operator is.
 //! - `operators`: the operators, one file each.
 //! - `nested`, `parallel`: running subplans for many rows at once, and scans in several threads.
-//! - `rows`, `group_table`, `sorting`, `adjacency`, `edge_filter`, `writing`: what operators share.
+//! - `rows`, `group_table`, `sorting`, `adjacency`, `edge_filter`, `visited`, `writing`: what operators share.
 //! - [`profile`]: what a run did.
 //! - [`run`](mod@run): the entry points.
 //!
@@ -35,6 +35,7 @@ mod parallel;
 mod rows;
 mod runtime;
 mod sorting;
+mod visited;
 mod writing;
 
 pub use chunk::{Chunk, Layout};

@@ -5,6 +5,7 @@
 //! every run.
 
 mod search;
+mod single;
 
 use std::sync::Arc;
 

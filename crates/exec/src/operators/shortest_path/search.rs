@@ -1,4 +1,5 @@
-//! The search of one row: levels from both ends until they meet, then the edges between levels.
+//! The search of one row: one path by [`super::single`]; all of them by levels from both ends until they meet, then the
+//! edges between levels.
 
 use model::store::EdgeIds;
 use model::{Direction, EdgeBatch, EdgeValue, Expand, Map, NodeId, ReadView, Result, Value};
@@ -11,8 +12,8 @@ use crate::runtime::{Flow, Runtime};
 
 /// See the module.
 pub(super) struct Search<'s, 'r> {
-    path: &'s ShortestPath,
-    runtime: &'s Runtime<'r>,
+    pub(super) path: &'s ShortestPath,
+    pub(super) runtime: &'s Runtime<'r>,
     chunk: &'s Chunk,
     row: u32,
 }
@@ -77,6 +78,12 @@ impl<'s, 'r> Search<'s, 'r> {
         let Some(forward) = expansion(view, self.path.direction, &self.path.types, EdgeIds::Omit) else {
             return Ok(Flow::Continue);
         };
+        if !self.path.all {
+            return match self.single(view, &forward, from, to)? {
+                Some(edges) => give(edge_list(edges)),
+                None => Ok(Flow::Continue),
+            };
+        }
         let mut forth = Side::new(from, self.path.direction);
         let mut back = Side::new(to, self.path.direction.reverse());
         if from == to {
@@ -87,7 +94,7 @@ impl<'s, 'r> Search<'s, 'r> {
             None => Ok(Flow::Continue),
             Some(meeting) => {
                 let levels = self.levels(view, &forward, from, (&forth, &back), &meeting)?;
-                enumerate(&levels, from, to, self.path.all, give)
+                enumerate(&levels, from, to, give)
             }
         }
     }
@@ -139,15 +146,12 @@ impl<'s, 'r> Search<'s, 'r> {
                     visit(batch.neighbors[index as usize]);
                 }
             }
-            if !met.is_empty() && !self.path.all {
-                break;
-            }
         }
         Ok(met)
     }
 
     /// The edges of a batch that pass the filter.
-    fn passing(&self, batch: &EdgeBatch, from: &[NodeId], direction: Direction) -> Result<Vec<u32>> {
+    pub(super) fn passing(&self, batch: &EdgeBatch, from: &[NodeId], direction: Direction) -> Result<Vec<u32>> {
         let Some(filter) = &self.path.filter else { return Ok((0..batch.len() as u32).collect()) };
         let value = |index: usize| edge_value(batch, index, from[batch.inputs[index] as usize], direction);
         let edges = (0..batch.len()).map(value).collect();
@@ -164,7 +168,7 @@ impl<'s, 'r> Search<'s, 'r> {
         meeting: &Meeting,
     ) -> Result<Vec<Vec<Step>>> {
         let mut start_half = Vec::new();
-        let mut nodes = self.few(meeting.nodes.clone());
+        let mut nodes = meeting.nodes.clone();
         let met = nodes.clone();
         for depth in (1..=meeting.forward_depth).rev() {
             let is_level = |node: NodeId| {
@@ -185,15 +189,7 @@ impl<'s, 'r> Search<'s, 'r> {
         Ok(start_half)
     }
 
-    /// All nodes, or the first if one path will do.
-    fn few(&self, mut nodes: Vec<NodeId>) -> Vec<NodeId> {
-        if !self.path.all {
-            nodes.truncate(1);
-        }
-        nodes
-    }
-
-    /// The edges from nodes to those of the next level; the first only if one path will do.
+    /// The edges from nodes to those of the next level.
     fn steps(
         &self,
         view: &dyn ReadView,
@@ -222,9 +218,6 @@ impl<'s, 'r> Search<'s, 'r> {
             }
         }
         steps.sort_by_key(|step| (step.near, step.far, step.edge.id));
-        if !self.path.all {
-            steps.truncate(1);
-        }
         Ok(steps)
     }
 }
@@ -258,7 +251,6 @@ fn enumerate(
     levels: &[Vec<Step>],
     from: NodeId,
     to: NodeId,
-    all: bool,
     give: &mut dyn FnMut(Value) -> Result<Flow>,
 ) -> Result<Flow> {
     // For each level, the place of the step taken there; steps of one node stand together.
@@ -278,9 +270,6 @@ fn enumerate(
                 let edges = path.iter().chain([step]).map(|step| step.edge);
                 if give(edge_list(edges))? == Flow::Stop {
                     return Ok(Flow::Stop);
-                }
-                if !all {
-                    return Ok(Flow::Continue);
                 }
             }
             continue;

@@ -1,0 +1,253 @@
+//! One shortest path: levels from both ends, each node with the place of the node it was met from, until they meet.
+//!
+//! The side whose next level has fewer edges grows. A meeting ends the search at once: when a side meets a node of the
+//! other for the first time, that node is in the other's last level, because all nodes one edge beyond earlier levels
+//! have been met by the other already; so no path is shorter.
+
+use model::store::EdgeIds;
+use model::{Direction, EdgeBatch, EdgeValue, Expand, NodeId, ReadView, Result};
+
+use super::search::Search;
+use crate::adjacency::edge_value;
+use crate::visited::Visited;
+
+/// The levels grown from one end.
+struct Side {
+    direction: Direction,
+    visited: Visited,
+    levels: Vec<Level>,
+    /// How many edges leave the last level, as far as that is known.
+    cost: Option<u64>,
+}
+
+/// Nodes met at one depth.
+#[derive(Default)]
+struct Level {
+    nodes: Vec<NodeId>,
+    /// For each, the place in the level before of the node it was met from.
+    parents: Vec<u32>,
+}
+
+/// A node of the other side that was met, and the place of the node it was met from.
+struct Meeting {
+    node: NodeId,
+    parent: u32,
+}
+
+impl Search<'_, '_> {
+    /// The edges of a shortest path of at least one edge.
+    pub(super) fn single(
+        &self,
+        view: &dyn ReadView,
+        expand: &Expand,
+        from: NodeId,
+        to: NodeId,
+    ) -> Result<Option<Vec<EdgeValue>>> {
+        let mut forth = Side::new(view, from, self.path.direction);
+        let mut back = Side::new(view, to, self.path.direction.reverse());
+        if from == to {
+            // The start must be met again to count as the end.
+            forth.visited.clear();
+        }
+        let mut batch = EdgeBatch::default();
+        while ((forth.depth() + back.depth()) as u64) < u64::from(self.path.max) {
+            if forth.frontier().is_empty() || back.frontier().is_empty() {
+                return Ok(None);
+            }
+            let is_first_way_round = from == to && forth.depth() == 0;
+            let goes_forth = is_first_way_round || is_cheaper(view, expand, &mut forth, &mut back)?;
+            let (near, far) = if goes_forth { (&mut forth, &back) } else { (&mut back, &forth) };
+            if let Some(meeting) = self.grow_single(view, expand, near, far, &mut batch)? {
+                let nodes = if goes_forth {
+                    join(&forth, &back, &meeting)
+                } else {
+                    let mut nodes = join(&back, &forth, &meeting);
+                    nodes.reverse();
+                    nodes
+                };
+                return self.edges_along(view, expand, &nodes).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Grows one level, until a node of the other side is met.
+    fn grow_single(
+        &self,
+        view: &dyn ReadView,
+        expand: &Expand,
+        near: &mut Side,
+        far: &Side,
+        batch: &mut EdgeBatch,
+    ) -> Result<Option<Meeting>> {
+        let ids = if self.path.filter.is_some() { EdgeIds::Include } else { EdgeIds::Omit };
+        let expand = Expand { direction: near.direction, edge_ids: ids, ..expand.clone() };
+        let mut next = Level::default();
+        let Side { visited, levels, .. } = near;
+        let frontier = levels.last().map_or(&[][..], |level| &level.nodes);
+        let mut cursor = view.expand(frontier, &expand)?;
+        while cursor.next(batch)? {
+            self.runtime.environment.interrupt.check()?;
+            if self.path.filter.is_none() {
+                for (&node, &parent) in batch.neighbors.iter().zip(&batch.inputs) {
+                    if far.visited.contains(node) {
+                        return Ok(Some(Meeting { node, parent }));
+                    }
+                    if visited.insert(node) {
+                        next.nodes.push(node);
+                        next.parents.push(parent);
+                    }
+                }
+                continue;
+            }
+            for index in self.passing(batch, frontier, expand.direction)? {
+                let (node, parent) = (batch.neighbors[index as usize], batch.inputs[index as usize]);
+                if far.visited.contains(node) {
+                    return Ok(Some(Meeting { node, parent }));
+                }
+                if visited.insert(node) {
+                    next.nodes.push(node);
+                    next.parents.push(parent);
+                }
+            }
+        }
+        drop(cursor);
+        levels.push(next);
+        near.cost = None;
+        Ok(None)
+    }
+
+    /// An edge between each two nodes of a path: of several, that with the least id.
+    fn edges_along(&self, view: &dyn ReadView, expand: &Expand, nodes: &[NodeId]) -> Result<Vec<EdgeValue>> {
+        let mut edges = Vec::with_capacity(nodes.len().saturating_sub(1));
+        for pair in nodes.windows(2) {
+            let found = match self.path.direction {
+                Direction::Both => match self.edge_between(view, expand, (pair[0], pair[1]), Direction::Out)? {
+                    None => self.edge_between(view, expand, (pair[0], pair[1]), Direction::In)?,
+                    found => found,
+                },
+                direction => self.edge_between(view, expand, (pair[0], pair[1]), direction)?,
+            };
+            let gone = || model::error!(Internal, "an edge of a path that was found is not there any more");
+            edges.push(found.ok_or_else(gone)?);
+        }
+        Ok(edges)
+    }
+
+    /// The edge with the least id that leads from one node to another in that direction.
+    fn edge_between(
+        &self,
+        view: &dyn ReadView,
+        expand: &Expand,
+        (near, far): (NodeId, NodeId),
+        direction: Direction,
+    ) -> Result<Option<EdgeValue>> {
+        // Out-edges know their ids, those against the direction have to look for them.
+        let (near, far) = if direction == Direction::In { (far, near) } else { (near, far) };
+        let types = expand.types.as_deref();
+        let capabilities = view.capabilities();
+        let is_against = capabilities.expands_against_direction && !capabilities.is_remote && {
+            let out = view.degrees(&[near], Direction::Out, types)?[0];
+            out > AGAINST_COST && view.degrees(&[far], Direction::In, types)?[0] < out / AGAINST_COST
+        };
+        let (start, end, way) = if is_against { ([far], near, Direction::In) } else { ([near], far, Direction::Out) };
+        let expand = Expand { direction: way, edge_ids: EdgeIds::Include, ..expand.clone() };
+        let mut cursor = view.expand(&start, &expand)?;
+        let mut batch = EdgeBatch::default();
+        let mut best: Option<EdgeValue> = None;
+        while cursor.next(&mut batch)? {
+            let between: Vec<u32> =
+                (0..batch.len() as u32).filter(|&index| batch.neighbors[index as usize] == end).collect();
+            if between.is_empty() {
+                continue;
+            }
+            let between = batch.gather(&between);
+            for index in self.passing(&between, &start, way)? {
+                let edge = edge_value(&between, index as usize, start[0], way);
+                if best.is_none_or(|best| edge.id < best.id) {
+                    best = Some(edge);
+                }
+            }
+        }
+        Ok(best)
+    }
+}
+
+/// What an edge met against its direction costs more where its id is wanted.
+const AGAINST_COST: u64 = 8;
+
+impl Side {
+    fn new(view: &dyn ReadView, node: NodeId, direction: Direction) -> Side {
+        let mut visited = Visited::new(view);
+        visited.insert(node);
+        let levels = vec![Level { nodes: vec![node], parents: vec![0] }];
+        Side { direction, visited, levels, cost: None }
+    }
+
+    fn depth(&self) -> usize {
+        self.levels.len() - 1
+    }
+
+    fn frontier(&self) -> &[NodeId] {
+        self.levels.last().map_or(&[], |level| &level.nodes)
+    }
+
+    /// How many edges leave the last level, or its size where counting is dear.
+    fn weigh(&mut self, view: &dyn ReadView, expand: &Expand) -> Result<u64> {
+        if let Some(cost) = self.cost {
+            return Ok(cost);
+        }
+        let types = expand.types.as_deref();
+        let cost = if view.capabilities().is_remote {
+            self.frontier().len() as u64
+        } else {
+            let ways: &[Direction] = match self.direction {
+                // A loop counts twice so, which is cheaper than to look for it.
+                Direction::Both => &[Direction::Out, Direction::In],
+                Direction::Out => &[Direction::Out],
+                Direction::In => &[Direction::In],
+            };
+            let mut cost = 0;
+            for &way in ways {
+                cost += view.degrees(self.frontier(), way, types)?.iter().sum::<u64>();
+            }
+            cost
+        };
+        self.cost = Some(cost);
+        Ok(cost)
+    }
+}
+
+/// Whether the first side has fewer edges to follow. A side with more nodes than the other has edges is not counted.
+fn is_cheaper(view: &dyn ReadView, expand: &Expand, forth: &mut Side, back: &mut Side) -> Result<bool> {
+    let (forth_nodes, back_nodes) = (forth.frontier().len() as u64, back.frontier().len() as u64);
+    let (small, large_nodes) =
+        if forth_nodes <= back_nodes { (&mut *forth, back_nodes) } else { (&mut *back, forth_nodes) };
+    let is_plain = small.weigh(view, expand)? <= large_nodes;
+    if is_plain {
+        return Ok(forth_nodes <= back_nodes);
+    }
+    Ok(forth.weigh(view, expand)? <= back.weigh(view, expand)?)
+}
+
+/// The nodes of the path from the start of one side over a meeting to the start of the other.
+fn join(near: &Side, far: &Side, meeting: &Meeting) -> Vec<NodeId> {
+    let mut nodes = vec![meeting.node];
+    climb(near, near.levels.len(), meeting.parent, &mut nodes);
+    nodes.reverse();
+    let last = far.levels.last();
+    let place = last.and_then(|level| level.nodes.iter().position(|&node| node == meeting.node));
+    let place = place.expect("the first node met is in the last level of the other side");
+    let parent = last.map_or(0, |level| level.parents[place]);
+    climb(far, far.levels.len() - 1, parent, &mut nodes);
+    nodes
+}
+
+/// Adds the nodes from a place of the level below `level` up to the start.
+fn climb(side: &Side, level: usize, place: u32, nodes: &mut Vec<NodeId>) {
+    let mut place = place as usize;
+    for level in side.levels[..level].iter().rev() {
+        nodes.push(level.nodes[place]);
+        place = level.parents[place] as usize;
+    }
+}

@@ -1,0 +1,117 @@
+//! The nodes that a search has met: a bit for each node where ids are dense, else a hash set.
+//!
+//! Cost: a bit for each id of the store, in memory that is taken over from the search before; clearing costs what was
+//! set, not what could have been.
+
+use std::cell::RefCell;
+
+use model::{NodeId, ReadView, Set};
+
+/// Most words that a thread keeps for its next search.
+const SPARE_WORDS_MAX: usize = 1 << 20;
+/// Most lists of words that a thread keeps.
+const SPARES_MAX: usize = 4;
+
+thread_local! {
+    /// Words that are all zero.
+    static SPARES: RefCell<Vec<Vec<u64>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// See the module.
+pub(crate) struct Visited {
+    words: Vec<u64>,
+    /// The words that are not zero.
+    dirty: Vec<u32>,
+    /// Nodes whose ids are too large for a bit.
+    far: Set<NodeId>,
+}
+
+impl Visited {
+    /// No node of a view.
+    pub(crate) fn new(view: &dyn ReadView) -> Visited {
+        let bound = if view.capabilities().dense_node_ids { view.node_id_bound() } else { 0 };
+        let count = bound.div_ceil(64) as usize;
+        let mut words = SPARES.with_borrow_mut(Vec::pop).unwrap_or_default();
+        if words.len() < count {
+            // Zeroed memory that is new costs nothing until it is touched.
+            words = vec![0; count];
+        }
+        Visited { words, dirty: Vec::new(), far: Set::default() }
+    }
+
+    /// Adds a node; true if it is new.
+    #[inline]
+    pub(crate) fn insert(&mut self, node: NodeId) -> bool {
+        let at = (node.0 >> 6) as usize;
+        let Some(word) = self.words.get_mut(at) else { return self.far.insert(node) };
+        let bit = 1 << (node.0 & 63);
+        if *word & bit != 0 {
+            return false;
+        }
+        if *word == 0 {
+            self.dirty.push(at as u32);
+        }
+        *word |= bit;
+        true
+    }
+
+    /// Whether a node is in it.
+    #[inline]
+    pub(crate) fn contains(&self, node: NodeId) -> bool {
+        match self.words.get((node.0 >> 6) as usize) {
+            Some(word) => word & (1 << (node.0 & 63)) != 0,
+            None => self.far.contains(&node),
+        }
+    }
+
+    /// Takes all nodes out.
+    pub(crate) fn clear(&mut self) {
+        for &at in &self.dirty {
+            self.words[at as usize] = 0;
+        }
+        self.dirty.clear();
+        self.far.clear();
+    }
+}
+
+impl Drop for Visited {
+    fn drop(&mut self) {
+        if self.words.is_empty() || self.words.len() > SPARE_WORDS_MAX {
+            return;
+        }
+        self.clear();
+        let words = std::mem::take(&mut self.words);
+        // A thread that ends has no place to keep them any more.
+        let _ = SPARES.try_with(|spares| {
+            let mut spares = spares.borrow_mut();
+            if spares.len() < SPARES_MAX {
+                spares.push(words);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{GraphStore, NodeId};
+    use testing::ReferenceStore;
+
+    use super::Visited;
+
+    #[test]
+    fn what_was_met_is_told_and_forgotten() {
+        let store = ReferenceStore::new();
+        let view = store.read().expect("the reference store can be read");
+        for round in 0..2 {
+            let mut visited = Visited::new(&*view);
+            visited.words = vec![0; 2];
+            for node in [0, 63, 64, 127, 128, u64::MAX].map(NodeId) {
+                assert!(!visited.contains(node), "round {round}");
+                assert!(visited.insert(node) && !visited.insert(node) && visited.contains(node));
+            }
+            visited.clear();
+            assert!(!visited.contains(NodeId(64)) && visited.words == [0, 0]);
+            assert!(visited.insert(NodeId(64)));
+        }
+    }
+}
