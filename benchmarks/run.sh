@@ -2,8 +2,9 @@
 # Side by side with LadybugDB on a Kronecker graph: import, size, memory, opening, latencies, PageRank.
 #
 # Installs the peer into a throw-away environment below .cache; builds Knotwork for release; runs both in both orders
-# and prints medians. Every answer is compared. SCALE and ROUNDS may be set. Then come the workloads of store.py: sustained
-# inserts, upserts, LinkBench, reads by degree; EDGES=100000000 runs the inserts as long as the paper's figure 7a.
+# and prints medians. Every answer is compared. SCALE and ROUNDS may be set. Then come the workloads of store.py (sustained
+# inserts, upserts, LinkBench, reads by degree; EDGES=100000000 runs the inserts as long as the paper's figure 7a), reads
+# under a memory limit (memory.sh), and queries beside several peers (cypher.py). PARTS="graph store memory cypher" chooses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scale=${SCALE:-20}
@@ -11,18 +12,25 @@ rounds=${ROUNDS:-3}
 cache=$PWD/.cache/bench
 mkdir -p "$cache"
 
-if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import kuzu, ladybug, numpy, pyarrow' 2>/dev/null; then
+if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import duckdb, kuzu, ladybug, numpy, pyarrow' 2>/dev/null; then
   command -v python3 >/dev/null || { echo "make bench needs python3 (with venv) to run the peer; install it" >&2; exit 1; }
   python3 -m venv "$cache/env" || { echo "python3 cannot make a virtual environment; install python3-venv" >&2; exit 1; }
-  "$cache/env/bin/pip" install --quiet ladybug==0.22.0 kuzu==0.11.3 numpy pyarrow
+  "$cache/env/bin/pip" install --quiet ladybug==0.22.0 kuzu==0.11.3 duckdb numpy pyarrow
 fi
 python=$cache/env/bin/python
 
+parts=${PARTS:-graph store memory cypher}
 cargo build --release --quiet -p knotwork-cli
-cargo build --release --quiet -p knotwork-database --example measure
-graph=$cache/kronecker-$scale
-[ -f "$graph/queries.json" ] || "$python" benchmarks/kronecker.py "$scale" 16 "$graph"
-"$python" benchmarks/compare.py "$graph" "$cache" "$rounds"
-cargo build --release --quiet -p knotwork-database --example workload
-mkdir -p "$cache/store"
-"$python" benchmarks/store.py "$cache/store"
+cargo build --release --quiet -p knotwork-database --examples
+for part in $parts; do
+  case $part in
+    graph)
+      graph=$cache/kronecker-$scale
+      [ -f "$graph/queries.json" ] || "$python" benchmarks/kronecker.py "$scale" 16 "$graph"
+      "$python" benchmarks/compare.py "$graph" "$cache" "$rounds" ;;
+    store) mkdir -p "$cache/store"; "$python" benchmarks/store.py "$cache/store" ;;
+    memory) ./benchmarks/memory.sh ;;
+    cypher) "$python" benchmarks/cypher.py "$cache/cypher" ;;
+    *) echo "no part of the benchmark has the name $part" >&2; exit 2 ;;
+  esac
+done

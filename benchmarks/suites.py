@@ -126,13 +126,14 @@ def lsqb_queries(_):
     friends = "MATCH (a:Person)-[:KNOWS]-(b:Person)-[:KNOWS]-(c:Person)-[:HAS_INTEREST]->(:Tag)"
     optional = ("OPTIONAL MATCH (message)<-[:LIKES]-(liker:Person) OPTIONAL MATCH (message)<-[:REPLY_OF]-(reply:Comment) "
                 "RETURN count(*)")
-    country = "(a:Person)-[:IS_LOCATED_IN]->(:City)-[:IS_PART_OF]->(country:Country)"
+    # One MATCH each: persons of one city share the edge from it to the country.
+    country = "MATCH ({}:Person)-[:IS_LOCATED_IN]->(:City)-[:IS_PART_OF]->(country)"
     texts = [
         "MATCH (:Country)<-[:IS_PART_OF]-(:City)<-[:IS_LOCATED_IN]-(:Person)<-[:HAS_MEMBER]-(:Forum)-[:CONTAINER_OF]->(:Post)"
         "<-[:REPLY_OF]-(:Comment)-[:HAS_TAG]->(:Tag)-[:HAS_TYPE]->(:TagClass) RETURN count(*)",
         "MATCH (a:Person)-[:KNOWS]-(b:Person), (a)<-[:HAS_CREATOR]-(:Comment)-[:REPLY_OF]->(:Post)-[:HAS_CREATOR]->(b) RETURN count(*)",
-        f"MATCH {country}, {country.replace('(a:', '(b:').replace(':Country', '')}, {country.replace('(a:', '(c:').replace(':Country', '')}, "
-        "(a)-[:KNOWS]-(b)-[:KNOWS]-(c)-[:KNOWS]-(a) RETURN count(*)",
+        f"MATCH (country:Country) {' '.join(country.format(person) for person in 'abc')} "
+        "MATCH (a)-[:KNOWS]-(b)-[:KNOWS]-(c)-[:KNOWS]-(a) RETURN count(*)",
         "MATCH (:Tag)<-[:HAS_TAG]-(message:Message)-[:HAS_CREATOR]->(:Person), (message)<-[:LIKES]-(:Person), "
         "(message)<-[:REPLY_OF]-(:Comment) RETURN count(*)",
         f"{tags} WHERE tag1 <> tag2 RETURN count(*)",

@@ -5,14 +5,12 @@
 //! - [`linkbench`]: the mix of requests of LinkBench, with latencies by request.
 //! - [`reads`]: lists of neighbours by degree and direction, friends of friends, bytes an edge.
 //! - [`measuring`]: arguments, random numbers, percentiles.
-//! - [`ratings`]: three traversals for recommendations over reviews with a score and a time.
 //!
 //! Each line that it prints is one result; `benchmarks/store.py` makes tables of them.
 
 mod inserts;
 mod linkbench;
 mod measuring;
-mod ratings;
 mod reads;
 mod upserts;
 
@@ -24,7 +22,6 @@ fn main() -> Outcome<()> {
         "inserts" => inserts::run(&arguments),
         "upserts" => upserts::run(&arguments),
         "linkbench" => linkbench::run(&arguments),
-        "ratings" => ratings::run(&arguments),
         "reads" => reads::run(&arguments),
         other => Err(format!("no workload has the name {other}").into()),
     }
