@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use exec::SpillSpace;
 use model::memory::Usage;
 use model::platform::{Clock, Platform};
 use model::{Consumer, GraphStore, Interrupt, MemoryBudget, Result};
@@ -40,6 +41,8 @@ pub struct Database {
     /// Whose turn it is to try a statement again that others keep coming before.
     pub(crate) retries: Mutex<()>,
     platform: Platform,
+    /// Where queries spill to.
+    pub(crate) spill: Arc<SpillSpace>,
 }
 
 /// What a store holds and where.
@@ -96,6 +99,9 @@ impl Database {
         };
         options.compaction.bytes_per_second = config.merge_bytes_per_second;
         let store = NativeStore::open(path, options, platform.clone())?;
+        let own = (config.access != Access::ReadOnly).then(|| store.path().to_path_buf());
+        let directories = own.into_iter().chain([storage::os::temporary_directory()]).collect();
+        let spill = SpillSpace::new(platform.disk.clone(), directories);
         Ok(Database {
             store,
             config,
@@ -103,6 +109,7 @@ impl Database {
             plans: PlanCache::default(),
             retries: Mutex::default(),
             platform,
+            spill,
         })
     }
 
@@ -126,6 +133,11 @@ impl Database {
         self.store.memory()
     }
 
+    /// Where queries spill to, and how many temporary files they have open.
+    pub fn spill_space(&self) -> &Arc<SpillSpace> {
+        &self.spill
+    }
+
     /// How it was opened.
     pub fn config(&self) -> &Config {
         &self.config
@@ -134,6 +146,11 @@ impl Database {
     /// Time.
     pub fn clock(&self) -> &dyn Clock {
         &*self.platform.clock
+    }
+
+    /// Time, to be kept.
+    pub(crate) fn shared_clock(&self) -> Arc<dyn Clock> {
+        self.platform.clock.clone()
     }
 
     /// Sixty-four random bits.

@@ -53,6 +53,10 @@ pub struct StatementSummary {
     pub plan: Option<String>,
     /// What is probably not meant, though it is no error: a name that the store has never seen.
     pub hints: Vec<Hint>,
+    /// The most bytes that its operators held in memory at a time.
+    pub memory_peak: u64,
+    /// Bytes that it wrote to temporary files because they did not fit.
+    pub spilled_bytes: u64,
     /// Nanoseconds from its text to its last row.
     pub time_ns: u64,
 }

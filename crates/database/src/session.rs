@@ -11,7 +11,7 @@ use cypher::optimizer::OptimizerConfig;
 use cypher::plan::explain;
 use cypher::plan::{Plan, PlanMode, Prefix, Statement};
 use exec::profile::Summary;
-use exec::{Environment, RunSettings};
+use exec::{Environment, QueryMemory, RunSettings};
 use model::procedure::GraphAccess;
 use model::{Column, ErrorCode, Interrupt, IsolationLevel, ReadView, Result, WriteTransaction, error};
 
@@ -19,7 +19,7 @@ use crate::Parameters;
 use crate::database::Database;
 use crate::plan_cache::{Compiled, fingerprint};
 use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
-use crate::settings::Optimizer;
+use crate::settings::{Config, Optimizer};
 
 /// How often a statement that is a transaction of its own is tried, where others write the same.
 const ATTEMPTS: usize = 100;
@@ -32,6 +32,8 @@ pub struct Session<'d> {
     transaction: Option<Box<dyn WriteTransaction>>,
     isolation: IsolationLevel,
     interrupt: Interrupt,
+    query_memory_max: Option<usize>,
+    timeout: Option<Duration>,
 }
 
 /// Takes a result as it is made.
@@ -64,7 +66,9 @@ enum Text {
 
 impl<'d> Session<'d> {
     pub(crate) fn new(database: &'d Database) -> Session<'d> {
-        Session { database, transaction: None, isolation: database.config().isolation, interrupt: Interrupt::new() }
+        let Config { isolation, query_memory_max, timeout, .. } = *database.config();
+        let interrupt = Interrupt::new();
+        Session { database, transaction: None, isolation, interrupt, query_memory_max, timeout }
     }
 
     /// The flag that stops the running statement, from another thread.
@@ -80,6 +84,17 @@ impl<'d> Session<'d> {
     /// What transactions that begin from now on are protected from; the one that is open stays what it is.
     pub fn set_isolation(&mut self, isolation: IsolationLevel) {
         self.isolation = isolation;
+    }
+
+    /// The memory limit in bytes of the statements that are run from now on; `None` for half of the database's limit.
+    pub fn set_query_memory(&mut self, bytes: Option<usize>) {
+        self.query_memory_max = bytes;
+    }
+
+    /// How long a statement that is run from now on may take; `None` for as long as it takes. It then fails with `TIMEOUT`
+    /// and leaves no trace.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.timeout = timeout;
     }
 
     /// Begins a transaction. If what it writes is written by another that commits first, its `commit` fails with
@@ -121,6 +136,7 @@ impl<'d> Session<'d> {
         let clock = self.database.clock();
         let start = clock.now_ns();
         self.interrupt.reset();
+        self.interrupt.set_deadline(self.timeout.map(|limit| (self.database.shared_clock(), limit)));
         // Within a transaction the plan rests on what the transaction sees.
         let snapshot = if self.transaction.is_none() { Some(self.database.store().read()?) } else { None };
         let compiled = match (&self.transaction, &snapshot) {
@@ -154,7 +170,8 @@ impl<'d> Session<'d> {
         }
         let names: Vec<Arc<str>> = compiled.plan.columns.iter().map(|(name, _)| name.clone()).collect();
         let (database, isolation) = (self.database, self.isolation);
-        let run = Run { database, compiled, parameters, isolation, interrupt: &self.interrupt };
+        let memory = QueryMemory::new(database.memory().clone(), self.query_memory_max, database.spill.clone());
+        let run = Run { database, compiled, parameters, isolation, interrupt: &self.interrupt, memory: &memory };
         let summary = match (compiled.plan.mode, snapshot) {
             (PlanMode::Read, Some(snapshot)) => {
                 sink.columns(&names)?;
@@ -187,7 +204,9 @@ impl<'d> Session<'d> {
             }
         };
         let plan = (compiled.prefix == Prefix::Profile).then(|| profile_text(&compiled.plan, &summary));
-        Ok(StatementSummary { counters: summary.counters, plan, ..StatementSummary::default() })
+        let (memory_peak, spilled_bytes) = (memory.peak() as u64, memory.spilled());
+        let counters = summary.counters;
+        Ok(StatementSummary { counters, plan, memory_peak, spilled_bytes, ..StatementSummary::default() })
     }
 }
 
@@ -275,6 +294,7 @@ struct Run<'a> {
     parameters: &'a Parameters,
     isolation: IsolationLevel,
     interrupt: &'a Interrupt,
+    memory: &'a QueryMemory,
 }
 
 impl Run<'_> {
@@ -290,6 +310,7 @@ impl Run<'_> {
             interrupt: self.interrupt,
             clock: self.database.clock(),
             settings,
+            memory: self.memory,
         }
     }
 

@@ -1,5 +1,7 @@
 //! How a database is opened and how its queries run.
 
+use std::time::Duration;
+
 use model::IsolationLevel;
 use storage::Durability;
 
@@ -30,6 +32,11 @@ pub struct Config {
     /// Bytes a second that merges in the background may write, 0 for no limit. Writers that bring more than that can merge
     /// wait in the end.
     pub merge_bytes_per_second: u64,
+    /// The memory limit of one query in bytes, above which it spills to temporary files or, where it cannot, fails;
+    /// `None` for half of the database's limit.
+    pub query_memory_max: Option<usize>,
+    /// How long a statement may take, unless its session says otherwise; `None` for as long as it takes.
+    pub timeout: Option<Duration>,
     /// Threads that one statement may use.
     pub threads: usize,
     /// Whether the planner's optional rules are used; off only to compare answers.
@@ -55,6 +62,8 @@ impl Default for Config {
             isolation: IsolationLevel::Snapshot,
             memory_bytes_max: None,
             merge_bytes_per_second: 0,
+            query_memory_max: None,
+            timeout: None,
             threads,
             optimizer: Optimizer::On,
         }

@@ -11,6 +11,7 @@
 //! - `operators`: the operators, one file each.
 //! - `nested`, `parallel`: running subplans for many rows at once, and scans in several threads.
 //! - `rows`, `group_table`, `sorting`, `adjacency`, `edge_filter`, `visited`, `writing`: what operators share.
+//! - [`memory`]: what a query holds in memory, its limit, and the temporary files behind it.
 //! - [`profile`]: what a run did.
 //! - [`run`](mod@run): the entry points.
 //!
@@ -22,6 +23,7 @@ pub mod chunk;
 pub mod context;
 pub mod expression;
 pub mod functions;
+pub mod memory;
 pub mod profile;
 pub mod run;
 
@@ -41,6 +43,7 @@ mod writing;
 pub use chunk::{Chunk, Layout};
 pub use context::{CompileEnvironment, EvaluationContext, SubplanId, SubplanRunner};
 pub use lowering::{Prepared, prepare};
+pub use memory::{Charge, MemoryFigures, QueryMemory, SpillSpace};
 pub use profile::{Counters, OperatorProfile, Summary};
 pub use run::{ResultSink, run};
 pub use runtime::{Environment, RunSettings};

@@ -104,6 +104,11 @@ impl<'a> Profiler<'a> {
         from
     }
 
+    /// The operator at work.
+    pub(crate) fn current(&self) -> Option<OperatorId> {
+        self.state.borrow().current
+    }
+
     /// Counts a batch that an operator gave.
     pub(crate) fn gave(&self, id: OperatorId, rows: usize) {
         let mut state = self.state.borrow_mut();

@@ -17,6 +17,7 @@ use model::{Column, Interrupt, Map, ReadView, Result, Value, WriteTransaction};
 use crate::chunk::Chunk;
 use crate::context::{EvaluationContext, SubplanId, SubplanRunner};
 use crate::lowering::Prepared;
+use crate::memory::{Charge, QueryMemory};
 use crate::profile::{Counters, Profiler};
 
 /// Whether a consumer wants more rows.
@@ -106,6 +107,8 @@ pub struct Environment<'a> {
     pub clock: &'a dyn Clock,
     /// What may differ from run to run.
     pub settings: RunSettings,
+    /// What the query holds in memory.
+    pub memory: &'a QueryMemory,
 }
 
 /// One run of a plan.
@@ -186,6 +189,12 @@ impl<'a> Runtime<'a> {
             let graph = GraphAccess::Write(&mut *writer.transaction);
             procedure.call(&mut ProcedureContext { graph, interrupt, threads, clock }, arguments, sink)
         })
+    }
+
+    /// An empty charge of the operator at work, to say there what it holds.
+    pub(crate) fn charge(&self, operator: &'static str) -> Charge<'a> {
+        let id = self.profiler.as_ref().and_then(Profiler::current);
+        self.environment.memory.open(operator, id)
     }
 
     /// Whether the run may write.

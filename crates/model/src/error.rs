@@ -95,6 +95,7 @@ registry! {
     (TransactionState, "TRANSACTION_STATE", Client, "Transaction.TransactionHookFailed", "the session is not in the state that the command needs", "begin, commit or roll back first"),
     (Conflict, "CONFLICT", Transient, "Transaction.Outdated", "another write came first", "retry the transaction"),
     (Cancelled, "CANCELLED", Client, "Transaction.Terminated", "the query was cancelled", "run it again"),
+    (Timeout, "TIMEOUT", Client, "Transaction.TransactionTimedOut", "the query ran longer than it may", "raise the timeout or ask for less"),
     (Limit, "LIMIT", Client, "General.MemoryPoolOutOfMemoryError", "the query needs more than its limit", "raise the limit or ask for less"),
     (Busy, "BUSY", Client, "General.DatabaseUnavailable", "another process has the store open", "close it there"),
     (NotAStore, "NOT_A_STORE", Client, "Database.DatabaseNotFound", "the path holds no Knotwork store", "check the path, or import into it first"),

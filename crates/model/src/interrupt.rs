@@ -1,11 +1,13 @@
-//! Cancellation and progress: how a long run hears that it should stop, and says how far it has come.
+//! Cancellation, deadline and progress: how a long run hears that it should stop, and says how far it has come.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::platform::Clock;
 
-/// A flag shared by whoever runs something long and whoever may stop it, and its progress counters.
+/// A flag shared by whoever runs something long and whoever may stop it, its deadline, and its progress counters.
 ///
 /// Every loop that can run long calls [`Interrupt::check`] at least every few thousand steps.
 #[derive(Clone, Debug, Default)]
@@ -14,8 +16,18 @@ pub struct Interrupt(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     cancelled: AtomicBool,
+    /// Whether there is a deadline, so that the common check is one load more.
+    is_timed: AtomicBool,
+    deadline: Mutex<Option<Deadline>>,
     done: AtomicU64,
     total: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Deadline {
+    clock: Arc<dyn Clock>,
+    at_ns: u64,
+    limit: Duration,
 }
 
 impl Interrupt {
@@ -29,19 +41,41 @@ impl Interrupt {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Lowers the flag and clears progress, before the next run.
+    /// Lowers the flag, takes the deadline away and clears progress, before the next run.
     pub fn reset(&self) {
         self.0.cancelled.store(false, Ordering::Relaxed);
+        self.set_deadline(None);
         self.report(0, 0);
     }
 
-    /// Fails with `CANCELLED` once somebody has asked for it.
+    /// From now on the run may take so long by that clock; `None` for as long as it takes.
+    pub fn set_deadline(&self, limit: Option<(Arc<dyn Clock>, Duration)>) {
+        let deadline = limit.map(|(clock, limit)| {
+            let at_ns = clock.now_ns().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+            Deadline { clock, at_ns, limit }
+        });
+        self.0.is_timed.store(deadline.is_some(), Ordering::Relaxed);
+        *self.0.deadline.lock().unwrap_or_else(PoisonError::into_inner) = deadline;
+    }
+
+    /// Fails with `CANCELLED` once somebody has asked for it, with `TIMEOUT` once the deadline has passed.
     #[inline]
     pub fn check(&self) -> Result<()> {
         if self.0.cancelled.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorCode::Cancelled, "the query was cancelled"));
         }
-        Ok(())
+        if self.0.is_timed.load(Ordering::Relaxed) { self.check_deadline() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn check_deadline(&self) -> Result<()> {
+        match &*self.0.deadline.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(deadline) if deadline.clock.now_ns() >= deadline.at_ns => {
+                Err(crate::error!(Timeout, "the query ran longer than the {:?} it may", deadline.limit)
+                    .with_remedy("raise the timeout (timeout, --timeout), or ask for less"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Says how many of how many steps (iterations, rows) are done; a total of 0 means unknown.
@@ -53,5 +87,42 @@ impl Interrupt {
     /// Steps done and steps in all, as last reported.
     pub fn progress(&self) -> (u64, u64) {
         (self.0.done.load(Ordering::Relaxed), self.0.total.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use super::Interrupt;
+    use crate::ErrorCode;
+    use crate::platform::Clock;
+
+    #[derive(Debug, Default)]
+    struct SetClock(AtomicU64);
+
+    impl Clock for SetClock {
+        fn now_ns(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        fn unix_us(&self) -> i64 {
+            0
+        }
+    }
+
+    #[test]
+    fn a_run_ends_at_its_deadline() {
+        let (clock, interrupt) = (Arc::new(SetClock::default()), Interrupt::new());
+        interrupt.set_deadline(Some((clock.clone(), Duration::from_millis(1_500))));
+        clock.0.store(1_499_999_999, Ordering::Relaxed);
+        assert!(interrupt.check().is_ok());
+        clock.0.store(1_500_000_000, Ordering::Relaxed);
+        let error = interrupt.check().unwrap_err();
+        assert_eq!((error.code(), error.message()), (ErrorCode::Timeout, "the query ran longer than the 1.5s it may"));
+        interrupt.reset();
+        assert!(interrupt.check().is_ok());
     }
 }

@@ -53,6 +53,11 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn lock_holder(&self, _path: &Path) -> Option<String> {
         None
     }
+    /// Makes a file without a name in a directory, for what does not fit into memory: it is gone when it is dropped, or
+    /// with the process. Fails with `Unsupported` on disks that have none.
+    fn temporary(&self, _directory: &Path) -> io::Result<Box<dyn TemporaryFile>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Gives an immutable file a second name on the same file system; fails where that is not possible.
     fn link(&self, _from: &Path, _to: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
@@ -65,6 +70,14 @@ pub trait WriteFile: io::Write + Send {
     fn sync(&mut self) -> io::Result<()>;
     /// Advice, after a sync, that the bytes need not stay in the memory of the operating system; may be ignored.
     fn forget(&mut self) {}
+}
+
+/// A file without a name: written at its end, read anywhere, gone when dropped.
+pub trait TemporaryFile: Send + Sync {
+    /// Adds bytes at the end.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Fills `out` with the bytes from `start` on; fails if they are not all there.
+    fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()>;
 }
 
 /// The bytes of an immutable file.

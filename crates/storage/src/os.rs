@@ -10,15 +10,15 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use memmap2::Mmap;
 #[cfg(unix)]
 use memmap2::{Advice, UncheckedAdvice};
 use model::limits::{MEMORY_BYTES_FALLBACK, MEMORY_BYTES_MIN, MEMORY_SHARE};
-use model::platform::{Clock, Disk, MappedFile, Platform, Random, WriteFile};
+use model::platform::{Clock, Disk, MappedFile, Platform, Random, TemporaryFile, WriteFile};
 
 /// The real platform.
 pub fn platform() -> Platform {
@@ -88,6 +88,33 @@ impl WriteFile for SystemFile {
     fn forget(&mut self) {
         // Advice that fails changes nothing that can be observed.
         let _ = rustix::fs::fadvise(&self.0, 0, None, rustix::fs::Advice::DontNeed);
+    }
+}
+
+/// The directory for temporary files where the store's own cannot be written.
+pub fn temporary_directory() -> PathBuf {
+    std::env::temp_dir()
+}
+
+/// A file that has no name; its position is shared, so that one thread at a time moves it.
+struct SystemTemporaryFile {
+    file: Mutex<File>,
+    end: u64,
+}
+
+impl TemporaryFile for SystemTemporaryFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(self.end))?;
+        file.write_all(bytes)?;
+        self.end += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(out)
     }
 }
 
@@ -222,6 +249,11 @@ impl Disk for SystemDisk {
 
     fn exists(&self, path: &Path) -> bool {
         path.exists()
+    }
+
+    fn temporary(&self, directory: &Path) -> io::Result<Box<dyn TemporaryFile>> {
+        let file = tempfile::tempfile_in(directory)?;
+        Ok(Box::new(SystemTemporaryFile { file: Mutex::new(file), end: 0 }))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {

@@ -5,7 +5,7 @@ use cypher::optimizer::OptimizerConfig;
 use cypher::plan::{Plan, PlanMode, Prefix, Statement, explain};
 use database::registry::Registry;
 use database::{Config, Database, Entities, Error, Parameters, Value};
-use exec::{Environment, RunSettings};
+use exec::{Environment, QueryMemory, RunSettings};
 use model::platform::Clock;
 use model::procedure::GraphAccess;
 use model::{GraphStore, Interrupt, ReadView, error};
@@ -135,6 +135,7 @@ impl Engine for Bare {
             interrupt: &interrupt,
             clock: &clock,
             settings: self.settings,
+            memory: &QueryMemory::unlimited(),
         };
         let mut kept = Vec::new();
         let mut keep = |rows: usize, columns: &[std::sync::Arc<model::Column>]| {

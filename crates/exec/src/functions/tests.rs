@@ -11,7 +11,7 @@ use testing::simulation::CountingClock;
 
 use super::{FunctionCatalog, find, manual, scalar_functions};
 use crate::expression::tests::{Fixture, shown};
-use crate::{Environment, RunSettings};
+use crate::{Environment, QueryMemory, RunSettings};
 
 #[test]
 fn examples_give_what_they_say() {
@@ -62,6 +62,7 @@ fn examples_run_as_queries() {
         interrupt: &Interrupt::new(),
         clock: &clock,
         settings: RunSettings::default(),
+        memory: &QueryMemory::unlimited(),
     };
     for (text, expected) in scalar_functions().flat_map(|function| function.examples) {
         let query = format!("WITH $n AS n, $r AS r, $p AS p RETURN {text} AS value");

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use cypher::catalog::{Catalog, CompileContext, FunctionSignature};
 use cypher::plan::Statement;
-use exec::{Counters, Environment, RunSettings, Summary};
+use exec::{Counters, Environment, QueryMemory, RunSettings, Summary};
 use model::platform::Clock;
 use model::procedure::{GraphAccess, ProcedureSignature, Procedures};
 use model::{Column, Error, GraphStore, Interrupt, Map, Result, Value};
@@ -85,6 +85,7 @@ fn execute(
         interrupt: &Interrupt::new(),
         clock: &StoppedClock,
         settings,
+        memory: &QueryMemory::unlimited(),
     };
     let mut rows = Vec::new();
     let mut sink = |count: usize, columns: &[Arc<Column>]| {

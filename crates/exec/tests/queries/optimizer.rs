@@ -6,7 +6,7 @@ use cypher::catalog::CompileContext;
 use cypher::optimizer::OptimizerConfig;
 use cypher::plan::{PlanMode, Statement, explain};
 use exec::functions::FunctionCatalog;
-use exec::{Environment, RunSettings};
+use exec::{Environment, QueryMemory, RunSettings};
 use model::procedure::{GraphAccess, Procedures};
 use model::{GraphStore, Interrupt, Map, Value};
 use testing::ReferenceStore;
@@ -49,6 +49,7 @@ impl Bench {
             procedures: &Procedures::default(),
             interrupt: &Interrupt::new(),
             clock: &StoppedClock,
+            memory: &QueryMemory::unlimited(),
             settings,
         };
         let mut rows = Vec::new();

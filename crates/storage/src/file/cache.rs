@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use model::memory::Relief;
-use model::platform::{Disk, MappedFile, Platform, WriteFile};
+use model::platform::{Disk, MappedFile, Platform, TemporaryFile, WriteFile};
 use model::{Consumer, MemoryBudget};
 
 use super::blocks::Blocks;
@@ -338,6 +338,10 @@ impl Disk for CachedDisk {
 
     fn lock_holder(&self, path: &Path) -> Option<String> {
         self.disk.lock_holder(path)
+    }
+
+    fn temporary(&self, directory: &Path) -> io::Result<Box<dyn TemporaryFile>> {
+        self.disk.temporary(directory)
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use model::platform::{Disk, MappedFile, WriteFile};
+use model::platform::{Disk, MappedFile, TemporaryFile, WriteFile};
 
 use crate::random::SeededRandom;
 
@@ -241,6 +241,24 @@ impl WriteFile for FaultyFile {
     }
 }
 
+/// A file without a name on such a disk: a crash leaves nothing of it in any case.
+struct FaultyTemporaryFile {
+    disk: FaultyDisk,
+    inner: Box<dyn TemporaryFile>,
+}
+
+impl TemporaryFile for FaultyTemporaryFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.disk.state().step(Needs::Space)?;
+        self.inner.append(bytes)
+    }
+
+    fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
+        self.disk.state().check_up()?;
+        self.inner.read_at(start, out)
+    }
+}
+
 impl Disk for FaultyDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
         let mut state = self.state();
@@ -320,6 +338,12 @@ impl Disk for FaultyDisk {
         self.inner.sync_directory(path)?;
         state.names.retain(|change| change.directory() != Some(path));
         Ok(())
+    }
+
+    fn temporary(&self, directory: &Path) -> io::Result<Box<dyn TemporaryFile>> {
+        self.state().step(Needs::Space)?;
+        let inner = self.inner.temporary(directory)?;
+        Ok(Box::new(FaultyTemporaryFile { disk: self.clone(), inner }))
     }
 
     fn exists(&self, path: &Path) -> bool {

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use model::platform::{Disk, MappedFile, WriteFile};
+use model::platform::{Disk, MappedFile, TemporaryFile, WriteFile};
 
 use super::MemoryDisk;
 
@@ -227,6 +227,10 @@ impl Disk for JournalDisk {
         self.inner.sync_directory(path)?;
         state.add(Event::SyncDirectory { path: path.to_owned() });
         Ok(())
+    }
+
+    fn temporary(&self, directory: &Path) -> io::Result<Box<dyn TemporaryFile>> {
+        self.inner.temporary(directory)
     }
 
     fn exists(&self, path: &Path) -> bool {

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use model::platform::{Disk, MappedFile, WriteFile};
+use model::platform::{Disk, MappedFile, TemporaryFile, WriteFile};
 
 type Bytes = Arc<Mutex<Vec<u8>>>;
 
@@ -146,6 +146,24 @@ impl WriteFile for MemoryFile {
     }
 }
 
+/// A file that no directory knows.
+#[derive(Default)]
+struct UnnamedFile(Vec<u8>);
+
+impl TemporaryFile for UnnamedFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
+        let start = start as usize;
+        let found = self.0.get(start..start + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        out.copy_from_slice(found);
+        Ok(())
+    }
+}
+
 struct Snapshot(Vec<u8>);
 
 impl MappedFile for Snapshot {
@@ -242,6 +260,11 @@ impl Disk for MemoryDisk {
     fn exists(&self, path: &Path) -> bool {
         let state = self.state();
         state.files.contains_key(path) || state.is_directory(path)
+    }
+
+    fn temporary(&self, directory: &Path) -> io::Result<Box<dyn TemporaryFile>> {
+        self.state().check_parent(&directory.join("unnamed"))?;
+        Ok(Box::<UnnamedFile>::default())
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
