@@ -21,6 +21,8 @@ mod predicate;
 mod string;
 mod temporal;
 
+pub(crate) use temporal::components;
+
 /// A scalar function.
 #[derive(Debug)]
 pub struct Function {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use model::temporal::{Duration, LocalDateTime, Time};
 use model::{Column, ColumnData, Value};
 
 /// Marks a free place of the table.
@@ -167,7 +168,11 @@ fn hash_column(column: &Column, hashes: &mut [u64]) {
         ColumnData::Bool(values) => each!(|row: usize| u64::from(values[row])),
         ColumnData::String(values) => each!(|row: usize| text_word(values.get(row))),
         ColumnData::Date(values) => each!(|row: usize| values[row].0 as u64),
-        ColumnData::LocalDateTime(values) => each!(|row: usize| values[row].0 as u64),
+        ColumnData::LocalDateTime(values) => each!(|row: usize| moment_word(values[row])),
+        ColumnData::LocalTime(values) => each!(|row: usize| values[row].0 as u64),
+        ColumnData::Time(values) => each!(|row: usize| time_word(values[row])),
+        ColumnData::DateTime(values) => each!(|row: usize| moment_word(values[row].utc())),
+        ColumnData::Duration(values) => each!(|row: usize| duration_word(values[row])),
         ColumnData::Value(values) => each!(|row: usize| value_word(&values[row])),
     }
 }
@@ -183,13 +188,33 @@ fn value_word(value: &Value) -> u64 {
         Value::Bool(value) => u64::from(*value),
         Value::String(text) => text_word(text),
         Value::Date(date) => date.0 as u64,
-        Value::LocalDateTime(time) => time.0 as u64,
+        Value::LocalDateTime(moment) => moment_word(*moment),
+        Value::LocalTime(time) => time.0 as u64,
+        Value::Time(time) => time_word(*time),
+        Value::DateTime(moment) => moment_word(moment.utc()),
+        Value::Duration(duration) => duration_word(*duration),
         other => {
             let mut hasher = std::hash::DefaultHasher::new();
             other.hash(&mut hasher);
             hasher.finish()
         }
     }
+}
+
+#[inline]
+fn moment_word(moment: LocalDateTime) -> u64 {
+    (moment.seconds as u64).rotate_left(30) ^ u64::from(moment.nanosecond)
+}
+
+#[inline]
+fn time_word(time: Time) -> u64 {
+    (time.local.0 as u64).rotate_left(17) ^ time.offset as u64
+}
+
+#[inline]
+fn duration_word(x: Duration) -> u64 {
+    let date = mix(x.months as u64, x.days as u64);
+    mix(date, (x.seconds as u64).rotate_left(30) ^ u64::from(x.nanosecond))
 }
 
 #[inline]
@@ -221,6 +246,10 @@ pub(crate) fn rows_equal(a: &Column, i: usize, b: &Column, j: usize) -> bool {
         (ColumnData::Bool(a), ColumnData::Bool(b)) => a[i] == b[j],
         (ColumnData::Date(a), ColumnData::Date(b)) => a[i] == b[j],
         (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => a[i] == b[j],
+        (ColumnData::LocalTime(a), ColumnData::LocalTime(b)) => a[i] == b[j],
+        (ColumnData::Time(a), ColumnData::Time(b)) => a[i] == b[j],
+        (ColumnData::DateTime(a), ColumnData::DateTime(b)) => a[i] == b[j],
+        (ColumnData::Duration(a), ColumnData::Duration(b)) => a[i] == b[j],
         (ColumnData::Value(a), ColumnData::Value(b)) => a[i] == b[j],
         _ => a.value(i) == b.value(j),
     }

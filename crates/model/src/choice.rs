@@ -81,6 +81,9 @@ impl EdgeRange {
             ColumnData::Float(values) => typed!(values, Float),
             ColumnData::Date(values) => typed!(values, Date),
             ColumnData::LocalDateTime(values) => typed!(values, LocalDateTime),
+            ColumnData::LocalTime(values) => typed!(values, LocalTime),
+            ColumnData::Time(values) => typed!(values, Time),
+            ColumnData::DateTime(values) => typed!(values, DateTime),
             _ => {}
         }
         rows.retain(|&row| self.contains(&column.value(row as usize)));
@@ -122,6 +125,10 @@ pub fn order_rows(a: &Column, row_of_a: usize, b: &Column, row_of_b: usize) -> O
         (ColumnData::Int(a), ColumnData::Int(b)) => a[row_of_a].cmp(&b[row_of_b]),
         (ColumnData::Date(a), ColumnData::Date(b)) => a[row_of_a].cmp(&b[row_of_b]),
         (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => a[row_of_a].cmp(&b[row_of_b]),
+        (ColumnData::LocalTime(a), ColumnData::LocalTime(b)) => a[row_of_a].cmp(&b[row_of_b]),
+        (ColumnData::Time(a), ColumnData::Time(b)) => a[row_of_a].cmp(&b[row_of_b]),
+        (ColumnData::DateTime(a), ColumnData::DateTime(b)) => a[row_of_a].cmp(&b[row_of_b]),
+        (ColumnData::Duration(a), ColumnData::Duration(b)) => a[row_of_a].cmp(&b[row_of_b]),
         (ColumnData::String(a), ColumnData::String(b)) => a.get(row_of_a).cmp(b.get(row_of_b)),
         (ColumnData::Float(a), ColumnData::Float(b)) => {
             let (a, b) = (a[row_of_a], b[row_of_b]);

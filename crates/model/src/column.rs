@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::id::NodeId;
-use crate::temporal::{Date, LocalDateTime};
+use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use crate::value::{EdgeValue, Value};
 
 /// One bit per row; a set bit means "present".
@@ -177,6 +177,14 @@ pub enum ColumnData {
     Node(Vec<NodeId>),
     /// Edges.
     Edge(Vec<EdgeValue>),
+    /// Times of day without a zone.
+    LocalTime(Vec<LocalTime>),
+    /// Times of day with an offset.
+    Time(Vec<Time>),
+    /// Moments with a zone.
+    DateTime(Vec<DateTime>),
+    /// Durations.
+    Duration(Vec<Duration>),
     /// Anything else, and mixtures; nulls may also stand here as [`Value::Null`].
     Value(Vec<Value>),
 }
@@ -202,6 +210,10 @@ macro_rules! for_each_vector {
             ColumnData::LocalDateTime($rows) => $vector,
             ColumnData::Node($rows) => $vector,
             ColumnData::Edge($rows) => $vector,
+            ColumnData::LocalTime($rows) => $vector,
+            ColumnData::Time($rows) => $vector,
+            ColumnData::DateTime($rows) => $vector,
+            ColumnData::Duration($rows) => $vector,
             ColumnData::Value($rows) => $vector,
         }
     };
@@ -238,6 +250,10 @@ impl Column {
             Value::LocalDateTime(x) => ColumnData::LocalDateTime(vec![*x; rows]),
             Value::Node(x) => ColumnData::Node(vec![*x; rows]),
             Value::Edge(x) => ColumnData::Edge(vec![*x; rows]),
+            Value::LocalTime(x) => ColumnData::LocalTime(vec![*x; rows]),
+            Value::Time(x) => ColumnData::Time(vec![*x; rows]),
+            Value::DateTime(x) => ColumnData::DateTime(vec![*x; rows]),
+            Value::Duration(x) => ColumnData::Duration(vec![*x; rows]),
             other => ColumnData::Value(vec![other.clone(); rows]),
         })
     }
@@ -285,6 +301,10 @@ impl Column {
             ColumnData::LocalDateTime(rows) => Value::LocalDateTime(rows[row]),
             ColumnData::Node(rows) => Value::Node(rows[row]),
             ColumnData::Edge(rows) => Value::Edge(rows[row]),
+            ColumnData::LocalTime(rows) => Value::LocalTime(rows[row]),
+            ColumnData::Time(rows) => Value::Time(rows[row]),
+            ColumnData::DateTime(rows) => Value::DateTime(rows[row]),
+            ColumnData::Duration(rows) => Value::Duration(rows[row]),
             ColumnData::Value(rows) => rows[row].clone(),
         }
     }
@@ -309,6 +329,10 @@ impl Column {
             ColumnData::LocalDateTime(from) => ColumnData::LocalDateTime(pick(from, rows)),
             ColumnData::Node(from) => ColumnData::Node(pick(from, rows)),
             ColumnData::Edge(from) => ColumnData::Edge(pick(from, rows)),
+            ColumnData::LocalTime(from) => ColumnData::LocalTime(pick(from, rows)),
+            ColumnData::Time(from) => ColumnData::Time(pick(from, rows)),
+            ColumnData::DateTime(from) => ColumnData::DateTime(pick(from, rows)),
+            ColumnData::Duration(from) => ColumnData::Duration(pick(from, rows)),
             ColumnData::Value(from) => ColumnData::Value(pick(from, rows)),
         };
         let validity = self.validity.as_ref().map(|bits| rows.iter().map(|&row| bits.get(row as usize)).collect());
@@ -334,6 +358,10 @@ impl Column {
             (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => extend(a, b),
             (ColumnData::Node(a), ColumnData::Node(b)) => extend(a, b),
             (ColumnData::Edge(a), ColumnData::Edge(b)) => extend(a, b),
+            (ColumnData::LocalTime(a), ColumnData::LocalTime(b)) => extend(a, b),
+            (ColumnData::Time(a), ColumnData::Time(b)) => extend(a, b),
+            (ColumnData::DateTime(a), ColumnData::DateTime(b)) => extend(a, b),
+            (ColumnData::Duration(a), ColumnData::Duration(b)) => extend(a, b),
             (ColumnData::Value(a), ColumnData::Value(b)) => extend(a, b),
             _ => false,
         };
@@ -436,9 +464,13 @@ fn push_null(column: &mut Column) {
         ColumnData::Float(rows) => rows.push(0.0),
         ColumnData::String(rows) => rows.push(""),
         ColumnData::Date(rows) => rows.push(Date(0)),
-        ColumnData::LocalDateTime(rows) => rows.push(LocalDateTime(0)),
+        ColumnData::LocalDateTime(rows) => rows.push(LocalDateTime::default()),
         ColumnData::Node(rows) => rows.push(NodeId(0)),
         ColumnData::Edge(rows) => rows.push(EdgeValue::default()),
+        ColumnData::LocalTime(rows) => rows.push(LocalTime::default()),
+        ColumnData::Time(rows) => rows.push(Time::default()),
+        ColumnData::DateTime(rows) => rows.push(DateTime::default()),
+        ColumnData::Duration(rows) => rows.push(Duration::default()),
     }
     column.validity.get_or_insert_with(|| Bitmap::filled(row, true)).push(false);
 }
@@ -464,6 +496,10 @@ fn push_same(data: &mut ColumnData, value: &Value) -> bool {
         (ColumnData::LocalDateTime(rows), Value::LocalDateTime(x)) => rows.push(*x),
         (ColumnData::Node(rows), Value::Node(x)) => rows.push(*x),
         (ColumnData::Edge(rows), Value::Edge(x)) => rows.push(*x),
+        (ColumnData::LocalTime(rows), Value::LocalTime(x)) => rows.push(*x),
+        (ColumnData::Time(rows), Value::Time(x)) => rows.push(*x),
+        (ColumnData::DateTime(rows), Value::DateTime(x)) => rows.push(*x),
+        (ColumnData::Duration(rows), Value::Duration(x)) => rows.push(*x),
         (ColumnData::Value(rows), x) => rows.push(x.clone()),
         _ => return false,
     }

@@ -2,7 +2,7 @@
 //!
 //! Modules in reading order:
 //! - [`id`]: the ids of nodes, edges, labels, edge types and property keys.
-//! - [`temporal`]: dates and local date-times as integers since the Unix epoch.
+//! - [`temporal`]: dates, times, date-times with zones, and durations.
 //! - [`value`]: one Cypher value, its equality and its order.
 //! - [`column`]: many values of one kind, the unit that all reads and writes move.
 //! - [`batch`]: rows of nodes and of edges, made of columns.

@@ -111,17 +111,29 @@ pub enum PropertyKind {
     Date,
     /// A local date-time.
     LocalDateTime,
+    /// A time of day without a zone.
+    LocalTime,
+    /// A time of day with an offset.
+    Time,
+    /// A date-time with a zone.
+    DateTime,
+    /// A duration.
+    Duration,
 }
 
 impl PropertyKind {
     /// Every kind; its place here is its number in files.
-    pub const ALL: [PropertyKind; 6] = [
+    pub const ALL: [PropertyKind; 10] = [
         PropertyKind::Boolean,
         PropertyKind::Integer,
         PropertyKind::Float,
         PropertyKind::String,
         PropertyKind::Date,
         PropertyKind::LocalDateTime,
+        PropertyKind::LocalTime,
+        PropertyKind::Time,
+        PropertyKind::DateTime,
+        PropertyKind::Duration,
     ];
 
     /// Its name in Cypher.
@@ -133,6 +145,10 @@ impl PropertyKind {
             PropertyKind::String => "STRING",
             PropertyKind::Date => "DATE",
             PropertyKind::LocalDateTime => "LOCAL DATETIME",
+            PropertyKind::LocalTime => "LOCAL TIME",
+            PropertyKind::Time => "ZONED TIME",
+            PropertyKind::DateTime => "ZONED DATETIME",
+            PropertyKind::Duration => "DURATION",
         }
     }
 
@@ -145,6 +161,10 @@ impl PropertyKind {
             PropertyKind::String => matches!(value, Value::String(_)),
             PropertyKind::Date => matches!(value, Value::Date(_)),
             PropertyKind::LocalDateTime => matches!(value, Value::LocalDateTime(_)),
+            PropertyKind::LocalTime => matches!(value, Value::LocalTime(_)),
+            PropertyKind::Time => matches!(value, Value::Time(_)),
+            PropertyKind::DateTime => matches!(value, Value::DateTime(_)),
+            PropertyKind::Duration => matches!(value, Value::Duration(_)),
         }
     }
 }

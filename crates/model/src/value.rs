@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::id::{EdgeId, EdgeTypeId, NodeId};
-use crate::temporal::{Date, LocalDateTime};
+use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 
 /// A map value: keys in order, so that equal maps print alike.
 pub type MapValue = BTreeMap<Arc<str>, Value>;
@@ -43,6 +43,14 @@ pub enum Value {
     Edge(EdgeValue),
     /// A path through the graph.
     Path(Arc<PathValue>),
+    /// A time of day without a zone.
+    LocalTime(LocalTime),
+    /// A time of day with an offset from UTC.
+    Time(Time),
+    /// A moment with a zone.
+    DateTime(DateTime),
+    /// A duration.
+    Duration(Duration),
 }
 
 /// An edge as a value: what `type(r)`, `startNode(r)` and equality need without asking the store again.
@@ -104,6 +112,10 @@ impl Value {
             Value::Node(_) => "NODE",
             Value::Edge(_) => "RELATIONSHIP",
             Value::Path(_) => "PATH",
+            Value::LocalTime(_) => "LOCAL TIME",
+            Value::Time(_) => "ZONED TIME",
+            Value::DateTime(_) => "ZONED DATETIME",
+            Value::Duration(_) => "DURATION",
         }
     }
 
@@ -142,6 +154,9 @@ impl Value {
             (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
             (Value::Date(a), Value::Date(b)) => Some(a.cmp(b)),
             (Value::LocalDateTime(a), Value::LocalDateTime(b)) => Some(a.cmp(b)),
+            (Value::LocalTime(a), Value::LocalTime(b)) => Some(a.cmp(b)),
+            (Value::Time(a), Value::Time(b)) => Some(a.cmp(b)),
+            (Value::DateTime(a), Value::DateTime(b)) => Some(a.cmp(b)),
             (Value::List(a), Value::List(b)) => compare_lists(a, b),
             _ => None,
         }
@@ -159,6 +174,10 @@ impl Value {
             (Value::Bytes(a), Value::Bytes(b)) => a.cmp(b),
             (Value::Date(a), Value::Date(b)) => a.cmp(b),
             (Value::LocalDateTime(a), Value::LocalDateTime(b)) => a.cmp(b),
+            (Value::LocalTime(a), Value::LocalTime(b)) => a.cmp(b),
+            (Value::Time(a), Value::Time(b)) => a.cmp(b),
+            (Value::DateTime(a), Value::DateTime(b)) => a.cmp(b),
+            (Value::Duration(a), Value::Duration(b)) => a.cmp(b),
             (Value::Node(a), Value::Node(b)) => a.cmp(b),
             (Value::Edge(a), Value::Edge(b)) => a.id.cmp(&b.id),
             (Value::List(a), Value::List(b)) => order_sequences(a.iter(), b.iter()),
@@ -176,13 +195,17 @@ impl Value {
             Value::Edge(_) => 2,
             Value::List(_) => 3,
             Value::Path(_) => 4,
-            Value::LocalDateTime(_) => 5,
-            Value::Date(_) => 6,
-            Value::String(_) => 7,
-            Value::Bool(_) => 8,
-            Value::Int(_) | Value::Float(_) => 9,
-            Value::Bytes(_) => 10,
-            Value::Null => 11,
+            Value::DateTime(_) => 5,
+            Value::LocalDateTime(_) => 6,
+            Value::Date(_) => 7,
+            Value::Time(_) => 8,
+            Value::LocalTime(_) => 9,
+            Value::Duration(_) => 10,
+            Value::String(_) => 11,
+            Value::Bool(_) => 12,
+            Value::Int(_) | Value::Float(_) => 13,
+            Value::Bytes(_) => 14,
+            Value::Null => 15,
         }
     }
 }
@@ -306,6 +329,10 @@ impl std::hash::Hash for Value {
             Value::Map(map) => map.iter().for_each(|entry| entry.hash(state)),
             Value::Date(x) => x.hash(state),
             Value::LocalDateTime(x) => x.hash(state),
+            Value::LocalTime(x) => x.hash(state),
+            Value::Time(x) => x.hash(state),
+            Value::DateTime(x) => x.hash(state),
+            Value::Duration(x) => x.hash(state),
             Value::Node(x) => x.hash(state),
             Value::Edge(x) => x.id.hash(state),
             Value::Path(x) => x.hash(state),
@@ -339,6 +366,10 @@ impl fmt::Display for Value {
             Value::Map(map) => write_sequence(f, "{", "}", map.iter(), |f, (key, value)| write!(f, "{key}: {value}")),
             Value::Date(x) => write!(f, "{x}"),
             Value::LocalDateTime(x) => write!(f, "{x}"),
+            Value::LocalTime(x) => write!(f, "{x}"),
+            Value::Time(x) => write!(f, "{x}"),
+            Value::DateTime(x) => write!(f, "{x}"),
+            Value::Duration(x) => write!(f, "{x}"),
             Value::Node(x) => write!(f, "(#{})", x.0),
             Value::Edge(x) => write!(f, "[#{}]", x.id.0),
             Value::Path(path) => write_path(f, path),
@@ -421,6 +452,12 @@ from! {
     Vec<Value> => |x| Value::list(x),
     NodeId => |x| Value::Node(x),
     EdgeValue => |x| Value::Edge(x),
+    Date => |x| Value::Date(x),
+    LocalTime => |x| Value::LocalTime(x),
+    Time => |x| Value::Time(x),
+    LocalDateTime => |x| Value::LocalDateTime(x),
+    DateTime => |x| Value::DateTime(x),
+    Duration => |x| Value::Duration(x),
 }
 
 #[cfg(test)]
@@ -462,6 +499,12 @@ mod tests {
             }
         }
         assert!(Value::Int(7) < Value::Null);
+    }
+
+    /// Values stand in many buffers; the largest kind is an edge.
+    #[test]
+    fn values_stay_small() {
+        assert_eq!(size_of::<Value>(), 40);
     }
 
     #[test]

@@ -3,4 +3,5 @@
 pub mod bits;
 pub mod bytes;
 pub mod hash;
+pub mod temporal;
 pub mod value;

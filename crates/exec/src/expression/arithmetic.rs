@@ -251,9 +251,15 @@ fn check_size(left: &Value, right: &Value) -> Result<()> {
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.to_string()),
-        Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Date(_) | Value::LocalDateTime(_) => {
-            Some(value.to_string())
-        }
+        Value::Int(_)
+        | Value::Float(_)
+        | Value::Bool(_)
+        | Value::Date(_)
+        | Value::LocalDateTime(_)
+        | Value::LocalTime(_)
+        | Value::Time(_)
+        | Value::DateTime(_)
+        | Value::Duration(_) => Some(value.to_string()),
         _ => None,
     }
 }

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use model::temporal::{Date, LocalDateTime};
 use model::{Bitmap, Column, ColumnData, EdgeId, Error, NodeId, PropertyKeyId, ReadView, Result, Value, error};
 
 use super::vector::{Operand, Vector, View, validity_of};
 use crate::context::EvaluationContext;
+use crate::functions::components;
 
 /// Fails if the statement has deleted a node or edge of some row: it has nothing left that could be read.
 pub(crate) fn check_alive(object: &Vector, rows: usize, context: &EvaluationContext<'_>) -> Result<()> {
@@ -167,18 +167,20 @@ fn of_mixture(object: &Vector, keys: &[Arc<str>], rows: usize, view: &dyn ReadVi
     Ok(results)
 }
 
-/// An entry of a map, or a component of a date or local date-time.
+/// An entry of a map, or a component of a value of time.
 fn component(value: &Value, key: &str) -> Result<Value> {
     match value {
         Value::Null => Ok(Value::Null),
         Value::Map(map) => Ok(map.get(key).cloned().unwrap_or_default()),
-        Value::Date(date) => date_component(*date, key).map(Value::Int).ok_or_else(|| no_component(value, key)),
-        Value::LocalDateTime(moment) => {
-            moment_component(*moment, key).map(Value::Int).ok_or_else(|| no_component(value, key))
-        }
+        Value::Date(_)
+        | Value::LocalTime(_)
+        | Value::Time(_)
+        | Value::LocalDateTime(_)
+        | Value::DateTime(_)
+        | Value::Duration(_) => components::component(value, key).ok_or_else(|| no_component(value, key)),
         other => Err(error!(
             Type,
-            "{} has no properties: expected NODE, RELATIONSHIP, MAP, DATE or LOCAL DATETIME to read '{key}' from",
+            "{} has no properties: expected NODE, RELATIONSHIP, MAP or a value of time to read '{key}' from",
             other.type_name()
         )),
     }
@@ -186,43 +188,7 @@ fn component(value: &Value, key: &str) -> Result<Value> {
 
 fn no_component(value: &Value, key: &str) -> Error {
     let kind = value.type_name();
-    error!(Argument, "{kind} has no component '{key}': expected one such as year, month or day")
-}
-
-fn date_component(date: Date, key: &str) -> Option<i64> {
-    let civil = date.to_civil()?;
-    Some(match key {
-        "year" => i64::from(civil.year()),
-        "quarter" => i64::from((civil.month() - 1) / 3 + 1),
-        "month" => i64::from(civil.month()),
-        "week" => i64::from(civil.iso_week_date().week()),
-        "weekYear" => i64::from(civil.iso_week_date().year()),
-        "day" => i64::from(civil.day()),
-        "dayOfQuarter" => {
-            let first = civil.with().month((civil.month() - 1) / 3 * 3 + 1).day(1).build().ok()?;
-            i64::from(date.0 - Date::from_civil(first).0) + 1
-        }
-        "ordinalDay" | "dayOfYear" => i64::from(civil.day_of_year()),
-        "dayOfWeek" | "weekDay" => i64::from(civil.weekday().to_monday_one_offset()),
-        "epochDays" => i64::from(date.0),
-        _ => return None,
-    })
-}
-
-fn moment_component(moment: LocalDateTime, key: &str) -> Option<i64> {
-    let civil = moment.to_civil()?;
-    let micros = moment.0.rem_euclid(1_000_000);
-    Some(match key {
-        "hour" => i64::from(civil.hour()),
-        "minute" => i64::from(civil.minute()),
-        "second" => i64::from(civil.second()),
-        "millisecond" => micros / 1_000,
-        "microsecond" => micros,
-        "nanosecond" => micros * 1_000,
-        "epochSeconds" => moment.0.div_euclid(1_000_000),
-        "epochMillis" => moment.0.div_euclid(1_000),
-        _ => return date_component(Date::from_civil(civil.date()), key),
-    })
+    error!(Argument, "{kind} has no component '{key}': expected one such as {}", components::examples(value))
 }
 
 /// All properties of each row as a map; a map is itself, null is null.

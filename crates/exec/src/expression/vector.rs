@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::{Bitmap, Column, ColumnData, EdgeValue, NodeId, StringColumn, Value};
 
 /// One value for each row.
@@ -55,6 +55,14 @@ pub(crate) enum View<'a> {
     Node(Operand<'a, NodeId>),
     /// Edges.
     Edge(Operand<'a, EdgeValue>),
+    /// Times of day without a zone.
+    LocalTime(Operand<'a, LocalTime>),
+    /// Times of day with an offset.
+    Time(Operand<'a, Time>),
+    /// Moments with a zone.
+    DateTime(Operand<'a, DateTime>),
+    /// Durations.
+    Duration(Operand<'a, Duration>),
     /// Anything else, and mixtures.
     Value,
 }
@@ -167,6 +175,10 @@ impl Vector {
                 Value::LocalDateTime(x) => View::LocalDateTime(Operand::One(*x)),
                 Value::Node(x) => View::Node(Operand::One(*x)),
                 Value::Edge(x) => View::Edge(Operand::One(*x)),
+                Value::LocalTime(x) => View::LocalTime(Operand::One(*x)),
+                Value::Time(x) => View::Time(Operand::One(*x)),
+                Value::DateTime(x) => View::DateTime(Operand::One(*x)),
+                Value::Duration(x) => View::Duration(Operand::One(*x)),
                 _ => View::Value,
             },
             Vector::Column(column) => match &column.data {
@@ -179,6 +191,10 @@ impl Vector {
                 ColumnData::LocalDateTime(rows) => View::LocalDateTime(Operand::Many(rows)),
                 ColumnData::Node(rows) => View::Node(Operand::Many(rows)),
                 ColumnData::Edge(rows) => View::Edge(Operand::Many(rows)),
+                ColumnData::LocalTime(rows) => View::LocalTime(Operand::Many(rows)),
+                ColumnData::Time(rows) => View::Time(Operand::Many(rows)),
+                ColumnData::DateTime(rows) => View::DateTime(Operand::Many(rows)),
+                ColumnData::Duration(rows) => View::Duration(Operand::Many(rows)),
                 ColumnData::Value(_) => View::Value,
             },
         }

@@ -193,9 +193,15 @@ fn to_float(value: &Value) -> Option<Value> {
 fn to_string(value: &Value) -> Option<Value> {
     match value {
         Value::String(_) => Some(value.clone()),
-        Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Date(_) | Value::LocalDateTime(_) => {
-            Some(Value::from(value.to_string()))
-        }
+        Value::Int(_)
+        | Value::Float(_)
+        | Value::Bool(_)
+        | Value::Date(_)
+        | Value::LocalDateTime(_)
+        | Value::LocalTime(_)
+        | Value::Time(_)
+        | Value::DateTime(_)
+        | Value::Duration(_) => Some(Value::from(value.to_string())),
         _ => None,
     }
 }

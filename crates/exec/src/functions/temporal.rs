@@ -1,13 +1,15 @@
 //! Functions of dates and local date-times. All that ask for the present within one statement get the same moment.
 
-use jiff::civil;
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::calendar::{days_of, month_length};
+use model::temporal::{Date, LocalDateTime, LocalTime};
 use model::value::MapValue;
 use model::{Error, ErrorCode, Result, Value, error};
 
 use super::{Body, Function, mismatch};
 use crate::context::EvaluationContext;
 use crate::expression::vector::Vector;
+
+pub(crate) mod components;
 
 pub(super) const FUNCTIONS: &[&Function] = &[&TIMESTAMP, &DATE, &LOCAL_DATE_TIME, &DATE_TIME];
 
@@ -72,7 +74,7 @@ fn of_argument(
     convert: fn(&Value) -> Result<Value>,
 ) -> Result<Vector> {
     if arguments.is_empty() {
-        return Ok(Vector::Constant(convert(&Value::LocalDateTime(LocalDateTime(context.now_us)))?));
+        return Ok(Vector::Constant(convert(&Value::LocalDateTime(LocalDateTime::of_micros(context.now_us)))?));
     }
     super::by_rows(arguments, rows, |values| if values[0].is_null() { Ok(Value::Null) } else { convert(&values[0]) })
 }
@@ -80,16 +82,13 @@ fn of_argument(
 fn date(value: &Value) -> Result<Value> {
     match value {
         Value::Date(date) => Ok(Value::Date(*date)),
-        Value::LocalDateTime(moment) => {
-            let civil = moment.to_civil().ok_or_else(|| error!(Argument, "{moment} is outside the calendar"))?;
-            Ok(Value::Date(Date::from_civil(civil.date())))
-        }
+        Value::LocalDateTime(moment) => Ok(Value::Date(moment.date())),
         Value::String(text) => Date::parse(text)
             .map(Value::Date)
             .ok_or_else(|| error!(Argument, "'{text}' is no date: expected a text like '2001-02-28'")),
         Value::Map(map) => {
             check_fields(map, &["year", "month", "day"], "date")?;
-            Ok(Value::Date(Date::from_civil(date_of_map(map)?)))
+            Ok(Value::Date(date_of_map(map)?))
         }
         other => Err(mismatch("date", "a string, map, date or local date-time", other)),
     }
@@ -98,10 +97,7 @@ fn date(value: &Value) -> Result<Value> {
 fn local_date_time(value: &Value) -> Result<Value> {
     match value {
         Value::LocalDateTime(moment) => Ok(Value::LocalDateTime(*moment)),
-        Value::Date(date) => {
-            let civil = date.to_civil().ok_or_else(|| error!(Argument, "{date} is outside the calendar"))?;
-            Ok(Value::LocalDateTime(LocalDateTime::from_civil(civil.to_datetime(civil::Time::midnight()))))
-        }
+        Value::Date(date) => Ok(Value::LocalDateTime(LocalDateTime::of(*date, LocalTime(0)))),
         Value::String(text) => LocalDateTime::parse(text).map(Value::LocalDateTime).ok_or_else(|| {
             error!(Argument, "'{text}' is no local date-time: expected a text like '2001-02-28T13:05:00'")
         }),
@@ -117,24 +113,25 @@ fn local_date_time_of_map(map: &MapValue) -> Result<Value> {
     if micros > 999_999 {
         return Err(error!(Argument, "millisecond and microsecond make {micros} µs: expected less than a second"));
     }
-    let time = civil::Time::new(
-        field(map, "hour", 0, 0..=23)? as i8,
-        field(map, "minute", 0, 0..=59)? as i8,
-        field(map, "second", 0, 0..=59)? as i8,
-        (micros * 1_000) as i32,
+    let time = LocalTime::new(
+        field(map, "hour", 0, 0..=23)?,
+        field(map, "minute", 0, 0..=59)?,
+        field(map, "second", 0, 0..=59)?,
+        micros * 1_000,
     );
-    let time = time.map_err(|error| error!(Argument, "there is no such time: {error}"))?;
-    Ok(Value::LocalDateTime(LocalDateTime::from_civil(date_of_map(map)?.to_datetime(time))))
+    Ok(Value::LocalDateTime(LocalDateTime::of(date_of_map(map)?, time)))
 }
 
-fn date_of_map(map: &MapValue) -> Result<civil::Date> {
+fn date_of_map(map: &MapValue) -> Result<Date> {
     if !map.contains_key("year") {
         return Err(error!(Argument, "a date is made of a map without 'year'"));
     }
     let (year, month) = (field(map, "year", 0, -9_999..=9_999)?, field(map, "month", 1, 1..=12)?);
     let day = field(map, "day", 1, 1..=31)?;
-    civil::Date::new(year as i16, month as i8, day as i8)
-        .map_err(|_| error!(Argument, "there is no day {day} in month {month} of {year}"))
+    if day > month_length(year, month) {
+        return Err(error!(Argument, "there is no day {day} in month {month} of {year}"));
+    }
+    Ok(Date(days_of(year, month, day)))
 }
 
 fn field(map: &MapValue, name: &str, absent: i64, range: std::ops::RangeInclusive<i64>) -> Result<i64> {

@@ -97,6 +97,9 @@ fn is_plainly(field_type: &FieldType, text: &str) -> bool {
         FieldType::Float => {
             !padded && digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') && text.parse::<f64>().is_ok()
         }
+        // Shorter forms are more often numbers of something else.
+        FieldType::Date => Date::parse(text).is_some_and(|date| date.to_string() == text),
+        FieldType::LocalDateTime => text.len() > 12 && text.as_bytes()[4] == b'-' && parse_moment(text).is_some(),
         other => other.parse(text, b';').is_some(),
     }
 }
@@ -119,7 +122,6 @@ fn parse_moment(text: &str) -> Option<LocalDateTime> {
     let plain = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00")).or_else(|| text.strip_suffix("+0000"));
     let plain = plain.unwrap_or(text);
     LocalDateTime::parse(plain)
-        .or_else(|| Date::parse(plain).map(|date| LocalDateTime(i64::from(date.0) * 86_400_000_000)))
 }
 
 /// Builds one column of a text file, without a value for each field on the way. An empty field is null.
@@ -201,7 +203,7 @@ impl FieldBuilder {
             ColumnData::String(rows) => rows.push(""),
             ColumnData::Bool(rows) => rows.push(false),
             ColumnData::Date(rows) => rows.push(Date(0)),
-            ColumnData::LocalDateTime(rows) => rows.push(LocalDateTime(0)),
+            ColumnData::LocalDateTime(rows) => rows.push(LocalDateTime::default()),
             _ => self.lists.push(&Value::Null),
         }
         self.validity.push(false);

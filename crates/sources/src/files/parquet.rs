@@ -162,13 +162,13 @@ fn to_column(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Column> {
         }
         DataType::LargeUtf8 | DataType::Utf8View => return cast(array, &DataType::Utf8, misfits),
         DataType::Dictionary(_, value) => return cast(array, value, misfits),
-        DataType::Date32 => {
-            ColumnData::Date(array.as_primitive::<t::Date32Type>().values().iter().map(|&day| Date(day)).collect())
-        }
+        DataType::Date32 => ColumnData::Date(
+            array.as_primitive::<t::Date32Type>().values().iter().map(|&day| Date(i64::from(day))).collect(),
+        ),
         DataType::Date64 => return cast(array, &DataType::Date32, misfits),
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             let moments = array.as_primitive::<t::TimestampMicrosecondType>();
-            ColumnData::LocalDateTime(moments.values().iter().map(|&micros| LocalDateTime(micros)).collect())
+            ColumnData::LocalDateTime(moments.values().iter().map(|&micros| LocalDateTime::of_micros(micros)).collect())
         }
         DataType::Timestamp(_, zone) => {
             return cast(array, &DataType::Timestamp(TimeUnit::Microsecond, zone.clone()), misfits);

@@ -52,7 +52,7 @@ impl Note {
         let mut text = format!(
             "{TITLE}\nof {:?}\ntaken {} UTC\nmoment {}\nstore {:016x}\ngeneration {}\ntransaction {}\n",
             self.store,
-            LocalDateTime(self.taken),
+            LocalDateTime::of_micros(self.taken),
             self.taken,
             self.identity,
             self.generation,

@@ -181,7 +181,7 @@ pub(super) fn gather_picks(columns: &[Option<&Column>], picks: &[(u32, u32)]) ->
             })*
         };
     }
-    typed!(Int, Float, Date, LocalDateTime, Bool);
+    typed!(Int, Float, Date, LocalDateTime, Bool, LocalTime, Time, DateTime, Duration);
     let mut out = Column::nulls(0);
     let missing = Column::nulls(1);
     for rows in picks.chunk_by(|a, b| a.0 == b.0 && a.1 + 1 == b.1) {

@@ -3,6 +3,7 @@
 //! An integer and the float equal to it hash alike, as they are equal in Cypher.
 
 use model::Value;
+use model::temporal::LocalDateTime;
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 const FOLD: u64 = 0xa076_1d64_78bd_642f;
@@ -73,10 +74,20 @@ pub fn hash_value(value: &Value) -> u64 {
         Value::Bool(x) => mix(2 + *x as u64),
         Value::Bytes(x) => hash_bytes(x, 4),
         Value::Date(x) => mix(5 ^ (x.0 as u64) << 8),
-        Value::LocalDateTime(x) => mix(6 ^ (x.0 as u64).rotate_left(8)),
+        Value::LocalDateTime(x) => hash_moment(6, *x),
+        Value::LocalTime(x) => mix(8 ^ (x.0 as u64).rotate_left(8)),
+        Value::Time(x) => mix(mix(9 ^ (x.local.0 as u64).rotate_left(8)) ^ x.offset as u64),
+        Value::DateTime(x) => hash_moment(10, x.utc()) ^ x.zone.name().map_or(x.offset() as u64, hash_text),
+        Value::Duration(x) => [x.months, x.days, x.seconds, i64::from(x.nanosecond)]
+            .into_iter()
+            .fold(11, |state, part| mix(state ^ (part as u64).rotate_left(17))),
         Value::List(items) => items.iter().fold(7, |state, item| mix(state ^ hash_value(item).rotate_left(17))),
         _ => 0,
     }
+}
+
+fn hash_moment(seed: u64, moment: LocalDateTime) -> u64 {
+    mix(mix(seed ^ (moment.seconds as u64).rotate_left(8)) ^ u64::from(moment.nanosecond))
 }
 
 #[cfg(test)]

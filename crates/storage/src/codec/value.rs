@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::Date;
 use model::{Result, Value};
 
 use super::bytes::{Get, Put};
+use super::temporal;
 
 const FALSE: u8 = 1;
 const TRUE: u8 = 2;
@@ -16,6 +17,10 @@ const BYTES: u8 = 6;
 const DATE: u8 = 7;
 const LOCAL_DATE_TIME: u8 = 8;
 const LIST: u8 = 9;
+const LOCAL_TIME: u8 = 10;
+const TIME: u8 = 11;
+const DATE_TIME: u8 = 12;
+const DURATION: u8 = 13;
 const NULL: u8 = 0;
 /// Lists within lists, at most.
 const DEPTH_MAX: usize = 256;
@@ -43,11 +48,27 @@ pub fn encode(value: &Value, out: &mut Vec<u8>) {
         }
         Value::Date(x) => {
             out.put_u8(DATE);
-            out.put_u32(x.0 as u32);
+            out.put_u64(x.0 as u64);
         }
         Value::LocalDateTime(x) => {
             out.put_u8(LOCAL_DATE_TIME);
+            temporal::put_local_date_time(*x, out);
+        }
+        Value::LocalTime(x) => {
+            out.put_u8(LOCAL_TIME);
             out.put_u64(x.0 as u64);
+        }
+        Value::Time(x) => {
+            out.put_u8(TIME);
+            temporal::put_time(*x, out);
+        }
+        Value::DateTime(x) => {
+            out.put_u8(DATE_TIME);
+            temporal::put_date_time(*x, out);
+        }
+        Value::Duration(x) => {
+            out.put_u8(DURATION);
+            temporal::put_duration(*x, out);
         }
         Value::List(items) => {
             out.put_u8(LIST);
@@ -75,8 +96,12 @@ fn decode_nested(bytes: &mut Get<'_>, depth: usize) -> Result<Value> {
             let length = bytes.count(1)?;
             Value::Bytes(Arc::from(bytes.take(length)?))
         }
-        DATE => Value::Date(Date(bytes.u32()? as i32)),
-        LOCAL_DATE_TIME => Value::LocalDateTime(LocalDateTime(bytes.u64()? as i64)),
+        DATE => Value::Date(Date(bytes.u64()? as i64)),
+        LOCAL_DATE_TIME => Value::LocalDateTime(temporal::local_date_time(bytes)?),
+        LOCAL_TIME => Value::LocalTime(temporal::local_time(bytes)?),
+        TIME => Value::Time(temporal::time(bytes)?),
+        DATE_TIME => Value::DateTime(temporal::date_time(bytes)?),
+        DURATION => Value::Duration(temporal::duration(bytes)?),
         LIST if depth < DEPTH_MAX => {
             let count = bytes.count(1)?;
             let items: Result<Vec<Value>> = (0..count).map(|_| decode_nested(bytes, depth + 1)).collect();
@@ -90,7 +115,7 @@ fn decode_nested(bytes: &mut Get<'_>, depth: usize) -> Result<Value> {
 mod tests {
     use super::{Get, decode, encode};
     use model::Value;
-    use model::temporal::{Date, LocalDateTime};
+    use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
     use std::path::Path;
     use std::sync::Arc;
 
@@ -104,7 +129,12 @@ mod tests {
             Value::string("grüße"),
             Value::Bytes(Arc::from(&[0u8, 255][..])),
             Value::Date(Date(-7)),
-            Value::LocalDateTime(LocalDateTime(-1)),
+            Value::LocalDateTime(LocalDateTime::of_micros(-1)),
+            Value::LocalTime(LocalTime::MAX),
+            Value::Time(Time { local: LocalTime(1), offset: -3_600 }),
+            Value::DateTime(DateTime::parse("2015-07-21T21:40:32.142-18:00").unwrap()),
+            Value::DateTime(DateTime::parse("2015-07-21T21:40:32.142[Europe/Stockholm]").unwrap()),
+            Value::Duration(Duration { months: i64::MIN, days: 1, seconds: -1, nanosecond: 999_999_999 }),
             Value::list(vec![Value::Int(1), Value::list(vec![Value::string("")])]),
         ];
         let mut bytes = Vec::new();

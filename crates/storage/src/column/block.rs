@@ -423,8 +423,8 @@ impl<'a> Block<'a> {
         Ok(match self.header.encoding {
             Encoding::Absent => Value::Null,
             Encoding::Int => Value::Int(self.int(place)),
-            Encoding::Date => Value::Date(Date(self.int(place) as i32)),
-            Encoding::LocalDateTime => Value::LocalDateTime(LocalDateTime(self.int(place))),
+            Encoding::Date => Value::Date(Date(self.int(place))),
+            Encoding::LocalDateTime => Value::LocalDateTime(LocalDateTime::of_micros(self.int(place))),
             Encoding::Float64 | Encoding::Float32 | Encoding::FloatConstant => Value::Float(self.float(place)),
             Encoding::Bool => Value::Bool(self.bool(place)),
             Encoding::StringPlain | Encoding::StringDictionary => Value::string(self.text(place)?),

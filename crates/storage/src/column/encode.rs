@@ -1,6 +1,6 @@
 //! Choosing and writing the encoding of a block: the smallest that keeps random access.
 
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::Date;
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, Map, StringColumn};
 
 use super::block::{BlockHeader, Encoding, put_presence};
@@ -31,10 +31,7 @@ pub fn encode_block(column: &Column, start: usize, end: usize, out: &mut Vec<u8>
     match &column.data {
         ColumnData::Int(values) => encode_ints(&mut header, Encoding::Int, pick.of(values, |&x| x), out),
         ColumnData::Date(values) => {
-            encode_ints(&mut header, Encoding::Date, pick.of(values, |&Date(x)| i64::from(x)), out);
-        }
-        ColumnData::LocalDateTime(values) => {
-            encode_ints(&mut header, Encoding::LocalDateTime, pick.of(values, |&LocalDateTime(x)| x), out);
+            encode_ints(&mut header, Encoding::Date, pick.of(values, |&Date(x)| x), out);
         }
         ColumnData::Float(values) => encode_floats(&mut header, &pick.of(values, |&x| x), out),
         ColumnData::Bool(values) => {
@@ -43,7 +40,15 @@ pub fn encode_block(column: &Column, start: usize, end: usize, out: &mut Vec<u8>
             pack(pick.of(values, |&x| u64::from(x)).into_iter(), 1, out);
         }
         ColumnData::String(texts) => encode_texts(&mut header, texts, &pick.rows(), out),
-        ColumnData::Value(_) | ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Null(_) => {
+        ColumnData::LocalDateTime(_)
+        | ColumnData::LocalTime(_)
+        | ColumnData::Time(_)
+        | ColumnData::DateTime(_)
+        | ColumnData::Duration(_)
+        | ColumnData::Value(_)
+        | ColumnData::Node(_)
+        | ColumnData::Edge(_)
+        | ColumnData::Null(_) => {
             out.truncate(before);
             return encode_values(column, start, end, out);
         }
@@ -174,7 +179,15 @@ fn encode_values(column: &Column, start: usize, end: usize, out: &mut Vec<u8>) -
     let mut builder = ColumnBuilder::default();
     (start..end).for_each(|row| builder.push(&column.value(row)));
     let narrow = builder.finish();
-    if !matches!(narrow.data, ColumnData::Value(_) | ColumnData::Node(_) | ColumnData::Edge(_)) {
+    if matches!(
+        narrow.data,
+        ColumnData::Null(_)
+            | ColumnData::Int(_)
+            | ColumnData::Date(_)
+            | ColumnData::Float(_)
+            | ColumnData::Bool(_)
+            | ColumnData::String(_)
+    ) {
         return encode_block(&narrow, 0, end - start, out);
     }
     let before = out.len();

@@ -1,7 +1,6 @@
 //! Changes single rows of a column that was read from the files.
 
 use model::column::ColumnBuilder;
-use model::temporal::{Date, LocalDateTime};
 use model::{Bitmap, Column, ColumnData, Value};
 
 /// The column with other values in some rows; `patches` are in order of their rows.
@@ -32,8 +31,12 @@ fn patch_in_place(column: &mut Column, row: usize, value: &Value) -> bool {
         (ColumnData::Bool(values), Value::Bool(x)) => values[row] = *x,
         (ColumnData::Int(values), Value::Int(x)) => values[row] = *x,
         (ColumnData::Float(values), Value::Float(x)) => values[row] = *x,
-        (ColumnData::Date(values), Value::Date(Date(x))) => values[row] = Date(*x),
-        (ColumnData::LocalDateTime(values), Value::LocalDateTime(LocalDateTime(x))) => values[row] = LocalDateTime(*x),
+        (ColumnData::Date(values), Value::Date(x)) => values[row] = *x,
+        (ColumnData::LocalDateTime(values), Value::LocalDateTime(x)) => values[row] = *x,
+        (ColumnData::LocalTime(values), Value::LocalTime(x)) => values[row] = *x,
+        (ColumnData::Time(values), Value::Time(x)) => values[row] = *x,
+        (ColumnData::DateTime(values), Value::DateTime(x)) => values[row] = *x,
+        (ColumnData::Duration(values), Value::Duration(x)) => values[row] = *x,
         _ => return false,
     }
     if let Some(validity) = &mut column.validity {

@@ -271,9 +271,11 @@ pub fn gather_from<S: BlockSource>(
     Ok(match kind {
         None => Column::nulls(count),
         Some(Kind::Int) => typed!(0, ColumnData::Int, |block, place| block.int(place)),
-        Some(Kind::Date) => typed!(Date(0), ColumnData::Date, |block, place| Date(block.int(place) as i32)),
+        Some(Kind::Date) => typed!(Date(0), ColumnData::Date, |block, place| Date(block.int(place))),
         Some(Kind::LocalDateTime) => {
-            typed!(LocalDateTime(0), ColumnData::LocalDateTime, |block, place| LocalDateTime(block.int(place)))
+            typed!(LocalDateTime::default(), ColumnData::LocalDateTime, |block, place| LocalDateTime::of_micros(
+                block.int(place)
+            ))
         }
         Some(Kind::Float) => typed!(0.0, ColumnData::Float, |block, place| block.float(place)),
         Some(Kind::Bool) => typed!(false, ColumnData::Bool, |block, place| block.bool(place)),

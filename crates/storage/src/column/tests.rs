@@ -51,8 +51,10 @@ fn every_kind_reads_back() {
         ("short floats", Encoding::Float32, |random| Value::Float(f64::from(random.unit() as f32))),
         ("one float", Encoding::FloatConstant, |_| Value::Float(-0.0)),
         ("booleans", Encoding::Bool, |random| Value::Bool(random.chance(50))),
-        ("dates", Encoding::Date, |random| Value::Date(Date(random.next_u64() as i32))),
-        ("times", Encoding::LocalDateTime, |random| Value::LocalDateTime(LocalDateTime(random.next_u64() as i64))),
+        ("dates", Encoding::Date, |random| Value::Date(Date(random.next_u64() as i64 >> 26))),
+        ("times", Encoding::LocalDateTime, |random| {
+            Value::LocalDateTime(LocalDateTime::of_micros(random.next_u64() as i64))
+        }),
         ("few texts", Encoding::StringDictionary, |random| Value::string(&format!("text {}", random.below(20)))),
         ("many texts", Encoding::StringPlain, |random| Value::string(&format!("{}", random.next_u64()))),
         ("mixture", Encoding::Mixed, |random| {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::value::EdgeValue;
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, NodeId, Result, StringColumn};
 
@@ -179,6 +179,10 @@ pub fn append_range(to: &mut Column, from: &Column, start: usize, end: usize) {
         (ColumnData::Float(a), ColumnData::Float(b)) => extend(a, &b[start..end]),
         (ColumnData::Date(a), ColumnData::Date(b)) => extend(a, &b[start..end]),
         (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => extend(a, &b[start..end]),
+        (ColumnData::LocalTime(a), ColumnData::LocalTime(b)) => extend(a, &b[start..end]),
+        (ColumnData::Time(a), ColumnData::Time(b)) => extend(a, &b[start..end]),
+        (ColumnData::DateTime(a), ColumnData::DateTime(b)) => extend(a, &b[start..end]),
+        (ColumnData::Duration(a), ColumnData::Duration(b)) => extend(a, &b[start..end]),
         (ColumnData::Value(a), ColumnData::Value(b)) => extend(a, &b[start..end]),
         (ColumnData::String(a), ColumnData::String(b)) => {
             (start..end).for_each(|row| a.push(b.get(row)));
@@ -214,7 +218,11 @@ fn push_fillers(data: &mut ColumnData, count: usize) -> bool {
         ColumnData::Int(rows) => rows.resize(rows.len() + count, 0),
         ColumnData::Float(rows) => rows.resize(rows.len() + count, 0.0),
         ColumnData::Date(rows) => rows.resize(rows.len() + count, Date(0)),
-        ColumnData::LocalDateTime(rows) => rows.resize(rows.len() + count, LocalDateTime(0)),
+        ColumnData::LocalDateTime(rows) => rows.resize(rows.len() + count, LocalDateTime::default()),
+        ColumnData::LocalTime(rows) => rows.resize(rows.len() + count, LocalTime::default()),
+        ColumnData::Time(rows) => rows.resize(rows.len() + count, Time::default()),
+        ColumnData::DateTime(rows) => rows.resize(rows.len() + count, DateTime::default()),
+        ColumnData::Duration(rows) => rows.resize(rows.len() + count, Duration::default()),
         ColumnData::Node(rows) => rows.resize(rows.len() + count, NodeId(0)),
         ColumnData::Edge(rows) => rows.resize(rows.len() + count, EdgeValue::default()),
         ColumnData::Value(rows) => rows.resize(rows.len() + count, model::Value::Null),
@@ -233,6 +241,10 @@ fn nulls_like(like: &ColumnData, nulls: usize) -> Column {
         ColumnData::String(_) => ColumnData::String(StringColumn::default()),
         ColumnData::Date(_) => ColumnData::Date(Vec::new()),
         ColumnData::LocalDateTime(_) => ColumnData::LocalDateTime(Vec::new()),
+        ColumnData::LocalTime(_) => ColumnData::LocalTime(Vec::new()),
+        ColumnData::Time(_) => ColumnData::Time(Vec::new()),
+        ColumnData::DateTime(_) => ColumnData::DateTime(Vec::new()),
+        ColumnData::Duration(_) => ColumnData::Duration(Vec::new()),
         ColumnData::Node(_) => ColumnData::Node(Vec::new()),
         ColumnData::Edge(_) => ColumnData::Edge(Vec::new()),
         ColumnData::Value(_) => ColumnData::Value(Vec::new()),

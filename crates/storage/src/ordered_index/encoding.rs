@@ -7,12 +7,17 @@
 use std::ops::Bound;
 
 use model::id::NodeId;
+use model::temporal::{Duration, LocalDateTime};
 use model::{KeyRange, Value};
 
 const LIST_END: u8 = 0x01;
 const LIST: u8 = 0x10;
+const DATE_TIME: u8 = 0x1c;
 const LOCAL_DATE_TIME: u8 = 0x20;
 const DATE: u8 = 0x28;
+const TIME: u8 = 0x2a;
+const LOCAL_TIME: u8 = 0x2c;
+const DURATION: u8 = 0x2e;
 const STRING: u8 = 0x30;
 const BOOL: u8 = 0x40;
 const NUMBER: u8 = 0x50;
@@ -31,8 +36,21 @@ pub fn put_value(value: &Value, out: &mut Vec<u8>) -> bool {
         Value::Float(x) => put_number(*x, 0, out),
         Value::String(x) => put_bytes(STRING, x.as_bytes(), out),
         Value::Bytes(x) => put_bytes(BYTES, x, out),
-        Value::Date(x) => put_signed(DATE, i64::from(x.0), out),
-        Value::LocalDateTime(x) => put_signed(LOCAL_DATE_TIME, x.0, out),
+        Value::Date(x) => put_signed(DATE, x.0, out),
+        Value::LocalDateTime(x) => put_moment(LOCAL_DATE_TIME, *x, out),
+        Value::LocalTime(x) => put_signed(LOCAL_TIME, x.0, out),
+        Value::Time(x) => {
+            put_signed(TIME, x.utc_nanos(), out);
+            put_offset(x.offset, out);
+        }
+        Value::DateTime(x) => {
+            put_moment(DATE_TIME, x.utc(), out);
+            put_offset(x.offset(), out);
+            // An offset alone comes before the names of zones.
+            put_escaped(x.zone.name().unwrap_or_default().as_bytes(), out);
+            out.extend_from_slice(&[0, 1]);
+        }
+        Value::Duration(x) => put_duration(*x, out),
         Value::List(items) => {
             let start = out.len();
             out.push(LIST);
@@ -50,6 +68,22 @@ pub fn put_value(value: &Value, out: &mut Vec<u8>) -> bool {
 fn put_signed(tag: u8, x: i64, out: &mut Vec<u8>) {
     out.push(tag);
     out.extend_from_slice(&(x as u64 ^ 1 << 63).to_be_bytes());
+}
+
+fn put_moment(tag: u8, moment: LocalDateTime, out: &mut Vec<u8>) {
+    put_signed(tag, moment.seconds, out);
+    out.extend_from_slice(&moment.nanosecond.to_be_bytes());
+}
+
+fn put_offset(offset: i32, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(offset as u32 ^ 1 << 31).to_be_bytes());
+}
+
+/// By the average length first, as durations are ordered.
+fn put_duration(x: Duration, out: &mut Vec<u8>) {
+    out.push(DURATION);
+    out.extend_from_slice(&(x.average_nanos() as u128 ^ 1 << 127).to_be_bytes());
+    [x.months, x.days].into_iter().for_each(|part| out.extend_from_slice(&(part as u64 ^ 1 << 63).to_be_bytes()));
 }
 
 fn put_bytes(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
@@ -104,7 +138,13 @@ pub fn hold_nan(mut values: &[u8]) -> bool {
         let length = match tag {
             NUMBER if values.starts_with(&nan) => return true,
             NUMBER => nan.len(),
-            DATE | LOCAL_DATE_TIME => 9,
+            DATE | LOCAL_TIME => 9,
+            LOCAL_DATE_TIME | TIME => 13,
+            DATE_TIME => {
+                let name = values.get(17..).unwrap_or_default();
+                name.windows(2).position(|pair| pair == [0, 1]).map_or(values.len(), |at| 17 + at + 2)
+            }
+            DURATION => 33,
             BOOL => 2,
             STRING | BYTES => values.windows(2).position(|pair| pair == [0, 1]).map_or(values.len(), |at| at + 2),
             _ => 1,
@@ -182,6 +222,10 @@ pub fn byte_range(prefix: &[u8], range: &KeyRange) -> Option<ByteRange> {
                 .filter_map(bound_value)
                 .any(|value| tag_of(value) != Some(tag) || is_nan(value))
             {
+                return None;
+            }
+            // Durations have an order, but are not compared.
+            if tag == DURATION {
                 return None;
             }
             // Lists compare item by item, and what cannot be compared lies between what can.

@@ -6,7 +6,7 @@ use std::ops::{Bound, Range};
 
 use model::choice::EdgeRange;
 use model::id::PropertyKeyId;
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::{Date, DateTime, LocalDateTime, LocalTime, OFFSET_MAX, Time, Zone};
 use model::{Result, Value};
 
 use super::Section;
@@ -119,6 +119,9 @@ enum Kind {
     Bool,
     Date,
     LocalDateTime,
+    LocalTime,
+    Time,
+    DateTime,
 }
 
 fn kind(bound: &Bound<Value>) -> Option<Kind> {
@@ -130,6 +133,9 @@ fn kind(bound: &Bound<Value>) -> Option<Kind> {
         Value::Bool(_) => Some(Kind::Bool),
         Value::Date(_) => Some(Kind::Date),
         Value::LocalDateTime(_) => Some(Kind::LocalDateTime),
+        Value::LocalTime(_) => Some(Kind::LocalTime),
+        Value::Time(_) => Some(Kind::Time),
+        Value::DateTime(_) => Some(Kind::DateTime),
         _ => None,
     }
 }
@@ -144,10 +150,19 @@ impl Kind {
             Kind::Number => closed(Value::Float(f64::NEG_INFINITY), Value::Float(f64::INFINITY)),
             Kind::Text => (Bound::Included(Value::string("")), Bound::Excluded(Value::Bool(false))),
             Kind::Bool => closed(Value::Bool(false), Value::Bool(true)),
-            Kind::Date => closed(Value::Date(Date(i32::MIN)), Value::Date(Date(i32::MAX))),
+            Kind::Date => closed(Value::Date(Date::MIN), Value::Date(Date::MAX)),
             Kind::LocalDateTime => {
-                let at = |microseconds| Value::LocalDateTime(LocalDateTime(microseconds));
-                closed(at(i64::MIN), at(i64::MAX))
+                closed(Value::LocalDateTime(LocalDateTime::MIN), Value::LocalDateTime(LocalDateTime::MAX))
+            }
+            Kind::LocalTime => closed(Value::LocalTime(LocalTime(0)), Value::LocalTime(LocalTime::MAX)),
+            Kind::Time => {
+                let at = |local, offset| Value::Time(Time { local, offset });
+                closed(at(LocalTime(0), OFFSET_MAX), at(LocalTime::MAX, -OFFSET_MAX))
+            }
+            // Below a moment come the kinds of the greatest local date-time, above it only the kind that follows.
+            Kind::DateTime => {
+                let first = DateTime { seconds: i64::MIN, nanosecond: 0, zone: Zone::UTC };
+                (Bound::Included(Value::DateTime(first)), Bound::Excluded(Value::LocalDateTime(LocalDateTime::MIN)))
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Columns as the log writes them: the kind, the rows, which of them are null, and then the values of that kind.
 
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::{Date, LocalTime};
 use model::{Bitmap, Column, ColumnData, Result, StringColumn};
 
 use crate::codec::bytes::{Get, Put};
-use crate::codec::value;
+use crate::codec::{temporal, value};
 
 const NULL: u8 = 0;
 const BOOL: u8 = 1;
@@ -15,6 +15,10 @@ const DATE: u8 = 5;
 const LOCAL_DATE_TIME: u8 = 6;
 /// Values each with a kind of its own.
 const MIXED: u8 = 7;
+const LOCAL_TIME: u8 = 8;
+const TIME: u8 = 9;
+const DATE_TIME: u8 = 10;
+const DURATION: u8 = 11;
 
 /// Adds 64-bit words.
 pub(super) fn put_words(words: impl ExactSizeIterator<Item = u64>, out: &mut Vec<u8>) {
@@ -38,6 +42,10 @@ pub(super) fn put_column(column: &Column, out: &mut Vec<u8>) {
         ColumnData::String(_) => STRING,
         ColumnData::Date(_) => DATE,
         ColumnData::LocalDateTime(_) => LOCAL_DATE_TIME,
+        ColumnData::LocalTime(_) => LOCAL_TIME,
+        ColumnData::Time(_) => TIME,
+        ColumnData::DateTime(_) => DATE_TIME,
+        ColumnData::Duration(_) => DURATION,
         ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Value(_) => MIXED,
     };
     out.put_u8(kind);
@@ -54,8 +62,12 @@ pub(super) fn put_column(column: &Column, out: &mut Vec<u8>) {
         ColumnData::Int(rows) => put_words(rows.iter().map(|&x| x as u64), out),
         ColumnData::Float(rows) => put_words(rows.iter().map(|&x| x.to_bits()), out),
         ColumnData::String(rows) => rows.iter().for_each(|text| out.put_text(text)),
-        ColumnData::Date(rows) => rows.iter().for_each(|x| out.put_u32(x.0 as u32)),
-        ColumnData::LocalDateTime(rows) => put_words(rows.iter().map(|&x| x.0 as u64), out),
+        ColumnData::Date(rows) => put_words(rows.iter().map(|&x| x.0 as u64), out),
+        ColumnData::LocalTime(rows) => put_words(rows.iter().map(|&x| x.0 as u64), out),
+        ColumnData::LocalDateTime(rows) => rows.iter().for_each(|&x| temporal::put_local_date_time(x, out)),
+        ColumnData::Time(rows) => rows.iter().for_each(|&x| temporal::put_time(x, out)),
+        ColumnData::DateTime(rows) => rows.iter().for_each(|&x| temporal::put_date_time(x, out)),
+        ColumnData::Duration(rows) => rows.iter().for_each(|&x| temporal::put_duration(x, out)),
         ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Value(_) => {
             column.values().for_each(|row| value::encode(&row, out));
         }
@@ -67,8 +79,10 @@ pub(super) fn column(get: &mut Get<'_>) -> Result<Column> {
     let kind = get.u8()?;
     let rows = get.count(match kind {
         NULL => 0,
-        INT | FLOAT | LOCAL_DATE_TIME => 8,
-        DATE | STRING => 4,
+        INT | FLOAT | DATE | LOCAL_TIME => 8,
+        LOCAL_DATE_TIME | TIME | DATE_TIME => 12,
+        DURATION => 28,
+        STRING => 4,
         _ => 1,
     })?;
     if kind == NULL {
@@ -93,20 +107,26 @@ pub(super) fn column(get: &mut Get<'_>) -> Result<Column> {
             }
             ColumnData::String(texts)
         }
-        DATE => ColumnData::Date((0..rows).map(|_| Ok(Date(get.u32()? as i32))).collect::<Result<_>>()?),
-        LOCAL_DATE_TIME => {
-            ColumnData::LocalDateTime(words(get, rows)?.map(|word| LocalDateTime(word as i64)).collect())
-        }
+        DATE => ColumnData::Date(words(get, rows)?.map(|word| Date(word as i64)).collect()),
+        LOCAL_TIME => ColumnData::LocalTime(words(get, rows)?.map(|word| LocalTime(word as i64)).collect()),
+        LOCAL_DATE_TIME => ColumnData::LocalDateTime(each(get, rows, temporal::local_date_time)?),
+        TIME => ColumnData::Time(each(get, rows, temporal::time)?),
+        DATE_TIME => ColumnData::DateTime(each(get, rows, temporal::date_time)?),
+        DURATION => ColumnData::Duration(each(get, rows, temporal::duration)?),
         _ => return Err(get.damage(format!("no kind of column has the number {kind}"))),
     };
     Ok(Column { data, validity })
+}
+
+fn each<T>(get: &mut Get<'_>, rows: usize, read: impl Fn(&mut Get<'_>) -> Result<T>) -> Result<Vec<T>> {
+    (0..rows).map(|_| read(get)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use model::temporal::{Date, LocalDateTime};
+    use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
     use model::{Column, Value};
 
     use super::{Get, column, put_column};
@@ -133,7 +153,11 @@ mod tests {
             vec![Value::Float(-0.5), Value::Float(f64::INFINITY)],
             vec![Value::string(""), Value::string("Grüße")],
             vec![Value::Date(Date(-3)), Value::Date(Date(20_000))],
-            vec![Value::LocalDateTime(LocalDateTime(-1)), Value::LocalDateTime(LocalDateTime(5))],
+            vec![LocalDateTime::of_micros(-1).into(), LocalDateTime::MAX.into()],
+            vec![LocalTime(0).into(), LocalTime::MAX.into()],
+            vec![Time { local: LocalTime(7), offset: -64_800 }.into(), Time::default().into()],
+            vec![DateTime::default().into(), DateTime::parse("2015-07-21T21[Europe/Stockholm]").unwrap().into()],
+            vec![Duration::parse("P-1Y2DT-3.5S").unwrap().into(), Duration::default().into()],
             vec![Value::Bytes([1, 2, 3].into()), list.clone()],
             vec![Value::Int(1), list],
         ];

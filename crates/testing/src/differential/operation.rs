@@ -258,8 +258,8 @@ impl Generator {
             2 => Value::Float(*self.random.pick(&special_floats)),
             3 => self.text(),
             4 => Value::Bytes(Arc::from((0..self.random.index(20)).map(|x| x as u8).collect::<Vec<u8>>())),
-            5 => Value::Date(Date(self.random.below(60_000) as i32 - 30_000)),
-            6 => Value::LocalDateTime(LocalDateTime(self.random.next_u64() as i64 >> 8)),
+            5 => Value::Date(Date(self.random.below(60_000) as i64 - 30_000)),
+            6 => Value::LocalDateTime(LocalDateTime::of_micros(self.random.next_u64() as i64 >> 8)),
             7 => Value::list(vec![Value::Int(1), Value::string("two"), Value::list(vec![Value::Float(3.0)])]),
             _ => Value::Int(self.random.below(10) as i64),
         }

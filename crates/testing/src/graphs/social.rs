@@ -56,7 +56,7 @@ fn people_group(labels: &[&str], members: &[usize], random: &mut SeededRandom) -
     let properties = vec![
         ("name".to_owned(), column(&mut |person| Value::from(name(person)))),
         ("age".to_owned(), column(&mut |_| Value::Int(18 + random.below(60) as i64))),
-        ("born".to_owned(), column(&mut |person| Value::Date(Date(5_000 + person as i32 * 37)))),
+        ("born".to_owned(), column(&mut |person| Value::Date(Date(5_000 + person as i64 * 37)))),
         (
             "email".to_owned(),
             column(&mut |person| match person % 4 {

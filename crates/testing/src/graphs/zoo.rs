@@ -19,7 +19,7 @@ pub fn zoo() -> GraphData {
         Value::Bytes(Arc::from([0, 255])),
         Value::list(vec![Value::Int(1), Value::Float(1.5), Value::string("x")]),
         Value::Date(Date(-1)),
-        Value::LocalDateTime(LocalDateTime(1)),
+        Value::LocalDateTime(LocalDateTime::of_micros(1)),
     ];
     let ids: Vec<Value> = (0..kinds.len() as i64).map(Value::Int).collect();
     let mixed = NodeGroup {

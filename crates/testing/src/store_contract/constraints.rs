@@ -273,7 +273,7 @@ fn lookups(subject: &mut Subject<'_>) {
         Value::string(""),
         Value::Bool(true),
         Value::Date(model::temporal::Date(5)),
-        Value::LocalDateTime(model::temporal::LocalDateTime(5)),
+        Value::LocalDateTime(model::temporal::LocalDateTime::of_micros(5)),
         Value::list(vec![Value::Int(1), Value::Int(2)]),
         Value::Bytes(std::sync::Arc::from([1, 2])),
     ];

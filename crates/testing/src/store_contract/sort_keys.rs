@@ -37,7 +37,7 @@ fn values() -> Vec<Value> {
         Value::Bool(false),
         Value::Date(Date(3)),
         Value::Date(Date(-3)),
-        Value::LocalDateTime(LocalDateTime(3)),
+        Value::LocalDateTime(LocalDateTime::of_micros(3)),
         Value::list(vec![Value::Int(1), Value::string("x")]),
         Value::list(vec![Value::Int(1)]),
         Value::Null,

@@ -48,8 +48,8 @@ fn values() -> Vec<Value> {
         Value::list(vec![Value::Int(1), Value::Float(1.0), Value::string("x"), Value::list(vec![Value::Bool(true)])]),
         Value::Date(Date(-719_162)),
         Value::Date(Date(20_000)),
-        Value::LocalDateTime(LocalDateTime(-1)),
-        Value::LocalDateTime(LocalDateTime(1_700_000_000_123_456)),
+        Value::LocalDateTime(LocalDateTime::of_micros(-1)),
+        Value::LocalDateTime(LocalDateTime::of_micros(1_700_000_000_123_456)),
     ]
 }
 

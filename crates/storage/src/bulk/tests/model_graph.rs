@@ -67,9 +67,9 @@ pub(crate) fn random_value(random: &mut SeededRandom, name: &str, kind: usize) -
         ("q", _) => Value::Float(random.unit()),
         ("r", 3) => Value::Bytes(vec![1, 2, random.below(9) as u8].into()),
         ("r", _) if random.chance(2) => Value::Bool(random.chance(50)),
-        ("r", 1) => Value::Date(Date(random.below(9000) as i32 - 99)),
+        ("r", 1) => Value::Date(Date(random.below(9000) as i64 - 99)),
         ("r", _) => Value::string(&"abcdefghij"[..random.index(10)]),
-        (_, 1) => Value::LocalDateTime(LocalDateTime(random.next_u64() as i64 >> 8)),
+        (_, 1) => Value::LocalDateTime(LocalDateTime::of_micros(random.next_u64() as i64 >> 8)),
         _ => Value::string(&format!("text {}", random.next_u64())),
     }
 }

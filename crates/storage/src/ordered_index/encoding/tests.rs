@@ -77,8 +77,8 @@ pub(crate) fn values() -> Vec<Value> {
         ["", "\0", "\0\0", "\0\u{1}", "a", "a\0", "a\0b", "a\u{1}", "ab", "b", "ü", "\u{10ffff}", &long]
             .map(Value::string),
     );
-    values.extend([i32::MIN, -1, 0, 1, i32::MAX].map(|day| Value::Date(Date(day))));
-    values.extend([i64::MIN, -1, 0, 1, i64::MAX].map(|at| Value::LocalDateTime(LocalDateTime(at))));
+    values.extend([Date::MIN.0, -1, 0, 1, Date::MAX.0].map(|day| Value::Date(Date(day))));
+    values.extend([i64::MIN, -1, 0, 1, i64::MAX].map(|at| Value::LocalDateTime(LocalDateTime::of_micros(at))));
     values.extend([Value::Bool(false), Value::Bool(true)]);
     values.extend([&[][..], &[0], &[0, 0], &[1], &[255], &[255, 255]].map(|bytes| Value::Bytes(bytes.into())));
     values.extend(lists());

@@ -1,0 +1,122 @@
+//! The components of values of time: `.year`, `.epochMillis`, `.offset`, `.minutesOfHour` and the others.
+
+use model::Value;
+use model::temporal::calendar::{civil_of, days_of, week_of, weekday_of};
+use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_SECOND, Time, Zone};
+
+/// A component of a value of time; `None` if it has no such, or the value is of another kind.
+pub(crate) fn component(value: &Value, name: &str) -> Option<Value> {
+    match value {
+        Value::Date(date) => of_date(*date, name).map(Value::Int),
+        Value::LocalTime(time) => of_local_time(*time, name).map(Value::Int),
+        Value::Time(time) => of_time(*time, name),
+        Value::LocalDateTime(moment) => of_local_date_time(*moment, name).map(Value::Int),
+        Value::DateTime(moment) => of_date_time(*moment, name),
+        Value::Duration(duration) => of_duration(*duration, name).map(Value::Int),
+        _ => None,
+    }
+}
+
+/// Some components that a kind of value has, for messages.
+pub(crate) fn examples(value: &Value) -> &'static str {
+    match value {
+        Value::Date(_) => "year, month or dayOfWeek",
+        Value::LocalTime(_) => "hour, minute or nanosecond",
+        Value::Time(_) => "hour, minute or offset",
+        Value::LocalDateTime(_) => "year, month or hour",
+        Value::DateTime(_) => "year, hour, timezone or epochSeconds",
+        _ => "months, days, seconds or nanosecondsOfSecond",
+    }
+}
+
+fn of_date(date: Date, name: &str) -> Option<i64> {
+    let (year, month, day) = civil_of(date.0);
+    Some(match name {
+        "year" => year,
+        "quarter" => (month + 2) / 3,
+        "month" => month,
+        "week" => week_of(date.0).1,
+        "weekYear" => week_of(date.0).0,
+        "day" => day,
+        "dayOfQuarter" => date.0 - days_of(year, (month + 2) / 3 * 3 - 2, 1) + 1,
+        "ordinalDay" | "dayOfYear" => date.0 - days_of(year, 1, 1) + 1,
+        "dayOfWeek" | "weekDay" => weekday_of(date.0),
+        "epochDays" => date.0,
+        _ => return None,
+    })
+}
+
+fn of_local_time(time: LocalTime, name: &str) -> Option<i64> {
+    let (seconds, nanos) = (time.0 / NANOS_OF_SECOND, time.0 % NANOS_OF_SECOND);
+    Some(match name {
+        "hour" => seconds / 3_600,
+        "minute" => seconds / 60 % 60,
+        "second" => seconds % 60,
+        "millisecond" => nanos / 1_000_000,
+        "microsecond" => nanos / 1_000,
+        "nanosecond" => nanos,
+        _ => return None,
+    })
+}
+
+fn of_offset(zone: Zone, offset: i32, name: &str) -> Option<Value> {
+    let text = |zone: Zone| Value::string(&zone.to_string());
+    Some(match name {
+        "timezone" => text(zone),
+        "offset" => text(Zone::of_offset(offset)?),
+        "offsetMinutes" => Value::Int(i64::from(offset / 60)),
+        "offsetSeconds" => Value::Int(i64::from(offset)),
+        _ => return None,
+    })
+}
+
+fn of_time(time: Time, name: &str) -> Option<Value> {
+    of_local_time(time.local, name)
+        .map(Value::Int)
+        .or_else(|| of_offset(Zone::of_offset(time.offset)?, time.offset, name))
+}
+
+fn of_local_date_time(moment: LocalDateTime, name: &str) -> Option<i64> {
+    match name {
+        "epochSeconds" => Some(moment.seconds),
+        "epochMillis" => moment.seconds.checked_mul(1_000)?.checked_add(i64::from(moment.nanosecond) / 1_000_000),
+        _ => of_date(moment.date(), name).or_else(|| of_local_time(moment.time(), name)),
+    }
+}
+
+fn of_date_time(moment: DateTime, name: &str) -> Option<Value> {
+    if let "epochSeconds" | "epochMillis" = name {
+        return of_local_date_time(moment.utc(), name).map(Value::Int);
+    }
+    let local = of_local_date_time(moment.local(), name).map(Value::Int);
+    local.or_else(|| of_offset(moment.zone, moment.offset(), name))
+}
+
+fn of_duration(x: Duration, name: &str) -> Option<i64> {
+    // What does not fit into 64 bits stands at their end.
+    let clamped = |x: i128| i64::try_from(x).unwrap_or(if x < 0 { i64::MIN } else { i64::MAX });
+    let nanos = i64::from(x.nanosecond);
+    Some(match name {
+        "years" => x.months / 12,
+        "quarters" => x.months / 3,
+        "months" => x.months,
+        "weeks" => x.days / 7,
+        "days" => x.days,
+        "hours" => x.seconds / 3_600,
+        "minutes" => x.seconds / 60,
+        "seconds" => x.seconds,
+        "milliseconds" => clamped(x.time_nanos().div_euclid(1_000_000)),
+        "microseconds" => clamped(x.time_nanos().div_euclid(1_000)),
+        "nanoseconds" => clamped(x.time_nanos()),
+        "quartersOfYear" => x.months / 3 % 4,
+        "monthsOfYear" => x.months % 12,
+        "monthsOfQuarter" => x.months % 3,
+        "daysOfWeek" => x.days % 7,
+        "minutesOfHour" => x.seconds / 60 % 60,
+        "secondsOfMinute" => x.seconds % 60,
+        "millisecondsOfSecond" => nanos / 1_000_000,
+        "microsecondsOfSecond" => nanos / 1_000,
+        "nanosecondsOfSecond" => nanos,
+        _ => return None,
+    })
+}
