@@ -85,7 +85,11 @@ impl<'a> Binder<'a> {
             if let Some(union) = union
                 && *all.get_or_insert(union.all) != union.all
             {
-                return Err(error!(Semantic, "UNION and UNION ALL cannot be mixed in one query").at(union.span));
+                return Err(error!(
+                    Semantic::InvalidClauseComposition,
+                    "UNION and UNION ALL cannot be mixed in one query"
+                )
+                .at(union.span));
             }
             self.scope = Scope::default();
             parts.push(self.single_query(single)?);
@@ -160,7 +164,7 @@ impl<'a> Binder<'a> {
     /// Fails if the name means something already.
     fn check_new(&self, name: &ast::Name) -> Result<()> {
         match self.scope.find(&name.text) {
-            Some(_) => Err(error!(Semantic, "variable `{}` is already declared", name.text)
+            Some(_) => Err(error!(Semantic::VariableAlreadyBound, "variable `{}` is already declared", name.text)
                 .at(name.span)
                 .with_remedy("choose another name")),
             None => Ok(()),
@@ -198,7 +202,9 @@ fn check_union_columns(parts: &[BoundQuery], union: &ast::Union) -> Result<()> {
         list(&expected),
         list(&found)
     );
-    Err(error!(Semantic, "{message}").at(union.span).with_remedy("name the columns alike with AS, in the same order"))
+    Err(error!(Semantic::DifferentColumnsInUnion, "{message}")
+        .at(union.span)
+        .with_remedy("name the columns alike with AS, in the same order"))
 }
 
 /// How a clause takes part in the order of clauses.

@@ -164,8 +164,11 @@ impl Lexer<'_> {
             return Ok(());
         }
         if !scan::starts_word(first) {
-            return Err(error!(Syntax, "expected a word or a sign, found the character {first:?}")
-                .at(Span::new(start, self.at)));
+            return Err(error!(
+                Syntax::InvalidUnicodeCharacter,
+                "expected a word or a sign, found the character {first:?}"
+            )
+            .at(Span::new(start, self.at)));
         }
         self.skip_word_rest();
         self.push(TokenKind::Word, start);

@@ -3,7 +3,7 @@
 //! Invariant: every recursion goes through [`Parser::deeper`], and every node above others through [`Parser::grow`],
 //! so that no text makes this, or anything that walks its tree, overflow the stack.
 
-use model::{Error, Result, Span, error, limits};
+use model::{Error, ErrorDetail, Result, Span, error, limits};
 
 use crate::ast::{Expression, Name, Statement};
 use crate::lexer;
@@ -281,6 +281,9 @@ impl<'a> Parser<'a> {
             return error.at(self.previous()).with_remedy(remedy);
         }
         match self.foreign_operator() {
+            Some(remedy) if !self.slice(self.here()).is_ascii() => {
+                error.at(self.here()).with_remedy(remedy).with_detail(ErrorDetail::InvalidUnicodeCharacter)
+            }
             Some(remedy) => error.at(self.here()).with_remedy(remedy),
             None => error.at(self.here()),
         }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use exec::SpillSpace;
 use model::memory::Usage;
 use model::platform::{Clock, Platform};
+use model::procedure::Procedure;
 use model::{Consumer, GraphStore, Interrupt, MemoryBudget, Result};
 use storage::backup::CopySummary;
 use storage::bulk::BulkLoad;
@@ -111,6 +112,19 @@ impl Database {
             platform,
             spill,
         })
+    }
+
+    /// Adds a procedure that `CALL` can call, under a name that is new.
+    pub fn register_procedure(&mut self, procedure: Arc<dyn Procedure>) -> Result<()> {
+        let signature = procedure.signature();
+        for name in signature.aliases.iter().chain([&signature.name]) {
+            if self.registry.procedures.find(name).is_some() {
+                let error = model::error!(Argument, "there is a procedure {name} already");
+                return Err(error.with_remedy("choose another name"));
+            }
+        }
+        self.registry.procedures.register(procedure);
+        Ok(())
     }
 
     /// A session for one user.

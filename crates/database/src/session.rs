@@ -13,7 +13,7 @@ use cypher::plan::{Plan, PlanMode, Prefix, Statement};
 use exec::profile::Summary;
 use exec::{Environment, QueryMemory, RunSettings};
 use model::procedure::GraphAccess;
-use model::{Column, ErrorCode, Interrupt, IsolationLevel, ReadView, Result, WriteTransaction, error};
+use model::{Column, Error, ErrorCode, Interrupt, IsolationLevel, ReadView, Result, WriteTransaction, error};
 
 use crate::Parameters;
 use crate::database::Database;
@@ -140,10 +140,11 @@ impl<'d> Session<'d> {
         // Within a transaction the plan rests on what the transaction sees.
         let snapshot = if self.transaction.is_none() { Some(self.database.store().read()?) } else { None };
         let compiled = match (&self.transaction, &snapshot) {
-            (Some(transaction), _) => compile(self.database, text, transaction.view(), Facts::Estimated)?,
-            (None, Some(snapshot)) => compile(self.database, text, &**snapshot, Facts::Exact)?,
+            (Some(transaction), _) => compile(self.database, text, transaction.view(), Facts::Estimated),
+            (None, Some(snapshot)) => compile(self.database, text, &**snapshot, Facts::Exact),
             (None, None) => return Err(error!(Internal, "a session without a view")),
         };
+        let compiled = compiled.map_err(Error::when_compiled)?;
         let mut summary = match compiled {
             Text::Begin => self.begin().map(|()| StatementSummary::default()),
             Text::Commit => self.commit().map(|()| StatementSummary::default()),

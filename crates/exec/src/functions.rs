@@ -205,7 +205,7 @@ fn texts(function: &Function, body: fn(&str, &mut String), argument: &Vector, ro
 
 /// An error about an argument of the wrong kind.
 fn mismatch(function: &str, expected: &str, found: &Value) -> Error {
-    error!(Type, "{function}() takes {expected}, found {}", found.type_name())
+    error!(Type::InvalidArgumentValue, "{function}() takes {expected}, found {}", found.type_name())
 }
 
 fn number(function: &str, value: &Value) -> Result<f64> {

@@ -127,7 +127,7 @@ pub(crate) fn check_storable(key: &str, column: &Column) -> Result<()> {
     match found {
         None => Ok(()),
         Some(value) => Err(model::error!(
-            Type,
+            Type::InvalidPropertyType,
             "property {key} cannot hold {value} ({}): expected a boolean, number, string, date or a list of such without null",
             value.type_name()
         )),

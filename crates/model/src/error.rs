@@ -4,6 +4,10 @@
 
 use std::fmt;
 
+mod kind;
+
+pub use kind::{ErrorDetail, ErrorKind, ErrorPhase};
+
 /// A range of bytes in the text of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
@@ -109,6 +113,44 @@ registry! {
     (Internal, "INTERNAL", Database, "General.UnknownError", "a belief of this program was broken", "report it with the query"),
 }
 
+impl ErrorCode {
+    /// What openCypher calls errors of this code, unless they say otherwise.
+    pub fn kind(self) -> ErrorKind {
+        match self {
+            ErrorCode::Syntax | ErrorCode::Semantic | ErrorCode::Unsupported | ErrorCode::UnknownFunction => {
+                ErrorKind::SyntaxError
+            }
+            ErrorCode::UnknownProcedure | ErrorCode::ProcedureFailed => ErrorKind::ProcedureError,
+            ErrorCode::Parameter => ErrorKind::ParameterMissing,
+            ErrorCode::Type => ErrorKind::TypeError,
+            ErrorCode::Arithmetic => ErrorKind::ArithmeticError,
+            ErrorCode::Argument => ErrorKind::ArgumentError,
+            ErrorCode::NotFound => ErrorKind::EntityNotFound,
+            ErrorCode::StillConnected => ErrorKind::ConstraintVerificationFailed,
+            ErrorCode::Constraint | ErrorCode::SchemaRule => ErrorKind::ConstraintValidationFailed,
+            ErrorCode::ReadOnly | ErrorCode::TransactionState | ErrorCode::Conflict | ErrorCode::Cancelled => {
+                ErrorKind::TransactionError
+            }
+            _ => ErrorKind::StoreError,
+        }
+    }
+
+    /// The detail of errors of this code that do not say another.
+    pub fn detail(self) -> Option<ErrorDetail> {
+        Some(match self {
+            ErrorCode::Syntax => ErrorDetail::UnexpectedSyntax,
+            ErrorCode::UnknownFunction => ErrorDetail::UnknownFunction,
+            ErrorCode::UnknownProcedure => ErrorDetail::ProcedureNotFound,
+            ErrorCode::Parameter => ErrorDetail::MissingParameter,
+            ErrorCode::Type => ErrorDetail::InvalidArgumentType,
+            ErrorCode::Argument => ErrorDetail::InvalidArgumentValue,
+            ErrorCode::NotFound => ErrorDetail::DeletedEntityAccess,
+            ErrorCode::StillConnected => ErrorDetail::DeleteConnectedNode,
+            _ => return None,
+        })
+    }
+}
+
 /// An error as callers see it. One pointer wide, so that `Result` stays small.
 pub struct Error(Box<Inner>);
 
@@ -117,6 +159,9 @@ struct Inner {
     message: String,
     span: Option<Span>,
     remedy: Option<String>,
+    kind: Option<ErrorKind>,
+    detail: Option<ErrorDetail>,
+    phase: ErrorPhase,
 }
 
 /// The result of every fallible call across the waist.
@@ -125,7 +170,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error of that code; the message names the thing, what was found and what was expected, in lower case.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Error {
-        Error(Box::new(Inner { code, message: message.into(), span: None, remedy: None }))
+        let (message, phase) = (message.into(), ErrorPhase::Run);
+        Error(Box::new(Inner { code, message, span: None, remedy: None, kind: None, detail: None, phase }))
     }
 
     /// The same error, pointing at a place in the query. The first place given stays.
@@ -147,6 +193,46 @@ impl Error {
     pub fn within(mut self, place: &str) -> Error {
         self.0.message = format!("{place}: {}", self.0.message);
         self
+    }
+
+    /// The same error with a kind other than its code's.
+    #[must_use]
+    pub fn of_kind(mut self, kind: ErrorKind) -> Error {
+        self.0.kind = Some(kind);
+        self
+    }
+
+    /// The same error with a detail other than its code's.
+    #[must_use]
+    pub fn with_detail(mut self, detail: ErrorDetail) -> Error {
+        self.0.detail = Some(detail);
+        self
+    }
+
+    /// The same error, found before the statement ran.
+    #[must_use]
+    pub fn when_compiled(mut self) -> Error {
+        self.0.phase = ErrorPhase::Compile;
+        self
+    }
+
+    /// The kind, as openCypher has it. A type that is wrong in the text itself counts as syntax, as it does in Neo4j.
+    pub fn kind(&self) -> ErrorKind {
+        match (self.0.kind, self.0.code, self.0.phase) {
+            (Some(kind), ..) => kind,
+            (None, ErrorCode::Type, ErrorPhase::Compile) => ErrorKind::SyntaxError,
+            (None, code, _) => code.kind(),
+        }
+    }
+
+    /// What exactly is wrong, in a name that stays the same from version to version.
+    pub fn detail(&self) -> Option<ErrorDetail> {
+        self.0.detail.or_else(|| self.0.code.detail())
+    }
+
+    /// When it was found.
+    pub fn phase(&self) -> ErrorPhase {
+        self.0.phase
     }
 
     /// The code to react to.
@@ -215,9 +301,14 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// Shorthand for an error of a code with a formatted message: `error!(Type, "expected {x}")`.
+/// Shorthand for an error of a code with a formatted message: `error!(Type, "expected {x}")`, or with a detail that is
+/// not its code's, `error!(Semantic::UndefinedVariable, "variable `{x}` is not defined")`.
 #[macro_export]
 macro_rules! error {
+    ($code:ident :: $detail:ident, $($message:tt)+) => {
+        $crate::error::Error::new($crate::error::ErrorCode::$code, format!($($message)+))
+            .with_detail($crate::error::ErrorDetail::$detail)
+    };
     ($code:ident, $($message:tt)+) => {
         $crate::error::Error::new($crate::error::ErrorCode::$code, format!($($message)+))
     };

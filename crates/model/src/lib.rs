@@ -40,7 +40,7 @@ pub mod value;
 pub use batch::{EdgeBatch, NodeBatch};
 pub use choice::{EdgeRange, EdgeTop};
 pub use column::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn};
-pub use error::{Error, ErrorCode, Result, Span};
+pub use error::{Error, ErrorCode, ErrorDetail, ErrorKind, ErrorPhase, Result, Span};
 pub use id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 pub use index_scan::{IndexBatch, IndexCursor, IndexScan, KeyOrder, KeyRange};
 pub use interrupt::Interrupt;

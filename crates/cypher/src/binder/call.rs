@@ -27,7 +27,10 @@ impl Binder<'_> {
             }
             None if alone => implicit_arguments(&signature, name_span),
             None => {
-                let error = error!(Semantic, "expected parentheses after the procedure {}", signature.name);
+                let error = error!(
+                    Semantic::InvalidArgumentPassingMode,
+                    "expected parentheses after the procedure {}", signature.name
+                );
                 return Err(error
                     .at(name_span)
                     .with_remedy("arguments are taken from parameters only if CALL is alone"));
@@ -75,11 +78,14 @@ impl Binder<'_> {
             }
             Yield::Absent if !alone && !signature.yields.is_empty() => {
                 let columns: Vec<&str> = signature.yields.iter().map(|column| column.name).collect();
-                let error = error!(Semantic, "expected YIELD after the procedure {}", signature.name).at(span);
+                let error =
+                    error!(Semantic::UndefinedVariable, "expected YIELD after the procedure {}", signature.name)
+                        .at(span);
                 return Err(error.with_remedy(format!("write YIELD {}", columns.join(", "))));
             }
             Yield::All if !alone => {
-                let error = error!(Semantic, "YIELD * can be used only if CALL is the whole query").at(span);
+                let error =
+                    error!(Semantic::UnexpectedSyntax, "YIELD * can be used only if CALL is the whole query").at(span);
                 return Err(error.with_remedy("name the columns after YIELD"));
             }
             Yield::Absent | Yield::All => {
@@ -114,7 +120,8 @@ fn find_column(signature: &ProcedureSignature, item: &YieldItem) -> Result<usize
     let wanted = item.column.text.as_str();
     signature.yields.iter().position(|column| column.name == wanted).ok_or_else(|| {
         let columns: Vec<&str> = signature.yields.iter().map(|column| column.name).collect();
-        let error = error!(Semantic, "procedure {} yields no column `{wanted}`", signature.name).at(item.column.span);
+        let error = error!(Semantic::UndefinedVariable, "procedure {} yields no column `{wanted}`", signature.name)
+            .at(item.column.span);
         match suggestion::did_you_mean(wanted, columns.iter().copied()) {
             Some(remedy) => error.with_remedy(remedy),
             None if columns.is_empty() => error.with_remedy("it yields nothing"),
@@ -132,7 +139,11 @@ fn check_argument_count(signature: &ProcedureSignature, found: usize, span: Span
     let names: Vec<&str> = signature.arguments.iter().map(|argument| argument.name).collect();
     let count = if min == max { format!("{min}") } else { format!("{min} to {max}") };
     let plural = if min == 1 && max == 1 { "argument" } else { "arguments" };
-    let error = error!(Semantic, "procedure {} takes {count} {plural}, found {found}", signature.name).at(span);
+    let error = error!(
+        Semantic::InvalidNumberOfArguments,
+        "procedure {} takes {count} {plural}, found {found}", signature.name
+    )
+    .at(span);
     Err(if names.is_empty() { error } else { error.with_remedy(format!("it takes {}", names.join(", "))) })
 }
 

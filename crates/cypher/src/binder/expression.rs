@@ -121,7 +121,8 @@ impl Binder<'_> {
             Ast::Pattern(pattern) if pattern.shortest.is_some() => return self.shortest_expression(pattern, span),
             Ast::Pattern(pattern) if wanted == Wanted::Predicate => return self.pattern_predicate(pattern, span),
             Ast::Pattern(_) => {
-                let error = error!(Semantic, "a pattern is a condition, but a value is expected here");
+                let error =
+                    error!(Semantic::UnexpectedSyntax, "a pattern is a condition, but a value is expected here");
                 return Err(error
                     .at(span)
                     .with_remedy("write EXISTS { pattern }, or a comprehension [pattern | value]"));

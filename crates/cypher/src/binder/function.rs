@@ -86,18 +86,22 @@ impl Binder<'_> {
             Aggregation::Collecting(aggregates) => aggregates,
             Aggregation::Inside => {
                 let message = format!("aggregate function {} stands inside another", signature.name);
-                let error = error!(Semantic, "{message}").at(span);
+                let error = error!(Semantic::NestedAggregation, "{message}").at(span);
                 return Err(error.with_remedy("compute the inner one in a WITH before"));
             }
             Aggregation::Forbidden(place) => {
                 self.aggregation = Aggregation::Forbidden(place);
-                let error = error!(Semantic, "aggregate function {} cannot be used in {place}", signature.name);
+                let error = error!(
+                    Semantic::InvalidAggregation,
+                    "aggregate function {} cannot be used in {place}", signature.name
+                );
                 return Err(error.at(span).with_remedy("compute it in a WITH before"));
             }
         };
         let bound = arguments.iter().map(|argument| self.expression(argument)).collect::<Result<Vec<_>>>()?;
         if let Some(argument) = bound.iter().find(|argument| calls_random(argument)) {
-            let error = error!(Semantic, "the argument of {} is random", signature.name).at(argument.span);
+            let error = error!(Semantic::NonConstantExpression, "the argument of {} is random", signature.name)
+                .at(argument.span);
             return Err(error.with_remedy("compute it in a WITH before"));
         }
         let wanted = aggregate_text(signature.name, distinct, &bound);
@@ -139,5 +143,6 @@ fn check_argument_count(signature: &FunctionSignature, found: usize, span: Span)
         Some(max) => format!("{min} to {max} arguments"),
         None => format!("at least {min} {}", plural(min)),
     };
-    Err(error!(Semantic, "function {} takes {expected}, found {found}", signature.name).at(span))
+    Err(error!(Semantic::InvalidNumberOfArguments, "function {} takes {expected}, found {found}", signature.name)
+        .at(span))
 }

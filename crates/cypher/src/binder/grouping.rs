@@ -105,7 +105,7 @@ fn not_grouped(value: &Expression, slot: SlotId, slots: &Slots) -> Error {
     let name = slots.name(slot);
     let message = format!("`{name}` stands beside an aggregate function, but rows are not grouped by it");
     let remedy = format!("return {name}, or the property used, as a column of its own, or pass it on by a WITH before");
-    error!(Semantic, "{message}").at(value.span).with_remedy(remedy)
+    error!(Semantic::AmbiguousAggregationExpression, "{message}").at(value.span).with_remedy(remedy)
 }
 
 /// Replaces every part that computes the same as a column by that column.
@@ -135,7 +135,9 @@ pub(super) fn check_visible(
     let name = slots.name(*hidden);
     let after = if visibility == Visible::Groups { "an aggregation" } else { "DISTINCT" };
     let place = place_of(value, *hidden).unwrap_or(value.span);
-    let error = error!(Semantic, "variable `{name}` cannot be used after {after} that does not return it").at(place);
+    let error =
+        error!(Semantic::UndefinedVariable, "variable `{name}` cannot be used after {after} that does not return it")
+            .at(place);
     Err(error.with_remedy(format!("add {name}, or the expression that uses it, to the columns")))
 }
 

@@ -15,7 +15,11 @@ impl Binder<'_> {
     pub(super) fn label_predicate(&mut self, object: &Expression, labels: &LabelExpression) -> Result<Expression> {
         let kind = self.scope.kind_of(object);
         if matches!(kind, VariableKind::Value | VariableKind::Path | VariableKind::EdgeList) {
-            let error = error!(Semantic, "expected a node or relationship before the label, found {}", kind.describe());
+            let error = error!(
+                Semantic::InvalidArgumentType,
+                "expected a node or relationship before the label, found {}",
+                kind.describe()
+            );
             return Err(error.at(object.span));
         }
         if let Some(names) = labels.conjunction() {

@@ -102,7 +102,10 @@ impl Binder<'_> {
         let Some(name) = &edge.variable else { return Ok(self.slots.unnamed(kind.slot_kind())) };
         let slot = match self.scope.find(&name.text) {
             Some(variable) if seen.contains(&variable.slot) => {
-                let error = error!(Semantic, "relationship variable `{}` is used twice in one pattern", name.text);
+                let error = error!(
+                    Semantic::RelationshipUniquenessViolation,
+                    "relationship variable `{}` is used twice in one pattern", name.text
+                );
                 return Err(error.at(name.span).with_remedy("a relationship is matched once; use another variable"));
             }
             Some(_) if is_list => {
@@ -239,8 +242,10 @@ impl Binder<'_> {
     /// A property map of a pattern as equalities.
     fn property_predicates(&mut self, object: &Expression, properties: &ast::Expression) -> Result<Vec<Expression>> {
         let Ast::Map(entries) = &properties.kind else {
-            let error =
-                error!(Semantic, "expected a map literal: a parameter cannot stand for the properties to match");
+            let error = error!(
+                Semantic::InvalidParameterUse,
+                "expected a map literal: a parameter cannot stand for the properties to match"
+            );
             return Err(error.at(properties.span).with_remedy("name the properties, as {key: $parameter.key}"));
         };
         let mut predicates = Vec::with_capacity(entries.len());
@@ -260,7 +265,7 @@ impl Binder<'_> {
 
 pub(super) fn wrong_kind(name: &Name, found: VariableKind, expected: &str) -> model::Error {
     let message = format!("variable `{}` is {}, but {expected} is expected here", name.text, found.describe());
-    error!(Semantic, "{message}").at(name.span).with_remedy("use another variable")
+    error!(Semantic::VariableTypeConflict, "{message}").at(name.span).with_remedy("use another variable")
 }
 
 fn direction(arrow: Arrow) -> Direction {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Result, Set, Span, error};
+use model::{ErrorDetail, Result, Set, Span, error};
 
 use super::expression::{Wanted, at};
 use super::grouping::{self, Visible};
@@ -96,7 +96,9 @@ impl Binder<'_> {
         if let Some(span) = projection.star {
             let visible = self.scope.visible();
             if visible.is_empty() && position == Position::Return {
-                let error = error!(Semantic, "RETURN * has nothing to return: no variable is in scope").at(span);
+                let error =
+                    error!(Semantic::NoVariablesInScope, "RETURN * has nothing to return: no variable is in scope")
+                        .at(span);
                 return Err(error.with_remedy("name what to return"));
             }
             for (name, variable) in visible {
@@ -107,7 +109,7 @@ impl Binder<'_> {
         for item in &projection.items {
             let name = self.column_name(item, position)?;
             if columns.iter().any(|column| column.name == name) {
-                let error = error!(Semantic, "column `{name}` is there twice").at(item.span);
+                let error = error!(Semantic::ColumnNameConflict, "column `{name}` is there twice").at(item.span);
                 return Err(error.with_remedy("give one of them another name with AS"));
             }
             let count = self.aggregate_count();
@@ -126,7 +128,8 @@ impl Binder<'_> {
         match &item.expression.kind {
             Ast::Variable(name) => Ok(Arc::from(name.as_str())),
             _ if position == Position::With => {
-                let error = error!(Semantic, "an expression in WITH needs a name").at(item.expression.span);
+                let error =
+                    error!(Semantic::NoExpressionAlias, "an expression in WITH needs a name").at(item.expression.span);
                 Err(error.with_remedy("add AS and a name"))
             }
             _ => Ok(Arc::from(self.source(item.span))),
@@ -242,13 +245,20 @@ impl Binder<'_> {
         if let Some(span) = variable_in(count, &scope) {
             self.scope = scope;
             let message = format!("{clause} cannot use a variable: its value must be the same for all rows");
-            return Err(error!(Semantic, "{message}").at(span).with_remedy("use a number or a parameter"));
+            return Err(error!(Semantic::NonConstantExpression, "{message}")
+                .at(span)
+                .with_remedy("use a number or a parameter"));
         }
         let bound = self.plain_expression(count, clause);
         self.scope = scope;
         let bound = bound?;
+        let mut detail = ErrorDetail::InvalidArgumentType;
         let found = match &bound.kind {
             ExpressionKind::Literal(model::Value::Int(count)) if *count >= 0 => return Ok(bound),
+            ExpressionKind::Literal(value @ model::Value::Int(_)) => {
+                detail = ErrorDetail::NegativeIntegerArgument;
+                value.to_string()
+            }
             ExpressionKind::Literal(value) => value.to_string(),
             ExpressionKind::Negate(value) if matches!(value.kind, ExpressionKind::Literal(_)) => {
                 self.source(bound.span).to_string()
@@ -256,7 +266,8 @@ impl Binder<'_> {
             ExpressionKind::List(_) | ExpressionKind::Map(_) => self.source(bound.span).to_string(),
             _ => return Ok(bound),
         };
-        Err(error!(Semantic, "expected a non-negative integer after {clause}, found {found}").at(bound.span))
+        let error = error!(Semantic, "expected a non-negative integer after {clause}, found {found}");
+        Err(error.at(bound.span).with_detail(detail))
     }
 }
 

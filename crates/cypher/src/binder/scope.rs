@@ -115,7 +115,7 @@ impl Scope {
     }
 
     fn undefined(&self, name: &str, span: Span) -> Error {
-        let error = error!(Semantic, "variable `{name}` is not defined").at(span);
+        let error = error!(Semantic::UndefinedVariable, "variable `{name}` is not defined").at(span);
         let known = self.variables.iter().map(|(known, _)| &**known);
         if self.dropped.contains(name) {
             error.with_remedy(format!("the WITH before did not pass it on; add {name} to it"))

@@ -72,7 +72,9 @@ impl Binder<'_> {
             let to = self.create_node(&step.node, false, "CREATE", creation)?;
             let direction = step.edge.arrow;
             if direction == Arrow::Both {
-                let error = error!(Semantic, "a relationship to create needs a direction").at(step.edge.span);
+                let error =
+                    error!(Semantic::RequiresDirectedRelationship, "a relationship to create needs a direction")
+                        .at(step.edge.span);
                 return Err(error.with_remedy("write -[…]-> or <-[…]-"));
             }
             edges.push(self.create_edge(&step.edge, from, to, "CREATE", creation)?);
@@ -103,7 +105,8 @@ impl Binder<'_> {
                 return Err(wrong_kind(name, variable.kind, "a node"));
             }
             if stands_alone || node.labels.is_some() || node.properties.is_some() {
-                let error = error!(Semantic, "variable `{}` is already declared", name.text).at(name.span);
+                let error = error!(Semantic::VariableAlreadyBound, "variable `{}` is already declared", name.text)
+                    .at(name.span);
                 let remedy = format!("use ({}) alone at the end of a relationship, or SET what to change", name.text);
                 return Err(error.with_remedy(if clause == "CREATE" || !stands_alone {
                     remedy
@@ -143,10 +146,14 @@ impl Binder<'_> {
         creation: &mut Creation,
     ) -> Result<SlotId> {
         if let Some(length) = edge.length {
-            return Err(error!(Semantic, "a variable-length relationship cannot stand in {clause}").at(length.span));
+            return Err(error!(Semantic::CreatingVarLength, "a variable-length relationship cannot stand in {clause}")
+                .at(length.span));
         }
         if let Some(predicate) = &edge.predicate {
             return Err(error!(Semantic, "WHERE cannot stand in the pattern of {clause}").at(predicate.span));
+        }
+        if let Some(name) = &edge.variable {
+            self.check_new(name)?;
         }
         let edge_type = new_type(edge, clause)?;
         let properties = self.new_properties(edge.properties.as_ref(), clause)?;
@@ -172,8 +179,10 @@ impl Binder<'_> {
     ) -> Result<Option<Expression>> {
         let Some(properties) = properties else { return Ok(None) };
         if clause == "MERGE" && !matches!(properties.kind, Ast::Map(_)) {
-            let error =
-                error!(Semantic, "expected a map literal: a parameter cannot stand for the properties to merge");
+            let error = error!(
+                Semantic::InvalidParameterUse,
+                "expected a map literal: a parameter cannot stand for the properties to merge"
+            );
             return Err(error.at(properties.span).with_remedy("name the properties, as {key: $parameter.key}"));
         }
         self.plain_expression(properties, "a pattern").map(Some)
@@ -291,7 +300,11 @@ impl Binder<'_> {
         let bound = self.plain_expression(target, "SET")?;
         let kind = self.scope.kind_of(&bound);
         if matches!(kind, VariableKind::Value | VariableKind::Path | VariableKind::EdgeList) {
-            let error = error!(Semantic, "expected a node or relationship to change, found {}", kind.describe());
+            let error = error!(
+                Semantic::InvalidArgumentType,
+                "expected a node or relationship to change, found {}",
+                kind.describe()
+            );
             return Err(error.at(target.span));
         }
         Ok(bound)
@@ -320,12 +333,16 @@ impl Binder<'_> {
         let mut expressions = Vec::with_capacity(delete.expressions.len());
         for expression in &delete.expressions {
             if matches!(expression.kind, Ast::HasLabels { .. }) {
-                let error = error!(Semantic, "DELETE takes nodes, relationships and paths, found a label");
+                let error =
+                    error!(Semantic::InvalidDelete, "DELETE takes nodes, relationships and paths, found a label");
                 return Err(error.at(expression.span).with_remedy("use REMOVE to take a label from a node"));
             }
             let value = self.plain_expression(expression, "DELETE")?;
             if self.scope.kind_of(&value) == VariableKind::Value {
-                let error = error!(Semantic, "DELETE takes nodes, relationships and paths, found another value");
+                let error = error!(
+                    Semantic::InvalidArgumentType,
+                    "DELETE takes nodes, relationships and paths, found another value"
+                );
                 return Err(error.at(expression.span));
             }
             expressions.push(value);
@@ -356,7 +373,8 @@ fn new_type(edge: &EdgePattern, clause: &str) -> Result<Arc<str>> {
             },
         },
     };
-    let error = error!(Semantic, "a relationship in {clause} needs exactly one type, found {found}");
+    let error =
+        error!(Semantic::NoSingleRelationshipType, "a relationship in {clause} needs exactly one type, found {found}");
     let span: Span = edge.types.as_ref().map_or(edge.span, |types| types.span);
     Err(error.at(span).with_remedy("write -[:TYPE]->"))
 }

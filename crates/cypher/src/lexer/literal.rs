@@ -1,6 +1,6 @@
 //! The values of literals: numbers, strings and names as written.
 
-use model::{Result, Span, error};
+use model::{ErrorDetail, Result, Span, error};
 
 use crate::token::TokenKind;
 
@@ -17,13 +17,17 @@ pub(crate) fn check_number(text: &str, kind: TokenKind) -> Result<()> {
     let well_joined = !(text.starts_with('_') || text.ends_with('_') || text.contains("__"))
         && ["_.", "._", "_e", "e_", "_E", "E_", "_+", "_-"].iter().all(|pair| radix == 16 || !text.contains(pair));
     if !well_formed || !well_joined {
-        return Err(error!(Syntax, "expected a number, found {}", excerpt(text)).with_remedy(
+        return Err(error!(Syntax::InvalidNumberLiteral, "expected a number, found {}", excerpt(text)).with_remedy(
             "write integers as 42, 0x2a or 0o52, floats as 1.5 or 1e9, and names that start with a digit in backticks",
         ));
     }
     if kind == TokenKind::Integer && radix == 10 && text.len() > 1 && text.starts_with('0') {
-        return Err(error!(Syntax, "expected an integer without leading zeros, found {}", excerpt(text))
-            .with_remedy("write octal integers as 0o17"));
+        return Err(error!(
+            Syntax::InvalidNumberLiteral,
+            "expected an integer without leading zeros, found {}",
+            excerpt(text)
+        )
+        .with_remedy("write octal integers as 0o17"));
     }
     Ok(())
 }
@@ -46,9 +50,15 @@ pub(crate) fn integer(text: &str, negative: bool, span: Span) -> Result<i64> {
     }
     plain.extend(digits.chars().filter(|&digit| digit != '_'));
     i64::from_str_radix(&plain, radix).map_err(|_| {
-        error!(Syntax, "expected an integer between {} and {}, found {}", i64::MIN, i64::MAX, excerpt(text))
-            .at(span)
-            .with_remedy("write it as a float, or as a string")
+        error!(
+            Syntax::IntegerOverflow,
+            "expected an integer between {} and {}, found {}",
+            i64::MIN,
+            i64::MAX,
+            excerpt(text)
+        )
+        .at(span)
+        .with_remedy("write it as a float, or as a string")
     })
 }
 
@@ -57,7 +67,13 @@ pub(crate) fn float(text: &str, span: Span) -> Result<f64> {
     let plain: String = text.chars().filter(|&digit| digit != '_').collect();
     match plain.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(value),
-        _ => Err(error!(Syntax, "expected a float of at most {:e}, found {}", f64::MAX, excerpt(text)).at(span)),
+        _ => Err(error!(
+            Syntax::FloatingPointOverflow,
+            "expected a float of at most {:e}, found {}",
+            f64::MAX,
+            excerpt(text)
+        )
+        .at(span)),
     }
 }
 
@@ -137,7 +153,10 @@ fn bad_escape(text: &str, offset: usize) -> model::Error {
         _ => "an escape of a string",
     };
     let shown: String = text.chars().take(if found.eq_ignore_ascii_case("\\u") { 6 } else { 2 }).collect();
+    let is_number = found.eq_ignore_ascii_case("\\u");
+    let detail = if is_number { ErrorDetail::InvalidUnicodeLiteral } else { ErrorDetail::UnexpectedSyntax };
     error!(Syntax, "expected {what}, found {shown}")
+        .with_detail(detail)
         .at(Span::new(offset, offset + found.len()))
         .with_remedy("the escapes are \\\\ \\' \\\" \\b \\f \\n \\r \\t \\uXXXX \\UXXXXXXXX; write a backslash as \\\\")
 }

@@ -1,6 +1,6 @@
 //! Patterns: paths of nodes and edges, and what is asked of their labels.
 
-use model::{Result, Span, error};
+use model::{ErrorDetail, Result, Span, error};
 
 use super::{NO_PARTNER, Parser};
 use crate::ast::{
@@ -144,14 +144,15 @@ impl Parser<'_> {
         edge.properties = self.element_properties()?;
         edge.predicate = self.element_predicate()?;
         if !self.is(TokenKind::RightBracket) {
-            return Err(self.expected(match edge {
+            let error = self.expected(match edge {
                 EdgePattern { predicate: Some(_), .. } => "an operator or ]",
                 EdgePattern { properties: Some(_), .. } => "WHERE or ]",
                 EdgePattern { length: Some(_), .. } => "properties, WHERE or ]",
                 EdgePattern { types: Some(_), .. } => "another type, a length, properties, WHERE or ]",
                 EdgePattern { variable: Some(_), .. } => "a type, a length, properties, WHERE or ]",
                 _ => "a variable, a type, a length, properties, WHERE or ]",
-            }));
+            });
+            return Err(error.with_detail(ErrorDetail::InvalidRelationshipPattern));
         }
         self.advance();
         Ok(())
@@ -189,7 +190,8 @@ impl Parser<'_> {
                 Ok(Some(bound.unsigned_abs()))
             }
             TokenKind::Minus | TokenKind::Float | TokenKind::String => {
-                Err(self.expected("a length that is a whole number, not negative"))
+                let error = self.expected("a length that is a whole number, not negative");
+                Err(error.with_detail(ErrorDetail::InvalidRelationshipPattern))
             }
             TokenKind::Parameter if self.is_glued() => {
                 Err(self.unsupported("a length that is a parameter", self.here(), "write the number into the query"))

@@ -84,7 +84,7 @@ impl Parser<'_> {
             }
             if unions.first().is_some_and(|first: &Union| first.all != all) {
                 let (expected, found) = if all { ("UNION", "UNION ALL") } else { ("UNION ALL", "UNION") };
-                return Err(error!(Syntax, "expected {expected} as before, found {found}")
+                return Err(error!(Syntax::InvalidClauseComposition, "expected {expected} as before, found {found}")
                     .at(self.since(start))
                     .with_remedy("use one of the two throughout, or put a part of the query into CALL { … }"));
             }

@@ -70,7 +70,7 @@ impl Aggregator for Percentile {
                 let given = as_float(&percentile);
                 if !(0.0..=1.0).contains(&given) {
                     return Err(error!(
-                        Argument,
+                        Argument::NumberOutOfRange,
                         "the percentile of {function}() is {percentile}: expected 0.0 to 1.0"
                     ));
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Bitmap, ColumnData, Map, NodeId, ReadView, Result, Value, error};
+use model::{Bitmap, ColumnData, ErrorDetail, Map, NodeId, ReadView, Result, Value, error};
 
 use super::evaluate::truths;
 use super::property;
@@ -31,13 +31,15 @@ fn by_rows(object: &Vector, index: &Vector, rows: usize, view: &dyn ReadView) ->
             (Value::List(items), index) => *result = element(&items, &index)?,
             (_, Value::String(key)) => keyed.entry(key).or_default().push(row as u32),
             (object, index) => {
-                return Err(error!(
+                let error = error!(
                     Type,
                     "cannot take element {} of {}: expected a list with an integer, or a map, node or relationship \
                      with a string",
                     index.type_name(),
                     object.type_name()
-                ));
+                );
+                let is_map = matches!(object, Value::Map(_));
+                return Err(if is_map { error.with_detail(ErrorDetail::MapElementAccessByNonString) } else { error });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Functions of lists, and those that take lists and texts alike.
 
 use model::limits::LIST_ELEMENTS_MAX;
-use model::{ColumnData, Error, ErrorCode, Result, Value, error};
+use model::{ColumnData, Error, ErrorCode, ErrorDetail, ErrorKind, Result, Value, error};
 
 use super::{Body, Function, integer, items, mismatch};
 use crate::context::EvaluationContext;
@@ -102,10 +102,14 @@ const RANGE: Function = Function {
 };
 
 fn range(values: &[Value]) -> Result<Value> {
-    let (start, end) = (integer("range", &values[0])?, integer("range", &values[1])?);
-    let step = values.get(2).map_or(Ok(1), |step| integer("range", step))?;
+    let bound = |value: &Value| {
+        let detail = ErrorDetail::InvalidArgumentType;
+        integer("range", value).map_err(|error| error.of_kind(ErrorKind::ArgumentError).with_detail(detail))
+    };
+    let (start, end) = (bound(&values[0])?, bound(&values[1])?);
+    let step = values.get(2).map_or(Ok(1), bound)?;
     if step == 0 {
-        return Err(error!(Argument, "the step of range() is 0: expected another integer"));
+        return Err(error!(Argument::NumberOutOfRange, "the step of range() is 0: expected another integer"));
     }
     let distance = if step > 0 { i128::from(end) - i128::from(start) } else { i128::from(start) - i128::from(end) };
     if distance < 0 {

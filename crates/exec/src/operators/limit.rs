@@ -1,7 +1,7 @@
 //! `Limit`: the first rows. What is below it stops early, but for writes, which always run to their end.
 
 use cypher::plan::{Expression, Operator};
-use model::{Result, Value};
+use model::{ErrorKind, Result, Value};
 
 use crate::chunk::Chunk;
 use crate::expression::CompiledExpression;
@@ -26,8 +26,21 @@ pub(crate) fn row_count(count: &CompiledExpression, scope: Scope<'_, '_>, clause
     let column = count.evaluate(&Chunk::unit(), &scope.runtime.evaluation(&view))?;
     match column.value(0) {
         Value::Int(count) if count >= 0 => Ok(count as u64),
-        Value::Int(count) => Err(model::error!(Argument, "{clause} needs a number of rows from 0 up, found {count}")),
-        other => Err(model::error!(Argument, "{clause} needs an integer, found {other} ({})", other.type_name())),
+        Value::Int(count) => {
+            let found = model::error!(
+                Argument::NegativeIntegerArgument,
+                "{clause} needs a number of rows from 0 up, found {count}"
+            );
+            Err(found.of_kind(ErrorKind::SyntaxError))
+        }
+        other => {
+            let found = model::error!(
+                Argument::InvalidArgumentType,
+                "{clause} needs an integer, found {other} ({})",
+                other.type_name()
+            );
+            Err(found.of_kind(ErrorKind::SyntaxError))
+        }
     }
 }
 

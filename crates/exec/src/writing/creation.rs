@@ -155,6 +155,8 @@ fn properties(
     {
         let message = format!("MERGE needs a value for property {key}, found null");
         return Err(model::Error::new(model::ErrorCode::Semantic, message)
+            .of_kind(model::ErrorKind::SemanticError)
+            .with_detail(model::ErrorDetail::MergeReadOwnWrites)
             .with_remedy("filter such rows out, or set the property after the MERGE"));
     }
     Ok(columns)

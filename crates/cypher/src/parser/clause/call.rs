@@ -107,9 +107,12 @@ impl Parser<'_> {
         for single in std::iter::once(&query.first).chain(query.unions.iter().map(|union| &union.query)) {
             if let Some(clause) = single.clauses.iter().find(|clause| order::is_updating(&clause.kind)) {
                 let found = order::keyword(&clause.kind);
-                return Err(error!(Syntax, "expected clauses that only read in a subquery expression, found {found}")
-                    .at(clause.span)
-                    .with_remedy("use CALL { … } for what writes"));
+                return Err(error!(
+                    Syntax::InvalidClauseComposition,
+                    "expected clauses that only read in a subquery expression, found {found}"
+                )
+                .at(clause.span)
+                .with_remedy("use CALL { … } for what writes"));
             }
         }
         let ends_in_return =

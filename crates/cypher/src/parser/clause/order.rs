@@ -69,7 +69,7 @@ pub(in crate::parser) fn check(query: &SingleQuery, needs_result: bool) -> Resul
         {
             if call.arguments.is_none() {
                 return Err(error!(
-                    Syntax,
+                    Syntax::InvalidArgumentPassingMode,
                     "expected parentheses after the procedure, because the query has other clauses"
                 )
                 .at(clause.span));
