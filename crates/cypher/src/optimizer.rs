@@ -24,6 +24,8 @@ pub struct OptimizerConfig {
     pub reorder_patterns: bool,
     /// Find nodes by unique properties and ids, rather than by scans.
     pub lookups: bool,
+    /// Find a node to which several edges lead by intersecting what their other ends are adjacent to.
+    pub intersections: bool,
     /// Join parts of a pattern that are not connected, rather than nest them.
     pub hash_joins: bool,
     /// Test patterns in `WHERE` by joins with a subplan, rather than by an expression.
@@ -53,6 +55,7 @@ impl Default for OptimizerConfig {
         OptimizerConfig {
             reorder_patterns: true,
             lookups: true,
+            intersections: true,
             hash_joins: true,
             semi_apply: true,
             constant_folding: true,
@@ -73,6 +76,7 @@ impl OptimizerConfig {
         OptimizerConfig {
             reorder_patterns: false,
             lookups: false,
+            intersections: false,
             hash_joins: false,
             semi_apply: false,
             constant_folding: false,

@@ -12,8 +12,8 @@ mod visit;
 
 pub use expression::{BinaryOperator, Expression, ExpressionKind, PathStep, QuantifierKind, SubqueryKind};
 pub use operator::{
-    Aggregate, EdgeChoice, EdgeCondition, EdgeFilter, EdgeFirst, IndexRange, LookupValue, NewEdge, NewNode, NewRule,
-    Operator, OperatorId, OperatorKind, RuleKind, SetItem, SortKey,
+    Aggregate, BoundEdge, EdgeChoice, EdgeCondition, EdgeFilter, EdgeFirst, IndexRange, IntersectLeg, LookupValue,
+    NewEdge, NewNode, NewRule, Operator, OperatorId, OperatorKind, RuleKind, SetItem, SortKey,
 };
 
 /// A variable of a query: a column of the rows that flow through a plan. Unique in its plan, so never shadowed.

@@ -13,6 +13,7 @@ mod bound_edge;
 mod cost;
 mod graph_order;
 mod graph_plan;
+mod intersect;
 mod projection;
 mod seek;
 mod step;

@@ -10,7 +10,8 @@
 //! - `runtime`: one run of a plan, and what an operator is.
 //! - `operators`: the operators, one file each.
 //! - `nested`, `parallel`: running subplans for many rows at once, and scans in several threads.
-//! - `rows`, `group_table`, `sorting`, `adjacency`, `edge_filter`, `visited`, `writing`: what operators share.
+//! - `rows`, `group_table`, `sorting`, `adjacency`, `neighbor_lists`, `edge_filter`, `visited`, `writing`: what
+//!   operators share.
 //! - [`memory`]: what a query holds in memory, its limit, and the temporary files behind it.
 //! - [`profile`]: what a run did.
 //! - [`run`](mod@run): the entry points.
@@ -31,6 +32,7 @@ mod adjacency;
 mod edge_filter;
 mod group_table;
 mod lowering;
+mod neighbor_lists;
 mod nested;
 mod operators;
 mod parallel;

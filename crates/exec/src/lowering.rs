@@ -118,6 +118,7 @@ impl Lowering {
             OperatorKind::NodeLookup { .. } => operators::node_lookup::lower(self, &plan.kind, demand),
             OperatorKind::NodeById { .. } => operators::node_by_id::lower(self, &plan.kind, demand),
             OperatorKind::Expand { .. } => operators::expand::lower(self, &plan.kind, demand),
+            OperatorKind::Intersect { .. } => operators::intersect::lower(self, &plan.kind, demand),
             OperatorKind::VariableExpand { .. } => operators::variable_expand::lower(self, &plan.kind, demand),
             OperatorKind::ShortestPath { .. } => operators::shortest_path::lower(self, &plan.kind, demand),
             OperatorKind::Filter { input, predicate } => operators::filter::lower(self, input, predicate, demand),

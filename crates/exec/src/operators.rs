@@ -17,6 +17,7 @@ pub(crate) mod extend;
 pub(crate) mod filter;
 pub(crate) mod hash_join;
 pub(crate) mod index_seek;
+pub(crate) mod intersect;
 pub(crate) mod limit;
 pub(crate) mod merge;
 pub(crate) mod node_by_id;

@@ -34,6 +34,7 @@ pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
         | OperatorKind::Project { input, .. }
         | OperatorKind::Extend { input, .. }
         | OperatorKind::Expand { input, .. }
+        | OperatorKind::Intersect { input, .. }
         | OperatorKind::VariableExpand { input, .. }
         | OperatorKind::ShortestPath { input, .. }
         | OperatorKind::Unwind { input, .. }
@@ -64,10 +65,12 @@ pub(crate) fn run<T: Send>(
     }
     let ranges: Vec<Range<u64>> = (0..PARTS).map(|part| bound * part / PARTS..bound * (part + 1) / PARTS).collect();
     let outcome: Vec<Mutex<Option<Outcome<T>>>> = ranges.iter().map(|_| Mutex::new(None)).collect();
+    let lists = runtime.lists.clone();
     let next = AtomicUsize::new(0);
     let work_through = || {
         while let Some(part) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&part| part < ranges.len()) {
             let mut own = Runtime::new(GraphAccess::Read(view), prepared, environment);
+            own.lists = lists.clone();
             own.morsel = Some((pipeline.scan, ranges[part].clone()));
             let argument = Chunk::default();
             let result = work(Scope { runtime: &own, argument: &argument });

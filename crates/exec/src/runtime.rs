@@ -18,6 +18,7 @@ use crate::chunk::Chunk;
 use crate::context::{EvaluationContext, SubplanId, SubplanRunner};
 use crate::lowering::Prepared;
 use crate::memory::{Charge, QueryMemory};
+use crate::neighbor_lists::SharedLists;
 use crate::profile::{Counters, Profiler};
 
 /// Whether a consumer wants more rows.
@@ -120,6 +121,8 @@ pub(crate) struct Runtime<'a> {
     pub(crate) counters: Cell<Counters>,
     /// The ids to which the scan at the bottom of a parallel pipeline is confined.
     pub(crate) morsel: Option<(OperatorId, Range<u64>)>,
+    /// Lists of neighbors that all parts of the run use.
+    pub(crate) lists: Arc<SharedLists>,
     now_us: i64,
 }
 
@@ -144,6 +147,7 @@ impl<'a> Runtime<'a> {
             profiler,
             counters: Cell::default(),
             morsel: None,
+            lists: Arc::default(),
             now_us,
         }
     }

@@ -22,5 +22,7 @@ pub const LIST_ELEMENTS_MAX: usize = 100_000_000;
 pub const MEMORY_SHARE: (usize, usize) = (1, 2);
 /// Memory a database may use where the machine does not say how much it has, in bytes.
 pub const MEMORY_BYTES_FALLBACK: usize = 1 << 30;
+/// Lists of neighbors that a statement keeps to intersect them, of one kind of edges, in bytes.
+pub const NEIGHBOR_LIST_BYTES_MAX: usize = 1 << 30;
 /// Least memory limit of a database, in bytes: of its cache, a block or two are left.
 pub const MEMORY_BYTES_MIN: usize = 64 << 10;

@@ -18,7 +18,7 @@ pub(super) fn drop(operator: &mut Operator, context: &CompileContext<'_>) -> boo
         statistics.nodes > 0 && count == statistics.nodes
     };
     match &mut operator.kind {
-        OperatorKind::NodeScan { labels, .. } => {
+        OperatorKind::NodeScan { labels, .. } | OperatorKind::Intersect { labels, .. } => {
             let before = labels.len();
             labels.retain(|label| !covers(label));
             labels.len() < before

@@ -34,6 +34,9 @@ pub(crate) fn never_null(operator: &Operator) -> Set<SlotId> {
             with(input, edge.iter().copied().chain([*from, *to]))
         }
         OperatorKind::ShortestPath { from, to, edges, .. } => with(input, [*from, *to, *edges]),
+        OperatorKind::Intersect { legs, .. } => {
+            with(input, legs.iter().map(|leg| leg.from).chain(operator.defined_slots()))
+        }
         OperatorKind::Create { .. } => with(input, operator.defined_slots()),
         OperatorKind::CrossProduct { left, right } | OperatorKind::HashJoin { left, right, .. } => {
             let mut slots = never_null(left);

@@ -60,6 +60,13 @@ fn drop_from(operator: &mut Operator, used: &Set<SlotId>) -> bool {
             }
             is_dropped
         }
+        OperatorKind::Intersect { legs, .. } => {
+            let mut dropped = false;
+            for leg in legs {
+                dropped |= leg.edge.take_if(|slot| !is_used(slot)).is_some();
+            }
+            dropped
+        }
         OperatorKind::Project { input, items } => {
             let dropped = retain(items, |(slot, _)| is_used(slot));
             if items.is_empty() || repeats(items, input) {

@@ -357,6 +357,18 @@ pub enum OperatorKind {
         /// Whether an equal rule or a rule of that name is no error.
         if_not_exists: bool,
     },
+    /// For each row, the nodes to which an edge leads from each of several bound nodes, with those edges: a row for each
+    /// combination of edges. If one of the nodes is null there are none.
+    Intersect {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// Takes the node.
+        to: SlotId,
+        /// Labels that the node must carry.
+        labels: Vec<Arc<str>>,
+        /// The edges that lead to the node, two at least.
+        legs: Vec<IntersectLeg>,
+    },
     /// Drops a constraint or an index. No rows.
     DropRule {
         /// Which of the two.
@@ -382,6 +394,36 @@ pub enum OperatorKind {
         /// Whether its absence is no error.
         if_exists: bool,
     },
+}
+
+/// One of the edges that lead to the node of an `Intersect`.
+#[derive(Clone, Debug)]
+pub struct IntersectLeg {
+    /// The bound node to start from.
+    pub from: SlotId,
+    /// Which way.
+    pub direction: Direction,
+    /// Edge types; none for any.
+    pub types: Vec<Arc<str>>,
+    /// Takes the edge, if it is used.
+    pub edge: Option<SlotId>,
+    /// Bound edges of the same pattern, from which this edge must differ. Their types are among those of this edge.
+    pub distinct_from: Vec<BoundEdge>,
+    /// Earlier legs, from whose edges this edge must differ. Their types are those of this edge.
+    pub distinct_legs: Vec<usize>,
+}
+
+/// An edge that is bound, with its ends.
+#[derive(Clone, Debug)]
+pub struct BoundEdge {
+    /// The edge; read only where an edge of a leg is used.
+    pub edge: SlotId,
+    /// The end on the left of the pattern.
+    pub left: SlotId,
+    /// The end on the right.
+    pub right: SlotId,
+    /// Which way it runs, seen from the left; `Both` only if all legs that must differ from it go both ways.
+    pub direction: Direction,
 }
 
 /// What a schema statement is about.

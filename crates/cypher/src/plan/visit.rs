@@ -5,8 +5,8 @@
 use model::Set;
 
 use super::{
-    Aggregate, EdgeFilter, Expression, ExpressionKind, IndexRange, LookupValue, NewEdge, NewNode, Operator,
-    OperatorKind, PathStep, SetItem, SlotId, SortKey, SubqueryKind,
+    Aggregate, EdgeFilter, Expression, ExpressionKind, IndexRange, IntersectLeg, LookupValue, NewEdge, NewNode,
+    Operator, OperatorKind, PathStep, SetItem, SlotId, SortKey, SubqueryKind,
 };
 
 /// Pushes the inputs and subplans of an operator to a list, by reference or by mutable reference.
@@ -26,6 +26,7 @@ macro_rules! push_inputs {
             Kind::Sort { input, .. } | Kind::Top { input, .. } | Kind::Skip { input, .. } => $list.push(input),
             Kind::Limit { input, .. } | Kind::Unwind { input, .. } | Kind::Call { input, .. } => $list.push(input),
             Kind::Create { input, .. } | Kind::Set { input, .. } | Kind::Delete { input, .. } => $list.push(input),
+            Kind::Intersect { input, .. } => $list.push(input),
             Kind::Union { branches, .. } => {
                 for (branch, _) in branches {
                     $list.push(branch);
@@ -84,6 +85,7 @@ macro_rules! push_operator_expressions {
             Kind::Unit | Kind::Argument { .. } | Kind::NodeScan { .. } | Kind::Expand { .. } => {}
             Kind::Distinct { .. } | Kind::Union { .. } | Kind::Apply { .. } | Kind::Optional { .. } => {}
             Kind::SemiApply { .. } | Kind::CrossProduct { .. } | Kind::ShowRules { .. } => {}
+            Kind::Intersect { .. } => {}
             Kind::CreateRule { .. } | Kind::DropRule { .. } => {}
             Kind::ShowSortKeys { .. } | Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
             Kind::IndexSeek { equal, range, .. } => {
@@ -276,6 +278,7 @@ impl Operator {
                 slots
             }
             Kind::ShortestPath { from, to, .. } => vec![*from, *to],
+            Kind::Intersect { legs, .. } => leg_uses(legs),
             Kind::Distinct { slots, .. } => slots.clone(),
             Kind::Union { branches, .. } => branches.iter().flat_map(|(_, slots)| slots.iter().copied()).collect(),
             Kind::Create { edges, .. } | Kind::Merge { edges, .. } => {
@@ -296,6 +299,7 @@ impl Operator {
                 edge.iter().copied().chain((!into).then_some(*to)).collect()
             }
             Kind::ShortestPath { edges, .. } => vec![*edges],
+            Kind::Intersect { to, legs, .. } => legs.iter().filter_map(|leg| leg.edge).chain([*to]).collect(),
             Kind::Project { items, .. } | Kind::Extend { items, .. } => items.iter().map(|(slot, _)| *slot).collect(),
             Kind::Aggregate { keys, aggregates, .. } => {
                 let aggregates = aggregates.iter().map(|aggregate| aggregate.slot);
@@ -341,6 +345,17 @@ impl Operator {
         matches!(self.kind, Kind::Create { .. } | Kind::Merge { .. } | Kind::Set { .. } | Kind::Delete { .. })
             || self.inputs().into_iter().any(Operator::writes)
     }
+}
+
+/// The nodes that legs start from, the ends of the edges they must differ from, and, if they give edges, those edges.
+fn leg_uses(legs: &[IntersectLeg]) -> Vec<SlotId> {
+    let gives_edges = legs.iter().any(|leg| leg.edge.is_some());
+    let mut slots: Vec<SlotId> = legs.iter().map(|leg| leg.from).collect();
+    for bound in legs.iter().flat_map(|leg| &leg.distinct_from) {
+        slots.extend([bound.left, bound.right]);
+        slots.extend(gives_edges.then_some(bound.edge));
+    }
+    slots
 }
 
 fn new_slots(nodes: &[NewNode], edges: &[NewEdge]) -> Vec<SlotId> {

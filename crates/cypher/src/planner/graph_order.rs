@@ -22,21 +22,21 @@ const SEEK_ROWS_MAX: f64 = 1_000.0;
 /// How far a pattern has been matched, and what that cost.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    bound: Set<SlotId>,
+    pub(super) bound: Set<SlotId>,
     /// Bound by what this part will be joined with, so that it must not bind them again.
-    elsewhere: Set<SlotId>,
-    edges_done: Vec<bool>,
+    pub(super) elsewhere: Set<SlotId>,
+    pub(super) edges_done: Vec<bool>,
     conditions_done: Vec<bool>,
-    rows: f64,
+    pub(super) rows: f64,
     cost: f64,
     pub(super) steps: Vec<Planned>,
 }
 
 /// What a step would do.
-struct Candidate {
-    step: Step,
-    rows: f64,
-    cost: f64,
+pub(super) struct Candidate {
+    pub(super) step: Step,
+    pub(super) rows: f64,
+    pub(super) cost: f64,
 }
 
 /// Seeks the order for one pattern.
@@ -116,6 +116,7 @@ impl Order<'_> {
             }
             candidates.extend(self.walk(state, index));
         }
+        candidates.extend(self.intersections(state));
         for (index, lookup) in problem.lookups.iter().enumerate() {
             let slot = problem.graph.nodes[lookup.node].slot;
             let is_free = !state.bound.contains(&slot) && !state.elsewhere.contains(&slot);
@@ -190,7 +191,7 @@ impl Order<'_> {
         candidates
     }
 
-    fn fan_out(&self, index: usize, from: SlotId, direction: Direction) -> f64 {
+    pub(super) fn fan_out(&self, index: usize, from: SlotId, direction: Direction) -> f64 {
         let edge = &self.problem.graph.edges[index];
         let labels: &[Arc<str>] = self.problem.labels_of(from);
         debug_assert!(direction == edge.direction || direction == edge.direction.reverse());
@@ -234,6 +235,14 @@ impl Order<'_> {
                 state.bound.extend([edge.left, edge.right, edge.slot]);
                 state.edges_done[index] = true;
             }
+            Step::Intersect { node, edges } => {
+                state.bound.insert(graph.nodes[*node].slot);
+                for &edge in edges {
+                    state.bound.insert(graph.edges[edge].slot);
+                    state.edges_done[edge] = true;
+                }
+                self.mark_labels(state, *node);
+            }
             Step::Join { on, .. } => on.iter().for_each(|&condition| state.conditions_done[condition] = true),
         }
         let mut rows = candidate.rows;
@@ -248,6 +257,12 @@ impl Order<'_> {
         state.cost += candidate.cost + candidate.rows;
         state.rows = rows;
         state.steps.push(Planned { step: candidate.step, rows: candidate.rows, conditions, rows_left: rows });
+    }
+
+    /// The share of what is reached as a node that carries its labels.
+    pub(super) fn label_share(&self, node: usize) -> f64 {
+        let is_of_node = |condition: &&super::step::Condition| matches!(condition.kind, ConditionKind::Labels(labelled) if labelled == node);
+        self.problem.conditions.iter().find(is_of_node).map_or(1.0, |condition| condition.selectivity)
     }
 
     fn mark_labels(&self, state: &mut State, node: usize) {

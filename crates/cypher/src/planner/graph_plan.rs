@@ -156,6 +156,10 @@ impl Planner<'_> {
                 self.expand(stream, graph, *edge, *from_left, *into, planned.rows, &progress.edges);
                 progress.edges.push(*edge);
             }
+            Step::Intersect { node, edges } => {
+                self.intersect(stream, graph, *node, edges, planned.rows, &progress.edges);
+                progress.edges.extend(edges);
+            }
             Step::ShortestPath { edge } => {
                 self.shortest_path(stream, &graph.edges[*edge], planned.rows);
             }

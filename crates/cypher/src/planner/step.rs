@@ -22,6 +22,8 @@ pub(super) enum Step {
     Seek { seek: usize },
     /// Edges from a bound node; or, if `into`, between two.
     Expand { edge: usize, from_left: bool, into: bool },
+    /// The node to which all of the edges lead from bound nodes.
+    Intersect { node: usize, edges: Vec<usize> },
     /// Shortest paths between two bound nodes.
     ShortestPath { edge: usize },
     /// The ends of an edge that is bound already.

@@ -125,6 +125,7 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
         | OperatorKind::Call { input, .. }
         | OperatorKind::Create { input, .. }
         | OperatorKind::Merge { input, .. }
+        | OperatorKind::Intersect { input, .. }
         | OperatorKind::Set { input, .. }
         | OperatorKind::Delete { input, .. } => vec![input],
     }

@@ -13,6 +13,7 @@ pub(crate) fn is_row_local(plan: &Operator) -> bool {
         | OperatorKind::IndexSeek { input, .. }
         | OperatorKind::NodeById { input, .. }
         | OperatorKind::Expand { input, .. }
+        | OperatorKind::Intersect { input, .. }
         | OperatorKind::VariableExpand { input, .. }
         | OperatorKind::ShortestPath { input, .. }
         | OperatorKind::Filter { input, .. }
@@ -39,6 +40,7 @@ pub(crate) fn keeps_row_order(plan: &Operator) -> bool {
         | OperatorKind::IndexSeek { input, .. }
         | OperatorKind::NodeById { input, .. }
         | OperatorKind::Expand { input, .. }
+        | OperatorKind::Intersect { input, .. }
         | OperatorKind::ShortestPath { input, .. }
         | OperatorKind::Filter { input, .. }
         | OperatorKind::Project { input, .. }

@@ -14,6 +14,7 @@ use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, Slots, column_of, liveness, misplaced};
 use crate::operators::expand::counted;
+use crate::operators::intersect;
 use crate::parallel::{self, ScanPipeline};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use state::State;
@@ -80,11 +81,14 @@ fn lower_input(
     };
     let counts_rows = |item: &&PlanAggregate| item.arguments.is_empty() && &*item.function == "count";
     let demand = Demand { slots, multiplicity: !aggregates.iter().all(ignores_repeats) };
-    if demand.multiplicity
-        && aggregates.iter().all(|item| ignores_repeats(item) || counts_rows(item))
-        && let Some((step, layout, weight)) = counted::lower(lowering, input, &demand)?
-    {
-        return Ok((step, layout, Some(weight)));
+    if demand.multiplicity && aggregates.iter().all(|item| ignores_repeats(item) || counts_rows(item)) {
+        let counted = match counted::lower(lowering, input, &demand)? {
+            None => intersect::lower_counted(lowering, input, &demand)?,
+            counted => counted,
+        };
+        if let Some((step, layout, weight)) = counted {
+            return Ok((step, layout, Some(weight)));
+        }
     }
     let (step, layout) = lowering.lower(input, &demand)?;
     Ok((step, layout, None))

@@ -7,8 +7,8 @@ use model::{Direction, Rule};
 use super::PlanRow;
 use super::expression::{Printed, SlotNames, quoted};
 use crate::plan::{
-    Aggregate, EdgeChoice, EdgeCondition, EdgeFirst, Expression, ExpressionKind, IndexRange, LookupValue, NewEdge,
-    NewNode, NewRule, Operator, OperatorKind, RuleKind, SetItem, SlotId, SlotInfo, SortKey,
+    Aggregate, EdgeChoice, EdgeCondition, EdgeFirst, Expression, ExpressionKind, IndexRange, IntersectLeg, LookupValue,
+    NewEdge, NewNode, NewRule, Operator, OperatorKind, RuleKind, SetItem, SlotId, SlotInfo, SortKey,
 };
 
 /// Adds the rows of an operator, its inputs, and the subplans of its expressions.
@@ -49,6 +49,7 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::Expand { .. } => "Expand",
         Kind::VariableExpand { .. } => "VariableExpand",
         Kind::ShortestPath { .. } => "ShortestPath",
+        Kind::Intersect { .. } => "Intersect",
         Kind::Filter { .. } => "Filter",
         Kind::Project { .. } => "Project",
         Kind::Extend { .. } => "Extend",
@@ -112,6 +113,7 @@ impl Details<'_> {
             Kind::IndexSeek { .. } => self.index_seek(kind),
             Kind::NodeById { slot, value, .. } => format!("id({}) {}", self.names.of(*slot), self.lookup(value)),
             Kind::Expand { .. } | Kind::VariableExpand { .. } | Kind::ShortestPath { .. } => self.walk_details(kind),
+            Kind::Intersect { to, labels, legs, .. } => self.intersection(*to, labels, legs),
             Kind::Filter { predicate, .. } => self.expression(predicate),
             Kind::Project { items, .. } | Kind::Extend { items, .. } => self.items(items),
             Kind::Aggregate { keys, aggregates, .. } => {
@@ -157,6 +159,22 @@ impl Details<'_> {
             Kind::CreateRule { rule, .. } => new_rule(rule),
             Kind::DropRule { name, .. } => quoted(name),
         }
+    }
+
+    fn intersection(&self, to: SlotId, labels: &[Arc<str>], legs: &[IntersectLeg]) -> String {
+        let mut text = format!("({}{})", self.names.of(to), label_list(labels));
+        for (index, leg) in legs.iter().enumerate() {
+            let IntersectLeg { from, direction, types, edge, distinct_from, .. } = leg;
+            let length = String::new();
+            let walk = EdgeWalk { from: *from, direction: *direction, edge: *edge, types, length, to };
+            text.push_str(if index == 0 { " of " } else { " and " });
+            text.push_str(&self.walk(&walk));
+            let taken: Vec<SlotId> = distinct_from.iter().map(|bound| bound.edge).collect();
+            if !taken.is_empty() {
+                text.push_str(&format!(" other than {}", self.slots(&taken)));
+            }
+        }
+        text
     }
 
     /// Which edges the sort key of their type finds.

@@ -1,0 +1,448 @@
+//! The neighbors of nodes as sorted lists of small numbers, decoded once and kept while a statement runs.
+//!
+//! Lists are read when they are first asked for. Once a good part of all edges of their kind has been read so, the whole
+//! is read into one array for all parts and all runs of the statement.
+//!
+//! Invariant: a list is sorted by neighbor, and a neighbor comes as often as edges lead to it.
+//! Cost: four bytes an entry, twenty if edges are wanted as well.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use model::limits::NEIGHBOR_LIST_BYTES_MAX;
+use model::store::EdgeIds;
+use model::{Direction, EdgeBatch, EdgeId, EdgeTypeId, EdgeValue, Expand, Map, NodeId, ReadView, Result};
+
+use crate::adjacency::expansion;
+use crate::operators::node_scan::label_ids;
+use crate::runtime::Runtime;
+
+/// The share of all edges that is read list by list before the whole is read, as a divisor.
+const WHOLE_SHARE: u64 = 8;
+/// Nodes whose edges are asked for at once.
+const NODES_AT_ONCE: usize = 1_024;
+
+/// Which neighbors a list holds: names, so that it is known before there is a store.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ListKind {
+    /// Which way edges are followed.
+    pub(crate) direction: Direction,
+    /// Edge types, sorted; none for any.
+    pub(crate) types: Vec<Arc<str>>,
+    /// Labels that neighbors must carry, sorted.
+    pub(crate) labels: Vec<Arc<str>>,
+    /// Whether the edges are wanted besides the neighbors.
+    pub(crate) with_edges: bool,
+}
+
+/// Lists of all nodes, and how much was read before they were there.
+#[derive(Default)]
+struct Shared {
+    read: AtomicU64,
+    reading: Mutex<()>,
+    whole: OnceLock<Whole>,
+}
+
+/// What the parts and runs of one statement share.
+#[derive(Default)]
+pub(crate) struct SharedLists {
+    kinds: Mutex<Map<ListKind, Arc<Shared>>>,
+}
+
+impl SharedLists {
+    fn of(&self, kind: &ListKind) -> Arc<Shared> {
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shared) = kinds.get(kind) {
+            return shared.clone();
+        }
+        kinds.entry(kind.clone()).or_default().clone()
+    }
+}
+
+/// Lists end to end.
+#[derive(Debug, Default)]
+struct Entries {
+    neighbors: Vec<u32>,
+    /// With edges: the id and type of each, and whether it runs from the neighbor.
+    edges: Vec<(EdgeId, EdgeTypeId, bool)>,
+    /// Some neighbor comes more than once in a list.
+    has_repeats: bool,
+}
+
+/// The lists of all nodes.
+struct Whole {
+    /// Where the list of each node starts, and where the last one ends.
+    starts: Vec<u32>,
+    entries: Entries,
+}
+
+/// Numbers for nodes: their ids where those are dense, else in order of appearance.
+#[derive(Default)]
+pub(crate) struct Numbers {
+    is_dense: bool,
+    bound: u64,
+    numbers: Map<NodeId, u32>,
+    nodes: Vec<NodeId>,
+}
+
+impl Numbers {
+    /// Numbers for the nodes of a store.
+    pub(crate) fn of(view: &dyn ReadView) -> Numbers {
+        let bound = view.node_id_bound();
+        let is_dense = view.capabilities().dense_node_ids && bound < u64::from(u32::MAX);
+        Numbers { is_dense, bound, ..Numbers::default() }
+    }
+
+    /// The number of a node.
+    #[inline]
+    pub(crate) fn number(&mut self, node: NodeId) -> u32 {
+        if self.is_dense && node.0 < self.bound {
+            return node.0 as u32;
+        }
+        let next = if self.is_dense { self.bound as u32 } else { 0 } + self.nodes.len() as u32;
+        *self.numbers.entry(node).or_insert_with(|| {
+            self.nodes.push(node);
+            next
+        })
+    }
+
+    /// The node of a number.
+    #[inline]
+    pub(crate) fn node(&self, number: u32) -> NodeId {
+        if self.is_dense && u64::from(number) < self.bound {
+            return NodeId(number.into());
+        }
+        self.nodes[number as usize - if self.is_dense { self.bound as usize } else { 0 }]
+    }
+
+    /// One more than the largest number.
+    pub(crate) fn bound(&self) -> usize {
+        self.nodes.len() + if self.is_dense { self.bound as usize } else { 0 }
+    }
+}
+
+/// The lists of one kind, in one run of an operator.
+pub(crate) struct Lists {
+    expand: Option<Expand>,
+    kind: ListKind,
+    shared: Option<Arc<Shared>>,
+    entries: Entries,
+    places: Map<u32, (u32, u32)>,
+    /// The lists of all nodes are there. Another part may have read them already, but that only counts from the next
+    /// preparation on.
+    is_whole: bool,
+    /// Nodes whose lists are to be read.
+    missing: Vec<u32>,
+}
+
+impl Lists {
+    /// No lists yet.
+    pub(crate) fn new(runtime: &Runtime<'_>, kind: &ListKind) -> Lists {
+        let view = runtime.view();
+        let ids = if kind.with_edges { EdgeIds::Include } else { EdgeIds::Omit };
+        // What is written meanwhile must show, so that nothing is kept for another run.
+        let shared = (!runtime.writes()).then(|| runtime.lists.of(kind));
+        Lists {
+            expand: expansion(view.view(), kind.direction, &kind.types, ids),
+            kind: kind.clone(),
+            shared,
+            entries: Entries::default(),
+            places: Map::default(),
+            is_whole: false,
+            missing: Vec::new(),
+        }
+    }
+
+    fn whole(&self) -> Option<&Whole> {
+        if self.is_whole { self.shared.as_ref()?.whole.get() } else { None }
+    }
+
+    /// Makes sure that the lists of these nodes are there, until it is called again.
+    pub(crate) fn prepare(&mut self, runtime: &Runtime<'_>, numbers: &mut Numbers, nodes: &[u32]) -> Result<()> {
+        if self.expand.is_none() || self.is_whole {
+            return Ok(());
+        }
+        if self.entries.neighbors.len() * size_of::<u32>() > NEIGHBOR_LIST_BYTES_MAX / 8 {
+            self.entries = Entries::default();
+            self.places.clear();
+        }
+        self.missing.clear();
+        let mut last = None;
+        for &node in nodes {
+            if last.replace(node) != Some(node) && !self.places.contains_key(&node) {
+                self.missing.push(node);
+            }
+        }
+        if self.missing.is_empty() {
+            return Ok(());
+        }
+        self.missing.sort_unstable();
+        self.missing.dedup();
+        let guard = runtime.view();
+        let view = guard.view();
+        if let Some(shared) = &self.shared
+            && self.read_whole(view, runtime, shared, numbers)?
+        {
+            self.is_whole = true;
+            self.entries = Entries::default();
+            self.places.clear();
+            return Ok(());
+        }
+        let before = self.entries.neighbors.len();
+        let missing = std::mem::take(&mut self.missing);
+        self.read(view, runtime, numbers, &missing)?;
+        self.missing = missing;
+        if let Some(shared) = &self.shared {
+            shared.read.fetch_add((self.entries.neighbors.len() - before) as u64, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, view: &dyn ReadView, runtime: &Runtime<'_>, numbers: &mut Numbers, of: &[u32]) -> Result<()> {
+        let Some(expand) = &self.expand else { return Ok(()) };
+        let nodes: Vec<NodeId> = of.iter().map(|&number| numbers.node(number)).collect();
+        let places = &mut self.places;
+        let mut place = |index: usize, place: Range<usize>| {
+            places.insert(of[index], (place.start as u32, place.end as u32));
+        };
+        let filter = LabelFilter::new(view, &self.kind.labels);
+        read_lists(view, runtime, expand, &filter, numbers, &nodes, &mut self.entries, &mut place)
+    }
+
+    /// Reads the lists of all nodes if that pays by now; true if they are there.
+    fn read_whole(
+        &self,
+        view: &dyn ReadView,
+        runtime: &Runtime<'_>,
+        shared: &Shared,
+        numbers: &mut Numbers,
+    ) -> Result<bool> {
+        let Some(expand) = self.expand.as_ref().filter(|_| numbers.is_dense) else { return Ok(false) };
+        let statistics = view.estimates();
+        let sides = if expand.direction == Direction::Both { 2 } else { 1 };
+        let edges = sides
+            * match &expand.types {
+                Some(types) => types.iter().map(|&edge_type| statistics.edge_type(edge_type)).sum(),
+                None => statistics.edges,
+            };
+        let entry_bytes = if self.kind.with_edges { 20 } else { 4 };
+        let bytes = (edges * entry_bytes).saturating_add(numbers.bound * 4);
+        let read = shared.read.load(Ordering::Relaxed);
+        if read < edges / WHOLE_SHARE || bytes > NEIGHBOR_LIST_BYTES_MAX as u64 {
+            return Ok(false);
+        }
+        if shared.whole.get().is_some() {
+            return Ok(true);
+        }
+        // While another part reads them, this one goes on by itself.
+        let Ok(_reading) = shared.reading.try_lock() else { return Ok(false) };
+        if shared.whole.get().is_some() {
+            return Ok(true);
+        }
+        let filter = LabelFilter::whole(view, &self.kind.labels, numbers.bound)?;
+        let mut whole = Whole { starts: vec![0], entries: Entries::default() };
+        whole.entries.neighbors.reserve(edges as usize);
+        let mut first = 0;
+        while first < numbers.bound {
+            let end = (first + NODES_AT_ONCE as u64).min(numbers.bound);
+            let nodes: Vec<NodeId> = (first..end).map(NodeId).collect();
+            let starts = &mut whole.starts;
+            let mut place = |_: usize, place: Range<usize>| starts.push(place.end as u32);
+            read_lists(view, runtime, expand, &filter, numbers, &nodes, &mut whole.entries, &mut place)?;
+            if whole.entries.neighbors.len() >= u32::MAX as usize {
+                return Ok(false);
+            }
+            first = end;
+        }
+        // The lock is held, so that nobody else has set it.
+        Ok(shared.whole.set(whole).is_ok())
+    }
+
+    fn entries(&self) -> &Entries {
+        self.whole().map_or(&self.entries, |whole| &whole.entries)
+    }
+
+    /// Where the list of a node is, among those asked for.
+    #[inline]
+    fn place(&self, node: u32) -> Range<usize> {
+        if let Some(whole) = self.whole()
+            && let Some(end) = whole.starts.get(node as usize + 1)
+        {
+            return whole.starts[node as usize] as usize..*end as usize;
+        }
+        self.places.get(&node).map_or(0..0, |&(start, end)| start as usize..end as usize)
+    }
+
+    /// A borrowed form of the lists, for loops.
+    pub(crate) fn reader(&self) -> ListReader<'_> {
+        ListReader { lists: self, neighbors: &self.entries().neighbors }
+    }
+
+    /// Whether some neighbor comes more than once in a list.
+    pub(crate) fn has_repeats(&self) -> bool {
+        self.entries().has_repeats
+    }
+}
+
+/// Lists to be read in a loop.
+#[derive(Clone, Copy)]
+pub(crate) struct ListReader<'a> {
+    lists: &'a Lists,
+    neighbors: &'a [u32],
+}
+
+impl<'a> ListReader<'a> {
+    /// The list of a node.
+    #[inline]
+    pub(crate) fn list(&self, node: u32) -> &'a [u32] {
+        &self.neighbors[self.lists.place(node)]
+    }
+
+    /// Where the list of a node starts.
+    pub(crate) fn start(&self, node: u32) -> usize {
+        self.lists.place(node).start
+    }
+
+    /// The edge at a place, which is in the list of `from` and leads to `to`.
+    pub(crate) fn edge(&self, place: usize, from: NodeId, to: NodeId) -> EdgeValue {
+        let (id, edge_type, is_against) = self.lists.entries().edges[place];
+        let (source, target) = if is_against { (to, from) } else { (from, to) };
+        EdgeValue { id, source, target, edge_type }
+    }
+}
+
+/// Which nodes carry all of some labels.
+enum LabelFilter<'l> {
+    /// Any node will do.
+    None,
+    /// A label is unknown to the store.
+    Nothing,
+    Each(&'l dyn ReadView, Vec<model::LabelId>),
+    Bits(Vec<u64>),
+}
+
+impl<'l> LabelFilter<'l> {
+    fn new(view: &'l dyn ReadView, labels: &[Arc<str>]) -> LabelFilter<'l> {
+        match label_ids(view, labels) {
+            None => LabelFilter::Nothing,
+            Some(ids) if ids.is_empty() => LabelFilter::None,
+            Some(ids) => LabelFilter::Each(view, ids),
+        }
+    }
+
+    /// The same, looked up beforehand for all nodes of dense ids.
+    fn whole(view: &'l dyn ReadView, labels: &[Arc<str>], bound: u64) -> Result<LabelFilter<'l>> {
+        let LabelFilter::Each(view, ids) = LabelFilter::new(view, labels) else {
+            return Ok(LabelFilter::new(view, labels));
+        };
+        let mut bits = vec![0; bound as usize / 64 + 1];
+        let mut cursor = view.scan(&model::NodeScan { labels: ids, ..model::NodeScan::default() })?;
+        let mut batch = model::NodeBatch::default();
+        while cursor.next(&mut batch)? {
+            batch.nodes.iter().for_each(|node| bits[node.index() / 64] |= 1 << (node.0 % 64));
+        }
+        Ok(LabelFilter::Bits(bits))
+    }
+
+    /// The rows of a batch whose neighbors carry the labels; nothing if all do.
+    fn select(&self, batch: &EdgeBatch) -> Result<Option<Vec<u32>>> {
+        let rows = 0..batch.len() as u32;
+        let selected: Vec<u32> = match self {
+            LabelFilter::None => return Ok(None),
+            LabelFilter::Nothing => Vec::new(),
+            LabelFilter::Bits(bits) => {
+                let is_set = |node: NodeId| bits[node.index() / 64] >> (node.0 % 64) & 1 == 1;
+                if batch.neighbors.iter().all(|&node| is_set(node)) {
+                    return Ok(None);
+                }
+                rows.filter(|&row| is_set(batch.neighbors[row as usize])).collect()
+            }
+            LabelFilter::Each(view, labels) => {
+                let mut rows: Vec<u32> = rows.collect();
+                for &label in labels {
+                    let carry = view.has_label(&batch.neighbors, label)?;
+                    rows.retain(|&row| carry.get(row as usize));
+                }
+                rows
+            }
+        };
+        Ok((selected.len() < batch.len()).then_some(selected))
+    }
+}
+
+/// Reads the lists of nodes to the end of `entries`, and says for each where it is, in order.
+#[allow(clippy::too_many_arguments, reason = "what is read, from where, and where it goes")]
+fn read_lists(
+    view: &dyn ReadView,
+    runtime: &Runtime<'_>,
+    expand: &Expand,
+    filter: &LabelFilter<'_>,
+    numbers: &mut Numbers,
+    nodes: &[NodeId],
+    entries: &mut Entries,
+    place: &mut dyn FnMut(usize, Range<usize>),
+) -> Result<()> {
+    let with_edges = expand.edge_ids == EdgeIds::Include;
+    let mut cursor = view.expand(nodes, expand)?;
+    let mut batch = EdgeBatch::default();
+    let (mut open, mut start) = (0, entries.neighbors.len());
+    while cursor.next(&mut batch)? {
+        runtime.environment.interrupt.check()?;
+        if let Some(rows) = filter.select(&batch)? {
+            batch = batch.gather(&rows);
+        }
+        let mut row = 0;
+        while row < batch.len() {
+            let input = batch.inputs[row];
+            while open < input as usize {
+                place(open, entries.finish(start));
+                (open, start) = (open + 1, entries.neighbors.len());
+            }
+            let end = row + batch.inputs[row..].partition_point(|&other| other == input);
+            entries.neighbors.extend(batch.neighbors[row..end].iter().map(|&node| numbers.number(node)));
+            if with_edges {
+                let is_against = |row: usize| match expand.direction {
+                    Direction::Out => false,
+                    Direction::In => true,
+                    Direction::Both => batch.reversed[row],
+                };
+                entries.edges.extend((row..end).map(|row| (batch.edges[row], batch.types[row], is_against(row))));
+            }
+            row = end;
+        }
+    }
+    while open < nodes.len() {
+        place(open, entries.finish(start));
+        (open, start) = (open + 1, entries.neighbors.len());
+    }
+    Ok(())
+}
+
+impl Entries {
+    /// Sorts the list that starts there and goes to the end.
+    fn finish(&mut self, start: usize) -> Range<usize> {
+        let list = &mut self.neighbors[start..];
+        let mut is_rising = true;
+        let mut is_sorted = true;
+        for pair in list.windows(2) {
+            is_rising &= pair[0] < pair[1];
+            is_sorted &= pair[0] <= pair[1];
+        }
+        if !is_sorted {
+            if self.edges.is_empty() {
+                list.sort_unstable();
+            } else {
+                let mut both: Vec<_> = list.iter().copied().zip(self.edges[start..].iter().copied()).collect();
+                both.sort_by_key(|(neighbor, _)| *neighbor);
+                for (at, (neighbor, edge)) in both.into_iter().enumerate() {
+                    list[at] = neighbor;
+                    self.edges[start + at] = edge;
+                }
+            }
+            is_rising = list.windows(2).all(|pair| pair[0] < pair[1]);
+        }
+        self.has_repeats |= !is_rising;
+        start..self.neighbors.len()
+    }
+}
