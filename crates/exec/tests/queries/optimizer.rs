@@ -15,13 +15,13 @@ use testing::random::SeededRandom;
 use super::{Functions, StoppedClock};
 
 /// What runs queries on one store.
-struct Bench {
+pub(super) struct Bench {
     store: ReferenceStore,
     functions: Functions,
 }
 
 impl Bench {
-    fn new(statements: &[String]) -> Bench {
+    pub(super) fn new(statements: &[String]) -> Bench {
         let bench = Bench { store: ReferenceStore::new(), functions: Functions(FunctionCatalog::new()) };
         for statement in statements {
             let settings = RunSettings::default();
@@ -31,7 +31,7 @@ impl Bench {
     }
 
     /// The rows of a query in order of their text, or its error; and its plan.
-    fn run(
+    pub(super) fn run(
         &self,
         text: &str,
         config: &OptimizerConfig,
@@ -268,6 +268,7 @@ fn configs() -> Vec<OptimizerConfig> {
         OptimizerConfig { reorder_patterns: false, ..all },
         OptimizerConfig { lookups: false, ..all },
         OptimizerConfig { hash_joins: false, ..all },
+        OptimizerConfig { intersections: false, ..all },
         OptimizerConfig { semi_apply: false, ..all },
         OptimizerConfig { unused: false, ..all },
         OptimizerConfig { sort_keys: false, ..all },
