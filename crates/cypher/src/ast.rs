@@ -11,8 +11,10 @@ pub use expression::{
     BinaryOperator, CaseBranch, Comparison, ComparisonOperator, Expression, ExpressionKind, MapEntry,
     MapProjectionItem, Quantifier, SubqueryKind, UnaryOperator,
 };
+pub use path::{MatchMode, PathGroup, PathMode, PathSelector, Repetition, SelectorKind};
 
 mod expression;
+mod path;
 mod print;
 
 /// A name as written: variable, label, edge type, property key or function part, without its backticks.
@@ -216,11 +218,13 @@ pub enum ClauseKind {
     Subquery(SubqueryClause),
 }
 
-/// `[OPTIONAL] MATCH pattern [WHERE predicate]`.
+/// `[OPTIONAL] MATCH [mode] pattern [WHERE predicate]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatchClause {
     /// Rows without a match are kept, with nulls.
     pub optional: bool,
+    /// Whether a relationship may be matched twice; not where nothing is said.
+    pub mode: Option<MatchMode>,
     /// The comma-separated parts of the pattern.
     pub patterns: Vec<PathPattern>,
     /// The `WHERE` that belongs to it.
@@ -427,7 +431,7 @@ pub struct SubqueryClause {
     pub query: Query,
 }
 
-/// `[variable =] [shortestPath(] (a)-[r]->(b)… [)]`.
+/// `[variable =] [selector] [mode] [shortestPath(] (a)-[r]->(b)… [)]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathPattern {
     /// The whole part.
@@ -436,10 +440,16 @@ pub struct PathPattern {
     pub variable: Option<Name>,
     /// The function around it.
     pub shortest: Option<Shortest>,
+    /// Which of the paths between two nodes are wanted; all without one.
+    pub selector: Option<PathSelector>,
+    /// What may repeat within a path.
+    pub mode: Option<PathMode>,
     /// The first node.
     pub start: NodePattern,
     /// The edges and nodes after it.
     pub steps: Vec<PatternStep>,
+    /// The `WHERE` within parentheses around the whole path: it holds of each path before any is selected.
+    pub predicate: Option<Expression>,
 }
 
 /// Which of the shortest paths are asked for.
@@ -451,7 +461,7 @@ pub enum Shortest {
     All,
 }
 
-/// An edge and the node after it.
+/// An edge, or what stands in its place, and the node after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatternStep {
     /// The edge.
@@ -475,7 +485,7 @@ pub struct NodePattern {
     pub predicate: Option<Expression>,
 }
 
-/// `-[variable :types *length {properties} WHERE predicate]->`.
+/// `-[variable :types *length {properties} WHERE predicate]->repetition`, or a repeated path in parentheses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgePattern {
     /// With its dashes and arrow heads.
@@ -488,6 +498,10 @@ pub struct EdgePattern {
     pub types: Option<LabelExpression>,
     /// `*…`, if it stands for a path of edges.
     pub length: Option<VariableLength>,
+    /// `+`, `*` or `{…}` behind it.
+    pub repetition: Option<Repetition>,
+    /// The path in parentheses that stands in its place; then it asks for nothing else but the repetition.
+    pub group: Option<Box<PathGroup>>,
     /// A map literal or a parameter.
     pub properties: Option<Expression>,
     /// The inline `WHERE`.

@@ -21,6 +21,7 @@ mod kinds;
 mod labels;
 mod pattern;
 mod projection;
+mod repeat;
 pub(crate) mod scope;
 mod shortest;
 mod subquery;

@@ -14,6 +14,7 @@ use crate::token::{self, RESERVED, Token, TokenKind};
 mod clause;
 mod expression;
 pub(crate) mod level;
+mod path;
 mod pattern;
 mod schema;
 mod sort_key;

@@ -1,9 +1,10 @@
-//! The condition on each edge of a path: evaluated for a batch of edges, each with the row it belongs to.
+//! The condition on each edge of a path, and on the nodes at its ends: evaluated for a batch of edges, each with the row
+//! it belongs to and the node it is walked from.
 
 use std::sync::Arc;
 
-use cypher::plan::EdgeFilter as PlanFilter;
-use model::{Column, ColumnData, EdgeValue, Result};
+use cypher::plan::{EdgeFilter as PlanFilter, SlotId};
+use model::{Column, ColumnData, EdgeValue, NodeId, Result};
 
 use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
@@ -17,6 +18,10 @@ pub(crate) struct EdgeFilter {
     predicate: CompiledExpression,
     /// The columns of the row that the predicate reads.
     columns: Vec<usize>,
+    /// Whether it reads the node that the edge is walked from.
+    reads_from: bool,
+    /// Whether it reads the node that the edge leads to.
+    reads_to: bool,
 }
 
 impl EdgeFilter {
@@ -26,7 +31,9 @@ impl EdgeFilter {
             Some(filter) => {
                 let mut slots = Slots::new();
                 add_expression(&filter.predicate, &mut slots);
-                slots.remove(&filter.slot);
+                for own in filter.own_slots() {
+                    slots.remove(&own);
+                }
                 demand.and_slots(&slots)
             }
             None => demand,
@@ -46,19 +53,34 @@ impl EdgeFilter {
             }
         }
         own.push(filter.slot);
-        Ok(EdgeFilter { predicate: lowering.compile(&filter.predicate, &own)?, columns })
+        let is_read = |slot: &SlotId| slots.contains(slot);
+        let (from, to) = (filter.from.filter(is_read), filter.to.filter(is_read));
+        for slot in from.into_iter().chain(to) {
+            own.push(slot);
+        }
+        let predicate = lowering.compile(&filter.predicate, &own)?;
+        Ok(EdgeFilter { predicate, columns, reads_from: from.is_some(), reads_to: to.is_some() })
     }
 
-    /// Which of the edges pass, each of them belonging to a row of the chunk.
+    /// Which of the edges pass, each of them belonging to a row of the chunk and walked from a node.
     pub(crate) fn passing(
         &self,
         runtime: &Runtime<'_>,
         chunk: &Chunk,
         rows: &[u32],
+        from: impl Fn(usize) -> NodeId,
         edges: Vec<EdgeValue>,
     ) -> Result<Vec<u32>> {
         let mut columns = gather_columns(chunk, &self.columns, rows);
+        let nodes = |wanted: bool, node: &dyn Fn(usize, &EdgeValue) -> NodeId| {
+            let nodes = || edges.iter().enumerate().map(|(index, edge)| node(index, edge)).collect();
+            wanted.then(|| Arc::new(Column::new(ColumnData::Node(nodes()))))
+        };
+        let starts = nodes(self.reads_from, &|index, _| from(index));
+        let ends =
+            nodes(self.reads_to, &|index, edge| if edge.source == from(index) { edge.target } else { edge.source });
         columns.push(Arc::new(Column::new(ColumnData::Edge(edges))));
+        columns.extend(starts.into_iter().chain(ends));
         let view = runtime.view();
         self.predicate.evaluate_predicate(&Chunk { rows: rows.len(), columns }, &runtime.evaluation(&view))
     }

@@ -8,14 +8,15 @@ use model::Rule;
 
 use super::{
     Arrow, CallClause, Clause, ClauseKind, CreateConstraint, CreateIndex, CreateSortKey, EdgePattern, LabelExpression,
-    LabelExpressionKind, MergeClause, Name, NodePattern, PathPattern, Projection, ProjectionItem, Query, RemoveItem,
-    RemoveItemKind, RulePattern, SetItem, SetItemKind, Shortest, SingleQuery, SortItem, Statement, StatementKind,
-    StatementMode, VariableLength, Yield, YieldItem,
+    LabelExpressionKind, MatchMode, MergeClause, Name, NodePattern, PathPattern, Projection, ProjectionItem, Query,
+    RemoveItem, RemoveItemKind, RulePattern, SetItem, SetItemKind, Shortest, SingleQuery, SortItem, Statement,
+    StatementKind, StatementMode, VariableLength, Yield, YieldItem,
 };
 use crate::lexer::scan;
 use crate::token::{self, KEYWORDS};
 
 mod expression;
+mod path;
 
 /// Writes items with a separator between them.
 fn join<T: Display>(f: &mut Formatter<'_>, items: &[T], separator: &str) -> fmt::Result {
@@ -199,6 +200,11 @@ impl Display for Clause {
         match &self.kind {
             ClauseKind::Match(clause) => {
                 f.write_str(if clause.optional { "OPTIONAL MATCH " } else { "MATCH " })?;
+                f.write_str(match clause.mode {
+                    None => "",
+                    Some(MatchMode::Different) => "DIFFERENT RELATIONSHIPS ",
+                    Some(MatchMode::Repeatable) => "REPEATABLE ELEMENTS ",
+                })?;
                 join(f, &clause.patterns, ", ")?;
                 optional(f, " WHERE ", clause.predicate.as_ref())
             }
@@ -345,16 +351,24 @@ impl Display for PathPattern {
         if let Some(variable) = &self.variable {
             write!(f, "{} = ", variable.variable())?;
         }
-        f.write_str(match self.shortest {
-            None => "",
-            Some(Shortest::One) => "shortestPath(",
-            Some(Shortest::All) => "allShortestPaths(",
+        if let Some(selector) = &self.selector {
+            write!(f, "{selector} ")?;
+        }
+        if let Some(mode) = self.mode {
+            write!(f, "{} ", mode.keyword())?;
+        }
+        f.write_str(match (self.shortest, &self.predicate) {
+            (None, None) => "",
+            (None, Some(_)) => "(",
+            (Some(Shortest::One), _) => "shortestPath(",
+            (Some(Shortest::All), _) => "allShortestPaths(",
         })?;
         self.start.fmt(f)?;
         for step in &self.steps {
             write!(f, "{}{}", step.edge, step.node)?;
         }
-        f.write_str(if self.shortest.is_some() { ")" } else { "" })
+        optional(f, " WHERE ", self.predicate.as_ref())?;
+        f.write_str(if self.shortest.is_some() || self.predicate.is_some() { ")" } else { "" })
     }
 }
 
@@ -371,6 +385,10 @@ impl Display for NodePattern {
 
 impl Display for EdgePattern {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(group) = &self.group {
+            group.fmt(f)?;
+            return optional(f, "", self.repetition.as_ref());
+        }
         let mut content = String::new();
         content.extend(self.variable.as_ref().map(|name| name.variable().to_string()));
         content.extend(self.types.as_ref().map(|types| format!(":{types}")));
@@ -381,7 +399,8 @@ impl Display for EdgePattern {
         if !content.is_empty() {
             write!(f, "[{}]", content.trim_start())?;
         }
-        f.write_str(if self.arrow == Arrow::Right { "->" } else { "-" })
+        f.write_str(if self.arrow == Arrow::Right { "->" } else { "-" })?;
+        optional(f, "", self.repetition.as_ref())
     }
 }
 

@@ -8,10 +8,14 @@ use std::sync::Arc;
 use model::{Direction, Result, Span, error};
 
 use super::expression::at;
-use super::scope::VariableKind;
+use super::repeat::{self, GroupSlots, ListVariable, Stretch};
+use super::scope::{Scope, VariableKind};
 use super::tree::{EdgeLength, GraphEdge, QueryGraph};
 use super::{Binder, labels, unsupported};
-use crate::ast::{self, Arrow, EdgePattern, ExpressionKind as Ast, Name, NodePattern, PathPattern};
+use crate::ast::{
+    self, Arrow, EdgePattern, ExpressionKind as Ast, MatchMode, Name, NodePattern, PathMode, PathPattern,
+};
+use crate::ast::{PathSelector, SelectorKind};
 use crate::plan::{BinaryOperator, EdgeFilter, Expression, ExpressionKind, PathStep, SlotId, SlotKind};
 
 /// Whether a pattern may declare variables.
@@ -25,11 +29,24 @@ pub(super) enum NewVariables {
 struct PartSlots {
     nodes: Vec<SlotId>,
     edges: Vec<SlotId>,
+    /// For each step, its group, if it is one.
+    groups: Vec<Option<(GroupSlots, Vec<ListVariable>)>>,
+}
+
+/// What holds of all parts of one pattern.
+struct PatternContext {
+    /// Relationships with the same number differ.
+    clause: u32,
+    /// Whether relationships may come twice.
+    repeats: bool,
+    /// The variables that were there before, if there are repeated parts, which see no others.
+    base: Scope,
 }
 
 impl Binder<'_> {
     pub(super) fn match_clause(&mut self, clause: &ast::MatchClause) -> Result<QueryGraph> {
-        self.pattern(&clause.patterns, clause.predicate.as_ref(), NewVariables::Declared)
+        let repeats = clause.mode == Some(MatchMode::Repeatable);
+        self.pattern_in_mode(&clause.patterns, clause.predicate.as_ref(), NewVariables::Declared, repeats)
     }
 
     /// Binds the parts of one pattern and its `WHERE`.
@@ -39,7 +56,17 @@ impl Binder<'_> {
         predicate: Option<&ast::Expression>,
         new: NewVariables,
     ) -> Result<QueryGraph> {
-        let clause = self.next_clause;
+        self.pattern_in_mode(patterns, predicate, new, false)
+    }
+
+    fn pattern_in_mode(
+        &mut self,
+        patterns: &[PathPattern],
+        predicate: Option<&ast::Expression>,
+        new: NewVariables,
+        repeats: bool,
+    ) -> Result<QueryGraph> {
+        let context = PatternContext { clause: self.next_clause, repeats, base: self.scope.clone() };
         self.next_clause += 1;
         let mut seen_edges = Vec::new();
         let mut parts = Vec::with_capacity(patterns.len());
@@ -51,7 +78,7 @@ impl Binder<'_> {
             self.bind_path_variable(pattern, slots, &mut graph)?;
         }
         for (pattern, slots) in patterns.iter().zip(&parts) {
-            self.bind_part(pattern, slots, clause, &mut graph)?;
+            self.bind_part(pattern, slots, &context, &mut graph)?;
         }
         if let Some(predicate) = predicate {
             let bound = self.plain_predicate(predicate, "WHERE")?;
@@ -68,10 +95,21 @@ impl Binder<'_> {
         new: NewVariables,
         seen_edges: &mut Vec<SlotId>,
     ) -> Result<PartSlots> {
-        let mut slots = PartSlots { nodes: vec![self.declare_node(&pattern.start, new)?], edges: Vec::new() };
+        let nodes = vec![self.declare_node(&pattern.start, new)?];
+        let mut slots = PartSlots { nodes, edges: Vec::new(), groups: Vec::new() };
         for step in &pattern.steps {
-            let is_list = step.edge.length.is_some() || pattern.shortest.is_some();
-            slots.edges.push(self.declare_edge(&step.edge, is_list, new, seen_edges)?);
+            let group = match &step.edge.group {
+                Some(group) => {
+                    slots.edges.push(self.slots.unnamed(SlotKind::EdgeList));
+                    Some(self.declare_group(group)?)
+                }
+                None => {
+                    let is_list = is_list(pattern, &step.edge);
+                    slots.edges.push(self.declare_edge(&step.edge, is_list, new, seen_edges)?);
+                    None
+                }
+            };
+            slots.groups.push(group);
             slots.nodes.push(self.declare_node(&step.node, new)?);
         }
         Ok(slots)
@@ -128,6 +166,12 @@ impl Binder<'_> {
     }
 
     fn bind_path_variable(&mut self, pattern: &PathPattern, slots: &PartSlots, graph: &mut QueryGraph) -> Result<()> {
+        for (index, (step, group)) in pattern.steps.iter().zip(&slots.groups).enumerate() {
+            let Some((group, lists)) = group else { continue };
+            let (start, edges) = (slots.nodes[index], slots.edges[index]);
+            let stretch = Stretch { start, edges, offset: None, count: None, step: group.edges.len() };
+            graph.paths.extend(lists.iter().map(|list| (list.slot, stretch.list(*list, step.edge.span))));
+        }
         let Some(name) = &pattern.variable else { return Ok(()) };
         self.check_new(name)?;
         let path = self.path_of(pattern, &slots.nodes, &slots.edges);
@@ -140,8 +184,7 @@ impl Binder<'_> {
     /// The path over the slots of a pattern's part.
     pub(super) fn path_of(&self, pattern: &PathPattern, nodes: &[SlotId], edges: &[SlotId]) -> Expression {
         let step = |(step, &slot): (&ast::PatternStep, &SlotId)| {
-            let is_list = step.edge.length.is_some() || pattern.shortest.is_some();
-            if is_list { PathStep::Edges(slot) } else { PathStep::Edge(slot) }
+            if is_list(pattern, &step.edge) { PathStep::Edges(slot) } else { PathStep::Edge(slot) }
         };
         let steps = pattern.steps.iter().zip(edges).map(step).collect();
         at(pattern.span, ExpressionKind::Path { start: nodes[0], steps })
@@ -151,10 +194,13 @@ impl Binder<'_> {
         &mut self,
         pattern: &PathPattern,
         slots: &PartSlots,
-        clause: u32,
+        context: &PatternContext,
         graph: &mut QueryGraph,
     ) -> Result<()> {
         self.bind_node(&pattern.start, slots.nodes[0], graph)?;
+        let mode = pattern.mode.filter(|_| !context.repeats);
+        let selector = pattern.selector.filter(|selector| selector.kind != SelectorKind::All);
+        let repeats = context.repeats || mode == Some(PathMode::Walk);
         for (index, step) in pattern.steps.iter().enumerate() {
             self.bind_node(&step.node, slots.nodes[index + 1], graph)?;
             let mut edge = GraphEdge {
@@ -165,19 +211,59 @@ impl Binder<'_> {
                 types: Vec::new(),
                 length: edge_length(&step.edge)?,
                 filter: None,
-                clause,
+                clause: context.clause,
+                repeats,
+                is_selected: false,
                 span: step.edge.span,
             };
             if let Some(shortest) = pattern.shortest {
                 edge.length = shortest_length(pattern, shortest, edge.length)?;
             }
-            self.bind_edge(&step.edge, &mut edge, graph)?;
+            if repeats && selector.is_none() {
+                check_bounded(&edge)?;
+                // Nothing need differ from it.
+                edge.clause = self.next_clause;
+                self.next_clause += 1;
+            }
+            match (&step.edge.group, &slots.groups[index]) {
+                (Some(group), Some((group_slots, _))) => self.bind_group(group, group_slots, context, &mut edge)?,
+                _ => self.bind_edge(&step.edge, &mut edge, &context.base, graph)?,
+            }
+            if let Some(selector) = selector {
+                selected_length(pattern, selector, mode, &mut edge)?;
+            }
             graph.edges.push(edge);
         }
         if pattern.shortest.is_some() && pattern.steps.len() != 1 {
             let error = error!(Semantic, "a shortest path has exactly one relationship, found {}", pattern.steps.len());
             return Err(error.at(pattern.span));
         }
+        if let Some(predicate) = &pattern.predicate {
+            add_conjuncts(self.plain_predicate(predicate, "WHERE")?, &mut graph.predicates);
+        }
+        if let Some(name) = mode.and_then(mode_test) {
+            let path = self.path_of(pattern, &slots.nodes, &slots.edges);
+            graph.predicates.push(repeat::call(name, vec![path], pattern.span));
+        }
+        Ok(())
+    }
+
+    /// A group of one edge is a path of edges, each of which is tested with the nodes at its ends.
+    fn bind_group(
+        &mut self,
+        group: &ast::PathGroup,
+        slots: &GroupSlots,
+        context: &PatternContext,
+        edge: &mut GraphEdge,
+    ) -> Result<()> {
+        let (predicates, mut types) = self.group_predicates(group, slots, &context.base)?;
+        let ([slot], [from, to]) = (slots.edges.as_slice(), slots.nodes.as_slice()) else {
+            return Err(unsupported("a repeated path of several relationships", group.span));
+        };
+        edge.direction = direction(group.steps[0].edge.arrow);
+        edge.types = types.swap_remove(0);
+        let (slot, from, to) = (*slot, Some(*from), Some(*to));
+        edge.filter = conjunction(predicates).map(|predicate| EdgeFilter { slot, from, to, predicate });
         Ok(())
     }
 
@@ -205,7 +291,13 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn bind_edge(&mut self, pattern: &EdgePattern, edge: &mut GraphEdge, graph: &mut QueryGraph) -> Result<()> {
+    fn bind_edge(
+        &mut self,
+        pattern: &EdgePattern,
+        edge: &mut GraphEdge,
+        base: &Scope,
+        graph: &mut QueryGraph,
+    ) -> Result<()> {
         let is_list = edge.length != EdgeLength::One;
         // The predicates of a path of edges are about each edge of it, which gets a slot of its own.
         let element = if is_list { self.slots.unnamed(SlotKind::Edge) } else { edge.slot };
@@ -225,14 +317,15 @@ impl Binder<'_> {
         }
         if let Some(predicate) = &pattern.predicate {
             if is_list {
-                let error = unsupported("WHERE inside a variable-length relationship", predicate.span);
-                return Err(error.with_remedy("write WHERE all(r IN relationships WHERE …) after the pattern"));
+                self.each_edge_predicate(pattern, predicate, element, base, &mut predicates)?;
+            } else {
+                let predicate = self.plain_predicate(predicate, "WHERE")?;
+                add_conjuncts(predicate, &mut predicates);
             }
-            let predicate = self.plain_predicate(predicate, "WHERE")?;
-            add_conjuncts(predicate, &mut predicates);
         }
         if is_list {
-            edge.filter = conjunction(predicates).map(|predicate| EdgeFilter { slot: element, predicate });
+            edge.filter =
+                conjunction(predicates).map(|predicate| EdgeFilter { slot: element, from: None, to: None, predicate });
         } else {
             graph.predicates.append(&mut predicates);
         }
@@ -240,7 +333,11 @@ impl Binder<'_> {
     }
 
     /// A property map of a pattern as equalities.
-    fn property_predicates(&mut self, object: &Expression, properties: &ast::Expression) -> Result<Vec<Expression>> {
+    pub(super) fn property_predicates(
+        &mut self,
+        object: &Expression,
+        properties: &ast::Expression,
+    ) -> Result<Vec<Expression>> {
         let Ast::Map(entries) = &properties.kind else {
             let error = error!(
                 Semantic::InvalidParameterUse,
@@ -276,14 +373,52 @@ fn direction(arrow: Arrow) -> Direction {
     }
 }
 
+/// Whether only some of the paths are asked for.
+fn is_selected(pattern: &PathPattern) -> bool {
+    pattern.selector.is_some_and(|selector| selector.kind != SelectorKind::All)
+}
+
+/// Whether an edge of a pattern stands for a list of edges.
+fn is_list(pattern: &PathPattern, edge: &EdgePattern) -> bool {
+    edge.length.is_some() || edge.repetition.is_some() || pattern.shortest.is_some() || is_selected(pattern)
+}
+
+/// The function that is true of the paths of a mode; none for those that need no test.
+fn mode_test(mode: PathMode) -> Option<&'static str> {
+    match mode {
+        PathMode::Walk | PathMode::Trail => None,
+        PathMode::Acyclic => Some("isAcyclic"),
+        PathMode::Simple => Some("isSimple"),
+    }
+}
+
+/// Where relationships may come twice, only a bound makes an end.
+fn check_bounded(edge: &GraphEdge) -> Result<()> {
+    match edge.length {
+        EdgeLength::Variable { max: None, .. } => {
+            let error =
+                error!(Semantic, "a walk without an upper bound has no end, since relationships may come twice");
+            Err(error.at(edge.span).with_remedy("give it a bound as in {1,10}, ask for ANY SHORTEST, or use TRAIL"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn edge_length(edge: &EdgePattern) -> Result<EdgeLength> {
-    let Some(length) = edge.length else { return Ok(EdgeLength::One) };
+    let (span, min, max) = match (edge.length, edge.repetition) {
+        (Some(length), Some(repetition)) => {
+            let error = error!(Semantic, "a relationship has a length or a repetition behind it, found both");
+            return Err(error.at(length.span.to(repetition.span)).with_remedy("leave one of them out"));
+        }
+        (Some(length), None) => (length.span, length.min.unwrap_or(1), length.max),
+        (None, Some(repetition)) => (repetition.span, repetition.min, repetition.max),
+        (None, None) => return Ok(EdgeLength::One),
+    };
     let bound = |bound: u64| {
-        let too_long = || error!(Semantic, "expected a path length below {}, found {bound}", u32::MAX).at(length.span);
+        let too_long = || error!(Semantic, "expected a path length below {}, found {bound}", u32::MAX).at(span);
         u32::try_from(bound).map_err(|_| too_long())
     };
-    let min = length.min.map_or(Ok(1), bound)?;
-    let max = length.max.map(bound).transpose()?;
+    let (min, max) = (bound(min)?, max.map(bound).transpose()?);
     Ok(EdgeLength::Variable { min, max })
 }
 
@@ -297,6 +432,31 @@ fn shortest_length(pattern: &PathPattern, shortest: ast::Shortest, length: EdgeL
         return Err(error.at(pattern.span).with_remedy("start its length at 0 or 1"));
     }
     Ok(EdgeLength::Shortest { min, max, all: shortest == ast::Shortest::All })
+}
+
+/// Paths of one edge repeated, of which one shortest or all shortest are asked for, are found by a search of their own.
+fn selected_length(
+    pattern: &PathPattern,
+    selector: PathSelector,
+    mode: Option<PathMode>,
+    edge: &mut GraphEdge,
+) -> Result<()> {
+    let all = match selector.kind {
+        SelectorKind::Any(1) | SelectorKind::Shortest(1) => false,
+        SelectorKind::Groups(1) => true,
+        _ => return Err(unsupported("more than one path of a selector", selector.span)),
+    };
+    let (min, max) = match edge.length {
+        EdgeLength::Variable { min, max } | EdgeLength::Shortest { min, max, .. } => (min, max),
+        EdgeLength::One => (1, Some(1)),
+    };
+    let is_tested = matches!(mode, Some(PathMode::Acyclic | PathMode::Simple)) || pattern.predicate.is_some();
+    if min > 1 || pattern.steps.len() != 1 || is_tested {
+        return Err(unsupported("a selector of such a path", selector.span));
+    }
+    edge.length = EdgeLength::Shortest { min, max, all };
+    edge.is_selected = true;
+    Ok(())
 }
 
 /// Adds an expression to a list of which all must be true; conjunctions are taken apart.

@@ -16,7 +16,8 @@ impl Binder<'_> {
     /// ones would give another answer when tested afterwards, so they are refused.
     pub(super) fn filter_shortest_paths(&mut self, graph: &mut QueryGraph) -> Result<()> {
         for index in 0..graph.edges.len() {
-            if !matches!(graph.edges[index].length, EdgeLength::Shortest { .. }) {
+            // What a selector has chosen is tested afterwards.
+            if !matches!(graph.edges[index].length, EdgeLength::Shortest { .. }) || graph.edges[index].is_selected {
                 continue;
             }
             let edges = graph.edges[index].slot;
@@ -70,8 +71,8 @@ pub(crate) fn add_filter(known: &mut Option<EdgeFilter>, mut added: EdgeFilter) 
         None => Some(added),
         Some(known) => {
             replace_slot(&mut added.predicate, added.slot, known.slot);
-            let both = conjunction(vec![known.predicate, added.predicate]);
-            both.map(|predicate| EdgeFilter { slot: known.slot, predicate })
+            let both = conjunction(vec![known.predicate.clone(), added.predicate]);
+            both.map(|predicate| EdgeFilter { predicate, ..known })
         }
     };
 }
@@ -97,10 +98,10 @@ pub(crate) fn edge_filter(predicate: &Expression, edges: SlotId, path: Option<Sl
         QuantifierKind::None => at(predicate.span, ExpressionKind::Not(predicate.clone())),
         QuantifierKind::Any | QuantifierKind::Single => return None,
     };
-    Some(EdgeFilter { slot: *slot, predicate: each })
+    Some(EdgeFilter { slot: *slot, from: None, to: None, predicate: each })
 }
 
-fn has_subquery(expression: &Expression) -> bool {
+pub(super) fn has_subquery(expression: &Expression) -> bool {
     matches!(expression.kind, ExpressionKind::Subquery { .. }) || expression.operands().into_iter().any(has_subquery)
 }
 

@@ -117,6 +117,10 @@ pub(crate) struct GraphEdge {
     pub(crate) filter: Option<EdgeFilter>,
     /// Edges of one clause are distinct.
     pub(crate) clause: u32,
+    /// An edge may come twice in its path.
+    pub(crate) repeats: bool,
+    /// A selector of the query chooses among its paths, before any condition outside of the path is tested.
+    pub(crate) is_selected: bool,
     pub(crate) span: Span,
 }
 

@@ -57,6 +57,7 @@ impl Binder<'_> {
             if pattern.shortest.is_some() {
                 return Err(error!(Semantic, "a shortest path cannot be created").at(pattern.span));
             }
+            check_writable(pattern, "CREATE")?;
             self.create_part(pattern, &mut creation)?;
         }
         creation.flush();
@@ -149,6 +150,9 @@ impl Binder<'_> {
             return Err(error!(Semantic::CreatingVarLength, "a variable-length relationship cannot stand in {clause}")
                 .at(length.span));
         }
+        if let Some(repetition) = edge.repetition {
+            return Err(error!(Semantic, "a repeated path cannot stand in {clause}").at(repetition.span));
+        }
         if let Some(predicate) = &edge.predicate {
             return Err(error!(Semantic, "WHERE cannot stand in the pattern of {clause}").at(predicate.span));
         }
@@ -194,6 +198,7 @@ impl Binder<'_> {
         if pattern.shortest.is_some() {
             return Err(error!(Semantic, "a shortest path cannot be merged").at(pattern.span));
         }
+        check_writable(pattern, "MERGE")?;
         let before = self.scope.clone();
         let mut creation = Creation::default();
         let mut nodes = vec![self.create_node(&pattern.start, pattern.steps.is_empty(), "MERGE", &mut creation)?];
@@ -359,6 +364,17 @@ fn new_labels(labels: &LabelExpression, clause: &str) -> Result<Vec<Arc<str>>> {
             let error = error!(Semantic, "a node in {clause} takes plain labels, found a label expression");
             Err(error.at(labels.span).with_remedy("write :A:B"))
         }
+    }
+}
+
+/// A path that is made says all of it: nothing is selected.
+fn check_writable(pattern: &PathPattern, clause: &str) -> Result<()> {
+    let refuse = |what: &str, span: Span| Err(error!(Semantic, "{what} cannot stand in {clause}").at(span));
+    match (&pattern.selector, pattern.mode, &pattern.predicate) {
+        (Some(selector), ..) => refuse("a path selector", selector.span),
+        (_, Some(_), _) => refuse("a path mode", pattern.span),
+        (.., Some(predicate)) => refuse("WHERE", predicate.span),
+        _ => Ok(()),
     }
 }
 

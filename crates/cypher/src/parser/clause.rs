@@ -67,11 +67,12 @@ impl Parser<'_> {
     fn match_clause(&mut self) -> Result<MatchClause> {
         let optional = self.take_keyword("OPTIONAL");
         self.expect_keyword("MATCH")?;
+        let mode = self.match_mode();
         let patterns = self.patterns()?;
         if let Some(error) = self.unsupported_hint() {
             return Err(error);
         }
-        Ok(MatchClause { optional, patterns, predicate: self.predicate()? })
+        Ok(MatchClause { optional, mode, patterns, predicate: self.predicate()? })
     }
 
     /// `[WHERE expression]`.

@@ -1,11 +1,10 @@
-//! Patterns: paths of nodes and edges, and what is asked of their labels.
+//! The parts of patterns: nodes and edges, and what is asked of their labels.
 
 use model::{ErrorDetail, Result, Span, error};
 
 use super::{NO_PARTNER, Parser};
 use crate::ast::{
-    Arrow, EdgePattern, Expression, LabelExpression, LabelExpressionKind, Name, NodePattern, PathPattern, PatternStep,
-    Shortest, VariableLength,
+    Arrow, EdgePattern, Expression, LabelExpression, LabelExpressionKind, Name, NodePattern, VariableLength,
 };
 use crate::lexer::literal;
 use crate::token::TokenKind;
@@ -20,70 +19,12 @@ pub(super) enum Colons {
 }
 
 impl Parser<'_> {
-    /// The comma-separated parts of a pattern.
-    pub(super) fn patterns(&mut self) -> Result<Vec<PathPattern>> {
-        self.comma_separated(Self::path_pattern)
-    }
-
-    /// `[variable =] [shortestPath(] (a)-[r]->(b)… [)]`.
-    pub(super) fn path_pattern(&mut self) -> Result<PathPattern> {
-        let start = self.here();
-        let mut variable = None;
-        if self.is_name(0) && self.kind(1) == TokenKind::Equal {
-            variable = Some(self.variable()?);
-            self.advance();
-        }
-        if let Some(error) = self.unsupported_path() {
-            return Err(error);
-        }
-        let shortest = match self.word(0) {
-            word if word.eq_ignore_ascii_case("shortestPath") => Some(Shortest::One),
-            word if word.eq_ignore_ascii_case("allShortestPaths") => Some(Shortest::All),
-            _ => None,
-        };
-        if shortest.is_some() {
-            self.advance();
-            self.expect(TokenKind::LeftParen)?;
-        }
-        let outer = std::mem::replace(&mut self.bar_ends, false);
-        let (first, steps) = self.path()?;
-        self.bar_ends = outer;
-        if shortest.is_some() {
-            self.expect(TokenKind::RightParen)?;
-        }
-        Ok(PathPattern { span: self.since(start), variable, shortest, start: first, steps })
-    }
-
-    fn path(&mut self) -> Result<(NodePattern, Vec<PatternStep>)> {
-        let first = self.node_pattern()?;
-        let mut steps = Vec::new();
-        while matches!(self.kind(0), TokenKind::Minus | TokenKind::Less) {
-            let edge = self.edge_pattern()?;
-            if let Some(error) = self.unsupported_quantifier() {
-                return Err(error);
-            }
-            steps.push(PatternStep { edge, node: self.node_pattern()? });
-        }
-        if let Some(error) = self.unsupported_quantifier() {
-            return Err(error);
-        }
-        if self.is(TokenKind::LeftParen) {
-            let is_group = self.kind(1) == TokenKind::LeftParen || self.is_pattern(1);
-            let error = self.expected("a relationship, a comma or the end of the pattern");
-            return Err(self.unsupported_group_at(is_group).unwrap_or(error));
-        }
-        Ok((first, steps))
-    }
-
     /// `(variable :labels {properties} WHERE predicate)`.
     pub(super) fn node_pattern(&mut self) -> Result<NodePattern> {
         if !self.is(TokenKind::LeftParen) {
             return Err(self.expected("a node in parentheses"));
         }
         let start = self.advance().span;
-        if let Some(error) = self.unsupported_group() {
-            return Err(error);
-        }
         let variable = self.element_variable()?;
         let labels = if self.take(TokenKind::Colon) { Some(self.label_expression(Colons::Join)?) } else { None };
         let properties = self.element_properties()?;
@@ -102,7 +43,7 @@ impl Parser<'_> {
     }
 
     /// `-[variable :types *length {properties} WHERE predicate]->`.
-    fn edge_pattern(&mut self) -> Result<EdgePattern> {
+    pub(super) fn edge_pattern(&mut self) -> Result<EdgePattern> {
         let start = self.here();
         let from_right = self.take(TokenKind::Less);
         self.expect(TokenKind::Minus)?;
@@ -112,6 +53,8 @@ impl Parser<'_> {
             variable: None,
             types: None,
             length: None,
+            repetition: None,
+            group: None,
             properties: None,
             predicate: None,
         };
@@ -129,6 +72,7 @@ impl Parser<'_> {
             _ => Arrow::Both,
         };
         edge.span = self.since(start);
+        edge.repetition = self.repetition()?;
         Ok(edge)
     }
 
@@ -373,6 +317,15 @@ impl Parser<'_> {
         at += 1;
         if self.kind(at) == TokenKind::Greater {
             at += 1;
+            // Behind `->` nothing but a quantifier can start so.
+            match self.kind(at) {
+                TokenKind::Plus | TokenKind::Star => at += 1,
+                TokenKind::LeftBrace => match self.partner(at) {
+                    Some(close) => at = close + 1,
+                    None => return false,
+                },
+                _ => {}
+            }
         }
         self.kind(at) == TokenKind::LeftParen
     }

@@ -71,58 +71,6 @@ impl Parser<'_> {
         Some(self.unsupported(&what, self.words_span(2), remedy))
     }
 
-    /// At the start of a path.
-    pub(super) fn unsupported_path(&self) -> Option<Error> {
-        let next_is_selector = |ahead: usize| {
-            matches!(self.kind(ahead), TokenKind::Integer | TokenKind::Parameter | TokenKind::LeftParen)
-                || ["PATH", "PATHS", "SHORTEST", "GROUP", "GROUPS", "WALK", "TRAIL", "ACYCLIC", "SIMPLE"]
-                    .iter()
-                    .any(|word| self.is_word(ahead, word))
-                || self.is_name(ahead) && self.kind(ahead + 1) == TokenKind::Equal
-        };
-        let remedy = "use shortestPath((a)-[*]->(b)) or allShortestPaths((a)-[*]->(b))";
-        for word in ["SHORTEST", "ANY", "ALL"] {
-            if self.is_word(0, word) && next_is_selector(1) {
-                return Some(self.unsupported(&format!("the path selector {word}"), self.here(), remedy));
-            }
-        }
-        for word in ["WALK", "TRAIL", "ACYCLIC", "SIMPLE"] {
-            if self.is_word(0, word) {
-                return Some(self.unsupported(&format!("the path mode {word}"), self.here(), "leave it out"));
-            }
-        }
-        let is_mode = self.is_word(0, "REPEATABLE") && (self.is_word(1, "ELEMENTS") || self.is_word(1, "ELEMENT"))
-            || self.is_word(0, "DIFFERENT")
-                && (self.is_word(1, "RELATIONSHIPS") || self.is_word(1, "RELATIONSHIP") || self.is_word(1, "EDGES"));
-        is_mode.then(|| self.unsupported("a match mode", self.words_span(2), "leave it out"))
-    }
-
-    /// After the parenthesis of a node: another one, or a whole path, is a group.
-    pub(super) fn unsupported_group(&self) -> Option<Error> {
-        let is_group = self.is(TokenKind::LeftParen)
-            || self.is_name(0) && self.kind(1) == TokenKind::Equal && self.kind(2) == TokenKind::LeftParen;
-        self.unsupported_group_at(is_group)
-    }
-
-    /// The error for a group here, if it is one.
-    pub(super) fn unsupported_group_at(&self, is_group: bool) -> Option<Error> {
-        is_group.then(|| {
-            let span = self.previous().to(self.here());
-            self.unsupported("a path pattern in parentheses", span, "use a variable length as in (a)-[*1..5]->(b)")
-        })
-    }
-
-    /// After an edge or a node: `{1,5}`, `+`, `*`.
-    pub(super) fn unsupported_quantifier(&self) -> Option<Error> {
-        let bounds = self.is(TokenKind::LeftBrace) && matches!(self.kind(1), TokenKind::Integer | TokenKind::Comma);
-        let is_quantifier = bounds || matches!(self.kind(0), TokenKind::Plus | TokenKind::Star);
-        let is_after_pattern =
-            matches!(self.tokens[self.at.saturating_sub(1)].kind, TokenKind::Minus | TokenKind::Greater);
-        (is_quantifier && (bounds || is_after_pattern)).then(|| {
-            self.unsupported("a quantified path pattern", self.here(), "use a variable length as in (a)-[*1..5]->(b)")
-        })
-    }
-
     /// After the pattern of a `MATCH`.
     pub(super) fn unsupported_hint(&self) -> Option<Error> {
         let is_hint = self.is_word(0, "USING")

@@ -106,7 +106,7 @@ pub enum OperatorKind {
         /// What the operators above ask of the edge, as far as the sort key of its type helps to find it.
         choice: Option<Box<EdgeChoice>>,
     },
-    /// For each row, the paths of `min` to `max` edges from a node, no edge twice in one path.
+    /// For each row, the paths of `min` to `max` edges from a node, no edge twice in one path unless `repeats`.
     VariableExpand {
         /// Rows to extend.
         input: Box<Operator>,
@@ -130,6 +130,8 @@ pub enum OperatorKind {
         filter: Option<EdgeFilter>,
         /// Slots with edges or lists of edges of the same pattern, from which all edges must differ.
         distinct_from: Vec<SlotId>,
+        /// Whether an edge may come twice in one path.
+        repeats: bool,
     },
     /// For each row, a shortest path between two bound nodes, or all shortest paths; no row if there is none.
     ShortestPath {
@@ -518,13 +520,30 @@ pub enum LookupValue {
     Any(Expression),
 }
 
-/// A condition on each edge of a path.
+/// A condition on each edge of a path, and on the nodes at its ends.
 #[derive(Clone, Debug)]
 pub struct EdgeFilter {
     /// Holds each edge in turn.
     pub slot: SlotId,
+    /// Holds the node that the edge is walked from, if the condition asks for it.
+    pub from: Option<SlotId>,
+    /// Holds the node that the edge leads to, if the condition asks for it.
+    pub to: Option<SlotId>,
     /// The condition; may use slots of the row.
     pub predicate: Expression,
+}
+
+impl EdgeFilter {
+    /// The slots that it binds itself.
+    pub fn own_slots(&self) -> impl Iterator<Item = SlotId> + use<> {
+        [Some(self.slot), self.from, self.to].into_iter().flatten()
+    }
+
+    /// The same for walking the other way.
+    #[must_use]
+    pub fn reverse(self) -> EdgeFilter {
+        EdgeFilter { from: self.to, to: self.from, ..self }
+    }
 }
 
 /// An aggregate function of the rows of a group.

@@ -12,7 +12,9 @@ use super::{Planner, Stream};
 use crate::binder::expression::at;
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::optimizer::nullability::never_null;
-use crate::plan::{BinaryOperator, Expression, ExpressionKind, OperatorKind, QuantifierKind, SlotId, SlotKind};
+use crate::plan::{
+    BinaryOperator, EdgeFilter, Expression, ExpressionKind, OperatorKind, QuantifierKind, SlotId, SlotKind,
+};
 
 /// What has been matched in one stream.
 #[derive(Default)]
@@ -230,6 +232,8 @@ impl Planner<'_> {
                 let turned = !from_left;
                 let edges = if turned { self.slots.unnamed(SlotKind::EdgeList) } else { edge.slot };
                 let filter = edge.filter.clone();
+                let filter = if turned { filter.map(EdgeFilter::reverse) } else { filter };
+                let repeats = edge.repeats;
                 stream.push(rows, |input| OperatorKind::VariableExpand {
                     input,
                     from,
@@ -242,6 +246,7 @@ impl Planner<'_> {
                     into,
                     filter,
                     distinct_from,
+                    repeats,
                 });
                 if turned {
                     let items = vec![(edge.slot, reversed(edges, edge.span))];

@@ -131,7 +131,9 @@ impl<'a> Problem<'a> {
     fn filter_needs(&self, edge: &GraphEdge) -> Set<SlotId> {
         let Some(filter) = &edge.filter else { return Set::default() };
         let mut needs = self.needs(&filter.predicate);
-        needs.remove(&filter.slot);
+        for own in filter.own_slots() {
+            needs.remove(&own);
+        }
         needs
     }
 

@@ -7,7 +7,7 @@ use super::{Body, Function, integer, items, mismatch};
 use crate::context::EvaluationContext;
 use crate::expression::vector::{TextOperand, Vector, View, validity_of};
 
-pub(super) const FUNCTIONS: &[&Function] = &[&SIZE, &HEAD, &LAST, &TAIL, &REVERSE, &RANGE, &IS_EMPTY];
+pub(super) const FUNCTIONS: &[&Function] = &[&SIZE, &HEAD, &LAST, &TAIL, &REVERSE, &RANGE, &IS_EMPTY, &EVERY];
 
 const SIZE: Function = Function {
     name: "size",
@@ -88,6 +88,21 @@ const IS_EMPTY: Function = Function {
         Value::Map(map) => Ok(Value::Bool(map.is_empty())),
         Value::String(text) => Ok(Value::Bool(text.is_empty())),
         other => Err(mismatch("isEmpty", "a list, a map or a string", other)),
+    }),
+};
+
+const EVERY: Function = Function {
+    name: "every",
+    arguments_min: 2,
+    arguments_max: Some(2),
+    usage: "every(list, step)",
+    description: "The first element and those so many steps apart from it.",
+    examples: &[("every([1, 2, 3, 4, 5], 2)", "[1, 3, 5]"), ("every([], 2)", "[]")],
+    body: Body::Strict(|values| {
+        let step = integer("every", &values[1])?;
+        let step = usize::try_from(step).ok().filter(|&step| step > 0);
+        let step = step.ok_or_else(|| error!(Argument, "the step of every() has to be at least 1"))?;
+        Ok(Value::list(items("every", &values[0])?.iter().step_by(step).cloned().collect()))
     }),
 };
 

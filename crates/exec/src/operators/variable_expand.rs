@@ -33,6 +33,8 @@ pub(crate) struct VariableExpand {
     keep: Vec<usize>,
     /// Whether only the distinct ends matter, and visiting each node once finds them all.
     visits_once: bool,
+    /// Whether an edge may come twice in one path.
+    repeats: bool,
 }
 
 /// Lowers `VariableExpand`.
@@ -49,6 +51,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
         into,
         filter,
         distinct_from,
+        repeats,
     } = kind
     else {
         return Err(misplaced(kind));
@@ -70,9 +73,12 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     if gives_node {
         layout.push(*to);
     }
-    // The shortest walk to another node is a path, and so is the shortest way round along directed edges. Against
-    // that, going along an undirected edge and back is a walk but no path.
-    let is_reachability = *min == 0 || (*min == 1 && *direction != Direction::Both);
+    // Where only the ends matter, it is enough to find each by its shortest walk. A shortest walk to another node comes
+    // to no node twice (else the part between could be left out), so it goes along no edge twice and is a path; with it,
+    // no longer path to that node is of use, for it has at least `min` edges as soon as `min` is at most 1. The same holds
+    // of the shortest way round along directed edges, which comes to no other node twice. Against that, going along an
+    // undirected edge and back is a walk but no path, and with a `min` of 2 the shortest walk may be too short.
+    let is_reachability = *min == 0 || (*min == 1 && (*direction != Direction::Both || *repeats));
     let visits_once = !demand.multiplicity && !gives_edges && distinct_from.is_empty() && is_reachability;
     let expand = VariableExpand {
         input,
@@ -88,6 +94,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
         distinct_from,
         keep,
         visits_once,
+        repeats: *repeats,
     };
     Ok((Box::new(expand), layout))
 }

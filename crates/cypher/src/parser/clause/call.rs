@@ -93,7 +93,7 @@ impl Parser<'_> {
             return Err(self.expected(if predicate.is_some() { "an operator or }" } else { "WHERE or }" }));
         }
         let span = self.since(start);
-        let kind = ClauseKind::Match(MatchClause { optional: false, patterns, predicate });
+        let kind = ClauseKind::Match(MatchClause { optional: false, mode: None, patterns, predicate });
         self.grow()?;
         let first = SingleQuery { span, clauses: vec![Clause { span, kind }] };
         Ok(Query { span, first, unions: Vec::new() })

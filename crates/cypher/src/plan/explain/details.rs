@@ -236,7 +236,15 @@ impl Details<'_> {
         }
         if let Some(filter) = filter {
             let slot = self.names.of(filter.slot);
-            text.push_str(&format!(" each {slot} WHERE {}", self.expression(&filter.predicate)));
+            let node = |node: Option<SlotId>| node.map_or_else(String::new, |node| self.names.of(node));
+            let each = match (filter.from, filter.to) {
+                (None, None) => slot,
+                (from, to) => format!("({})-[{slot}]-({})", node(from), node(to)),
+            };
+            text.push_str(&format!(" each {each} WHERE {}", self.expression(&filter.predicate)));
+        }
+        if matches!(kind, OperatorKind::VariableExpand { repeats: true, .. }) {
+            text.push_str(" repeating");
         }
         if let OperatorKind::Expand { choice: Some(choice), .. } = kind {
             text.push_str(&self.choice(choice));

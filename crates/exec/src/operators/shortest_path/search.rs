@@ -21,6 +21,8 @@ pub(super) struct Search<'s, 'r> {
 /// The levels grown from one end.
 struct Side {
     direction: Direction,
+    /// Whether it grows against the path.
+    is_turned: bool,
     /// The level at which each node was met first.
     depths: Map<NodeId, u32>,
     frontier: Vec<NodeId>,
@@ -84,8 +86,8 @@ impl<'s, 'r> Search<'s, 'r> {
                 None => Ok(Flow::Continue),
             };
         }
-        let mut forth = Side::new(from, self.path.direction);
-        let mut back = Side::new(to, self.path.direction.reverse());
+        let mut forth = Side::new(from, self.path.direction, false);
+        let mut back = Side::new(to, self.path.direction.reverse(), true);
         if from == to {
             // The start must be met again to count as the end.
             forth.depths.clear();
@@ -142,7 +144,7 @@ impl<'s, 'r> Search<'s, 'r> {
             if self.path.filter.is_none() {
                 batch.neighbors.iter().for_each(|&node| visit(node));
             } else {
-                for index in self.passing(&batch, &frontier, near.direction)? {
+                for index in self.passing(&batch, &frontier, near.direction, near.is_turned)? {
                     visit(batch.neighbors[index as usize]);
                 }
             }
@@ -150,12 +152,21 @@ impl<'s, 'r> Search<'s, 'r> {
         Ok(met)
     }
 
-    /// The edges of a batch that pass the filter.
-    pub(super) fn passing(&self, batch: &EdgeBatch, from: &[NodeId], direction: Direction) -> Result<Vec<u32>> {
+    /// The edges of a batch, expanded from these nodes in that direction, that pass the filter.
+    pub(super) fn passing(
+        &self,
+        batch: &EdgeBatch,
+        nodes: &[NodeId],
+        direction: Direction,
+        is_turned: bool,
+    ) -> Result<Vec<u32>> {
         let Some(filter) = &self.path.filter else { return Ok((0..batch.len() as u32).collect()) };
-        let value = |index: usize| edge_value(batch, index, from[batch.inputs[index] as usize], direction);
+        let near = |index: usize| nodes[batch.inputs[index] as usize];
+        let value = |index: usize| edge_value(batch, index, near(index), direction);
         let edges = (0..batch.len()).map(value).collect();
-        filter.passing(self.runtime, self.chunk, &vec![self.row; batch.len()], edges)
+        // The filter sees an edge as the path walks it, also where the search comes from the other end.
+        let from = |index: usize| if is_turned { batch.neighbors[index] } else { near(index) };
+        filter.passing(self.runtime, self.chunk, &vec![self.row; batch.len()], from, edges)
     }
 
     /// The edges between levels that lie on shortest paths, level by level from the start.
@@ -207,7 +218,7 @@ impl<'s, 'r> Search<'s, 'r> {
         let mut batch = EdgeBatch::default();
         while cursor.next(&mut batch)? {
             self.runtime.environment.interrupt.check()?;
-            for index in self.passing(&batch, nodes, direction)? {
+            for index in self.passing(&batch, nodes, direction, towards == Towards::Start)? {
                 let index = index as usize;
                 let (node, neighbor) = (nodes[batch.inputs[index] as usize], batch.neighbors[index]);
                 if is_level(neighbor) {
@@ -223,9 +234,9 @@ impl<'s, 'r> Search<'s, 'r> {
 }
 
 impl Side {
-    fn new(node: NodeId, direction: Direction) -> Side {
+    fn new(node: NodeId, direction: Direction, is_turned: bool) -> Side {
         let depths = [(node, 0)].into_iter().collect();
-        Side { direction, depths, frontier: vec![node], depth: 0, cost: 1 }
+        Side { direction, is_turned, depths, frontier: vec![node], depth: 0, cost: 1 }
     }
 
     /// Estimates what growing costs.

@@ -14,6 +14,8 @@ use crate::visited::Visited;
 /// The levels grown from one end.
 struct Side {
     direction: Direction,
+    /// Whether it grows against the path.
+    is_turned: bool,
     visited: Visited,
     levels: Vec<Level>,
     /// How many edges leave the last level, as far as that is known.
@@ -43,8 +45,8 @@ impl Search<'_, '_> {
         from: NodeId,
         to: NodeId,
     ) -> Result<Option<Vec<EdgeValue>>> {
-        let mut forth = Side::new(view, from, self.path.direction);
-        let mut back = Side::new(view, to, self.path.direction.reverse());
+        let mut forth = Side::new(view, from, self.path.direction, false);
+        let mut back = Side::new(view, to, self.path.direction.reverse(), true);
         if from == to {
             // The start must be met again to count as the end.
             forth.visited.clear();
@@ -83,7 +85,7 @@ impl Search<'_, '_> {
         let ids = if self.path.filter.is_some() { EdgeIds::Include } else { EdgeIds::Omit };
         let expand = Expand { direction: near.direction, edge_ids: ids, ..expand.clone() };
         let mut next = Level::default();
-        let Side { visited, levels, .. } = near;
+        let Side { visited, levels, is_turned, .. } = near;
         let frontier = levels.last().map_or(&[][..], |level| &level.nodes);
         let mut cursor = view.expand(frontier, &expand)?;
         while cursor.next(batch)? {
@@ -100,7 +102,7 @@ impl Search<'_, '_> {
                 }
                 continue;
             }
-            for index in self.passing(batch, frontier, expand.direction)? {
+            for index in self.passing(batch, frontier, expand.direction, *is_turned)? {
                 let (node, parent) = (batch.neighbors[index as usize], batch.inputs[index as usize]);
                 if far.visited.contains(node) {
                     return Ok(Some(Meeting { node, parent }));
@@ -139,11 +141,11 @@ impl Search<'_, '_> {
         &self,
         view: &dyn ReadView,
         expand: &Expand,
-        (near, far): (NodeId, NodeId),
+        (first, second): (NodeId, NodeId),
         direction: Direction,
     ) -> Result<Option<EdgeValue>> {
         // Out-edges know their ids, those against the direction have to look for them.
-        let (near, far) = if direction == Direction::In { (far, near) } else { (near, far) };
+        let (near, far) = if direction == Direction::In { (second, first) } else { (first, second) };
         let types = expand.types.as_deref();
         let capabilities = view.capabilities();
         let is_against = capabilities.expands_against_direction && !capabilities.is_remote && {
@@ -162,7 +164,7 @@ impl Search<'_, '_> {
                 continue;
             }
             let between = batch.gather(&between);
-            for index in self.passing(&between, &start, way)? {
+            for index in self.passing(&between, &start, way, start[0] != first)? {
                 let edge = edge_value(&between, index as usize, start[0], way);
                 if best.is_none_or(|best| edge.id < best.id) {
                     best = Some(edge);
@@ -177,11 +179,11 @@ impl Search<'_, '_> {
 const AGAINST_COST: u64 = 8;
 
 impl Side {
-    fn new(view: &dyn ReadView, node: NodeId, direction: Direction) -> Side {
+    fn new(view: &dyn ReadView, node: NodeId, direction: Direction, is_turned: bool) -> Side {
         let mut visited = Visited::new(view);
         visited.insert(node);
         let levels = vec![Level { nodes: vec![node], parents: vec![0] }];
-        Side { direction, visited, levels, cost: None }
+        Side { direction, is_turned, visited, levels, cost: None }
     }
 
     fn depth(&self) -> usize {

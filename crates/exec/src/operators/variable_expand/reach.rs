@@ -111,7 +111,9 @@ impl<'w, 'r> Reach<'w, 'r> {
                     let from = |index: usize| frontier[batch.inputs[index] as usize];
                     let value = |&index: &usize| edge_value(batch, index, from(index), expand.direction);
                     let edges = indices.iter().map(value).collect();
-                    let passing = filter.passing(self.runtime, self.chunk, &vec![row; indices.len()], edges)?;
+                    let starts = |place: usize| from(indices[place]);
+                    let rows = vec![row; indices.len()];
+                    let passing = filter.passing(self.runtime, self.chunk, &rows, starts, edges)?;
                     let ends = passing.into_iter().map(|place| batch.neighbors[indices[place as usize]]);
                     next.extend(ends.filter(|&node| visited.insert(node)));
                 }

@@ -163,7 +163,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         for index in 0..batch.len() {
             let path = start + batch.inputs[index] as usize;
             let edge = batch.edges[index];
-            if !self.contains(path, edge)
+            if (self.expand.repeats || !self.contains(path, edge))
                 && !is_taken(self.chunk, &self.expand.distinct_from, top.rows[path] as usize, edge)
             {
                 indices.push(index);
@@ -177,7 +177,8 @@ impl<'w, 'r> Walk<'w, 'r> {
             let row = |&index: &usize| top.rows[start + batch.inputs[index] as usize];
             let rows: Vec<u32> = indices.iter().map(row).collect();
             let edges = indices.iter().map(value).collect();
-            let passing = filter.passing(self.runtime, self.chunk, &rows, edges)?;
+            let from = |place: usize| nodes[batch.inputs[indices[place]] as usize];
+            let passing = filter.passing(self.runtime, self.chunk, &rows, from, edges)?;
             indices = passing.into_iter().map(|place| indices[place as usize]).collect();
         }
         for index in indices {

@@ -1,0 +1,85 @@
+//! What GQL adds to path patterns: quantifiers, groups, selectors and modes.
+
+use model::Span;
+
+use super::{Expression, NodePattern, PatternStep};
+
+/// `+`, `*`, `{2}`, `{1,5}`, `{,3}`, `{2,}`: how often what stands before it is walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repetition {
+    /// From the sign or brace to the end.
+    pub span: Span,
+    /// The least number.
+    pub min: u64,
+    /// The greatest number, if there is one.
+    pub max: Option<u64>,
+}
+
+/// `((a)-[r]->(b) WHERE predicate)`: a path that is walked over and over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathGroup {
+    /// With its parentheses.
+    pub span: Span,
+    /// The first node.
+    pub start: NodePattern,
+    /// The edges and nodes after it; one or more.
+    pub steps: Vec<PatternStep>,
+    /// What holds of each walk.
+    pub predicate: Option<Expression>,
+}
+
+/// Which of the paths between two nodes are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathSelector {
+    /// Its words.
+    pub span: Span,
+    /// What they say.
+    pub kind: SelectorKind,
+}
+
+/// What a selector asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SelectorKind {
+    /// `ALL`: every path.
+    All,
+    /// `ANY k`: some paths, so many at most.
+    Any(u64),
+    /// `SHORTEST k`, `ANY SHORTEST`: so many of the shortest.
+    Shortest(u64),
+    /// `SHORTEST k GROUPS`, `ALL SHORTEST`: all paths of the so many least lengths.
+    Groups(u64),
+}
+
+/// What may repeat within a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathMode {
+    /// Anything.
+    Walk,
+    /// Nodes, but no relationship.
+    Trail,
+    /// Neither nodes nor relationships.
+    Acyclic,
+    /// Nothing, but the last node may be the first.
+    Simple,
+}
+
+impl PathMode {
+    /// The word for it.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            PathMode::Walk => "WALK",
+            PathMode::Trail => "TRAIL",
+            PathMode::Acyclic => "ACYCLIC",
+            PathMode::Simple => "SIMPLE",
+        }
+    }
+}
+
+/// What a `MATCH` says of relationships that come twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatchMode {
+    /// `DIFFERENT RELATIONSHIPS`: they do not.
+    Different,
+    /// `REPEATABLE ELEMENTS`: they may.
+    Repeatable,
+}
