@@ -13,6 +13,7 @@ mod optional;
 mod paths;
 mod projection;
 mod random;
+mod repeated;
 mod writing;
 
 use std::sync::Arc;

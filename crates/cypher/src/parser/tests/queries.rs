@@ -43,6 +43,33 @@ fn patterns() {
         ("MATCH (a WHERE a.x > 1)-[r:X WHERE r.y]->(:B WHERE true) RETURN a", ""),
         ("MATCH (WHERE true) RETURN 1", ""),
         ("MATCH p = (a)-->(b), q = shortestPath((a)-[*]->(b)) RETURN p, q", ""),
+        (
+            "MATCH (a)-[:R]->+(b)<-[:S]-*(c)-[r WHERE r.x > 1]-{2}(d)-->{,3}(e) RETURN a",
+            "MATCH (a)-[:R]->+(b)<-[:S]-*(c)-[r WHERE r.x > 1]-{2}(d)-->{0,3}(e) RETURN a",
+        ),
+        (
+            "MATCH ((a)-[r]->(b) WHERE a.x < b.x){1,5} RETURN a",
+            "MATCH ()((a)-[r]->(b) WHERE a.x < b.x){1,5}() RETURN a",
+        ),
+        (
+            "MATCH (x) ((a)-->(b)<--(c))+ ((d)--(e)){2,} (y:Y) RETURN x",
+            "MATCH (x)((a)-->(b)<--(c))+()((d)--(e)){2,}(y:Y) RETURN x",
+        ),
+        ("MATCH p = ANY SHORTEST PATHS (a)-->+(b) RETURN p", "MATCH p = SHORTEST 1 (a)-->+(b) RETURN p"),
+        (
+            "MATCH ALL SHORTEST TRAIL (a)-->+(b), ANY (c)-->(d) RETURN a",
+            "MATCH SHORTEST 1 GROUPS TRAIL (a)-->+(b), ANY 1 (c)-->(d) RETURN a",
+        ),
+        (
+            "MATCH SHORTEST 2 ACYCLIC PATH GROUPS ((a)-->+(b) WHERE a.x = 1) RETURN a",
+            "MATCH SHORTEST 2 GROUPS ACYCLIC ((a)-->+(b) WHERE a.x = 1) RETURN a",
+        ),
+        ("MATCH ALL SIMPLE PATHS (a)-->(b) RETURN a", "MATCH ALL SIMPLE (a)-->(b) RETURN a"),
+        ("MATCH REPEATABLE ELEMENT BINDINGS (a)-->(b) RETURN a", "MATCH REPEATABLE ELEMENTS (a)-->(b) RETURN a"),
+        (
+            "OPTIONAL MATCH DIFFERENT RELATIONSHIPS any = (a)-->(shortest) RETURN any",
+            "OPTIONAL MATCH DIFFERENT RELATIONSHIPS any = (a)-->(shortest) RETURN any",
+        ),
         ("MATCH p = ALLSHORTESTPATHS((a)-[*..5]-(b)) RETURN p", "MATCH p = allShortestPaths((a)-[*..5]-(b)) RETURN p"),
         ("MATCH (`a b`:`C``D` {`e f`: 1}) RETURN `a b`", ""),
         (
