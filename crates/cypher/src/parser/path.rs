@@ -85,11 +85,7 @@ impl Parser<'_> {
                 _ => SelectorKind::All,
             });
         }
-        let modes = [PathMode::Walk, PathMode::Trail, PathMode::Acyclic, PathMode::Simple];
-        let mode = modes.into_iter().find(|mode| self.is_word(0, mode.keyword()));
-        if mode.is_some() {
-            self.advance();
-        }
+        let mut mode = self.path_mode();
         let is_path = self.is_word(0, "PATH") || self.is_word(0, "PATHS");
         if is_path && (kind.is_some() || mode.is_some()) {
             self.advance();
@@ -99,9 +95,19 @@ impl Parser<'_> {
         {
             self.advance();
             kind = Some(SelectorKind::Groups(count));
+            mode = mode.or_else(|| self.path_mode());
         }
         let span = self.since(start);
         Ok((kind.map(|kind| PathSelector { span, kind }), mode))
+    }
+
+    fn path_mode(&mut self) -> Option<PathMode> {
+        let modes = [PathMode::Walk, PathMode::Trail, PathMode::Acyclic, PathMode::Simple];
+        let mode = modes.into_iter().find(|mode| self.is_word(0, mode.keyword()));
+        if mode.is_some() {
+            self.advance();
+        }
+        mode
     }
 
     /// Whether a word and a parenthesis here are a call rather than a selector: `any(x IN …)`.
@@ -145,8 +151,8 @@ impl Parser<'_> {
                 self.path_after(first, Some((group, repetition)))
             }
             None if matches!(self.kind(0), TokenKind::LeftParen | TokenKind::Minus | TokenKind::Less) => {
-                let error = self.expected("a repetition: a part of a path stands in parentheses only if it repeats");
-                Err(error.with_remedy("write {1} behind the parentheses, or leave them out"))
+                let error = self.expected("+, * or {n}: a part of a path stands in parentheses only if it repeats");
+                Err(error.with_remedy("write {1} there, or leave the parentheses out"))
             }
             None => Ok((group.start, group.steps, group.predicate)),
         }
@@ -174,7 +180,7 @@ impl Parser<'_> {
                     self.grow()?;
                     self.check_repeated(&group)?;
                     let Some(repetition) = self.repetition()? else {
-                        let error = self.expected("a quantifier such as +, * or {1,5}");
+                        let error = self.expected("+, * or {n} behind the parentheses");
                         return Err(error.with_remedy("a part of a path stands in parentheses only if it repeats"));
                     };
                     steps.push(self.repeated_step(group, repetition)?);

@@ -68,7 +68,7 @@ fn patterns() {
         ("MATCH REPEATABLE ELEMENT BINDINGS (a)-->(b) RETURN a", "MATCH REPEATABLE ELEMENTS (a)-->(b) RETURN a"),
         (
             "OPTIONAL MATCH DIFFERENT RELATIONSHIPS any = (a)-->(shortest) RETURN any",
-            "OPTIONAL MATCH DIFFERENT RELATIONSHIPS any = (a)-->(shortest) RETURN any",
+            "OPTIONAL MATCH DIFFERENT RELATIONSHIPS `any` = (a)-->(shortest) RETURN `any`",
         ),
         ("MATCH p = ALLSHORTESTPATHS((a)-[*..5]-(b)) RETURN p", "MATCH p = allShortestPaths((a)-[*..5]-(b)) RETURN p"),
         ("MATCH (`a b`:`C``D` {`e f`: 1}) RETURN `a b`", ""),
