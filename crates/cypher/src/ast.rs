@@ -216,6 +216,21 @@ pub enum ClauseKind {
     Call(CallClause),
     /// `CALL { … }`.
     Subquery(SubqueryClause),
+    /// `LET name = expression, …`.
+    Let(Vec<LetItem>),
+    /// `FILTER [WHERE] predicate`.
+    Filter(Expression),
+    /// `FINISH`: the query gives no rows.
+    Finish,
+}
+
+/// `name = expression`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LetItem {
+    /// The new variable.
+    pub variable: Name,
+    /// Its value.
+    pub value: Expression,
 }
 
 /// `[OPTIONAL] MATCH [mode] pattern [WHERE predicate]`.
@@ -384,9 +399,11 @@ pub struct ForeachClause {
     pub body: Vec<Clause>,
 }
 
-/// `CALL procedure [(argument, …)] [YIELD …]`.
+/// `[OPTIONAL] CALL procedure [(argument, …)] [YIELD …]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallClause {
+    /// Rows for which the procedure gives none are kept, with nulls.
+    pub optional: bool,
     /// The parts of the procedure's name, between its dots.
     pub procedure: Vec<Name>,
     /// The arguments, or none where the parentheses are left out and arguments are parameters of the same names.
@@ -422,13 +439,54 @@ pub struct YieldItem {
     pub alias: Option<Name>,
 }
 
-/// `CALL { … }` or `CALL (a, b) { … }`.
+/// `[OPTIONAL] CALL [(a, b)] { … } [IN TRANSACTIONS …]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubqueryClause {
-    /// The variables it imports by a list before the braces; `None` without such a list.
-    pub imports: Option<Vec<Name>>,
+    /// Rows for which it gives none are kept, with nulls.
+    pub optional: bool,
+    /// Which variables it sees.
+    pub imports: Imports,
     /// What it runs for each row.
     pub query: Query,
+    /// How it is cut into transactions, if it is.
+    pub batches: Option<Batches>,
+}
+
+/// Which variables of the query around it a subquery sees.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Imports {
+    /// Those that the `WITH` at its start names.
+    Leading,
+    /// `(*)`: all.
+    All(Span),
+    /// `(a, b)`: these.
+    Listed(Vec<Name>),
+}
+
+/// `IN [n CONCURRENT] TRANSACTIONS [OF n ROWS] [ON ERROR …] [REPORT STATUS AS name]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batches {
+    /// From `IN` on.
+    pub span: Span,
+    /// `CONCURRENT` stands there, maybe with a number.
+    pub concurrent: Option<Option<Expression>>,
+    /// How many rows make a transaction, if it is said.
+    pub rows: Option<Expression>,
+    /// What happens if one fails, if it is said.
+    pub on_error: Option<OnError>,
+    /// Takes what became of the transaction of each row.
+    pub status: Option<Name>,
+}
+
+/// What happens after a transaction of `CALL { … } IN TRANSACTIONS` has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnError {
+    /// The next is tried.
+    Continue,
+    /// No further one is tried.
+    Break,
+    /// The query fails.
+    Fail,
 }
 
 /// `[variable =] [selector] [mode] [shortestPath(] (a)-[r]->(b)… [)]`.

@@ -13,6 +13,7 @@ use crate::optimizer::OptimizerConfig;
 use crate::plan::{Aggregate, PlanMode};
 
 mod call;
+mod call_subquery;
 pub(crate) mod expression;
 mod function;
 mod grouping;
@@ -55,6 +56,8 @@ pub(crate) struct Binder<'a> {
     aggregation: Aggregation,
     /// The number of the next `MATCH`: edges of one `MATCH` are distinct.
     next_clause: u32,
+    /// How many subqueries are open.
+    depth: usize,
     /// What has been bound so far needs a transaction that writes.
     pub(crate) mode: PlanMode,
     pub(crate) hints: Vec<Hint>,
@@ -71,6 +74,7 @@ impl<'a> Binder<'a> {
             scope: Scope::default(),
             aggregation: Aggregation::Forbidden("this place"),
             next_clause: 0,
+            depth: 0,
             mode: PlanMode::Read,
             hints: Vec::new(),
         }
@@ -78,6 +82,25 @@ impl<'a> Binder<'a> {
 
     /// Binds a whole query.
     pub(crate) fn query(&mut self, query: &ast::Query) -> Result<BoundUnion> {
+        let bound = self.union(query, &mut |binder, single| {
+            binder.scope = Scope::default();
+            binder.clauses(&single.clauses, projection::Position::Return)
+        })?;
+        match query.unions.first() {
+            Some(union) if self.mode == PlanMode::Batches => {
+                let error = error!(Semantic, "CALL {{ … }} IN TRANSACTIONS cannot stand in a UNION").at(union.span);
+                Err(error.with_remedy("write two queries"))
+            }
+            _ => Ok(bound),
+        }
+    }
+
+    /// Binds the parts of a query, each as it is told to.
+    fn union(
+        &mut self,
+        query: &ast::Query,
+        bind: &mut dyn FnMut(&mut Self, &ast::SingleQuery) -> Result<BoundQuery>,
+    ) -> Result<BoundUnion> {
         let mut parts = Vec::new();
         let mut all = None;
         for (union, single) in
@@ -92,8 +115,7 @@ impl<'a> Binder<'a> {
                 )
                 .at(union.span));
             }
-            self.scope = Scope::default();
-            parts.push(self.single_query(single)?);
+            parts.push(bind(self, single)?);
             if let Some(union) = union {
                 check_union_columns(&parts, union)?;
             }
@@ -109,11 +131,27 @@ impl<'a> Binder<'a> {
         Ok(BoundUnion { parts, all: all.unwrap_or(false), columns })
     }
 
-    fn single_query(&mut self, query: &ast::SingleQuery) -> Result<BoundQuery> {
+    /// Binds clauses in the scope as it is; `end` is what their `RETURN` is.
+    fn clauses(&mut self, clauses: &[Clause], end: projection::Position) -> Result<BoundQuery> {
         let mut bound = BoundQuery::default();
-        let alone = query.clauses.len() == 1;
-        for clause in &query.clauses {
-            self.clause(clause, alone, &mut bound)?;
+        let alone = clauses.len() == 1 && self.depth == 0;
+        for clause in clauses {
+            match &clause.kind {
+                ClauseKind::Return(projection) => self.projection(projection, end, &mut bound)?,
+                _ => self.clause(clause, alone, &mut bound)?,
+            }
+            let commits =
+                |clause: &BoundClause| matches!(clause, BoundClause::Subquery(part) if part.batches.is_some());
+            if self.mode == PlanMode::Batches
+                && let Some(last) = bound.clauses.last()
+                && call_subquery::writes(last)
+                && !commits(last)
+            {
+                let error = error!(Semantic, "a clause that writes cannot follow CALL {{ … }} IN TRANSACTIONS");
+                return Err(error
+                    .at(clause.span)
+                    .with_remedy("put it into the subquery, or into a query after this one"));
+            }
         }
         Ok(bound)
     }
@@ -130,25 +168,25 @@ impl<'a> Binder<'a> {
             ClauseKind::Create(patterns) => self.create(patterns, bound)?,
             ClauseKind::Merge(merge) => self.merge(merge, bound)?,
             ClauseKind::Set(items) => {
-                self.mode = PlanMode::Write;
+                self.require_write();
                 let items = self.set_items(items)?;
                 bound.clauses.push(BoundClause::Set(items));
             }
             ClauseKind::Remove(items) => {
-                self.mode = PlanMode::Write;
+                self.require_write();
                 let items = self.remove_items(items)?;
                 bound.clauses.push(BoundClause::Set(items));
             }
             ClauseKind::Delete(delete) => self.delete(delete, bound)?,
             ClauseKind::Call(call) => self.call(call, clause.span, alone, bound)?,
-            ClauseKind::Foreach(_) => {
-                let error = unsupported("FOREACH", self.keyword(clause.span, "FOREACH"));
-                return Err(error.with_remedy("write UNWIND list AS variable and the updating clauses after it"));
+            ClauseKind::Foreach(foreach) => self.foreach(foreach, bound)?,
+            ClauseKind::Subquery(subquery) => self.subquery_clause(subquery, clause.span, bound)?,
+            ClauseKind::Let(items) => self.let_clause(items, bound)?,
+            ClauseKind::Filter(predicate) => {
+                let predicate = self.plain_predicate(predicate, "FILTER")?;
+                bound.clauses.push(BoundClause::Filter(predicate));
             }
-            ClauseKind::Subquery(_) => {
-                let error = unsupported("CALL with a subquery", self.keyword(clause.span, "CALL"));
-                return Err(error.with_remedy("write its clauses in the query itself, or use EXISTS or COUNT"));
-            }
+            ClauseKind::Finish => {}
         }
         Ok(())
     }
@@ -159,6 +197,21 @@ impl<'a> Binder<'a> {
         let slot = self.slots.named(&unwind.variable.text, crate::plan::SlotKind::Any);
         self.scope.declare(&unwind.variable.text, slot, scope::VariableKind::Any);
         bound.clauses.push(BoundClause::Unwind { list, slot });
+        Ok(())
+    }
+
+    /// `LET`: each variable may use those before it.
+    fn let_clause(&mut self, items: &[ast::LetItem], bound: &mut BoundQuery) -> Result<()> {
+        let mut values = Vec::with_capacity(items.len());
+        for ast::LetItem { variable, value } in items {
+            let value = self.plain_expression(value, "LET")?;
+            self.check_new(variable)?;
+            let kind = self.scope.kind_of(&value);
+            let slot = self.slots.named(&variable.text, kind.slot_kind());
+            self.scope.declare(&variable.text, slot, kind);
+            values.push((slot, value));
+        }
+        bound.clauses.push(BoundClause::Extend(values));
         Ok(())
     }
 
@@ -208,7 +261,7 @@ fn check_union_columns(parts: &[BoundQuery], union: &ast::Union) -> Result<()> {
         .with_remedy("name the columns alike with AS, in the same order"))
 }
 
-/// How a clause takes part in the order of clauses.
+/// Whether a clause changes data by itself.
 fn is_write(kind: &ClauseKind) -> bool {
     matches!(
         kind,
@@ -235,5 +288,8 @@ fn clause_name(kind: &ClauseKind) -> &'static str {
         ClauseKind::Delete(_) => "DELETE",
         ClauseKind::Foreach(_) => "FOREACH",
         ClauseKind::Call(_) | ClauseKind::Subquery(_) => "CALL",
+        ClauseKind::Let(_) => "LET",
+        ClauseKind::Filter(_) => "FILTER",
+        ClauseKind::Finish => "FINISH",
     }
 }

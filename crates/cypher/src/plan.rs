@@ -12,8 +12,9 @@ mod visit;
 
 pub use expression::{BinaryOperator, Expression, ExpressionKind, PathStep, QuantifierKind, SubqueryKind};
 pub use operator::{
-    Aggregate, BoundEdge, EdgeChoice, EdgeCondition, EdgeFilter, EdgeFirst, IndexRange, IntersectLeg, LookupValue,
-    NewEdge, NewNode, NewRule, Operator, OperatorId, OperatorKind, RuleKind, SetItem, SortKey,
+    Aggregate, Batches, BoundEdge, EdgeChoice, EdgeCondition, EdgeFilter, EdgeFirst, ForEachResult, IndexRange,
+    IntersectLeg, LookupValue, NewEdge, NewNode, NewRule, OnError, Operator, OperatorId, OperatorKind, RuleKind,
+    SetItem, SortKey,
 };
 
 /// A variable of a query: a column of the rows that flow through a plan. Unique in its plan, so never shadowed.
@@ -53,6 +54,8 @@ pub enum PlanMode {
     Write,
     /// It changes constraints.
     Schema,
+    /// It reads, and writes in transactions that it begins and commits itself.
+    Batches,
 }
 
 /// A plan.

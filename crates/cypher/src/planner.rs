@@ -17,6 +17,7 @@ mod intersect;
 mod projection;
 mod seek;
 mod step;
+mod subquery;
 
 /// The element count assumed of a list whose length is not known.
 const LIST_LENGTH: f64 = 10.0;
@@ -31,13 +32,15 @@ pub(crate) struct Planner<'a> {
 /// Rows on their way through a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
-    operator: Operator,
+    pub(crate) operator: Operator,
     /// The slots that are bound.
     bound: Set<SlotId>,
     /// Labels that nodes are known to carry.
     labels: Map<SlotId, Vec<Arc<str>>>,
     /// Something below writes, so nothing that reads may run before it.
     writes: bool,
+    /// Slots of the row around a subquery that no projection in it drops.
+    imports: Vec<SlotId>,
 }
 
 /// An operator whose number is given at the end.
@@ -49,13 +52,14 @@ impl Stream {
     /// One row without slots.
     fn unit() -> Stream {
         let bound = Set::default();
-        Stream { operator: operator(OperatorKind::Unit, 1.0), bound, labels: Map::default(), writes: false }
+        let operator = operator(OperatorKind::Unit, 1.0);
+        Stream { operator, bound, labels: Map::default(), writes: false, imports: Vec::new() }
     }
 
     /// One row of the plan around a subplan.
     fn argument(outer: &Set<SlotId>, labels: Map<SlotId, Vec<Arc<str>>>) -> Stream {
         let operator = operator(OperatorKind::Argument { slots: Vec::new() }, 1.0);
-        Stream { operator, bound: outer.clone(), labels, writes: false }
+        Stream { operator, bound: outer.clone(), labels, writes: false, imports: Vec::new() }
     }
 
     fn rows(&self) -> f64 {
@@ -128,7 +132,7 @@ impl<'a> Planner<'a> {
         Ok(stream.into_subplan(outer, wanted))
     }
 
-    fn clauses(&mut self, clauses: Vec<BoundClause>, stream: &mut Stream) -> Result<()> {
+    pub(super) fn clauses(&mut self, clauses: Vec<BoundClause>, stream: &mut Stream) -> Result<()> {
         // Patterns that follow each other are planned as one, so that the best start may be in any of them.
         let mut pending: Option<QueryGraph> = None;
         for clause in clauses {
@@ -195,6 +199,8 @@ impl<'a> Planner<'a> {
                 stream.writes = true;
                 stream.push(rows, |input| OperatorKind::Delete { input, expressions, detach });
             }
+            BoundClause::Subquery(query) => self.subquery(stream, query)?,
+            BoundClause::Foreach { list, slot, body } => self.foreach(stream, list, slot, body)?,
         }
         Ok(())
     }

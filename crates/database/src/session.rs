@@ -11,7 +11,7 @@ use cypher::optimizer::OptimizerConfig;
 use cypher::plan::explain;
 use cypher::plan::{Plan, PlanMode, Prefix, Statement};
 use exec::profile::Summary;
-use exec::{Environment, QueryMemory, RunSettings};
+use exec::{Environment, QueryMemory, RunSettings, Transactions};
 use model::procedure::GraphAccess;
 use model::{Column, Error, ErrorCode, Interrupt, IsolationLevel, ReadView, Result, WriteTransaction, error};
 
@@ -183,6 +183,16 @@ impl<'d> Session<'d> {
                 let transaction = self.transaction.as_deref().ok_or_else(|| no_transaction("read"))?;
                 run.read(transaction.view(), sink)?
             }
+            (PlanMode::Batches, Some(snapshot)) => {
+                let (summary, batches) = run.in_batches(&*snapshot)?;
+                give(&names, batches, sink)?;
+                summary
+            }
+            (PlanMode::Batches, None) => {
+                let place = "CALL { … } IN TRANSACTIONS";
+                let error = error!(TransactionState, "{place} commits on its own, but a transaction is open");
+                return Err(error.with_remedy("commit or roll it back first"));
+            }
             (_, Some(snapshot)) => {
                 drop(snapshot);
                 let (summary, batches) = run.write_and_commit()?;
@@ -312,6 +322,7 @@ impl Run<'_> {
             clock: self.database.clock(),
             settings,
             memory: self.memory,
+            transactions: None,
         }
     }
 
@@ -320,6 +331,19 @@ impl Run<'_> {
             let entities = Entities::of_columns(columns, view)?;
             sink.rows(ResultBatch { columns: columns.to_vec(), rows, entities })
         })
+    }
+
+    /// Runs a statement that begins and commits transactions itself, over the rows of a snapshot.
+    fn in_batches(&self, snapshot: &dyn ReadView) -> Result<(Summary, Vec<ResultBatch>)> {
+        let transactions = OwnTransactions { database: self.database, isolation: self.isolation };
+        let environment = Environment { transactions: Some(&transactions), ..self.environment() };
+        let mut kept: Vec<(Vec<Arc<Column>>, usize)> = Vec::new();
+        let summary = self.compiled.prepared.run(GraphAccess::Read(snapshot), environment, &mut |rows, columns| {
+            kept.push((columns.to_vec(), rows));
+            Ok(true)
+        })?;
+        let view = self.database.store().read()?;
+        Ok((summary, hydrate(kept, &*view)?))
     }
 
     /// Runs a statement as a transaction of its own; again, if another that committed first had written the same. From the
@@ -352,10 +376,30 @@ impl Run<'_> {
             kept.push((columns.to_vec(), rows));
             Ok(true)
         })?;
-        let view = transaction.view();
-        let hydrate = |(columns, rows): (Vec<Arc<Column>>, usize)| {
-            Ok(ResultBatch { entities: Entities::of_columns(&columns, view)?, columns, rows })
-        };
-        Ok((summary, kept.into_iter().map(hydrate).collect::<Result<_>>()?))
+        Ok((summary, hydrate(kept, transaction.view())?))
+    }
+}
+
+/// Rows with what is needed to show their nodes and edges.
+fn hydrate(kept: Vec<(Vec<Arc<Column>>, usize)>, view: &dyn ReadView) -> Result<Vec<ResultBatch>> {
+    let hydrate = |(columns, rows): (Vec<Arc<Column>>, usize)| {
+        Ok(ResultBatch { entities: Entities::of_columns(&columns, view)?, columns, rows })
+    };
+    kept.into_iter().map(hydrate).collect()
+}
+
+/// The transactions of a statement that commits on its own.
+struct OwnTransactions<'d> {
+    database: &'d Database,
+    isolation: IsolationLevel,
+}
+
+impl Transactions for OwnTransactions<'_> {
+    fn begin(&self) -> Result<Box<dyn WriteTransaction>> {
+        self.database.store().write_isolated(self.isolation)
+    }
+
+    fn snapshot(&self) -> Result<Arc<dyn ReadView>> {
+        self.database.store().read()
     }
 }

@@ -48,4 +48,4 @@ pub use lowering::{Prepared, prepare};
 pub use memory::{Charge, MemoryFigures, QueryMemory, SpillSpace};
 pub use profile::{Counters, OperatorProfile, Summary};
 pub use run::{ResultSink, run};
-pub use runtime::{Environment, RunSettings};
+pub use runtime::{Environment, RunSettings, Transactions};

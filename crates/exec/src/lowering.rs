@@ -166,6 +166,8 @@ impl Lowering {
             OperatorKind::DropSortKey { edge_type, if_exists } => {
                 Ok(operators::sort_keys::lower_drop(edge_type, *if_exists))
             }
+            OperatorKind::Import { input, slots } => operators::import::lower(self, input, slots, demand),
+            OperatorKind::ForEach { .. } => operators::for_each::lower(self, &plan.kind, demand),
             other => Err(misplaced(other)),
         }
     }

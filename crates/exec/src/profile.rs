@@ -43,6 +43,23 @@ impl Counters {
         self.nodes_deleted + self.edges_deleted > 0
     }
 
+    /// Adds what another part of the statement changed.
+    pub(crate) fn add(&mut self, other: &Counters) {
+        self.nodes_created += other.nodes_created;
+        self.nodes_deleted += other.nodes_deleted;
+        self.edges_created += other.edges_created;
+        self.edges_deleted += other.edges_deleted;
+        self.properties_set += other.properties_set;
+        self.labels_added += other.labels_added;
+        self.labels_removed += other.labels_removed;
+        self.constraints_added += other.constraints_added;
+        self.constraints_removed += other.constraints_removed;
+        self.indexes_added += other.indexes_added;
+        self.indexes_removed += other.indexes_removed;
+        self.sort_keys_added += other.sort_keys_added;
+        self.sort_keys_removed += other.sort_keys_removed;
+    }
+
     /// True if anything was changed.
     pub fn contains_updates(&self) -> bool {
         *self != Counters::default()

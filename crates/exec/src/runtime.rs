@@ -9,7 +9,7 @@ use std::cell::{Cell, Ref, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
 
-use cypher::plan::OperatorId;
+use cypher::plan::{OperatorId, PlanMode};
 use model::platform::Clock;
 use model::procedure::{GraphAccess, Procedure, ProcedureContext, ProcedureMode, Procedures, RowSink};
 use model::{Column, Interrupt, Map, ReadView, Result, Value, WriteTransaction};
@@ -19,7 +19,7 @@ use crate::context::{EvaluationContext, SubplanId, SubplanRunner};
 use crate::lowering::Prepared;
 use crate::memory::{Charge, QueryMemory};
 use crate::neighbor_lists::SharedLists;
-use crate::profile::{Counters, Profiler};
+use crate::profile::{Counters, OperatorProfile, Profiler};
 
 /// Whether a consumer wants more rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,11 +110,23 @@ pub struct Environment<'a> {
     pub settings: RunSettings,
     /// What the query holds in memory.
     pub memory: &'a QueryMemory,
+    /// Begins the transactions of a statement that commits on its own; none within a transaction.
+    pub transactions: Option<&'a dyn Transactions>,
+}
+
+/// Begins the transactions of a statement that commits on its own.
+pub trait Transactions: Sync {
+    /// A new transaction.
+    fn begin(&self) -> Result<Box<dyn WriteTransaction>>;
+    /// What is committed by now.
+    fn snapshot(&self) -> Result<Arc<dyn ReadView>>;
 }
 
 /// One run of a plan.
 pub(crate) struct Runtime<'a> {
     graph: RefCell<GraphAccess<'a>>,
+    /// Read instead of `graph`, once the statement has committed something.
+    renewed: RefCell<Option<Arc<dyn ReadView>>>,
     pub(crate) prepared: &'a Prepared,
     pub(crate) environment: Environment<'a>,
     pub(crate) profiler: Option<Profiler<'a>>,
@@ -127,12 +139,20 @@ pub(crate) struct Runtime<'a> {
 }
 
 /// A borrowed graph.
-pub(crate) struct View<'r, 'a>(Ref<'r, GraphAccess<'a>>);
+pub(crate) enum View<'r, 'a> {
+    /// The one that the run began with.
+    First(Ref<'r, GraphAccess<'a>>),
+    /// The one after a commit.
+    Renewed(Arc<dyn ReadView>),
+}
 
 impl View<'_, '_> {
     /// The graph to read.
     pub(crate) fn view(&self) -> &dyn ReadView {
-        self.0.view()
+        match self {
+            View::First(graph) => graph.view(),
+            View::Renewed(view) => &**view,
+        }
     }
 }
 
@@ -142,6 +162,7 @@ impl<'a> Runtime<'a> {
         let now_us = environment.clock.unix_us();
         Runtime {
             graph: RefCell::new(graph),
+            renewed: RefCell::default(),
             prepared,
             environment,
             profiler,
@@ -153,7 +174,30 @@ impl<'a> Runtime<'a> {
     }
     /// The graph, for reading. Held no longer than a push.
     pub(crate) fn view(&self) -> View<'_, 'a> {
-        View(self.graph.borrow())
+        match &*self.renewed.borrow() {
+            Some(view) => View::Renewed(view.clone()),
+            None => View::First(self.graph.borrow()),
+        }
+    }
+
+    /// From now on this is what is read.
+    pub(crate) fn renew(&self, view: Arc<dyn ReadView>) {
+        *self.renewed.borrow_mut() = Some(view);
+    }
+
+    /// Adds what a run for a part of the rows did.
+    pub(crate) fn add(&self, counters: &Counters, profile: &Map<OperatorId, OperatorProfile>) {
+        let mut sum = self.counters.get();
+        sum.add(counters);
+        self.counters.set(sum);
+        if let Some(profiler) = &self.profiler {
+            profiler.add(profile);
+        }
+    }
+
+    /// Ends the run: what each operator did.
+    pub(crate) fn into_profile(self) -> Map<OperatorId, OperatorProfile> {
+        self.profiler.map(Profiler::finish).unwrap_or_default()
     }
 
     /// What expressions are evaluated in.
@@ -203,7 +247,7 @@ impl<'a> Runtime<'a> {
 
     /// Whether the run may write.
     pub(crate) fn writes(&self) -> bool {
-        matches!(&*self.graph.borrow(), GraphAccess::Write(_))
+        self.prepared.mode == PlanMode::Batches || matches!(&*self.graph.borrow(), GraphAccess::Write(_))
     }
 }
 

@@ -7,10 +7,10 @@ use std::fmt::{self, Display, Formatter};
 use model::Rule;
 
 use super::{
-    Arrow, CallClause, Clause, ClauseKind, CreateConstraint, CreateIndex, CreateSortKey, EdgePattern, LabelExpression,
-    LabelExpressionKind, MatchMode, MergeClause, Name, NodePattern, PathPattern, Projection, ProjectionItem, Query,
-    RemoveItem, RemoveItemKind, RulePattern, SetItem, SetItemKind, Shortest, SingleQuery, SortItem, Statement,
-    StatementKind, StatementMode, VariableLength, Yield, YieldItem,
+    Arrow, Batches, CallClause, Clause, ClauseKind, CreateConstraint, CreateIndex, CreateSortKey, EdgePattern, Imports,
+    LabelExpression, LabelExpressionKind, LetItem, MatchMode, MergeClause, Name, NodePattern, OnError, PathPattern, Projection,
+    ProjectionItem, Query, RemoveItem, RemoveItemKind, RulePattern, SetItem, SetItemKind, Shortest, SingleQuery,
+    SortItem, Statement, StatementKind, StatementMode, SubqueryClause, VariableLength, Yield, YieldItem,
 };
 use crate::lexer::scan;
 use crate::token::{self, KEYWORDS};
@@ -234,16 +234,59 @@ impl Display for Clause {
                 f.write_str(")")
             }
             ClauseKind::Call(clause) => clause.fmt(f),
-            ClauseKind::Subquery(clause) => {
-                f.write_str("CALL ")?;
-                if let Some(imports) = &clause.imports {
-                    f.write_str("(")?;
-                    join(f, &imports.iter().map(Name::variable).collect::<Vec<_>>(), ", ")?;
-                    f.write_str(") ")?;
-                }
-                write!(f, "{{ {} }}", clause.query)
+            ClauseKind::Subquery(clause) => clause.fmt(f),
+            ClauseKind::Let(items) => {
+                f.write_str("LET ")?;
+                join(f, items, ", ")
+            }
+            ClauseKind::Filter(predicate) => write!(f, "FILTER {predicate}"),
+            ClauseKind::Finish => f.write_str("FINISH"),
+        }
+    }
+}
+
+impl Display for LetItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}", self.variable.variable(), self.value)
+    }
+}
+
+impl Display for SubqueryClause {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.optional { "OPTIONAL CALL " } else { "CALL " })?;
+        match &self.imports {
+            Imports::Leading => {}
+            Imports::All(_) => f.write_str("(*) ")?,
+            Imports::Listed(names) => {
+                f.write_str("(")?;
+                join(f, &names.iter().map(Name::variable).collect::<Vec<_>>(), ", ")?;
+                f.write_str(") ")?;
             }
         }
+        write!(f, "{{ {} }}", self.query)?;
+        optional(f, " ", self.batches.as_ref())
+    }
+}
+
+impl Display for Batches {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("IN ")?;
+        match &self.concurrent {
+            None => {}
+            Some(None) => f.write_str("CONCURRENT ")?,
+            Some(Some(count)) => write!(f, "{} CONCURRENT ", count.as_base())?,
+        }
+        f.write_str("TRANSACTIONS")?;
+        if let Some(rows) = &self.rows {
+            write!(f, " OF {rows} ROWS")?;
+        }
+        f.write_str(match self.on_error {
+            None => "",
+            Some(OnError::Continue) => " ON ERROR CONTINUE",
+            Some(OnError::Break) => " ON ERROR BREAK",
+            Some(OnError::Fail) => " ON ERROR FAIL",
+        })?;
+        optional(f, " REPORT STATUS AS ", self.status.as_ref().map(Name::variable).as_ref())
     }
 }
 
@@ -320,7 +363,7 @@ impl Display for RemoveItem {
 
 impl Display for CallClause {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("CALL ")?;
+        f.write_str(if self.optional { "OPTIONAL CALL " } else { "CALL " })?;
         join(f, &self.procedure, ".")?;
         if let Some(arguments) = &self.arguments {
             f.write_str("(")?;

@@ -8,9 +8,9 @@ use model::{Error, Result, Span, error};
 use super::Binder;
 use super::expression::at;
 use super::scope::VariableKind;
-use super::tree::{BoundCall, BoundClause, BoundQuery};
+use super::tree::{BoundCall, BoundClause, BoundQuery, BoundSubquery, BoundUnion};
 use crate::ast::{CallClause, Name, Yield, YieldItem};
-use crate::plan::{Expression, ExpressionKind, PlanMode, SlotId, SlotKind};
+use crate::plan::{Expression, ExpressionKind, SlotId, SlotKind};
 use crate::suggestion;
 
 impl Binder<'_> {
@@ -39,15 +39,25 @@ impl Binder<'_> {
         let arguments = fill_defaults(&signature, arguments, span);
         let yields = self.yields(call, &signature, alone, name_span, bound)?;
         if signature.mode == ProcedureMode::Write {
-            self.mode = PlanMode::Write;
+            self.require_write();
         }
         let writes = signature.mode == ProcedureMode::Write;
         let procedure = Arc::from(signature.name);
-        bound.clauses.push(BoundClause::Call(BoundCall { procedure, arguments, yields, span, writes }));
+        let columns = yields.iter().map(|(_, slot)| (Arc::from(self.slots.name(*slot)), *slot)).collect();
+        let mut clauses = vec![BoundClause::Call(BoundCall { procedure, arguments, yields, span, writes })];
         if let Yield::Items { predicate: Some(predicate), .. } = &call.results {
             let predicate = self.plain_predicate(predicate, "WHERE")?;
-            bound.clauses.push(BoundClause::Filter(predicate));
+            clauses.push(BoundClause::Filter(predicate));
         }
+        if call.optional {
+            let part = BoundQuery { clauses, columns };
+            let columns = part.columns.clone();
+            let query = BoundUnion { parts: vec![part], all: false, columns };
+            let (imports, is_unit) = (Vec::new(), false);
+            let subquery = BoundSubquery { query, imports, optional: true, writes, is_unit, batches: None };
+            clauses = vec![BoundClause::Subquery(subquery)];
+        }
+        bound.clauses.append(&mut clauses);
         Ok(())
     }
 

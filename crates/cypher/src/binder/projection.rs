@@ -17,6 +17,8 @@ use crate::plan::{Aggregate, Expression, ExpressionKind, SlotId, SortKey};
 pub(super) enum Position {
     With,
     Return,
+    /// The `RETURN` of a subquery whose columns become variables.
+    Inner,
 }
 
 /// A column before it is known whether rows are grouped.
@@ -73,8 +75,8 @@ impl Binder<'_> {
         let skip = projection.skip.as_ref().map(|count| self.row_count(count, "SKIP")).transpose()?;
         let limit = projection.limit.as_ref().map(|count| self.row_count(count, "LIMIT")).transpose()?;
         bound.columns = match position {
-            Position::Return => outputs.iter().map(|output| (output.name.clone(), output.slot)).collect(),
             Position::With => Vec::new(),
+            _ => outputs.iter().map(|output| (output.name.clone(), output.slot)).collect(),
         };
         let variable = |output: Output| (output.name, Variable { slot: output.slot, kind: output.kind });
         self.scope = before.after_projection(outputs.into_iter().map(variable).collect());
@@ -95,7 +97,7 @@ impl Binder<'_> {
         let mut columns = Vec::new();
         if let Some(span) = projection.star {
             let visible = self.scope.visible();
-            if visible.is_empty() && position == Position::Return {
+            if visible.is_empty() && position != Position::With {
                 let error =
                     error!(Semantic::NoVariablesInScope, "RETURN * has nothing to return: no variable is in scope")
                         .at(span);
@@ -108,6 +110,7 @@ impl Binder<'_> {
         }
         for item in &projection.items {
             let name = self.column_name(item, position)?;
+            self.check_not_imported(&name, item, position)?;
             if columns.iter().any(|column| column.name == name) {
                 let error = error!(Semantic::ColumnNameConflict, "column `{name}` is there twice").at(item.span);
                 return Err(error.with_remedy("give one of them another name with AS"));
@@ -127,13 +130,23 @@ impl Binder<'_> {
         }
         match &item.expression.kind {
             Ast::Variable(name) => Ok(Arc::from(name.as_str())),
-            _ if position == Position::With => {
-                let error =
-                    error!(Semantic::NoExpressionAlias, "an expression in WITH needs a name").at(item.expression.span);
+            _ if position != Position::Return => {
+                let place = if position == Position::With { "WITH" } else { "RETURN of a subquery" };
+                let error = error!(Semantic::NoExpressionAlias, "an expression in {place} needs a name").at(item.expression.span);
                 Err(error.with_remedy("add AS and a name"))
             }
             _ => Ok(Arc::from(self.source(item.span))),
         }
+    }
+
+    /// A variable of the query around a subquery keeps its meaning throughout it.
+    fn check_not_imported(&self, name: &str, item: &ProjectionItem, position: Position) -> Result<()> {
+        let is_itself = matches!(&item.expression.kind, Ast::Variable(variable) if variable == name);
+        if position != Position::With || is_itself || self.scope.imports(name).is_none() {
+            return Ok(());
+        }
+        let error = error!(Semantic, "variable `{name}` is already declared outside of the subquery").at(item.span);
+        Err(error.with_remedy("give it another name with AS"))
     }
 
     fn aggregates(&self) -> &[Aggregate] {
@@ -165,17 +178,27 @@ impl Binder<'_> {
             .map(|(output, _)| (output.slot, output.value.clone()))
             .collect();
         let aggregate_slots: Set<SlotId> = self.aggregates().iter().map(|aggregate| aggregate.slot).collect();
+        let constants = self.with_imports(&keys);
         let mut items = Vec::with_capacity(outputs.len());
         for (output, aggregated) in outputs.iter().zip(&aggregated) {
             let mut value = output.value.clone();
             if *aggregated {
-                grouping::use_keys(&mut value, &keys, &aggregate_slots, &self.slots)?;
+                grouping::use_keys(&mut value, &constants, &aggregate_slots, &self.slots)?;
             } else if is_grouped {
                 value = at(value.span, ExpressionKind::Slot(output.slot));
             }
             items.push((output.slot, value));
         }
         Ok((outputs, keys, items))
+    }
+
+    /// Keys of groups, and what is the same for all rows of a subquery.
+    fn with_imports(&self, keys: &[(SlotId, Expression)]) -> Vec<(SlotId, Expression)> {
+        let mut all = keys.to_vec();
+        let is_new = |slot: &SlotId| !keys.iter().any(|(key, _)| key == slot);
+        let imports = self.scope.used_imports().into_iter().filter(is_new);
+        all.extend(imports.map(|slot| (slot, at(Span::default(), ExpressionKind::Slot(slot)))));
+        all
     }
 
     /// A variable that keeps its name keeps its slot, and so does an aggregate that stands alone.
@@ -224,10 +247,12 @@ impl Binder<'_> {
         let named: Vec<(SlotId, &Expression)> = outputs.iter().map(|output| (output.slot, &output.value)).collect();
         let aggregates: Set<SlotId> = self.aggregates().iter().map(|aggregate| aggregate.slot).collect();
         if visibility == Visible::Groups && uses_aggregate(&value, self.aggregates()) {
-            grouping::use_outputs_or_keys(&mut value, &named, keys, &aggregates, &self.slots)?;
+            let constants = self.with_imports(keys);
+            grouping::use_outputs_or_keys(&mut value, &named, &constants, &aggregates, &self.slots)?;
         } else {
             grouping::use_outputs(&mut value, &named);
             if visibility != Visible::All {
+                let aggregates = aggregates.iter().copied().chain(self.scope.used_imports()).collect();
                 grouping::check_visible(&value, &named, &aggregates, visibility, &self.slots)?;
             }
         }
@@ -236,11 +261,12 @@ impl Binder<'_> {
 
     fn check_outputs(&self, value: &Expression, outputs: &[Output]) -> Result<()> {
         let named: Vec<(SlotId, &Expression)> = outputs.iter().map(|output| (output.slot, &output.value)).collect();
-        grouping::check_visible(value, &named, &Set::default(), Visible::Outputs, &self.slots)
+        let constants: Set<SlotId> = self.scope.used_imports().into_iter().collect();
+        grouping::check_visible(value, &named, &constants, Visible::Outputs, &self.slots)
     }
 
     /// The number after `SKIP` or `LIMIT`.
-    fn row_count(&mut self, count: &ast::Expression, clause: &'static str) -> Result<Expression> {
+    pub(super) fn row_count(&mut self, count: &ast::Expression, clause: &'static str) -> Result<Expression> {
         let scope = std::mem::take(&mut self.scope);
         if let Some(span) = variable_in(count, &scope) {
             self.scope = scope;

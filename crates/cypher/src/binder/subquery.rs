@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
-use model::{Result, Set, Span, error};
+use model::procedure::ProcedureMode;
+use model::{Map, Result, Set, Span, error};
 
 use super::expression::{Wanted, at};
 use super::pattern::NewVariables;
-use super::tree::{BoundClause, BoundProjection, BoundQuery};
-use super::{Binder, projection, unsupported};
+use super::tree::{BoundClause, BoundProjection};
+use super::{Binder, projection};
 use crate::ast::{self, ClauseKind, PathPattern};
 use crate::plan::{Expression, ExpressionKind, Operator, SlotId, SlotKind, SubqueryKind};
 use crate::planner::Planner;
@@ -46,26 +47,38 @@ impl Binder<'_> {
         Ok(at(span, ExpressionKind::Subquery { kind: SubqueryKind::Collect(slot), plan: Arc::new(plan) }))
     }
 
-    /// `EXISTS { … }`, `COUNT { … }`, `COLLECT { … }`.
+    /// `EXISTS { … }`, `COUNT { … }`, `COLLECT { … }`: a query that sees all variables around it.
     pub(super) fn subquery_expression(
         &mut self,
         kind: ast::SubqueryKind,
         query: &ast::Query,
         span: Span,
     ) -> Result<Expression> {
-        if let Some(union) = query.unions.first() {
-            return Err(unsupported("UNION inside a subquery expression", union.span));
-        }
-        let outer = self.scope.slots();
+        let parts = std::iter::once(&query.first).chain(query.unions.iter().map(|union| &union.query));
+        parts.flat_map(|part| &part.clauses).try_for_each(|clause| self.check_reads(clause))?;
         let before = self.scope.clone();
-        let bound = self.without_aggregation("a subquery", |binder| binder.subquery_clauses(&query.first.clauses));
+        let start = before.of_subquery(before.all_visible());
+        self.depth += 1;
+        let bound = self.without_aggregation("a subquery", |binder| {
+            binder.union(query, &mut |binder, single| {
+                binder.scope = start.clone();
+                binder.clauses(&single.clauses, projection::Position::Return)
+            })
+        });
+        self.depth -= 1;
+        let imports = start.used_imports();
+        before.note_uses(&imports);
+        let outer = before.slots();
         self.scope = before;
         let mut bound = bound?;
-        if kind != ast::SubqueryKind::Collect
-            && let Some(BoundClause::Project(projection)) = bound.clauses.last()
+        if let [part] = bound.parts.as_mut_slice()
+            && kind != ast::SubqueryKind::Collect
+            && let Some(BoundClause::Project(projection)) = part.clauses.last()
             && projection.keeps_rows()
         {
-            bound.clauses.pop();
+            part.clauses.pop();
+            part.columns.clear();
+            bound.columns.clear();
         }
         let (kind, wanted) = match kind {
             ast::SubqueryKind::Exists => (SubqueryKind::Exists, Vec::new()),
@@ -78,30 +91,41 @@ impl Binder<'_> {
                 }
             },
         };
-        let plan = self.subplan(bound.clauses, &outer, &wanted)?;
+        let mut planner = Planner::new(self.context, self.config, &mut self.slots);
+        let plan = planner.union_within(bound, &outer, &Map::default(), &imports, &wanted)?.operator;
         Ok(at(span, ExpressionKind::Subquery { kind, plan: Arc::new(plan) }))
     }
 
-    fn subquery_clauses(&mut self, clauses: &[ast::Clause]) -> Result<BoundQuery> {
-        let mut bound = BoundQuery::default();
-        for (index, clause) in clauses.iter().enumerate() {
-            match &clause.kind {
-                ClauseKind::Match(_) | ClauseKind::Unwind(_) => self.clause(clause, false, &mut bound)?,
-                ClauseKind::Return(_) if index + 1 < clauses.len() => {
-                    return Err(error!(Semantic, "RETURN must be the last clause").at(clause.span));
+    /// Fails if a clause writes, be it within a subquery.
+    fn check_reads(&self, clause: &ast::Clause) -> Result<()> {
+        match &clause.kind {
+            kind if super::is_write(kind) => {
+                let name = super::clause_name(kind);
+                let here = self.keyword(clause.span, name);
+                Err(error!(Semantic, "{name} cannot stand in a subquery expression").at(here))
+            }
+            ClauseKind::Subquery(subquery) => {
+                if let Some(batches) = &subquery.batches {
+                    let error = error!(Semantic, "CALL {{ … }} IN TRANSACTIONS cannot stand in a subquery expression");
+                    return Err(error.at(batches.span));
                 }
-                ClauseKind::Return(items) => self.projection(items, projection::Position::Return, &mut bound)?,
-                kind => {
-                    let name = super::clause_name(kind);
-                    let here = self.keyword(clause.span, name);
-                    if super::is_write(kind) {
-                        return Err(error!(Semantic, "{name} cannot stand in a subquery expression").at(here));
+                let unions = subquery.query.unions.iter().map(|union| &union.query);
+                let parts = std::iter::once(&subquery.query.first).chain(unions);
+                parts.flat_map(|part| &part.clauses).try_for_each(|clause| self.check_reads(clause))
+            }
+            ClauseKind::Call(call) => {
+                let name = call.procedure.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(".");
+                match self.context.catalog.procedure(&name) {
+                    Some(signature) if signature.mode == ProcedureMode::Write => {
+                        let error =
+                            error!(Semantic, "procedure {name} writes: it cannot stand in a subquery expression");
+                        Err(error.at(clause.span))
                     }
-                    return Err(unsupported(&format!("{name} inside a subquery expression"), here));
+                    _ => Ok(()),
                 }
             }
+            _ => Ok(()),
         }
-        Ok(bound)
     }
 
     /// Plans clauses for one row of the plan around them, whose slots are `outer`.

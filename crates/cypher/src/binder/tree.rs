@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::{Direction, Span};
 
-use crate::plan::{Aggregate, EdgeFilter, Expression, NewEdge, NewNode, SetItem, SlotId, SortKey};
+use crate::plan::{Aggregate, Batches, EdgeFilter, Expression, NewEdge, NewNode, SetItem, SlotId, SortKey};
 
 /// Clauses in the order they act, and the columns that come out.
 #[derive(Debug, Default)]
@@ -36,6 +36,23 @@ pub(crate) enum BoundClause {
     Merge(BoundMerge),
     Set(Vec<SetItem>),
     Delete { expressions: Vec<Expression>, detach: bool },
+    Subquery(BoundSubquery),
+    Foreach { list: Expression, slot: SlotId, body: Vec<BoundClause> },
+}
+
+/// `CALL { … }`.
+#[derive(Debug)]
+pub(crate) struct BoundSubquery {
+    pub(crate) query: BoundUnion,
+    /// The slots of the query around it that it uses and that no `WITH` in it drops.
+    pub(crate) imports: Vec<SlotId>,
+    /// Rows for which it gives none are kept.
+    pub(crate) optional: bool,
+    /// It writes.
+    pub(crate) writes: bool,
+    /// Its rows do not matter: it has no `RETURN`.
+    pub(crate) is_unit: bool,
+    pub(crate) batches: Option<Batches>,
 }
 
 /// `CALL`.

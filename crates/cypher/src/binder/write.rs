@@ -13,7 +13,7 @@ use crate::ast::{
     Arrow, DeleteClause, EdgePattern, ExpressionKind as Ast, LabelExpression, MergeClause, Name, NodePattern,
     PathPattern, RemoveItem, RemoveItemKind, SetItem as AstSetItem, SetItemKind,
 };
-use crate::plan::{Expression, ExpressionKind, NewEdge, NewNode, PlanMode, SetItem, SlotId, SlotKind};
+use crate::plan::{Expression, ExpressionKind, NewEdge, NewNode, SetItem, SlotId, SlotKind};
 
 /// What a clause creates. Properties that need something it creates itself start a new operator.
 #[derive(Default)]
@@ -51,7 +51,7 @@ impl Creation {
 
 impl Binder<'_> {
     pub(super) fn create(&mut self, patterns: &[PathPattern], bound: &mut BoundQuery) -> Result<()> {
-        self.mode = PlanMode::Write;
+        self.require_write();
         let mut creation = Creation::default();
         for pattern in patterns {
             if pattern.shortest.is_some() {
@@ -193,7 +193,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn merge(&mut self, merge: &MergeClause, bound: &mut BoundQuery) -> Result<()> {
-        self.mode = PlanMode::Write;
+        self.require_write();
         let pattern = &merge.pattern;
         if pattern.shortest.is_some() {
             return Err(error!(Semantic, "a shortest path cannot be merged").at(pattern.span));
@@ -334,7 +334,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn delete(&mut self, delete: &DeleteClause, bound: &mut BoundQuery) -> Result<()> {
-        self.mode = PlanMode::Write;
+        self.require_write();
         let mut expressions = Vec::with_capacity(delete.expressions.len());
         for expression in &delete.expressions {
             if matches!(expression.kind, Ast::HasLabels { .. }) {

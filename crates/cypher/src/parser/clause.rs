@@ -4,8 +4,8 @@ use model::{Error, Result, error};
 
 use super::Parser;
 use crate::ast::{
-    Clause, ClauseKind, DeleteClause, Expression, ForeachClause, MatchClause, MergeClause, PathPattern, Projection,
-    ProjectionItem, SortItem, UnwindClause,
+    Clause, ClauseKind, DeleteClause, Expression, ForeachClause, LetItem, MatchClause, MergeClause, PathPattern,
+    Projection, ProjectionItem, SortItem, UnwindClause,
 };
 use crate::token::{self, TokenKind};
 
@@ -17,14 +17,15 @@ mod update;
 #[rustfmt::skip]
 const CLAUSES: &[&str] = &[
     "MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CREATE", "MERGE", "SET", "REMOVE", "DELETE", "DETACH",
-    "FOREACH", "CALL",
+    "FOREACH", "CALL", "LET", "FILTER", "FINISH",
 ];
 
 impl Parser<'_> {
     /// Whether the word so far ahead starts a clause or a part of one that follows an expression.
     pub(super) fn is_clause_keyword(&self, ahead: usize) -> bool {
         let word = self.word(ahead);
-        token::is_one_of(word, CLAUSES) || token::is_one_of(word, &["WHERE", "ORDER", "SKIP", "LIMIT", "UNION"])
+        token::is_one_of(word, CLAUSES)
+            || token::is_one_of(word, &["WHERE", "ORDER", "SKIP", "OFFSET", "LIMIT", "UNION"])
     }
 
     /// Whether a clause starts here; a word that does not end the query is taken for a misspelt one.
@@ -49,6 +50,7 @@ impl Parser<'_> {
 
     fn clause_kind(&mut self) -> Result<ClauseKind> {
         match self.word(0).to_ascii_uppercase().as_str() {
+            "OPTIONAL" if self.is_word(1, "CALL") => self.call_clause(),
             "MATCH" | "OPTIONAL" => self.match_clause().map(ClauseKind::Match),
             "UNWIND" => self.unwind().map(ClauseKind::Unwind),
             "WITH" => self.with().map(ClauseKind::With),
@@ -60,6 +62,9 @@ impl Parser<'_> {
             "DELETE" | "DETACH" => self.delete().map(ClauseKind::Delete),
             "FOREACH" => self.foreach().map(ClauseKind::Foreach),
             "CALL" => self.call_clause(),
+            "LET" => self.let_clause().map(ClauseKind::Let),
+            "FILTER" => self.filter().map(ClauseKind::Filter),
+            "FINISH" => self.expect_keyword("FINISH").map(|_| ClauseKind::Finish),
             _ => Err(self.expected("a clause such as MATCH, CREATE or RETURN")),
         }
     }
@@ -118,10 +123,8 @@ impl Parser<'_> {
             self.expect_keyword("BY")?;
             order = self.comma_separated(Self::sort_item)?;
         }
-        if self.is_word(0, "OFFSET") {
-            return Err(self.unsupported("OFFSET", self.here(), "use SKIP"));
-        }
-        let skip = if self.take_keyword("SKIP") { Some(self.expression()?) } else { None };
+        let has_skip = self.take_keyword("SKIP") || self.take_keyword("OFFSET");
+        let skip = if has_skip { Some(self.expression()?) } else { None };
         let limit = if self.take_keyword("LIMIT") { Some(self.expression()?) } else { None };
         if limit.is_some() && skip.is_none() && self.is_word(0, "SKIP") {
             return Err(self.misplaced("SKIP", "LIMIT"));
@@ -153,6 +156,23 @@ impl Parser<'_> {
             self.take_keyword("ASCENDING");
         }
         Ok(SortItem { span: self.since(start), expression, descending })
+    }
+
+    /// `LET name = expression, …`.
+    fn let_clause(&mut self) -> Result<Vec<LetItem>> {
+        self.expect_keyword("LET")?;
+        self.comma_separated(|parser| {
+            let variable = parser.variable()?;
+            parser.expect(TokenKind::Equal)?;
+            Ok(LetItem { variable, value: parser.expression()? })
+        })
+    }
+
+    /// `FILTER [WHERE] predicate`.
+    fn filter(&mut self) -> Result<Expression> {
+        self.expect_keyword("FILTER")?;
+        self.take_keyword("WHERE");
+        self.expression()
     }
 
     fn create(&mut self) -> Result<Vec<PathPattern>> {

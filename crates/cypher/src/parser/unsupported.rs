@@ -10,12 +10,8 @@ const CLAUSES: &[(&[&str], &str, &str)] = &[
     (&["LOAD", "CSV"], "LOAD CSV", "import the file with knot import, or pass its rows as a parameter and UNWIND it"),
     (&["USE"], "USE", "open the store that the query is meant for"),
     (&["USING", "PERIODIC"], "USING PERIODIC COMMIT", "import large files with knot import"),
-    (&["FILTER"], "FILTER", "use WITH * WHERE"),
-    (&["LET"], "LET", "use WITH *, expression AS variable"),
-    (&["FINISH"], "FINISH", "leave it out after an updating clause"),
     (&["INSERT"], "INSERT", "use CREATE"),
     (&["NEXT"], "NEXT", "use WITH"),
-    (&["OPTIONAL", "CALL"], "OPTIONAL CALL", "use CALL"),
     (&["CREATE", "UNIQUE"], "CREATE UNIQUE", "use MERGE"),
     (&["NODETACH", "DELETE"], "NODETACH DELETE", "use DELETE"),
     (&["WHEN"], "a conditional query", "use CASE, or two queries"),
@@ -76,19 +72,6 @@ impl Parser<'_> {
         let is_hint = self.is_word(0, "USING")
             && ["INDEX", "SCAN", "JOIN", "RANGE", "TEXT", "POINT"].iter().any(|word| self.is_word(1, word));
         is_hint.then(|| self.unsupported("a planner hint", self.words_span(2), "leave it out"))
-    }
-
-    /// After the braces of `CALL { … }`.
-    pub(super) fn unsupported_batches(&self) -> Option<Error> {
-        let mut ahead = 1;
-        while matches!(self.kind(ahead), TokenKind::Integer | TokenKind::Parameter) || self.is_word(ahead, "CONCURRENT")
-        {
-            ahead += 1;
-        }
-        (self.is_word(0, "IN") && self.is_word(ahead, "TRANSACTIONS")).then(|| {
-            let remedy = "leave it out, or send the rows in several queries";
-            self.unsupported("CALL { … } IN TRANSACTIONS", self.words_span(ahead + 1), remedy)
-        })
     }
 
     /// After `IS` or `IS NOT`.

@@ -396,6 +396,64 @@ pub enum OperatorKind {
         /// Whether its absence is no error.
         if_exists: bool,
     },
+    /// The rows with these slots of the row around the subplan added: those that an aggregation has dropped.
+    Import {
+        /// Rows to extend, of a subplan that runs row by row.
+        input: Box<Operator>,
+        /// Slots of the outer row.
+        slots: Vec<SlotId>,
+    },
+    /// Runs a subplan that writes for each row in turn; it sees what it wrote for rows before. All input rows are read
+    /// before the first run, and all rows of the subplan kept before the first is passed on.
+    ForEach {
+        /// Outer rows.
+        input: Box<Operator>,
+        /// Starts from `Argument`.
+        subplan: Box<Operator>,
+        /// The slots that the subplan adds.
+        slots: Vec<SlotId>,
+        /// What becomes of its rows.
+        result: ForEachResult,
+        /// How it is cut into transactions, if it is: `CALL { … } IN TRANSACTIONS`.
+        batches: Option<Batches>,
+    },
+}
+
+/// What becomes of the rows that a subplan gives for a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForEachResult {
+    /// They join the row.
+    Joined,
+    /// They join the row; if there are none, it is passed on with nulls.
+    Optional,
+    /// Nothing: each outer row is passed on once.
+    Ignored,
+    /// Nothing; and the subplan gives the same if it runs for all outer rows at once.
+    IgnoredAtOnce,
+}
+
+/// How the rows of a subquery are cut into transactions, each of which is committed before the next.
+#[derive(Clone, Debug)]
+pub struct Batches {
+    /// How many rows make one: a positive integer, without slots.
+    pub rows: Option<Expression>,
+    /// Several may run at a time: how many, if it is said.
+    pub concurrent: Option<Option<Expression>>,
+    /// What happens if one fails.
+    pub on_error: OnError,
+    /// Takes what became of the transaction of each row.
+    pub status: Option<SlotId>,
+}
+
+/// What happens if one transaction of several fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnError {
+    /// The next is tried.
+    Continue,
+    /// No further one is tried.
+    Break,
+    /// The query fails.
+    Fail,
 }
 
 /// One of the edges that lead to the node of an `Intersect`.

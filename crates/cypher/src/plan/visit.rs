@@ -5,8 +5,8 @@
 use model::Set;
 
 use super::{
-    Aggregate, EdgeFilter, Expression, ExpressionKind, IndexRange, IntersectLeg, LookupValue, NewEdge, NewNode,
-    Operator, OperatorKind, PathStep, SetItem, SlotId, SortKey, SubqueryKind,
+    Aggregate, Batches, EdgeFilter, Expression, ExpressionKind, IndexRange, IntersectLeg, LookupValue, NewEdge,
+    NewNode, Operator, OperatorKind, PathStep, SetItem, SlotId, SortKey, SubqueryKind,
 };
 
 /// Pushes the inputs and subplans of an operator to a list, by reference or by mutable reference.
@@ -37,6 +37,11 @@ macro_rules! push_inputs {
                 $list.push(subplan);
             }
             Kind::SemiApply { input, subplan, .. } | Kind::Merge { input, subplan, .. } => {
+                $list.push(input);
+                $list.push(subplan);
+            }
+            Kind::Import { input, .. } => $list.push(input),
+            Kind::ForEach { input, subplan, .. } => {
                 $list.push(input);
                 $list.push(subplan);
             }
@@ -160,6 +165,15 @@ macro_rules! push_operator_expressions {
                 push_set_items!(items, $list);
             }
             Kind::Delete { expressions, .. } => $list.extend(expressions),
+            Kind::Import { .. } => {}
+            Kind::ForEach { batches, .. } => {
+                if let Some(Batches { rows, concurrent, .. }) = batches {
+                    $list.extend(rows);
+                    if let Some(Some(count)) = concurrent {
+                        $list.push(count);
+                    }
+                }
+            }
         }
     }};
 }
@@ -279,7 +293,7 @@ impl Operator {
             }
             Kind::ShortestPath { from, to, .. } => vec![*from, *to],
             Kind::Intersect { legs, .. } => leg_uses(legs),
-            Kind::Distinct { slots, .. } => slots.clone(),
+            Kind::Distinct { slots, .. } | Kind::Import { slots, .. } => slots.clone(),
             Kind::Union { branches, .. } => branches.iter().flat_map(|(_, slots)| slots.iter().copied()).collect(),
             Kind::Create { edges, .. } | Kind::Merge { edges, .. } => {
                 edges.iter().flat_map(|edge| [edge.source, edge.target]).collect()
@@ -307,7 +321,8 @@ impl Operator {
             }
             Kind::Union { slots, .. } => slots.clone(),
             Kind::Call { yields, .. } => yields.iter().map(|(_, slot)| *slot).collect(),
-            Kind::ShowRules { slots, .. } => slots.clone(),
+            Kind::ShowRules { slots, .. } | Kind::Import { slots, .. } => slots.clone(),
+            Kind::ForEach { batches: Some(Batches { status: Some(status), .. }), .. } => vec![*status],
             Kind::ShowSortKeys { edge_type, keys } => vec![*edge_type, *keys],
             Kind::Create { nodes, edges, .. } => new_slots(nodes, edges),
             Kind::Merge { nodes, edges, path, .. } => {
@@ -324,6 +339,24 @@ impl Operator {
         slots.extend(self.plain_uses());
         self.expressions().into_iter().for_each(|expression| expression.used_slots(slots));
         self.inputs().into_iter().for_each(|input| input.used_slots(slots));
+    }
+
+    /// Calls `look` with the slots of each `Argument` from which its rows start. The subplans of `Apply` and its kin
+    /// are not looked at: they start from the rows of the operator.
+    pub fn arguments(&self, look: &mut dyn FnMut(&[SlotId])) {
+        match &self.kind {
+            OperatorKind::Argument { slots } => look(slots),
+            OperatorKind::Union { branches, .. } => branches.iter().for_each(|(branch, _)| branch.arguments(look)),
+            OperatorKind::CrossProduct { left, right } | OperatorKind::HashJoin { left, right, .. } => {
+                left.arguments(look);
+                right.arguments(look);
+            }
+            _ => {
+                if let Some(input) = self.inputs().first() {
+                    input.arguments(look);
+                }
+            }
+        }
     }
 
     /// The operator at the start of the chain of main inputs.
@@ -403,9 +436,7 @@ impl Expression {
     pub fn free_slots(&self, slots: &mut Set<SlotId>) {
         match &self.kind {
             ExpressionKind::Subquery { plan, .. } => {
-                if let OperatorKind::Argument { slots: taken } = &plan.first().kind {
-                    slots.extend(taken.iter().copied());
-                }
+                plan.arguments(&mut |taken| slots.extend(taken.iter().copied()));
             }
             ExpressionKind::Slot(_) | ExpressionKind::Path { .. } => self.used_slots(slots),
             _ => {

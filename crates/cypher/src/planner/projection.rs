@@ -1,14 +1,18 @@
 //! `WITH` and `RETURN` as operators.
 
-use model::Set;
+use model::{Set, Span};
 
 use super::{Planner, Stream};
+use crate::binder::expression::at;
 use crate::binder::tree::{BoundProjection, Grouping};
 use crate::plan::{Expression, ExpressionKind, OperatorKind, SlotId, SortKey};
 
 impl Planner<'_> {
     pub(super) fn projection(&mut self, stream: &mut Stream, projection: BoundProjection) {
-        let BoundProjection { grouping, items, distinct, order, skip, limit, predicate } = projection;
+        let BoundProjection { grouping, mut items, distinct, order, skip, limit, predicate } = projection;
+        let missing = stream.imports.iter().filter(|slot| !items.iter().any(|(output, _)| output == *slot));
+        let kept: Vec<_> = missing.map(|&slot| (slot, at(Span::default(), ExpressionKind::Slot(slot)))).collect();
+        items.extend(kept);
         let outputs: Vec<SlotId> = items.iter().map(|(slot, _)| *slot).collect();
         let mut live: Option<Vec<SlotId>> = None;
         if let Some(grouping) = grouping {
@@ -54,11 +58,22 @@ impl Planner<'_> {
 
     /// Groups rows, and gives the slots that are there then.
     fn grouping(&mut self, stream: &mut Stream, grouping: Grouping) -> Vec<SlotId> {
-        let Grouping { keys, aggregates } = grouping;
+        let Grouping { mut keys, aggregates } = grouping;
+        let mut imports = stream.imports.clone();
+        imports.retain(|slot| !keys.iter().any(|(key, _)| key == slot));
+        let is_one_group = keys.is_empty();
+        if !is_one_group {
+            // They are the same for all rows, so they make no further groups.
+            keys.extend(imports.drain(..).map(|slot| (slot, at(Span::default(), ExpressionKind::Slot(slot)))));
+        }
         let mut slots: Vec<SlotId> = keys.iter().map(|(slot, _)| *slot).collect();
         slots.extend(aggregates.iter().map(|aggregate| aggregate.slot));
-        let rows = if keys.is_empty() { 1.0 } else { stream.rows().max(1.0).sqrt() };
+        let rows = if is_one_group { 1.0 } else { stream.rows().max(1.0).sqrt() };
         stream.push(rows, |input| OperatorKind::Aggregate { input, keys, aggregates });
+        if !imports.is_empty() {
+            slots.extend(imports.iter().copied());
+            stream.push(rows, |input| OperatorKind::Import { input, slots: imports });
+        }
         stream.bound = slots.iter().copied().collect();
         slots
     }

@@ -136,6 +136,7 @@ impl Engine for Bare {
             clock: &clock,
             settings: self.settings,
             memory: &QueryMemory::unlimited(),
+            transactions: None,
         };
         let mut kept = Vec::new();
         let mut keep = |rows: usize, columns: &[std::sync::Arc<model::Column>]| {

@@ -63,6 +63,7 @@ fn examples_run_as_queries() {
         clock: &clock,
         settings: RunSettings::default(),
         memory: &QueryMemory::unlimited(),
+        transactions: None,
     };
     for (text, expected) in scalar_functions().flat_map(|function| function.examples) {
         let query = format!("WITH $n AS n, $r AS r, $p AS p RETURN {text} AS value");

@@ -127,7 +127,9 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
         | OperatorKind::Merge { input, .. }
         | OperatorKind::Intersect { input, .. }
         | OperatorKind::Set { input, .. }
-        | OperatorKind::Delete { input, .. } => vec![input],
+        | OperatorKind::Delete { input, .. }
+        | OperatorKind::Import { input, .. }
+        | OperatorKind::ForEach { input, .. } => vec![input],
     }
 }
 

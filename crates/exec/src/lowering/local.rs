@@ -27,6 +27,7 @@ pub(crate) fn is_row_local(plan: &Operator) -> bool {
         OperatorKind::CrossProduct { left, right } | OperatorKind::HashJoin { left, right, .. } => {
             is_row_local(left) && !starts_from_argument(right)
         }
+        OperatorKind::Union { branches, .. } => branches.iter().all(|(branch, _)| is_row_local(branch)),
         _ => false,
     }
 }

@@ -24,15 +24,19 @@ pub(crate) fn lower(
     slots: &[SlotId],
     demand: &Demand,
 ) -> Result<Lowered> {
+    let mut hidden = lowering.hidden_in(demand);
     let wanted: Vec<usize> = (0..slots.len()).filter(|&index| demand.slots.contains(&slots[index])).collect();
     let mut lowered = Vec::with_capacity(branches.len());
     for (branch, given) in branches {
-        let given: Vec<SlotId> = wanted.iter().map(|&index| given[index]).collect();
-        let below = Demand { slots: given.iter().copied().collect(), multiplicity: demand.multiplicity };
+        let mut given: Vec<SlotId> = wanted.iter().map(|&index| given[index]).collect();
+        let slots = given.iter().chain(&hidden).copied().collect();
+        let below = Demand { slots, multiplicity: demand.multiplicity };
         let (step, layout) = lowering.lower(branch, &below)?;
+        hidden.retain(|&slot| layout.column(slot).is_some());
+        given.extend(&hidden);
         lowered.push(Branch { step, columns: columns_of(&layout, &given)? });
     }
-    let layout = Layout::new(wanted.into_iter().map(|index| slots[index]).collect());
+    let layout = Layout::new(wanted.into_iter().map(|index| slots[index]).chain(hidden).collect());
     Ok((Box::new(Union { branches: lowered }), layout))
 }
 

@@ -88,6 +88,7 @@ fn execute(
         clock: &StoppedClock,
         settings,
         memory: &QueryMemory::unlimited(),
+        transactions: None,
     };
     let mut rows = Vec::new();
     let mut sink = |count: usize, columns: &[Arc<Column>]| {

@@ -51,6 +51,7 @@ impl Bench {
             clock: &StoppedClock,
             memory: &QueryMemory::unlimited(),
             settings,
+            transactions: None,
         };
         let mut rows = Vec::new();
         let mut sink = |count: usize, columns: &[Arc<model::Column>]| {

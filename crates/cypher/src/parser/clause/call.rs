@@ -5,15 +5,17 @@ use model::{Result, error};
 use super::super::Parser;
 use super::order;
 use crate::ast::{
-    CallClause, Clause, ClauseKind, MatchClause, Query, SingleQuery, SubqueryClause, SubqueryKind, Yield, YieldItem,
+    Batches, CallClause, Clause, ClauseKind, Imports, MatchClause, OnError, Query, SingleQuery, SubqueryClause,
+    SubqueryKind, Yield, YieldItem,
 };
 use crate::token::TokenKind;
 
 impl Parser<'_> {
     pub(super) fn call_clause(&mut self) -> Result<ClauseKind> {
+        let optional = self.take_keyword("OPTIONAL");
         self.expect_keyword("CALL")?;
         if matches!(self.kind(0), TokenKind::LeftBrace | TokenKind::LeftParen) {
-            return self.subquery_clause().map(ClauseKind::Subquery);
+            return self.subquery_clause(optional).map(ClauseKind::Subquery);
         }
         let mut procedure = vec![self.name("the name of a procedure, or {")?];
         while self.take(TokenKind::Dot) {
@@ -31,7 +33,7 @@ impl Parser<'_> {
             None
         };
         let results = if self.take_keyword("YIELD") { self.results()? } else { Yield::Absent };
-        Ok(ClauseKind::Call(CallClause { procedure, arguments, results }))
+        Ok(ClauseKind::Call(CallClause { optional, procedure, arguments, results }))
     }
 
     /// What follows `YIELD`.
@@ -48,18 +50,9 @@ impl Parser<'_> {
         Ok(Yield::Items { items, predicate: self.predicate()? })
     }
 
-    /// `[(a, b)] { … }` after `CALL`.
-    fn subquery_clause(&mut self) -> Result<SubqueryClause> {
-        let mut imports = None;
-        if self.take(TokenKind::LeftParen) {
-            if self.is(TokenKind::Star) {
-                let remedy = "name the variables, as in CALL (a, b) { … }";
-                return Err(self.unsupported("importing all variables into a subquery", self.here(), remedy));
-            }
-            let is_empty = self.is(TokenKind::RightParen);
-            imports = Some(if is_empty { Vec::new() } else { self.comma_separated(Self::variable)? });
-            self.expect(TokenKind::RightParen)?;
-        }
+    /// `[(a, b)] { … } [IN TRANSACTIONS …]` after `CALL`.
+    fn subquery_clause(&mut self, optional: bool) -> Result<SubqueryClause> {
+        let imports = self.imports()?;
         self.expect(TokenKind::LeftBrace)?;
         let outer = std::mem::replace(&mut self.needs_result, true);
         let query = self.query()?;
@@ -68,10 +61,70 @@ impl Parser<'_> {
             return Err(self.expected("a clause or }"));
         }
         self.advance();
-        match self.unsupported_batches() {
-            Some(error) => Err(error),
-            None => Ok(SubqueryClause { imports, query }),
+        let batches = if self.is_word(0, "IN") { Some(self.batches()?) } else { None };
+        Ok(SubqueryClause { optional, imports, query, batches })
+    }
+
+    /// `(a, b)`, `(*)`, `()` or nothing, before the braces.
+    fn imports(&mut self) -> Result<Imports> {
+        let start = self.here();
+        if !self.take(TokenKind::LeftParen) {
+            return Ok(Imports::Leading);
         }
+        if self.take(TokenKind::Star) {
+            self.expect(TokenKind::RightParen)?;
+            return Ok(Imports::All(self.since(start)));
+        }
+        let is_empty = self.is(TokenKind::RightParen);
+        let names = if is_empty { Vec::new() } else { self.comma_separated(Self::variable)? };
+        self.expect(TokenKind::RightParen)?;
+        Ok(Imports::Listed(names))
+    }
+
+    /// `IN [n CONCURRENT] TRANSACTIONS [OF n ROWS] [ON ERROR …] [REPORT STATUS AS name]`.
+    fn batches(&mut self) -> Result<Batches> {
+        let start = self.expect_keyword("IN")?;
+        let concurrent = if self.take_keyword("CONCURRENT") {
+            Some(None)
+        } else if self.at_keyword("TRANSACTIONS") {
+            None
+        } else {
+            let count = self.nested(|parser| parser.postfix())?;
+            self.expect_keyword("CONCURRENT")?;
+            Some(Some(count))
+        };
+        self.expect_keyword("TRANSACTIONS")?;
+        let mut batches = Batches { span: start, concurrent, rows: None, on_error: None, status: None };
+        if self.take_keyword("OF") {
+            batches.rows = Some(self.nested(|parser| parser.postfix())?);
+            if !self.take_keyword("ROW") {
+                self.expect_keyword("ROWS")?;
+            }
+        }
+        if self.take_keyword("ON") {
+            self.expect_keyword("ERROR")?;
+            batches.on_error = Some(self.on_error()?);
+        }
+        if self.take_keyword("REPORT") {
+            self.expect_keyword("STATUS")?;
+            self.expect_keyword("AS")?;
+            batches.status = Some(self.variable()?);
+        }
+        batches.span = self.since(start);
+        Ok(batches)
+    }
+
+    fn on_error(&mut self) -> Result<OnError> {
+        for (word, choice) in [("CONTINUE", OnError::Continue), ("BREAK", OnError::Break), ("FAIL", OnError::Fail)] {
+            if self.take_keyword(word) {
+                return Ok(choice);
+            }
+        }
+        if self.is_word(0, "RETRY") {
+            let remedy = "leave it out: a transaction that another one came before is tried again in any case";
+            return Err(self.unsupported("ON ERROR RETRY", self.here(), remedy));
+        }
+        Err(self.expected("CONTINUE, BREAK or FAIL"))
     }
 
     /// What stands in the braces of `EXISTS`, `COUNT` and `COLLECT`: a query, or a bare pattern with a `WHERE`.

@@ -2,7 +2,7 @@
 
 use model::{Result, Span, error};
 
-use crate::ast::{ClauseKind, SingleQuery, Yield};
+use crate::ast::{ClauseKind, Query, SingleQuery, Yield};
 
 /// Whether the clause changes data.
 pub(super) fn is_updating(kind: &ClauseKind) -> bool {
@@ -33,7 +33,11 @@ pub(super) fn keyword(kind: &ClauseKind) -> &'static str {
         ClauseKind::Delete(_) => "DELETE",
         ClauseKind::Foreach(_) => "FOREACH",
         ClauseKind::Call(_) => "CALL",
+        ClauseKind::Subquery(clause) if clause.optional => "OPTIONAL CALL { … }",
         ClauseKind::Subquery(_) => "CALL { … }",
+        ClauseKind::Let(_) => "LET",
+        ClauseKind::Filter(_) => "FILTER",
+        ClauseKind::Finish => "FINISH",
     }
 }
 
@@ -45,15 +49,15 @@ pub(in crate::parser) fn check(query: &SingleQuery, needs_result: bool) -> Resul
     for (position, clause) in clauses.iter().enumerate() {
         let word = keyword(&clause.kind);
         match &clause.kind {
-            ClauseKind::Return(_) => {
+            ClauseKind::Return(_) | ClauseKind::Finish => {
                 if let Some(next) = clauses.get(position + 1) {
                     let next_word = keyword(&next.kind);
-                    return Err(error!(Syntax, "expected the end of the query after RETURN, found {next_word}")
+                    return Err(error!(Syntax, "expected the end of the query after {word}, found {next_word}")
                         .at(next.span)
                         .with_remedy("use WITH to go on with the rows, or a semicolon to start another query"));
                 }
             }
-            ClauseKind::With(_) => updated_by = None,
+            ClauseKind::With(_) | ClauseKind::Let(_) | ClauseKind::Filter(_) => updated_by = None,
             kind if is_updating(kind) => updated_by = Some(word),
             ClauseKind::Match(_) | ClauseKind::Unwind(_) | ClauseKind::Call(_) | ClauseKind::Subquery(_) => {
                 if let Some(update) = updated_by {
@@ -86,6 +90,8 @@ pub(in crate::parser) fn check(query: &SingleQuery, needs_result: bool) -> Resul
     let Some(last) = clauses.last().filter(|_| needs_result) else { return Ok(()) };
     let is_open = match &last.kind {
         ClauseKind::Match(_) | ClauseKind::Unwind(_) | ClauseKind::With(_) => true,
+        ClauseKind::Let(_) | ClauseKind::Filter(_) => true,
+        ClauseKind::Subquery(clause) => returns_rows(&clause.query),
         ClauseKind::Call(call) => !is_alone && call.results != Yield::Absent,
         _ => false,
     };
@@ -95,4 +101,9 @@ pub(in crate::parser) fn check(query: &SingleQuery, needs_result: bool) -> Resul
             .at(Span { start: last.span.end, end: last.span.end }));
     }
     Ok(())
+}
+
+/// Whether a query ends in `RETURN`.
+pub(in crate::parser) fn returns_rows(query: &Query) -> bool {
+    matches!(query.first.clauses.last().map(|clause| &clause.kind), Some(ClauseKind::Return(_)))
 }

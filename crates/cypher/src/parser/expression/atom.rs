@@ -146,10 +146,12 @@ impl Parser<'_> {
         };
         match self.word(0).to_ascii_uppercase().as_str() {
             "ORDER" => self.is_word(1, "BY"),
-            "SKIP" | "LIMIT" => is_operand_next,
-            "OPTIONAL" => self.is_word(1, "MATCH"),
+            "SKIP" | "OFFSET" | "LIMIT" => is_operand_next,
+            "OPTIONAL" => self.is_word(1, "MATCH") || self.is_word(1, "CALL"),
             "DETACH" => self.is_word(1, "DELETE"),
             "CALL" => self.kind(1) == TokenKind::LeftBrace,
+            "LET" => self.is_name(1) && self.kind(2) == TokenKind::Equal,
+            "FILTER" => self.is_word(1, "WHERE"),
             "WHEN" | "THEN" | "ELSE" | "END" => self.open_cases > 0,
             _ => false,
         }

@@ -7,8 +7,9 @@ use model::{Direction, Rule};
 use super::PlanRow;
 use super::expression::{Printed, SlotNames, quoted};
 use crate::plan::{
-    Aggregate, EdgeChoice, EdgeCondition, EdgeFirst, Expression, ExpressionKind, IndexRange, IntersectLeg, LookupValue,
-    NewEdge, NewNode, NewRule, Operator, OperatorKind, RuleKind, SetItem, SlotId, SlotInfo, SortKey,
+    Aggregate, Batches, EdgeChoice, EdgeCondition, EdgeFirst, Expression, ExpressionKind, ForEachResult, IndexRange,
+    IntersectLeg, LookupValue, NewEdge, NewNode, NewRule, OnError, Operator, OperatorKind, RuleKind, SetItem, SlotId,
+    SlotInfo, SortKey,
 };
 
 /// Adds the rows of an operator, its inputs, and the subplans of its expressions.
@@ -77,6 +78,10 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::Merge { .. } => "Merge",
         Kind::Set { .. } => "Set",
         Kind::Delete { .. } => "Delete",
+        Kind::Import { .. } => "Import",
+        Kind::ForEach { result: ForEachResult::Ignored | ForEachResult::IgnoredAtOnce, .. } => "ForEach",
+        Kind::ForEach { result: ForEachResult::Joined, .. } => "ApplyEach",
+        Kind::ForEach { result: ForEachResult::Optional, .. } => "OptionalEach",
         Kind::CreateRule { rule: NewRule { rule: Some(_), .. }, .. } => "CreateConstraint",
         Kind::CreateRule { .. } => "CreateIndex",
         Kind::DropRule { kind: RuleKind::Constraint, .. } => "DropConstraint",
@@ -105,7 +110,8 @@ impl Details<'_> {
         match kind {
             Kind::Unit | Kind::Apply { .. } | Kind::SemiApply { .. } | Kind::CrossProduct { .. } => String::new(),
             Kind::Argument { slots } | Kind::Distinct { slots, .. } => self.slots(slots),
-            Kind::Optional { slots, .. } | Kind::Union { slots, .. } => self.slots(slots),
+            Kind::Optional { slots, .. } | Kind::Union { slots, .. } | Kind::Import { slots, .. } => self.slots(slots),
+            Kind::ForEach { slots, result, batches, .. } => self.for_each(slots, *result, batches.as_ref()),
             Kind::NodeScan { slot, labels, .. } => format!("{}{}", self.names.of(*slot), label_list(labels)),
             Kind::NodeLookup { slot, label, key, value, .. } => {
                 format!("{}:{}({}) {}", self.names.of(*slot), quoted(label), quoted(key), self.lookup(value))
@@ -175,6 +181,28 @@ impl Details<'_> {
             }
         }
         text
+    }
+
+    fn for_each(&self, slots: &[SlotId], result: ForEachResult, batches: Option<&Batches>) -> String {
+        let mut parts = Vec::new();
+        match result {
+            ForEachResult::IgnoredAtOnce => parts.push("at once".to_string()),
+            _ if slots.is_empty() => {}
+            _ => parts.push(self.slots(slots)),
+        }
+        if let Some(Batches { rows, concurrent, on_error, status }) = batches {
+            let mut text = "in transactions".to_string();
+            text.extend(rows.as_ref().map(|rows| format!(" of {} rows", self.expression(rows))));
+            text.push_str(if concurrent.is_some() { " concurrent" } else { "" });
+            text.push_str(match on_error {
+                OnError::Fail => "",
+                OnError::Continue => " on error continue",
+                OnError::Break => " on error break",
+            });
+            text.extend(status.map(|slot| format!(" status {}", self.names.of(slot))));
+            parts.push(text);
+        }
+        parts.join("; ")
     }
 
     /// Which edges the sort key of their type finds.
