@@ -117,17 +117,29 @@ impl Planner<'_> {
     ) -> Result<()> {
         let outer = stream.bound.clone();
         let mut inner = Stream::argument(&outer, stream.labels.clone());
-        let is_atomic = is_stable(&list, &body) && is_atomic_body(&body);
-        let mut clauses = vec![BoundClause::Unwind { list, slot }];
-        clauses.extend(body);
-        self.clauses(clauses, &mut inner)?;
-        let subplan = Box::new(inner.into_subplan(&outer, &[]));
-        let result = if is_atomic { ForEachResult::IgnoredAtOnce } else { ForEachResult::Ignored };
-        stream.writes = true;
-        let slots = Vec::new();
-        stream.push(stream.rows(), |input| OperatorKind::ForEach { input, subplan, slots, result, batches: None });
+        let is_stable = is_stable(&list, &body);
+        let is_atomic = is_atomic_body(&body);
+        self.clause(BoundClause::Unwind { list, slot }, &mut inner)?;
+        if is_atomic {
+            self.clauses(body, &mut inner)?;
+        } else {
+            let around = inner.bound.clone();
+            let mut element = Stream::argument(&around, inner.labels.clone());
+            self.clauses(body, &mut element)?;
+            for_each(&mut inner, element.into_subplan(&around, &[]), ForEachResult::Ignored);
+        }
+        let at_once = is_stable && is_atomic;
+        let result = if at_once { ForEachResult::IgnoredAtOnce } else { ForEachResult::Ignored };
+        for_each(stream, inner.into_subplan(&outer, &[]), result);
         Ok(())
     }
+}
+
+/// Runs a subplan for each row, whose rows do not matter.
+fn for_each(stream: &mut Stream, subplan: Operator, result: ForEachResult) {
+    let (subplan, slots) = (Box::new(subplan), Vec::new());
+    stream.writes = true;
+    stream.push(stream.rows(), |input| OperatorKind::ForEach { input, subplan, slots, result, batches: None });
 }
 
 /// True if a subquery gives the same when each of its clauses runs for all rows before the next.

@@ -5,10 +5,10 @@ use cypher::optimizer::OptimizerConfig;
 use cypher::plan::{Plan, PlanMode, Prefix, Statement, explain};
 use database::registry::Registry;
 use database::{Config, Database, Entities, Error, Parameters, Value};
-use exec::{Environment, QueryMemory, RunSettings};
+use exec::{Environment, QueryMemory, RunSettings, Transactions};
 use model::platform::Clock;
 use model::procedure::GraphAccess;
-use model::{GraphStore, Interrupt, ReadView, error};
+use model::{GraphStore, Interrupt, ReadView, WriteTransaction, error};
 
 use crate::answer::{Answer, render};
 use testing::Folder;
@@ -129,6 +129,7 @@ impl Engine for Bare {
         }
         let prepared = exec::prepare(&plan)?;
         let (interrupt, clock) = (Interrupt::new(), StoppedClock);
+        let own = OwnTransactions(&*self.store);
         let environment = Environment {
             parameters,
             procedures: &self.registry.procedures,
@@ -143,7 +144,11 @@ impl Engine for Bare {
             kept.push((columns.to_vec(), rows));
             Ok(true)
         };
-        if plan.mode == PlanMode::Read {
+        if plan.mode == PlanMode::Batches {
+            let environment = Environment { transactions: Some(&own), ..environment };
+            answer.counters = prepared.run(GraphAccess::Read(&*view), environment, &mut keep)?.counters;
+            collect(&mut answer, &kept, &*self.store.read()?)?;
+        } else if plan.mode == PlanMode::Read {
             answer.counters = prepared.run(GraphAccess::Read(&*view), environment, &mut keep)?.counters;
             collect(&mut answer, &kept, &*view)?;
         } else {
@@ -153,6 +158,19 @@ impl Engine for Bare {
             transaction.commit()?;
         }
         Ok(answer)
+    }
+}
+
+/// The transactions of a statement that commits on its own.
+struct OwnTransactions<'s>(&'s dyn GraphStore);
+
+impl Transactions for OwnTransactions<'_> {
+    fn begin(&self) -> Result<Box<dyn WriteTransaction>, Error> {
+        self.0.write()
+    }
+
+    fn snapshot(&self) -> Result<std::sync::Arc<dyn ReadView>, Error> {
+        self.0.read()
     }
 }
 

@@ -263,3 +263,17 @@ fn counting_up_in_many_sessions_loses_nothing() {
     race(&database, 4, 50, "MATCH (n:N {id: 0}) SET n.count = n.count + 1");
     check(&mut database.session(), &[("MATCH (n:N) RETURN n.count", "200")]);
 }
+
+#[test]
+fn a_subquery_in_transactions_commits_by_itself_and_not_within_a_transaction() {
+    let folder = Folder::new();
+    let database = open(&folder);
+    let mut session = database.session();
+    let create = "UNWIND [4, 2, 0, 1] AS x CALL (x) { CREATE (:A {n: 4 / x}) } IN TRANSACTIONS OF 1 ROWS";
+    check(&mut session, &[(create, "ARITHMETIC"), ("MATCH (a:A) RETURN a.n ORDER BY a.n", "1; 2")]);
+    check(&mut session, &[("BEGIN", ""), (create, "TRANSACTION_STATE"), (COUNT, "2"), ("ROLLBACK", ""), (COUNT, "2")]);
+    // Rows are read from the moment the statement began; what follows the subquery sees what it committed.
+    let delete = "MATCH (a:A) CALL (a) { CREATE (:A) } IN TRANSACTIONS OF 1 ROWS WITH count(*) AS c \
+                  RETURN c, COUNT { MATCH (a:A) } AS after";
+    check(&mut session, &[(delete, "2,4"), (COUNT, "4")]);
+}
