@@ -132,7 +132,8 @@ impl Binder<'_> {
             Ast::Variable(name) => Ok(Arc::from(name.as_str())),
             _ if position != Position::Return => {
                 let place = if position == Position::With { "WITH" } else { "RETURN of a subquery" };
-                let error = error!(Semantic::NoExpressionAlias, "an expression in {place} needs a name").at(item.expression.span);
+                let error = error!(Semantic::NoExpressionAlias, "an expression in {place} needs a name")
+                    .at(item.expression.span);
                 Err(error.with_remedy("add AS and a name"))
             }
             _ => Ok(Arc::from(self.source(item.span))),
