@@ -8,9 +8,9 @@ use model::Rule;
 
 use super::{
     Arrow, Batches, CallClause, Clause, ClauseKind, CreateConstraint, CreateIndex, CreateSortKey, EdgePattern, Imports,
-    LabelExpression, LabelExpressionKind, LetItem, MatchMode, MergeClause, Name, NodePattern, OnError, PathPattern, Projection,
-    ProjectionItem, Query, RemoveItem, RemoveItemKind, RulePattern, SetItem, SetItemKind, Shortest, SingleQuery,
-    SortItem, Statement, StatementKind, StatementMode, SubqueryClause, VariableLength, Yield, YieldItem,
+    LabelExpression, LabelExpressionKind, LetItem, MatchMode, MergeClause, Name, NodePattern, OnError, PathPattern,
+    Projection, ProjectionItem, Query, RemoveItem, RemoveItemKind, RulePattern, SetItem, SetItemKind, Shortest,
+    SingleQuery, SortItem, Statement, StatementKind, StatementMode, SubqueryClause, VariableLength, Yield, YieldItem,
 };
 use crate::lexer::scan;
 use crate::token::{self, KEYWORDS};
