@@ -24,6 +24,7 @@ mod pattern;
 mod projection;
 mod repeat;
 pub(crate) mod scope;
+mod search;
 mod shortest;
 mod subquery;
 pub(crate) mod tree;

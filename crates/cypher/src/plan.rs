@@ -8,6 +8,7 @@ use std::sync::Arc;
 pub mod explain;
 pub mod expression;
 pub mod operator;
+pub mod search;
 mod visit;
 
 pub use expression::{BinaryOperator, Expression, ExpressionKind, PathStep, QuantifierKind, SubqueryKind};
@@ -16,6 +17,8 @@ pub use operator::{
     IntersectLeg, LookupValue, NewEdge, NewNode, NewRule, OnError, Operator, OperatorId, OperatorKind, RuleKind,
     SetItem, SortKey,
 };
+
+pub use search::{HopCondition, SearchElement, SearchHop, SearchMode, SearchPattern, SearchSelector, WalkCondition};
 
 /// A variable of a query: a column of the rows that flow through a plan. Unique in its plan, so never shadowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -121,6 +121,7 @@ impl Lowering {
             OperatorKind::Intersect { .. } => operators::intersect::lower(self, &plan.kind, demand),
             OperatorKind::VariableExpand { .. } => operators::variable_expand::lower(self, &plan.kind, demand),
             OperatorKind::ShortestPath { .. } => operators::shortest_path::lower(self, &plan.kind, demand),
+            OperatorKind::PathSearch { .. } => operators::path_search::lower(self, &plan.kind, demand),
             OperatorKind::Filter { input, predicate } => operators::filter::lower(self, input, predicate, demand),
             OperatorKind::Project { input, items } => operators::project::lower(self, input, items, demand),
             OperatorKind::Extend { input, items } => operators::extend::lower(self, input, items, demand),

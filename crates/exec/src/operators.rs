@@ -26,6 +26,7 @@ pub(crate) mod node_by_id;
 pub(crate) mod node_lookup;
 pub(crate) mod node_scan;
 pub(crate) mod optional;
+pub(crate) mod path_search;
 pub(crate) mod project;
 pub(crate) mod semi_apply;
 pub(crate) mod set;

@@ -37,6 +37,7 @@ pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
         | OperatorKind::Intersect { input, .. }
         | OperatorKind::VariableExpand { input, .. }
         | OperatorKind::ShortestPath { input, .. }
+        | OperatorKind::PathSearch { input, .. }
         | OperatorKind::Unwind { input, .. }
         | OperatorKind::Apply { input, .. }
         | OperatorKind::Optional { input, .. }

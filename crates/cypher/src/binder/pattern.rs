@@ -10,6 +10,7 @@ use model::{Direction, Result, Span, error};
 use super::expression::at;
 use super::repeat::{self, GroupSlots, ListVariable, Stretch};
 use super::scope::{Scope, VariableKind};
+use super::search::{self, SearchSlots};
 use super::tree::{EdgeLength, GraphEdge, QueryGraph};
 use super::{Binder, labels, unsupported};
 use crate::ast::{
@@ -31,6 +32,8 @@ struct PartSlots {
     edges: Vec<SlotId>,
     /// For each step, its group, if it is one.
     groups: Vec<Option<(GroupSlots, Vec<ListVariable>)>>,
+    /// If the path is searched as a whole; then nodes are its ends, and edges the list of all of them.
+    search: Option<SearchSlots>,
 }
 
 /// What holds of all parts of one pattern.
@@ -68,6 +71,7 @@ impl Binder<'_> {
     ) -> Result<QueryGraph> {
         let context = PatternContext { clause: self.next_clause, repeats, base: self.scope.clone() };
         self.next_clause += 1;
+        search::check_alone(patterns)?;
         let mut seen_edges = Vec::new();
         let mut parts = Vec::with_capacity(patterns.len());
         for pattern in patterns {
@@ -96,7 +100,21 @@ impl Binder<'_> {
         seen_edges: &mut Vec<SlotId>,
     ) -> Result<PartSlots> {
         let nodes = vec![self.declare_node(&pattern.start, new)?];
-        let mut slots = PartSlots { nodes, edges: Vec::new(), groups: Vec::new() };
+        let mut slots = PartSlots { nodes, edges: Vec::new(), groups: Vec::new(), search: None };
+        if let (Some(selector), Some(last)) = (pattern.selector, pattern.steps.last())
+            && is_selected(pattern)
+            && simple_selected_length(pattern, selector)?.is_none()
+        {
+            if new == NewVariables::Refused {
+                let error = unsupported("a path selector in a pattern that is a value", selector.span);
+                return Err(error.with_remedy("use EXISTS { MATCH … } or shortestPath"));
+            }
+            let search = self.declare_search(pattern, slots.nodes[0], seen_edges)?;
+            slots.nodes.push(self.declare_node(&last.node, new)?);
+            slots.edges.push(search.edges);
+            slots.search = Some(search);
+            return Ok(slots);
+        }
         for step in &pattern.steps {
             let group = match &step.edge.group {
                 Some(group) => {
@@ -166,6 +184,9 @@ impl Binder<'_> {
     }
 
     fn bind_path_variable(&mut self, pattern: &PathPattern, slots: &PartSlots, graph: &mut QueryGraph) -> Result<()> {
+        if let Some(search) = &slots.search {
+            graph.paths.extend(self.search_variables(search));
+        }
         for (index, (step, group)) in pattern.steps.iter().zip(&slots.groups).enumerate() {
             let Some((group, lists)) = group else { continue };
             let (start, edges) = (slots.nodes[index], slots.edges[index]);
@@ -183,6 +204,10 @@ impl Binder<'_> {
 
     /// The path over the slots of a pattern's part.
     pub(super) fn path_of(&self, pattern: &PathPattern, nodes: &[SlotId], edges: &[SlotId]) -> Expression {
+        if is_selected(pattern) || pattern.steps.len() > edges.len() {
+            let steps = edges.iter().map(|&edges| PathStep::Edges(edges)).collect();
+            return at(pattern.span, ExpressionKind::Path { start: nodes[0], steps });
+        }
         let step = |(step, &slot): (&ast::PatternStep, &SlotId)| {
             if is_list(pattern, &step.edge) { PathStep::Edges(slot) } else { PathStep::Edge(slot) }
         };
@@ -199,7 +224,13 @@ impl Binder<'_> {
     ) -> Result<()> {
         self.bind_node(&pattern.start, slots.nodes[0], graph)?;
         let mode = pattern.mode.filter(|_| !context.repeats);
-        let selector = pattern.selector.filter(|selector| selector.kind != SelectorKind::All);
+        if let Some(search) = &slots.search {
+            return self.bind_searched(pattern, slots, search, context, graph);
+        }
+        let simple_length = match pattern.selector {
+            Some(selector) => simple_selected_length(pattern, selector)?,
+            None => None,
+        };
         let repeats = context.repeats || mode == Some(PathMode::Walk);
         for (index, step) in pattern.steps.iter().enumerate() {
             self.bind_node(&step.node, slots.nodes[index + 1], graph)?;
@@ -213,13 +244,14 @@ impl Binder<'_> {
                 filter: None,
                 clause: context.clause,
                 repeats,
+                search: None,
                 is_selected: false,
                 span: step.edge.span,
             };
             if let Some(shortest) = pattern.shortest {
                 edge.length = shortest_length(pattern, shortest, edge.length)?;
             }
-            if repeats && selector.is_none() {
+            if repeats && simple_length.is_none() {
                 check_bounded(&edge)?;
                 // Nothing need differ from it.
                 edge.clause = self.next_clause;
@@ -229,8 +261,9 @@ impl Binder<'_> {
                 (Some(group), Some((group_slots, _))) => self.bind_group(group, group_slots, context, &mut edge)?,
                 _ => self.bind_edge(&step.edge, &mut edge, &context.base, graph)?,
             }
-            if let Some(selector) = selector {
-                selected_length(pattern, selector, mode, &mut edge)?;
+            if let Some(length) = simple_length {
+                edge.length = length;
+                edge.is_selected = true;
             }
             graph.edges.push(edge);
         }
@@ -248,6 +281,46 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// A path that is searched as a whole is one edge from its first node to its last.
+    fn bind_searched(
+        &mut self,
+        pattern: &PathPattern,
+        slots: &PartSlots,
+        search: &SearchSlots,
+        context: &PatternContext,
+        graph: &mut QueryGraph,
+    ) -> Result<()> {
+        let Some(last) = pattern.steps.last() else { return Ok(()) };
+        self.bind_node(&last.node, slots.nodes[1], graph)?;
+        let mut edge = GraphEdge {
+            slot: search.edges,
+            left: slots.nodes[0],
+            right: slots.nodes[1],
+            direction: Direction::Both,
+            types: Vec::new(),
+            length: EdgeLength::One,
+            filter: None,
+            clause: context.clause,
+            repeats: false,
+            search: None,
+            is_selected: false,
+            span: pattern.span,
+        };
+        let path = self.path_of(pattern, &slots.nodes, &slots.edges);
+        let named = graph.paths.iter().filter(|(_, known)| same_path(known, &path)).cloned().collect::<Vec<_>>();
+        let repeated;
+        let pattern = match context.repeats {
+            true => {
+                repeated = PathPattern { mode: Some(PathMode::Walk), ..pattern.clone() };
+                &repeated
+            }
+            false => pattern,
+        };
+        self.bind_selected(pattern, search, &named, &context.base, &mut edge)?;
+        graph.edges.push(edge);
+        Ok(())
+    }
+
     /// A group of one edge is a path of edges, each of which is tested with the nodes at its ends.
     fn bind_group(
         &mut self,
@@ -256,10 +329,10 @@ impl Binder<'_> {
         context: &PatternContext,
         edge: &mut GraphEdge,
     ) -> Result<()> {
-        let (predicates, mut types) = self.group_predicates(group, slots, &context.base)?;
         let ([slot], [from, to]) = (slots.edges.as_slice(), slots.nodes.as_slice()) else {
-            return Err(unsupported("a repeated path of several relationships", group.span));
+            return self.bind_repeated(group, slots, &context.base, edge);
         };
+        let (predicates, mut types) = self.group_predicates(group, slots, &context.base)?;
         edge.direction = direction(group.steps[0].edge.arrow);
         edge.types = types.swap_remove(0);
         let (slot, from, to) = (*slot, Some(*from), Some(*to));
@@ -365,7 +438,7 @@ pub(super) fn wrong_kind(name: &Name, found: VariableKind, expected: &str) -> mo
     error!(Semantic::VariableTypeConflict, "{message}").at(name.span).with_remedy("use another variable")
 }
 
-fn direction(arrow: Arrow) -> Direction {
+pub(super) fn direction(arrow: Arrow) -> Direction {
     match arrow {
         Arrow::Right => Direction::Out,
         Arrow::Left => Direction::In,
@@ -380,7 +453,16 @@ fn is_selected(pattern: &PathPattern) -> bool {
 
 /// Whether an edge of a pattern stands for a list of edges.
 fn is_list(pattern: &PathPattern, edge: &EdgePattern) -> bool {
-    edge.length.is_some() || edge.repetition.is_some() || pattern.shortest.is_some() || is_selected(pattern)
+    edge.length.is_some() || edge.repetition.is_some() || pattern.shortest.is_some()
+}
+
+/// Whether two expressions are the path over the same slots.
+fn same_path(one: &Expression, other: &Expression) -> bool {
+    let parts = |path: &Expression| match &path.kind {
+        ExpressionKind::Path { start, steps } => Some((*start, steps.clone())),
+        _ => None,
+    };
+    parts(one).is_some_and(|known| parts(other) == Some(known))
 }
 
 /// The function that is true of the paths of a mode; none for those that need no test.
@@ -404,7 +486,7 @@ fn check_bounded(edge: &GraphEdge) -> Result<()> {
     }
 }
 
-fn edge_length(edge: &EdgePattern) -> Result<EdgeLength> {
+pub(super) fn edge_length(edge: &EdgePattern) -> Result<EdgeLength> {
     let (span, min, max) = match (edge.length, edge.repetition) {
         (Some(length), Some(repetition)) => {
             let error = error!(Semantic, "a relationship has a length or a repetition behind it, found both");
@@ -434,29 +516,22 @@ fn shortest_length(pattern: &PathPattern, shortest: ast::Shortest, length: EdgeL
     Ok(EdgeLength::Shortest { min, max, all: shortest == ast::Shortest::All })
 }
 
-/// Paths of one edge repeated, of which one shortest or all shortest are asked for, are found by a search of their own.
-fn selected_length(
-    pattern: &PathPattern,
-    selector: PathSelector,
-    mode: Option<PathMode>,
-    edge: &mut GraphEdge,
-) -> Result<()> {
+/// A path of one repeated edge, of which one shortest or all shortest are asked for, has a search of its own, that is
+/// right if a shortest walk keeps to the mode.
+fn simple_selected_length(pattern: &PathPattern, selector: PathSelector) -> Result<Option<EdgeLength>> {
+    let [step] = pattern.steps.as_slice() else { return Ok(None) };
     let all = match selector.kind {
         SelectorKind::Any(1) | SelectorKind::Shortest(1) => false,
         SelectorKind::Groups(1) => true,
-        _ => return Err(unsupported("more than one path of a selector", selector.span)),
+        _ => return Ok(None),
     };
-    let (min, max) = match edge.length {
-        EdgeLength::Variable { min, max } | EdgeLength::Shortest { min, max, .. } => (min, max),
-        EdgeLength::One => (1, Some(1)),
-    };
-    let is_tested = matches!(mode, Some(PathMode::Acyclic | PathMode::Simple)) || pattern.predicate.is_some();
-    if min > 1 || pattern.steps.len() != 1 || is_tested {
-        return Err(unsupported("a selector of such a path", selector.span));
-    }
-    edge.length = EdgeLength::Shortest { min, max, all };
-    edge.is_selected = true;
-    Ok(())
+    let is_plain = pattern.predicate.is_none()
+        && !matches!(pattern.mode, Some(PathMode::Acyclic | PathMode::Simple))
+        && step.edge.group.as_ref().is_none_or(|group| group.steps.len() == 1);
+    Ok(match edge_length(&step.edge)? {
+        EdgeLength::Variable { min: min @ 0..=1, max } if is_plain => Some(EdgeLength::Shortest { min, max, all }),
+        _ => None,
+    })
 }
 
 /// Adds an expression to a list of which all must be true; conjunctions are taken apart.

@@ -92,7 +92,7 @@ impl Binder<'_> {
     }
 
     /// Runs `bind` where the variables mean what they mean inside of a repeated path.
-    fn inside<T>(
+    pub(super) fn inside<T>(
         &mut self,
         base: &Scope,
         names: &[(Name, SlotId, VariableKind)],
@@ -205,7 +205,7 @@ impl Binder<'_> {
 }
 
 /// What is asked while a path is walked is asked without running a plan.
-fn refuse_subqueries(predicates: &[Expression]) -> Result<()> {
+pub(super) fn refuse_subqueries(predicates: &[Expression]) -> Result<()> {
     match predicates.iter().find(|predicate| super::shortest::has_subquery(predicate)) {
         Some(predicate) => {
             let error = unsupported("a subquery in a condition on a repeated path", predicate.span);

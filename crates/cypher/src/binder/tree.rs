@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use model::{Direction, Span};
 
-use crate::plan::{Aggregate, Batches, EdgeFilter, Expression, NewEdge, NewNode, SetItem, SlotId, SortKey};
+use crate::plan::{
+    Aggregate, Batches, EdgeFilter, Expression, NewEdge, NewNode, SearchPattern, SetItem, SlotId, SortKey,
+};
 
 /// Clauses in the order they act, and the columns that come out.
 #[derive(Debug, Default)]
@@ -136,9 +138,20 @@ pub(crate) struct GraphEdge {
     pub(crate) clause: u32,
     /// An edge may come twice in its path.
     pub(crate) repeats: bool,
+    /// How it is searched, if it is more than one kind of edge in a row.
+    pub(crate) search: Option<Box<BoundSearch>>,
     /// A selector of the query chooses among its paths, before any condition outside of the path is tested.
     pub(crate) is_selected: bool,
     pub(crate) span: Span,
+}
+
+/// A path of several parts that is searched as a whole.
+#[derive(Debug)]
+pub(crate) struct BoundSearch {
+    pub(crate) pattern: SearchPattern,
+    pub(crate) conditions: Vec<Expression>,
+    /// Takes how many edges each part has.
+    pub(crate) counts: SlotId,
 }
 
 /// How many edges an edge pattern stands for.
@@ -196,7 +209,7 @@ impl QueryGraph {
 impl GraphEdge {
     /// True if this and another edge may be the same edge of the store.
     pub(crate) fn may_equal(&self, other: &GraphEdge) -> bool {
-        let shortest = |edge: &GraphEdge| matches!(edge.length, EdgeLength::Shortest { .. });
+        let shortest = |edge: &GraphEdge| edge.is_selected || matches!(edge.length, EdgeLength::Shortest { .. });
         self.clause == other.clause
             && !shortest(self)
             && !shortest(other)

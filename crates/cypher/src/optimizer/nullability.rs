@@ -34,6 +34,7 @@ pub(crate) fn never_null(operator: &Operator) -> Set<SlotId> {
             with(input, edge.iter().copied().chain([*from, *to]))
         }
         OperatorKind::ShortestPath { from, to, edges, .. } => with(input, [*from, *to, *edges]),
+        OperatorKind::PathSearch { from, to, edges, counts, .. } => with(input, [*from, *to, *edges, *counts]),
         OperatorKind::Intersect { legs, .. } => {
             with(input, legs.iter().map(|leg| leg.from).chain(operator.defined_slots()))
         }

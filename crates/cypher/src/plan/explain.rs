@@ -6,6 +6,7 @@ use super::{OperatorId, Plan};
 
 mod details;
 pub(crate) mod expression;
+mod search;
 
 /// One operator as EXPLAIN shows it.
 #[derive(Clone, Debug, PartialEq)]

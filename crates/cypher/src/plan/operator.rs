@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::{Direction, Rule, Span};
 
-use super::{BinaryOperator, Expression, SlotId};
+use super::{BinaryOperator, Expression, SearchPattern, SlotId};
 
 /// The number of an operator within its plan, to hang a profile on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,14 +133,16 @@ pub enum OperatorKind {
         /// Whether an edge may come twice in one path.
         repeats: bool,
     },
-    /// For each row, a shortest path between two bound nodes, or all shortest paths; no row if there is none.
+    /// For each row, a shortest path between two nodes, or all shortest paths; no row if there is none.
     ShortestPath {
         /// Rows to extend.
         input: Box<Operator>,
         /// The node to start from.
         from: SlotId,
-        /// The node to reach.
+        /// The node to reach; or, if not `into`, takes each node that can be reached.
         to: SlotId,
+        /// Whether `to` is bound.
+        into: bool,
         /// Which way.
         direction: Direction,
         /// Edge types; none for any.
@@ -155,6 +157,28 @@ pub enum OperatorKind {
         all: bool,
         /// What every edge must satisfy.
         filter: Option<EdgeFilter>,
+    },
+    /// For each row, the paths from a node that match a pattern of several parts, or those of them that are selected
+    /// between their ends. No edge is one of `distinct_from`.
+    PathSearch {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// The node to start from.
+        from: SlotId,
+        /// Takes the node at the end; or, if `into`, must hold it already.
+        to: SlotId,
+        /// Whether `to` is bound.
+        into: bool,
+        /// What to look for.
+        pattern: Box<SearchPattern>,
+        /// The conditions that the pattern names by their place.
+        conditions: Vec<Expression>,
+        /// Takes the list of edges.
+        edges: SlotId,
+        /// Takes the list of how many edges each part has.
+        counts: SlotId,
+        /// Slots with edges or lists of edges of the same pattern, from which all edges must differ.
+        distinct_from: Vec<SlotId>,
     },
     /// The rows for which the predicate is true.
     Filter {

@@ -21,6 +21,7 @@ macro_rules! push_inputs {
             Kind::IndexSeek { input, .. } => $list.push(input),
             Kind::NodeById { input, .. } | Kind::Expand { input, .. } => $list.push(input),
             Kind::VariableExpand { input, .. } | Kind::ShortestPath { input, .. } => $list.push(input),
+            Kind::PathSearch { input, .. } => $list.push(input),
             Kind::Filter { input, .. } | Kind::Project { input, .. } | Kind::Extend { input, .. } => $list.push(input),
             Kind::Distinct { input, .. } | Kind::Aggregate { input, .. } => $list.push(input),
             Kind::Sort { input, .. } | Kind::Top { input, .. } | Kind::Skip { input, .. } => $list.push(input),
@@ -116,6 +117,7 @@ macro_rules! push_operator_expressions {
                     $list.push(predicate);
                 }
             }
+            Kind::PathSearch { conditions, .. } => $list.extend(conditions),
             Kind::Filter { predicate, .. } => $list.push(predicate),
             Kind::Project { items, .. } | Kind::Extend { items, .. } => {
                 for (_, value) in items {
@@ -285,13 +287,14 @@ impl Operator {
         use OperatorKind as Kind;
         match &self.kind {
             Kind::Expand { from, to, into, distinct_from, .. }
-            | Kind::VariableExpand { from, to, into, distinct_from, .. } => {
+            | Kind::VariableExpand { from, to, into, distinct_from, .. }
+            | Kind::PathSearch { from, to, into, distinct_from, .. } => {
                 let mut slots = distinct_from.clone();
                 slots.push(*from);
                 slots.extend(into.then_some(*to));
                 slots
             }
-            Kind::ShortestPath { from, to, .. } => vec![*from, *to],
+            Kind::ShortestPath { from, to, into, .. } => std::iter::once(*from).chain(into.then_some(*to)).collect(),
             Kind::Intersect { legs, .. } => leg_uses(legs),
             Kind::Distinct { slots, .. } | Kind::Import { slots, .. } => slots.clone(),
             Kind::Union { branches, .. } => branches.iter().flat_map(|(_, slots)| slots.iter().copied()).collect(),
@@ -312,7 +315,12 @@ impl Operator {
             Kind::Expand { edge, to, into, .. } | Kind::VariableExpand { edges: edge, to, into, .. } => {
                 edge.iter().copied().chain((!into).then_some(*to)).collect()
             }
-            Kind::ShortestPath { edges, .. } => vec![*edges],
+            Kind::ShortestPath { edges, to, into, .. } => {
+                std::iter::once(*edges).chain((!into).then_some(*to)).collect()
+            }
+            Kind::PathSearch { edges, counts, to, into, .. } => {
+                [*edges, *counts].into_iter().chain((!into).then_some(*to)).collect()
+            }
             Kind::Intersect { to, legs, .. } => legs.iter().filter_map(|leg| leg.edge).chain([*to]).collect(),
             Kind::Project { items, .. } | Kind::Extend { items, .. } => items.iter().map(|(slot, _)| *slot).collect(),
             Kind::Aggregate { keys, aggregates, .. } => {

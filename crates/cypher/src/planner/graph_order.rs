@@ -176,7 +176,8 @@ impl Order<'_> {
         for from_left in [true, false] {
             let (is_bound, from, to) =
                 if from_left { (left, edge.left, edge.right) } else { (right, edge.right, edge.left) };
-            if !is_bound {
+            // A search of several parts goes the way it is written.
+            if !is_bound || !from_left && edge.search.is_some() {
                 continue;
             }
             let direction = if from_left { edge.direction } else { edge.direction.reverse() };
@@ -233,6 +234,7 @@ impl Order<'_> {
                 let index = *edge;
                 let edge = &graph.edges[index];
                 state.bound.extend([edge.left, edge.right, edge.slot]);
+                state.bound.extend(edge.search.iter().map(|search| search.counts));
                 state.edges_done[index] = true;
             }
             Step::Intersect { node, edges } => {

@@ -226,6 +226,23 @@ impl Planner<'_> {
         let into = into || from == end;
         let to = end;
         stream.bound.extend([to, edge.slot]);
+        if let Some(search) = &edge.search {
+            stream.bound.insert(search.counts);
+            let (pattern, conditions) = (Box::new(search.pattern.clone()), search.conditions.clone());
+            let (edges, counts) = (edge.slot, search.counts);
+            stream.push(rows, |input| OperatorKind::PathSearch {
+                input,
+                from,
+                to,
+                into,
+                pattern,
+                conditions,
+                edges,
+                counts,
+                distinct_from,
+            });
+            return;
+        }
         match edge.length {
             EdgeLength::Variable { min, max } => {
                 // Walking against the written order gives the edges in reverse, so they get a slot to be turned in.
@@ -277,6 +294,7 @@ impl Planner<'_> {
             input,
             from: edge.left,
             to: edge.right,
+            into: true,
             direction: edge.direction,
             types: edge.types.clone(),
             min,

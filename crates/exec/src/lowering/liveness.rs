@@ -109,6 +109,7 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
         | OperatorKind::Expand { input, .. }
         | OperatorKind::VariableExpand { input, .. }
         | OperatorKind::ShortestPath { input, .. }
+        | OperatorKind::PathSearch { input, .. }
         | OperatorKind::Filter { input, .. }
         | OperatorKind::Project { input, .. }
         | OperatorKind::Extend { input, .. }

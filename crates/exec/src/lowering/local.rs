@@ -16,6 +16,7 @@ pub(crate) fn is_row_local(plan: &Operator) -> bool {
         | OperatorKind::Intersect { input, .. }
         | OperatorKind::VariableExpand { input, .. }
         | OperatorKind::ShortestPath { input, .. }
+        | OperatorKind::PathSearch { input, .. }
         | OperatorKind::Filter { input, .. }
         | OperatorKind::Project { input, .. }
         | OperatorKind::Extend { input, .. }
@@ -43,6 +44,7 @@ pub(crate) fn keeps_row_order(plan: &Operator) -> bool {
         | OperatorKind::Expand { input, .. }
         | OperatorKind::Intersect { input, .. }
         | OperatorKind::ShortestPath { input, .. }
+        | OperatorKind::PathSearch { input, .. }
         | OperatorKind::Filter { input, .. }
         | OperatorKind::Project { input, .. }
         | OperatorKind::Extend { input, .. }

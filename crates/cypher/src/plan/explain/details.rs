@@ -50,6 +50,7 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::Expand { .. } => "Expand",
         Kind::VariableExpand { .. } => "VariableExpand",
         Kind::ShortestPath { .. } => "ShortestPath",
+        Kind::PathSearch { .. } => "PathSearch",
         Kind::Intersect { .. } => "Intersect",
         Kind::Filter { .. } => "Filter",
         Kind::Project { .. } => "Project",
@@ -90,8 +91,8 @@ fn name(kind: &OperatorKind) -> &'static str {
 }
 
 /// Writes details with the names of one plan's slots.
-struct Details<'a> {
-    names: SlotNames<'a>,
+pub(super) struct Details<'a> {
+    pub(super) names: SlotNames<'a>,
 }
 
 /// What the three operators that follow edges have in common.
@@ -119,6 +120,7 @@ impl Details<'_> {
             Kind::IndexSeek { .. } => self.index_seek(kind),
             Kind::NodeById { slot, value, .. } => format!("id({}) {}", self.names.of(*slot), self.lookup(value)),
             Kind::Expand { .. } | Kind::VariableExpand { .. } | Kind::ShortestPath { .. } => self.walk_details(kind),
+            Kind::PathSearch { .. } => self.search_details(kind),
             Kind::Intersect { to, labels, legs, .. } => self.intersection(*to, labels, legs),
             Kind::Filter { predicate, .. } => self.expression(predicate),
             Kind::Project { items, .. } | Kind::Extend { items, .. } => self.items(items),
@@ -294,7 +296,7 @@ impl Details<'_> {
         format!("({from}){left}[{edge}{}{}]{right}({to})", type_list(walk.types), walk.length)
     }
 
-    fn expression(&self, expression: &Expression) -> String {
+    pub(super) fn expression(&self, expression: &Expression) -> String {
         Printed(expression, self.names).to_string()
     }
 
@@ -302,7 +304,7 @@ impl Details<'_> {
         expressions.iter().map(|expression| self.expression(expression)).collect::<Vec<_>>().join(", ")
     }
 
-    fn slots(&self, slots: &[SlotId]) -> String {
+    pub(super) fn slots(&self, slots: &[SlotId]) -> String {
         slots.iter().map(|&slot| self.names.of(slot)).collect::<Vec<_>>().join(", ")
     }
 
@@ -404,7 +406,7 @@ fn label_list(labels: &[Arc<str>]) -> String {
     labels.iter().map(|label| format!(":{}", quoted(label))).collect()
 }
 
-fn type_list(types: &[Arc<str>]) -> String {
+pub(super) fn type_list(types: &[Arc<str>]) -> String {
     let names: Vec<String> = types.iter().map(|name| quoted(name)).collect();
     if names.is_empty() { String::new() } else { format!(":{}", names.join("|")) }
 }

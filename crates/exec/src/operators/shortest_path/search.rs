@@ -7,6 +7,7 @@ use model::{Direction, EdgeBatch, EdgeValue, Expand, Map, NodeId, ReadView, Resu
 use super::ShortestPath;
 use crate::adjacency::{edge_value, expansion};
 use crate::chunk::Chunk;
+use crate::operators::path_search::{self, Place};
 use crate::operators::variable_expand::edge_list;
 use crate::runtime::{Flow, Runtime};
 
@@ -68,12 +69,13 @@ impl<'s, 'r> Search<'s, 'r> {
         if from == to && self.path.min == 0 {
             return give(edge_list([]));
         }
-        if from == to && self.path.direction == Direction::Both {
-            return Err(model::error!(
-                Unsupported,
-                "a shortest path from a node to itself along undirected relationships is not supported"
-            )
-            .with_remedy("exclude such rows with WHERE a <> b, or give the pattern a direction"));
+        if from == to
+            && let Some(round) = &self.path.round
+        {
+            let place = Place { chunk: self.chunk, row: self.row, start: from, distinct_from: &[] };
+            return path_search::search(round, self.runtime, place, Some(to), &mut |path| {
+                give(edge_list(path.edges.iter().copied()))
+            });
         }
         let guard = self.runtime.view();
         let view = guard.view();
