@@ -14,6 +14,7 @@ mod paths;
 mod projection;
 mod random;
 mod repeated;
+mod searches;
 mod writing;
 
 use std::sync::Arc;
