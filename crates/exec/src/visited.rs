@@ -9,6 +9,8 @@ use model::{NodeId, ReadView, Set};
 
 /// Most words that a thread keeps for its next search.
 const SPARE_WORDS_MAX: usize = 1 << 20;
+/// Words of a page of memory.
+const PAGE_WORDS: usize = 512;
 /// Most lists of words that a thread keeps.
 const SPARES_MAX: usize = 4;
 
@@ -37,6 +39,11 @@ impl Visited {
             words = vec![0; count];
         }
         Visited { words, dirty: Vec::new(), far: Set::default() }
+    }
+
+    /// Bytes that it holds at most: of words that were never touched there is no memory.
+    pub(crate) fn byte_count(&self) -> usize {
+        8 * self.words.len().min(PAGE_WORDS * self.dirty.len()) + 4 * self.dirty.capacity() + 16 * self.far.capacity()
     }
 
     /// Adds a node; true if it is new.

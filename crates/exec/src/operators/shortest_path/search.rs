@@ -105,6 +105,7 @@ impl<'s, 'r> Search<'s, 'r> {
 
     /// Grows levels until they meet.
     fn meet(&self, view: &dyn ReadView, expand: &Expand, forth: &mut Side, back: &mut Side) -> Result<Option<Meeting>> {
+        let mut charge = self.runtime.charge("ShortestPath");
         forth.weigh(view, expand)?;
         back.weigh(view, expand)?;
         while u64::from(forth.depth) + u64::from(back.depth) < u64::from(self.path.max) {
@@ -119,6 +120,7 @@ impl<'s, 'r> Search<'s, 'r> {
                 return Ok(Some(Meeting { nodes, forward_depth: forth.depth, length: forth.depth + back.depth }));
             }
             near.weigh(view, expand)?;
+            charge.hold(forth.byte_count() + back.byte_count())?;
         }
         Ok(None)
     }
@@ -239,6 +241,11 @@ impl Side {
     fn new(node: NodeId, direction: Direction, is_turned: bool) -> Side {
         let depths = [(node, 0)].into_iter().collect();
         Side { direction, is_turned, depths, frontier: vec![node], depth: 0, cost: 1 }
+    }
+
+    /// Bytes held, with what a hash table keeps free.
+    fn byte_count(&self) -> usize {
+        24 * self.depths.capacity() + 8 * self.frontier.capacity()
     }
 
     /// Estimates what growing costs.

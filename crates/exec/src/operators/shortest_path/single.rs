@@ -52,6 +52,7 @@ impl Search<'_, '_> {
             forth.visited.clear();
         }
         let mut batch = EdgeBatch::default();
+        let mut charge = self.runtime.charge("ShortestPath");
         while ((forth.depth() + back.depth()) as u64) < u64::from(self.path.max) {
             if forth.frontier().is_empty() || back.frontier().is_empty() {
                 return Ok(None);
@@ -69,6 +70,7 @@ impl Search<'_, '_> {
                 };
                 return self.edges_along(view, expand, &nodes).map(Some);
             }
+            charge.hold(forth.byte_count() + back.byte_count())?;
         }
         Ok(None)
     }
@@ -184,6 +186,11 @@ impl Side {
         visited.insert(node);
         let levels = vec![Level { nodes: vec![node], parents: vec![0] }];
         Side { direction, is_turned, visited, levels, cost: None }
+    }
+
+    fn byte_count(&self) -> usize {
+        let level = |level: &Level| 8 * level.nodes.capacity() + 4 * level.parents.capacity();
+        self.visited.byte_count() + self.levels.iter().map(level).sum::<usize>()
     }
 
     fn depth(&self) -> usize {

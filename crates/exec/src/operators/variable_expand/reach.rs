@@ -6,6 +6,7 @@ use model::{EdgeBatch, Expand, NodeId, Result};
 use super::{Found, VariableExpand};
 use crate::adjacency::{edge_value, expansion};
 use crate::chunk::Chunk;
+use crate::memory::Charge;
 use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Sink};
 use crate::visited::Visited;
@@ -21,6 +22,7 @@ pub(super) struct Reach<'w, 'r> {
     visited: Visited,
     /// The edges to follow; `None` if there can be none.
     expansion: Option<Expand>,
+    charge: Charge<'r>,
 }
 
 impl<'w, 'r> Reach<'w, 'r> {
@@ -33,7 +35,8 @@ impl<'w, 'r> Reach<'w, 'r> {
         let expansion = expansion(guard.view(), expand.direction, &expand.types, ids);
         let visited = Visited::new(guard.view());
         let (found, batch) = (Found::default(), EdgeBatch::default());
-        Ok(Reach { expand, runtime, chunk, starts, found, batch, visited, expansion })
+        let charge = runtime.charge("VariableExpand");
+        Ok(Reach { expand, runtime, chunk, starts, found, batch, visited, expansion, charge })
     }
 
     pub(super) fn run(mut self, sink: &mut Sink<'_>) -> Result<Flow> {
@@ -118,6 +121,7 @@ impl<'w, 'r> Reach<'w, 'r> {
                     next.extend(ends.filter(|&node| visited.insert(node)));
                 }
             }
+            self.charge.hold(self.visited.byte_count() + 8 * (frontier.len() + next.capacity()))?;
         }
         Ok(next)
     }

@@ -9,6 +9,7 @@ use model::{EdgeBatch, EdgeId, EdgeValue, NodeId, Result, Value};
 use super::{Found, VariableExpand, edge_list};
 use crate::adjacency::{edge_value, expansion, is_taken};
 use crate::chunk::Chunk;
+use crate::memory::Charge;
 use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Sink};
 
@@ -22,6 +23,8 @@ pub(super) struct Walk<'w, 'r> {
     chunk: &'w Chunk,
     levels: Vec<Level>,
     found: Found,
+    charge: Charge<'r>,
+    held: usize,
 }
 
 /// Paths of one length.
@@ -37,12 +40,24 @@ struct Level {
     expanded: usize,
 }
 
+impl Level {
+    fn byte_count(&self) -> usize {
+        let edge = std::mem::size_of::<EdgeValue>();
+        4 * self.rows.capacity()
+            + 8 * self.nodes.capacity()
+            + edge * self.edges.capacity()
+            + 4 * self.parents.capacity()
+            + std::mem::size_of::<Level>()
+    }
+}
+
 impl<'w, 'r> Walk<'w, 'r> {
     pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'r>, chunk: &'w Chunk) -> Result<Walk<'w, 'r>> {
         let (nodes, rows) = nodes_in(&chunk.columns[expand.from], "the start of a pattern")?;
         let rows = rows.unwrap_or_else(|| (0..chunk.rows as u32).collect());
         let bottom = Level { rows, nodes: nodes.into_owned(), ..Level::default() };
-        Ok(Walk { expand, runtime, chunk, levels: vec![bottom], found: Found::default() })
+        let charge = runtime.charge("VariableExpand");
+        Ok(Walk { expand, runtime, chunk, levels: vec![bottom], found: Found::default(), charge, held: 0 })
     }
 
     pub(super) fn run(mut self, sink: &mut Sink<'_>) -> Result<Flow> {
@@ -54,7 +69,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         }
         while let Some(level) = self.levels.last() {
             if level.expanded == level.nodes.len() || self.levels.len() as u64 > u64::from(self.expand.max) {
-                self.levels.pop();
+                self.drop_level();
                 continue;
             }
             if !self.grow(sink)? {
@@ -62,6 +77,14 @@ impl<'w, 'r> Walk<'w, 'r> {
             }
         }
         self.flush(sink)
+    }
+
+    fn drop_level(&mut self) {
+        if let Some(level) = self.levels.pop()
+            && !self.levels.is_empty()
+        {
+            self.held -= level.byte_count();
+        }
     }
 
     fn flush(&mut self, sink: &mut Sink<'_>) -> Result<Flow> {
@@ -118,7 +141,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         let view = guard.view();
         let expand = self.expand;
         let Some(expansion) = expansion(view, expand.direction, &expand.types, EdgeIds::Include) else {
-            self.levels.pop();
+            self.drop_level();
             return Ok(true);
         };
         let top = self.levels.len() - 1;
@@ -145,7 +168,9 @@ impl<'w, 'r> Walk<'w, 'r> {
         }
         drop(cursor);
         let paths = next.nodes.len();
+        self.held += next.byte_count();
         self.levels.push(next);
+        self.charge.hold(self.held)?;
         let batch_rows = self.runtime.environment.settings.batch_rows.max(1);
         for from in (0..paths).step_by(batch_rows) {
             self.find(from..paths.min(from + batch_rows));
