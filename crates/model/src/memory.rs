@@ -213,9 +213,7 @@ impl MemoryBudget {
             }
             bytes /= 2;
         }
-        if reservation.grow(least).is_err() {
-            reservation.resize(least);
-        }
+        reservation.need(least);
         reservation
     }
 
@@ -355,6 +353,15 @@ impl Reservation {
             return Ok(());
         }
         self.grow(missing)
+    }
+
+    /// Holds exactly so many bytes from here on, others giving back for what is more; where they cannot it is counted beyond
+    /// the limit, as by who cannot go on without.
+    pub fn need(&mut self, bytes: usize) {
+        let more = bytes.saturating_sub(self.bytes);
+        if more == 0 || self.grow(more).is_err() {
+            self.resize(bytes);
+        }
     }
 
     /// Counts exactly so many bytes from here on; nobody is asked.

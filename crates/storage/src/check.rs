@@ -10,7 +10,7 @@ use model::platform::Platform;
 use model::{Error, ErrorCode, Interrupt, Result};
 
 use crate::codec::bytes::Get;
-use crate::format::{FileKind, MANIFEST_NAME};
+use crate::format::{FileKind, MANIFEST_COPY_NAME, MANIFEST_NAME};
 use crate::manifest::Manifest;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
@@ -51,6 +51,12 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
         }
         return Ok(problems.list);
     };
+    if platform.disk.exists(&directory.join(MANIFEST_COPY_NAME))
+        && let Err(error) = Manifest::read_copy(&platform.disk, directory)
+    {
+        let (path, offset, message) = place_of(&directory.join(MANIFEST_COPY_NAME), 0, &error);
+        problems.add(&path, offset, message);
+    }
     let mut is_damaged = false;
     for file in version.files() {
         for block in 0..file.block_count() {
@@ -111,7 +117,11 @@ impl Problems {
 /// What the file of that name holds.
 fn part_of(manifest: &Manifest, name: &str) -> String {
     let Some((kind, number)) = FileKind::parse(name) else {
-        return if name == MANIFEST_NAME { "the list of files".to_owned() } else { String::new() };
+        return match name {
+            MANIFEST_NAME => "the list of files".to_owned(),
+            MANIFEST_COPY_NAME => "a copy of the list of files, which opening for writing makes anew".to_owned(),
+            _ => String::new(),
+        };
     };
     if kind == FileKind::Wal {
         return "transactions that are not yet merged into files".to_owned();

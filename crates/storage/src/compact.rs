@@ -142,6 +142,8 @@ pub struct PartitionInfo {
     pub patches: usize,
     /// Bytes of its patches.
     pub patch_bytes: u64,
+    /// Edges that are not yet in the order of their type's sort key, which was declared since; merging puts them in order.
+    pub unsorted: u64,
 }
 
 /// All edge partitions of a version, oldest first where they overlap.
@@ -157,6 +159,7 @@ pub fn levels(version: &Version) -> Vec<PartitionInfo> {
             bytes: partition.files().map(|file| file.entry().length).sum(),
             patches: entry.patches.len(),
             patch_bytes: entry.patches.iter().map(|file| file.length).sum(),
+            unsorted: pick::unsorted_edges(version, partition),
         }
     };
     version.partitions().iter().map(info).collect()

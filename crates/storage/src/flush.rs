@@ -13,8 +13,14 @@ use crate::memtable::{Memtable, Properties};
 use crate::version::Version;
 
 /// Writes files of what the memtable says about the base; the log with `wal_number` holds what comes after.
-pub(crate) fn build(base: &Arc<Version>, memtable: &Memtable, wal_number: u64, interrupt: &Interrupt) -> Result<Built> {
-    bulk::build(base, changes(base, memtable, wal_number)?, &BulkConfig::default(), interrupt)
+pub(crate) fn build(
+    base: &Arc<Version>,
+    memtable: &Memtable,
+    wal_number: u64,
+    config: &BulkConfig,
+    interrupt: &Interrupt,
+) -> Result<Built> {
+    bulk::build(base, changes(base, memtable, wal_number)?, config, interrupt)
 }
 
 fn changes(base: &Version, memtable: &Memtable, wal_number: u64) -> Result<Changes> {

@@ -34,6 +34,8 @@ pub const NODE_ID_LIMIT: u64 = 1 << 32;
 pub const INTERVAL_END: u64 = NODE_ID_LIMIT;
 /// The name of the manifest.
 pub const MANIFEST_NAME: &str = "MANIFEST";
+/// The name of a second manifest with the same bytes, for a salvage where the first is damaged.
+pub const MANIFEST_COPY_NAME: &str = "MANIFEST.copy";
 /// The name under which a manifest is written before it replaces the old one.
 pub const MANIFEST_NEW_NAME: &str = "MANIFEST.new";
 /// The name of the file whose lock means that the store is open.

@@ -15,7 +15,9 @@ use model::{Result, Schema, SortKey, Statistics};
 use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
 use crate::file::{FileEntry, check_header, header};
-use crate::format::{FileKind, HEADER_BYTES, MAGIC, MANIFEST_NAME, MANIFEST_NEW_NAME, PARTITION_SLOTS, segment_range};
+use crate::format::{
+    FileKind, HEADER_BYTES, MAGIC, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME, PARTITION_SLOTS, segment_range,
+};
 use crate::node_run::NodeRunEntry;
 use crate::ordered_index::OrderedEntry;
 use crate::rules;
@@ -156,18 +158,27 @@ impl Manifest {
         if !disk.exists(&path) {
             return Err(not_a_store(directory, "the directory holds no file MANIFEST"));
         }
-        let bytes = disk.read(&path).map_err(|error| StorageError::io("read", &path, error))?;
+        Manifest::read_file(disk, directory, &path)
+    }
+
+    /// Reads and checks the copy of the manifest of a store, which is as new or one newer.
+    pub fn read_copy(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Manifest> {
+        Manifest::read_file(disk, directory, &directory.join(MANIFEST_COPY_NAME))
+    }
+
+    fn read_file(disk: &Arc<dyn Disk>, directory: &Path, path: &Path) -> Result<Manifest> {
+        let bytes = disk.read(path).map_err(|error| StorageError::io("read", path, error))?;
         if bytes.len() >= MAGIC.len() && bytes[..MAGIC.len()] != MAGIC {
             return Err(not_a_store(directory, "its MANIFEST is not that of a Knotwork store"));
         }
-        let (generation, store_identity) = check_header(&bytes, &path, FileKind::Manifest)?;
+        let (generation, store_identity) = check_header(&bytes, path, FileKind::Manifest)?;
         let end = bytes.len().saturating_sub(4).max(HEADER_BYTES);
-        let mut sum = Get::new(&bytes[end..], &path, end as u64);
+        let mut sum = Get::new(&bytes[end..], path, end as u64);
         if sum.u32()? != crc32fast::hash(&bytes[HEADER_BYTES..end]) {
             let problem = "the checksum of the manifest does not match";
-            return Err(StorageError::corrupt(&path, HEADER_BYTES as u64, problem));
+            return Err(StorageError::corrupt(path, HEADER_BYTES as u64, problem));
         }
-        let mut get = Get::new(&bytes[HEADER_BYTES..end], &path, HEADER_BYTES as u64);
+        let mut get = Get::new(&bytes[HEADER_BYTES..end], path, HEADER_BYTES as u64);
         let mut manifest = decode(&mut get)?;
         if get.left() > 0 {
             return Err(get.damage("the manifest has bytes behind its end"));
@@ -187,6 +198,8 @@ impl Manifest {
         if disk.exists(&new) {
             disk.remove(&new).map_err(|error| StorageError::io("remove", &new, error))?;
         }
+        // Before the manifest, so that a store or a backup is never without; a crash leaves one newer than the manifest.
+        write_copy(&**disk, directory, &bytes)?;
         // The names of the files that the manifest lists must be durable before the manifest is.
         disk.sync_directory(directory).map_err(|error| StorageError::io("sync", directory, error))?;
         let mut file = disk.create(&new).map_err(|error| StorageError::io("create", &new, error))?;
@@ -195,6 +208,16 @@ impl Manifest {
         drop(file);
         disk.rename(&new, &path).map_err(|error| StorageError::io("rename", &new, error))?;
         disk.sync_directory(directory).map_err(|error| StorageError::io("sync", directory, error))
+    }
+
+    /// Makes the copy of a store's manifest anew if it is not the same, as after a crash.
+    pub fn renew_copy(disk: &dyn Disk, directory: &Path) -> Result<()> {
+        let (path, copy) = (directory.join(MANIFEST_NAME), directory.join(MANIFEST_COPY_NAME));
+        let bytes = disk.read(&path).map_err(|error| StorageError::io("read", &path, error))?;
+        if disk.exists(&copy) && disk.read(&copy).is_ok_and(|copied| copied == bytes) {
+            return Ok(());
+        }
+        write_copy(disk, directory, &bytes)
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
@@ -242,6 +265,17 @@ impl Manifest {
         out.put_u64(self.next_file_number);
         sketch::put(self.statistics.sketches.as_deref(), out);
     }
+}
+
+/// Writes the copy of a manifest that is durable itself. A crash may leave a part of it, or none.
+fn write_copy(disk: &dyn Disk, directory: &Path, bytes: &[u8]) -> Result<()> {
+    let path = directory.join(MANIFEST_COPY_NAME);
+    if disk.exists(&path) {
+        disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;
+    }
+    let mut file = disk.create(&path).map_err(|error| StorageError::io("create", &path, error))?;
+    file.write_all(bytes).map_err(|error| StorageError::io("write", &path, error))?;
+    file.flush().and_then(|()| file.sync()).map_err(|error| StorageError::io("sync", &path, error))
 }
 
 fn not_a_store(directory: &Path, reason: &str) -> model::Error {

@@ -312,8 +312,16 @@ const HOLDER_BYTES_MAX: usize = 512;
 fn describe_holder(mut file: &File) {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
     let command: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(100).collect();
-    let text = format!("{} {command}\n", std::process::id());
-    let _ = file.set_len(0).and_then(|()| file.write_all(text.as_bytes()));
+    let mut text = format!("{} {command}", std::process::id());
+    // Written over what the holder before left, with spaces for the rest: to cut the file takes file systems a millisecond.
+    let before = file.metadata().map_or(0, |metadata| metadata.len() as usize);
+    if before > HOLDER_BYTES_MAX {
+        let _ = file.set_len(0);
+    } else {
+        text.extend(std::iter::repeat_n(' ', before.saturating_sub(text.len() + 1)));
+    }
+    text.push('\n');
+    let _ = file.write_all(text.as_bytes());
 }
 
 /// The monotonic clock of the operating system.

@@ -61,6 +61,12 @@ impl Snapshot {
         Snapshot { version, memtable }
     }
 
+    /// True if something was written that had better be in files soon: an index that was built, or a sort key.
+    pub(crate) fn wants_files(&self) -> bool {
+        let declared = &self.memtable.schema.sort_keys;
+        self.memtable.holds_built_indexes() || *declared != self.version.manifest().schema.sort_keys
+    }
+
     /// True if the node exists.
     pub(crate) fn node_exists(&self, node: NodeId) -> Result<bool> {
         if node.0 >= self.memtable.first_node {

@@ -60,7 +60,8 @@ pub(crate) struct NativeTransaction {
 impl NativeTransaction {
     /// Begins at the state that the last transaction left.
     pub(crate) fn new(start: Start) -> NativeTransaction {
-        let snapshot = Tracked::new(Snapshot::clone(start.snapshot()), start.isolation());
+        let memory = start.engine().memory();
+        let snapshot = Tracked::new(Snapshot::clone(start.snapshot()), start.isolation(), memory);
         NativeTransaction {
             first_own: snapshot.memtable.edges.len() as u32,
             roots: vec![(0, snapshot.memtable.clone())],

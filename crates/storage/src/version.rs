@@ -78,6 +78,7 @@ impl Version {
         let manifest = Manifest::read(&platform.disk, directory)?;
         let version = Version::assemble(platform, directory, manifest, None)?;
         version.remove_leftovers()?;
+        Manifest::renew_copy(&*platform.disk, directory)?;
         Ok(version)
     }
 

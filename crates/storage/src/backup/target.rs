@@ -11,7 +11,9 @@ use model::{Result, error};
 use super::io;
 use super::note::Note;
 use crate::error::StorageError;
-use crate::format::{BACKUP_NAME, COPYING_NAME, FileKind, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME};
+use crate::format::{
+    BACKUP_NAME, COPYING_NAME, FileKind, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
+};
 use crate::manifest::Manifest;
 
 /// A copy under way.
@@ -117,7 +119,7 @@ fn try_remove_files(platform: &Platform, directory: &Path) -> Result<()> {
     let names = disk.list(directory).map_err(io("list", directory))?;
     let is_there = |name: &&str| names.iter().any(|there| there == name);
     let numbered = names.iter().map(String::as_str).filter(|name| FileKind::parse(name).is_some());
-    let first = [MANIFEST_NAME, MANIFEST_NEW_NAME, BACKUP_NAME].into_iter().filter(is_there);
+    let first = [MANIFEST_NAME, MANIFEST_NEW_NAME, MANIFEST_COPY_NAME, BACKUP_NAME].into_iter().filter(is_there);
     let last = [COPYING_NAME].into_iter().filter(is_there);
     for name in first.chain(numbered).chain(last) {
         let path = directory.join(name);

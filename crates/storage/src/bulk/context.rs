@@ -18,6 +18,11 @@ use crate::version::slots::FileNumbers;
 /// Bytes of a buffer below which spilling it would cost more than it spares.
 const BUFFER_BYTES_MIN: usize = 256 << 10;
 
+/// The part of a build's memory that counting edges by target may take: one of so many.
+const TARGET_SHARE: usize = 4;
+/// No partition is cut to fewer targets, however little memory there is: the many partitions would cost more.
+const TARGETS_MIN: usize = 1 << 16;
+
 /// One build of files. Dropped before it is committed, it removes every file it made.
 #[derive(Debug)]
 pub struct BuildContext {
@@ -60,6 +65,13 @@ impl BuildContext {
     /// The memory budget that the build draws on; one that only counts where the disk has no cache of blocks.
     pub fn budget(&self) -> Arc<MemoryBudget> {
         BlockCache::of(&*self.platform.disk).map_or_else(MemoryBudget::unlimited, |cache| cache.budget().clone())
+    }
+
+    /// Targets of one partition at most, so that counting their edges takes a quarter of the memory that the build plans with.
+    pub fn targets_max(&self) -> u64 {
+        let budget = self.budget();
+        let planned = self.config.memory_bytes.max(budget.share(self.config.consumer) / 2);
+        (planned / TARGET_SHARE / size_of::<u32>()).max(TARGETS_MIN) as u64
     }
 
     /// Memory for a buffer that spills to the disk: an eighth of what the build may use, or what the budget has.

@@ -6,7 +6,7 @@ use model::id::{EdgeId, EdgeTypeId, PropertyKeyId};
 use model::{Column, Result, Schema, error};
 
 use super::buffer::EdgeBuffer;
-use super::chunk::{ChunkSource, EdgeChunk, edge_key};
+use super::chunk::edge_key;
 use super::context::BuildContext;
 use super::partitions::{BoxedSource, EdgeSources, everything, write_partitions};
 use super::rewrite::{EdgePropertyChange, NewEdgeRows};
@@ -34,28 +34,13 @@ pub fn write_new_edges(
     }
     let types = buffers.keys().copied().collect();
     let of_type = |edge_type, _: &_| {
-        let mut chunks = Vec::new();
-        if let Some(buffer) = buffers.remove(&edge_type) {
-            let buckets = Buckets::new(vec![buffer.seal()?], node_id_bound, 1)?.ordered(schema.sort_key(edge_type));
-            buckets.drain(|chunk| {
-                chunks.push(chunk);
-                Ok(())
-            })?;
-        }
-        let sorted: BoxedSource<'_> = Box::new(SortedChunks(chunks.into_iter()));
+        let Some(buffer) = buffers.remove(&edge_type) else { return Ok(Vec::new()) };
+        let buckets = Buckets::new(vec![buffer.seal()?], node_id_bound, 1)?.ordered(schema.sort_key(edge_type));
+        let sorted: BoxedSource<'_> = Box::new(buckets.one_by_one());
         Ok(vec![sorted])
     };
     let sources = EdgeSources { types, of_type: Box::new(of_type) };
     write_partitions(context, &[everything()], 0, node_id_bound, schema, sources)
-}
-
-/// Sorted chunks in memory.
-struct SortedChunks(std::vec::IntoIter<EdgeChunk>);
-
-impl ChunkSource for SortedChunks {
-    fn next(&mut self) -> Result<Option<EdgeChunk>> {
-        Ok(self.0.next())
-    }
 }
 
 /// Writes a patch for each partition of the base that lost edges or whose edges have other properties now.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
 use model::id::{EdgeTypeId, LabelId, NodeId, PropertyKeyId};
-use model::{Column, Interrupt, Map, Result, Schema};
+use model::{Column, Consumer, Interrupt, Map, Result, Schema};
 
 use super::buffer::SealedBuffer;
 use super::context::BuildContext;
@@ -48,8 +48,10 @@ pub enum OnDuplicate {
 /// How a build may use the machine.
 #[derive(Clone, Debug)]
 pub struct BulkConfig {
-    /// Memory it may use, in bytes.
+    /// Memory it may use for buffers, in bytes; whoever asks for the build has reserved it.
     pub memory_bytes: usize,
+    /// On whose account it holds memory that grows with the graph.
+    pub consumer: Consumer,
     /// Threads it may use.
     pub threads: usize,
     /// What to do about a node whose key is taken.
@@ -62,6 +64,7 @@ impl Default for BulkConfig {
     fn default() -> BulkConfig {
         BulkConfig {
             memory_bytes: model::limits::IMPORT_MEMORY_BYTES,
+            consumer: Consumer::Import,
             threads: 2,
             on_duplicate: OnDuplicate::Error,
             partition_edges_max: 1 << 28,

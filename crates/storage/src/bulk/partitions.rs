@@ -64,18 +64,22 @@ fn within<'a>(inner: BoxedSource<'a>, intervals: &[Range<u64>], interval: &Range
     if intervals.len() == 1 { inner } else { Box::new(TargetFilter { inner, interval: interval.clone() }) }
 }
 
-/// Cuts an interval so that no part has much more than `edges_max` edges; `histogram` counts targets by their upper bits.
-pub fn lay_out(whole: Range<u64>, histogram: &[u64], bits: u32, edges_max: u64) -> Vec<Range<u64>> {
+/// Cuts an interval so that no part has much more than `edges_max` edges or more than `targets_max` targets; `histogram` counts
+/// edges by the upper bits of their targets.
+pub fn lay_out(whole: Range<u64>, histogram: &[u64], bits: u32, edges_max: u64, targets_max: u64) -> Vec<Range<u64>> {
     let edges: u64 = histogram.iter().sum();
     let wanted = edges.div_ceil(edges_max.max(1)).max(1);
     let share = edges.div_ceil(wanted).max(1);
     let mut intervals = Vec::new();
-    let (mut start, mut held) = (whole.start, 0u64);
+    let (mut start, mut held, mut by_edges) = (whole.start, 0u64, 1);
     for (slot, count) in histogram.iter().enumerate() {
         let here = (slot as u64) << bits;
-        if held > 0 && held + count > share && here > start && (intervals.len() as u64) + 1 < wanted {
+        let is_full = held > 0 && held + count > share && by_edges < wanted;
+        let is_wide = held > 0 && here + (1 << bits) > start.saturating_add(targets_max);
+        if here > start && (is_full || is_wide) {
             intervals.push(start..here);
             (start, held) = (here, 0);
+            by_edges += u64::from(is_full);
         }
         held += count;
     }
@@ -139,5 +143,27 @@ impl ChunkSource for LiveEdges<'_> {
                 return Ok(Some(chunk_rows(&chunk, &rows)));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lay_out;
+
+    fn check(histogram: &[u64], edges_max: u64, targets_max: u64, expected: &[u64]) {
+        let intervals = lay_out(0..1_000, histogram, 4, edges_max, targets_max);
+        let mut ends: Vec<u64> = intervals.iter().map(|interval| interval.end).collect();
+        assert_eq!((intervals[0].start, ends.pop()), (0, Some(1_000)));
+        assert!(intervals.windows(2).all(|pair| pair[0].end == pair[1].start));
+        assert_eq!(ends, expected);
+    }
+
+    #[test]
+    fn parts_have_few_edges_and_few_targets() {
+        check(&[5; 8], 100, u64::MAX, &[]);
+        check(&[5; 8], 20, u64::MAX, &[64]);
+        check(&[5; 8], 100, 32, &[32, 64, 96]);
+        check(&[5; 8], 20, 32, &[32, 64, 96]);
+        check(&[0, 0, 0, 5, 5], 100, 32, &[64]);
     }
 }

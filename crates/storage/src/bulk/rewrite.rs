@@ -113,6 +113,8 @@ pub fn build(base: &Arc<Version>, mut changes: Changes, config: &BulkConfig, int
     manifest.schema = schema.clone();
     manifest.wal_number = changes.wal_number;
     drop(layers);
+    // The edges take memory of their own now.
+    changes.nodes = Vec::new();
     let mut edit = VersionEdit::difference(base.manifest(), manifest);
     ordered_changes(&context, base, &changes.ordered, &mut edit)?;
     edit.statistics = changes.statistics.take();

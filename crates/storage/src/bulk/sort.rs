@@ -108,6 +108,11 @@ impl Buckets {
         Ok(())
     }
 
+    /// All edges in order, each bucket sorted by this thread when it is asked for.
+    pub fn one_by_one(self) -> OneByOne {
+        OneByOne { buckets: self, next: 0 }
+    }
+
     /// All edges in order, sorted by workers ahead of the reader.
     pub fn stream(self, threads: usize) -> SortedEdges {
         let shared = Arc::new(Shared { buckets: self, state: Mutex::default(), changed: Condvar::new() });
@@ -200,6 +205,25 @@ fn sort_pairs(pairs: &mut Vec<(u64, u32)>, target_bits: u32, source_bits: u32) {
             *place += 1;
         }
         std::mem::swap(pairs, &mut other);
+    }
+}
+
+/// Sorted edges in order, one bucket after the other.
+pub struct OneByOne {
+    buckets: Buckets,
+    next: usize,
+}
+
+impl ChunkSource for OneByOne {
+    fn next(&mut self) -> Result<Option<EdgeChunk>> {
+        while self.next < self.buckets.count {
+            self.next += 1;
+            let chunk = self.buckets.bucket(self.next - 1)?;
+            if !chunk.keys.is_empty() {
+                return Ok(Some(chunk));
+            }
+        }
+        Ok(None)
     }
 }
 

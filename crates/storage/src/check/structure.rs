@@ -21,6 +21,7 @@ use crate::version::edit::overlaps;
 use order::is_in_order;
 
 mod order;
+mod ordered;
 mod patches;
 
 /// Words of bitmaps looked at together.
@@ -29,7 +30,7 @@ const WORDS: usize = COLUMN_BLOCK_ROWS / 64;
 const EDGES: u64 = 8_192;
 
 /// Adds what is wrong to the problems.
-pub(super) fn check(version: &Version, interrupt: &Interrupt, problems: &mut Problems) -> Result<()> {
+pub(super) fn check(version: &Arc<Version>, interrupt: &Interrupt, problems: &mut Problems) -> Result<()> {
     check_counts(version, problems)?;
     for segment in version.segments().iter().flatten() {
         interrupt.check()?;
@@ -53,6 +54,10 @@ pub(super) fn check(version: &Version, interrupt: &Interrupt, problems: &mut Pro
         interrupt.check()?;
         let Some((label, key)) = constraint.lookup_key() else { continue };
         let step = check_index(version, label, key, problems);
+        problems.take(version.directory(), 0, step)?;
+    }
+    for index in version.manifest().schema.indexes.clone() {
+        let step = ordered::check(version, &index, interrupt, problems);
         problems.take(version.directory(), 0, step)?;
     }
     for index in version.indexes() {

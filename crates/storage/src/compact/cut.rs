@@ -22,12 +22,15 @@ pub fn cut(
     whole: Range<u64>,
     level: u8,
     policy: &Policy,
+    targets_max: u64,
 ) -> Result<Vec<Range<u64>>> {
     let edges: u64 = inputs.iter().map(|partition| partition.entry().edges - partition.deleted()).sum();
-    if edges <= policy.partition_edges_max {
+    let bound = whole.end.min(base.node_id_bound()).max(whole.start + 1);
+    // Few edges are held as such, not counted by target.
+    let targets = (bound - whole.start).min(edges);
+    if edges <= policy.partition_edges_max && targets <= targets_max {
         return Ok(vec![whole]);
     }
-    let bound = whole.end.min(base.node_id_bound()).max(whole.start + 1);
     let width = (bound - whole.start).div_ceil(SLOTS);
     let counts = histogram(inputs, &(whole.start..bound), width)?;
     let merged: Set<u64> = inputs.iter().map(|partition| partition.entry().topology.number).collect();
@@ -38,11 +41,18 @@ pub fn cut(
     known.retain(|&id| id > whole.start && id < bound);
     known.sort_unstable();
     known.dedup();
-    Ok(cut_along(&counts, width, whole, &known, policy.partition_edges_max))
+    Ok(cut_along(&counts, width, whole, &known, policy.partition_edges_max, targets_max))
 }
 
-/// Cuts where a part would grow beyond its share, or a known cut comes once it has half of it.
-fn cut_along(counts: &[u64], width: u64, whole: Range<u64>, known: &[u64], edges_max: u64) -> Vec<Range<u64>> {
+/// Cuts where a part would grow beyond its share or beyond `targets_max`, or a known cut comes once it has half of that.
+fn cut_along(
+    counts: &[u64],
+    width: u64,
+    whole: Range<u64>,
+    known: &[u64],
+    edges_max: u64,
+    targets_max: u64,
+) -> Vec<Range<u64>> {
     let edges: u64 = counts.iter().sum();
     let share = edges.div_ceil(edges.div_ceil(edges_max.max(1)).max(1));
     let mut intervals = Vec::new();
@@ -51,9 +61,12 @@ fn cut_along(counts: &[u64], width: u64, whole: Range<u64>, known: &[u64], edges
         let here = whole.start + slot as u64 * width;
         let mut at = None;
         while let Some(&id) = known.next_if(|&&id| id <= here) {
-            at = (2 * held >= share && id > start).then_some(id).or(at);
+            let id = id.max(start);
+            let is_half = 2 * held >= share || 2 * (id - start) >= targets_max && held > 0;
+            at = (is_half && id > start).then_some(id).or(at);
         }
-        if at.is_none() && held > 0 && held + count > share + share / 4 {
+        let is_wide = here + width > start.saturating_add(targets_max);
+        if at.is_none() && held > 0 && (held + count > share + share / 4 || is_wide) {
             at = Some(here);
         }
         if let Some(at) = at {
@@ -91,7 +104,11 @@ mod tests {
     use super::cut_along;
 
     fn check(counts: &[u64], known: &[u64], edges_max: u64, expected: &[u64]) {
-        let intervals = cut_along(counts, 10, 0..1_000, known, edges_max);
+        check_wide(counts, known, edges_max, u64::MAX, expected);
+    }
+
+    fn check_wide(counts: &[u64], known: &[u64], edges_max: u64, targets_max: u64, expected: &[u64]) {
+        let intervals = cut_along(counts, 10, 0..1_000, known, edges_max, targets_max);
         let mut ends: Vec<u64> = intervals.iter().map(|interval| interval.end).collect();
         assert_eq!((intervals[0].start, ends.pop()), (0, Some(1_000)));
         assert!(intervals.windows(2).all(|pair| pair[0].end == pair[1].start && pair[0].start < pair[0].end));
@@ -107,5 +124,8 @@ mod tests {
         check(&[10; 12], &[], 25, &[30, 60, 90]);
         check(&[100, 0, 0, 1], &[], 10, &[10]);
         check(&[0, 0, 100], &[], 10, &[]);
+        check_wide(&[10; 10], &[], 1_000, 40, &[40, 80]);
+        check_wide(&[10; 10], &[25, 72], 1_000, 40, &[25, 60]);
+        check_wide(&[0, 0, 0, 0, 10, 10], &[], 1_000, 20, &[50]);
     }
 }

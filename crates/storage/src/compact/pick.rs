@@ -1,4 +1,5 @@
-//! What is to be merged next: levels with too many overlapping partitions, partitions with too large patches, patches.
+//! What is to be merged next: levels with too many overlapping partitions, partitions with too large patches, patches; then
+//! partitions that are older than the sort key of their edges.
 //!
 //! Invariant: what is merged is whole in age: no partition that overlaps it and is not merged is newer than one of those
 //! merged and older than another.
@@ -7,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Compaction, Policy};
-use crate::partition::Partition;
+use crate::partition::{Partition, Section};
 use crate::tiers::Tiers;
 use crate::version::Version;
 use crate::version::edit::overlaps;
@@ -19,14 +20,31 @@ const PATCH_TIERS: Tiers = Tiers { fan: 4, least_bytes: 64 << 10, runs_max: 6 };
 pub fn pick(version: &Version, policy: &Policy) -> Option<Compaction> {
     let highest = version.partitions().iter().map(|partition| partition.entry().level).max()?;
     let merge = (0..=highest).find_map(|level| pick_level(version, policy, level));
-    merge.or_else(|| pick_patched(version, policy)).or_else(|| pick_patches(version))
+    merge.or_else(|| pick_patched(version, policy)).or_else(|| pick_patches(version)).or_else(|| pick_unsorted(version))
+}
+
+/// Edges of a partition whose type has a sort key by now that they are not in the order of.
+pub(super) fn unsorted_edges(version: &Version, partition: &Partition) -> u64 {
+    let is_unsorted = |section: &&Section| {
+        let order = version.manifest().schema.sort_key(section.edge_type());
+        !order.is_empty() && section.sort_keys() != order
+    };
+    partition.sections().iter().filter(is_unsorted).map(Section::edge_count).sum()
+}
+
+/// A partition that was written before a sort key was declared, to be put in its order.
+fn pick_unsorted(version: &Version) -> Option<Compaction> {
+    let unsorted = version.partitions().iter().find(|partition| unsorted_edges(version, partition) > 0)?;
+    Some(Compaction::Partitions { inputs: numbers(&[unsorted]), level: unsorted.entry().level })
 }
 
 /// Everything in one: what is left has one partition for each interval, without patches; `None` if it is so already.
 pub fn pick_all(version: &Version) -> Option<Compaction> {
     let partitions = version.partitions();
     for group in groups(partitions.iter().collect()) {
-        if group.len() > 1 || group.iter().any(|partition| !partition.patches().is_empty()) {
+        let is_due =
+            |partition: &&Arc<Partition>| !partition.patches().is_empty() || unsorted_edges(version, partition) > 0;
+        if group.len() > 1 || group.iter().any(is_due) {
             let level = group.iter().map(|partition| partition.entry().level).max().unwrap_or_default();
             let level = if group.len() > 1 { level.saturating_add(1) } else { level };
             return Some(Compaction::Partitions { inputs: numbers(&group), level });

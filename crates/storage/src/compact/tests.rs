@@ -48,7 +48,7 @@ fn assert_sound(version: &Arc<Version>, graph: &ModelGraph, name: &str) {
     assert!(problems.is_empty(), "{name}: {problems:?}");
     let reopened = Version::open(version.platform(), version.directory()).unwrap();
     assert_eq!(reopened.manifest().partitions, version.manifest().partitions, "{name}");
-    let files = version.manifest().files().count() + 2;
+    let files = version.manifest().files().count() + 3;
     assert_eq!(version.platform().disk.list(version.directory()).unwrap().len(), files, "{name}: files left over");
 }
 

@@ -329,7 +329,7 @@ fn runs_merges_and_folds_agree_with_the_model() {
         drop(held);
         let version = &subject.version;
         let files = version.platform().disk.list(version.directory()).unwrap().len();
-        let left = files - version.manifest().files().count() - 2;
+        let left = files - version.manifest().files().count() - 3;
         assert_eq!(left, 0, "seed {seed}: files that nobody names");
         let reopened = Version::open(version.platform(), version.directory()).unwrap();
         assert_same(&reopened, &subject.model, &format!("seed {seed} reopened"));

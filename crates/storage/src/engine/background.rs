@@ -12,7 +12,8 @@ use model::{Consumer, Interrupt, Result};
 use super::merges::Extent;
 use super::{Durability, Engine, Maintenance, OpenMode, lock};
 
-/// How many times its limit the memtable may grow to while a flush runs; then writers wait.
+/// How many times its limit the memtable may grow to while a flush runs, if that is within its share of the memory limit;
+/// then writers wait.
 pub(super) const STALL_FACTOR: usize = 4;
 
 /// What a thread may be asked for.
@@ -137,13 +138,18 @@ impl Engine {
         }
     }
 
-    /// Has the files take over indexes that were just built. Until then whoever opens the store builds them again from
-    /// the log, which takes as long as it did now.
-    pub(super) fn flush_built_indexes(&self) {
+    /// Has the files take over indexes that were just built, and sort keys that were just declared. Until then whoever opens
+    /// the store builds the indexes again from the log, which takes as long as it did now; and merging puts edges in the
+    /// order of a sort key once the files know it.
+    pub(super) fn flush_what_wants_files(&self) {
         let mut files = lock(&self.files);
-        if lock(&self.published).memtable.holds_built_indexes() && self.log.failure().is_none() {
+        if lock(&self.published).wants_files() && self.log.failure().is_none() {
             // The commit stands; a failure is kept and told to the next writer.
-            let _ = self.flush(&mut files, &self.background.interrupt);
+            let is_flushed = self.flush(&mut files, &self.background.interrupt).is_ok();
+            drop(files);
+            if is_flushed {
+                self.compact_if_due();
+            }
         }
     }
 
@@ -189,7 +195,8 @@ impl Engine {
 
     /// Waits while the memtable is far beyond its limit and a flush is on its way.
     pub(super) fn wait_for_room(&self) -> Result<()> {
-        let limit = self.options.memtable_bytes_max.saturating_mul(STALL_FACTOR);
+        let limit =
+            self.options.memtable_bytes_max.saturating_mul(STALL_FACTOR).min(self.memory.share(Consumer::Memtable));
         let is_crowded = || self.memtable_bytes.load(Ordering::Relaxed) > limit;
         if !is_crowded() || self.options.maintenance == Maintenance::Inline {
             return Ok(());

@@ -1,8 +1,9 @@
 //! Which items were written when, as far back as the oldest open transaction can ask.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use model::{Map, Set};
+use model::{Consumer, Map, MemoryBudget, Reservation, Set};
 
 use crate::transaction::items::Item;
 use crate::transaction::reads::Read;
@@ -10,8 +11,14 @@ use crate::transaction::reads::Read;
 /// Items that are remembered at most. A transaction that stays open while more are written cannot commit any more.
 const ITEMS_MAX: usize = 4_000_000;
 
+/// Bytes of an entry of the map, and differences that are not worth counting.
+const MAP_ENTRY_BYTES: usize = 17;
+const COUNT_STEP_BYTES: usize = 64 << 10;
+/// Entries of a map that is kept for its memory when it has become empty.
+const KEPT_ENTRIES: usize = 1 << 14;
+
 /// The last commits of items.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Conflicts {
     /// For the hash of an item, the last transaction that wrote it.
     latest: Map<u64, u64>,
@@ -19,9 +26,24 @@ pub(super) struct Conflicts {
     commits: VecDeque<(u64, Box<[u64]>)>,
     /// What transactions up to this one wrote was forgotten, though older ones are open.
     forgotten: u64,
+    memory: Reservation,
 }
 
 impl Conflicts {
+    /// Nothing was written yet.
+    pub(super) fn new(memory: &Arc<MemoryBudget>) -> Conflicts {
+        let memory = memory.empty(Consumer::Memtable);
+        Conflicts { latest: Map::default(), commits: VecDeque::new(), forgotten: 0, memory }
+    }
+
+    /// Counts what the map and the commits take.
+    fn count_memory(&mut self) {
+        let bytes = self.latest.capacity() * MAP_ENTRY_BYTES + self.latest.len() * size_of::<u64>();
+        if bytes.abs_diff(self.memory.bytes()) >= COUNT_STEP_BYTES || bytes == 0 {
+            self.memory.resize(bytes);
+        }
+    }
+
     /// Whether what was written after a transaction is known.
     pub(super) fn knows_since(&self, sequence: u64) -> bool {
         sequence >= self.forgotten
@@ -49,6 +71,7 @@ impl Conflicts {
         self.latest = Map::default();
         self.commits = VecDeque::new();
         self.forgotten = sequence;
+        self.count_memory();
     }
 
     /// Notes what a transaction wrote.
@@ -62,13 +85,18 @@ impl Conflicts {
         }
         self.latest.extend(hashes.iter().map(|&hash| (hash, sequence)));
         self.commits.push_back((sequence, hashes));
+        self.count_memory();
     }
 
     /// Forgets what no open transaction can conflict with; `None` if none is open.
     pub(super) fn forget_before(&mut self, oldest: Option<u64>) {
         let Some(oldest) = oldest else {
+            if self.latest.capacity() > KEPT_ENTRIES {
+                (self.latest, self.commits) = (Map::default(), VecDeque::new());
+            }
             self.latest.clear();
             self.commits.clear();
+            self.count_memory();
             return;
         };
         while let Some((sequence, hashes)) = self.commits.front().filter(|commit| commit.0 <= oldest) {
@@ -90,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_was_written_later_is_found_until_nobody_can_ask() {
-        let mut conflicts = Conflicts::default();
+        let mut conflicts = Conflicts::new(&model::MemoryBudget::unlimited());
         let items = |nodes: &[u64]| nodes.iter().map(|&node| Item::Node(NodeId(node))).collect::<Vec<_>>();
         let add = |conflicts: &mut Conflicts, sequence, nodes: &[u64]| {
             conflicts.add(sequence, items(nodes).iter().map(Item::hash).collect());

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use model::{ErrorCode, Interrupt, Result};
+use model::{Consumer, ErrorCode, Interrupt, MemoryBudget, Reservation, Result};
 
 use super::{Engine, lock};
 use crate::codec::bytes::Get;
@@ -29,6 +29,25 @@ const ROUNDS: usize = 8;
 pub(super) struct Files {
     /// The number of the log that is written now.
     pub(super) log: u64,
+}
+
+/// Records of the log that were committed since a flush began to write files.
+#[derive(Debug)]
+pub(super) struct SinceFlush {
+    records: Vec<Vec<u8>>,
+    memory: Reservation,
+}
+
+impl SinceFlush {
+    fn new(memory: &Arc<MemoryBudget>) -> SinceFlush {
+        SinceFlush { records: Vec::new(), memory: memory.empty(Consumer::Memtable) }
+    }
+
+    /// Adds a record.
+    pub(super) fn push(&mut self, record: Vec<u8>) {
+        self.memory.resize(self.memory.bytes() + record.len() + size_of::<Vec<u8>>());
+        self.records.push(record);
+    }
 }
 
 impl Engine {
@@ -56,7 +75,11 @@ impl Engine {
             return Ok(false);
         }
         let snapshot = self.change_log(files)?;
-        let built = flush::build(&snapshot.version, &snapshot.memtable, files.log, interrupt)?;
+        let (config, mut memory) = self.merge_memory();
+        // What is written is copied out of the memtable first, which stays as it is for readers.
+        memory.need(memory.bytes() + snapshot.memtable.bytes);
+        let built = flush::build(&snapshot.version, &snapshot.memtable, files.log, &config, interrupt)?;
+        drop(memory);
         self.counters.flushed_bytes.add(built.edge_bytes());
         drop(snapshot);
         let mut current = lock(&self.current);
@@ -85,7 +108,7 @@ impl Engine {
         self.log.sync()?;
         let before = self.log.replace(writer);
         files.log = number;
-        head.since_flush = Some(Vec::new());
+        head.since_flush = Some(SinceFlush::new(&self.memory));
         let snapshot = head.snapshot.clone();
         drop(head);
         // Until the files are there the old log is all there is of it: damage at its end must not look like a torn write.
@@ -97,12 +120,13 @@ impl Engine {
     fn install(&self, mut snapshot: Snapshot) -> Result<()> {
         for round in 0.. {
             let mut head = lock(&self.head);
-            let records = head.since_flush.as_mut().map(std::mem::take).unwrap_or_default();
-            let is_last = records.len() <= RECORDS_IN_TURN || round == ROUNDS;
+            let empty = || SinceFlush::new(&self.memory);
+            let records = head.since_flush.as_mut().map_or_else(empty, |since| std::mem::replace(since, empty()));
+            let is_last = records.records.len() <= RECORDS_IN_TURN || round == ROUNDS;
             if !is_last {
                 drop(head);
             } else {
-                repeat(&mut snapshot, &records)?;
+                repeat(&mut snapshot, &records.records)?;
                 self.finish_commits(head.sequence)?;
                 let snapshot = Arc::new(snapshot);
                 self.set_memtable_bytes(snapshot.memtable.bytes);
@@ -113,7 +137,7 @@ impl Engine {
                 drop((before, published));
                 return Ok(());
             }
-            repeat(&mut snapshot, &records)?;
+            repeat(&mut snapshot, &records.records)?;
         }
         Ok(())
     }

@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use model::{ErrorCode, IsolationLevel, NodeId, Result, error};
+use model::{ErrorCode, IsolationLevel, MemoryBudget, NodeId, Result, error};
 
 use super::conflicts::Conflicts;
+use super::flush::SinceFlush;
 use super::{Engine, lock};
 use crate::error::StorageError;
 use crate::format::NODE_ID_LIMIT;
@@ -41,20 +42,20 @@ pub(crate) struct Head {
     /// What serializable transactions may have read and was changed since; kept only while one is open.
     left: Conflicts,
     /// The records committed since a flush began to write files.
-    pub(super) since_flush: Option<Vec<Vec<u8>>>,
+    pub(super) since_flush: Option<SinceFlush>,
 }
 
 impl Head {
-    pub(super) fn new(snapshot: Arc<Snapshot>, sequence: u64) -> Head {
+    pub(super) fn new(snapshot: Arc<Snapshot>, sequence: u64, memory: &Arc<MemoryBudget>) -> Head {
         Head {
             snapshot,
             sequence,
             era: 0,
             is_held: false,
             active: BTreeMap::new(),
-            conflicts: Conflicts::default(),
+            conflicts: Conflicts::new(memory),
             serializable: BTreeMap::new(),
-            left: Conflicts::default(),
+            left: Conflicts::new(memory),
             since_flush: None,
         }
     }
@@ -163,7 +164,7 @@ impl Start {
         }
         engine.wait_for_room()?;
         engine.wait_for_merges()?;
-        let has_built = written.snapshot.memtable.holds_built_indexes();
+        let wants_files = written.snapshot.wants_files();
         let sequence = match self.take_turn(written) {
             Ok(sequence) => sequence,
             Err(error) => {
@@ -175,8 +176,8 @@ impl Start {
         };
         engine.finish_commits(sequence)?;
         engine.counters.commits.add(1);
-        if has_built {
-            engine.flush_built_indexes();
+        if wants_files {
+            engine.flush_what_wants_files();
         }
         engine.flush_if_full();
         Ok(())
@@ -308,6 +309,11 @@ impl Engine {
         let (snapshot, era) = (head.snapshot.clone(), head.era);
         drop(head);
         Ok(Start { engine: self.clone(), snapshot, sequence, era, isolation, is_over: false })
+    }
+
+    /// The budget of all that is held in memory.
+    pub(crate) fn memory(&self) -> &Arc<MemoryBudget> {
+        &self.memory
     }
 
     /// Ids for so many nodes, which nobody else gets; the first of them.

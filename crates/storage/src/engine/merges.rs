@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use model::{EdgeId, ErrorCode, Interrupt, Result, Set};
+use model::{Consumer, EdgeId, ErrorCode, Interrupt, Reservation, Result, Set};
 
 use super::background::Work;
 use super::{Engine, Maintenance, lock};
@@ -19,8 +19,9 @@ use crate::memtable::Memtable;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
 
-/// Memory that one merge may use, in bytes.
+/// Memory that one merge or flush may use for its buffers, in bytes, and what it uses at least.
 const MERGE_MEMORY_BYTES: usize = 64 << 20;
+const MERGE_MEMORY_BYTES_MIN: usize = 1 << 20;
 
 /// How much is merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +82,7 @@ impl Engine {
     }
 
     fn build_merge(&self, base: &Arc<Version>, extent: Extent, interrupt: &Interrupt) -> Result<Option<Built>> {
-        let config = BulkConfig { memory_bytes: MERGE_MEMORY_BYTES, threads: 1, ..BulkConfig::default() };
+        let (config, _memory) = self.merge_memory();
         let policy = &self.options.compaction;
         let next = match extent {
             Extent::Due => compact::pick(base, policy),
@@ -96,6 +97,14 @@ impl Engine {
             Compaction::Patches { .. } => self.counters.patch_bytes.add(built.edge_bytes()),
         }
         Ok(Some(built))
+    }
+
+    /// What a merge or flush may use: as much of its share of the memory limit as can be had.
+    pub(super) fn merge_memory(&self) -> (BulkConfig, Reservation) {
+        let most = MERGE_MEMORY_BYTES.min(self.memory.share(Consumer::Compaction));
+        let memory = self.memory.reserve_between(Consumer::Compaction, MERGE_MEMORY_BYTES_MIN.min(most), most);
+        let (memory_bytes, consumer) = (memory.bytes(), Consumer::Compaction);
+        (BulkConfig { memory_bytes, consumer, threads: 1, ..BulkConfig::default() }, memory)
     }
 
     /// Notes what the manifest names now.

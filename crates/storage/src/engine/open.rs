@@ -21,7 +21,9 @@ use super::{Engine, NativeStore, OpenMode, OpenOptions};
 use crate::compact::throttle::Throttle;
 use crate::error::StorageError;
 use crate::file::cache::BlockCache;
-use crate::format::{BACKUP_NAME, COPYING_NAME, FileKind, HEADER_BYTES, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME};
+use crate::format::{
+    BACKUP_NAME, COPYING_NAME, FileKind, HEADER_BYTES, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
+};
 use crate::snapshot::Snapshot;
 use crate::version::Version;
 use crate::wal::replay::replay_all;
@@ -62,11 +64,11 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     let engine = Arc::new(Engine {
         path: path.to_owned(),
         options,
-        memory,
+        memory: memory.clone(),
         cache,
         next_node: AtomicU64::new(snapshot.memtable.node_id_bound()),
         memtable_bytes: AtomicUsize::new(0),
-        head: Mutex::new(Head::new(snapshot.clone(), logs.sequence)),
+        head: Mutex::new(Head::new(snapshot.clone(), logs.sequence, &memory)),
         head_released: Condvar::new(),
         published: Mutex::new(snapshot),
         files: Mutex::new(Files { log: logs.number }),
@@ -162,7 +164,7 @@ fn find(path: &Path, mode: OpenMode, platform: &Platform) -> Result<bool> {
     // What the making of a store leaves if it is interrupted counts as nothing: a log without records, for one.
     let first_log = FileKind::Wal.file_name(0);
     let is_left = |name: &str| match name {
-        LOCK_NAME | MANIFEST_NEW_NAME => true,
+        LOCK_NAME | MANIFEST_NEW_NAME | MANIFEST_COPY_NAME => true,
         _ => name == first_log && disk.length(&path.join(name)).is_ok_and(|bytes| bytes <= HEADER_BYTES as u64),
     };
     if names.iter().any(|name| name == COPYING_NAME) {

@@ -3,6 +3,7 @@
 //! Cost: the edges pass once, into the out-direction and the columns; the in-direction is made from what was written, see
 //! [`inward`].
 
+mod counts;
 mod inward;
 
 use std::ops::Range;
@@ -23,7 +24,12 @@ use crate::error::StorageError;
 use crate::file::FileWriter;
 use crate::format::{FileKind, POSITION_BITS};
 use crate::manifest::{PartitionEntry, UNASSIGNED_SLOT};
+use counts::NodeCounts;
 use inward::{Inward, InwardInput, WrittenColumn};
+
+/// Edges of a section are held as pairs while they are at most one of so many parts of the targets: then counting by target
+/// would take as much memory.
+const DENSE_SHARE: usize = 4;
 
 /// Writes one partition, section by section in order of the edge types.
 pub struct PartitionWriter<'a> {
@@ -59,8 +65,7 @@ enum InDirection {
 struct OutDirection {
     target_base: u64,
     packer: Packer,
-    sources: Vec<u32>,
-    degrees: Vec<u32>,
+    sources: NodeCounts,
     into: InDirection,
     edges: u64,
     last_key: u64,
@@ -101,13 +106,13 @@ impl<'a> PartitionWriter<'a> {
         let mut out = OutDirection {
             target_base,
             packer: Packer::new(width),
-            sources: Vec::new(),
-            degrees: Vec::new(),
+            sources: NodeCounts::default(),
             into: InDirection::Pairs(Vec::new()),
             edges: 0,
             last_key: 0,
             is_ordered: !order.is_empty(),
         };
+        let mut held = self.context.budget().empty(self.context.config.consumer);
         let mut columns: Vec<(PropertyKeyId, ColumnWriter)> = Vec::new();
         let mut chunk = Some(first);
         let mut next_check = 0;
@@ -119,6 +124,7 @@ impl<'a> PartitionWriter<'a> {
             self.push_columns(&mut columns, &edges_now, out.edges)?;
             out.push(&edges_now.keys, &mut self.topology)?;
             out.count_densely((target_bound - target_base) as usize);
+            held.need(out.memory_bytes());
             chunk = edges.next()?;
         }
         // What the edges came from is not needed any more, and may be large.
@@ -206,7 +212,7 @@ impl<'a> PartitionWriter<'a> {
     ) -> Result<SectionParts> {
         let (file, out) = (&mut self.topology, &mut inner.out);
         file.write(&std::mem::replace(&mut out.packer, Packer::new(0)).finish(out.edges as usize))?;
-        let out_index = PointerIndex::write(out.sources.iter().copied().zip(out.degrees.iter().copied()), file)?;
+        let out_index = PointerIndex::write(out.sources.iter(), file)?;
         let into = std::mem::replace(&mut out.into, InDirection::Pairs(Vec::new()));
         let Inward { index: in_index, sources, ranks } = inner.write(file, into)?;
         let sort_keys = order.to_vec();
@@ -267,13 +273,7 @@ impl OutDirection {
                 InDirection::Pairs(pairs) => pairs.push(key.rotate_left(32)),
                 InDirection::Degrees(degrees) => degrees[target as usize] += 1,
             }
-            match self.sources.last() {
-                Some(&last) if last == source => *self.degrees.last_mut().expect("one for each source") += 1,
-                _ => {
-                    self.sources.push(source);
-                    self.degrees.push(1);
-                }
-            }
+            self.sources.add(source);
         }
         self.edges += keys.len() as u64;
         let ready = self.packer.ready();
@@ -285,11 +285,21 @@ impl OutDirection {
     /// Counts edges by target from now on if the pairs have become larger than the counts of `targets` targets.
     fn count_densely(&mut self, targets: usize) {
         let InDirection::Pairs(pairs) = &self.into else { return };
-        if pairs.len() > targets / 2 {
+        if pairs.len() > targets / DENSE_SHARE {
             let mut degrees = vec![0; targets];
             pairs.iter().for_each(|pair| degrees[((pair >> 32) - self.target_base) as usize] += 1);
             self.into = InDirection::Degrees(degrees);
         }
+    }
+
+    /// Bytes held that grow with the nodes.
+    fn memory_bytes(&self) -> usize {
+        let into = match &self.into {
+            // Sorting them takes as much again, and a half.
+            InDirection::Pairs(pairs) => pairs.len() * 20,
+            InDirection::Degrees(degrees) => degrees.len() * 4,
+        };
+        self.sources.memory_bytes() + into
     }
 
     fn targets_with_edges(&self, degrees: &[u32]) -> impl Iterator<Item = (u32, u32)> + Clone {

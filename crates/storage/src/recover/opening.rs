@@ -9,7 +9,7 @@ use model::{ErrorCode, Result};
 use super::{Losses, What};
 use crate::check::Problem;
 use crate::error::StorageError;
-use crate::format::{FileKind, LOCK_NAME, segment_range};
+use crate::format::{FileKind, LOCK_NAME, MANIFEST_NAME, segment_range};
 use crate::manifest::Manifest;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
@@ -21,7 +21,7 @@ pub(super) fn open(
     directory: &Path,
     losses: &mut Losses,
 ) -> Result<(Snapshot, Box<dyn Any + Send + Sync>)> {
-    let mut manifest = Manifest::read(&platform.disk, directory)?;
+    let mut manifest = read_manifest(platform, directory, losses)?;
     let lock_path = directory.join(LOCK_NAME);
     let lock = platform.disk.lock(&lock_path).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => {
@@ -64,6 +64,19 @@ pub(super) fn open(
         Err(error) => return Err(error),
     }
     Ok((snapshot, lock))
+}
+
+/// The manifest, or its copy where it cannot be read.
+fn read_manifest(platform: &Platform, directory: &Path, losses: &mut Losses) -> Result<Manifest> {
+    let error = match Manifest::read(&platform.disk, directory) {
+        Err(error) if matches!(error.code(), ErrorCode::Corrupt | ErrorCode::NotAStore | ErrorCode::Version) => error,
+        outcome => return outcome,
+    };
+    // What is wrong with the copy tells less than what is wrong with the manifest.
+    let Ok(manifest) = Manifest::read_copy(&platform.disk, directory) else { return Err(error) };
+    let lost = "nothing: the copy of the manifest was read".to_owned();
+    losses.add(&Problem::of(&directory.join(MANIFEST_NAME), &error), 1, &What::Text(lost));
+    Ok(manifest)
 }
 
 /// Takes a file out of a manifest; says what is lost by that. `None` if the manifest does not name it.

@@ -4,9 +4,11 @@
 //! Items are coarser than what was read, never finer: a change may be taken for one of what was read that it is not, but
 //! none that is goes unseen. What was looked for and not found counts as read too.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use model::{EdgeTypeId, LabelId, NodeId, PropertyKeyId, Schema, Set, Value, error};
+use model::{
+    Consumer, EdgeTypeId, LabelId, MemoryBudget, NodeId, PropertyKeyId, Reservation, Schema, Set, Value, error,
+};
 
 use crate::codec::hash::{hash_value, mix};
 
@@ -89,8 +91,11 @@ impl Read {
 }
 
 /// All that a transaction has read so far. Threads of one statement add to it together.
-#[derive(Debug, Default)]
-pub(crate) struct Reads(Mutex<ReadItems>);
+#[derive(Debug)]
+pub(crate) struct Reads(Mutex<(ReadItems, Reservation)>);
+
+/// Bytes of an item in its set, roughly.
+const READ_BYTES: usize = 2 * size_of::<Read>();
 
 /// Items that were read.
 #[derive(Debug)]
@@ -108,24 +113,35 @@ impl Default for ReadItems {
 }
 
 impl Reads {
-    /// Adds items.
+    /// Nothing was read yet.
+    pub(crate) fn new(memory: &Arc<MemoryBudget>) -> Reads {
+        Reads(Mutex::new((ReadItems::default(), memory.empty(Consumer::Query))))
+    }
+
+    /// Adds items. What is too much to keep, or more than the memory limit leaves room for, is everything.
     pub(crate) fn add(&self, items: impl IntoIterator<Item = Read>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let ReadItems::Some(all) = &mut *kept {
+        let (kept, memory) = &mut *kept;
+        if let ReadItems::Some(all) = kept {
             all.extend(items);
-            if all.len() > READS_MAX {
+            if all.len() > READS_MAX || memory.cover(all.capacity() * READ_BYTES).is_err() {
                 *kept = ReadItems::Everything;
+                memory.resize(0);
             }
         }
     }
 
     /// Adds all that there is.
     pub(crate) fn add_everything(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = ReadItems::Everything;
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.0 = ReadItems::Everything;
+        kept.1.resize(0);
     }
 
     /// Takes the items out.
     pub(crate) fn take(&self) -> ReadItems {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.1.resize(0);
+        std::mem::take(&mut kept.0)
     }
 }

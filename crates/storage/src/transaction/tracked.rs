@@ -3,11 +3,12 @@
 //! The transaction's own checks read past it: what they rest on is checked again when it commits.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use model::store::{AccessHint, EdgeCursor, EdgePartitions, NodeCursor};
 use model::{
     Bitmap, Capabilities, Column, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan, IsolationLevel,
-    LabelId, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Subject,
+    LabelId, MemoryBudget, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Subject,
 };
 
 use crate::snapshot::Snapshot;
@@ -36,8 +37,8 @@ impl DerefMut for Tracked {
 }
 
 impl Tracked {
-    pub(crate) fn new(snapshot: Snapshot, isolation: IsolationLevel) -> Tracked {
-        let reads = (isolation == IsolationLevel::Serializable).then(Reads::default);
+    pub(crate) fn new(snapshot: Snapshot, isolation: IsolationLevel, memory: &Arc<MemoryBudget>) -> Tracked {
+        let reads = (isolation == IsolationLevel::Serializable).then(|| Reads::new(memory));
         Tracked { snapshot, reads }
     }
 

@@ -223,9 +223,12 @@ fn a_flipped_bit_in_a_backup_is_found() {
             disk.corrupt(&path, flip).unwrap();
             let what = format!("seed {seed}: {} byte {place}", path.display());
             let codes = [ErrorCode::Corrupt, ErrorCode::Version, ErrorCode::NotAStore];
-            let error = restore(&platform, Path::new(BACKUP), Path::new(COPY), &Interrupt::new()).expect_err(&what);
-            assert!(codes.contains(&error.code()), "{what}: {error}");
-            assert!(!disk.exists(Path::new(COPY)), "{what}: nothing is left");
+            // The copy of the manifest is made anew, not read.
+            if !path.ends_with("MANIFEST.copy") {
+                let error = restore(&platform, Path::new(BACKUP), Path::new(COPY), &Interrupt::new()).expect_err(&what);
+                assert!(codes.contains(&error.code()), "{what}: {error}");
+                assert!(!disk.exists(Path::new(COPY)), "{what}: nothing is left");
+            }
             match storage::check::check(&platform, Path::new(BACKUP), &Interrupt::new()) {
                 Ok(problems) => assert!(!problems.is_empty(), "{what}"),
                 Err(error) => assert!(codes.contains(&error.code()), "{what}: {error}"),

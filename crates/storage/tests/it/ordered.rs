@@ -1,12 +1,14 @@
 //! Ordered indexes that are too large to be made in memory: made as a run, kept by flushes, made again by replay, and
 //! given up without a trace.
 
-use model::store::NewNodes;
+use model::store::{NewEdges, NewNodes};
 use model::{
     Column, ColumnData, Constraint, ErrorCode, GraphStore, Index, IndexBatch, IndexScan, Interrupt, KeyOrder, KeyRange,
     NodeId, Rule, Subject, Value,
 };
-use storage::NativeStore;
+use storage::manifest::Manifest;
+use storage::{Maintenance, NativeStore, OpenOptions};
+use testing::random::{SeededRandom, seed_or};
 
 use crate::directory::TestDirectory;
 
@@ -107,4 +109,86 @@ fn an_index_that_is_given_up_leaves_nothing() {
     drop(transaction);
     assert_eq!(ordered_files(&directory), 0);
     assert!(store.read().unwrap().schema().indexes.is_empty());
+}
+
+/// The nodes in the order of an index, by reading them all.
+fn sorted(store: &NativeStore, index: &Index) -> Vec<NodeId> {
+    let view = store.read().unwrap();
+    let nodes: Vec<NodeId> = (0..view.node_id_bound()).map(NodeId).collect();
+    let values = view.node_properties(&nodes, &index.keys).unwrap();
+    let mut rows: Vec<(i64, NodeId)> = Vec::new();
+    for (row, &node) in nodes.iter().enumerate() {
+        if let Value::Int(value) = values[0].value(row) {
+            rows.push((value, node));
+        }
+    }
+    rows.sort_unstable();
+    rows.into_iter().map(|(_, node)| node).collect()
+}
+
+fn by_index(store: &NativeStore, index: &Index) -> Vec<NodeId> {
+    let view = store.read().unwrap();
+    let scan =
+        IndexScan { index: index.clone(), equal: vec![], rows: 1, range: KeyRange::All, order: KeyOrder::Ascending };
+    let (mut cursor, mut batch) = (view.index_scan(&scan).unwrap(), IndexBatch::default());
+    let mut nodes = Vec::new();
+    while cursor.next(&mut batch).unwrap() {
+        nodes.extend_from_slice(&batch.nodes);
+    }
+    nodes
+}
+
+fn problems(directory: &TestDirectory) -> Vec<String> {
+    let found = storage::check::check(&directory.platform(), directory.path(), &Interrupt::new()).unwrap();
+    found.into_iter().map(|problem| problem.message).collect()
+}
+
+#[test]
+fn runs_are_merged_and_compared_with_what_they_are_of() {
+    let seed = seed_or(43);
+    let mut random = SeededRandom::new(seed);
+    let directory = TestDirectory::new();
+    let store = directory.open_with(OpenOptions { maintenance: Maintenance::Inline, ..OpenOptions::create() });
+    let mut transaction = store.write().unwrap();
+    let (label, key) = (transaction.label("P").unwrap(), transaction.property_key("v").unwrap());
+    let (edge_type, weight) = (transaction.edge_type("E").unwrap(), transaction.property_key("w").unwrap());
+    let index = Index { name: "v".into(), subject: Subject::Label(label), keys: vec![key] };
+    let of_edges = Index { name: "w".into(), subject: Subject::EdgeType(edge_type), keys: vec![weight] };
+    transaction.create_index(index.clone(), &Interrupt::new()).unwrap();
+    transaction.create_index(of_edges, &Interrupt::new()).unwrap();
+    transaction.commit().unwrap();
+    let mut most = 0;
+    for round in 0..24 {
+        let mut transaction = store.write().unwrap();
+        let mut numbers =
+            |count: usize| Column::new(ColumnData::Int((0..count).map(|_| random.below(500) as i64).collect()));
+        let properties = [numbers(300)];
+        let new = NewNodes { count: 300, labels: &[label], keys: &[key], properties: &properties };
+        let nodes = transaction.create_nodes(&new).unwrap();
+        // Parallel edges with equal values share an entry.
+        let (sources, targets) = ([nodes[0]; 40], [nodes[1]; 40]);
+        let weights = [Column::new(ColumnData::Int((0..40).map(|at| at % 7).collect()))];
+        let new = NewEdges { edge_type, sources: &sources, targets: &targets, keys: &[weight], properties: &weights };
+        let edges = transaction.create_edges(&new).unwrap();
+        transaction.set_edge_properties(&edges[..3], weight, &numbers(3)).unwrap();
+        let some: Vec<NodeId> = (0..50).map(|at| NodeId((at * 37) % (300 * (round + 1)))).collect();
+        transaction.set_node_properties(&some, key, &numbers(50)).unwrap();
+        transaction.commit().unwrap();
+        store.checkpoint(&Interrupt::new()).unwrap();
+        most = most.max(ordered_files(&directory));
+        assert_eq!(by_index(&store, &index), sorted(&store, &index), "seed {seed} round {round}");
+    }
+    assert!(most <= 2 * 12 && ordered_files(&directory) < 24, "48 runs were merged: {most} at most");
+    drop(store);
+    assert_eq!(problems(&directory), [""; 0]);
+    let disk = directory.platform().disk;
+    let mut manifest = Manifest::read(&disk, directory.path()).unwrap();
+    let kept = manifest.ordered.clone();
+    for (place, name) in [(0, "index v"), (kept.len() - 1, "index w")] {
+        manifest.ordered = kept.clone();
+        manifest.ordered.remove(place);
+        manifest.write(&disk, directory.path()).unwrap();
+        let found = problems(&directory);
+        assert!(found.len() == 1 && found[0].contains(name), "{found:?}");
+    }
 }

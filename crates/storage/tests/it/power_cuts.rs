@@ -10,11 +10,13 @@ use storage::bulk::{BulkConfig, BulkLoad, EdgeRows, KeyRows, NodeRows};
 use storage::{Durability, NativeStore, OpenOptions};
 use testing::crashes::broken::BROKEN;
 use testing::crashes::faults::{Fault, verify_damage, verify_faults};
+use testing::crashes::intervals::acknowledged_by_syncs;
 use testing::crashes::verify::verify;
 use testing::crashes::workload::record;
 use testing::crashes::{Maintenance, Recording, Subject, Tally, Verification, Workload};
 use testing::differential::{Operation, RandomTransaction};
 use testing::random::seed_or;
+use testing::simulation::Event;
 
 const PATH: &str = "/stores/test.knot";
 
@@ -148,6 +150,26 @@ fn power_cuts_without_durability_leave_an_earlier_moment() {
     let subject = Native { durability: Durability::Off, ..Native::default() };
     let workload = Workload { is_durable: false, ..Workload::default() };
     check("not durable", 3_000, 8, &subject, &workload, &Verification::default());
+}
+
+#[test]
+fn power_cuts_between_syncs_take_the_newest_commits_and_leave_no_hole() {
+    let interval = std::time::Duration::from_millis(1);
+    let workload = Workload { is_durable: false, bulk_percent: 0, backup_percent: 0, ..Workload::default() };
+    for memtable_bytes_max in [3_000, usize::MAX] {
+        let durability = Durability::Relaxed { interval };
+        let subject = Native { durability, memtable_bytes_max, ..Native::default() };
+        let (mut tally, mut synced) = (Tally::default(), 0);
+        for seed in (8_000..8_005).map(seed_or) {
+            let recording = acknowledged_by_syncs(record(&subject, &workload, seed));
+            synced +=
+                recording.journal.events.iter().filter(|event| matches!(event, Event::Acknowledged { .. })).count();
+            let verification = Verification { survivals_per_operation: 3, ..Verification::default() };
+            tally += verify(&subject, &recording, &verification).unwrap_or_else(|violation| panic!("{violation}"));
+        }
+        eprintln!("relaxed: {tally:?}, {synced} steps were synced");
+        assert!(synced > 0, "the log is synced at intervals");
+    }
 }
 
 #[test]

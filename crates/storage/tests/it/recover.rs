@@ -147,7 +147,7 @@ fn what_is_damaged_is_lost_and_told_and_nothing_else() {
     remove_new(&platform);
     for path in disk.files() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if name == "LOCK" || name == "MANIFEST" {
+        if name == "LOCK" || name == "MANIFEST" || name == "MANIFEST.copy" {
             continue;
         }
         let length = platform.disk.length(&path).unwrap() as usize;
@@ -197,8 +197,64 @@ fn what_cannot_be_salvaged_is_refused() {
     drop(open(&platform, NEW));
     check(ErrorCode::File);
     remove_new(&platform);
-    let manifest = Path::new(STORE).join("MANIFEST");
-    disk.corrupt(&manifest, |bytes| bytes[100] ^= 1).unwrap();
+    for name in ["MANIFEST", "MANIFEST.copy"] {
+        disk.corrupt(&Path::new(STORE).join(name), |bytes| bytes[100] ^= 1).unwrap();
+    }
     check(ErrorCode::Corrupt);
     assert!(!platform.disk.exists(Path::new(NEW)), "nothing is left of what was refused");
+}
+
+#[test]
+fn a_damaged_manifest_is_read_from_its_copy() {
+    let disk = Arc::new(MemoryDisk::new());
+    let platform = platform(disk.clone(), 1);
+    make(&platform);
+    let whole = read(&*open(&platform, STORE).read().unwrap());
+    let manifest = Path::new(STORE).join("MANIFEST");
+    let bytes = platform.disk.read(&manifest).unwrap();
+    let damage: [&dyn Fn(&mut Vec<u8>); 5] = [
+        &|bytes| bytes[2] ^= 1,
+        &|bytes| bytes[9] ^= 0x40,
+        &|bytes| bytes[90] ^= 1,
+        &|bytes| bytes.truncate(100),
+        &|bytes| bytes.clear(),
+    ];
+    for change in damage {
+        disk.corrupt(&manifest, change).unwrap();
+        let refused = NativeStore::open(Path::new(STORE), OpenOptions::default(), platform.clone());
+        assert!(refused.is_err(), "a damaged manifest is told, not passed over");
+        let recovery = salvage(&platform);
+        assert_eq!(recovery.losses.len(), 1);
+        assert_eq!(recovery.losses[0].file, manifest);
+        assert_eq!(read(&*open(&platform, NEW).read().unwrap()), whole);
+        remove_new(&platform);
+        disk.corrupt(&manifest, |now| now.clone_from(&bytes)).unwrap();
+    }
+    platform.disk.remove(&manifest).unwrap();
+    assert_eq!(
+        read(
+            &*{
+                salvage(&platform);
+                open(&platform, NEW)
+            }
+            .read()
+            .unwrap()
+        ),
+        whole
+    );
+}
+
+#[test]
+fn a_copy_of_the_manifest_that_a_crash_left_behind_is_made_anew() {
+    let disk = Arc::new(MemoryDisk::new());
+    let platform = platform(disk.clone(), 1);
+    make(&platform);
+    let [manifest, copy] = ["MANIFEST", "MANIFEST.copy"].map(|name| Path::new(STORE).join(name));
+    let read = |path: &Path| platform.disk.read(path).unwrap();
+    assert_eq!(read(&manifest), read(&copy));
+    disk.corrupt(&copy, |bytes| bytes.truncate(20)).unwrap();
+    let problems = storage::check::check(&platform, Path::new(STORE), &Interrupt::new()).unwrap();
+    assert_eq!(problems.iter().map(|problem| problem.file.as_path()).collect::<Vec<_>>(), [copy.as_path()]);
+    drop(open(&platform, STORE));
+    assert_eq!(read(&manifest), read(&copy));
 }

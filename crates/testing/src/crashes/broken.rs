@@ -33,7 +33,10 @@ fn is_log(journal: &Journal, file: u64) -> bool {
 }
 
 fn is_manifest(journal: &Journal, file: u64) -> bool {
-    journal.paths.get(&file).is_some_and(|path| path.to_string_lossy().contains("MANIFEST"))
+    // Its copy is made beside it, and may lack anything.
+    let of =
+        |path: &std::path::PathBuf| path.to_string_lossy().contains("MANIFEST") && !path.ends_with("MANIFEST.copy");
+    journal.paths.get(&file).is_some_and(of)
 }
 
 fn kept(journal: &Journal, keep: impl Fn(&Event) -> bool) -> Vec<Event> {

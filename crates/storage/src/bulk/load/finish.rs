@@ -60,7 +60,8 @@ impl BulkLoad {
             return Ok(Vec::new());
         }
         let config = &self.context.config;
-        let intervals = lay_out(everything(), &histogram, HISTOGRAM_BITS, config.partition_edges_max);
+        let intervals =
+            lay_out(everything(), &histogram, HISTOGRAM_BITS, config.partition_edges_max, self.context.targets_max());
         let level = Policy::default().level_of(edges / intervals.len() as u64);
         let mut in_memory: BTreeMap<EdgeTypeId, Vec<SealedBuffer>> = BTreeMap::new();
         buffers.into_iter().for_each(|(edge_type, buffer)| in_memory.entry(edge_type).or_default().push(buffer));

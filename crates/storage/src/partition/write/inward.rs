@@ -31,6 +31,8 @@ const PARALLEL_EDGES: u64 = 1 << 18;
 const READ_ENTRIES: usize = 1 << 17;
 /// Bytes of ranks that wait in memory until the sources are written.
 const RANK_BYTES: usize = 8 << 20;
+/// The part of the budget that they take at most: one of so many.
+const RANK_SHARE: usize = 16;
 /// Bytes of scatter buffers for an edge, without and with a sort key.
 const SCATTER_BYTES: usize = 8;
 const SORTED_SCATTER_BYTES: usize = 48;
@@ -70,8 +72,8 @@ struct Scattered {
 impl InwardInput<'_> {
     /// Writes the in-direction behind the out-direction.
     pub(super) fn write(&self, file: &mut FileWriter, into: InDirection) -> Result<Inward> {
-        let (first, last) = (self.out.sources[0], self.out.sources[self.out.sources.len() - 1]);
-        let rank_max = self.out.degrees.iter().max().map_or(0, |degree| degree - 1);
+        let (first, last) = (self.out.sources.first(), self.out.sources.last());
+        let rank_max = self.out.sources.count_max().saturating_sub(1);
         let mut writer = EntryWriter::new(self.context, first, last, rank_max);
         let (index, start) = match into {
             InDirection::Pairs(pairs) => self.write_pairs(file, pairs, &mut writer)?,
@@ -99,7 +101,7 @@ impl InwardInput<'_> {
         writer: &mut EntryWriter<'_>,
     ) -> Result<(PointerIndex, usize)> {
         let mut ranks = Vec::with_capacity(pairs.len());
-        self.out.degrees.iter().for_each(|&degree| ranks.extend(0..degree));
+        self.out.sources.iter().for_each(|(_, degree)| ranks.extend(0..degree));
         let mut rows: Vec<(u32, u32)> = (0..).zip(&pairs).map(|(row, pair)| ((pair >> 32) as u32, row)).collect();
         rows.sort_unstable();
         if !self.keys.is_empty() {
@@ -171,7 +173,7 @@ impl InwardInput<'_> {
         let is_sorted = !self.keys.is_empty();
         let mut reader = TargetReader::new(written, self.out.edges as usize);
         let mut position = 0u64;
-        for (&source, &degree) in self.out.sources.iter().zip(&self.out.degrees) {
+        for (source, degree) in self.out.sources.iter() {
             let mut rank = 0;
             while rank < degree {
                 let targets = reader.take((degree - rank) as usize)?;
@@ -285,6 +287,7 @@ struct EntryWriter<'a> {
     base: u32,
     sources: Packer,
     ranks: Packer,
+    ranks_bytes_max: usize,
     spilled: Option<(FileWriter, u64)>,
 }
 
@@ -292,7 +295,8 @@ impl<'a> EntryWriter<'a> {
     fn new(context: &'a BuildContext, base: u32, last: u32, rank_max: u32) -> EntryWriter<'a> {
         let sources = Packer::new(width_of(u64::from(last - base)));
         let ranks = Packer::new(width_of(u64::from(rank_max)));
-        EntryWriter { context, base, sources, ranks, spilled: None }
+        let ranks_bytes_max = RANK_BYTES.min(context.config.memory_bytes / RANK_SHARE);
+        EntryWriter { context, base, sources, ranks, ranks_bytes_max, spilled: None }
     }
 
     #[inline]
@@ -305,7 +309,7 @@ impl<'a> EntryWriter<'a> {
         file.write(self.sources.ready())?;
         self.sources.ready().clear();
         let ready = self.ranks.ready();
-        if ready.len() >= RANK_BYTES {
+        if ready.len() >= self.ranks_bytes_max {
             let (spill, _) = match &mut self.spilled {
                 Some(spilled) => spilled,
                 none => {
@@ -389,17 +393,40 @@ impl<'a> TargetReader<'a> {
     }
 }
 
-/// Cuts the targets into groups of about `edges_max` edges.
+/// Cuts the targets that have edges into groups of about `edges_max` edges, and not many more targets.
 fn target_groups(in_degrees: &[u32], edges_max: u64) -> Vec<Range<usize>> {
     let mut groups = Vec::new();
     let (mut start, mut edges) = (0, 0);
     for (target, &degree) in in_degrees.iter().enumerate() {
-        if edges > 0 && edges + u64::from(degree) > edges_max {
+        let is_wide = (target - start) as u64 >= edges_max.saturating_mul(2);
+        if edges == 0 {
+            start = target;
+        } else if edges + u64::from(degree) > edges_max || is_wide {
             groups.push(start..target);
             (start, edges) = (target, 0);
         }
         edges += u64::from(degree);
     }
-    groups.push(start..in_degrees.len());
+    if edges > 0 {
+        groups.push(start..in_degrees.len());
+    }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::target_groups;
+
+    fn check(degrees: &[u32], edges_max: u64, expected: &[std::ops::Range<usize>]) {
+        assert_eq!(target_groups(degrees, edges_max), expected);
+    }
+
+    #[test]
+    fn groups_hold_all_edges_and_stay_within_their_size() {
+        check(&[], 4, &[]);
+        check(&[0, 0, 0], 4, &[]);
+        check(&[1, 1, 1, 1], 4, &[0..4]);
+        check(&[0, 0, 3, 2, 9, 0, 1], 4, &[2..3, 3..4, 4..5, 6..7]);
+        check(&[1, 0, 0, 0, 0, 1], 2, &[0..4, 5..6]);
+    }
 }
