@@ -93,7 +93,7 @@ fn compile_query(
     let columns = bound.columns.clone();
     let mut root = Planner::new(context, config, &mut slots).union(bound)?;
     let outputs: Vec<SlotId> = columns.iter().map(|(_, slot)| *slot).collect();
-    let bound_to_snapshot = optimizer::optimize(&mut root, &outputs, context, config, mode);
+    let bound_to_snapshot = optimizer::optimize(&mut root, &outputs, &mut slots, context, config, mode);
     let plan = Plan { root, columns, slots: slots.into_infos(), mode };
     Ok(Compiled { statement: Statement::Query(prefix, Arc::new(plan)), hints, bound_to_snapshot })
 }

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+use crate::binder::scope::Slots;
 use crate::catalog::CompileContext;
 use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, PlanMode, SlotId};
 
 mod constant_folding;
+mod count_matches;
 mod count_rows;
 mod covering_labels;
 mod edge_range;
@@ -47,6 +49,8 @@ pub struct OptimizerConfig {
     /// Do not test labels that every node carries. A plan made so holds only for the snapshot whose statistics were
     /// given, which must be exact: see [`crate::Compiled::bound_to_snapshot`].
     pub covering_labels: bool,
+    /// Work out in how many ways a pattern can be matched, rather than match it, where only that is asked.
+    pub count_matches: bool,
 }
 
 impl Default for OptimizerConfig {
@@ -66,6 +70,7 @@ impl Default for OptimizerConfig {
             late_projection: true,
             unused: true,
             covering_labels: false,
+            count_matches: true,
         }
     }
 }
@@ -87,6 +92,7 @@ impl OptimizerConfig {
             late_projection: false,
             unused: false,
             covering_labels: false,
+            count_matches: false,
         }
     }
 }
@@ -95,6 +101,7 @@ impl OptimizerConfig {
 pub(crate) fn optimize(
     root: &mut Operator,
     columns: &[SlotId],
+    slots: &mut Slots,
     context: &CompileContext<'_>,
     config: &OptimizerConfig,
     mode: PlanMode,
@@ -124,6 +131,13 @@ pub(crate) fn optimize(
     }
     if config.unused {
         unused::drop_unused(root, columns);
+    }
+    if config.count_matches && mode == PlanMode::Read {
+        let mut rewritten = false;
+        for_each_operator(root, &mut |operator| rewritten |= count_matches::rewrite(operator, slots, context));
+        if rewritten && config.unused {
+            unused::drop_unused(root, columns);
+        }
     }
     let mut next = 0;
     number(root, &mut next);

@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
+pub mod counting;
 pub mod explain;
 pub mod expression;
 pub mod operator;
 pub mod search;
 mod visit;
 
+pub use counting::{CountedBranch, CountedNested, CountedNode, CountedRule, Difference, NestedKind};
 pub use expression::{BinaryOperator, Expression, ExpressionKind, PathStep, QuantifierKind, SubqueryKind};
 pub use operator::{
     Aggregate, Batches, BoundEdge, EdgeChoice, EdgeCondition, EdgeFilter, EdgeFirst, ForEachResult, IndexRange,

@@ -143,6 +143,9 @@ impl Lowering {
             OperatorKind::CrossProduct { left, right } => operators::cross_product::lower(self, left, right, demand),
             OperatorKind::HashJoin { left, right, on } => operators::hash_join::lower(self, left, right, on, demand),
             OperatorKind::Call { .. } => operators::call::lower(self, &plan.kind, demand),
+            OperatorKind::CountMatches { input, count, trees } => {
+                operators::count_matches::lower(self, plan, input, *count, trees, demand)
+            }
             _ => self.lower_change(plan, demand),
         }
     }

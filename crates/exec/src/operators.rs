@@ -6,6 +6,7 @@ pub(crate) mod aggregate;
 pub(crate) mod apply;
 pub(crate) mod argument;
 pub(crate) mod call;
+pub(crate) mod count_matches;
 pub(crate) mod create;
 pub(crate) mod create_rule;
 pub(crate) mod cross_product;

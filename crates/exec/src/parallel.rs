@@ -39,6 +39,7 @@ pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
         | OperatorKind::ShortestPath { input, .. }
         | OperatorKind::PathSearch { input, .. }
         | OperatorKind::Unwind { input, .. }
+        | OperatorKind::CountMatches { input, .. }
         | OperatorKind::Apply { input, .. }
         | OperatorKind::Optional { input, .. }
         | OperatorKind::SemiApply { input, .. } => scan_pipeline(input),
@@ -54,6 +55,7 @@ pub(crate) fn run<T: Send>(
 ) -> Result<Option<Vec<T>>> {
     let runtime = scope.runtime;
     let (environment, prepared) = (runtime.environment, runtime.prepared);
+    let states = &runtime.states;
     let threads = environment.settings.threads;
     if threads <= 1 || runtime.morsel.is_some() || runtime.writes() {
         return Ok(None);
@@ -72,6 +74,7 @@ pub(crate) fn run<T: Send>(
         while let Some(part) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&part| part < ranges.len()) {
             let mut own = Runtime::new(GraphAccess::Read(view), prepared, environment);
             own.lists = lists.clone();
+            own.states = states.clone();
             own.morsel = Some((pipeline.scan, ranges[part].clone()));
             let argument = Chunk::default();
             let result = work(Scope { runtime: &own, argument: &argument });

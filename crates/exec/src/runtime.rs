@@ -5,9 +5,10 @@
 //! Invariant: while rows are pushed, nobody writes. Operators that write first run their input to its end, keeping
 //! the rows, then write, then push.
 
+use std::any::Any;
 use std::cell::{Cell, Ref, RefCell};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cypher::plan::{OperatorId, PlanMode};
 use model::platform::Clock;
@@ -122,6 +123,9 @@ pub trait Transactions: Sync {
     fn snapshot(&self) -> Result<Arc<dyn ReadView>>;
 }
 
+/// What operators keep for all parts of a run, by their numbers.
+pub(crate) type SharedStates = Mutex<Map<OperatorId, Arc<dyn Any + Send + Sync>>>;
+
 /// One run of a plan.
 pub(crate) struct Runtime<'a> {
     graph: RefCell<GraphAccess<'a>>,
@@ -135,6 +139,8 @@ pub(crate) struct Runtime<'a> {
     pub(crate) morsel: Option<(OperatorId, Range<u64>)>,
     /// Lists of neighbors that all parts of the run use.
     pub(crate) lists: Arc<SharedLists>,
+    /// What operators keep for all parts of a run.
+    pub(crate) states: Arc<SharedStates>,
     now_us: i64,
 }
 
@@ -169,9 +175,17 @@ impl<'a> Runtime<'a> {
             counters: Cell::default(),
             morsel: None,
             lists: Arc::default(),
+            states: Arc::default(),
             now_us,
         }
     }
+    /// What an operator keeps for all parts of the run, made when it is first asked for.
+    pub(crate) fn shared<T: Send + Sync + 'static>(&self, id: OperatorId, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = states.entry(id).or_insert_with(|| Arc::new(make()));
+        Arc::clone(state).downcast().expect("an operator always asks for the same kind of state")
+    }
+
     /// The graph, for reading. Held no longer than a push.
     pub(crate) fn view(&self) -> View<'_, 'a> {
         match &*self.renewed.borrow() {

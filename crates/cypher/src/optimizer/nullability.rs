@@ -38,6 +38,8 @@ pub(crate) fn never_null(operator: &Operator) -> Set<SlotId> {
         OperatorKind::Intersect { legs, .. } => {
             with(input, legs.iter().map(|leg| leg.from).chain(operator.defined_slots()))
         }
+        // A null node has no edges, but what is optional is matched without.
+        OperatorKind::CountMatches { count, .. } => with(input, [*count]),
         OperatorKind::Create { .. } => with(input, operator.defined_slots()),
         OperatorKind::CrossProduct { left, right } | OperatorKind::HashJoin { left, right, .. } => {
             let mut slots = never_null(left);

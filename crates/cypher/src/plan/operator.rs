@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::{Direction, Rule, Span};
 
-use super::{BinaryOperator, Expression, SearchPattern, SlotId};
+use super::{BinaryOperator, CountedNode, Expression, SearchPattern, SlotId};
 
 /// The number of an operator within its plan, to hang a profile on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -419,6 +419,16 @@ pub enum OperatorKind {
         edge_type: Arc<str>,
         /// Whether its absence is no error.
         if_exists: bool,
+    },
+    /// For each row, in how many ways the trees that hang from its nodes can be matched; rows without any drop out. A
+    /// number that no integer holds is an error. Only in plans that read.
+    CountMatches {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// Takes the number.
+        count: SlotId,
+        /// The trees, from different slots of the row.
+        trees: Vec<CountedNode>,
     },
     /// The rows with these slots of the row around the subplan added: those that an aggregation has dropped.
     Import {

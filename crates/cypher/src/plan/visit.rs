@@ -23,6 +23,7 @@ macro_rules! push_inputs {
             Kind::VariableExpand { input, .. } | Kind::ShortestPath { input, .. } => $list.push(input),
             Kind::PathSearch { input, .. } => $list.push(input),
             Kind::Filter { input, .. } | Kind::Project { input, .. } | Kind::Extend { input, .. } => $list.push(input),
+            Kind::CountMatches { input, .. } => $list.push(input),
             Kind::Distinct { input, .. } | Kind::Aggregate { input, .. } => $list.push(input),
             Kind::Sort { input, .. } | Kind::Top { input, .. } | Kind::Skip { input, .. } => $list.push(input),
             Kind::Limit { input, .. } | Kind::Unwind { input, .. } | Kind::Call { input, .. } => $list.push(input),
@@ -92,6 +93,7 @@ macro_rules! push_operator_expressions {
             Kind::Distinct { .. } | Kind::Union { .. } | Kind::Apply { .. } | Kind::Optional { .. } => {}
             Kind::SemiApply { .. } | Kind::CrossProduct { .. } | Kind::ShowRules { .. } => {}
             Kind::Intersect { .. } => {}
+            Kind::CountMatches { .. } => {}
             Kind::CreateRule { .. } | Kind::DropRule { .. } => {}
             Kind::ShowSortKeys { .. } | Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
             Kind::IndexSeek { equal, range, .. } => {
@@ -297,6 +299,7 @@ impl Operator {
             Kind::ShortestPath { from, to, into, .. } => std::iter::once(*from).chain(into.then_some(*to)).collect(),
             Kind::Intersect { legs, .. } => leg_uses(legs),
             Kind::Distinct { slots, .. } | Kind::Import { slots, .. } => slots.clone(),
+            Kind::CountMatches { trees, .. } => trees.iter().map(|tree| tree.slot).collect(),
             Kind::Union { branches, .. } => branches.iter().flat_map(|(_, slots)| slots.iter().copied()).collect(),
             Kind::Create { edges, .. } | Kind::Merge { edges, .. } => {
                 edges.iter().flat_map(|edge| [edge.source, edge.target]).collect()
@@ -311,7 +314,7 @@ impl Operator {
         match &self.kind {
             Kind::NodeScan { slot, .. } | Kind::NodeLookup { slot, .. } | Kind::NodeById { slot, .. } => vec![*slot],
             Kind::IndexSeek { slot, .. } => vec![*slot],
-            Kind::Unwind { slot, .. } => vec![*slot],
+            Kind::Unwind { slot, .. } | Kind::CountMatches { count: slot, .. } => vec![*slot],
             Kind::Expand { edge, to, into, .. } | Kind::VariableExpand { edges: edge, to, into, .. } => {
                 edge.iter().copied().chain((!into).then_some(*to)).collect()
             }

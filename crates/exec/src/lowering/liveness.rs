@@ -124,6 +124,7 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
         | OperatorKind::Optional { input, .. }
         | OperatorKind::SemiApply { input, .. }
         | OperatorKind::Call { input, .. }
+        | OperatorKind::CountMatches { input, .. }
         | OperatorKind::Create { input, .. }
         | OperatorKind::Merge { input, .. }
         | OperatorKind::Intersect { input, .. }

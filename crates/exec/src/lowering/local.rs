@@ -22,6 +22,7 @@ pub(crate) fn is_row_local(plan: &Operator) -> bool {
         | OperatorKind::Extend { input, .. }
         | OperatorKind::Distinct { input, .. }
         | OperatorKind::Unwind { input, .. }
+        | OperatorKind::CountMatches { input, .. }
         | OperatorKind::Apply { input, .. }
         | OperatorKind::Optional { input, .. }
         | OperatorKind::SemiApply { input, .. } => is_row_local(input),
@@ -50,6 +51,7 @@ pub(crate) fn keeps_row_order(plan: &Operator) -> bool {
         | OperatorKind::Extend { input, .. }
         | OperatorKind::Distinct { input, .. }
         | OperatorKind::Unwind { input, .. }
+        | OperatorKind::CountMatches { input, .. }
         | OperatorKind::SemiApply { input, .. } => keeps_row_order(input),
         OperatorKind::Apply { input, subplan } | OperatorKind::Optional { input, subplan, .. } => {
             keeps_row_order(input) && (!is_row_local(subplan) || keeps_row_order(subplan))

@@ -5,6 +5,7 @@
 //! with one and several threads: the answers must be the same.
 
 mod aggregation;
+mod counting;
 mod cycles;
 mod matching;
 mod merging;

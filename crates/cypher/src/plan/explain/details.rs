@@ -1,5 +1,7 @@
 //! What each operator does, in the words of Cypher.
 
+mod counting;
+
 use std::sync::Arc;
 
 use model::{Direction, Rule};
@@ -69,6 +71,7 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::SemiApply { anti: true, .. } => "AntiSemiApply",
         Kind::CrossProduct { .. } => "CrossProduct",
         Kind::HashJoin { .. } => "HashJoin",
+        Kind::CountMatches { .. } => "CountMatches",
         Kind::Call { .. } => "Call",
         Kind::ShowRules { kind: RuleKind::Constraint, .. } => "ShowConstraints",
         Kind::ShowRules { kind: RuleKind::Index, .. } => "ShowIndexes",
@@ -160,6 +163,7 @@ impl Details<'_> {
                 }
                 text
             }
+            Kind::CountMatches { count, trees, .. } => counting::details(self, *count, trees),
             Kind::Set { items, .. } => self.set_items(items),
             Kind::Delete { expressions, detach, .. } => {
                 format!("{}{}", if *detach { "DETACH " } else { "" }, self.list(expressions))

@@ -1,0 +1,168 @@
+//! Counts the matches of a pattern instead of making them.
+//!
+//! Before: an aggregation that only asks how many rows there are, besides what it reads of few slots; its input walks
+//! edges. After: the parts of the pattern that nobody reads are trees of `CountMatches`, whose numbers the aggregation
+//! adds up. Edges and nodes that must differ are taken off the product of what they could be by themselves.
+//!
+//! Where the pattern starts from the scan of a label that nobody reads, any node of it may become the root: the one
+//! from which the fewest edges are followed, since edges to leaves of which nothing is asked are only counted.
+
+mod chain;
+mod pattern;
+mod root;
+mod rules;
+
+use std::sync::Arc;
+
+use model::Set;
+
+use crate::binder::expression::at;
+use crate::binder::scope::Slots;
+use crate::catalog::CompileContext;
+use crate::plan::{
+    Aggregate, BinaryOperator, CountedNode, Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId,
+    SlotKind,
+};
+use chain::Chain;
+use pattern::{Pattern, Start};
+
+/// Rewrites one operator, if it is such an aggregation; true if it did.
+pub(super) fn rewrite(operator: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>) -> bool {
+    let OperatorKind::Aggregate { input, keys, aggregates } = &mut operator.kind else { return false };
+    if !aggregates.iter().any(counts) || !aggregates.iter().all(|it| counts(it) || ignores_repeats(it)) {
+        return false;
+    }
+    let mut needed = Set::default();
+    keys.iter().for_each(|(_, key)| key.free_slots(&mut needed));
+    aggregates.iter().flat_map(|it| &it.arguments).for_each(|argument| argument.free_slots(&mut needed));
+    let Some(chain) = Chain::of(input) else { return false };
+    let Some(counted) = rooted_anywhere(&chain, &needed, context).or_else(|| rooted_in_rows(&chain, &needed, context))
+    else {
+        return false;
+    };
+    let count = slots.unnamed(SlotKind::Any);
+    let estimated_rows = counted.base.estimated_rows;
+    let kind = OperatorKind::CountMatches { input: Box::new(counted.base), count, trees: counted.trees };
+    **input = Operator { id: OperatorId(0), estimated_rows, kind };
+    aggregates.iter_mut().for_each(|aggregate| weigh(aggregate, count));
+    true
+}
+
+/// Rows and the trees that hang from them.
+struct Counted {
+    base: Operator,
+    trees: Vec<CountedNode>,
+}
+
+/// The aggregates that are the same if a row comes with a number instead of that often.
+fn counts(aggregate: &Aggregate) -> bool {
+    !aggregate.distinct && matches!(&*aggregate.function, "count" | "sum")
+}
+
+fn ignores_repeats(aggregate: &Aggregate) -> bool {
+    (aggregate.distinct && !aggregate.arguments.is_empty()) || matches!(&*aggregate.function, "min" | "max")
+}
+
+/// Makes an aggregate take each row as often as its number says.
+fn weigh(aggregate: &mut Aggregate, count: SlotId) {
+    if !counts(aggregate) {
+        return;
+    }
+    let span = aggregate.span;
+    let number = at(span, ExpressionKind::Slot(count));
+    let weighed = match aggregate.arguments.pop() {
+        None => number,
+        Some(value) if &*aggregate.function == "count" => {
+            let zero = at(span, ExpressionKind::Literal(model::Value::Int(0)));
+            let is_there = at(span, ExpressionKind::IsNotNull(Box::new(value)));
+            let (whens, otherwise) = (vec![(is_there, number)], Some(Box::new(zero)));
+            at(span, ExpressionKind::Case { operand: None, whens, otherwise })
+        }
+        Some(value) => {
+            let (operator, left, right) = (BinaryOperator::Multiply, Box::new(value), Box::new(number));
+            at(span, ExpressionKind::Binary { operator, left, right })
+        }
+    };
+    aggregate.function = Arc::from("sum");
+    aggregate.arguments = vec![weighed];
+}
+
+/// The whole pattern as one tree from a scan, if that is possible: then nothing of it is matched.
+fn rooted_anywhere(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext<'_>) -> Option<Counted> {
+    let (start, labels) = chain.scanned()?;
+    let pattern = Pattern::of(chain, Start::Counted(start, labels), &Set::default(), context).ok()?;
+    if !pattern.is_whole(chain) || pattern.edges.len() + pattern.nested.len() < 2 {
+        return None;
+    }
+    let roots = root::candidates(&pattern, start, needed, context)?;
+    let (root, tree) = roots.into_iter().find_map(|root| Some((root, pattern.tree(root, context).ok()?)))?;
+    let node = pattern.nodes.get(&root)?;
+    Some(Counted { base: root::scan(chain, root, node, context), trees: vec![tree] })
+}
+
+/// What of the pattern nobody reads, as trees from the slots of rows that are still made.
+fn rooted_in_rows(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext<'_>) -> Option<Counted> {
+    let mut kept = needed.clone();
+    loop {
+        let found = Pattern::of(chain, Start::Rows, &kept, context).and_then(|pattern| {
+            let roots = pattern.roots();
+            let trees: Vec<CountedNode> =
+                roots.iter().map(|&root| pattern.tree(root, context)).collect::<Result<_, _>>()?;
+            Ok((pattern, trees))
+        });
+        match found {
+            Ok((pattern, trees)) if pays(&pattern, &trees) => {
+                return Some(Counted { base: chain.without(&pattern), trees });
+            }
+            Ok(_) => return None,
+            Err(more) => {
+                let before = kept.len();
+                kept.extend(more);
+                if kept.len() == before {
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// One edge to a node of which nothing is asked is counted by the executor anyway.
+fn pays(pattern: &Pattern, trees: &[CountedNode]) -> bool {
+    let [tree] = trees else { return !trees.is_empty() };
+    let is_single = tree.nested.is_empty() && tree.branches.len() == 1 && tree.branches[0].node.is_bare();
+    !is_single || !pattern.taken.contains(&0) || pattern.tests > 0
+}
+
+/// A condition whose value no node of a store can make an error, so that it may be asked of any.
+fn cannot_fail(expression: &Expression, slot: SlotId) -> bool {
+    let is_slot = |object: &Expression| matches!(object.kind, ExpressionKind::Slot(held) if held == slot);
+    let is_value = |value: &Expression| match &value.kind {
+        ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => true,
+        ExpressionKind::Property { object, .. } => is_slot(object),
+        _ => false,
+    };
+    match &expression.kind {
+        ExpressionKind::And(items) | ExpressionKind::Or(items) => items.iter().all(|item| cannot_fail(item, slot)),
+        ExpressionKind::Not(operand) => cannot_fail(operand, slot),
+        ExpressionKind::HasLabels { object, .. } => is_slot(object),
+        ExpressionKind::IsNull(value) | ExpressionKind::IsNotNull(value) => is_value(value) || is_slot(value),
+        ExpressionKind::Binary { operator, left, right } => match operator {
+            BinaryOperator::Equal
+            | BinaryOperator::NotEqual
+            | BinaryOperator::Less
+            | BinaryOperator::LessOrEqual
+            | BinaryOperator::Greater
+            | BinaryOperator::GreaterOrEqual => is_value(left) && is_value(right),
+            BinaryOperator::In => {
+                let is_list = match &right.kind {
+                    ExpressionKind::Literal(model::Value::List(_)) => true,
+                    ExpressionKind::List(items) => items.iter().all(is_value),
+                    _ => false,
+                };
+                is_list && is_value(left)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}

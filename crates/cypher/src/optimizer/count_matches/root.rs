@@ -1,0 +1,58 @@
+//! From which node of a pattern a tree should hang.
+
+use std::sync::Arc;
+
+use model::Set;
+
+use super::chain::Chain;
+use super::pattern::{Pattern, PatternEdge, PatternNode};
+use super::rules::{Oriented, conjunction, labelled};
+use crate::catalog::CompileContext;
+use crate::plan::{Operator, OperatorId, OperatorKind, SlotId};
+
+/// The nodes from which the tree may hang, best first; `None` if it is better to start as the planner chose to.
+pub(super) fn candidates(
+    pattern: &Pattern,
+    start: SlotId,
+    needed: &Set<SlotId>,
+    context: &CompileContext<'_>,
+) -> Option<Vec<SlotId>> {
+    // The planner starts where a condition leaves few nodes.
+    let is_selective = !pattern.nodes.get(&start)?.predicates.is_empty();
+    let read: Vec<SlotId> = needed.iter().copied().collect();
+    match (read.as_slice(), is_selective) {
+        ([], true) => return Some(vec![start]),
+        ([], false) => {}
+        ([slot], false) if pattern.nodes.contains_key(slot) => return Some(vec![*slot]),
+        ([slot], true) if *slot == start => return Some(vec![start]),
+        _ => return None,
+    }
+    let rows = |slot: SlotId| pattern.nodes.get(&slot).map_or(0.0, |node| labelled(&node.labels, context));
+    let edges = |edge: &PatternEdge| edge_count(&edge.types, context);
+    let mut roots: Vec<(f64, SlotId)> =
+        pattern.nodes.keys().map(|&slot| (Oriented::of(pattern, slot).cost(&rows, &edges), slot)).collect();
+    roots.sort_by(|(a, x), (b, y)| a.total_cmp(b).then_with(|| (*x != start).cmp(&(*y != start))).then(x.cmp(y)));
+    Some(roots.into_iter().map(|(_, slot)| slot).collect())
+}
+
+fn edge_count(types: &[Arc<str>], context: &CompileContext<'_>) -> f64 {
+    let statistics = context.statistics;
+    if types.is_empty() {
+        return statistics.edges as f64;
+    }
+    let count = |name: &Arc<str>| context.schema.edge_type(name).map_or(0, |id| statistics.edge_type(id));
+    types.iter().map(count).sum::<u64>() as f64
+}
+
+/// The nodes of the root.
+pub(super) fn scan(chain: &Chain, root: SlotId, node: &PatternNode, context: &CompileContext<'_>) -> Operator {
+    let rows = labelled(&node.labels, context);
+    let scan = chain.scan_of(root, node.labels.clone(), rows);
+    match conjunction(&node.predicates) {
+        None => scan,
+        Some(predicate) => {
+            let kind = OperatorKind::Filter { input: Box::new(scan), predicate };
+            Operator { id: OperatorId(0), estimated_rows: rows, kind }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Counted trees in the words of Cypher.
+
+use std::sync::Arc;
+
+use model::Direction;
+
+use super::{Details, label_list, type_list};
+use crate::plan::{CountedBranch, CountedNode, CountedRule, Difference, NestedKind, SlotId};
+
+/// What `CountMatches` does: the slot, then each edge of the trees as a pattern, then what must hold besides.
+pub(super) fn details(writer: &Details<'_>, count: SlotId, trees: &[CountedNode]) -> String {
+    let mut parts = Vec::new();
+    trees.iter().for_each(|tree| tree_parts(writer, tree, &mut parts));
+    format!("{} of {}", writer.names.of(count), parts.join(", "))
+}
+
+fn tree_parts(writer: &Details<'_>, tree: &CountedNode, parts: &mut Vec<String>) {
+    for branch in &tree.branches {
+        let walk = edge(&writer.names.of(tree.slot), branch.direction, &branch.types);
+        parts.push(format!("{walk}{}", end(writer, branch)));
+        tree_parts(writer, &branch.node, parts);
+        if let Some((at, difference)) = branch.chained {
+            let again = writer.names.of(branch.node.branches[at].node.slot);
+            parts.push(match difference {
+                Difference::Edges => format!("not to {again} over the same edge"),
+                Difference::Nodes => format!("{} <> {again}", writer.names.of(tree.slot)),
+            });
+        }
+    }
+    for nested in &tree.nested {
+        let mut inner = Vec::new();
+        tree_parts(writer, &nested.node, &mut inner);
+        let word = match nested.kind {
+            NestedKind::Optional => "optional",
+            NestedKind::Exists => "exists",
+            NestedKind::Absent => "not exists",
+        };
+        parts.push(format!("{word} {{ {} }}", inner.join(", ")));
+    }
+    parts.extend(tree.rules.iter().map(|rule| self::rule(writer, tree, rule)));
+}
+
+fn end(writer: &Details<'_>, branch: &CountedBranch) -> String {
+    let node = &branch.node;
+    let filter = node.predicate.as_ref().map_or_else(String::new, |it| format!(" WHERE {}", writer.expression(it)));
+    format!("({}{}{filter})", writer.names.of(node.slot), label_list(&node.labels))
+}
+
+fn edge(from: &str, direction: Direction, types: &[Arc<str>]) -> String {
+    let (left, right) = match direction {
+        Direction::Out => ("-", "->"),
+        Direction::In => ("<-", "-"),
+        Direction::Both => ("-", "-"),
+    };
+    format!("({from}){left}[{}]{right}", type_list(types))
+}
+
+fn rule(writer: &Details<'_>, node: &CountedNode, rule: &CountedRule) -> String {
+    let name = |branch: usize| writer.names.of(node.branches[branch].node.slot);
+    match rule {
+        CountedRule::Different(a, b, Difference::Edges) => {
+            format!("{} and {} over different edges", name(*a), name(*b))
+        }
+        CountedRule::Different(a, b, Difference::Nodes) => format!("{} <> {}", name(*a), name(*b)),
+        CountedRule::Apart { near, over, direction, types, different } => {
+            let walk = edge(&name(*over), *direction, types);
+            let different = if *different { format!(", {} <> {}", name(*near), name(*over)) } else { String::new() };
+            format!("not exists {{ {walk}({}) }}{different}", name(*near))
+        }
+        CountedRule::DifferentAcross { near, over, far } => {
+            let far = writer.names.of(node.branches[*over].node.branches[*far].node.slot);
+            format!("{} <> {far}", name(*near))
+        }
+    }
+}

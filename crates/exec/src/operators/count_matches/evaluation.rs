@@ -1,0 +1,398 @@
+//! Works out what nodes stand for.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cypher::plan::{Difference, NestedKind};
+use model::procedure::GraphAccess;
+use model::store::EdgeIds;
+use model::{Column, ColumnData, Direction, EdgeBatch, EdgeTypeId, Map, NodeBatch, NodeId, NodeScan, Result};
+
+use super::groups;
+use super::lists::Edges;
+use super::tables::{Message, Tables, Whole};
+use super::tree::{Branch, Group, Node};
+use crate::adjacency::expansion;
+use crate::chunk::Chunk;
+use crate::operators::node_scan::label_ids;
+use crate::runtime::Runtime;
+
+/// Ids of nodes that a thread takes at a time when it works out what all stand for.
+const STEP: usize = 4_096;
+
+/// All nodes are worked out once a share of one in so many has been asked for.
+const WHOLE_SHARE: usize = 8;
+
+/// The largest number of ids for which arrays are made.
+const WHOLE_IDS_MAX: u64 = 1 << 32;
+
+/// What one thread knows of the nodes of a tree.
+pub(super) struct Evaluation<'e, 'r> {
+    pub(super) runtime: &'e Runtime<'r>,
+    pub(super) tables: &'e Tables,
+    /// By the number of a tree's node: what was worked out for single nodes.
+    memos: Vec<Map<NodeId, Message>>,
+    pub(super) marks: groups::Marks,
+}
+
+/// Where the messages of nodes are.
+pub(super) enum Known {
+    /// Every node stands for one match.
+    One,
+    Whole(Arc<Whole>),
+    /// In the memo of that table.
+    Memo(usize),
+}
+
+/// Nodes that have come to something so far, their places among those asked for, and their numbers.
+struct Live {
+    nodes: Vec<NodeId>,
+    places: Vec<u32>,
+    products: Vec<u64>,
+}
+
+impl Live {
+    /// Multiplies the numbers, and drops nodes that come to nothing.
+    fn multiply(&mut self, factors: &[u64]) {
+        let mut kept = 0;
+        for (at, &factor) in factors.iter().enumerate() {
+            let product = self.products[at].saturating_mul(factor);
+            if product != 0 {
+                self.nodes[kept] = self.nodes[at];
+                self.places[kept] = self.places[at];
+                self.products[kept] = product;
+                kept += 1;
+            }
+        }
+        self.nodes.truncate(kept);
+        self.places.truncate(kept);
+        self.products.truncate(kept);
+    }
+}
+
+impl<'e, 'r> Evaluation<'e, 'r> {
+    /// Knows nothing but what is shared.
+    pub(super) fn new(runtime: &'e Runtime<'r>, tables: &'e Tables) -> Evaluation<'e, 'r> {
+        let memos = tables.wholes.iter().map(|_| Map::default()).collect();
+        Evaluation { runtime, tables, memos, marks: groups::Marks::default() }
+    }
+
+    /// How many matches nodes stand for, that may come again.
+    pub(super) fn values(&mut self, node: &Node, nodes: &[NodeId]) -> Result<Vec<u64>> {
+        let known = self.know(node, nodes)?;
+        Ok(nodes.iter().map(|&it| self.get(&known, it).value).collect())
+    }
+
+    /// Works out what nodes stand for, each of them anew.
+    pub(super) fn evaluate(&mut self, node: &Node, nodes: &[NodeId]) -> Result<Vec<Message>> {
+        let mut messages = vec![Message::default(); nodes.len()];
+        let mut live = self.passing(node, nodes)?;
+        for (kind, nested) in &node.nested {
+            if live.nodes.is_empty() {
+                break;
+            }
+            let mut factors: Vec<u64> = self.evaluate(nested, &live.nodes)?.iter().map(|it| it.value).collect();
+            let change = |number: &mut u64| match kind {
+                NestedKind::Optional => *number = (*number).max(1),
+                NestedKind::Exists => *number = (*number).min(1),
+                NestedKind::Absent => *number = u64::from(*number == 0),
+            };
+            factors.iter_mut().for_each(change);
+            live.multiply(&factors);
+        }
+        for group in &node.groups {
+            if live.nodes.is_empty() {
+                break;
+            }
+            if let Group::Alone(at) = group
+                && node.aside == Some(*at)
+            {
+                live.places.iter().zip(&live.products).for_each(|(&at, &rest)| messages[at as usize].rest = rest);
+            }
+            let factors = match group {
+                Group::Alone(at) => self.sums(&node.branches[*at], &live.nodes)?,
+                Group::Different(different) => groups::different(self, node, different, &live.nodes)?,
+                Group::Apart { .. } => groups::apart(self, node, group, &live.nodes)?,
+                Group::Across { near, over, far } => groups::across(self, node, (*near, *over, *far), &live.nodes)?,
+            };
+            live.multiply(&factors);
+        }
+        live.places.iter().zip(&live.products).for_each(|(&at, &value)| messages[at as usize].value = value);
+        Ok(messages)
+    }
+
+    /// The nodes that are such as the tree wants them.
+    fn passing(&self, node: &Node, nodes: &[NodeId]) -> Result<Live> {
+        let view = self.runtime.view();
+        let mut places: Vec<u32> = (0..nodes.len() as u32).collect();
+        if !node.labels.is_empty() {
+            match label_ids(view.view(), &node.labels) {
+                None => places.clear(),
+                Some(labels) => {
+                    for label in labels {
+                        let carry = view.view().has_label(nodes, label)?;
+                        places.retain(|&place| carry.get(place as usize));
+                    }
+                }
+            }
+        }
+        let mut passing: Vec<NodeId> = places.iter().map(|&place| nodes[place as usize]).collect();
+        if let Some(predicate) = node.predicate.as_ref().filter(|_| !passing.is_empty()) {
+            let column = Arc::new(Column::new(ColumnData::Node(passing.clone())));
+            let chunk = Chunk { rows: passing.len(), columns: vec![column] };
+            let rows = predicate.evaluate_predicate(&chunk, &self.runtime.evaluation(&view))?;
+            if rows.len() < passing.len() {
+                places = rows.iter().map(|&row| places[row as usize]).collect();
+                passing = rows.iter().map(|&row| passing[row as usize]).collect();
+            }
+        }
+        let products = vec![1; passing.len()];
+        Ok(Live { nodes: passing, places, products })
+    }
+
+    /// For each node, the sum over the edges of a branch of what they lead to.
+    pub(super) fn sums(&mut self, branch: &Branch, nodes: &[NodeId]) -> Result<Vec<u64>> {
+        if branch.is_bare() {
+            let view = self.runtime.view();
+            let Some(expand) = expansion(view.view(), branch.direction, &branch.types, EdgeIds::Omit) else {
+                return Ok(vec![0; nodes.len()]);
+            };
+            return view.view().degrees(nodes, branch.direction, expand.types.as_deref());
+        }
+        if branch.chained.is_none()
+            && let Some(whole) = self.tables.wholes[branch.node.table].get()
+        {
+            return self.sums_of_whole(branch, &whole, nodes);
+        }
+        let edges = Edges::of(self.runtime, nodes, branch.direction, &branch.types, EdgeIds::Omit)?;
+        let each = self.contributions(branch, nodes, &edges)?;
+        let sum = |node: usize| each[edges.range(node)].iter().fold(0_u64, |sum, &it| sum.saturating_add(it));
+        Ok((0..nodes.len()).map(sum).collect())
+    }
+
+    fn sums_of_whole(&self, branch: &Branch, whole: &Whole, nodes: &[NodeId]) -> Result<Vec<u64>> {
+        let mut sums = vec![0_u64; nodes.len()];
+        let view = self.runtime.view();
+        let Some(expand) = expansion(view.view(), branch.direction, &branch.types, EdgeIds::Omit) else {
+            return Ok(sums);
+        };
+        let mut batch = EdgeBatch::default();
+        let mut cursor = view.view().expand(nodes, &expand)?;
+        while cursor.next(&mut batch)? {
+            self.runtime.environment.interrupt.check()?;
+            for (&input, neighbor) in batch.inputs.iter().zip(&batch.neighbors) {
+                let value = whole.values.get(neighbor.0 as usize).copied().unwrap_or(0);
+                let sum = &mut sums[input as usize];
+                *sum = sum.saturating_add(value);
+            }
+        }
+        Ok(sums)
+    }
+
+    /// For each edge of a branch from a batch of nodes, in how many ways the tree goes on from there.
+    pub(super) fn contributions(&mut self, branch: &Branch, nodes: &[NodeId], edges: &Edges) -> Result<Vec<u64>> {
+        let known = self.know(&branch.node, &edges.neighbors)?;
+        let Some((back, difference)) = branch.chained else {
+            return Ok(edges.neighbors.iter().map(|&it| self.get(&known, it).value).collect());
+        };
+        let again = &branch.node.branches[back];
+        // What the walk back would have come to: the start seen as the end of the second edge.
+        let at_start = self.values(&again.node, nodes)?;
+        let mut each = Vec::with_capacity(edges.neighbors.len());
+        let same_edge = SameEdge::of(self.runtime, branch, again);
+        let mut counts: Map<NodeId, u64> = Map::default();
+        for (node, &back) in at_start.iter().enumerate() {
+            let range = edges.range(node);
+            if difference == Difference::Nodes {
+                counts.clear();
+                edges.neighbors[range.clone()].iter().for_each(|&it| *counts.entry(it).or_default() += 1);
+            }
+            for edge in range {
+                let neighbor = edges.neighbors[edge];
+                let Message { value, rest } = self.get(&known, neighbor);
+                let times = match difference {
+                    Difference::Nodes => counts.get(&neighbor).copied().unwrap_or(0),
+                    Difference::Edges => u64::from(same_edge.can_be(edges, edge, nodes[node] == neighbor)),
+                };
+                let lost = rest.saturating_mul(back).saturating_mul(times);
+                each.push(if value == u64::MAX { value } else { value.saturating_sub(lost) });
+            }
+        }
+        Ok(each)
+    }
+
+    /// What one node stands for.
+    #[inline]
+    pub(super) fn get(&self, known: &Known, node: NodeId) -> Message {
+        match known {
+            Known::One => Message::ONE,
+            Known::Whole(whole) => whole.get(node),
+            Known::Memo(table) => self.memos[*table].get(&node).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Sees that it is known what nodes stand for.
+    pub(super) fn know(&mut self, node: &Node, nodes: &[NodeId]) -> Result<Known> {
+        if node.is_bare() {
+            return Ok(Known::One);
+        }
+        if let Some(whole) = self.tables.wholes[node.table].get() {
+            return Ok(Known::Whole(whole));
+        }
+        let mut memo = std::mem::take(&mut self.memos[node.table]);
+        let mut new = Vec::new();
+        for &it in nodes {
+            memo.entry(it).or_insert_with(|| {
+                new.push(it);
+                Message::default()
+            });
+        }
+        if self.pays_whole(memo.len()) {
+            return self.whole(node).map(Known::Whole);
+        }
+        for some in new.chunks(STEP) {
+            let messages = self.evaluate(node, some)?;
+            for (&it, message) in some.iter().zip(messages) {
+                memo.insert(it, message);
+            }
+        }
+        self.memos[node.table] = memo;
+        Ok(Known::Memo(node.table))
+    }
+
+    /// Whether so many single nodes are enough to work out all.
+    pub(super) fn pays_whole(&self, nodes: usize) -> bool {
+        let view = self.runtime.view();
+        let bound = view.view().node_id_bound();
+        view.view().capabilities().dense_node_ids && bound <= WHOLE_IDS_MAX && nodes > bound as usize / WHOLE_SHARE
+    }
+
+    /// What all nodes stand for.
+    fn whole(&mut self, node: &Node) -> Result<Arc<Whole>> {
+        let (tables, runtime) = (self.tables, self.runtime);
+        tables.wholes[node.table].get_or_make(|| {
+            // What the branches lead to is wanted for all nodes too.
+            for branch in node.branches.iter().filter(|branch| !branch.node.is_bare()) {
+                self.whole(&branch.node)?;
+            }
+            let bound = runtime.view().view().node_id_bound() as usize;
+            let mut values = vec![0_u64; bound];
+            let mut rests = vec![0_u64; if node.aside.is_some() { bound } else { 0 }];
+            let mut rest_parts = rests.chunks_mut(STEP);
+            let parts = values.chunks_mut(STEP).enumerate();
+            let parts = parts.map(|(number, values)| (number * STEP, (values, rest_parts.next().unwrap_or_default())));
+            for_each_part(runtime, tables, parts.collect(), &|evaluation, start, (values, rests)| {
+                evaluation.fill(node, start, values, rests)
+            })?;
+            Ok(Whole { values, rests })
+        })
+    }
+
+    /// Works out what nodes with successive ids stand for.
+    fn fill(&mut self, node: &Node, start: usize, values: &mut [u64], rests: &mut [u64]) -> Result<()> {
+        let ids = start as u64..(start + values.len()) as u64;
+        let nodes = self.candidates(node, ids)?;
+        let messages = self.evaluate(node, &nodes)?;
+        for (it, message) in nodes.iter().zip(messages) {
+            let at = it.0 as usize - start;
+            values[at] = message.value;
+            if let Some(rest) = rests.get_mut(at) {
+                *rest = message.rest;
+            }
+        }
+        Ok(())
+    }
+
+    /// The nodes of a range of ids that may be such as the tree wants them.
+    fn candidates(&self, node: &Node, ids: Range<u64>) -> Result<Vec<NodeId>> {
+        if node.labels.is_empty() {
+            return Ok(ids.map(NodeId).collect());
+        }
+        let view = self.runtime.view();
+        let mut nodes = Vec::new();
+        if let Some(labels) = label_ids(view.view(), &node.labels) {
+            let scan = NodeScan { labels, keys: Vec::new(), range: Some(ids) };
+            let mut cursor = view.view().scan(&scan)?;
+            let mut batch = NodeBatch::default();
+            while cursor.next(&mut batch)? {
+                nodes.extend_from_slice(&batch.nodes);
+            }
+        }
+        Ok(nodes)
+    }
+}
+
+/// Does the work of each part, on all threads that the run may use.
+pub(super) fn for_each_part<T: Send>(
+    runtime: &Runtime<'_>,
+    tables: &Tables,
+    parts: Vec<(usize, T)>,
+    work: &(dyn Fn(&mut Evaluation<'_, '_>, usize, T) -> Result<()> + Sync),
+) -> Result<()> {
+    let threads = runtime.environment.settings.threads.min(parts.len());
+    if threads <= 1 || runtime.writes() {
+        let mut evaluation = Evaluation::new(runtime, tables);
+        return parts.into_iter().try_for_each(|(start, part)| work(&mut evaluation, start, part));
+    }
+    let view = runtime.view();
+    let view = view.view();
+    let (prepared, environment, shared) = (runtime.prepared, runtime.environment, runtime.states.clone());
+    let parts = Mutex::new(parts.into_iter());
+    let outcome = Mutex::new(Ok(()));
+    let work_through = || {
+        let mut own = Runtime::new(GraphAccess::Read(view), prepared, environment);
+        own.states = shared.clone();
+        let mut evaluation = Evaluation::new(&own, tables);
+        loop {
+            let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((start, part)) = next else { return };
+            if let Err(error) = work(&mut evaluation, start, part) {
+                *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
+                // Nobody needs the other parts.
+                parts.lock().unwrap_or_else(PoisonError::into_inner).by_ref().for_each(drop);
+                return;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work_through);
+        }
+        work_through();
+    });
+    outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the second edge of a walk can be the first again.
+struct SameEdge {
+    direction: Direction,
+    again: Direction,
+    /// The types of the second; `None` for any.
+    types: Option<Vec<EdgeTypeId>>,
+    /// The second can be of no type.
+    never: bool,
+}
+
+impl SameEdge {
+    fn of(runtime: &Runtime<'_>, branch: &Branch, again: &Branch) -> SameEdge {
+        let view = runtime.view();
+        let expand = expansion(view.view(), again.direction, &again.types, EdgeIds::Omit);
+        let never = expand.is_none();
+        let types = expand.and_then(|expand| expand.types);
+        SameEdge { direction: branch.direction, again: again.direction, types, never }
+    }
+
+    fn can_be(&self, edges: &Edges, edge: usize, is_loop: bool) -> bool {
+        if self.never || self.types.as_ref().is_some_and(|types| !types.contains(&edges.types[edge])) {
+            return false;
+        }
+        // The way the edge is met from the node it leads to.
+        let back = match self.direction {
+            Direction::Out => Direction::In,
+            Direction::In => Direction::Out,
+            Direction::Both if edges.reversed[edge] => Direction::Out,
+            Direction::Both => Direction::In,
+        };
+        is_loop || self.again == Direction::Both || self.again == back
+    }
+}

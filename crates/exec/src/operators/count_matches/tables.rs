@@ -1,0 +1,89 @@
+//! What the runs of one statement know of a tree's nodes, shared by its threads.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::{NodeId, Result};
+
+use super::lists::Lists;
+
+/// What a node stands for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Message {
+    /// How many matches; at most [`u64::MAX`], which stands for any number that is larger.
+    pub(super) value: u64,
+    /// How many without the branch aside.
+    pub(super) rest: u64,
+}
+
+impl Message {
+    /// Of a node of which nothing is asked.
+    pub(super) const ONE: Message = Message { value: 1, rest: 1 };
+}
+
+/// What all nodes stand for, by id.
+pub(super) struct Whole {
+    pub(super) values: Vec<u64>,
+    /// Empty if there is no branch aside.
+    pub(super) rests: Vec<u64>,
+}
+
+impl Whole {
+    /// What one node stands for.
+    #[inline]
+    pub(super) fn get(&self, node: NodeId) -> Message {
+        let at = node.0 as usize;
+        let value = self.values.get(at).copied().unwrap_or(0);
+        Message { value, rest: self.rests.get(at).copied().unwrap_or(0) }
+    }
+}
+
+/// Something made once, by whoever needs it first; others wait meanwhile.
+pub(super) struct Shared<T> {
+    is_made: AtomicBool,
+    made: Mutex<Option<Arc<T>>>,
+}
+
+impl<T> Shared<T> {
+    fn new() -> Shared<T> {
+        Shared { is_made: AtomicBool::new(false), made: Mutex::new(None) }
+    }
+
+    /// What was made, if it was.
+    pub(super) fn get(&self) -> Option<Arc<T>> {
+        if !self.is_made.load(Ordering::Acquire) {
+            return None;
+        }
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What was made, or is now.
+    pub(super) fn get_or_make(&self, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = &*made {
+            return Ok(made.clone());
+        }
+        let new = Arc::new(make()?);
+        *made = Some(new.clone());
+        self.is_made.store(true, Ordering::Release);
+        Ok(new)
+    }
+}
+
+/// See the module.
+pub(super) struct Tables {
+    /// By the number of a tree's node.
+    pub(super) wholes: Vec<Shared<Whole>>,
+    /// By the number of a list.
+    pub(super) lists: Vec<Shared<Lists>>,
+}
+
+impl Tables {
+    /// Nothing known of that many tables and lists.
+    pub(super) fn new(tables: usize, lists: usize) -> Tables {
+        Tables {
+            wholes: (0..tables).map(|_| Shared::new()).collect(),
+            lists: (0..lists).map(|_| Shared::new()).collect(),
+        }
+    }
+}

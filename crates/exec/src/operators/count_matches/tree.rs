@@ -1,0 +1,220 @@
+//! Counted trees ready to be evaluated.
+
+use std::sync::Arc;
+
+use cypher::plan::{CountedBranch, CountedNode, CountedRule, Difference, NestedKind};
+use model::{Direction, Map, Result};
+
+use crate::chunk::Layout;
+use crate::expression::CompiledExpression;
+use crate::lowering::Lowering;
+
+/// A node of a tree.
+pub(super) struct Node {
+    pub(super) labels: Vec<Arc<str>>,
+    pub(super) predicate: Option<CompiledExpression>,
+    pub(super) branches: Vec<Branch>,
+    pub(super) nested: Vec<(NestedKind, Node)>,
+    pub(super) groups: Vec<Group>,
+    /// A branch that stands alone, without which the node's number is wanted too.
+    pub(super) aside: Option<usize>,
+    /// The number of its table.
+    pub(super) table: usize,
+}
+
+/// An edge to the next node.
+pub(super) struct Branch {
+    pub(super) direction: Direction,
+    pub(super) types: Vec<Arc<str>>,
+    pub(super) node: Node,
+    pub(super) chained: Option<(usize, Difference)>,
+}
+
+/// Branches whose numbers depend on each other.
+pub(super) enum Group {
+    /// One that depends on none.
+    Alone(usize),
+    /// Branches that differ.
+    Different(Different),
+    /// See [`CountedRule::Apart`]; with the number of the list of such edges.
+    Apart { near: usize, over: usize, direction: Direction, types: Vec<Arc<str>>, different: bool, list: usize },
+    /// See [`CountedRule::DifferentAcross`].
+    Across { near: usize, over: usize, far: usize },
+}
+
+/// Branches that differ, and how their matches are counted: by inclusion and exclusion of those that coincide.
+pub(super) struct Different {
+    pub(super) members: Vec<usize>,
+    pub(super) by: Difference,
+    /// Each a factor, and sets of members (as bits) that coincide; each member is in one set.
+    pub(super) terms: Vec<(i64, Vec<u8>)>,
+}
+
+impl Node {
+    /// True if every node stands for one match.
+    pub(super) fn is_bare(&self) -> bool {
+        self.labels.is_empty() && self.predicate.is_none() && self.branches.is_empty() && self.nested.is_empty()
+    }
+
+    /// True if a node that is not there is matched once.
+    pub(super) fn matches_null(&self) -> bool {
+        let is_there = |(kind, node): &(NestedKind, Node)| match kind {
+            NestedKind::Optional => true,
+            NestedKind::Exists => node.matches_null(),
+            NestedKind::Absent => !node.matches_null(),
+        };
+        self.branches.is_empty() && self.nested.iter().all(is_there)
+    }
+}
+
+impl Branch {
+    /// True if the number of edges is all that counts.
+    pub(super) fn is_bare(&self) -> bool {
+        self.node.is_bare() && self.chained.is_none()
+    }
+}
+
+/// Compiles the trees of one operator, and numbers their tables.
+pub(super) struct Compiler<'l> {
+    lowering: &'l mut Lowering,
+    pub(super) tables: usize,
+    pub(super) lists: usize,
+}
+
+impl<'l> Compiler<'l> {
+    pub(super) fn new(lowering: &'l mut Lowering) -> Compiler<'l> {
+        Compiler { lowering, tables: 0, lists: 0 }
+    }
+
+    /// Compiles a node and what hangs from it.
+    pub(super) fn node(&mut self, node: &CountedNode, aside: Option<usize>) -> Result<Node> {
+        let table = self.tables;
+        self.tables += 1;
+        let layout = Layout::new(vec![node.slot]);
+        let predicate = node.predicate.as_ref().map(|it| self.lowering.compile(it, &layout)).transpose()?;
+        let mut branches = Vec::with_capacity(node.branches.len());
+        for (at, branch) in node.branches.iter().enumerate() {
+            let across = node.rules.iter().find_map(|rule| match rule {
+                CountedRule::DifferentAcross { over, far, .. } if *over == at => Some(*far),
+                _ => None,
+            });
+            branches.push(self.branch(branch, across)?);
+        }
+        let mut nested = Vec::with_capacity(node.nested.len());
+        for item in &node.nested {
+            nested.push((item.kind, self.node(&item.node, None)?));
+        }
+        let mut groups = self.groups(node);
+        // Cheap ones first, so that nodes that come to nothing are not followed; the branch aside last.
+        let is_bare = |at: usize| branches[at].is_bare();
+        groups.sort_by_key(|group| match group {
+            Group::Alone(at) if aside == Some(*at) => 3,
+            Group::Alone(at) if is_bare(*at) => 0,
+            Group::Alone(_) => 1,
+            _ => 2,
+        });
+        Ok(Node { labels: node.labels.clone(), predicate, branches, nested, groups, aside, table })
+    }
+
+    fn branch(&mut self, branch: &CountedBranch, across: Option<usize>) -> Result<Branch> {
+        let aside = branch.chained.map(|(at, _)| at).or(across);
+        let node = self.node(&branch.node, aside)?;
+        Ok(Branch { direction: branch.direction, types: branch.types.clone(), node, chained: branch.chained })
+    }
+
+    fn groups(&mut self, node: &CountedNode) -> Vec<Group> {
+        let mut groups = Vec::new();
+        let mut is_grouped = vec![false; node.branches.len()];
+        for rule in &node.rules {
+            match rule {
+                CountedRule::Different(a, _, by) => {
+                    if !is_grouped[*a] {
+                        let different = Different::of(*a, *by, &node.rules);
+                        different.members.iter().for_each(|&member| is_grouped[member] = true);
+                        groups.push(Group::Different(different));
+                    }
+                }
+                CountedRule::Apart { near, over, direction, types, different } => {
+                    let (list, types) = (self.lists, types.clone());
+                    self.lists += 1;
+                    let (near, over) = (*near, *over);
+                    (is_grouped[near], is_grouped[over]) = (true, true);
+                    let (direction, different) = (*direction, *different);
+                    groups.push(Group::Apart { near, over, direction, types, different, list });
+                }
+                CountedRule::DifferentAcross { near, over, far } => {
+                    let (near, over, far) = (*near, *over, *far);
+                    (is_grouped[near], is_grouped[over]) = (true, true);
+                    groups.push(Group::Across { near, over, far });
+                }
+            }
+        }
+        groups.extend((0..node.branches.len()).filter(|&at| !is_grouped[at]).map(Group::Alone));
+        groups
+    }
+}
+
+impl Different {
+    /// The branches that must differ from one, directly or by others.
+    fn of(first: usize, by: Difference, rules: &[CountedRule]) -> Different {
+        let pairs: Vec<(usize, usize)> = rules
+            .iter()
+            .filter_map(|rule| match rule {
+                CountedRule::Different(a, b, _) => Some((*a, *b)),
+                _ => None,
+            })
+            .collect();
+        let mut members = vec![first];
+        let mut next = 0;
+        while let Some(&member) = members.get(next) {
+            for &(a, b) in pairs.iter().filter(|(a, b)| *a == member || *b == member) {
+                let other = if a == member { b } else { a };
+                if !members.contains(&other) {
+                    members.push(other);
+                }
+            }
+            next += 1;
+        }
+        let place = |branch: usize| members.iter().position(|member| *member == branch);
+        let pairs: Vec<(usize, usize)> = pairs.iter().filter_map(|&(a, b)| Some((place(a)?, place(b)?))).collect();
+        let terms = terms(members.len(), &pairs);
+        Different { members, by, terms }
+    }
+}
+
+/// For every choice of pairs that coincide, the sets that coincide then; an odd number of pairs is taken off, an even
+/// number added. Choices that come to the same sets are put together.
+fn terms(members: usize, pairs: &[(usize, usize)]) -> Vec<(i64, Vec<u8>)> {
+    let mut factors: Map<Vec<u8>, i64> = Map::default();
+    for chosen in 0..1_u32 << pairs.len() {
+        let mut sets: Vec<u8> = (0..members).map(|member| 1 << member).collect();
+        for (number, &(a, b)) in pairs.iter().enumerate() {
+            if chosen & (1 << number) != 0 {
+                let joined = sets[a] | sets[b];
+                sets.iter_mut().filter(|set| **set & joined != 0).for_each(|set| *set = joined);
+            }
+        }
+        sets.sort_unstable();
+        sets.dedup();
+        *factors.entry(sets).or_default() += if chosen.count_ones().is_multiple_of(2) { 1 } else { -1 };
+    }
+    let mut terms: Vec<(i64, Vec<u8>)> =
+        factors.into_iter().filter(|(_, factor)| *factor != 0).map(|(sets, factor)| (factor, sets)).collect();
+    terms.sort_unstable();
+    terms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::terms;
+
+    #[test]
+    fn terms_of_members_that_differ() {
+        assert_eq!(terms(2, &[(0, 1)]), [(-1, vec![3]), (1, vec![1, 2])]);
+        let all = [(-1, vec![1, 6]), (-1, vec![2, 5]), (-1, vec![3, 4]), (1, vec![1, 2, 4]), (2, vec![7])];
+        assert_eq!(terms(3, &[(0, 1), (0, 2), (1, 2)]), all);
+        // A chain of differences: the outer two may be the same.
+        let chain = [(-1, vec![1, 6]), (-1, vec![3, 4]), (1, vec![1, 2, 4]), (1, vec![7])];
+        assert_eq!(terms(3, &[(0, 1), (1, 2)]), chain);
+    }
+}

@@ -1,0 +1,158 @@
+//! Patterns that are counted: random trees with parts that must differ, may be missing or must not be there give what
+//! walking them gives; and what the plans of some of them are.
+
+use cypher::optimizer::OptimizerConfig;
+use exec::RunSettings;
+use testing::random::{SeededRandom, seed_or};
+
+use super::optimizer::{Bench, graph};
+use super::{check, check_error};
+
+/// Writes random queries that count.
+struct Writer<'r> {
+    random: &'r mut SeededRandom,
+    nodes: usize,
+}
+
+impl Writer<'_> {
+    fn query(&mut self) -> String {
+        let mut text = format!("MATCH {}", self.tree());
+        let mut conditions: Vec<String> = Vec::new();
+        for _ in 0..self.random.below(4) {
+            conditions.push(self.condition());
+        }
+        if !conditions.is_empty() {
+            text.push_str(&format!(" WHERE {}", conditions.join(" AND ")));
+        }
+        for at in 0..self.random.below(3) {
+            let (from, edge) = (self.node(), self.edge());
+            let far = if self.random.chance(30) { format!("{}(p{at})", self.edge()) } else { String::new() };
+            let filter = if self.random.chance(30) { format!(" WHERE o{at}.age > 1") } else { String::new() };
+            text.push_str(&format!(" OPTIONAL MATCH ({from}){edge}(o{at}{}){far}{filter}", self.label()));
+        }
+        text.push_str(&self.returned());
+        text
+    }
+
+    /// A tree, edge by edge, each from a node that is there; and now and then two in one path.
+    fn tree(&mut self) -> String {
+        let label = self.label();
+        let mut parts = vec![format!("(n0{label})")];
+        self.nodes = 1;
+        for _ in 0..1 + self.random.below(4) {
+            let (from, edge, label) = (self.node(), self.edge(), self.label());
+            parts.push(format!("({from}){edge}(n{}{label})", self.nodes));
+            self.nodes += 1;
+        }
+        parts.join(", ")
+    }
+
+    fn node(&mut self) -> String {
+        format!("n{}", self.random.index(self.nodes))
+    }
+
+    fn label(&mut self) -> &'static str {
+        ["", "", "", ":Person", ":Thing", ":Company"][self.random.index(6)]
+    }
+
+    fn edge(&mut self) -> String {
+        let types = ["", ":KNOWS", ":KNOWS", ":WORKS_AT", ":KNOWS|WORKS_AT"][self.random.index(5)];
+        let (left, right) = [("-", "->"), ("<-", "-"), ("-", "-")][self.random.index(3)];
+        format!("{left}[{types}]{right}")
+    }
+
+    fn condition(&mut self) -> String {
+        let (a, b) = (self.node(), self.node());
+        match self.random.below(8) {
+            0..=2 => format!("{a} <> {b}"),
+            3 => format!("NOT ({a}){}({b})", self.edge()),
+            4 => format!("NOT ({a}){}(:Thing)", self.edge()),
+            5 => format!("({a}){}()", self.edge()),
+            6 => format!("{a}.age > {}", self.random.below(3)),
+            _ => format!("({a}.id <> {b}.id OR {a}.age IS NULL)"),
+        }
+    }
+
+    fn returned(&mut self) -> String {
+        let node = self.node();
+        let value = match self.random.below(6) {
+            0 => format!("count({node})"),
+            1 => format!("count({node}.age)"),
+            2 => format!("sum({node}.age), min({node}.id)"),
+            3 => format!("count(*), count(DISTINCT {node}.age)"),
+            _ => "count(*)".to_string(),
+        };
+        let key = if self.random.chance(30) { format!("{}.id, ", self.node()) } else { String::new() };
+        format!(" RETURN {key}{value}")
+    }
+}
+
+#[test]
+fn fuzz_counted_patterns_agree_with_walked_ones() {
+    let seed = seed_or(20_261_123);
+    let rounds: u64 = std::env::var("FUZZ_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(20);
+    let mut random = SeededRandom::new(seed);
+    let all = OptimizerConfig::default();
+    let walked = OptimizerConfig { count_matches: false, ..all };
+    let plain = RunSettings::default();
+    let threads = RunSettings { threads: 3, parallel_nodes_min: 0, batch_rows: 2, ..plain };
+    let (mut compared, mut counted) = (0, 0);
+    for round in 0..rounds {
+        let statements = graph(&mut random);
+        let bench = Bench::new(&statements);
+        for _ in 0..60 {
+            let query = Writer { random: &mut random, nodes: 0 }.query();
+            let expected = bench.run(&query, &walked, plain);
+            let runs = [(all, plain), (all, threads), (OptimizerConfig { unused: false, ..all }, plain)];
+            for (config, settings) in runs {
+                let found = bench.run(&query, &config, settings);
+                let (Ok(expected), Ok(found)) = (&expected, &found) else {
+                    panic!("seed {seed}, round {round}: {query}\n{expected:?}\n{found:?}");
+                };
+                let place = format!("seed {seed}, round {round}:\n{}\n{query}\n{}", statements.join(";\n"), found.1);
+                assert_eq!(found.0, expected.0, "{place}");
+                compared += 1;
+                counted += u64::from(found.1.contains("CountMatches"));
+            }
+        }
+    }
+    assert!(counted * 3 > compared, "only {counted} of {compared} plans count");
+}
+
+/// A loop, parallel edges, an edge back, and a node without edges.
+const KNOTS: &str = "CREATE (a:N {id: 1}), (b:N {id: 2}), (c:N:M {id: 3}), (:N {id: 4}), \
+    (a)-[:E]->(a), (a)-[:E]->(b), (a)-[:E]->(b), (b)-[:E]->(a), (b)-[:E]->(c), (c)-[:F]->(a);\n";
+
+#[test]
+fn counted_patterns() {
+    let cases: &[(&str, &[&str])] = &[
+        ("MATCH (x)-[:E]->(y)-[:E]->(z) RETURN count(*)", &["9"]),
+        ("MATCH (x)-[:E]-(y)-[:E]-(z) RETURN count(*)", &["24"]),
+        ("MATCH (x)-[:E]->(y)-[:E]->(z) WHERE x <> z RETURN count(*)", &["5"]),
+        ("MATCH (x)-[:E]-(y)-[:E]-(z) WHERE x <> z RETURN count(*)", &["12"]),
+        ("MATCH (x)-[:E]->(y:M) RETURN count(*)", &["1"]),
+        ("MATCH (x)-[:E]->(y), (x)-[:E]->(z), (x)-[:E]->(w) RETURN count(*)", &["6"]),
+        ("MATCH (x)-[:E]->(y)-[:E]->(z) RETURN x.id, count(*)", &["1, 6", "2, 3"]),
+        ("MATCH (x:N) OPTIONAL MATCH (x)-[:E]->(y:N)-[:E]->(z) RETURN count(*)", &["11"]),
+        ("MATCH (x)-[:F]->(y)-[:G]->(z) RETURN count(*)", &["0"]),
+    ];
+    for (query, expected) in cases {
+        check(&format!("{KNOTS}{query}"), expected);
+    }
+}
+
+#[test]
+fn a_number_that_is_too_large_is_an_error() {
+    // 32 edges to a node that has itself for a neighbor 32 times: 2^5 ways at each step.
+    let steps: String = (0..13).map(|at| format!("-[:S{at}]->(n{at})")).collect();
+    let script = format!(
+        "UNWIND range(0, 13) AS i CREATE (:N {{id: i}});\n{}MATCH (start:N){steps} RETURN count(*)",
+        (0..13)
+            .map(|at| format!(
+                "UNWIND range(1, 32) AS i MATCH (a:N {{id: {at}}}), (b:N {{id: {}}}) CREATE (a)-[:S{at}]->(b);\n",
+                at + 1
+            ))
+            .collect::<String>()
+    );
+    check_error(&script, "ARITHMETIC");
+}
