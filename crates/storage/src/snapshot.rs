@@ -283,7 +283,7 @@ impl ReadView for Snapshot {
     }
 
     fn degrees(&self, from: &[NodeId], direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
-        from.iter().map(|&node| self.degree(node, direction, types)).collect()
+        self.degrees_of(from, direction, types)
     }
 
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {

@@ -10,6 +10,7 @@
 
 mod evaluation;
 mod groups;
+mod implied;
 mod lists;
 mod tables;
 mod tree;

@@ -14,6 +14,33 @@ impl Snapshot {
         Ok(self.degree(node, Direction::Out, None)? > 0 || self.degree(node, Direction::In, None)? > 0)
     }
 
+    /// How many edges of each node an expansion would find.
+    pub(super) fn degrees_of(
+        &self,
+        nodes: &[NodeId],
+        direction: Direction,
+        types: Option<&[EdgeTypeId]>,
+    ) -> Result<Vec<u64>> {
+        let is_in_files = self.memtable.edges.is_empty() && self.memtable.base_edges_deleted.is_empty();
+        if !is_in_files || nodes.len() < 8 || direction == Direction::Both {
+            return nodes.iter().map(|&node| self.degree(node, direction, types)).collect();
+        }
+        // Section by section, so that each is looked for once.
+        let mut degrees = vec![0; nodes.len()];
+        for place in self.version.wanted_places(types) {
+            let (partition, section) = self.version.at(place);
+            let interval = &partition.entry().interval;
+            for (degree, &node) in degrees.iter_mut().zip(nodes) {
+                if direction == Direction::Out {
+                    *degree += section.out_degree(node)?;
+                } else if interval.contains(&node.0) {
+                    *degree += section.in_degree(node)?;
+                }
+            }
+        }
+        Ok(degrees)
+    }
+
     /// How many edges of a node an expansion would find.
     pub(super) fn degree(&self, node: NodeId, direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<u64> {
         let memtable = &self.memtable;

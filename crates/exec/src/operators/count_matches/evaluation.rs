@@ -8,12 +8,13 @@ use model::procedure::GraphAccess;
 use model::store::EdgeIds;
 use model::{Column, ColumnData, Direction, EdgeBatch, EdgeTypeId, Map, NodeBatch, NodeId, NodeScan, Result};
 
-use super::groups;
 use super::lists::Edges;
 use super::tables::{Message, Tables, Whole};
 use super::tree::{Branch, Group, Node};
+use super::{groups, implied};
 use crate::adjacency::expansion;
 use crate::chunk::Chunk;
+use crate::memory::Charge;
 use crate::operators::node_scan::label_ids;
 use crate::runtime::Runtime;
 
@@ -33,7 +34,12 @@ pub(super) struct Evaluation<'e, 'r> {
     /// By the number of a tree's node: what was worked out for single nodes.
     memos: Vec<Map<NodeId, Message>>,
     pub(super) marks: groups::Marks,
+    /// What the memos hold, and the arrays that this thread made.
+    charge: Charge<'r>,
 }
+
+/// Bytes that a node takes in a memo, about.
+const MEMO_BYTES: usize = 48;
 
 /// Where the messages of nodes are.
 pub(super) enum Known {
@@ -74,7 +80,8 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     /// Knows nothing but what is shared.
     pub(super) fn new(runtime: &'e Runtime<'r>, tables: &'e Tables) -> Evaluation<'e, 'r> {
         let memos = tables.wholes.iter().map(|_| Map::default()).collect();
-        Evaluation { runtime, tables, memos, marks: groups::Marks::default() }
+        let charge = runtime.charge("CountMatches");
+        Evaluation { runtime, tables, memos, marks: groups::Marks::default(), charge }
     }
 
     /// How many matches nodes stand for, that may come again.
@@ -152,7 +159,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
 
     /// For each node, the sum over the edges of a branch of what they lead to.
     pub(super) fn sums(&mut self, branch: &Branch, nodes: &[NodeId]) -> Result<Vec<u64>> {
-        if branch.is_bare() {
+        if branch.is_bare() || (branch.chained.is_none() && self.is_known_implied(&branch.node)) {
             let view = self.runtime.view();
             let Some(expand) = expansion(view.view(), branch.direction, &branch.types, EdgeIds::Omit) else {
                 return Ok(vec![0; nodes.len()]);
@@ -233,7 +240,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
 
     /// Sees that it is known what nodes stand for.
     pub(super) fn know(&mut self, node: &Node, nodes: &[NodeId]) -> Result<Known> {
-        if node.is_bare() {
+        if node.is_bare() || self.is_known_implied(node) {
             return Ok(Known::One);
         }
         if let Some(whole) = self.tables.wholes[node.table].get() {
@@ -248,8 +255,12 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             });
         }
         if self.pays_whole(memo.len()) {
+            if self.is_implied(node)? {
+                return Ok(Known::One);
+            }
             return self.whole(node).map(Known::Whole);
         }
+        self.charge.grow(new.len() * MEMO_BYTES)?;
         for some in new.chunks(STEP) {
             let messages = self.evaluate(node, some)?;
             for (&it, message) in some.iter().zip(messages) {
@@ -267,15 +278,28 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         view.view().capabilities().dense_node_ids && bound <= WHOLE_IDS_MAX && nodes > bound as usize / WHOLE_SHARE
     }
 
+    /// True if it was found that labels need not be tested.
+    fn is_known_implied(&self, node: &Node) -> bool {
+        node.is_only_labelled() && self.tables.implied[node.table].get().is_some_and(|implied| *implied)
+    }
+
+    /// Finds out whether all edges that lead to a node of the tree lead to nodes with its labels.
+    fn is_implied(&self, node: &Node) -> Result<bool> {
+        if !node.is_only_labelled() {
+            return Ok(false);
+        }
+        let make = || implied::is_implied(self.runtime, node);
+        Ok(*self.tables.implied[node.table].get_or_make(make)?)
+    }
+
     /// What all nodes stand for.
     fn whole(&mut self, node: &Node) -> Result<Arc<Whole>> {
         let (tables, runtime) = (self.tables, self.runtime);
         tables.wholes[node.table].get_or_make(|| {
-            // What the branches lead to is wanted for all nodes too.
-            for branch in node.branches.iter().filter(|branch| !branch.node.is_bare()) {
-                self.whole(&branch.node)?;
-            }
+            self.make_below(node)?;
             let bound = runtime.view().view().node_id_bound() as usize;
+            let arrays = if node.aside.is_some() { 2 } else { 1 };
+            self.charge.grow(arrays * bound * size_of::<u64>())?;
             let mut values = vec![0_u64; bound];
             let mut rests = vec![0_u64; if node.aside.is_some() { bound } else { 0 }];
             let mut rest_parts = rests.chunks_mut(STEP);
@@ -286,6 +310,16 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             })?;
             Ok(Whole { values, rests })
         })
+    }
+
+    /// What the branches of a node lead to is wanted of all nodes if the node is.
+    fn make_below(&mut self, node: &Node) -> Result<()> {
+        for branch in node.branches.iter().filter(|branch| !branch.node.is_bare()) {
+            if !self.is_implied(&branch.node)? {
+                self.whole(&branch.node)?;
+            }
+        }
+        node.nested.iter().try_for_each(|(_, nested)| self.make_below(nested))
     }
 
     /// Works out what nodes with successive ids stand for.

@@ -74,6 +74,8 @@ impl<T> Shared<T> {
 pub(super) struct Tables {
     /// By the number of a tree's node.
     pub(super) wholes: Vec<Shared<Whole>>,
+    /// By the number of a tree's node: whether all edges that lead there lead to nodes with its labels.
+    pub(super) implied: Vec<Shared<bool>>,
     /// By the number of a list.
     pub(super) lists: Vec<Shared<Lists>>,
 }
@@ -83,6 +85,7 @@ impl Tables {
     pub(super) fn new(tables: usize, lists: usize) -> Tables {
         Tables {
             wholes: (0..tables).map(|_| Shared::new()).collect(),
+            implied: (0..tables).map(|_| Shared::new()).collect(),
             lists: (0..lists).map(|_| Shared::new()).collect(),
         }
     }

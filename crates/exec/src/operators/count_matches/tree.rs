@@ -20,6 +20,8 @@ pub(super) struct Node {
     pub(super) aside: Option<usize>,
     /// The number of its table.
     pub(super) table: usize,
+    /// Which edges lead to it: way and types.
+    pub(super) reached: Option<(Direction, Vec<Arc<str>>)>,
 }
 
 /// An edge to the next node.
@@ -54,6 +56,12 @@ impl Node {
     /// True if every node stands for one match.
     pub(super) fn is_bare(&self) -> bool {
         self.labels.is_empty() && self.predicate.is_none() && self.branches.is_empty() && self.nested.is_empty()
+    }
+
+    /// True if labels are all that is asked of a node.
+    pub(super) fn is_only_labelled(&self) -> bool {
+        let asks_more = self.predicate.is_some() || !self.branches.is_empty() || !self.nested.is_empty();
+        !self.labels.is_empty() && !asks_more
     }
 
     /// True if a node that is not there is matched once.
@@ -113,12 +121,13 @@ impl<'l> Compiler<'l> {
             Group::Alone(_) => 1,
             _ => 2,
         });
-        Ok(Node { labels: node.labels.clone(), predicate, branches, nested, groups, aside, table })
+        Ok(Node { labels: node.labels.clone(), predicate, branches, nested, groups, aside, table, reached: None })
     }
 
     fn branch(&mut self, branch: &CountedBranch, across: Option<usize>) -> Result<Branch> {
         let aside = branch.chained.map(|(at, _)| at).or(across);
-        let node = self.node(&branch.node, aside)?;
+        let mut node = self.node(&branch.node, aside)?;
+        node.reached = Some((branch.direction, branch.types.clone()));
         Ok(Branch { direction: branch.direction, types: branch.types.clone(), node, chained: branch.chained })
     }
 
