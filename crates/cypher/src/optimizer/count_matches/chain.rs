@@ -133,7 +133,9 @@ impl LinkKind {
                 slots.extend(distinct_from);
             }
             LinkKind::Condition(predicate) => predicate.free_slots(&mut slots),
-            LinkKind::Optional { subplan, .. } | LinkKind::Test { subplan, .. } => arguments(subplan, &mut slots),
+            LinkKind::Optional { subplan, .. } | LinkKind::Test { subplan, .. } => {
+                subplan.arguments(&mut |taken| slots.extend(taken.iter().copied()));
+            }
             LinkKind::Other(operator) => {
                 slots.extend(operator.plain_uses());
                 operator.expressions().into_iter().for_each(|expression| expression.free_slots(&mut slots));
@@ -147,13 +149,6 @@ impl LinkKind {
             }
         }
         slots
-    }
-}
-
-/// The slots that a subplan takes from the rows around it.
-fn arguments(plan: &Operator, slots: &mut Set<SlotId>) {
-    if let OperatorKind::Argument { slots: taken } = &plan.first().kind {
-        slots.extend(taken.iter().copied());
     }
 }
 

@@ -219,9 +219,7 @@ impl Pattern {
         context: &CompileContext<'_>,
     ) -> Result<(), MustKeep> {
         let mut arguments = Set::default();
-        if let OperatorKind::Argument { slots } = &subplan.first().kind {
-            arguments.extend(slots.iter().copied());
-        }
+        subplan.arguments(&mut |taken| arguments.extend(taken.iter().copied()));
         let nested = if must_stay { None } else { nested_tree(subplan, context) };
         match nested {
             Some(node) => {

@@ -97,15 +97,21 @@ impl<'p> Oriented<'p> {
         for place in &self.places[1..] {
             let (Some((edge, _)), Some(parent)) = (place.edge, place.parent) else { continue };
             let from = rows(self.places[parent].slot);
-            cost += if self.is_bare(place) { from } else { from + edges(&self.pattern.edges[edge]) };
+            cost += from + self.share_followed(place) * edges(&self.pattern.edges[edge]);
         }
         cost
     }
 
-    fn is_bare(&self, place: &Place) -> bool {
+    /// How much of its edges is followed: none to a node of which nothing is asked, and perhaps none if it is labels only,
+    /// for all may carry them.
+    fn share_followed(&self, place: &Place) -> f64 {
         let node = &self.pattern.nodes[&place.slot];
         let has_nested = self.pattern.nested.iter().any(|nested| nested.at == place.slot);
-        place.children.is_empty() && node.labels.is_empty() && node.predicates.is_empty() && !has_nested
+        match (place.children.is_empty() && node.predicates.is_empty() && !has_nested, node.labels.is_empty()) {
+            (false, _) => 1.0,
+            (true, false) => 0.2,
+            (true, true) => 0.0,
+        }
     }
 
     fn edge(&self, place: usize) -> Option<(&'p PatternEdge, Direction)> {
