@@ -10,7 +10,7 @@ use model::{Error, Result, Span, error};
 use crate::ast::{self, Clause, ClauseKind};
 use crate::catalog::CompileContext;
 use crate::optimizer::OptimizerConfig;
-use crate::plan::{Aggregate, PlanMode};
+use crate::plan::{Aggregate, PlanMode, SlotId};
 
 mod call;
 mod call_subquery;
@@ -62,6 +62,10 @@ pub(crate) struct Binder<'a> {
     /// What has been bound so far needs a transaction that writes.
     pub(crate) mode: PlanMode,
     pub(crate) hints: Vec<Hint>,
+    /// The parameters that are named, each with its first place.
+    pub(crate) parameters: Vec<(Arc<str>, Span)>,
+    /// Paths that are to go over relationships which are bound already: their slots, and those of the bound lists.
+    bound_lists: Vec<(SlotId, SlotId, Span)>,
 }
 
 impl<'a> Binder<'a> {
@@ -78,6 +82,8 @@ impl<'a> Binder<'a> {
             depth: 0,
             mode: PlanMode::Read,
             hints: Vec::new(),
+            parameters: Vec::new(),
+            bound_lists: Vec::new(),
         }
     }
 
@@ -195,7 +201,7 @@ impl<'a> Binder<'a> {
     fn unwind(&mut self, unwind: &ast::UnwindClause, bound: &mut BoundQuery) -> Result<()> {
         let list = self.plain_expression(&unwind.list, "UNWIND")?;
         self.check_new(&unwind.variable)?;
-        let slot = self.slots.named(&unwind.variable.text, crate::plan::SlotKind::Any);
+        let slot = self.element_slot(&unwind.variable, &list);
         self.scope.declare(&unwind.variable.text, slot, scope::VariableKind::Any);
         bound.clauses.push(BoundClause::Unwind { list, slot });
         Ok(())

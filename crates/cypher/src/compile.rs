@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Result, Rule};
+use model::{Result, Rule, Span};
 
 use crate::ast::{self, StatementKind, StatementMode};
 use crate::binder::{Binder, Hint};
@@ -22,6 +22,8 @@ pub struct Compiled {
     pub statement: Statement,
     /// What is probably not meant, though it is no error.
     pub hints: Vec<Hint>,
+    /// The parameters that it needs, each with its first place.
+    pub parameters: Vec<(Arc<str>, Span)>,
     /// The plan is right only for the snapshot whose statistics were given, so it must not be kept for another.
     pub bound_to_snapshot: bool,
 }
@@ -48,7 +50,7 @@ pub fn compile_parsed(
         StatementMode::Explain => Prefix::Explain,
         StatementMode::Profile => Prefix::Profile,
     };
-    let plain = |statement| Compiled { statement, hints: Vec::new(), bound_to_snapshot: false };
+    let plain = |statement| Compiled { statement, hints: Vec::new(), parameters: Vec::new(), bound_to_snapshot: false };
     let schema_plan = |plan: Plan| plain(Statement::Query(prefix, Arc::new(plan)));
     match &statement.kind {
         StatementKind::Query(query) => compile_query(text, query, prefix, context, config),
@@ -88,14 +90,14 @@ fn compile_query(
     let mut binder = Binder::new(text, context, config);
     let bound = binder.query(query)?;
     let hints = binder.finish_hints();
-    let mode = binder.mode;
+    let (mode, parameters) = (binder.mode, std::mem::take(&mut binder.parameters));
     let mut slots = binder.slots;
     let columns = bound.columns.clone();
     let mut root = Planner::new(context, config, &mut slots).union(bound)?;
     let outputs: Vec<SlotId> = columns.iter().map(|(_, slot)| *slot).collect();
     let bound_to_snapshot = optimizer::optimize(&mut root, &outputs, &mut slots, context, config, mode);
     let plan = Plan { root, columns, slots: slots.into_infos(), mode };
-    Ok(Compiled { statement: Statement::Query(prefix, Arc::new(plan)), hints, bound_to_snapshot })
+    Ok(Compiled { statement: Statement::Query(prefix, Arc::new(plan)), hints, parameters, bound_to_snapshot })
 }
 
 fn root(kind: OperatorKind) -> Operator {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the last token is the only one of kind `End`, and the spans of tokens never overlap.
 
-use model::{Result, Span, error, limits};
+use model::{ErrorDetail, Result, Span, error, limits};
 
 use crate::token::{Token, TokenKind};
 
@@ -137,7 +137,12 @@ impl Lexer<'_> {
         }
         self.push(kind, start);
         // The value is read when the parser knows whether a minus sign belongs to it; the form is checked here.
-        literal::check_number(&self.text[start..self.at], kind).map_err(|error| error.at(Span::new(start, self.at)))
+        literal::check_number(&self.text[start..self.at], kind).map_err(|error| {
+            let is_key = self.text[..start].trim_end().ends_with(['{', ','])
+                && self.text[self.at..].trim_start().starts_with(':');
+            let error = if is_key { error.with_detail(ErrorDetail::UnexpectedSyntax) } else { error };
+            error.at(Span::new(start, self.at))
+        })
     }
 
     fn skip_digits(&mut self) {
@@ -164,11 +169,11 @@ impl Lexer<'_> {
             return Ok(());
         }
         if !scan::starts_word(first) {
-            return Err(error!(
-                Syntax::InvalidUnicodeCharacter,
-                "expected a word or a sign, found the character {first:?}"
-            )
-            .at(Span::new(start, self.at)));
+            let is_ascii = first.is_ascii();
+            let detail = if is_ascii { ErrorDetail::UnexpectedSyntax } else { ErrorDetail::InvalidUnicodeCharacter };
+            return Err(error!(Syntax, "expected a word or a sign, found the character {first:?}")
+                .with_detail(detail)
+                .at(Span::new(start, self.at)));
         }
         self.skip_word_rest();
         self.push(TokenKind::Word, start);

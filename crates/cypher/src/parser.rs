@@ -220,6 +220,16 @@ impl<'a> Parser<'a> {
         Ok(Name { text: self.name_text(token)?, span: token.span })
     }
 
+    /// The key of an entry of a map, which may be empty: `{``: 1}`.
+    fn key(&mut self) -> Result<Name> {
+        let span = self.here();
+        if self.is(TokenKind::QuotedName) && self.slice(span) == "``" {
+            self.advance();
+            return Ok(Name { text: String::new(), span });
+        }
+        self.name("a key")
+    }
+
     /// A variable: a word that is not reserved, or anything in backticks.
     fn variable(&mut self) -> Result<Name> {
         if token::is_one_of(self.word(0), RESERVED) {

@@ -10,7 +10,7 @@ use cypher::Hint;
 use cypher::plan::{Plan, Prefix};
 use exec::Prepared;
 use model::limits::PLAN_CACHE_ENTRIES;
-use model::{LabelId, Map, Schema, Statistics};
+use model::{LabelId, Map, Schema, Span, Statistics};
 
 /// A statement, compiled and lowered.
 pub(crate) struct Compiled {
@@ -19,6 +19,8 @@ pub(crate) struct Compiled {
     pub(crate) prepared: Prepared,
     /// What is probably not meant.
     pub(crate) hints: Vec<Hint>,
+    /// The parameters that must have values, each with its first place.
+    pub(crate) parameters: Vec<(Arc<str>, Span)>,
 }
 
 /// A plan and the fingerprint of the facts it rests on.

@@ -169,6 +169,9 @@ impl<'d> Session<'d> {
             let plan = Some(explain::text(&compiled.plan));
             return Ok(StatementSummary { plan, ..StatementSummary::default() });
         }
+        if let Some((name, span)) = compiled.parameters.iter().find(|(name, _)| !parameters.contains_key(name)) {
+            return Err(error!(Parameter, "parameter ${name} has no value").at(*span).when_compiled());
+        }
         let names: Vec<Arc<str>> = compiled.plan.columns.iter().map(|(name, _)| name.clone()).collect();
         let (database, isolation) = (self.database, self.isolation);
         let memory = QueryMemory::new(database.memory().clone(), self.query_memory_max, database.spill.clone());
@@ -260,7 +263,7 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView, kind: Facts) ->
     }
     let capabilities = view.capabilities();
     let context = CompileContext { catalog: &database.registry, schema, statistics, capabilities };
-    let cypher::Compiled { statement, hints, .. } = plan_for_facts(database, text, &context, kind)?;
+    let cypher::Compiled { statement, hints, parameters, .. } = plan_for_facts(database, text, &context, kind)?;
     let (prefix, plan) = match statement {
         Statement::Begin => return Ok(Text::Begin),
         Statement::Commit => return Ok(Text::Commit),
@@ -268,7 +271,7 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView, kind: Facts) ->
         Statement::Query(prefix, plan) => (prefix, plan),
     };
     let prepared = exec::prepare(&plan)?;
-    let compiled = Arc::new(Compiled { prefix, plan, prepared, hints });
+    let compiled = Arc::new(Compiled { prefix, plan, prepared, hints, parameters });
     database.plans.put(text, facts, compiled.clone());
     Ok(Text::Query(compiled))
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::column::Column;
-use crate::error::Result;
+use crate::error;
+use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::platform::Clock;
 use crate::store::{ReadView, WriteTransaction};
@@ -29,6 +30,30 @@ pub struct ArgumentSpec {
     pub description: &'static str,
     /// The value when left out; `None` if it must be given.
     pub default: Option<fn() -> Value>,
+}
+
+impl ArgumentSpec {
+    /// Whether a value of a type may be passed; an integer may where a float is taken.
+    pub fn accepts(&self, type_name: &str) -> bool {
+        self.type_name.split('|').map(|taken| taken.trim().trim_end_matches('?')).any(|taken| match taken {
+            "ANY" => true,
+            "NUMBER" | "FLOAT" => matches!(type_name, "INTEGER" | "FLOAT"),
+            _ => taken == type_name || taken.strip_prefix(type_name).is_some_and(|rest| rest.starts_with('<')),
+        })
+    }
+
+    /// The value as the procedure takes it: an integer where only floats are taken becomes one.
+    pub fn convert(&self, value: Value) -> Value {
+        match (self.type_name.trim_end_matches('?'), value) {
+            ("FLOAT", Value::Int(integer)) => Value::Float(integer as f64),
+            (_, other) => other,
+        }
+    }
+
+    /// The error about a value of a type that may not be passed.
+    pub fn mismatch(&self, procedure: &str, found: &str) -> Error {
+        error!(Type, "procedure {procedure} takes {} as `{}`, found {found}", self.type_name, self.name)
+    }
 }
 
 /// A column that a procedure yields.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use model::error::{ErrorClass, ErrorCode};
+use model::error::{ErrorClass, ErrorCode, ErrorDetail, ErrorKind};
 use testing::golden::check_text;
 
 fn document(name: &str) -> PathBuf {
@@ -26,6 +26,18 @@ is at fault). The status is the one that Neo4j's drivers know.
 |---|---|---|---|---|
 ";
 
+const DETAILS_HEAD: &str = "
+## In openCypher's terms
+
+An error of a statement also says its kind, whether it was found at compile time (before any row was read) or at run time,
+and what exactly is wrong: `Error::kind`, `Error::phase`, `Error::detail`. These names are those of openCypher's
+compatibility kit, which checks them, and stay the same from version to version; messages may be reworded. A type that is
+wrong in the text itself is a `SyntaxError`, as it is in Neo4j.
+
+| Kind | What it means |
+|---|---|
+";
+
 fn class_name(class: ErrorClass) -> (&'static str, &'static str) {
     match class {
         ErrorClass::Client => ("client", "ClientError"),
@@ -43,6 +55,10 @@ fn the_page_of_errors_is_that_of_the_registry() {
         writeln!(page, "| `{name}` | {sentence} | {remedy} | {class} | `Neo.{prefix}.{status}` |")
             .expect("writing to a string succeeds");
     }
+    page.push_str(DETAILS_HEAD);
+    ErrorKind::ALL.iter().for_each(|kind| page += &format!("| `{}` | {} |\n", kind.name(), kind.sentence()));
+    page.push_str("\n| Detail | What it means |\n|---|---|\n");
+    ErrorDetail::ALL.iter().for_each(|detail| page += &format!("| `{}` | {} |\n", detail.name(), detail.sentence()));
     check_text(&document("errors.md"), &page);
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use model::procedure::{ProcedureMode, ProcedureSignature};
 use model::{Error, Result, Span, error};
 
-use super::Binder;
 use super::expression::at;
 use super::scope::VariableKind;
 use super::tree::{BoundCall, BoundClause, BoundQuery, BoundSubquery, BoundUnion};
+use super::{Binder, kinds};
 use crate::ast::{CallClause, Name, Yield, YieldItem};
 use crate::plan::{Expression, ExpressionKind, SlotId, SlotKind};
 use crate::suggestion;
@@ -23,9 +23,16 @@ impl Binder<'_> {
             Some(arguments) => {
                 check_argument_count(&signature, arguments.len(), name_span)?;
                 let bind = |argument| self.plain_expression(argument, "the arguments of a procedure");
-                arguments.iter().map(bind).collect::<Result<Vec<_>>>()?
+                let bound = arguments.iter().map(bind).collect::<Result<Vec<_>>>()?;
+                self.check_argument_types(&signature, &bound)?;
+                bound
             }
-            None if alone => implicit_arguments(&signature, name_span),
+            None if alone => {
+                for argument in signature.arguments.iter().take_while(|argument| argument.default.is_none()) {
+                    self.note_parameter(argument.name, name_span);
+                }
+                implicit_arguments(&signature, name_span)
+            }
             None => {
                 let error = error!(
                     Semantic::InvalidArgumentPassingMode,
@@ -58,6 +65,16 @@ impl Binder<'_> {
             clauses = vec![BoundClause::Subquery(subquery)];
         }
         bound.clauses.append(&mut clauses);
+        Ok(())
+    }
+
+    fn check_argument_types(&self, signature: &ProcedureSignature, arguments: &[Expression]) -> Result<()> {
+        for (spec, argument) in signature.arguments.iter().zip(arguments) {
+            let found = kinds::known_type(&self.scope, &self.slots, argument);
+            if let Some(found) = found.filter(|found| !spec.accepts(found.name)) {
+                return Err(spec.mismatch(signature.name, found.name).at(argument.span));
+            }
+        }
         Ok(())
     }
 

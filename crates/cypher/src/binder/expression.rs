@@ -7,7 +7,7 @@ use model::{Result, Span, Value, error};
 use super::scope::VariableKind;
 use super::{Aggregation, Binder, kinds};
 use crate::ast::{self, ComparisonOperator, ExpressionKind as Ast, MapProjectionItem, UnaryOperator};
-use crate::plan::{BinaryOperator, Expression, ExpressionKind, QuantifierKind, SlotKind};
+use crate::plan::{BinaryOperator, Expression, ExpressionKind, QuantifierKind, SlotId, SlotKind};
 
 /// What an expression is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +65,13 @@ impl Binder<'_> {
     /// An expression that is wanted as a condition.
     pub(super) fn condition(&mut self, expression: &ast::Expression) -> Result<Expression> {
         let bound = self.bind(expression, Wanted::Predicate)?;
-        kinds::condition(&self.scope, &bound)?;
+        kinds::condition(&self.scope, &self.slots, &bound)?;
         Ok(bound)
     }
 
     pub(super) fn bind(&mut self, expression: &ast::Expression, wanted: Wanted) -> Result<Expression> {
         let bound = self.unchecked(expression, wanted)?;
-        kinds::check(&self.scope, &bound)?;
+        kinds::check(&self.scope, &self.slots, &bound)?;
         Ok(bound)
     }
 
@@ -84,7 +84,10 @@ impl Binder<'_> {
             Ast::Integer(value) => Kind::Literal(Value::Int(*value)),
             Ast::Float(value) => Kind::Literal(Value::Float(*value)),
             Ast::String(value) => Kind::Literal(Value::string(value)),
-            Ast::Parameter(name) => Kind::Parameter(Arc::from(name.as_str())),
+            Ast::Parameter(name) => {
+                self.note_parameter(name, span);
+                Kind::Parameter(Arc::from(name.as_str()))
+            }
             Ast::Variable(name) => Kind::Slot(self.scope.get(name, span)?.slot),
             Ast::List(items) => Kind::List(self.all(items, Wanted::Value)?),
             Ast::Map(entries) => Kind::Map(self.map_entries(entries)?),
@@ -205,6 +208,13 @@ impl Binder<'_> {
         Ok(ExpressionKind::Case { operand, whens, otherwise: self.optional(otherwise)? })
     }
 
+    /// Notes that the statement needs a parameter.
+    pub(super) fn note_parameter(&mut self, name: &str, span: Span) {
+        if !self.parameters.iter().any(|(known, _)| **known == *name) {
+            self.parameters.push((Arc::from(name), span));
+        }
+    }
+
     fn map_projection(&mut self, variable: &ast::Name, items: &[MapProjectionItem]) -> Result<ExpressionKind> {
         let object = at(variable.span, ExpressionKind::Slot(self.scope.get(&variable.text, variable.span)?.slot));
         let mut all = false;
@@ -234,7 +244,7 @@ impl Binder<'_> {
         let kind = match &expression.kind {
             Ast::ListComprehension { variable, list, predicate, projection } => {
                 let list = self.boxed(list)?;
-                let slot = self.slots.named(&variable.text, SlotKind::Any);
+                let slot = self.element_slot(variable, &list);
                 let (filter, body) = self.with_local(&[(variable, slot)], "a list comprehension", |binder| {
                     let filter = predicate.as_ref().map(|predicate| binder.condition(predicate));
                     Ok((filter.transpose()?.map(Box::new), binder.optional(projection)?))
@@ -243,7 +253,7 @@ impl Binder<'_> {
             }
             Ast::Quantifier { quantifier, variable, list, predicate } => {
                 let list = self.boxed(list)?;
-                let slot = self.slots.named(&variable.text, SlotKind::Any);
+                let slot = self.element_slot(variable, &list);
                 let predicate = self.with_local(&[(variable, slot)], "a quantifier", |binder| match predicate {
                     Some(predicate) => binder.condition(predicate),
                     None => Ok(at(variable.span, ExpressionKind::Slot(slot))),
@@ -268,6 +278,14 @@ impl Binder<'_> {
             _ => return Err(error!(Internal, "expected an iteration").at(expression.span)),
         };
         Ok(at(expression.span, kind))
+    }
+
+    /// A slot for the elements of a list.
+    pub(super) fn element_slot(&mut self, variable: &ast::Name, list: &Expression) -> SlotId {
+        let slot = self.slots.named(&variable.text, SlotKind::Any);
+        let known = kinds::known_type(&self.scope, &self.slots, list);
+        self.slots.know_element(slot, known);
+        slot
     }
 
     fn with_local<T>(

@@ -1,6 +1,6 @@
 //! What an expression may refer to after a projection: groups know their keys and aggregates, nothing else.
 
-use model::{Error, Result, Set, error};
+use model::{Error, ErrorDetail, Result, Set, error};
 
 use super::expression::at;
 use super::scope::Slots;
@@ -41,7 +41,15 @@ pub(super) fn use_outputs_or_keys(
 ) -> Result<()> {
     let keys: Vec<(SlotId, &Expression)> = keys.iter().map(|(slot, key)| (*slot, key)).collect();
     let mut locals: Vec<SlotId> = outputs.iter().map(|(slot, _)| *slot).collect();
-    replace_by_keys(value, &keys, aggregates, &mut locals, slots)
+    let before = value.clone();
+    replace_by_keys(value, &keys, aggregates, &mut locals, slots).map_err(|error| {
+        // What no column is made of cannot be seen at all; of the rest there is no single value.
+        let mut made_of: Set<SlotId> = locals.iter().copied().chain(aggregates.iter().copied()).collect();
+        keys.iter().for_each(|(_, key)| key.free_slots(&mut made_of));
+        let mut used = Set::default();
+        before.free_slots(&mut used);
+        if used.is_subset(&made_of) { error } else { error.with_detail(ErrorDetail::UndefinedVariable) }
+    })
 }
 
 fn replace_by_keys(

@@ -12,7 +12,7 @@ use super::repeat::{self, GroupSlots, ListVariable, Stretch};
 use super::scope::{Scope, VariableKind};
 use super::search::{self, SearchSlots};
 use super::tree::{EdgeLength, GraphEdge, QueryGraph};
-use super::{Binder, labels, unsupported};
+use super::{Binder, add_filter, labels, unsupported};
 use crate::ast::{
     self, Arrow, EdgePattern, ExpressionKind as Ast, MatchMode, Name, NodePattern, PathMode, PathPattern,
 };
@@ -74,7 +74,8 @@ impl Binder<'_> {
         search::check_alone(patterns)?;
         let mut seen_edges = Vec::new();
         let mut parts = Vec::with_capacity(patterns.len());
-        for pattern in patterns {
+        for (index, pattern) in patterns.iter().enumerate() {
+            check_path_names(&patterns[..index], pattern)?;
             parts.push(self.declare_part(pattern, new, &mut seen_edges)?);
         }
         let mut graph = QueryGraph::default();
@@ -84,6 +85,7 @@ impl Binder<'_> {
         for (pattern, slots) in patterns.iter().zip(&parts) {
             self.bind_part(pattern, slots, &context, &mut graph)?;
         }
+        self.bind_known_lists(&mut graph);
         if let Some(predicate) = predicate {
             let bound = self.plain_predicate(predicate, "WHERE")?;
             add_conjuncts(bound, &mut graph.predicates);
@@ -91,6 +93,20 @@ impl Binder<'_> {
         move_labels_to_nodes(&mut graph);
         self.filter_shortest_paths(&mut graph)?;
         Ok(graph)
+    }
+
+    /// Paths over relationships that are bound already go over no others, and over these in their order.
+    fn bind_known_lists(&mut self, graph: &mut QueryGraph) {
+        for (path, list, span) in std::mem::take(&mut self.bound_lists) {
+            let slot = |slot| Box::new(at(span, ExpressionKind::Slot(slot)));
+            let binary = |operator, left, right| at(span, ExpressionKind::Binary { operator, left, right });
+            graph.predicates.push(binary(BinaryOperator::Equal, slot(path), slot(list)));
+            let element = self.slots.unnamed(SlotKind::Edge);
+            let predicate = binary(BinaryOperator::In, slot(element), slot(list));
+            if let Some(edge) = graph.edges.iter_mut().find(|edge| edge.slot == path) {
+                add_filter(&mut edge.filter, EdgeFilter { slot: element, from: None, to: None, predicate });
+            }
+        }
     }
 
     fn declare_part(
@@ -164,9 +180,16 @@ impl Binder<'_> {
                 );
                 return Err(error.at(name.span).with_remedy("a relationship is matched once; use another variable"));
             }
-            Some(_) if is_list => {
-                let error = unsupported("a variable-length relationship that is already bound", name.span);
-                return Err(error.with_remedy("match it under a new name and compare the two"));
+            Some(variable) if is_list => {
+                let known = self.slots.known_type(variable.slot).map(|known| known.name);
+                if !matches!(variable.kind, VariableKind::EdgeList | VariableKind::Value | VariableKind::Any)
+                    || known.is_some_and(|known| known != "LIST")
+                {
+                    return Err(wrong_kind(name, variable.kind, "a list of relationships"));
+                }
+                let path = self.slots.unnamed(kind.slot_kind());
+                self.bound_lists.push((path, variable.slot, name.span));
+                path
             }
             Some(variable) if matches!(variable.kind, VariableKind::Edge | VariableKind::Any) => variable.slot,
             Some(variable) => return Err(wrong_kind(name, variable.kind, "a relationship")),
@@ -430,6 +453,20 @@ impl Binder<'_> {
             predicates.push(at(span, ExpressionKind::Binary { operator, left, right }));
         }
         Ok(predicates)
+    }
+}
+
+/// Fails if a part of a pattern uses the name of an earlier part's path for something else.
+fn check_path_names(before: &[PathPattern], part: &PathPattern) -> Result<()> {
+    let is_path =
+        |name: &&Name| before.iter().any(|part| part.variable.as_ref().is_some_and(|path| path.text == name.text));
+    let nodes = std::iter::once(&part.start).chain(part.steps.iter().map(|step| &step.node));
+    if let Some(name) = nodes.filter_map(|node| node.variable.as_ref()).find(is_path) {
+        return Err(wrong_kind(name, VariableKind::Path, "a node"));
+    }
+    match part.steps.iter().filter_map(|step| step.edge.variable.as_ref()).find(is_path) {
+        Some(name) => Err(wrong_kind(name, VariableKind::Path, "a relationship")),
+        None => Ok(()),
     }
 }
 

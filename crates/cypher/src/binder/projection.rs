@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use model::{ErrorDetail, Result, Set, Span, error};
+use model::{Error, ErrorDetail, Result, Set, Span, error};
 
 use super::expression::{Wanted, at};
 use super::grouping::{self, Visible};
 use super::scope::{Scope, Variable, VariableKind};
 use super::tree::{BoundClause, BoundProjection, BoundQuery, Grouping};
-use super::{Aggregation, Binder};
+use super::{Aggregation, Binder, kinds};
 use crate::ast::{self, ExpressionKind as Ast, Projection, ProjectionItem};
 use crate::plan::{Aggregate, Expression, ExpressionKind, SlotId, SortKey};
 
@@ -46,7 +46,7 @@ impl Binder<'_> {
         bound: &mut BoundQuery,
     ) -> Result<()> {
         let outer = std::mem::replace(&mut self.aggregation, Aggregation::Collecting(Vec::new()));
-        let columns = self.columns(projection, position)?;
+        let (columns, unnamed) = self.columns(projection, position)?;
         let is_grouped = columns.iter().any(|column| column.aggregates);
         let (outputs, keys, items) = self.outputs(columns, is_grouped)?;
         let before = self.scope.clone();
@@ -59,6 +59,8 @@ impl Binder<'_> {
             Visible::All
         };
         let order = self.order(&projection.order, &outputs, &keys, visibility)?;
+        // That columns cannot be named comes after what is wrong with their values.
+        unnamed.map_or(Ok(()), Err)?;
         if projection.distinct {
             // Aggregates that are no columns are gone after DISTINCT.
             order.iter().try_for_each(|key| self.check_outputs(&key.expression, &outputs))?;
@@ -92,9 +94,10 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The columns as written, those of `*` first.
-    fn columns(&mut self, projection: &Projection, position: Position) -> Result<Vec<Column>> {
+    /// The columns as written, those of `*` first, and the error about the first that has no name but needs one.
+    fn columns(&mut self, projection: &Projection, position: Position) -> Result<(Vec<Column>, Option<Error>)> {
         let mut columns = Vec::new();
+        let mut unnamed = None;
         if let Some(span) = projection.star {
             let visible = self.scope.visible();
             if visible.is_empty() && position != Position::With {
@@ -109,7 +112,10 @@ impl Binder<'_> {
             }
         }
         for item in &projection.items {
-            let name = self.column_name(item, position)?;
+            let name = self.column_name(item, position).unwrap_or_else(|error| {
+                unnamed.get_or_insert(error);
+                Arc::from(self.source(item.span))
+            });
             self.check_not_imported(&name, item, position)?;
             if columns.iter().any(|column| column.name == name) {
                 let error = error!(Semantic::ColumnNameConflict, "column `{name}` is there twice").at(item.span);
@@ -121,7 +127,7 @@ impl Binder<'_> {
             let kind = self.scope.kind_of(&value);
             columns.push(Column { name, value, kind, aggregates });
         }
-        Ok(columns)
+        Ok((columns, unnamed))
     }
 
     fn column_name(&self, item: &ProjectionItem, position: Position) -> Result<Arc<str>> {
@@ -170,6 +176,7 @@ impl Binder<'_> {
         let mut aggregated = Vec::with_capacity(columns.len());
         for column in columns {
             let slot = self.output_slot(&column, is_grouped, &mut taken);
+            self.slots.know(slot, kinds::known_type(&self.scope, &self.slots, &column.value));
             aggregated.push(column.aggregates);
             outputs.push(Output { name: column.name, slot, kind: column.kind, value: column.value });
         }
@@ -225,6 +232,7 @@ impl Binder<'_> {
         visibility: Visible,
     ) -> Result<Vec<SortKey>> {
         let mut order = Vec::with_capacity(items.len());
+        let projected = self.aggregate_count();
         for item in items {
             let value = if visibility == Visible::Groups {
                 self.expression(&item.expression)?
@@ -234,7 +242,23 @@ impl Binder<'_> {
             let expression = self.after_projection(value, outputs, keys, visibility)?;
             order.push(SortKey { expression, descending: item.descending });
         }
+        self.check_sorting_aggregates(projected, outputs, keys)?;
         Ok(order)
+    }
+
+    /// After grouping, an aggregate that is no column sees only columns and keys.
+    fn check_sorting_aggregates(
+        &self,
+        projected: usize,
+        outputs: &[Output],
+        keys: &[(SlotId, Expression)],
+    ) -> Result<()> {
+        let named: Vec<(SlotId, &Expression)> = outputs.iter().map(|output| (output.slot, &output.value)).collect();
+        for argument in self.aggregates()[projected..].iter().flat_map(|aggregate| &aggregate.arguments) {
+            let seen = grouping::use_outputs_or_keys(&mut argument.clone(), &named, keys, &Set::default(), &self.slots);
+            seen.map_err(|error| error.with_detail(ErrorDetail::UndefinedVariable))?;
+        }
+        Ok(())
     }
 
     /// Makes an expression after the columns use them, and checks that it sees nothing else where it must not.

@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use model::{Error, Result, Set, Span, error};
+use model::{Error, Map, Result, Set, Span, error};
 
+use super::kinds::KnownType;
 use crate::plan::{Expression, ExpressionKind, SlotId, SlotInfo, SlotKind};
 use crate::suggestion;
 
@@ -13,6 +14,8 @@ use crate::suggestion;
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     infos: Vec<SlotInfo>,
+    /// What is known of the values of some of them before anything runs.
+    types: Map<SlotId, KnownType>,
     unnamed: u32,
 }
 
@@ -44,6 +47,22 @@ impl Slots {
     /// What a slot holds.
     pub(crate) fn kind(&self, slot: SlotId) -> SlotKind {
         self.infos[slot.0 as usize].kind
+    }
+
+    /// Notes what is known of the values of a slot.
+    pub(crate) fn know(&mut self, slot: SlotId, known: Option<KnownType>) {
+        self.types.extend(known.map(|known| (slot, known)));
+    }
+
+    /// Notes that a slot takes the elements of a list one by one.
+    pub(crate) fn know_element(&mut self, slot: SlotId, list: Option<KnownType>) {
+        let element = list.and_then(|list| list.element);
+        self.know(slot, element.map(|name| KnownType { name, element: None }));
+    }
+
+    /// What is known of the values of a slot besides null.
+    pub(crate) fn known_type(&self, slot: SlotId) -> Option<KnownType> {
+        self.types.get(&slot).copied()
     }
 
     /// All slots, by number.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cypher::plan::{OperatorKind, SlotId};
-use model::procedure::{Procedure, ProcedureMode};
+use model::procedure::{ArgumentSpec, Procedure, ProcedureMode, ProcedureSignature};
 use model::{Column, Error, Result, Span, Value};
 
 use crate::chunk::Chunk;
@@ -74,7 +74,7 @@ impl Call {
         let mut flow = Flow::Continue;
         for row in 0..chunk.rows {
             scope.runtime.environment.interrupt.check()?;
-            let arguments: Vec<Value> = columns.iter().map(|column| column.value(row)).collect();
+            let arguments = passed(procedure.signature(), &columns, row).map_err(|error| error.at(self.span))?;
             let called = scope.runtime.call(procedure, &arguments, &mut |batch| {
                 flow = sink(self.join(chunk, row, batch)?)?;
                 Ok(flow == Flow::Continue)
@@ -106,6 +106,16 @@ impl Call {
         }
         Ok(Flow::Continue)
     }
+}
+
+/// The arguments of a row, as the procedure takes them.
+fn passed(signature: &ProcedureSignature, columns: &[Arc<Column>], row: usize) -> Result<Vec<Value>> {
+    let pass = |(column, spec): (&Arc<Column>, &ArgumentSpec)| match column.value(row) {
+        Value::Null => Ok(Value::Null),
+        value if spec.accepts(value.type_name()) => Ok(spec.convert(value)),
+        value => Err(spec.mismatch(signature.name, value.type_name())),
+    };
+    columns.iter().zip(signature.arguments).map(pass).collect()
 }
 
 impl Physical for Call {

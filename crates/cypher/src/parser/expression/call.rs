@@ -131,7 +131,7 @@ impl Parser<'_> {
         if self.is(TokenKind::String) {
             return Err(self.expected("a key").with_remedy("keys of maps are written without quotes, or in backticks"));
         }
-        let key = self.name("a key")?;
+        let key = self.key()?;
         if self.is(TokenKind::Equal) {
             return Err(self.expected(":").with_remedy("a key and its value are joined by a colon"));
         }
