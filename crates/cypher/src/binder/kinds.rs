@@ -103,8 +103,7 @@ pub(super) fn check(scope: &Scope, slots: &Slots, expression: &Expression) -> Re
             Some(found @ ("LIST" | "PATH" | "BOOLEAN" | "INTEGER" | "FLOAT" | "STRING")) => {
                 let error = error!(
                     Type,
-                    "{found} has no properties: expected NODE, RELATIONSHIP, MAP, DATE or LOCAL DATETIME to read \
-                     '{key}' from"
+                    "{found} has no properties: expected NODE, RELATIONSHIP, MAP or a value of time to read '{key}' from"
                 );
                 // A path can only come from the pattern in the text; other values count as data.
                 let kind = if found == "PATH" { ErrorKind::SyntaxError } else { ErrorKind::TypeError };
