@@ -263,20 +263,10 @@ impl Lists {
         self.whole().map_or(&self.entries, |whole| &whole.entries)
     }
 
-    /// Where the list of a node is, among those asked for.
-    #[inline]
-    fn place(&self, node: u32) -> Range<usize> {
-        if let Some(whole) = self.whole()
-            && let Some(end) = whole.starts.get(node as usize + 1)
-        {
-            return whole.starts[node as usize] as usize..*end as usize;
-        }
-        self.places.get(&node).map_or(0..0, |&(start, end)| start as usize..end as usize)
-    }
-
     /// A borrowed form of the lists, for loops.
     pub(crate) fn reader(&self) -> ListReader<'_> {
-        ListReader { lists: self, neighbors: &self.entries().neighbors }
+        let starts = self.whole().map_or(&[][..], |whole| &whole.starts);
+        ListReader { starts, places: &self.places, entries: self.entries() }
     }
 
     /// Whether some neighbor comes more than once in a list.
@@ -288,25 +278,43 @@ impl Lists {
 /// Lists to be read in a loop.
 #[derive(Clone, Copy)]
 pub(crate) struct ListReader<'a> {
-    lists: &'a Lists,
-    neighbors: &'a [u32],
+    /// Of the lists of all nodes, if they are there.
+    starts: &'a [u32],
+    places: &'a Map<u32, (u32, u32)>,
+    entries: &'a Entries,
 }
 
 impl<'a> ListReader<'a> {
+    /// Where the list of a node is, among those asked for.
+    #[inline]
+    fn place(&self, node: u32) -> Range<usize> {
+        if let Some(&[start, end]) = self.starts.get(node as usize..node as usize + 2) {
+            return start as usize..end as usize;
+        }
+        self.places.get(&node).map_or(0..0, |&(start, end)| start as usize..end as usize)
+    }
+
+    /// Begins to load the list of a node into the caches of the processor; what it gives is of no use but to keep the
+    /// compiler from leaving it out.
+    #[inline]
+    pub(crate) fn touch(&self, node: u32) -> u32 {
+        self.list(node).first().copied().unwrap_or(0)
+    }
+
     /// The list of a node.
     #[inline]
     pub(crate) fn list(&self, node: u32) -> &'a [u32] {
-        &self.neighbors[self.lists.place(node)]
+        &self.entries.neighbors[self.place(node)]
     }
 
     /// Where the list of a node starts.
     pub(crate) fn start(&self, node: u32) -> usize {
-        self.lists.place(node).start
+        self.place(node).start
     }
 
     /// The edge at a place, which is in the list of `from` and leads to `to`.
     pub(crate) fn edge(&self, place: usize, from: NodeId, to: NodeId) -> EdgeValue {
-        let (id, edge_type, is_against) = self.lists.entries().edges[place];
+        let (id, edge_type, is_against) = self.entries.edges[place];
         let (source, target) = if is_against { (to, from) } else { (from, to) };
         EdgeValue { id, source, target, edge_type }
     }

@@ -218,6 +218,12 @@ impl StoreFile {
         self.blocks.is_cold()
     }
 
+    /// True if these bytes are in memory and were used of late.
+    pub fn is_active(&self, start: usize, length: usize) -> bool {
+        let first = start / CHECKSUM_BLOCK_BYTES;
+        self.blocks.are_active(first, (start + length.max(1) - 1) / CHECKSUM_BLOCK_BYTES)
+    }
+
     /// Fails unless `length` bytes at `start` lie in the data.
     pub fn check_range(&self, start: u64, length: u64, what: &str) -> Result<()> {
         match start.checked_add(length) {

@@ -3,6 +3,7 @@
 //! Groups are numbered by a hash table over key columns; each aggregate function holds the states of all groups as
 //! columns. Large scans are aggregated by several threads in parts, which are merged in order of the scan.
 
+mod runs;
 mod state;
 
 use std::sync::Arc;
@@ -22,6 +23,8 @@ use state::State;
 pub(crate) struct Aggregate {
     input: Step,
     keys: Vec<CompiledExpression>,
+    /// The columns that the keys read, if keys are nothing but slots and their properties.
+    key_columns: Option<Vec<usize>>,
     functions: Vec<Function>,
     /// The column that says for how many rows each row stands.
     weight: Option<usize>,
@@ -66,7 +69,8 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
         output.push(item.slot);
     }
     let weight = weight.map(|weight| column_of(&layout, weight)).transpose()?;
-    Ok((Box::new(Aggregate { input, keys: compiled_keys, functions, weight, pipeline }), output))
+    let key_columns = runs::columns(keys, &layout);
+    Ok((Box::new(Aggregate { input, keys: compiled_keys, key_columns, functions, weight, pipeline }), output))
 }
 
 /// Lowers the input: counted, if only the number of its rows matters besides what is bound below its last step.
@@ -104,8 +108,16 @@ impl Aggregate {
             let view = runtime.view();
             let context = runtime.evaluation(&view);
             let evaluate = |expression: &CompiledExpression| expression.evaluate(&chunk, &context);
-            let keys: Vec<Arc<Column>> = self.keys.iter().map(evaluate).collect::<Result<_>>()?;
-            state.assign(keys, chunk.rows);
+            match self.key_columns.as_ref().and_then(|columns| runs::find(&chunk, columns)) {
+                Some(runs) => {
+                    let keys = self.keys.iter().map(|key| key.evaluate(&runs.chunk, &context));
+                    state.assign_runs(keys.collect::<Result<_>>()?, &runs);
+                }
+                None => {
+                    let keys: Vec<Arc<Column>> = self.keys.iter().map(evaluate).collect::<Result<_>>()?;
+                    state.assign(keys, chunk.rows);
+                }
+            }
             for (index, function) in self.functions.iter().enumerate() {
                 if function.counts_rows() {
                     state.count(index, chunk.rows, self.weight.map(|weight| &*chunk.columns[weight]));

@@ -25,6 +25,9 @@ use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
 use common::Common;
 use taken::{Ends, Taken};
 
+/// So many rows before it is read a list is loaded into the caches of the processor.
+const TOUCH_AHEAD: usize = 3;
+
 struct Intersect {
     input: Step,
     /// The columns with the nodes that legs start from and with the ends of edges they must differ from.
@@ -249,13 +252,16 @@ impl<'o> Search<'o> {
         let froms: Vec<&[u32]> = operator.legs.iter().map(|leg| bound.nodes[leg.from].as_slice()).collect();
         let batch_rows = runtime.environment.settings.batch_rows.max(1);
         let Some((&last, steady)) = order.split_last() else { return Ok(Flow::Continue) };
-        let mut looked_at = 0;
+        let (mut looked_at, mut touched) = (0, 0);
         common.begin(numbers.bound());
         let mut nodes = vec![0; froms.len()];
         for at in 0..bound.rows.len() {
             nodes.iter_mut().zip(&froms).for_each(|(node, from)| *node = from[at]);
             let stays = at + 1 < bound.rows.len() && steady.iter().all(|&leg| froms[leg][at + 1] == nodes[leg]);
             common.hold(&readers, steady, &nodes, stays);
+            if let Some(&ahead) = froms[last].get(at + TOUCH_AHEAD) {
+                touched ^= readers[last].touch(ahead);
+            }
             let list = readers[last].list(nodes[last]);
             looked_at += list.len();
             if looked_at > model::limits::CANCEL_CHECK_EDGES {
@@ -268,6 +274,7 @@ impl<'o> Search<'o> {
                 return Ok(Flow::Stop);
             }
         }
+        std::hint::black_box(touched);
         common.clear(&readers, steady);
         operator.give(chunk, found, sink)
     }

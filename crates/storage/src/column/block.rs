@@ -384,6 +384,13 @@ impl<'a> Block<'a> {
         get(self.values(), 1, place) != 0
     }
 
+    /// The code into the dictionary of the text at a place.
+    #[inline]
+    pub fn code(&self, place: usize) -> Result<usize> {
+        self.ensure_place(place)?;
+        Ok(get(self.values(), self.header.width, place) as usize)
+    }
+
     /// The text at a place.
     #[inline]
     pub fn text(&self, place: usize) -> Result<&'a str> {

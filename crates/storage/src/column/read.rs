@@ -15,6 +15,8 @@ use crate::format::{CHECKSUM_BLOCK_BYTES, COLUMN_BLOCK_ROWS};
 
 /// Positions that are asked for before the first of them is read.
 const AHEAD_POSITIONS: usize = 2_048;
+/// Positions that are no further apart than this, on average, are read without being asked for.
+const DENSE_GAP: u64 = 16;
 
 /// Something that has the blocks of a column.
 pub trait BlockSource {
@@ -46,6 +48,35 @@ impl BlockSource for ColumnReader {
     }
 }
 
+/// A column all of whose bytes were found in memory: blocks are read without asking for their bytes again. Should some of
+/// them be given back meanwhile, the operating system reads them anew.
+struct InMemory<'a>(&'a ColumnReader);
+
+impl BlockSource for InMemory<'_> {
+    fn headers(&self) -> &[BlockHeader] {
+        &self.0.headers
+    }
+
+    #[inline]
+    fn block(&self, index: usize) -> Result<Block<'_>> {
+        Ok(Block { file: None, ..self.0.block(index)? })
+    }
+}
+
+/// The run that positions are, if each follows the one before.
+fn run_of(positions: &[u64]) -> Option<Range<u64>> {
+    let (&first, &last) = (positions.first()?, positions.last()?);
+    let is_run = last.checked_sub(first) == Some(positions.len() as u64 - 1)
+        && positions.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+    is_run.then(|| first..last + 1)
+}
+
+/// True if positions rise and leave little out between them.
+fn is_dense(positions: &[u64]) -> bool {
+    let span = positions[positions.len() - 1].wrapping_sub(positions[0]);
+    span / DENSE_GAP < positions.len() as u64 && positions.is_sorted()
+}
+
 impl ColumnReader {
     /// Reads the headers of a column of `rows` rows from its file's directory.
     pub fn open(file: &Arc<StoreFile>, get: &mut Get<'_>, rows: u64) -> Result<ColumnReader> {
@@ -72,7 +103,17 @@ impl ColumnReader {
 
     /// The rows at these positions; null where there is none.
     pub fn read(&self, positions: &[u64]) -> Result<Column> {
-        if !self.file.is_cold() || positions.len() < 2 {
+        if positions.len() < 2 {
+            return gather(self, self.kind, positions);
+        }
+        if let Some(run) = run_of(positions) {
+            return self.range(run);
+        }
+        if self.is_active(positions.len()) {
+            return gather(&InMemory(self), self.kind, positions);
+        }
+        // What lies close together comes with its neighbors.
+        if !self.file.is_cold() || is_dense(positions) {
             return gather(self, self.kind, positions);
         }
         // Reads at random places: a part of them is asked for before the first of it is read.
@@ -125,6 +166,14 @@ impl ColumnReader {
             }
         }
         Ok(())
+    }
+
+    /// True if all bytes of the column are in memory; false too if so many reads do not make it worth a look.
+    fn is_active(&self, reads: usize) -> bool {
+        let with_bytes = || self.headers.iter().filter(|header| header.length > 0);
+        let start = with_bytes().map(|header| header.offset).min().unwrap_or(0) as usize;
+        let end = with_bytes().map(|header| header.offset + header.length).max().unwrap_or(0) as usize;
+        (end - start) / CHECKSUM_BLOCK_BYTES < reads && self.file.is_active(start, end - start)
     }
 
     /// A run of rows.
@@ -292,13 +341,49 @@ pub fn gather_from<S: BlockSource>(
     })
 }
 
+/// The texts of a dictionary that were read already, of one block.
+#[derive(Default)]
+struct Dictionary<'a> {
+    /// Which block, by the place of its bytes.
+    offset: Option<u64>,
+    texts: Vec<Option<&'a str>>,
+}
+
+/// A dictionary with more texts than this is not remembered.
+const DICTIONARY_TEXTS_MAX: usize = 4_096;
+
+impl<'a> Dictionary<'a> {
+    #[inline]
+    fn text(&mut self, block: &Block<'a>, place: usize) -> Result<&'a str> {
+        if block.header.encoding != Encoding::StringDictionary
+            || block.header.dictionary as usize > DICTIONARY_TEXTS_MAX
+        {
+            return block.text(place);
+        }
+        if self.offset != Some(block.header.offset) {
+            self.offset = Some(block.header.offset);
+            self.texts.clear();
+            self.texts.resize(block.header.dictionary as usize, None);
+        }
+        match self.texts.get(block.code(place)?) {
+            Some(Some(text)) => Ok(text),
+            _ => {
+                let text = block.text(place)?;
+                self.texts[block.code(place)?] = Some(text);
+                Ok(text)
+            }
+        }
+    }
+}
+
 fn gather_texts<S: BlockSource>(source: &S, positions: impl Iterator<Item = u64>) -> Result<Column> {
     let mut texts = StringColumn::default();
     let mut validity: Option<Bitmap> = None;
+    let mut dictionary = Dictionary::default();
     visit(source, positions, |found| {
         match found {
             Some((block, place)) => {
-                texts.push(block.text(place)?);
+                texts.push(dictionary.text(block, place)?);
                 if let Some(validity) = &mut validity {
                     validity.push(true);
                 }

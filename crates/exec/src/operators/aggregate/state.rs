@@ -5,6 +5,7 @@ use std::sync::Arc;
 use model::{Column, ColumnData, Result};
 
 use super::Aggregate;
+use super::runs::Runs;
 use crate::aggregates::{self, Aggregator, Groups};
 use crate::chunk::Chunk;
 use crate::group_table::GroupTable;
@@ -53,6 +54,19 @@ impl State {
     pub(super) fn assign(&mut self, keys: Vec<Arc<Column>>, rows: usize) {
         if self.has_keys {
             self.table.insert(&keys, rows, &mut self.groups, &mut self.new);
+        }
+    }
+
+    /// The same, where keys hold a row for each run of rows with the same key.
+    pub(super) fn assign_runs(&mut self, keys: Vec<Arc<Column>>, runs: &Runs) {
+        if !self.has_keys {
+            return;
+        }
+        let mut of_runs = std::mem::take(&mut self.groups);
+        self.table.insert(&keys, runs.chunk.rows, &mut of_runs, &mut self.new);
+        self.groups = Vec::with_capacity(runs.rows);
+        for (&group, &end) in of_runs.iter().zip(&runs.ends) {
+            self.groups.resize(end as usize, group);
         }
     }
 
