@@ -33,7 +33,7 @@ pub fn prepare(plan: &Plan) -> Result<Prepared> {
     let hidden_from = plan.slots.len() as u32;
     let mut lowering = Lowering { hidden_from, next_slot: hidden_from, subplans: Vec::new(), outer: Vec::new() };
     let demand = Demand::all(plan.columns.iter().map(|(_, slot)| *slot).collect());
-    let (root, layout) = lowering.lower(&plan.root, &demand)?;
+    let (root, layout) = operators::gather::lower(&mut lowering, &plan.root, &demand)?;
     let output = plan.columns.iter().map(|(_, slot)| column_of(&layout, *slot)).collect::<Result<_>>()?;
     Ok(Prepared { root, output, subplans: lowering.subplans, mode: plan.mode })
 }

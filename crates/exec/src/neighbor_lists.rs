@@ -199,6 +199,19 @@ impl Lists {
         Ok(())
     }
 
+    /// Makes sure that the lists of all nodes are there, if that pays by now: `walked` edges more were followed without
+    /// lists. False if they are not.
+    pub(crate) fn prepare_whole(&mut self, runtime: &Runtime<'_>, numbers: &mut Numbers, walked: u64) -> Result<bool> {
+        if self.is_whole {
+            return Ok(true);
+        }
+        let Some(shared) = &self.shared else { return Ok(false) };
+        shared.read.fetch_add(walked, Ordering::Relaxed);
+        let view = runtime.view();
+        self.is_whole = self.read_whole(view.view(), runtime, shared, numbers)?;
+        Ok(self.is_whole)
+    }
+
     fn read(&mut self, view: &dyn ReadView, runtime: &Runtime<'_>, numbers: &mut Numbers, of: &[u32]) -> Result<()> {
         let Some(expand) = &self.expand else { return Ok(()) };
         let nodes: Vec<NodeId> = of.iter().map(|&number| numbers.node(number)).collect();

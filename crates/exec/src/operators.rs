@@ -17,6 +17,7 @@ pub(crate) mod expand;
 pub(crate) mod extend;
 pub(crate) mod filter;
 pub(crate) mod for_each;
+pub(crate) mod gather;
 pub(crate) mod hash_join;
 pub(crate) mod import;
 pub(crate) mod index_seek;

@@ -4,31 +4,41 @@
 //! so that the answer is the same whatever the thread count.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cypher::plan::{Operator, OperatorId, OperatorKind};
 use model::procedure::GraphAccess;
-use model::{Map, Result};
+use model::{Map, ReadView, Result};
 
 use crate::chunk::Chunk;
+use crate::lowering::Prepared;
+use crate::neighbor_lists::SharedLists;
 use crate::profile::{OperatorProfile, Profiler};
-use crate::runtime::{Runtime, Scope};
+use crate::runtime::{Environment, Runtime, Scope};
 
 /// Into how many parts the ids are cut. Each part has groups of its own to be merged, so more of them cost more.
 const PARTS: u64 = 8;
 
 /// The scan at the bottom of a pipeline that can be run in parts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ScanPipeline {
     scan: OperatorId,
+    labels: Vec<Arc<str>>,
+}
+
+impl ScanPipeline {
+    /// True if a plan is nothing but the scan.
+    pub(crate) fn is_scan_alone(&self, plan: &Operator) -> bool {
+        plan.id == self.scan
+    }
 }
 
 /// The scan at the bottom of a plan, if the plan gives for a part of its nodes a part of its rows, in the same order.
 pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
     match &plan.kind {
-        OperatorKind::NodeScan { input, .. } if matches!(input.kind, OperatorKind::Unit) => {
-            Some(ScanPipeline { scan: plan.id })
+        OperatorKind::NodeScan { input, labels, .. } if matches!(input.kind, OperatorKind::Unit) => {
+            Some(ScanPipeline { scan: plan.id, labels: labels.clone() })
         }
         OperatorKind::Filter { input, .. }
         | OperatorKind::Project { input, .. }
@@ -47,6 +57,81 @@ pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
     }
 }
 
+/// The ranges of ids into which a scan is cut; `None` if it does not pay to run in parts.
+pub(crate) fn ranges(runtime: &Runtime<'_>, pipeline: &ScanPipeline, parts: u64) -> Option<Vec<Range<u64>>> {
+    let settings = runtime.environment.settings;
+    if settings.threads <= 1 || runtime.morsel.is_some() || runtime.writes() {
+        return None;
+    }
+    let guard = runtime.view();
+    let view = guard.view();
+    let bound = view.node_id_bound();
+    let estimates = view.estimates();
+    let labelled = pipeline.labels.iter().map(|label| view.schema().label(label).map_or(0, |id| estimates.label(id)));
+    let nodes = labelled.min().unwrap_or(bound);
+    if !view.capabilities().dense_node_ids || nodes < settings.parallel_nodes_min {
+        return None;
+    }
+    Some((0..parts).map(|part| bound * part / parts..bound * (part + 1) / parts).collect())
+}
+
+/// Runs parts of a pipeline, by any thread, and keeps account of what they cost.
+pub(crate) struct Parts<'p> {
+    view: &'p dyn ReadView,
+    prepared: &'p Prepared,
+    environment: Environment<'p>,
+    lists: Arc<SharedLists>,
+    states: Arc<SharedStates>,
+    scan: OperatorId,
+    profiles: Mutex<Vec<Map<OperatorId, OperatorProfile>>>,
+}
+
+impl<'p> Parts<'p> {
+    /// The parts of a pipeline that belongs to a run.
+    pub(crate) fn new(runtime: &'p Runtime<'_>, view: &'p dyn ReadView, pipeline: &ScanPipeline) -> Parts<'p> {
+        Parts {
+            view,
+            prepared: runtime.prepared,
+            environment: runtime.environment,
+            lists: runtime.lists.clone(),
+            states: runtime.states.clone(),
+            scan: pipeline.scan,
+            profiles: Mutex::default(),
+        }
+    }
+
+    /// Runs a part: `work` in a run of its own, whose scan keeps to the range. Time is charged to `consumer` until another
+    /// operator is at work.
+    pub(crate) fn run<T>(
+        &self,
+        range: Range<u64>,
+        consumer: Option<OperatorId>,
+        work: &dyn Fn(Scope<'_, '_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut own = Runtime::new(GraphAccess::Read(self.view), self.prepared, self.environment);
+        own.lists = self.lists.clone();
+        own.states = self.states.clone();
+        own.morsel = Some((self.scan, range));
+        if let Some(profiler) = &own.profiler {
+            profiler.switch(consumer);
+        }
+        let argument = Chunk::default();
+        let result = work(Scope { runtime: &own, argument: &argument });
+        if let Some(profiler) = own.profiler {
+            self.profiles.lock().unwrap_or_else(PoisonError::into_inner).push(profiler.finish());
+        }
+        result
+    }
+
+    /// Adds what the parts cost to the profile of the run they belong to.
+    pub(crate) fn finish(self, runtime: &Runtime<'_>) {
+        if let Some(profiler) = &runtime.profiler {
+            let profiles = self.profiles.into_inner().unwrap_or_else(PoisonError::into_inner);
+            profiles.iter().for_each(|profile| profiler.add(profile));
+        }
+    }
+}
+
 /// Runs `work` for each part of the scan and gives the results in order; `None` if it does not pay to run in parts.
 pub(crate) fn run<T: Send>(
     scope: Scope<'_, '_>,
@@ -54,57 +139,30 @@ pub(crate) fn run<T: Send>(
     work: &(dyn Fn(Scope<'_, '_>) -> Result<T> + Sync),
 ) -> Result<Option<Vec<T>>> {
     let runtime = scope.runtime;
-    let (environment, prepared) = (runtime.environment, runtime.prepared);
-    let states = &runtime.states;
-    let threads = environment.settings.threads;
-    if threads <= 1 || runtime.morsel.is_some() || runtime.writes() {
-        return Ok(None);
-    }
+    let Some(ranges) = ranges(runtime, pipeline, PARTS) else { return Ok(None) };
     let guard = runtime.view();
-    let view = guard.view();
-    let bound = view.node_id_bound();
-    if !view.capabilities().dense_node_ids || bound < environment.settings.parallel_nodes_min {
-        return Ok(None);
-    }
-    let ranges: Vec<Range<u64>> = (0..PARTS).map(|part| bound * part / PARTS..bound * (part + 1) / PARTS).collect();
-    let outcome: Vec<Mutex<Option<Outcome<T>>>> = ranges.iter().map(|_| Mutex::new(None)).collect();
-    let lists = runtime.lists.clone();
+    let parts = Parts::new(runtime, guard.view(), pipeline);
+    let outcome: Vec<Mutex<Option<Result<T>>>> = ranges.iter().map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
+    let consumer = runtime.profiler.as_ref().and_then(Profiler::current);
     let work_through = || {
         while let Some(part) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&part| part < ranges.len()) {
-            let mut own = Runtime::new(GraphAccess::Read(view), prepared, environment);
-            own.lists = lists.clone();
-            own.states = states.clone();
-            own.morsel = Some((pipeline.scan, ranges[part].clone()));
-            let argument = Chunk::default();
-            let result = work(Scope { runtime: &own, argument: &argument });
+            let result = parts.run(ranges[part].clone(), consumer, work);
             let failed = result.is_err();
-            let profile = own.profiler.map(Profiler::finish).unwrap_or_default();
-            *outcome[part].lock().expect("nothing panics while it holds the lock") = Some((result, profile));
+            *outcome[part].lock().expect("nothing panics while it holds the lock") = Some(result);
             if failed {
                 next.store(ranges.len(), Ordering::Relaxed);
             }
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.min(ranges.len()) {
+        for _ in 1..runtime.environment.settings.threads.min(ranges.len()) {
             scope.spawn(work_through);
         }
         work_through();
     });
-    let mut results = Vec::with_capacity(ranges.len());
-    for part in outcome {
-        // Parts after a failed one may be missing; those before it are there, so that the first failure is found.
-        let Some((result, profile)) = part.into_inner().expect("nothing panics while it holds the lock") else {
-            continue;
-        };
-        if let Some(profiler) = &runtime.profiler {
-            profiler.add(&profile);
-        }
-        results.push(result?);
-    }
-    Ok(Some(results))
+    parts.finish(runtime);
+    // Parts after a failed one may be missing; those before it are there, so that the first failure is found.
+    let outcome = outcome.into_iter().map(|part| part.into_inner().expect("nothing panics while it holds the lock"));
+    outcome.flatten().collect::<Result<Vec<T>>>().map(Some)
 }
-
-/// What a part gave, and what it cost.
-type Outcome<T> = (Result<T>, Map<OperatorId, OperatorProfile>);

@@ -6,6 +6,7 @@ use model::Result;
 use crate::chunk::{Chunk, Layout};
 use crate::group_table::GroupTable;
 use crate::lowering::{Demand, Lowered, Lowering, columns_of};
+use crate::operators::gather;
 use crate::rows::share_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 
@@ -19,7 +20,7 @@ pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, slots: &[SlotId],
     let mut slots = slots.to_vec();
     slots.extend(lowering.hidden_in(demand));
     let (input, layout) =
-        lowering.lower(input, &Demand { slots: slots.iter().copied().collect(), multiplicity: false })?;
+        gather::lower(lowering, input, &Demand { slots: slots.iter().copied().collect(), multiplicity: false })?;
     slots.retain(|&slot| layout.column(slot).is_some());
     let columns = columns_of(&layout, &slots)?;
     Ok((Box::new(Distinct { input, columns }), Layout::new(slots)))

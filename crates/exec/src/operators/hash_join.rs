@@ -9,6 +9,7 @@ use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
 use crate::group_table::GroupTable;
 use crate::lowering::{Demand, Lowered, Lowering, keep};
+use crate::operators::gather;
 use crate::rows::{NO_ROW, RowBuffer, gather_columns};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 
@@ -41,9 +42,9 @@ pub(crate) fn lower_sides(
     (right, right_demand): (&Operator, &Demand),
     demand: &Demand,
 ) -> Result<Sides> {
-    let (left, left_layout) = lowering.lower(left, left_demand)?;
+    let (left, left_layout) = gather::lower(lowering, left, left_demand)?;
     let hidden = lowering.hidden_in(right_demand);
-    let (right, right_layout) = lowering.lower(right, &right_demand.clone().without(&hidden))?;
+    let (right, right_layout) = gather::lower(lowering, right, &right_demand.clone().without(&hidden))?;
     let (left_keep, mut layout) = keep(&left_layout, demand);
     let mut right_keep = Vec::new();
     for (column, &slot) in right_layout.slots().iter().enumerate() {

@@ -6,6 +6,7 @@ use model::Result;
 use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, keep};
+use crate::operators::gather;
 use crate::rows::{RowBuffer, gather_columns};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use crate::sorting::{Key, sorted_rows};
@@ -45,7 +46,7 @@ pub(crate) fn demand_of_keys(demand: &Demand, keys: &[SortKey]) -> Demand {
 
 /// Lowers `Sort`.
 pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, keys: &[SortKey], demand: &Demand) -> Result<Lowered> {
-    let (input, layout) = lowering.lower(input, &demand_of_keys(demand, keys))?;
+    let (input, layout) = gather::lower(lowering, input, &demand_of_keys(demand, keys))?;
     let keys = SortKeys::compile(lowering, keys, &layout)?;
     let (keep, kept) = keep(&layout, demand);
     Ok((Box::new(Sort { input, keys, keep, width: layout.len() }), kept))

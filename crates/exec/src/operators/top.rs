@@ -6,6 +6,7 @@ use model::Result;
 use crate::chunk::Chunk;
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, keep};
+use crate::operators::gather;
 use crate::operators::limit::row_count;
 use crate::operators::sort::{SortKeys, demand_of_keys, push_rows};
 use crate::rows::RowBuffer;
@@ -28,7 +29,7 @@ pub(crate) fn lower(
     limit: &Expression,
     demand: &Demand,
 ) -> Result<Lowered> {
-    let (input, layout) = lowering.lower(input, &demand_of_keys(demand, keys).of_every_row())?;
+    let (input, layout) = gather::lower(lowering, input, &demand_of_keys(demand, keys).of_every_row())?;
     let keys = SortKeys::compile(lowering, keys, &layout)?;
     let limit = lowering.compile(limit, &Default::default())?;
     let (keep, kept) = keep(&layout, demand);

@@ -3,8 +3,10 @@
 //! The rows of a chunk mostly share the node on one side (the corner from which a triangle was opened). Each such node is
 //! expanded once for the chunk, and its neighbors are looked up among the nodes that its rows ask for.
 //!
+//! Once a good part of all edges has been followed so, sorted lists of the neighbors of all nodes are searched instead.
+//!
 //! Cost: the edges of the distinct nodes of the cheaper side, or of the node with fewer edges in each row, whichever is
-//! less; a hash lookup for each edge.
+//! less; a hash lookup for each edge. With lists, a binary search for each row.
 
 use std::sync::Arc;
 
@@ -14,8 +16,9 @@ use model::{Column, ColumnData, Direction, EdgeBatch, EdgeValue, Map, NodeId, Re
 use super::Expand;
 use crate::adjacency::{edge_value, expansion, is_taken};
 use crate::chunk::Chunk;
+use crate::neighbor_lists::{ListKind, Lists, Numbers};
 use crate::rows::{gather_columns, node_at};
-use crate::runtime::{Flow, Physical, Scope, Sink};
+use crate::runtime::{Flow, Physical, Runtime, Scope, Sink};
 
 pub(super) struct ExpandInto {
     pub(super) expand: Expand,
@@ -70,6 +73,9 @@ impl Distinct {
         distinct
     }
 }
+
+/// A chunk of fewer rows is not worth lists of all nodes.
+const LISTED_ROWS_MIN: usize = 64;
 
 /// What following an edge against its direction costs more where its id is wanted: a search in the run of its source.
 const ID_AGAINST_DIRECTION_COST: u64 = 8;
@@ -136,18 +142,20 @@ impl ExpandInto {
         side: &Side,
         expand: &model::Expand,
         found: &mut Vec<(u32, EdgeValue)>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         if side.rows.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
         let near = Distinct::of(&side.near);
         let wanted = Wanted::of(side, &near);
         let view = scope.runtime.view();
         let mut cursor = view.view().expand(&near.nodes, expand)?;
         let mut batch = EdgeBatch::default();
+        let mut walked = 0;
         let taken = &self.expand.distinct_from;
         while cursor.next(&mut batch)? {
             scope.runtime.environment.interrupt.check()?;
+            walked += batch.len() as u64;
             for index in 0..batch.len() {
                 let input = batch.inputs[index];
                 let mut next = wanted.first(input, batch.neighbors[index]);
@@ -164,7 +172,48 @@ impl ExpandInto {
                 }
             }
         }
-        Ok(())
+        Ok(walked)
+    }
+
+    /// The same, by the lists of all nodes.
+    fn find_listed(&self, chunk: &Chunk, ends: &Ends, listed: &mut Listed, found: &mut Vec<(u32, EdgeValue)>) {
+        let Listed { lists, numbers, .. } = listed;
+        let lists = lists.reader();
+        let taken = &self.expand.distinct_from;
+        let with_edges = self.expand.edge_ids() == EdgeIds::Include;
+        for (index, &row) in ends.rows.iter().enumerate() {
+            let (from, to) = (ends.from[index], ends.to[index]);
+            let (number, wanted) = (numbers.number(from), numbers.number(to));
+            let list = lists.list(number);
+            let first = list.partition_point(|&neighbor| neighbor < wanted);
+            for place in first..first + list[first..].iter().take_while(|&&neighbor| neighbor == wanted).count() {
+                let edge = match with_edges {
+                    true => lists.edge(lists.start(number) + place, from, to),
+                    false => EdgeValue::default(),
+                };
+                if taken.is_empty() || !is_taken(chunk, taken, row as usize, edge.id) {
+                    found.push((row, edge));
+                }
+            }
+        }
+    }
+}
+
+/// Lists of neighbors, and how many edges were followed before they are there.
+struct Listed {
+    lists: Lists,
+    numbers: Numbers,
+    walked: u64,
+}
+
+impl Listed {
+    fn new(expand: &Expand, runtime: &Runtime<'_>) -> Listed {
+        let mut types = expand.types.clone();
+        types.sort_unstable();
+        types.dedup();
+        let with_edges = expand.edge_ids() == EdgeIds::Include;
+        let kind = ListKind { direction: expand.direction, types, labels: Vec::new(), with_edges };
+        Listed { lists: Lists::new(runtime, &kind), numbers: Numbers::of(runtime.view().view()), walked: 0 }
     }
 }
 
@@ -199,15 +248,25 @@ impl Physical for ExpandInto {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let Expand { input, direction, types, keep, gives_edge, .. } = &self.expand;
         let ids = self.expand.edge_ids();
+        let mut listed: Option<Listed> = None;
         input.run(scope, &mut |chunk| {
             let mut found = Vec::new();
             {
                 let view = scope.runtime.view();
                 let Some(expand) = expansion(view.view(), *direction, types, ids) else { return Ok(Flow::Continue) };
                 let against = model::Expand { direction: direction.reverse(), ..expand.clone() };
-                let (forth, back) = self.split(view.view(), self.ends(&chunk), &expand)?;
-                self.find(scope, &chunk, &forth, &expand, &mut found)?;
-                self.find(scope, &chunk, &back, &against, &mut found)?;
+                let ends = self.ends(&chunk);
+                let listed = listed.get_or_insert_with(|| Listed::new(&self.expand, scope.runtime));
+                let walked = if chunk.rows < LISTED_ROWS_MIN { 0 } else { std::mem::take(&mut listed.walked) };
+                if chunk.rows >= LISTED_ROWS_MIN
+                    && listed.lists.prepare_whole(scope.runtime, &mut listed.numbers, walked)?
+                {
+                    self.find_listed(&chunk, &ends, listed, &mut found);
+                } else {
+                    let (forth, back) = self.split(view.view(), ends, &expand)?;
+                    listed.walked += self.find(scope, &chunk, &forth, &expand, &mut found)?;
+                    listed.walked += self.find(scope, &chunk, &back, &against, &mut found)?;
+                }
             }
             if found.is_empty() {
                 return Ok(Flow::Continue);

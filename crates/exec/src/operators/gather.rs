@@ -1,0 +1,185 @@
+//! Runs a pipeline in parts by several threads and passes its rows on in the order in which one thread would give them.
+//!
+//! Not an operator of plans: it stands over a pipeline that begins with the scan of many nodes, where what follows takes
+//! rows one after the other. Where the scan turns out to be small, rows pass straight through.
+//!
+//! Cost: a lock for each chunk. Threads that are ahead of the part being passed on wait once they hold enough.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use cypher::plan::Operator;
+use model::Result;
+
+use crate::chunk::{Chunk, Layout};
+use crate::lowering::{Demand, Lowering};
+use crate::parallel::{self, ScanPipeline};
+use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+
+/// Rows that parts which are not being passed on may hold together.
+const AHEAD_ROWS_MAX: usize = 1 << 18;
+/// Into how many parts the ids are cut.
+const PARTS: u64 = 32;
+
+struct Gather {
+    input: Step,
+    pipeline: ScanPipeline,
+}
+
+/// Lowers a plan so that it is run in parts, if it is a pipeline that can be.
+pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -> Result<(Step, Layout)> {
+    let (input, layout) = lowering.lower(plan, demand)?;
+    match parallel::scan_pipeline(plan) {
+        // A scan alone is faster than what hands its rows over.
+        Some(pipeline) if !pipeline.is_scan_alone(plan) => {
+            let id = input.id;
+            Ok((Step { id, operator: Box::new(Gather { input, pipeline }) }, layout))
+        }
+        _ => Ok((input, layout)),
+    }
+}
+
+/// What parts have given that was not passed on yet.
+struct State {
+    parts: Vec<Part>,
+    /// The next part to be begun.
+    next: usize,
+    /// The part being passed on.
+    current: usize,
+    ahead_rows: usize,
+    stopped: bool,
+}
+
+#[derive(Default)]
+struct Part {
+    chunks: VecDeque<Chunk>,
+    outcome: Option<Result<()>>,
+}
+
+/// The meeting point of the threads.
+struct Exchange {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Exchange {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins the next part.
+    fn begin(&self) -> Option<usize> {
+        let mut state = self.lock();
+        if state.stopped || state.next == state.parts.len() {
+            return None;
+        }
+        state.next += 1;
+        Some(state.next - 1)
+    }
+
+    /// Hands a chunk of a part over; waits while too much is held ahead of the part being passed on.
+    fn put(&self, part: usize, chunk: Chunk) -> Flow {
+        let mut state = self.lock();
+        while !state.stopped && part != state.current && state.ahead_rows > AHEAD_ROWS_MAX {
+            state = self.wait(state);
+        }
+        if state.stopped {
+            return Flow::Stop;
+        }
+        state.ahead_rows += chunk.rows;
+        state.parts[part].chunks.push_back(chunk);
+        if part == state.current {
+            self.changed.notify_all();
+        }
+        Flow::Continue
+    }
+
+    fn end(&self, part: usize, outcome: Result<()>) {
+        self.lock().parts[part].outcome = Some(outcome);
+        self.changed.notify_all();
+    }
+
+    /// The next chunk in order; nothing at the end.
+    fn take(&self) -> Result<Option<Chunk>> {
+        let mut state = self.lock();
+        loop {
+            let current = state.current;
+            let Some(part) = state.parts.get_mut(current) else { return Ok(None) };
+            if let Some(chunk) = part.chunks.pop_front() {
+                state.ahead_rows -= chunk.rows;
+                return Ok(Some(chunk));
+            }
+            match part.outcome.take() {
+                Some(outcome) => {
+                    outcome?;
+                    state.current += 1;
+                    self.changed.notify_all();
+                }
+                None => state = self.wait(state),
+            }
+        }
+    }
+
+    fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
+}
+
+/// Stops the threads whatever way the passing on of rows ends.
+struct StopAtEnd<'e>(&'e Exchange);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+impl Physical for Gather {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let runtime = scope.runtime;
+        let Some(ranges) = parallel::ranges(runtime, &self.pipeline, PARTS) else {
+            return self.input.operator.run(scope, sink);
+        };
+        let guard = runtime.view();
+        let view = guard.view();
+        let parts = ranges.iter().map(|_| Part::default()).collect();
+        let state = State { parts, next: 0, current: 0, ahead_rows: 0, stopped: false };
+        let exchange = Exchange { state: Mutex::new(state), changed: Condvar::new() };
+        // The time of this thread is that of those it waits for.
+        let consumer = runtime.profiler.as_ref().and_then(|profiler| profiler.switch(None));
+        let part_of = parallel::Parts::new(runtime, view, &self.pipeline);
+        let work_through = || {
+            while let Some(part) = exchange.begin() {
+                let range: Range<u64> = ranges[part].clone();
+                let outcome = part_of.run(range, Some(self.input.id), &|scope| {
+                    self.input.operator.run(scope, &mut |chunk| Ok(exchange.put(part, chunk))).map(|_| ())
+                });
+                exchange.end(part, outcome);
+            }
+        };
+        let flow = std::thread::scope(|threads| {
+            let _stop = StopAtEnd(&exchange);
+            for _ in 0..runtime.environment.settings.threads.min(ranges.len()) {
+                threads.spawn(work_through);
+            }
+            while let Some(chunk) = exchange.take()? {
+                runtime.environment.interrupt.check()?;
+                if sink(chunk)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+            Ok(Flow::Continue)
+        });
+        part_of.finish(runtime);
+        if let Some(profiler) = &runtime.profiler {
+            profiler.switch(consumer);
+        }
+        flow
+    }
+}
