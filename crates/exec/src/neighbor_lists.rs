@@ -7,7 +7,7 @@
 //! Cost: four bytes an entry, twenty if edges are wanted as well.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use model::limits::NEIGHBOR_LIST_BYTES_MAX;
@@ -15,6 +15,7 @@ use model::store::EdgeIds;
 use model::{Direction, EdgeBatch, EdgeId, EdgeTypeId, EdgeValue, Expand, Map, NodeId, ReadView, Result};
 
 use crate::adjacency::expansion;
+use crate::memory::{Charge, QueryMemory};
 use crate::operators::node_scan::label_ids;
 use crate::runtime::Runtime;
 
@@ -47,10 +48,17 @@ struct Shared {
 /// What the parts and runs of one statement share.
 #[derive(Default)]
 pub(crate) struct SharedLists {
+    /// Bytes of lists of all nodes, as they were charged.
+    charged: AtomicUsize,
     kinds: Mutex<Map<ListKind, Arc<Shared>>>,
 }
 
 impl SharedLists {
+    /// Gives back what was charged for lists that are no longer wanted.
+    pub(crate) fn release(&self, memory: &QueryMemory) {
+        memory.release(self.charged.swap(0, Ordering::Relaxed));
+    }
+
     fn of(&self, kind: &ListKind) -> Arc<Shared> {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shared) = kinds.get(kind) {
@@ -123,7 +131,8 @@ impl Numbers {
 }
 
 /// The lists of one kind, in one run of an operator.
-pub(crate) struct Lists {
+pub(crate) struct Lists<'m> {
+    charge: Charge<'m>,
     expand: Option<Expand>,
     kind: ListKind,
     shared: Option<Arc<Shared>>,
@@ -136,14 +145,15 @@ pub(crate) struct Lists {
     missing: Vec<u32>,
 }
 
-impl Lists {
+impl<'m> Lists<'m> {
     /// No lists yet.
-    pub(crate) fn new(runtime: &Runtime<'_>, kind: &ListKind) -> Lists {
+    pub(crate) fn new(runtime: &Runtime<'m>, kind: &ListKind) -> Lists<'m> {
         let view = runtime.view();
         let ids = if kind.with_edges { EdgeIds::Include } else { EdgeIds::Omit };
         // What is written meanwhile must show, so that nothing is kept for another run.
         let shared = (!runtime.writes()).then(|| runtime.lists.of(kind));
         Lists {
+            charge: runtime.charge("lists of neighbors"),
             expand: expansion(view.view(), kind.direction, &kind.types, ids),
             kind: kind.clone(),
             shared,
@@ -163,9 +173,8 @@ impl Lists {
         if self.expand.is_none() || self.is_whole {
             return Ok(());
         }
-        if self.entries.neighbors.len() * size_of::<u32>() > NEIGHBOR_LIST_BYTES_MAX / 8 {
-            self.entries = Entries::default();
-            self.places.clear();
+        if self.charge.bytes() > (NEIGHBOR_LIST_BYTES_MAX / 8).min(self.charge.memory().limit() / 8) {
+            self.forget();
         }
         self.missing.clear();
         let mut last = None;
@@ -185,18 +194,25 @@ impl Lists {
             && self.read_whole(view, runtime, shared, numbers)?
         {
             self.is_whole = true;
-            self.entries = Entries::default();
-            self.places.clear();
+            self.forget();
             return Ok(());
         }
         let before = self.entries.neighbors.len();
         let missing = std::mem::take(&mut self.missing);
         self.read(view, runtime, numbers, &missing)?;
         self.missing = missing;
+        // What the rows of one batch need is held in any case.
+        self.charge.count(self.entries.bytes() + self.places.len() * 2 * size_of::<(u32, u32, u32)>());
         if let Some(shared) = &self.shared {
             shared.read.fetch_add((self.entries.neighbors.len() - before) as u64, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.entries = Entries::default();
+        self.places = Map::default();
+        self.charge.count(0);
     }
 
     /// Makes sure that the lists of all nodes are there, if that pays by now: `walked` edges more were followed without
@@ -253,6 +269,11 @@ impl Lists {
         if shared.whole.get().is_some() {
             return Ok(true);
         }
+        let memory = runtime.environment.memory;
+        if memory.charge("lists of neighbors", bytes as usize).is_err() {
+            return Ok(false);
+        }
+        runtime.lists.charged.fetch_add(bytes as usize, Ordering::Relaxed);
         let filter = LabelFilter::whole(view, &self.kind.labels, numbers.bound)?;
         let mut whole = Whole { starts: vec![0], entries: Entries::default() };
         whole.entries.neighbors.reserve(edges as usize);
@@ -441,6 +462,10 @@ fn read_lists(
 }
 
 impl Entries {
+    fn bytes(&self) -> usize {
+        self.neighbors.capacity() * size_of::<u32>() + self.edges.capacity() * size_of::<(EdgeId, EdgeTypeId, bool)>()
+    }
+
     /// Sorts the list that starts there and goes to the end.
     fn finish(&mut self, start: usize) -> Range<usize> {
         let list = &mut self.neighbors[start..];

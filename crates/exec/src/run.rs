@@ -46,7 +46,7 @@ impl Prepared {
         let argument = Chunk::default();
         let scope = Scope { runtime: &runtime, argument: &argument };
         let mut held = Vec::new();
-        self.root.run(scope, &mut |chunk| {
+        let outcome = self.root.run(scope, &mut |chunk| {
             environment.interrupt.check()?;
             if self.output.is_empty() {
                 return Ok(Flow::Continue);
@@ -57,7 +57,9 @@ impl Prepared {
                 return Ok(Flow::Continue);
             }
             Ok(if sink(chunk.rows, &columns)? { Flow::Continue } else { Flow::Stop })
-        })?;
+        });
+        runtime.lists.release(environment.memory);
+        outcome?;
         for (rows, columns) in held {
             if !sink(rows, &columns)? {
                 break;

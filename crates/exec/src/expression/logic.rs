@@ -98,12 +98,16 @@ pub(crate) fn true_rows(node: &Node, frame: &Frame<'_>) -> Result<Vec<u32>> {
         View::Null => Ok(Vec::new()),
         View::Bool(Operand::One(truth)) => Ok(if truth { (0..rows as u32).collect() } else { Vec::new() }),
         View::Bool(Operand::Many(truths)) => {
-            let mut selected = Vec::with_capacity(rows);
-            let has_nulls = !vector.never_null();
+            // Written whether true or not: which rows are true can seldom be foreseen by the processor.
+            let mut selected = vec![0; truths.len()];
+            let mut count = 0;
             for (row, &truth) in truths.iter().enumerate() {
-                if truth && !(has_nulls && vector.is_null(row)) {
-                    selected.push(row as u32);
-                }
+                selected[count] = row as u32;
+                count += usize::from(truth);
+            }
+            selected.truncate(count);
+            if !vector.never_null() {
+                selected.retain(|&row| !vector.is_null(row as usize));
             }
             Ok(selected)
         }

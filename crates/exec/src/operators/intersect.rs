@@ -153,11 +153,11 @@ fn lower_to(
 }
 
 /// The lists of a run, and buffers.
-struct Search<'o> {
+struct Search<'o, 'm> {
     operator: &'o Intersect,
     numbers: Numbers,
     /// Lists by kind, and which of them each leg has.
-    lists: Vec<Lists>,
+    lists: Vec<Lists<'m>>,
     of_leg: Vec<usize>,
     common: Common,
     taken: Taken,
@@ -180,8 +180,8 @@ struct Bound {
     nodes: Vec<Vec<u32>>,
 }
 
-impl<'o> Search<'o> {
-    fn new(operator: &'o Intersect, runtime: &Runtime<'_>) -> Search<'o> {
+impl<'o, 'm> Search<'o, 'm> {
+    fn new(operator: &'o Intersect, runtime: &Runtime<'m>) -> Search<'o, 'm> {
         let mut kinds: Vec<&ListKind> = Vec::new();
         let mut of_leg = Vec::with_capacity(operator.legs.len());
         for leg in &operator.legs {
@@ -422,7 +422,7 @@ impl Found {
 impl Physical for Intersect {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let runtime = scope.runtime;
-        let mut search: Option<Search<'_>> = None;
+        let mut search: Option<Search<'_, '_>> = None;
         self.input.run(scope, &mut |chunk| {
             runtime.environment.interrupt.check()?;
             let search = search.get_or_insert_with(|| Search::new(self, runtime));

@@ -176,7 +176,7 @@ impl ExpandInto {
     }
 
     /// The same, by the lists of all nodes.
-    fn find_listed(&self, chunk: &Chunk, ends: &Ends, listed: &mut Listed, found: &mut Vec<(u32, EdgeValue)>) {
+    fn find_listed(&self, chunk: &Chunk, ends: &Ends, listed: &mut Listed<'_>, found: &mut Vec<(u32, EdgeValue)>) {
         let Listed { lists, numbers, .. } = listed;
         let lists = lists.reader();
         let taken = &self.expand.distinct_from;
@@ -200,14 +200,14 @@ impl ExpandInto {
 }
 
 /// Lists of neighbors, and how many edges were followed before they are there.
-struct Listed {
-    lists: Lists,
+struct Listed<'m> {
+    lists: Lists<'m>,
     numbers: Numbers,
     walked: u64,
 }
 
-impl Listed {
-    fn new(expand: &Expand, runtime: &Runtime<'_>) -> Listed {
+impl<'m> Listed<'m> {
+    fn new(expand: &Expand, runtime: &Runtime<'m>) -> Listed<'m> {
         let mut types = expand.types.clone();
         types.sort_unstable();
         types.dedup();
@@ -248,7 +248,7 @@ impl Physical for ExpandInto {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let Expand { input, direction, types, keep, gives_edge, .. } = &self.expand;
         let ids = self.expand.edge_ids();
-        let mut listed: Option<Listed> = None;
+        let mut listed: Option<Listed<'_>> = None;
         input.run(scope, &mut |chunk| {
             let mut found = Vec::new();
             {
