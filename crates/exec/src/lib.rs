@@ -36,6 +36,7 @@ mod neighbor_lists;
 mod nested;
 mod operators;
 mod parallel;
+mod prefetch;
 mod rows;
 mod runtime;
 mod sorting;

@@ -17,12 +17,18 @@ use model::{Direction, EdgeBatch, EdgeId, EdgeTypeId, EdgeValue, Expand, Map, No
 use crate::adjacency::expansion;
 use crate::memory::{Charge, QueryMemory};
 use crate::operators::node_scan::label_ids;
+use crate::prefetch::prefetch;
 use crate::runtime::Runtime;
 
 /// The share of all edges that is read list by list before the whole is read, as a divisor.
 const WHOLE_SHARE: u64 = 8;
 /// Nodes whose edges are asked for at once.
 const NODES_AT_ONCE: usize = 1_024;
+
+/// Entries in a line of a cache of the processor, and how many lines of a list are loaded ahead: the processor itself loads
+/// what follows.
+const ENTRIES_A_LINE: usize = 16;
+const LINES_AHEAD: usize = 4;
 
 /// Which neighbors a list holds: names, so that it is known before there is a store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -328,11 +334,19 @@ impl<'a> ListReader<'a> {
         self.places.get(&node).map_or(0..0, |&(start, end)| start as usize..end as usize)
     }
 
-    /// Begins to load the list of a node into the caches of the processor; what it gives is of no use but to keep the
-    /// compiler from leaving it out.
+    /// Begins to load where the list of a node is into the caches of the processor.
     #[inline]
-    pub(crate) fn touch(&self, node: u32) -> u32 {
-        self.list(node).first().copied().unwrap_or(0)
+    pub(crate) fn fetch_place(&self, node: u32) {
+        if let Some(start) = self.starts.get(node as usize) {
+            prefetch(start);
+        }
+    }
+
+    /// Begins to load the list of a node into the caches of the processor.
+    #[inline]
+    pub(crate) fn fetch(&self, node: u32) {
+        let list = self.list(node);
+        list.iter().step_by(ENTRIES_A_LINE).take(LINES_AHEAD).for_each(prefetch);
     }
 
     /// The list of a node.

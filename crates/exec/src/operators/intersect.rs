@@ -26,7 +26,7 @@ use common::Common;
 use taken::{Ends, Taken};
 
 /// So many rows before it is read a list is loaded into the caches of the processor.
-const TOUCH_AHEAD: usize = 3;
+const FETCH_AHEAD: usize = 4;
 
 struct Intersect {
     input: Step,
@@ -252,15 +252,18 @@ impl<'o, 'm> Search<'o, 'm> {
         let froms: Vec<&[u32]> = operator.legs.iter().map(|leg| bound.nodes[leg.from].as_slice()).collect();
         let batch_rows = runtime.environment.settings.batch_rows.max(1);
         let Some((&last, steady)) = order.split_last() else { return Ok(Flow::Continue) };
-        let (mut looked_at, mut touched) = (0, 0);
+        let mut looked_at = 0;
         common.begin(numbers.bound());
         let mut nodes = vec![0; froms.len()];
         for at in 0..bound.rows.len() {
             nodes.iter_mut().zip(&froms).for_each(|(node, from)| *node = from[at]);
             let stays = at + 1 < bound.rows.len() && steady.iter().all(|&leg| froms[leg][at + 1] == nodes[leg]);
             common.hold(&readers, steady, &nodes, stays);
-            if let Some(&ahead) = froms[last].get(at + TOUCH_AHEAD) {
-                touched ^= readers[last].touch(ahead);
+            if let Some(&ahead) = froms[last].get(at + 2 * FETCH_AHEAD) {
+                readers[last].fetch_place(ahead);
+            }
+            if let Some(&ahead) = froms[last].get(at + FETCH_AHEAD) {
+                readers[last].fetch(ahead);
             }
             let list = readers[last].list(nodes[last]);
             looked_at += list.len();
@@ -274,7 +277,6 @@ impl<'o, 'm> Search<'o, 'm> {
                 return Ok(Flow::Stop);
             }
         }
-        std::hint::black_box(touched);
         common.clear(&readers, steady);
         operator.give(chunk, found, sink)
     }
@@ -315,7 +317,7 @@ impl Rows<'_> {
     ) {
         let legs = &self.operator.legs;
         let node = |column: usize| self.nodes[column][at];
-        taken.look(legs, &node);
+        taken.look(legs, node);
         match self.operator.output {
             Output::Count if !self.has_repeats && !taken.is_any() => found.count(row, common.count(first, list) as i64),
             Output::Count if !self.has_repeats && taken.nodes().is_some() => {

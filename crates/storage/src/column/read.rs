@@ -171,9 +171,9 @@ impl ColumnReader {
     /// True if all bytes of the column are in memory; false too if so many reads do not make it worth a look.
     fn is_active(&self, reads: usize) -> bool {
         let with_bytes = || self.headers.iter().filter(|header| header.length > 0);
-        let start = with_bytes().map(|header| header.offset).min().unwrap_or(0) as usize;
-        let end = with_bytes().map(|header| header.offset + header.length).max().unwrap_or(0) as usize;
-        (end - start) / CHECKSUM_BLOCK_BYTES < reads && self.file.is_active(start, end - start)
+        let bytes: usize = with_bytes().map(|header| header.length as usize).sum();
+        let is_active = |header: &BlockHeader| self.file.is_active(header.offset as usize, header.length as usize);
+        bytes / CHECKSUM_BLOCK_BYTES < reads && with_bytes().all(is_active)
     }
 
     /// A run of rows.

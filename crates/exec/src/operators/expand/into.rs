@@ -177,7 +177,7 @@ impl ExpandInto {
 
     /// The same, by the lists of all nodes.
     fn find_listed(&self, chunk: &Chunk, ends: &Ends, listed: &mut Listed<'_>, found: &mut Vec<(u32, EdgeValue)>) {
-        let Listed { lists, numbers, .. } = listed;
+        let Listed { lists, numbers } = listed;
         let lists = lists.reader();
         let taken = &self.expand.distinct_from;
         let with_edges = self.expand.edge_ids() == EdgeIds::Include;
@@ -199,11 +199,10 @@ impl ExpandInto {
     }
 }
 
-/// Lists of neighbors, and how many edges were followed before they are there.
+/// Lists of neighbors.
 struct Listed<'m> {
     lists: Lists<'m>,
     numbers: Numbers,
-    walked: u64,
 }
 
 impl<'m> Listed<'m> {
@@ -213,7 +212,12 @@ impl<'m> Listed<'m> {
         types.dedup();
         let with_edges = expand.edge_ids() == EdgeIds::Include;
         let kind = ListKind { direction: expand.direction, types, labels: Vec::new(), with_edges };
-        Listed { lists: Lists::new(runtime, &kind), numbers: Numbers::of(runtime.view().view()), walked: 0 }
+        Listed { lists: Lists::new(runtime, &kind), numbers: Numbers::of(runtime.view().view()) }
+    }
+
+    /// True if the lists of all nodes are there, which are read once enough edges were followed without them.
+    fn are_all_there(&mut self, runtime: &Runtime<'_>, walked: u64) -> Result<bool> {
+        self.lists.prepare_whole(runtime, &mut self.numbers, walked)
     }
 }
 
@@ -249,6 +253,8 @@ impl Physical for ExpandInto {
         let Expand { input, direction, types, keep, gives_edge, .. } = &self.expand;
         let ids = self.expand.edge_ids();
         let mut listed: Option<Listed<'_>> = None;
+        // Edges followed without lists.
+        let mut walked = 0;
         input.run(scope, &mut |chunk| {
             let mut found = Vec::new();
             {
@@ -256,16 +262,21 @@ impl Physical for ExpandInto {
                 let Some(expand) = expansion(view.view(), *direction, types, ids) else { return Ok(Flow::Continue) };
                 let against = model::Expand { direction: direction.reverse(), ..expand.clone() };
                 let ends = self.ends(&chunk);
-                let listed = listed.get_or_insert_with(|| Listed::new(&self.expand, scope.runtime));
-                let walked = if chunk.rows < LISTED_ROWS_MIN { 0 } else { std::mem::take(&mut listed.walked) };
-                if chunk.rows >= LISTED_ROWS_MIN
-                    && listed.lists.prepare_whole(scope.runtime, &mut listed.numbers, walked)?
+                let is_large = chunk.rows >= LISTED_ROWS_MIN;
+                if is_large && listed.is_none() {
+                    listed = Some(Listed::new(&self.expand, scope.runtime));
+                }
+                let mut by_lists = false;
+                if let Some(listed) = listed.as_mut().filter(|_| is_large)
+                    && listed.are_all_there(scope.runtime, std::mem::take(&mut walked))?
                 {
                     self.find_listed(&chunk, &ends, listed, &mut found);
-                } else {
+                    by_lists = true;
+                }
+                if !by_lists {
                     let (forth, back) = self.split(view.view(), ends, &expand)?;
-                    listed.walked += self.find(scope, &chunk, &forth, &expand, &mut found)?;
-                    listed.walked += self.find(scope, &chunk, &back, &against, &mut found)?;
+                    walked += self.find(scope, &chunk, &forth, &expand, &mut found)?;
+                    walked += self.find(scope, &chunk, &back, &against, &mut found)?;
                 }
             }
             if found.is_empty() {

@@ -90,7 +90,7 @@ impl Common {
     pub(super) fn count(&self, first: &[u32], list: &[u32]) -> usize {
         let held = self.held(first);
         if self.reads(held, list) {
-            return list.iter().map(|&node| (self.bits[node as usize / 64] >> (node % 64) & 1) as usize).sum();
+            return count_marked(&self.bits, list);
         }
         let mut count = 0;
         intersect(held, list, |_| {
@@ -114,6 +114,21 @@ impl Common {
             }
         }
     }
+}
+
+/// How many nodes of a list are set: four at a time, so that none waits for the one before.
+#[inline]
+fn count_marked(bits: &[u64], list: &[u32]) -> usize {
+    let is_set = |node: u32| bits[node as usize / 64] >> (node % 64) & 1;
+    let (quads, rest) = list.as_chunks::<4>();
+    let mut counts = [0; 4];
+    for quad in quads {
+        counts[0] += is_set(quad[0]);
+        counts[1] += is_set(quad[1]);
+        counts[2] += is_set(quad[2]);
+        counts[3] += is_set(quad[3]);
+    }
+    (counts.iter().sum::<u64>() + rest.iter().map(|&node| is_set(node)).sum::<u64>()) as usize
 }
 
 /// Calls `take` with each node that both lists have, once each, in order, until it is false.

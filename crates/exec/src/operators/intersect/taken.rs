@@ -59,7 +59,7 @@ pub(super) struct Taken {
 impl Taken {
     /// Looks at a row; `node` gives the node in a numbered column.
     #[inline]
-    pub(super) fn look(&mut self, legs: &[Leg], node: &dyn Fn(usize) -> u32) {
+    pub(super) fn look(&mut self, legs: &[Leg], node: impl Fn(usize) -> u32) {
         self.met.clear();
         self.shares = false;
         for (index, leg) in legs.iter().enumerate() {
