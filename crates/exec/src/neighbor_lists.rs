@@ -6,6 +6,8 @@
 //! Invariant: a list is sorted by neighbor, and a neighbor comes as often as edges lead to it.
 //! Cost: four bytes an entry, twenty if edges are wanted as well.
 
+mod whole;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,11 +21,10 @@ use crate::memory::{Charge, QueryMemory};
 use crate::operators::node_scan::label_ids;
 use crate::prefetch::prefetch;
 use crate::runtime::Runtime;
+use whole::Whole;
 
 /// The share of all edges that is read list by list before the whole is read, as a divisor.
 const WHOLE_SHARE: u64 = 8;
-/// Nodes whose edges are asked for at once.
-const NODES_AT_ONCE: usize = 1_024;
 
 /// Entries in a line of a cache of the processor, and how many lines of a list are loaded ahead: the processor itself loads
 /// what follows.
@@ -82,13 +83,6 @@ struct Entries {
     edges: Vec<(EdgeId, EdgeTypeId, bool)>,
     /// Some neighbor comes more than once in a list.
     has_repeats: bool,
-}
-
-/// The lists of all nodes.
-struct Whole {
-    /// Where the list of each node starts, and where the last one ends.
-    starts: Vec<u32>,
-    entries: Entries,
 }
 
 /// Numbers for nodes: their ids where those are dense, else in order of appearance.
@@ -281,20 +275,11 @@ impl<'m> Lists<'m> {
         }
         runtime.lists.charged.fetch_add(bytes as usize, Ordering::Relaxed);
         let filter = LabelFilter::whole(view, &self.kind.labels, numbers.bound)?;
-        let mut whole = Whole { starts: vec![0], entries: Entries::default() };
-        whole.entries.neighbors.reserve(edges as usize);
-        let mut first = 0;
-        while first < numbers.bound {
-            let end = (first + NODES_AT_ONCE as u64).min(numbers.bound);
-            let nodes: Vec<NodeId> = (first..end).map(NodeId).collect();
-            let starts = &mut whole.starts;
-            let mut place = |_: usize, place: Range<usize>| starts.push(place.end as u32);
-            read_lists(view, runtime, expand, &filter, numbers, &nodes, &mut whole.entries, &mut place)?;
-            if whole.entries.neighbors.len() >= u32::MAX as usize {
-                return Ok(false);
-            }
-            first = end;
-        }
+        let whole = match view.edge_partitions() {
+            Some(partitions) => Whole::stream(partitions, runtime, expand, &filter, numbers.bound as usize)?,
+            None => Whole::expand(view, runtime, expand, &filter, numbers)?,
+        };
+        let Some(whole) = whole else { return Ok(false) };
         // The lock is held, so that nobody else has set it.
         Ok(shared.whole.set(whole).is_ok())
     }
@@ -401,6 +386,16 @@ impl<'l> LabelFilter<'l> {
         Ok(LabelFilter::Bits(bits))
     }
 
+    /// Whether a node carries the labels, where all nodes were looked up beforehand.
+    #[inline]
+    fn has(&self, node: NodeId) -> bool {
+        match self {
+            LabelFilter::None => true,
+            LabelFilter::Nothing | LabelFilter::Each(..) => false,
+            LabelFilter::Bits(bits) => is_set(bits, node),
+        }
+    }
+
     /// The rows of a batch whose neighbors carry the labels; nothing if all do.
     fn select(&self, batch: &EdgeBatch) -> Result<Option<Vec<u32>>> {
         let rows = 0..batch.len() as u32;
@@ -408,7 +403,7 @@ impl<'l> LabelFilter<'l> {
             LabelFilter::None => return Ok(None),
             LabelFilter::Nothing => Vec::new(),
             LabelFilter::Bits(bits) => {
-                let is_set = |node: NodeId| bits[node.index() / 64] >> (node.0 % 64) & 1 == 1;
+                let is_set = |node: NodeId| is_set(bits, node);
                 if batch.neighbors.iter().all(|&node| is_set(node)) {
                     return Ok(None);
                 }
@@ -425,6 +420,11 @@ impl<'l> LabelFilter<'l> {
         };
         Ok((selected.len() < batch.len()).then_some(selected))
     }
+}
+
+#[inline]
+fn is_set(bits: &[u64], node: NodeId) -> bool {
+    bits.get(node.index() / 64).is_some_and(|word| word >> (node.0 % 64) & 1 == 1)
 }
 
 /// Reads the lists of nodes to the end of `entries`, and says for each where it is, in order.
@@ -482,7 +482,14 @@ impl Entries {
 
     /// Sorts the list that starts there and goes to the end.
     fn finish(&mut self, start: usize) -> Range<usize> {
-        let list = &mut self.neighbors[start..];
+        let list = start..self.neighbors.len();
+        self.sort(list.clone());
+        list
+    }
+
+    /// Sorts a list.
+    fn sort(&mut self, place: Range<usize>) {
+        let list = &mut self.neighbors[place.clone()];
         let mut is_rising = true;
         let mut is_sorted = true;
         for pair in list.windows(2) {
@@ -493,16 +500,16 @@ impl Entries {
             if self.edges.is_empty() {
                 list.sort_unstable();
             } else {
-                let mut both: Vec<_> = list.iter().copied().zip(self.edges[start..].iter().copied()).collect();
+                let edges = &mut self.edges[place];
+                let mut both: Vec<_> = list.iter().copied().zip(edges.iter().copied()).collect();
                 both.sort_by_key(|(neighbor, _)| *neighbor);
                 for (at, (neighbor, edge)) in both.into_iter().enumerate() {
                     list[at] = neighbor;
-                    self.edges[start + at] = edge;
+                    edges[at] = edge;
                 }
             }
             is_rising = list.windows(2).all(|pair| pair[0] < pair[1]);
         }
         self.has_repeats |= !is_rising;
-        start..self.neighbors.len()
     }
 }

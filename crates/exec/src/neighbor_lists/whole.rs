@@ -1,0 +1,130 @@
+//! The lists of all nodes in one array, from the partitions of a store or by expanding node after node.
+
+use std::ops::Range;
+
+use model::store::{EdgeIds, EdgePartitions, EdgeStream};
+use model::{Direction, EdgeBlock, EdgeId, EdgeTypeId, Expand, NodeId, ReadView, Result};
+
+use super::{Entries, LabelFilter, Numbers, read_lists};
+use crate::runtime::Runtime;
+
+/// Nodes whose edges are asked for at once.
+const NODES_AT_ONCE: u64 = 1_024;
+
+/// The lists of all nodes.
+pub(super) struct Whole {
+    /// Where the list of each node starts, and where the last one ends.
+    pub(super) starts: Vec<u32>,
+    pub(super) entries: Entries,
+}
+
+/// An entry of a list: whose it is, the neighbor, and the edge.
+struct Entry {
+    node: usize,
+    neighbor: NodeId,
+    edge: (EdgeId, EdgeTypeId, bool),
+}
+
+impl Whole {
+    /// From partitions, which are read twice: to count, then to fill. Nothing if there are too many entries.
+    pub(super) fn stream(
+        partitions: &dyn EdgePartitions,
+        runtime: &Runtime<'_>,
+        expand: &Expand,
+        filter: &LabelFilter<'_>,
+        bound: usize,
+    ) -> Result<Option<Whole>> {
+        let mut counts: Vec<u32> = vec![0; bound + 1];
+        let mut total = 0u64;
+        let counting = Expand { edge_ids: EdgeIds::Omit, ..expand.clone() };
+        for_each_entry(partitions, runtime, &counting, filter, &mut |entry| {
+            counts[entry.node] += 1;
+            total += 1;
+        })?;
+        if total >= u64::from(u32::MAX) {
+            return Ok(None);
+        }
+        // From counts to where each list starts; then, while it is filled, where its next entry goes.
+        let mut start = 0;
+        for count in &mut counts {
+            start += std::mem::replace(count, start);
+        }
+        let mut next = counts;
+        let mut entries = Entries { neighbors: vec![0; total as usize], ..Entries::default() };
+        let with_edges = expand.edge_ids == EdgeIds::Include;
+        if with_edges {
+            entries.edges = vec![Default::default(); total as usize];
+        }
+        for_each_entry(partitions, runtime, expand, filter, &mut |entry| {
+            let at = next[entry.node] as usize;
+            next[entry.node] += 1;
+            entries.neighbors[at] = entry.neighbor.0 as u32;
+            if with_edges {
+                entries.edges[at] = entry.edge;
+            }
+        })?;
+        // Where the last entry of a list went is where the next list starts.
+        next.rotate_right(1);
+        next[0] = 0;
+        for node in 0..bound {
+            entries.sort(next[node] as usize..next[node + 1] as usize);
+        }
+        Ok(Some(Whole { starts: next, entries }))
+    }
+
+    /// By expanding all nodes. Nothing if there are too many entries.
+    pub(super) fn expand(
+        view: &dyn ReadView,
+        runtime: &Runtime<'_>,
+        expand: &Expand,
+        filter: &LabelFilter<'_>,
+        numbers: &mut Numbers,
+    ) -> Result<Option<Whole>> {
+        let mut whole = Whole { starts: vec![0], entries: Entries::default() };
+        let mut first = 0;
+        while first < numbers.bound {
+            let end = (first + NODES_AT_ONCE).min(numbers.bound);
+            let nodes: Vec<NodeId> = (first..end).map(NodeId).collect();
+            let starts = &mut whole.starts;
+            let mut place = |_: usize, place: Range<usize>| starts.push(place.end as u32);
+            read_lists(view, runtime, expand, filter, numbers, &nodes, &mut whole.entries, &mut place)?;
+            if whole.entries.neighbors.len() >= u32::MAX as usize {
+                return Ok(None);
+            }
+            first = end;
+        }
+        Ok(Some(whole))
+    }
+}
+
+/// Calls `take` with each entry of the lists that an expansion of all nodes would make; a loop comes once.
+fn for_each_entry(
+    partitions: &dyn EdgePartitions,
+    runtime: &Runtime<'_>,
+    expand: &Expand,
+    filter: &LabelFilter<'_>,
+    take: &mut impl FnMut(Entry),
+) -> Result<()> {
+    let stream = EdgeStream { types: expand.types.clone(), edge_ids: expand.edge_ids, ..EdgeStream::default() };
+    let mut block = EdgeBlock::default();
+    for partition in 0..partitions.count() {
+        let mut cursor = partitions.stream(partition, &stream)?;
+        while cursor.next(&mut block)? {
+            runtime.environment.interrupt.check()?;
+            for (index, (&source, &target)) in block.sources.iter().zip(&block.targets).enumerate() {
+                let id = block.edges.get(index).copied().unwrap_or_default();
+                let is_loop = source == target;
+                if expand.direction != Direction::In && filter.has(target) {
+                    let edge = (id, block.edge_type, false);
+                    take(Entry { node: source.index(), neighbor: target, edge });
+                }
+                let is_against = expand.direction == Direction::In || (expand.direction == Direction::Both && !is_loop);
+                if is_against && filter.has(source) {
+                    let edge = (id, block.edge_type, true);
+                    take(Entry { node: target.index(), neighbor: source, edge });
+                }
+            }
+        }
+    }
+    Ok(())
+}
