@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use model::batch::EdgeBlock;
 use model::store::{EdgeIds, EdgePartitions, EdgeStream};
-use model::{Direction, EdgeBlock, EdgeId, EdgeTypeId, Expand, NodeId, ReadView, Result};
+use model::{Direction, EdgeId, EdgeTypeId, Expand, NodeId, ReadView, Result};
 
 use super::{Entries, LabelFilter, Numbers, read_lists};
 use crate::runtime::Runtime;
