@@ -15,7 +15,7 @@ use crate::chunk::Chunk;
 use crate::lowering::Prepared;
 use crate::neighbor_lists::SharedLists;
 use crate::profile::{OperatorProfile, Profiler};
-use crate::runtime::{Environment, Runtime, Scope};
+use crate::runtime::{Environment, Runtime, Scope, SharedStates};
 
 /// Into how many parts the ids are cut. Each part has groups of its own to be merged, so more of them cost more.
 const PARTS: u64 = 8;
