@@ -349,6 +349,22 @@ pub enum SetItemKind {
         /// The labels it gets; one or more.
         labels: Vec<Name>,
     },
+    /// `variable:$(labels)`.
+    ComputedLabels {
+        /// The node.
+        variable: Name,
+        /// A string or a list of strings.
+        labels: Expression,
+    },
+    /// `target[key] = value`.
+    ComputedProperty {
+        /// The node or edge.
+        target: Expression,
+        /// The name of the property.
+        key: Expression,
+        /// Its new value.
+        value: Expression,
+    },
 }
 
 /// One item of `REMOVE`.
@@ -376,6 +392,20 @@ pub enum RemoveItemKind {
         variable: Name,
         /// The labels it loses; one or more.
         labels: Vec<Name>,
+    },
+    /// `variable:$(labels)`.
+    ComputedLabels {
+        /// The node.
+        variable: Name,
+        /// A string or a list of strings.
+        labels: Expression,
+    },
+    /// `target[key]`.
+    ComputedProperty {
+        /// The node or edge.
+        target: Expression,
+        /// The name of the property.
+        key: Expression,
     },
 }
 
@@ -610,6 +640,13 @@ pub enum LabelExpressionKind {
     And(Vec<LabelExpression>),
     /// `x|y` or `x|:y`; two or more.
     Or(Vec<LabelExpression>),
+    /// `$(names)`: all of the labels that the value names, or with `$any(names)` at least one.
+    Computed {
+        /// A string or a list of strings.
+        names: Box<Expression>,
+        /// One is enough.
+        any: bool,
+    },
 }
 
 impl LabelExpression {

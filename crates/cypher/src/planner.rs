@@ -41,6 +41,8 @@ pub(crate) struct Stream {
     writes: bool,
     /// Slots of the row around a subquery that no projection in it drops.
     imports: Vec<SlotId>,
+    /// The next projection is the last one of a subquery: nothing after it uses the imports.
+    ends: bool,
 }
 
 /// An operator whose number is given at the end.
@@ -53,13 +55,13 @@ impl Stream {
     fn unit() -> Stream {
         let bound = Set::default();
         let operator = operator(OperatorKind::Unit, 1.0);
-        Stream { operator, bound, labels: Map::default(), writes: false, imports: Vec::new() }
+        Stream { operator, bound, labels: Map::default(), writes: false, imports: Vec::new(), ends: false }
     }
 
     /// One row of the plan around a subplan.
     fn argument(outer: &Set<SlotId>, labels: Map<SlotId, Vec<Arc<str>>>) -> Stream {
         let operator = operator(OperatorKind::Argument { slots: Vec::new() }, 1.0);
-        Stream { operator, bound: outer.clone(), labels, writes: false, imports: Vec::new() }
+        Stream { operator, bound: outer.clone(), labels, writes: false, imports: Vec::new(), ends: false }
     }
 
     fn rows(&self) -> f64 {

@@ -171,6 +171,7 @@ impl Lowering {
                 Ok(operators::sort_keys::lower_drop(edge_type, *if_exists))
             }
             OperatorKind::Import { input, slots } => operators::import::lower(self, input, slots, demand),
+            OperatorKind::NodeUnionScan { .. } => operators::node_union_scan::lower(self, &plan.kind, demand),
             OperatorKind::ForEach { .. } => operators::for_each::lower(self, &plan.kind, demand),
             other => Err(misplaced(other)),
         }

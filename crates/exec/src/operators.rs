@@ -27,6 +27,7 @@ pub(crate) mod merge;
 pub(crate) mod node_by_id;
 pub(crate) mod node_lookup;
 pub(crate) mod node_scan;
+pub(crate) mod node_union_scan;
 pub(crate) mod optional;
 pub(crate) mod path_search;
 pub(crate) mod project;

@@ -1,6 +1,7 @@
 //! What the operators that write share: property columns, creation, changes.
 
 pub(crate) mod changes;
+pub(crate) mod computed;
 pub(crate) mod creation;
 pub(crate) mod hazards;
 

@@ -348,6 +348,10 @@ impl Display for SetItem {
             SetItemKind::Replace { variable, value } => write!(f, "{} = {value}", variable.variable()),
             SetItemKind::Merge { variable, value } => write!(f, "{} += {value}", variable.variable()),
             SetItemKind::Labels { variable, labels: names } => labels(f, variable, names),
+            SetItemKind::ComputedLabels { variable, labels } => write!(f, "{}:$({labels})", variable.variable()),
+            SetItemKind::ComputedProperty { target, key, value } => {
+                write!(f, "{}[{key}] = {value}", target.as_base())
+            }
         }
     }
 }
@@ -357,6 +361,8 @@ impl Display for RemoveItem {
         match &self.kind {
             RemoveItemKind::Property { target, key } => write!(f, "{}.{key}", target.as_base()),
             RemoveItemKind::Labels { variable, labels: names } => labels(f, variable, names),
+            RemoveItemKind::ComputedLabels { variable, labels } => write!(f, "{}:$({labels})", variable.variable()),
+            RemoveItemKind::ComputedProperty { target, key } => write!(f, "{}[{key}]", target.as_base()),
         }
     }
 }
@@ -484,6 +490,8 @@ impl Display for LabelExpression {
             }
             LabelExpressionKind::Name(name) => name.fmt(f),
             LabelExpressionKind::Any => f.write_str("%"),
+            LabelExpressionKind::Computed { names, any: false } => write!(f, "$({names})"),
+            LabelExpressionKind::Computed { names, any: true } => write!(f, "$any({names})"),
             LabelExpressionKind::Not(part) => {
                 f.write_str("!")?;
                 part.as_factor(f)

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use model::{Result, error};
 
+use super::Binder;
 use super::expression::at;
 use super::scope::VariableKind;
-use super::{Binder, unsupported};
 use crate::ast::{LabelExpression, LabelExpressionKind, Name};
 use crate::plan::{Expression, ExpressionKind};
 
@@ -31,7 +31,11 @@ impl Binder<'_> {
             LabelExpressionKind::Name(name) => {
                 ExpressionKind::HasLabels { object: Box::new(object.clone()), labels: texts(&[name]) }
             }
-            LabelExpressionKind::Any => return Err(unsupported("the label wildcard %", labels.span)),
+            LabelExpressionKind::Any => function("hasAnyLabel", vec![object.clone()]),
+            LabelExpressionKind::Computed { names, any } => {
+                let names = self.plain_expression(names, "a label")?;
+                function(if *any { "hasAnyLabel" } else { "hasLabels" }, vec![object.clone(), names])
+            }
             LabelExpressionKind::Not(inner) => ExpressionKind::Not(Box::new(self.label_predicate(object, inner)?)),
             LabelExpressionKind::And(parts) => ExpressionKind::And(self.label_predicates(object, parts)?),
             LabelExpressionKind::Or(parts) => ExpressionKind::Or(self.label_predicates(object, parts)?),
@@ -51,6 +55,23 @@ impl Binder<'_> {
                 _ => {}
             }
         }
+    }
+}
+
+fn function(name: &str, arguments: Vec<Expression>) -> ExpressionKind {
+    ExpressionKind::Function { name: Arc::from(name), arguments }
+}
+
+/// Of which types an edge must be one, as far as a type expression says; `None` if it may be of any.
+pub(super) fn possible_types(types: &LabelExpression) -> Option<Vec<&Name>> {
+    match &types.kind {
+        LabelExpressionKind::Name(name) => Some(vec![name]),
+        LabelExpressionKind::Or(parts) => {
+            let parts = parts.iter().map(possible_types).collect::<Option<Vec<_>>>()?;
+            Some(parts.concat())
+        }
+        LabelExpressionKind::And(parts) => parts.iter().filter_map(possible_types).min_by_key(Vec::len),
+        LabelExpressionKind::Any | LabelExpressionKind::Not(_) | LabelExpressionKind::Computed { .. } => None,
     }
 }
 

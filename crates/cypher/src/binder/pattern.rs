@@ -405,7 +405,13 @@ impl Binder<'_> {
                     self.hint_names(&names, VariableKind::Edge);
                     edge.types = labels::texts(&names);
                 }
-                None => predicates.push(self.label_predicate(&object, types)?),
+                None => {
+                    let possible = labels::possible_types(types).unwrap_or_default();
+                    edge.types = labels::texts(&possible);
+                    if !matches!(types.kind, ast::LabelExpressionKind::Any) {
+                        predicates.push(self.label_predicate(&object, types)?);
+                    }
+                }
             }
         }
         if let Some(properties) = &pattern.properties {

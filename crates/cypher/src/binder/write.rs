@@ -10,8 +10,8 @@ use super::scope::VariableKind;
 use super::tree::{BoundClause, BoundMerge, BoundQuery};
 use super::{Binder, labels, unsupported};
 use crate::ast::{
-    Arrow, DeleteClause, EdgePattern, ExpressionKind as Ast, LabelExpression, MergeClause, Name, NodePattern,
-    PathPattern, RemoveItem, RemoveItemKind, SetItem as AstSetItem, SetItemKind,
+    Arrow, DeleteClause, EdgePattern, ExpressionKind as Ast, LabelExpression, LabelExpressionKind, MergeClause, Name,
+    NodePattern, PathPattern, RemoveItem, RemoveItemKind, SetItem as AstSetItem, SetItemKind,
 };
 use crate::plan::{Expression, ExpressionKind, NewEdge, NewNode, SetItem, SlotId, SlotKind};
 
@@ -20,6 +20,8 @@ use crate::plan::{Expression, ExpressionKind, NewEdge, NewNode, SetItem, SlotId,
 struct Creation {
     nodes: Vec<NewNode>,
     edges: Vec<NewEdge>,
+    /// Labels that are computed are added to what has been created.
+    labels: Vec<SetItem>,
     paths: Vec<(SlotId, Expression)>,
     clauses: Vec<BoundClause>,
 }
@@ -41,6 +43,10 @@ impl Creation {
         let (nodes, edges) = (std::mem::take(&mut self.nodes), std::mem::take(&mut self.edges));
         if !nodes.is_empty() || !edges.is_empty() {
             self.clauses.push(BoundClause::Create { nodes, edges });
+        }
+        let labels = std::mem::take(&mut self.labels);
+        if !labels.is_empty() {
+            self.clauses.push(BoundClause::Set(labels));
         }
         let paths = std::mem::take(&mut self.paths);
         if !paths.is_empty() {
@@ -120,9 +126,9 @@ impl Binder<'_> {
         if let Some(predicate) = &node.predicate {
             return Err(error!(Semantic, "WHERE cannot stand in the pattern of {clause}").at(predicate.span));
         }
-        let labels = match &node.labels {
-            Some(labels) => new_labels(labels, clause)?,
-            None => Vec::new(),
+        let (labels, computed) = match &node.labels {
+            Some(labels) => self.new_labels(labels, clause)?,
+            None => Default::default(),
         };
         let properties = self.new_properties(node.properties.as_ref(), clause)?;
         creation.flush_if_used(&properties);
@@ -135,6 +141,10 @@ impl Binder<'_> {
             None => self.slots.unnamed(SlotKind::Node),
         };
         creation.nodes.push(NewNode { slot, labels, properties });
+        for labels in computed {
+            let node = at(labels.span, ExpressionKind::Slot(slot));
+            creation.labels.push(SetItem::AddComputedLabels { node, labels });
+        }
         Ok(slot)
     }
 
@@ -159,7 +169,7 @@ impl Binder<'_> {
         if let Some(name) = &edge.variable {
             self.check_new(name)?;
         }
-        let edge_type = new_type(edge, clause)?;
+        let (edge_type, computed_type) = self.new_type(edge, clause)?;
         let properties = self.new_properties(edge.properties.as_ref(), clause)?;
         creation.flush_if_used(&properties);
         let slot = match &edge.variable {
@@ -172,8 +182,58 @@ impl Binder<'_> {
             None => self.slots.unnamed(SlotKind::Edge),
         };
         let (source, target) = if edge.arrow == Arrow::Left { (right, left) } else { (left, right) };
-        creation.edges.push(NewEdge { slot, edge_type, source, target, properties, span: edge.span });
+        let span = edge.span;
+        creation.edges.push(NewEdge { slot, edge_type, computed_type, source, target, properties, span });
         Ok(slot)
+    }
+
+    /// The labels of a new node that are written out, and those that are computed.
+    fn new_labels(&mut self, labels: &LabelExpression, clause: &str) -> Result<(Vec<Arc<str>>, Vec<Expression>)> {
+        let parts = match &labels.kind {
+            LabelExpressionKind::And(parts) => parts.as_slice(),
+            _ => std::slice::from_ref(labels),
+        };
+        let mut names = Vec::with_capacity(parts.len());
+        let mut computed = Vec::new();
+        for part in parts {
+            match &part.kind {
+                LabelExpressionKind::Name(name) => names.push(name),
+                LabelExpressionKind::Computed { names, any: false } if clause == "CREATE" => {
+                    computed.push(self.plain_expression(names, "a label")?);
+                }
+                LabelExpressionKind::Computed { any: false, .. } => {
+                    let error = unsupported(&format!("a computed label in {clause}"), part.span);
+                    return Err(error.with_remedy("set the label after it: SET n:$(…)"));
+                }
+                _ => {
+                    let error = error!(Semantic, "a node in {clause} takes plain labels, found a label expression");
+                    return Err(error.at(labels.span).with_remedy("write :A:B"));
+                }
+            }
+        }
+        Ok((labels::texts(&names), computed))
+    }
+
+    /// The type of a new relationship; one that is computed has no name yet.
+    fn new_type(&mut self, edge: &EdgePattern, clause: &str) -> Result<(Arc<str>, Option<Expression>)> {
+        let found = match edge.types.as_ref().map(|types| &types.kind) {
+            None => "none".to_string(),
+            Some(LabelExpressionKind::Name(name)) => return Ok((Arc::from(name.text.as_str()), None)),
+            Some(LabelExpressionKind::Computed { names, any: false }) if clause == "CREATE" => {
+                return Ok((Arc::from(""), Some(self.plain_expression(names, "a type")?)));
+            }
+            Some(LabelExpressionKind::Or(parts)) if parts.iter().all(|part| part.name().is_some()) => {
+                parts.len().to_string()
+            }
+            Some(_) => {
+                let span = edge.types.as_ref().map_or(edge.span, |types| types.span);
+                return Err(unsupported(&format!("a type expression in {clause}"), span));
+            }
+        };
+        let message = format!("a relationship in {clause} needs exactly one type, found {found}");
+        let error = error!(Semantic::NoSingleRelationshipType, "{message}");
+        let span: Span = edge.types.as_ref().map_or(edge.span, |types| types.span);
+        Err(error.at(span).with_remedy("write -[:TYPE]->"))
     }
 
     fn new_properties(
@@ -279,6 +339,15 @@ impl Binder<'_> {
                 SetItemKind::Labels { variable, labels } => {
                     SetItem::AddLabels { node: self.labelled(variable)?, labels: label_texts(labels) }
                 }
+                SetItemKind::ComputedLabels { variable, labels } => SetItem::AddComputedLabels {
+                    node: self.labelled(variable)?,
+                    labels: self.plain_expression(labels, "SET")?,
+                },
+                SetItemKind::ComputedProperty { target, key, value } => {
+                    let object = self.set_target(target)?;
+                    let key = self.plain_expression(key, "SET")?;
+                    SetItem::Merge { object, value: map_entry(key, self.plain_expression(value, "SET")?) }
+                }
             });
         }
         Ok(bound)
@@ -295,6 +364,18 @@ impl Binder<'_> {
                 },
                 RemoveItemKind::Labels { variable, labels } => {
                     SetItem::RemoveLabels { node: self.labelled(variable)?, labels: label_texts(labels) }
+                }
+                RemoveItemKind::ComputedLabels { variable, labels } => SetItem::RemoveComputedLabels {
+                    node: self.labelled(variable)?,
+                    labels: self.plain_expression(labels, "REMOVE")?,
+                },
+                RemoveItemKind::ComputedProperty { target, key } => {
+                    let object = self.set_target(target)?;
+                    let key = self.plain_expression(key, "REMOVE")?;
+                    SetItem::Merge {
+                        object,
+                        value: map_entry(key, at(item.span, ExpressionKind::Literal(model::Value::Null))),
+                    }
                 }
             });
         }
@@ -357,14 +438,10 @@ impl Binder<'_> {
     }
 }
 
-fn new_labels(labels: &LabelExpression, clause: &str) -> Result<Vec<Arc<str>>> {
-    match labels.conjunction() {
-        Some(names) => Ok(labels::texts(&names)),
-        None => {
-            let error = error!(Semantic, "a node in {clause} takes plain labels, found a label expression");
-            Err(error.at(labels.span).with_remedy("write :A:B"))
-        }
-    }
+/// The map of one entry.
+fn map_entry(key: Expression, value: Expression) -> Expression {
+    let span = key.span.to(value.span);
+    at(span, ExpressionKind::Function { name: Arc::from("mapEntry"), arguments: vec![key, value] })
 }
 
 /// A path that is made says all of it: nothing is selected.
@@ -376,23 +453,6 @@ fn check_writable(pattern: &PathPattern, clause: &str) -> Result<()> {
         (.., Some(predicate)) => refuse("WHERE", predicate.span),
         _ => Ok(()),
     }
-}
-
-fn new_type(edge: &EdgePattern, clause: &str) -> Result<Arc<str>> {
-    let found = match &edge.types {
-        None => "none".to_string(),
-        Some(types) => match types.name() {
-            Some(name) => return Ok(Arc::from(name.text.as_str())),
-            None => match types.alternatives() {
-                Some(names) => names.len().to_string(),
-                None => return Err(unsupported(&format!("a type expression in {clause}"), types.span)),
-            },
-        },
-    };
-    let error =
-        error!(Semantic::NoSingleRelationshipType, "a relationship in {clause} needs exactly one type, found {found}");
-    let span: Span = edge.types.as_ref().map_or(edge.span, |types| types.span);
-    Err(error.at(span).with_remedy("write -[:TYPE]->"))
 }
 
 fn label_texts(labels: &[Name]) -> Vec<Arc<str>> {

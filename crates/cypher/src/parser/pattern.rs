@@ -224,13 +224,33 @@ impl Parser<'_> {
                 return Ok(inner);
             }
             TokenKind::Dollar | TokenKind::Parameter => {
-                return Err(
-                    self.unsupported("a label or type that is computed", start, "write its name into the query")
-                );
+                let (names, any) = self.computed_names()?;
+                LabelExpressionKind::Computed { names: Box::new(names), any }
             }
             _ => LabelExpressionKind::Name(self.name("a label or type")?),
         };
         Ok(LabelExpression { span: self.since(start), kind })
+    }
+
+    /// `$(names)`, `$all(names)`, `$any(names)`: the names, and whether one of them is enough.
+    pub(super) fn computed_names(&mut self) -> Result<(Expression, bool)> {
+        let any = match self.slice(self.here()).to_ascii_lowercase().as_str() {
+            "$" | "$all" => false,
+            "$any" => true,
+            parameter => {
+                let remedy = format!("a label that a parameter names is written $({parameter})");
+                return Err(self.expected("a label or type").with_remedy(remedy));
+            }
+        };
+        self.advance();
+        self.expect(TokenKind::LeftParen)?;
+        let names = self.expression()?;
+        if !self.is(TokenKind::RightParen) {
+            return Err(self.expected("an operator or )"));
+        }
+        self.advance();
+        self.grow()?;
+        Ok((names, any))
     }
 
     /// Whether the parenthesis so far ahead opens the first node of a path of at least one edge, rather than an
@@ -280,6 +300,8 @@ impl Parser<'_> {
                     None => return at,
                 },
                 TokenKind::Bang if expects_name => {}
+                TokenKind::Dollar if expects_name => {}
+                TokenKind::Parameter if expects_name && self.kind(at + 1) == TokenKind::LeftParen => {}
                 TokenKind::Colon | TokenKind::Bar | TokenKind::Ampersand => expects_name = true,
                 _ => return at,
             }

@@ -451,6 +451,17 @@ pub enum OperatorKind {
         /// How it is cut into transactions, if it is: `CALL { … } IN TRANSACTIONS`.
         batches: Option<Batches>,
     },
+    /// For each row, the nodes that carry all of `labels` and at least one of `any`, each once.
+    NodeUnionScan {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// Takes the node.
+        slot: SlotId,
+        /// Labels; maybe none.
+        labels: Vec<Arc<str>>,
+        /// Further labels; two or more.
+        any: Vec<Arc<str>>,
+    },
 }
 
 /// What becomes of the rows that a subplan gives for a row.
@@ -678,8 +689,10 @@ pub struct NewNode {
 pub struct NewEdge {
     /// Takes the edge.
     pub slot: SlotId,
-    /// Its type.
+    /// Its type; nothing if it is computed.
     pub edge_type: Arc<str>,
+    /// Gives its type, a string, where no name is written.
+    pub computed_type: Option<Expression>,
     /// Where it starts; a null there is an error.
     pub source: SlotId,
     /// Where it ends; a null there is an error.
@@ -729,5 +742,19 @@ pub enum SetItem {
         node: Expression,
         /// The labels.
         labels: Vec<Arc<str>>,
+    },
+    /// `node:$(labels)`.
+    AddComputedLabels {
+        /// The node.
+        node: Expression,
+        /// A string or a list of strings.
+        labels: Expression,
+    },
+    /// `REMOVE node:$(labels)`.
+    RemoveComputedLabels {
+        /// The node.
+        node: Expression,
+        /// A string or a list of strings.
+        labels: Expression,
     },
 }

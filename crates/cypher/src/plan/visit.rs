@@ -42,7 +42,7 @@ macro_rules! push_inputs {
                 $list.push(input);
                 $list.push(subplan);
             }
-            Kind::Import { input, .. } => $list.push(input),
+            Kind::Import { input, .. } | Kind::NodeUnionScan { input, .. } => $list.push(input),
             Kind::ForEach { input, subplan, .. } => {
                 $list.push(input);
                 $list.push(subplan);
@@ -67,6 +67,10 @@ macro_rules! push_set_items {
                     $list.push(value);
                 }
                 SetItem::AddLabels { node, .. } | SetItem::RemoveLabels { node, .. } => $list.push(node),
+                SetItem::AddComputedLabels { node, labels } | SetItem::RemoveComputedLabels { node, labels } => {
+                    $list.push(node);
+                    $list.push(labels);
+                }
             }
         }
     };
@@ -78,8 +82,9 @@ macro_rules! push_new_entities {
         for NewNode { properties, .. } in $nodes {
             $list.extend(properties);
         }
-        for NewEdge { properties, .. } in $edges {
+        for NewEdge { properties, computed_type, .. } in $edges {
             $list.extend(properties);
+            $list.extend(computed_type);
         }
     };
 }
@@ -169,7 +174,7 @@ macro_rules! push_operator_expressions {
                 push_set_items!(items, $list);
             }
             Kind::Delete { expressions, .. } => $list.extend(expressions),
-            Kind::Import { .. } => {}
+            Kind::Import { .. } | Kind::NodeUnionScan { .. } => {}
             Kind::ForEach { batches, .. } => {
                 if let Some(Batches { rows, concurrent, .. }) = batches {
                     $list.extend(rows);
@@ -313,7 +318,7 @@ impl Operator {
         use OperatorKind as Kind;
         match &self.kind {
             Kind::NodeScan { slot, .. } | Kind::NodeLookup { slot, .. } | Kind::NodeById { slot, .. } => vec![*slot],
-            Kind::IndexSeek { slot, .. } => vec![*slot],
+            Kind::IndexSeek { slot, .. } | Kind::NodeUnionScan { slot, .. } => vec![*slot],
             Kind::Unwind { slot, .. } | Kind::CountMatches { count: slot, .. } => vec![*slot],
             Kind::Expand { edge, to, into, .. } | Kind::VariableExpand { edges: edge, to, into, .. } => {
                 edge.iter().copied().chain((!into).then_some(*to)).collect()

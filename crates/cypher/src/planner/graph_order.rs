@@ -207,6 +207,9 @@ impl Order<'_> {
             Step::Scan { node } => {
                 state.bound.insert(graph.nodes[*node].slot);
                 self.mark_labels(state, *node);
+                if let Some(union) = self.problem.union_of(*node) {
+                    state.conditions_done[union.condition] = true;
+                }
             }
             Step::Lookup { lookup } => {
                 let lookup = &self.problem.lookups[*lookup];
@@ -341,7 +344,11 @@ impl Order<'_> {
     fn from(&self, base: &State, node: usize) -> State {
         let mut state = base.clone();
         let before = state.rows;
-        let rows = before * self.problem.cost.labelled(&self.problem.graph.nodes[node].labels);
+        let nodes = match self.problem.union_of(node) {
+            Some(union) => union.rows,
+            None => self.problem.cost.labelled(&self.problem.graph.nodes[node].labels),
+        };
+        let rows = before * nodes;
         self.take(&mut state, Candidate { step: Step::Scan { node }, rows, cost: before });
         self.complete(&mut state);
         state

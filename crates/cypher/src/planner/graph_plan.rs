@@ -7,7 +7,7 @@ use model::{Result, Set, Span, error};
 use super::cost::CostModel;
 use super::graph_order::Order;
 use super::seek::{Seek, SeekTarget};
-use super::step::{ConditionKind, Planned, Problem, Step};
+use super::step::{ConditionKind, Planned, Problem, ScanUnion, Step};
 use super::{Planner, Stream};
 use crate::binder::expression::at;
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
@@ -28,7 +28,10 @@ struct Progress {
 impl Planner<'_> {
     /// Matches a pattern for each row.
     pub(super) fn graph(&mut self, stream: &mut Stream, graph: QueryGraph) -> Result<()> {
-        let problem = Problem::new(&graph, CostModel::new(self.context), &stream.labels, &stream.bound);
+        let mut problem = Problem::new(&graph, CostModel::new(self.context), &stream.labels, &stream.bound);
+        if self.config.lookups {
+            problem.find_unions();
+        }
         let order = Order { problem: &problem, config: self.config, may_join: !stream.writes };
         let steps = order.solve(&stream.bound, stream.rows()).ok_or_else(|| {
             let span = graph.edges.first().map_or_else(Span::default, |edge| edge.span);
@@ -133,9 +136,15 @@ impl Planner<'_> {
         match &planned.step {
             Step::Begin => {}
             Step::Scan { node } => {
+                let union = problem.union_of(*node);
                 let node = &graph.nodes[*node];
                 let (slot, labels) = (node.slot, node.labels.clone());
                 stream.bound.insert(slot);
+                if let Some(ScanUnion { any, .. }) = union {
+                    let any = any.clone();
+                    stream.push(planned.rows, |input| OperatorKind::NodeUnionScan { input, slot, labels, any });
+                    return Ok(());
+                }
                 stream.push(planned.rows, |input| OperatorKind::NodeScan { input, slot, labels });
             }
             Step::Lookup { lookup } => {

@@ -10,7 +10,16 @@ use crate::plan::{Expression, ExpressionKind, OperatorKind, SlotId, SortKey};
 impl Planner<'_> {
     pub(super) fn projection(&mut self, stream: &mut Stream, projection: BoundProjection) {
         let BoundProjection { grouping, mut items, distinct, order, skip, limit, predicate } = projection;
-        let missing = stream.imports.iter().filter(|slot| !items.iter().any(|(output, _)| output == *slot));
+        if stream.ends {
+            // What is computed from groups may still need them.
+            let mut used = Set::default();
+            items.iter().for_each(|(_, value)| value.free_slots(&mut used));
+            order.iter().for_each(|key| key.expression.free_slots(&mut used));
+            predicate.iter().for_each(|predicate| predicate.free_slots(&mut used));
+            stream.imports.retain(|slot| grouping.is_some() && used.contains(slot));
+        }
+        let kept_imports = if stream.ends { &[] } else { stream.imports.as_slice() };
+        let missing = kept_imports.iter().filter(|slot| !items.iter().any(|(output, _)| output == *slot));
         let kept: Vec<_> = missing.map(|&slot| (slot, at(Span::default(), ExpressionKind::Slot(slot)))).collect();
         items.extend(kept);
         let outputs: Vec<SlotId> = items.iter().map(|(slot, _)| *slot).collect();

@@ -71,6 +71,17 @@ pub(super) struct Lookup {
     pub(super) condition: usize,
 }
 
+/// A node that carries at least one of several labels.
+#[derive(Debug)]
+pub(super) struct ScanUnion {
+    pub(super) node: usize,
+    pub(super) any: Vec<Arc<str>>,
+    /// The condition that says so.
+    pub(super) condition: usize,
+    /// How many nodes a scan finds.
+    pub(super) rows: f64,
+}
+
 /// Everything that holds of one graph while its order is sought.
 pub(super) struct Problem<'a> {
     pub(super) graph: &'a QueryGraph,
@@ -80,6 +91,8 @@ pub(super) struct Problem<'a> {
     pub(super) seeks: Vec<Seek>,
     /// For each edge, what its filter needs.
     pub(super) edge_needs: Vec<Set<SlotId>>,
+    /// For nodes of which one of several labels is asked, how to scan them.
+    unions: Vec<ScanUnion>,
     /// Labels of nodes: of this graph, and known before.
     pub(super) labels: Map<SlotId, Vec<Arc<str>>>,
 }
@@ -103,6 +116,7 @@ impl<'a> Problem<'a> {
             lookups: Vec::new(),
             seeks: Vec::new(),
             edge_needs: Vec::new(),
+            unions: Vec::new(),
             labels,
         };
         problem.add_conditions();
@@ -110,6 +124,34 @@ impl<'a> Problem<'a> {
         problem.seeks = seeks(&problem, problem.cost.schema(), bound);
         problem.edge_needs = graph.edges.iter().map(|edge| problem.filter_needs(edge)).collect();
         problem
+    }
+
+    /// Finds the conditions `n:A|B`, for each node the one that leaves fewest.
+    pub(super) fn find_unions(&mut self) {
+        let mut unions: Vec<ScanUnion> = Vec::new();
+        for (condition, Condition { kind, .. }) in self.conditions.iter().enumerate() {
+            let ConditionKind::Predicate(predicate) = kind else { continue };
+            let Some((slot, any)) = alternatives(predicate) else { continue };
+            let Some(node) = self.graph.nodes.iter().position(|node| node.slot == slot) else { continue };
+            let of = |label: &Arc<str>| {
+                let mut labels = self.graph.nodes[node].labels.clone();
+                labels.push(label.clone());
+                self.cost.labelled(&labels)
+            };
+            let rows = any.iter().map(of).sum::<f64>().min(self.cost.labelled(&self.graph.nodes[node].labels));
+            let found = ScanUnion { node, any, condition, rows };
+            match unions.iter_mut().find(|known| known.node == node) {
+                Some(known) if known.rows <= rows => {}
+                Some(known) => *known = found,
+                None => unions.push(found),
+            }
+        }
+        self.unions = unions;
+    }
+
+    /// The union that a scan of the node would be.
+    pub(super) fn union_of(&self, node: usize) -> Option<&ScanUnion> {
+        self.unions.iter().find(|union| union.node == node)
     }
 
     pub(super) fn labels_of(&self, slot: SlotId) -> &[Arc<str>] {
@@ -207,6 +249,24 @@ impl<'a> Problem<'a> {
         let is_possible = !bound.contains(&slot) && !needs.contains(&slot);
         is_possible.then_some(Lookup { node, key, value, needs, condition })
     }
+}
+
+/// `slot:A OR slot:B …`: the slot and the labels.
+fn alternatives(predicate: &Expression) -> Option<(SlotId, Vec<Arc<str>>)> {
+    let ExpressionKind::Or(items) = &predicate.kind else { return None };
+    let mut any: Vec<Arc<str>> = Vec::with_capacity(items.len());
+    let mut of = None;
+    for item in items {
+        let ExpressionKind::HasLabels { object, labels } = &item.kind else { return None };
+        let (ExpressionKind::Slot(slot), [label]) = (&object.kind, labels.as_slice()) else { return None };
+        if *of.get_or_insert(*slot) != *slot {
+            return None;
+        }
+        if !any.contains(label) {
+            any.push(label.clone());
+        }
+    }
+    of.map(|slot| (slot, any))
 }
 
 /// `id(slot)`.

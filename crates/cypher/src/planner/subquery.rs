@@ -27,7 +27,12 @@ impl Planner<'_> {
             let columns: Vec<SlotId> = part.columns.iter().map(|(_, slot)| *slot).collect();
             let mut stream = Stream::argument(outer, labels.clone());
             stream.imports = imports.to_vec();
-            self.clauses(part.clauses, &mut stream)?;
+            let mut clauses = part.clauses;
+            let ends_in_projection = matches!(clauses.last(), Some(BoundClause::Project(_)));
+            let end = if ends_in_projection { clauses.pop() } else { None };
+            self.clauses(clauses, &mut stream)?;
+            stream.ends = true;
+            end.into_iter().try_for_each(|end| self.clause(end, &mut stream))?;
             last = stream.clone();
             let wanted = if wanted.is_empty() { &columns } else { wanted };
             branches.push((stream.into_subplan(outer, wanted), columns));
@@ -169,7 +174,8 @@ fn is_atomic_body(clauses: &[BoundClause]) -> bool {
 
 fn maps<'a>(nodes: &'a [NewNode], edges: &'a [NewEdge]) -> impl Iterator<Item = &'a Expression> {
     let of_nodes = nodes.iter().filter_map(|node| node.properties.as_ref());
-    of_nodes.chain(edges.iter().filter_map(|edge| edge.properties.as_ref()))
+    let of_edges = edges.iter().flat_map(|edge| [edge.properties.as_ref(), edge.computed_type.as_ref()]);
+    of_nodes.chain(of_edges.flatten())
 }
 
 /// True if clauses that write do not change what an expression gives for a later row.

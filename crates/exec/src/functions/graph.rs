@@ -8,9 +8,10 @@ use super::{Body, Function, mismatch};
 use crate::context::EvaluationContext;
 use crate::expression::property;
 use crate::expression::vector::{Operand, Vector, View, map, validity_of};
+use crate::writing::computed::names;
 
 pub(super) const FUNCTIONS: &[&Function] =
-    &[&ID, &ELEMENT_ID, &LABELS, &TYPE, &START_NODE, &END_NODE, &PROPERTIES, &KEYS];
+    &[&ID, &ELEMENT_ID, &LABELS, &TYPE, &START_NODE, &END_NODE, &PROPERTIES, &KEYS, &HAS_LABELS, &HAS_ANY_LABEL];
 
 const ID: Function = Function {
     name: "id",
@@ -175,4 +176,70 @@ fn keys(arguments: &[Vector], rows: usize, context: &EvaluationContext<'_>) -> R
         _ => Value::Null,
     });
     Ok(Vector::from_values(&keys.collect::<Vec<_>>()))
+}
+
+const HAS_LABELS: Function = Function {
+    name: "hasLabels",
+    arguments_min: 2,
+    arguments_max: Some(2),
+    usage: "hasLabels(node, names)",
+    description: "Whether a node carries all of these labels, or a relationship is of this type; also written `n:$(names)`.",
+    examples: &[("hasLabels(n, ['Person', 'Admin'])", "true"), ("hasLabels(r, 'Person')", "false")],
+    body: Body::Batch(|arguments, rows, context| {
+        labelled(arguments, rows, context, |found, names| names.iter().all(|name| found.contains(name)))
+    }),
+};
+
+const HAS_ANY_LABEL: Function = Function {
+    name: "hasAnyLabel",
+    arguments_min: 1,
+    arguments_max: Some(2),
+    usage: "hasAnyLabel(node, names)",
+    description: "Whether a node carries at least one of these labels, or any label at all; also written `n:$any(names)` and `n:%`.",
+    examples: &[("hasAnyLabel(n, ['Admin', 'Other'])", "true"), ("hasAnyLabel(n)", "true")],
+    body: Body::Batch(|arguments, rows, context| {
+        let is_open = arguments.len() == 1;
+        labelled(arguments, rows, context, |found, names| match is_open {
+            true => !found.is_empty(),
+            false => names.iter().any(|name| found.contains(name)),
+        })
+    }),
+};
+
+/// Compares the labels of nodes, or the types of edges, with the names in each row.
+fn labelled(
+    arguments: &[Vector],
+    rows: usize,
+    context: &EvaluationContext<'_>,
+    test: impl Fn(&[Arc<str>], &[Arc<str>]) -> bool,
+) -> Result<Vector> {
+    property::check_alive(&arguments[0], rows, context)?;
+    let schema = context.view.schema();
+    let (mut asked, mut nodes): (Vec<usize>, Vec<NodeId>) = Default::default();
+    let mut results = vec![Value::Null; rows];
+    let names = |row: usize| match arguments.get(1).map(|names| names.value(row)) {
+        None => Ok(Some(Vec::new())),
+        Some(Value::Null) => Ok(None),
+        Some(value) => names(&value).map(Some),
+    };
+    for (row, result) in results.iter_mut().enumerate() {
+        match arguments[0].value(row) {
+            Value::Null => {}
+            Value::Node(node) => {
+                asked.push(row);
+                nodes.push(node);
+            }
+            Value::Edge(edge) => {
+                let found = [Arc::from(schema.edge_type_name(edge.edge_type))];
+                *result = names(row)?.map_or(Value::Null, |names| Value::Bool(test(&found, &names)));
+            }
+            other => return Err(mismatch("hasLabels", "a node or relationship", &other)),
+        }
+    }
+    for (row, labels) in asked.into_iter().zip(context.view.node_labels(&nodes)?) {
+        let found: Vec<Arc<str>> =
+            labels.into_iter().filter_map(|label| schema.labels.name(label.0).cloned()).collect();
+        results[row] = names(row)?.map_or(Value::Null, |names| Value::Bool(test(&found, &names)));
+    }
+    Ok(Vector::from_values(&results))
 }

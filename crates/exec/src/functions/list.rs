@@ -7,7 +7,8 @@ use super::{Body, Function, integer, items, mismatch};
 use crate::context::EvaluationContext;
 use crate::expression::vector::{TextOperand, Vector, View, validity_of};
 
-pub(super) const FUNCTIONS: &[&Function] = &[&SIZE, &HEAD, &LAST, &TAIL, &REVERSE, &RANGE, &IS_EMPTY, &EVERY];
+pub(super) const FUNCTIONS: &[&Function] =
+    &[&SIZE, &HEAD, &LAST, &TAIL, &REVERSE, &RANGE, &IS_EMPTY, &EVERY, &MAP_ENTRY];
 
 const SIZE: Function = Function {
     name: "size",
@@ -144,3 +145,16 @@ fn range(values: &[Value]) -> Result<Value> {
     }
     Ok(Value::list(elements))
 }
+
+const MAP_ENTRY: Function = Function {
+    name: "mapEntry",
+    arguments_min: 2,
+    arguments_max: Some(2),
+    usage: "mapEntry(key, value)",
+    description: "The map of one entry; its key is computed.",
+    examples: &[("mapEntry('a' + 'b', 1)", "{ab: 1}"), ("mapEntry('a', null)", "{a: null}")],
+    body: Body::Lenient(|values| match &values[0] {
+        Value::String(key) => Ok(Value::map([(key.clone(), values[1].clone())])),
+        other => Err(mismatch("mapEntry", "a string as the key", other)),
+    }),
+};

@@ -131,6 +131,7 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
         | OperatorKind::Set { input, .. }
         | OperatorKind::Delete { input, .. }
         | OperatorKind::Import { input, .. }
+        | OperatorKind::NodeUnionScan { input, .. }
         | OperatorKind::ForEach { input, .. } => vec![input],
     }
 }
@@ -140,6 +141,7 @@ pub(crate) fn add_creation(nodes: &[NewNode], edges: &[NewEdge], slots: &mut Slo
     let mut read = Slots::new();
     nodes.iter().filter_map(|node| node.properties.as_ref()).for_each(|map| add_expression(map, &mut read));
     edges.iter().filter_map(|edge| edge.properties.as_ref()).for_each(|map| add_expression(map, &mut read));
+    edges.iter().filter_map(|edge| edge.computed_type.as_ref()).for_each(|name| add_expression(name, &mut read));
     read.extend(edges.iter().flat_map(|edge| [edge.source, edge.target]));
     nodes.iter().for_each(|node| {
         read.remove(&node.slot);
@@ -161,6 +163,10 @@ pub(crate) fn add_set_items(items: &[SetItem], slots: &mut Slots) {
                 add_expression(value, slots);
             }
             SetItem::AddLabels { node, .. } | SetItem::RemoveLabels { node, .. } => add_expression(node, slots),
+            SetItem::AddComputedLabels { node, labels } | SetItem::RemoveComputedLabels { node, labels } => {
+                add_expression(node, slots);
+                add_expression(labels, slots);
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ pub(crate) fn is_row_local(plan: &Operator) -> bool {
     match &plan.kind {
         OperatorKind::Argument { .. } => true,
         OperatorKind::NodeScan { input, .. }
+        | OperatorKind::NodeUnionScan { input, .. }
         | OperatorKind::NodeLookup { input, .. }
         | OperatorKind::IndexSeek { input, .. }
         | OperatorKind::NodeById { input, .. }

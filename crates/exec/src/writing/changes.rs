@@ -7,8 +7,8 @@ use std::sync::Arc;
 use cypher::plan::{Expression, SetItem};
 use model::{Column, EdgeId, LabelId, NodeId, PropertyKeyId, Result, Set, Span, Value};
 
-use super::check_storable;
 use super::hazards::{Batching, Hazards};
+use super::{check_storable, computed};
 use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
 use crate::lowering::Lowering;
@@ -36,6 +36,12 @@ enum What {
     },
     AddLabels(Vec<Arc<str>>),
     RemoveLabels(Vec<Arc<str>>),
+    /// Labels that each row names; added or else removed.
+    ComputedLabels {
+        labels: CompiledExpression,
+        span: Span,
+        adds: bool,
+    },
 }
 
 /// The nodes and edges of a column, and the rows they stand in.
@@ -72,6 +78,21 @@ impl Objects {
         Ok(objects)
     }
 
+    /// Those in these rows, which are in order.
+    fn at(&self, rows: &[u32]) -> Objects {
+        let mut objects = Objects::default();
+        let is_there = |row: &u32| rows.binary_search(row).is_ok();
+        for (&node, &row) in self.nodes.iter().zip(&self.node_rows).filter(|(_, row)| is_there(row)) {
+            objects.nodes.push(node);
+            objects.node_rows.push(row);
+        }
+        for (&edge, &row) in self.edges.iter().zip(&self.edge_rows).filter(|(_, row)| is_there(row)) {
+            objects.edges.push(edge);
+            objects.edge_rows.push(row);
+        }
+        objects
+    }
+
     /// Sets one property of all objects; the values have a row for each row of the chunk.
     fn set(&self, writer: &mut Writer<'_>, key: PropertyKeyId, values: &Column) -> Result<()> {
         if !self.nodes.is_empty() {
@@ -103,6 +124,12 @@ impl Changes {
                 }
                 SetItem::AddLabels { node, labels } => (node, What::AddLabels(labels.clone())),
                 SetItem::RemoveLabels { node, labels } => (node, What::RemoveLabels(labels.clone())),
+                SetItem::AddComputedLabels { node, labels } => {
+                    (node, What::ComputedLabels { labels: compile(labels)?, span: labels.span, adds: true })
+                }
+                SetItem::RemoveComputedLabels { node, labels } => {
+                    (node, What::ComputedLabels { labels: compile(labels)?, span: labels.span, adds: false })
+                }
             };
             compiled.push(Change { object: compile(object)?, span: object.span, what });
         }
@@ -179,6 +206,13 @@ impl Change {
             }
             What::AddLabels(labels) => self.change_labels(runtime, &objects, labels, true),
             What::RemoveLabels(labels) => self.change_labels(runtime, &objects, labels, false),
+            What::ComputedLabels { labels, span, adds } => {
+                let names = evaluate(labels)?;
+                for (labels, rows) in computed::by_names(&names).map_err(|error| error.at(*span))? {
+                    self.change_labels(runtime, &objects.at(&rows), &labels, *adds)?;
+                }
+                Ok(())
+            }
         }
     }
 

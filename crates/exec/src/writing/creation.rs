@@ -7,8 +7,10 @@ use cypher::plan::{NewEdge, NewNode, SlotId};
 use model::store::{NewEdges, NewNodes};
 use model::{Column, ColumnData, EdgeValue, NodeId, Result, Span};
 
+use super::computed::by_names;
 use super::{PropertySource, resolve_keys};
 use crate::chunk::{Chunk, Layout};
+use crate::expression::CompiledExpression;
 use crate::group_table::hash_rows;
 use crate::lowering::{Lowering, column_of};
 use crate::rows::node_at;
@@ -27,6 +29,8 @@ struct NodeCreation {
 
 struct EdgeCreation {
     edge_type: Arc<str>,
+    /// Gives the type of each row, where no name is written.
+    computed_type: Option<CompiledExpression>,
     source: usize,
     target: usize,
     properties: PropertySource,
@@ -58,8 +62,10 @@ impl Creation {
         }
         for edge in edges {
             let properties = PropertySource::compile(lowering, edge.properties.as_ref(), layout)?;
+            let computed = edge.computed_type.as_ref();
             compiled.edges.push(EdgeCreation {
                 edge_type: edge.edge_type.clone(),
+                computed_type: computed.map(|name| lowering.compile(name, layout)).transpose()?,
                 source: column_of(layout, edge.source)?,
                 target: column_of(layout, edge.target)?,
                 properties,
@@ -209,13 +215,44 @@ impl EdgeCreation {
                 claims.add_end(column, (column < bound).then_some(ends));
             }
         }
+        let Some(computed) = &self.computed_type else {
+            return self.create(scope, &self.edge_type, &sources, &targets, properties);
+        };
+        let names = {
+            let view = scope.runtime.view();
+            computed.evaluate(chunk, &scope.runtime.evaluation(&view))?
+        };
+        let mut edges: Vec<Option<EdgeValue>> = vec![None; chunk.rows];
+        for (names, rows) in by_names(&names).map_err(|error| error.at(self.span))? {
+            let [name] = names.as_slice() else {
+                let found = names.len();
+                return Err(model::error!(Type, "a relationship needs exactly one type, found {found}").at(self.span));
+            };
+            let pick = |nodes: &[NodeId]| rows.iter().map(|&row| nodes[row as usize]).collect::<Vec<_>>();
+            let part = |(key, column): &(Arc<str>, Arc<Column>)| (key.clone(), Arc::new(column.gather(&rows)));
+            let part = properties.iter().map(part).collect();
+            let created = self.create(scope, name, &pick(&sources), &pick(&targets), part)?;
+            rows.iter().zip(created).for_each(|(&row, edge)| edges[row as usize] = Some(edge));
+        }
+        Ok(edges.into_iter().flatten().collect())
+    }
+
+    /// Creates edges of one type.
+    fn create(
+        &self,
+        scope: Scope<'_, '_>,
+        edge_type: &str,
+        sources: &[NodeId],
+        targets: &[NodeId],
+        properties: Vec<(Arc<str>, Arc<Column>)>,
+    ) -> Result<Vec<EdgeValue>> {
         scope.runtime.write(|writer| {
             let (keys, columns) = resolve_keys(writer, properties)?;
-            let edge_type = writer.transaction.edge_type(&self.edge_type)?;
-            let new = NewEdges { edge_type, sources: &sources, targets: &targets, keys: &keys, properties: &columns };
+            let edge_type = writer.transaction.edge_type(edge_type)?;
+            let new = NewEdges { edge_type, sources, targets, keys: &keys, properties: &columns };
             let created = writer.transaction.create_edges(&new).map_err(|error| error.at(self.span))?;
             writer.counters.edges_created += created.len() as u64;
-            let ends = sources.iter().zip(&targets);
+            let ends = sources.iter().zip(targets);
             let value = |(id, (&source, &target))| EdgeValue { id, source, target, edge_type };
             Ok(created.into_iter().zip(ends).map(value).collect())
         })

@@ -102,6 +102,9 @@ impl Reading {
                 add_expression(value, &mut self.slots);
             }
             SetItem::AddLabels { .. } | SetItem::RemoveLabels { .. } => {}
+            SetItem::AddComputedLabels { labels, .. } | SetItem::RemoveComputedLabels { labels, .. } => {
+                self.add(labels);
+            }
         }
     }
 
@@ -167,6 +170,7 @@ fn object(item: &SetItem) -> &Expression {
     match item {
         SetItem::Property { object, .. } | SetItem::Replace { object, .. } | SetItem::Merge { object, .. } => object,
         SetItem::AddLabels { node, .. } | SetItem::RemoveLabels { node, .. } => node,
+        SetItem::AddComputedLabels { node, .. } | SetItem::RemoveComputedLabels { node, .. } => node,
     }
 }
 

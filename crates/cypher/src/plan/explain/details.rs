@@ -83,6 +83,7 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::Set { .. } => "Set",
         Kind::Delete { .. } => "Delete",
         Kind::Import { .. } => "Import",
+        Kind::NodeUnionScan { .. } => "NodeUnionScan",
         Kind::ForEach { result: ForEachResult::Ignored | ForEachResult::IgnoredAtOnce, .. } => "ForEach",
         Kind::ForEach { result: ForEachResult::Joined, .. } => "ApplyEach",
         Kind::ForEach { result: ForEachResult::Optional, .. } => "OptionalEach",
@@ -116,6 +117,14 @@ impl Details<'_> {
             Kind::Argument { slots } | Kind::Distinct { slots, .. } => self.slots(slots),
             Kind::Optional { slots, .. } | Kind::Union { slots, .. } | Kind::Import { slots, .. } => self.slots(slots),
             Kind::ForEach { slots, result, batches, .. } => self.for_each(slots, *result, batches.as_ref()),
+            Kind::NodeUnionScan { slot, labels, any, .. } => {
+                let any: Vec<String> = any.iter().map(|label| quoted(label)).collect();
+                let labels: Vec<String> = labels.iter().map(|label| quoted(label)).collect();
+                match labels.is_empty() {
+                    true => format!("{}:{}", self.names.of(*slot), any.join("|")),
+                    false => format!("{}:{}&({})", self.names.of(*slot), labels.join("&"), any.join("|")),
+                }
+            }
             Kind::NodeScan { slot, labels, .. } => format!("{}{}", self.names.of(*slot), label_list(labels)),
             Kind::NodeLookup { slot, label, key, value, .. } => {
                 format!("{}:{}({}) {}", self.names.of(*slot), quoted(label), quoted(key), self.lookup(value))
@@ -385,7 +394,11 @@ impl Details<'_> {
             let (source, target) = (self.names.of(edge.source), self.names.of(edge.target));
             let name = self.names.of(edge.slot);
             let properties = properties(&edge.properties);
-            format!("({source})-[{name}:{}{properties}]->({target})", quoted(&edge.edge_type))
+            let edge_type = match &edge.computed_type {
+                Some(computed) => format!("$({})", self.expression(computed)),
+                None => quoted(&edge.edge_type),
+            };
+            format!("({source})-[{name}:{edge_type}{properties}]->({target})")
         };
         nodes.iter().map(node).chain(edges.iter().map(edge)).collect::<Vec<_>>().join(", ")
     }
@@ -400,6 +413,12 @@ impl Details<'_> {
             SetItem::AddLabels { node, labels } => format!("{}{}", self.expression(node), label_list(labels)),
             SetItem::RemoveLabels { node, labels } => {
                 format!("remove {}{}", self.expression(node), label_list(labels))
+            }
+            SetItem::AddComputedLabels { node, labels } => {
+                format!("{}:$({})", self.expression(node), self.expression(labels))
+            }
+            SetItem::RemoveComputedLabels { node, labels } => {
+                format!("remove {}:$({})", self.expression(node), self.expression(labels))
             }
         };
         items.iter().map(item).collect::<Vec<_>>().join(", ")

@@ -133,6 +133,7 @@ fn changes_pattern(item: &SetItem, entries: &[(Arc<str>, Expression)], labels: &
         SetItem::AddLabels { labels: changed, .. } | SetItem::RemoveLabels { labels: changed, .. } => {
             changed.iter().any(|label| labels.contains(&label))
         }
+        SetItem::AddComputedLabels { .. } | SetItem::RemoveComputedLabels { .. } => true,
     }
 }
 
