@@ -14,6 +14,7 @@ use crate::plan::{Aggregate, PlanMode, SlotId};
 
 mod call;
 mod call_subquery;
+mod case;
 pub(crate) mod expression;
 mod function;
 mod grouping;
@@ -59,6 +60,8 @@ pub(crate) struct Binder<'a> {
     next_clause: u32,
     /// How many subqueries are open.
     depth: usize,
+    /// Holds the subject of the `CASE` whose `WHEN` is being bound.
+    case_subject: Option<SlotId>,
     /// What has been bound so far needs a transaction that writes.
     pub(crate) mode: PlanMode,
     pub(crate) hints: Vec<Hint>,
@@ -80,6 +83,7 @@ impl<'a> Binder<'a> {
             aggregation: Aggregation::Forbidden("this place"),
             next_clause: 0,
             depth: 0,
+            case_subject: None,
             mode: PlanMode::Read,
             hints: Vec::new(),
             parameters: Vec::new(),

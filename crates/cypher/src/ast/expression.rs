@@ -166,6 +166,17 @@ pub enum ExpressionKind {
     },
     /// `(a)-[:X]->(b)` as a predicate, or `shortestPath(…)` as a value.
     Pattern(Box<PathPattern>),
+    /// The subject of the `CASE` around it, before the operator of a `WHEN > 3`.
+    CaseSubject,
+    /// `operand IS [NOT] :: type`.
+    TypeTest {
+        /// The value.
+        operand: Box<Expression>,
+        /// `NOT` stands before the type.
+        negated: bool,
+        /// The type in canonical words, as `LIST<INTEGER NOT NULL> | FLOAT`.
+        of: String,
+    },
     /// `EXISTS { … }`, `COUNT { … }`, `COLLECT { … }`.
     Subquery {
         /// What is made of its rows.
@@ -196,8 +207,10 @@ pub struct Comparison {
 /// `WHEN condition THEN value`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseBranch {
-    /// The condition, or the value to compare with.
+    /// The condition, or the value to compare with; after a subject also a comparison whose left side is the subject.
     pub condition: Expression,
+    /// Further ones after commas, of which one is enough.
+    pub others: Vec<Expression>,
     /// The value of the branch.
     pub value: Expression,
 }
@@ -312,7 +325,7 @@ impl Expression {
         use ExpressionKind as Kind;
         match &self.kind {
             Kind::Null | Kind::Boolean(_) | Kind::Integer(_) | Kind::Float(_) | Kind::String(_) => {}
-            Kind::Parameter(_) | Kind::Variable(_) | Kind::CountStar => {}
+            Kind::Parameter(_) | Kind::Variable(_) | Kind::CountStar | Kind::CaseSubject => {}
             Kind::Pattern(_) | Kind::Subquery { .. } => {}
             Kind::List(items) | Kind::And(items) | Kind::Or(items) | Kind::Xor(items) => items.iter().for_each(visit),
             Kind::Map(entries) => entries.iter().for_each(|entry| visit(&entry.value)),
@@ -322,7 +335,7 @@ impl Expression {
                 visit(base);
                 [from, to].into_iter().flatten().for_each(|bound| visit(bound));
             }
-            Kind::Unary { operand, .. } => visit(operand),
+            Kind::Unary { operand, .. } | Kind::TypeTest { operand, .. } => visit(operand),
             Kind::Binary { left, right, .. } => [left, right].into_iter().for_each(|child| visit(child)),
             Kind::Comparison { first, rest } => {
                 visit(first);
@@ -332,6 +345,7 @@ impl Expression {
                 subject.iter().for_each(|child| visit(child));
                 for branch in branches {
                     visit(&branch.condition);
+                    branch.others.iter().for_each(|child| visit(child));
                     visit(&branch.value);
                 }
                 otherwise.iter().for_each(|child| visit(child));

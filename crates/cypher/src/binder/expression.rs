@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use model::{Result, Span, Value, error};
 
+use super::case::has_tests;
 use super::scope::VariableKind;
 use super::{Aggregation, Binder, kinds};
 use crate::ast::{self, ComparisonOperator, ExpressionKind as Ast, MapProjectionItem, UnaryOperator};
@@ -111,7 +112,19 @@ impl Binder<'_> {
             Ast::Or(items) => Kind::Or(self.all(items, wanted)?),
             Ast::Xor(items) => return self.xor(items, wanted, span),
             Ast::Comparison { first, rest } => return self.comparison(first, rest, span),
+            Ast::Case { subject: Some(subject), branches, otherwise } if has_tests(branches) => {
+                return self.case_of_tests(subject, branches, otherwise.as_deref(), span);
+            }
             Ast::Case { subject, branches, otherwise } => self.case(subject, branches, otherwise)?,
+            Ast::CaseSubject => {
+                Kind::Slot(self.case_subject.ok_or_else(|| error!(Internal, "no CASE is open").at(span))?)
+            }
+            Ast::TypeTest { operand, negated, of } => {
+                let of = at(span, Kind::Literal(Value::string(of)));
+                let arguments = vec![self.expression(operand)?, of];
+                let test = Kind::Function { name: Arc::from("isOfType"), arguments };
+                if *negated { Kind::Not(Box::new(at(span, test))) } else { test }
+            }
             Ast::Function { name, distinct, arguments } => return self.function(name, *distinct, arguments, span),
             Ast::CountStar => return self.count_star(span),
             Ast::ListComprehension { .. } | Ast::Quantifier { .. } | Ast::Reduce { .. } => {

@@ -11,6 +11,7 @@ use crate::token::TokenKind;
 mod atom;
 mod call;
 mod collection;
+mod value_type;
 
 /// What can stand after an operand.
 #[derive(Clone, Copy)]
@@ -203,7 +204,13 @@ impl Parser<'_> {
 
     /// `[NOT] NULL` after `IS`.
     fn null_test(&mut self, operand: Expression) -> Result<ExpressionKind> {
-        let operator = if self.take_keyword("NOT") { UnaryOperator::IsNotNull } else { UnaryOperator::IsNull };
+        let negated = self.take_keyword("NOT");
+        if self.is(TokenKind::DoubleColon) || self.is_word(0, "TYPED") {
+            self.advance();
+            let of = self.value_type(self.bar_ends)?;
+            return Ok(ExpressionKind::TypeTest { operand: Box::new(operand), negated, of });
+        }
+        let operator = if negated { UnaryOperator::IsNotNull } else { UnaryOperator::IsNull };
         if !self.take_keyword("NULL") {
             return Err(self.unsupported_test().unwrap_or_else(|| self.expected("NULL")));
         }

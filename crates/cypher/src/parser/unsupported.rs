@@ -77,8 +77,6 @@ impl Parser<'_> {
     /// After `IS` or `IS NOT`.
     pub(super) fn unsupported_test(&self) -> Option<Error> {
         let (what, remedy) = match self.kind(0) {
-            TokenKind::DoubleColon => ("a test of a value's type", "leave it out"),
-            TokenKind::Word if self.is_word(0, "TYPED") => ("a test of a value's type", "leave it out"),
             TokenKind::Word
                 if ["NORMALIZED", "NFC", "NFD", "NFKC", "NFKD"].iter().any(|word| self.is_word(0, word)) =>
             {
@@ -88,24 +86,6 @@ impl Parser<'_> {
             _ => return None,
         };
         Some(self.unsupported(what, self.here(), remedy))
-    }
-
-    /// After `WHEN`.
-    pub(super) fn unsupported_case(&self) -> Option<Error> {
-        let is_comparison = matches!(
-            self.kind(0),
-            TokenKind::Equal
-                | TokenKind::NotEqual
-                | TokenKind::Less
-                | TokenKind::LessEqual
-                | TokenKind::Greater
-                | TokenKind::GreaterEqual
-                | TokenKind::Matches
-        );
-        let is_test = self.is_word(0, "IS") && (self.is_word(1, "NULL") || self.is_word(1, "NOT"));
-        (is_comparison || is_test).then(|| {
-            self.unsupported("a comparison without its left side after WHEN", self.here(), "use CASE WHEN x > 1 THEN …")
-        })
     }
 
     /// At a function's name, before its parenthesis.

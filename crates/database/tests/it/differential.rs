@@ -86,6 +86,77 @@ fn patterns_match_what_the_oracle_finds() {
     }
 }
 
+#[test]
+fn subqueries_find_what_the_oracle_finds() {
+    let first = seed_or(2_000);
+    for seed in first..first + ROUNDS {
+        let mut random = SeededRandom::new(seed);
+        let (graph, statements) = graph(&mut random);
+        let mut engine: Box<dyn Engine> = match seed % 3 {
+            0 => Box::new(Native::new(2)),
+            1 => Box::new(Bare::new(Box::new(ReferenceStore::foreign(1)))),
+            _ => Box::new(Bare::new(Box::new(ReferenceStore::with_batch_rows(3)))),
+        };
+        make(&mut *engine, &statements);
+        for _ in 0..QUERIES / 2 {
+            let outer = pattern(&mut random, 0);
+            let inner = pattern(&mut random, outer.variables);
+            let found = matches(&graph, &outer, &[]);
+            if found.len() > 100 {
+                continue;
+            }
+            let further = |row: &Vec<usize>| {
+                let bound: Vec<Option<usize>> = row.iter().copied().map(Some).collect();
+                matches(&graph, &inner, &bound)
+            };
+            let ids = |count: usize| (0..count).map(|v| format!("v{v}.id")).collect::<Vec<_>>().join(", ");
+            let (outer_text, inner_text) = (pattern_text(&outer), pattern_text(&inner));
+            let new: Vec<String> = (outer.variables..inner.variables).map(|v| format!("v{v}")).collect();
+            let returned = if new.is_empty() { "1 AS one".to_string() } else { new.join(", ") };
+            let (all, own) = (ids(inner.variables), ids(outer.variables));
+            let joined: Vec<Vec<usize>> = found.iter().flat_map(further).collect();
+            let with = |make: &dyn Fn(usize) -> usize| {
+                let row = |row: &Vec<usize>| row.iter().copied().chain([make(further(row).len())]).collect();
+                found.iter().map(row).collect::<Vec<Vec<usize>>>()
+            };
+            let mut matched = found.clone();
+            matched.retain(|row| !further(row).is_empty());
+            let checks = [
+                (format!("CALL (*) {{ MATCH {inner_text} RETURN {returned} }} RETURN {all}"), joined.clone()),
+                (format!("CALL {{ WITH * MATCH {inner_text} WITH * SKIP 0 RETURN {returned} }} RETURN {all}"), joined),
+                (format!("WITH * WHERE EXISTS {{ {inner_text} }} RETURN {own}"), matched.clone()),
+                (format!("WITH * WHERE EXISTS {{ MATCH {inner_text} RETURN 1 AS x LIMIT 1 }} RETURN {own}"), matched),
+                (format!("RETURN {own}, COUNT {{ {inner_text} }}"), with(&|count| count)),
+                (
+                    format!("RETURN {own}, size(COLLECT {{ MATCH {inner_text} WITH 1 AS x RETURN x }})"),
+                    with(&|count| count),
+                ),
+                (
+                    format!("CALL (*) {{ MATCH {inner_text} RETURN count(*) AS c }} RETURN {own}, c"),
+                    with(&|count| count),
+                ),
+                (
+                    format!(
+                        "RETURN {own}, COUNT {{ MATCH {inner_text} RETURN 1 AS x UNION ALL MATCH {inner_text} RETURN 2 AS x }}"
+                    ),
+                    with(&|count| 2 * count),
+                ),
+                (
+                    format!(
+                        "RETURN {own}, COUNT {{ MATCH {inner_text} RETURN 1 AS x UNION MATCH {inner_text} RETURN 1 AS x }}"
+                    ),
+                    with(&|count| count.min(1)),
+                ),
+            ];
+            for (rest, expected) in checks {
+                let text = format!("MATCH {outer_text} {rest}");
+                let context = || format!("FUZZ_SEED={seed}\n{};\n{text}", statements.join(";\n"));
+                assert_eq!(ask(&mut *engine, &text), Ok(expected_rows(expected)), "{}", context());
+            }
+        }
+    }
+}
+
 /// The engines that are compared, each with its name.
 fn engines() -> Vec<(&'static str, Box<dyn Engine>)> {
     let bare = |store: ReferenceStore, settings: RunSettings, optimizer: OptimizerConfig| -> Box<dyn Engine> {

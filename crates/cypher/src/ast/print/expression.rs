@@ -35,6 +35,8 @@ impl Expression {
             ExpressionKind::Unary { operator: UnaryOperator::IsNull | UnaryOperator::IsNotNull, .. } => {
                 level::PREDICATE
             }
+            ExpressionKind::TypeTest { of, .. } if of.contains('|') => level::POSTFIX,
+            ExpressionKind::TypeTest { .. } => level::PREDICATE,
             ExpressionKind::Binary { operator, .. } => level::binary(*operator),
             ExpressionKind::Unary { .. } | ExpressionKind::HasLabels { .. } => level::SIGN,
             ExpressionKind::Integer(value) if *value < 0 => level::SIGN,
@@ -77,6 +79,15 @@ impl Expression {
                 UnaryOperator::IsNull => write!(f, "{} IS NULL", Operand(operand, level::PREDICATE)),
                 UnaryOperator::IsNotNull => write!(f, "{} IS NOT NULL", Operand(operand, level::PREDICATE)),
             },
+            ExpressionKind::TypeTest { operand, negated, of } => {
+                let (not, operand) = (if *negated { "NOT " } else { "" }, Operand(operand, level::PREDICATE));
+                // Without parentheses the bar of a comprehension could follow.
+                if of.contains('|') {
+                    write!(f, "({operand} IS {not}:: {of})")
+                } else {
+                    write!(f, "{operand} IS {not}:: {of}")
+                }
+            }
             ExpressionKind::Binary { operator, left, right } => {
                 let own = level::binary(*operator);
                 write!(f, "{} {operator} {}", Operand(left, own), Operand(right, own + 1))
@@ -130,7 +141,11 @@ impl Expression {
                 f.write_str("CASE")?;
                 optional(f, " ", subject.as_ref())?;
                 for branch in branches {
-                    write!(f, " WHEN {} THEN {}", branch.condition, branch.value)?;
+                    // Before an operator the subject is not written.
+                    let conditions = std::iter::once(&branch.condition).chain(&branch.others);
+                    let conditions: Vec<String> =
+                        conditions.map(|condition| condition.to_string().trim_start().to_string()).collect();
+                    write!(f, " WHEN {} THEN {}", conditions.join(", "), branch.value)?;
                 }
                 optional(f, " ELSE ", otherwise.as_ref())?;
                 f.write_str(" END")
@@ -179,6 +194,7 @@ impl Expression {
             ExpressionKind::Parameter(name) => write!(f, "$`{}`", name.replace('`', "``")),
             ExpressionKind::Variable(name) => Variable(name).fmt(f),
             ExpressionKind::CountStar => f.write_str("count(*)"),
+            ExpressionKind::CaseSubject => Ok(()),
             ExpressionKind::List(items) => match items.as_slice() {
                 // Without parentheses it would be a comprehension.
                 [only] if only.is_comprehension_head() => write!(f, "[({only})]"),

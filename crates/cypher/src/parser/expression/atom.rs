@@ -1,6 +1,6 @@
 //! The operands of expressions: literals, names, brackets, `CASE`.
 
-use model::{Error, Result, error};
+use model::{Error, Result, Span, error};
 
 use super::super::Parser;
 use crate::ast::{CaseBranch, Expression, ExpressionKind, Name, Quantifier, SubqueryKind};
@@ -207,15 +207,13 @@ impl Parser<'_> {
         let subject = if self.at_keyword("WHEN") { None } else { Some(Box::new(self.expression()?)) };
         let mut branches = Vec::new();
         while self.take_keyword("WHEN") {
-            if let Some(error) = self.unsupported_case() {
-                return Err(error);
-            }
-            let condition = self.expression()?;
-            if self.is(TokenKind::Comma) {
-                return Err(self.unsupported("a list of values after WHEN", self.here(), "write one WHEN for each"));
+            let condition = self.when(subject.is_some())?;
+            let mut others = Vec::new();
+            while subject.is_some() && self.take(TokenKind::Comma) {
+                others.push(self.when(true)?);
             }
             self.expect_keyword("THEN")?;
-            branches.push(CaseBranch { condition, value: self.expression()? });
+            branches.push(CaseBranch { condition, others, value: self.expression()? });
         }
         if branches.is_empty() {
             return Err(self.expected("WHEN"));
@@ -226,6 +224,28 @@ impl Parser<'_> {
         }
         self.open_cases -= 1;
         self.made(start, ExpressionKind::Case { subject, branches, otherwise })
+    }
+}
+
+impl Parser<'_> {
+    /// What stands after `WHEN`: where there is a subject, maybe an operator and its right side.
+    fn when(&mut self, has_subject: bool) -> Result<Expression> {
+        let start = self.here();
+        let is_test = match self.kind(0) {
+            TokenKind::Equal | TokenKind::NotEqual | TokenKind::Matches => true,
+            TokenKind::Less | TokenKind::LessEqual | TokenKind::Greater | TokenKind::GreaterEqual => true,
+            TokenKind::Word => ["IS", "IN", "STARTS", "ENDS", "CONTAINS"].iter().any(|word| self.is_word(0, word)),
+            _ => false,
+        };
+        match self.operator().filter(|_| has_subject && is_test) {
+            Some(operator) => {
+                self.advance();
+                let before = Span { start: start.start, end: start.start };
+                let subject = Expression::new(before, ExpressionKind::CaseSubject);
+                self.nested(|parser| parser.operation(subject, operator))
+            }
+            None => self.expression(),
+        }
     }
 }
 

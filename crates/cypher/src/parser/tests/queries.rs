@@ -102,6 +102,23 @@ fn reading_clauses() {
         ("MATCH (n) CALL do.it(n, 1)", ""),
         ("MATCH (n) CALL { WITH n RETURN 1 AS x UNION RETURN 2 AS x } RETURN x", ""),
         ("MATCH (n) CALL (n) { CREATE (m) } RETURN n", ""),
+        ("MATCH (n) CALL (*) { CREATE (m) } RETURN n", ""),
+        ("MATCH (n) OPTIONAL CALL () { MATCH (m) RETURN m } RETURN n", ""),
+        ("MATCH (n) OPTIONAL CALL p() YIELD x RETURN x", ""),
+        ("MATCH (n) CALL (n) { DELETE n } IN TRANSACTIONS", ""),
+        (
+            "MATCH (n) CALL (n) { DELETE n } in 4 concurrent transactions of 10 row on error break report status as s FINISH",
+            "MATCH (n) CALL (n) { DELETE n } IN 4 CONCURRENT TRANSACTIONS OF 10 ROWS ON ERROR BREAK REPORT STATUS AS s FINISH",
+        ),
+        ("MATCH (n) CALL (n) { DELETE n } IN CONCURRENT TRANSACTIONS OF $n ROWS ON ERROR FAIL", ""),
+        ("LET x = 1, y = x FILTER x > 0 RETURN y", ""),
+        ("UNWIND [1] AS x FILTER WHERE x > 0 RETURN x OFFSET 1", "UNWIND [1] AS x FILTER x > 0 RETURN x SKIP 1"),
+        (
+            "MATCH (n:$(x)&!$any([$y])) SET n:A:$(x) REMOVE n:$(x):B",
+            "MATCH (n:$(x)&!$any([$y])) SET n:A, n:$(x) REMOVE n:$(x), n:B",
+        ),
+        ("MATCH (n) SET n['a' + 'b'] = 1 REMOVE n[$k]", ""),
+        ("CREATE (:$all($l))-[:$($t)]->()", "CREATE (:$($l))-[:$($t)]->()"),
         (
             "UNWIND [1] AS limit RETURN limit, limit.x ORDER BY limit LIMIT 5",
             "UNWIND [1] AS `limit` RETURN `limit`, `limit`.x ORDER BY `limit` LIMIT 5",
@@ -318,5 +335,17 @@ fn brackets_and_calls() {
         ("length(shortestPath((a)-[:R*..3]-(b)))", ""),
         ("exists", "`exists`"),
         ("all + any", "`all` + `any`"),
+    ]);
+}
+
+#[test]
+fn cases_and_types() {
+    check_expressions(&[
+        ("CASE x WHEN > 3, 1 THEN 2 WHEN IS NOT NULL THEN 3 WHEN STARTS WITH 'a' THEN 4 ELSE 5 END", ""),
+        ("CASE x WHEN =~ 'a' THEN 1 WHEN IS :: INTEGER THEN 2 WHEN <> 1 THEN 3 END", ""),
+        ("x IS :: INTEGER", ""),
+        ("x IS NOT TYPED array<int not null | varchar>", "(x IS NOT :: LIST<INTEGER NOT NULL | STRING>)"),
+        ("x IS :: TIMESTAMP WITH TIME ZONE OR y", "x IS :: ZONED DATETIME OR y"),
+        ("[x IN l WHERE x IS :: BOOL | x]", "[x IN l WHERE x IS :: BOOLEAN | x]"),
     ]);
 }

@@ -1,0 +1,62 @@
+//! The types that `IS ::` tests.
+
+use model::Result;
+
+use super::super::Parser;
+use crate::token::TokenKind;
+
+/// How types are written, longer forms before those they begin with, and their canonical words.
+#[rustfmt::skip]
+const TYPES: &[(&[&str], &str)] = &[
+    (&["TIMESTAMP", "WITHOUT", "TIME", "ZONE"], "LOCAL DATETIME"), (&["TIMESTAMP", "WITH", "TIME", "ZONE"], "ZONED DATETIME"),
+    (&["TIME", "WITHOUT", "TIME", "ZONE"], "LOCAL TIME"), (&["TIME", "WITH", "TIME", "ZONE"], "ZONED TIME"),
+    (&["LOCAL", "DATETIME"], "LOCAL DATETIME"), (&["ZONED", "DATETIME"], "ZONED DATETIME"),
+    (&["LOCAL", "TIME"], "LOCAL TIME"), (&["ZONED", "TIME"], "ZONED TIME"),
+    (&["SIGNED", "INTEGER"], "INTEGER"), (&["INTEGER"], "INTEGER"), (&["INT"], "INTEGER"),
+    (&["BOOLEAN"], "BOOLEAN"), (&["BOOL"], "BOOLEAN"), (&["FLOAT"], "FLOAT"),
+    (&["STRING"], "STRING"), (&["VARCHAR"], "STRING"), (&["DATE"], "DATE"), (&["DURATION"], "DURATION"),
+    (&["BYTES"], "BYTES"), (&["PATH"], "PATH"), (&["NULL"], "NULL"), (&["NOTHING"], "NOTHING"),
+    (&["ANY", "NODE"], "NODE"), (&["NODE"], "NODE"), (&["ANY", "VERTEX"], "NODE"), (&["VERTEX"], "NODE"),
+    (&["ANY", "RELATIONSHIP"], "RELATIONSHIP"), (&["RELATIONSHIP"], "RELATIONSHIP"),
+    (&["ANY", "EDGE"], "RELATIONSHIP"), (&["EDGE"], "RELATIONSHIP"),
+    (&["ANY", "MAP"], "MAP"), (&["MAP"], "MAP"),
+    (&["ANY", "PROPERTY", "VALUE"], "PROPERTY VALUE"), (&["PROPERTY", "VALUE"], "PROPERTY VALUE"),
+    (&["ANY", "VALUE"], "ANY"), (&["ANY"], "ANY"),
+];
+
+impl Parser<'_> {
+    /// A type, or several joined by bars, in canonical words.
+    pub(super) fn value_type(&mut self, bar_ends: bool) -> Result<String> {
+        let mut text = self.one_type()?;
+        while !bar_ends && self.take(TokenKind::Bar) {
+            text.push_str(" | ");
+            text.push_str(&self.one_type()?);
+        }
+        Ok(text)
+    }
+
+    fn one_type(&mut self) -> Result<String> {
+        let mut text = if self.is_word(0, "LIST") || self.is_word(0, "ARRAY") {
+            self.advance();
+            self.expect(TokenKind::Less)?;
+            let inner = self.nested(|parser| parser.value_type(false))?;
+            self.expect(TokenKind::Greater)?;
+            format!("LIST<{inner}>")
+        } else {
+            let is_here = |words: &[&str]| words.iter().enumerate().all(|(ahead, word)| self.is_word(ahead, word));
+            let Some((words, name)) = TYPES.iter().find(|(words, _)| is_here(words)) else {
+                return Err(self.expected("a type such as INTEGER or LIST<STRING>"));
+            };
+            words.iter().for_each(|_| {
+                self.advance();
+            });
+            (*name).to_owned()
+        };
+        if self.is_word(0, "NOT") && self.is_word(1, "NULL") {
+            self.advance();
+            self.advance();
+            text.push_str(" NOT NULL");
+        }
+        Ok(text)
+    }
+}
