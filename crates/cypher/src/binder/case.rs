@@ -1,6 +1,6 @@
 //! `CASE subject WHEN > 3 THEN …`: the subject is computed once and tested by operators.
 
-use model::{Result, Span, Value};
+use model::{Result, Span, Value, error};
 
 use super::Binder;
 use super::expression::{Wanted, at};
@@ -24,6 +24,12 @@ fn is_test(condition: &ast::Expression) -> bool {
 }
 
 impl Binder<'_> {
+    /// Holds the subject of the `CASE` whose `WHEN` is being bound.
+    pub(super) fn open_case(&self, span: Span) -> Result<SlotId> {
+        self.case_subject
+            .ok_or_else(|| error!(Internal, "an operator without a left side stands outside of CASE").at(span))
+    }
+
     /// The subject becomes the only element of a list, so that the tests have a variable for it:
     /// `[subject IN [value] | CASE WHEN subject > 3 …][0]`.
     pub(super) fn case_of_tests(

@@ -116,9 +116,7 @@ impl Binder<'_> {
                 return self.case_of_tests(subject, branches, otherwise.as_deref(), span);
             }
             Ast::Case { subject, branches, otherwise } => self.case(subject, branches, otherwise)?,
-            Ast::CaseSubject => {
-                Kind::Slot(self.case_subject.ok_or_else(|| error!(Internal, "no CASE is open").at(span))?)
-            }
+            Ast::CaseSubject => Kind::Slot(self.open_case(span)?),
             Ast::TypeTest { operand, negated, of } => {
                 let of = at(span, Kind::Literal(Value::string(of)));
                 let arguments = vec![self.expression(operand)?, of];

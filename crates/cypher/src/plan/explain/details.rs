@@ -117,14 +117,7 @@ impl Details<'_> {
             Kind::Argument { slots } | Kind::Distinct { slots, .. } => self.slots(slots),
             Kind::Optional { slots, .. } | Kind::Union { slots, .. } | Kind::Import { slots, .. } => self.slots(slots),
             Kind::ForEach { slots, result, batches, .. } => self.for_each(slots, *result, batches.as_ref()),
-            Kind::NodeUnionScan { slot, labels, any, .. } => {
-                let any: Vec<String> = any.iter().map(|label| quoted(label)).collect();
-                let labels: Vec<String> = labels.iter().map(|label| quoted(label)).collect();
-                match labels.is_empty() {
-                    true => format!("{}:{}", self.names.of(*slot), any.join("|")),
-                    false => format!("{}:{}&({})", self.names.of(*slot), labels.join("&"), any.join("|")),
-                }
-            }
+            Kind::NodeUnionScan { slot, labels, any, .. } => self.union_scan(*slot, labels, any),
             Kind::NodeScan { slot, labels, .. } => format!("{}{}", self.names.of(*slot), label_list(labels)),
             Kind::NodeLookup { slot, label, key, value, .. } => {
                 format!("{}:{}({}) {}", self.names.of(*slot), quoted(label), quoted(key), self.lookup(value))
@@ -196,6 +189,14 @@ impl Details<'_> {
             }
         }
         text
+    }
+
+    fn union_scan(&self, slot: SlotId, labels: &[Arc<str>], any: &[Arc<str>]) -> String {
+        let join = |labels: &[Arc<str>], sign| labels.iter().map(|label| quoted(label)).collect::<Vec<_>>().join(sign);
+        match labels.is_empty() {
+            true => format!("{}:{}", self.names.of(slot), join(any, "|")),
+            false => format!("{}:{}&({})", self.names.of(slot), join(labels, "&"), join(any, "|")),
+        }
     }
 
     fn for_each(&self, slots: &[SlotId], result: ForEachResult, batches: Option<&Batches>) -> String {
