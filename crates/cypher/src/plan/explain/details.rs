@@ -192,7 +192,8 @@ impl Details<'_> {
     }
 
     fn union_scan(&self, slot: SlotId, labels: &[Arc<str>], any: &[Arc<str>]) -> String {
-        let join = |labels: &[Arc<str>], sign| labels.iter().map(|label| quoted(label)).collect::<Vec<_>>().join(sign);
+        let join =
+            |labels: &[Arc<str>], sign: &str| labels.iter().map(|label| quoted(label)).collect::<Vec<_>>().join(sign);
         match labels.is_empty() {
             true => format!("{}:{}", self.names.of(slot), join(any, "|")),
             false => format!("{}:{}&({})", self.names.of(slot), join(labels, "&"), join(any, "|")),
