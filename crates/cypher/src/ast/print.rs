@@ -274,7 +274,7 @@ impl Display for Batches {
         match &self.concurrent {
             None => {}
             Some(None) => f.write_str("CONCURRENT ")?,
-            Some(Some(count)) => write!(f, "{} CONCURRENT ", count.as_base())?,
+            Some(Some(count)) => write!(f, "{count} CONCURRENT ")?,
         }
         f.write_str("TRANSACTIONS")?;
         if let Some(rows) = &self.rows {
