@@ -25,10 +25,12 @@ if ! command -v mvn >/dev/null; then
     fi
 fi
 
-fresh=$target.$$
+fresh=$PWD/$target.$$
 trap 'rm -rf "$fresh"' EXIT
-mvn --quiet --batch-mode dependency:unpack -Dartifact=$artifact -DoutputDirectory="$PWD/$fresh" >&2 ||
+mkdir -p "$fresh"
+# Maven leaves marks of what it unpacked where it is called.
+(cd "$fresh" && mvn --quiet --batch-mode dependency:unpack -Dartifact=$artifact -DoutputDirectory="$fresh/kit" >&2) ||
     fail "Maven could not fetch $artifact"
-[ -d "$fresh/features" ] || fail "$artifact holds no folder features"
+[ -d "$fresh/kit/features" ] || fail "$artifact holds no folder features"
 rm -rf "$target"
-mv "$fresh" "$target"
+mv "$fresh/kit" "$target"
