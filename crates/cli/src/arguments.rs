@@ -51,6 +51,12 @@ pub(crate) struct OpeningArguments {
     /// Memory that the database may use in all, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory_limit: Option<String>,
+    /// Memory that one query may use before it spills to temporary files, as 64MiB [default: half of the database's]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) query_memory: Option<String>,
+    /// How long a query may take, as 500ms, 10s or 5min [default: as long as it takes]
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
+    pub(crate) timeout: Option<Duration>,
     /// Bytes a second that merges in the background may write, as 50MB [default: no limit]
     #[arg(long, value_name = "SIZE")]
     pub(crate) merge_rate: Option<String>,
@@ -58,6 +64,19 @@ pub(crate) struct OpeningArguments {
 
 /// The longest delay of `relaxed` durability unless one is given.
 const RELAXED_INTERVAL: Duration = Duration::from_millis(100);
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let milliseconds = match unit {
+        "ms" => Some(1),
+        "s" | "" => Some(1_000),
+        "min" => Some(60_000),
+        _ => None,
+    };
+    let parsed = number.parse::<u64>().ok().zip(milliseconds).and_then(|(number, unit)| number.checked_mul(unit));
+    parsed.map(Duration::from_millis).ok_or_else(|| format!("expected a duration as 500ms, 10s or 5min, found {text}"))
+}
 
 fn durability(text: &str) -> Result<Durability, String> {
     let (name, interval) = text.split_once('=').map_or((text, None), |(name, interval)| (name, Some(interval)));

@@ -6,6 +6,8 @@ pub use cypher::Hint;
 use exec::profile::Counters;
 use model::{Column, ColumnData, EdgeId, Map, NodeId, PropertyKeyId, ReadView, Result, Value};
 
+use crate::plan_report::PlanReport;
+
 /// What a node is, for whoever shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeRecord {
@@ -49,8 +51,10 @@ pub struct ResultBatch {
 pub struct StatementSummary {
     /// What it changed.
     pub counters: Counters,
-    /// The plan, for `EXPLAIN` and `PROFILE`.
+    /// The plan as a table, for `EXPLAIN` and `PROFILE`.
     pub plan: Option<String>,
+    /// The plan with its figures, for `EXPLAIN` and `PROFILE`.
+    pub report: Option<PlanReport>,
     /// What is probably not meant, though it is no error: a name that the store has never seen.
     pub hints: Vec<Hint>,
     /// The most bytes that its operators held in memory at a time.
@@ -59,6 +63,14 @@ pub struct StatementSummary {
     pub spilled_bytes: u64,
     /// Nanoseconds from its text to its last row.
     pub time_ns: u64,
+}
+
+impl StatementSummary {
+    /// The summary of a statement that tells its plan, or does not.
+    pub(crate) fn of_plan(report: Option<PlanReport>) -> StatementSummary {
+        let plan = report.as_ref().map(|report| report.text().to_string());
+        StatementSummary { plan, report, ..StatementSummary::default() }
+    }
 }
 
 /// A whole result, held in memory.

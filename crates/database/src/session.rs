@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use cypher::catalog::CompileContext;
 use cypher::optimizer::OptimizerConfig;
-use cypher::plan::explain;
-use cypher::plan::{Plan, PlanMode, Prefix, Statement};
+use cypher::plan::{PlanMode, Prefix, Statement};
 use exec::profile::Summary;
 use exec::{Environment, QueryMemory, RunSettings, Transactions};
 use model::procedure::GraphAccess;
@@ -18,6 +17,7 @@ use model::{Column, Error, ErrorCode, Interrupt, IsolationLevel, ReadView, Resul
 use crate::Parameters;
 use crate::database::Database;
 use crate::plan_cache::{Compiled, fingerprint};
+use crate::plan_report::PlanReport;
 use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
 use crate::settings::{Config, Optimizer};
 
@@ -166,8 +166,8 @@ impl<'d> Session<'d> {
         sink: &mut dyn ResultSink,
     ) -> Result<StatementSummary> {
         if compiled.prefix == Prefix::Explain {
-            let plan = Some(explain::text(&compiled.plan));
-            return Ok(StatementSummary { plan, ..StatementSummary::default() });
+            let report = Some(PlanReport::explain(&compiled.plan));
+            return Ok(StatementSummary::of_plan(report));
         }
         if let Some((name, span)) = compiled.parameters.iter().find(|(name, _)| !parameters.contains_key(name)) {
             return Err(error!(Parameter, "parameter ${name} has no value").at(*span).when_compiled());
@@ -217,10 +217,10 @@ impl<'d> Session<'d> {
                 }
             }
         };
-        let plan = (compiled.prefix == Prefix::Profile).then(|| profile_text(&compiled.plan, &summary));
+        let report = (compiled.prefix == Prefix::Profile).then(|| PlanReport::profile(&compiled.plan, &summary));
         let (memory_peak, spilled_bytes) = (memory.peak() as u64, memory.spilled());
         let counters = summary.counters;
-        Ok(StatementSummary { counters, plan, memory_peak, spilled_bytes, ..StatementSummary::default() })
+        Ok(StatementSummary { counters, memory_peak, spilled_bytes, ..StatementSummary::of_plan(report) })
     }
 }
 
@@ -236,13 +236,6 @@ fn give(names: &[Arc<str>], batches: Vec<ResultBatch>, sink: &mut dyn ResultSink
         }
     }
     Ok(())
-}
-
-fn profile_text(plan: &Plan, summary: &Summary) -> String {
-    explain::text_with(plan, &["rows", "time (ms)"], &|id| {
-        let figures = summary.profile.get(&id).copied().unwrap_or_default();
-        vec![figures.rows.to_string(), format!("{:.3}", figures.time_ns as f64 / 1e6)]
-    })
 }
 
 /// Whether a plan may rest on the counts of a view.
@@ -301,6 +294,9 @@ fn plan_for_facts(
     }
 }
 
+/// What holds the rows of a statement that writes until it is committed, in messages.
+const KEPT_ROWS: &str = "the result, which is kept until the statement is committed,";
+
 /// One run of one statement.
 struct Run<'a> {
     database: &'a Database,
@@ -341,7 +337,9 @@ impl Run<'_> {
         let transactions = OwnTransactions { database: self.database, isolation: self.isolation };
         let environment = Environment { transactions: Some(&transactions), ..self.environment() };
         let mut kept: Vec<(Vec<Arc<Column>>, usize)> = Vec::new();
+        let mut charge = self.memory.open(KEPT_ROWS, None);
         let summary = self.compiled.prepared.run(GraphAccess::Read(snapshot), environment, &mut |rows, columns| {
+            charge.grow_for(columns)?;
             kept.push((columns.to_vec(), rows));
             Ok(true)
         })?;
@@ -374,8 +372,10 @@ impl Run<'_> {
     /// Runs a statement that writes; its rows are kept until it is known to have succeeded.
     fn write(&self, transaction: &mut dyn WriteTransaction) -> Result<(Summary, Vec<ResultBatch>)> {
         let mut kept: Vec<(Vec<Arc<Column>>, usize)> = Vec::new();
+        let mut charge = self.memory.open(KEPT_ROWS, None);
         let graph = GraphAccess::Write(&mut *transaction);
         let summary = self.compiled.prepared.run(graph, self.environment(), &mut |rows, columns| {
+            charge.grow_for(columns)?;
             kept.push((columns.to_vec(), rows));
             Ok(true)
         })?;

@@ -7,6 +7,7 @@
 //! - `conflicts`: two transactions at once, step by step.
 //! - `serializable`: the same, where what was read counts too.
 //! - `transactions`: what is visible to whom, what a failure leaves, what a cancelled statement leaves.
+//! - `limits`: queries that are cancelled, too slow or too large; bad input.
 //! - `import`: files into stores and back.
 
 #[path = "it/acid.rs"]
@@ -23,6 +24,8 @@ mod engine;
 mod golden;
 #[path = "it/import.rs"]
 mod import;
+#[path = "it/limits.rs"]
+mod limits;
 #[path = "it/oracle.rs"]
 mod oracle;
 #[path = "it/queries.rs"]

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use cypher::catalog::{FunctionKind, FunctionSignature};
-use model::{Column, ColumnData, Result, error};
+use model::{Column, ColumnData, Result, Value, error};
 
 mod collect;
 mod count;
@@ -17,6 +17,8 @@ mod extreme;
 mod node_set;
 mod percentile;
 mod sum;
+
+pub(crate) use count::Count;
 
 #[cfg(test)]
 mod tests;
@@ -38,10 +40,60 @@ pub trait Aggregator: Send {
     fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()>;
     /// Takes in the states of another aggregator of the same function: its group `i` is group `groups[i]` here.
     fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()>;
+    /// Bytes that the states hold, about. May look at every group.
+    fn bytes(&self) -> usize;
+    /// Gives the states away in pieces, to be put aside: rows of a group number and further columns, in an order in which
+    /// [`Aggregator::absorb`] makes the same states of them. Several rows may be of one group.
+    fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()>;
+    /// Takes in a piece of states: row `i` is of group `groups[i]` here.
+    fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()>;
     /// The result of each group.
     fn finish(self: Box<Self>, group_count: usize) -> Result<Column>;
     /// For `merge`, which must see the other's states.
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// Takes a piece of states: the group of each row, and the columns that [`Aggregator::absorb`] wants back.
+pub type PieceSink<'a> = dyn FnMut(&[u32], Vec<Column>) -> Result<()> + 'a;
+
+/// Rows in a piece of states, about.
+const PIECE_ROWS: usize = 8_192;
+
+/// Gives away one row for each group.
+fn give_columns(group_count: usize, columns: Vec<Column>, piece: &mut PieceSink<'_>) -> Result<()> {
+    let mut start = 0;
+    while start < group_count {
+        let end = group_count.min(start + PIECE_ROWS);
+        let groups: Vec<u32> = (start as u32..end as u32).collect();
+        piece(&groups, columns.iter().map(|column| column.slice(start, end)).collect())?;
+        start = end;
+    }
+    Ok(())
+}
+
+/// The float in a row of a column that was given away as floats.
+fn float_at(column: &Column, row: usize) -> f64 {
+    match &column.data {
+        ColumnData::Float(values) => values[row],
+        _ => unreachable!("the states of an aggregator come back as they were given away"),
+    }
+}
+
+/// Gives away a row for each value of each group.
+fn give_values(lists: impl Iterator<Item = (u32, Vec<Value>)>, piece: &mut PieceSink<'_>) -> Result<()> {
+    let (mut groups, mut values) = (Vec::new(), Vec::new());
+    for (group, list) in lists {
+        for value in list {
+            groups.push(group);
+            values.push(value);
+            if groups.len() == PIECE_ROWS {
+                piece(&groups, vec![Column::from_values(&values)])?;
+                groups.clear();
+                values.clear();
+            }
+        }
+    }
+    if groups.is_empty() { Ok(()) } else { piece(&groups, vec![Column::from_values(&values)]) }
 }
 
 /// What is documented of an aggregate function.

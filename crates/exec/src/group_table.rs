@@ -8,6 +8,8 @@ use std::sync::Arc;
 use model::temporal::{Duration, LocalDateTime, Time};
 use model::{Column, ColumnData, Value};
 
+use crate::spill::column_bytes;
+
 /// Marks a free place of the table.
 const FREE: u32 = u32::MAX;
 
@@ -21,12 +23,19 @@ pub(crate) struct GroupTable {
     /// One column for each key, with the groups of all batches before this one.
     keys: Vec<Column>,
     stored: usize,
+    /// Bytes of the keys, about.
+    key_bytes: usize,
 }
 
 impl GroupTable {
     /// Number of groups.
     pub(crate) fn len(&self) -> usize {
         self.hashes.len()
+    }
+
+    /// Bytes that it holds, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.places.len() * size_of::<u32>() + self.hashes.len() * size_of::<u64>() + self.key_bytes
     }
 
     /// The keys of all groups, a column each; `width` columns even without groups.
@@ -102,10 +111,12 @@ impl GroupTable {
         if new.is_empty() {
             return;
         }
+        let added: Vec<Column> = columns.iter().map(|column| column.gather(new)).collect();
+        self.key_bytes += added.iter().map(column_bytes).sum::<usize>();
         if self.keys.is_empty() {
-            self.keys = columns.iter().map(|column| column.gather(new)).collect();
+            self.keys = added;
         } else {
-            self.keys.iter_mut().zip(columns).for_each(|(key, column)| key.append(&column.gather(new)));
+            self.keys.iter_mut().zip(&added).for_each(|(key, added)| key.append(added));
         }
         self.stored = self.hashes.len();
     }

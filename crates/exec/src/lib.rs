@@ -10,7 +10,7 @@
 //! - `runtime`: one run of a plan, and what an operator is.
 //! - `operators`: the operators, one file each.
 //! - `nested`, `parallel`: running subplans for many rows at once, and scans in several threads.
-//! - `rows`, `group_table`, `sorting`, `adjacency`, `neighbor_lists`, `edge_filter`, `visited`, `writing`: what
+//! - `rows`, `group_table`, `sorting`, `adjacency`, `neighbor_lists`, `edge_filter`, `visited`, `writing`, `spill`: what
 //!   operators share.
 //! - [`memory`]: what a query holds in memory, its limit, and the temporary files behind it.
 //! - [`profile`]: what a run did.
@@ -40,6 +40,7 @@ mod prefetch;
 mod rows;
 mod runtime;
 mod sorting;
+mod spill;
 mod visited;
 mod writing;
 

@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cypher::plan::OperatorId;
 use model::memory::Reservation;
 use model::platform::{Disk, TemporaryFile};
-use model::{Consumer, Error, Map, MemoryBudget, Result, error};
+use model::{Column, Consumer, Error, Map, MemoryBudget, Result, error};
+
+use crate::spill::{column_bytes, floor_bytes};
 
 /// Bytes of the budget that a query keeps at hand although it holds less.
 const SLACK_BYTES: usize = 4 << 20;
@@ -93,7 +95,6 @@ struct OperatorAccount {
 
 /// The account of one query.
 pub struct QueryMemory {
-    budget: Arc<MemoryBudget>,
     limit: usize,
     space: Arc<SpillSpace>,
     used: AtomicUsize,
@@ -124,7 +125,6 @@ impl QueryMemory {
             reserved: AtomicUsize::new(0),
             reservation: Mutex::new(budget.empty(Consumer::Query)),
             operators: Mutex::default(),
-            budget,
         }
     }
 
@@ -279,6 +279,24 @@ impl<'m> Charge<'m> {
         self.hold(self.bytes + bytes)
     }
 
+    /// Holds what these columns take; the little that work needs in any case is never refused.
+    pub fn grow_for(&mut self, columns: &[Arc<Column>]) -> Result<()> {
+        self.grow_or_floor(columns.iter().map(|column| column_bytes(column)).sum())
+    }
+
+    /// Holds so many bytes more; the little that work needs in any case is never refused.
+    pub(crate) fn grow_or_floor(&mut self, bytes: usize) -> Result<()> {
+        let all = self.bytes + bytes;
+        match self.hold(all) {
+            Err(refusal) if all > floor_bytes(self.memory.limit) => Err(refusal),
+            Err(_) => {
+                self.count(all);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
     /// Counts exactly so many bytes from here on, whatever the limit: for the little that work needs in any case.
     pub fn count(&mut self, bytes: usize) {
         match bytes.checked_sub(self.bytes) {
@@ -339,13 +357,6 @@ pub(crate) struct SpillFile {
 pub(crate) struct Extent {
     start: u64,
     length: usize,
-}
-
-impl Extent {
-    /// Its bytes.
-    pub(crate) fn length(self) -> usize {
-        self.length
-    }
 }
 
 impl SpillFile {

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use cypher::plan::OperatorId;
 use model::Map;
+use model::meter::{self, Meter};
 use model::platform::Clock;
 
 /// What a statement changed.
@@ -75,6 +76,12 @@ pub struct OperatorProfile {
     pub batches: u64,
     /// Nanoseconds spent in it, without its inputs and consumers.
     pub time_ns: u64,
+    /// The most bytes that it held in memory at a time.
+    pub memory_peak: u64,
+    /// Bytes that it wrote to temporary files.
+    pub spilled_bytes: u64,
+    /// What it asked of the store.
+    pub storage: Meter,
 }
 
 /// What a run did.
@@ -98,11 +105,16 @@ struct State {
     operators: Map<OperatorId, OperatorProfile>,
     current: Option<OperatorId>,
     since_ns: u64,
+    /// The counts of the thread at that time.
+    since: Meter,
 }
 
 impl<'a> Profiler<'a> {
     pub(crate) fn new(clock: &'a dyn Clock) -> Profiler<'a> {
-        Profiler { clock, state: RefCell::new(State { since_ns: clock.now_ns(), ..State::default() }) }
+        Profiler {
+            clock,
+            state: RefCell::new(State { since_ns: clock.now_ns(), since: meter::read(), ..State::default() }),
+        }
     }
 
     /// Charges the time since the last switch to the operator at work, and puts another one to work.
@@ -111,9 +123,13 @@ impl<'a> Profiler<'a> {
         let mut state = self.state.borrow_mut();
         let spent = now.saturating_sub(state.since_ns);
         state.since_ns = now;
+        let counts = meter::read();
+        let asked = counts.since(std::mem::replace(&mut state.since, counts));
         let from = std::mem::replace(&mut state.current, to);
         if let Some(id) = from {
-            state.operators.entry(id).or_default().time_ns += spent;
+            let profile = state.operators.entry(id).or_default();
+            profile.time_ns += spent;
+            profile.storage.add(&asked);
         }
         if let Some(id) = to {
             state.operators.entry(id).or_default();
@@ -142,6 +158,7 @@ impl<'a> Profiler<'a> {
             sum.rows += profile.rows;
             sum.batches += profile.batches;
             sum.time_ns += profile.time_ns;
+            sum.storage.add(&profile.storage);
         }
     }
 

@@ -8,9 +8,11 @@ use model::{Column, Result};
 
 use crate::chunk::Chunk;
 use crate::lowering::{Prepared, prepare};
+use crate::operators::aggregate::push_in_batches;
 use crate::profile::{Profiler, Summary};
 use crate::rows::share_columns;
 use crate::runtime::{Environment, Flow, Runtime, Scope};
+use crate::spill::RowStore;
 
 /// Takes the rows of a result: their number, and one column for each column of the plan. False means that no more
 /// rows are wanted.
@@ -45,7 +47,8 @@ impl Prepared {
         let runtime = Runtime::new(graph, self, environment);
         let argument = Chunk::default();
         let scope = Scope { runtime: &runtime, argument: &argument };
-        let mut held = Vec::new();
+        // What a plan that writes gives is given after its last write.
+        let mut held = RowStore::new(environment.memory.open("the result", None));
         let outcome = self.root.run(scope, &mut |chunk| {
             environment.interrupt.check()?;
             if self.output.is_empty() {
@@ -53,20 +56,24 @@ impl Prepared {
             }
             let columns = share_columns(&chunk, &self.output);
             if self.mode != PlanMode::Read {
-                held.push((chunk.rows, columns));
+                held.push(Chunk { rows: chunk.rows, columns })?;
                 return Ok(Flow::Continue);
             }
             Ok(if sink(chunk.rows, &columns)? { Flow::Continue } else { Flow::Stop })
         });
         runtime.lists.release(environment.memory);
         outcome?;
-        for (rows, columns) in held {
-            if !sink(rows, &columns)? {
-                break;
-            }
-        }
+        held.finish(self.output.len()).for_each(&mut |chunk| {
+            push_in_batches(scope, chunk, &mut |chunk| {
+                Ok(if sink(chunk.rows, &chunk.columns)? { Flow::Continue } else { Flow::Stop })
+            })
+        })?;
         let counters = runtime.counters.get();
-        let profile = runtime.profiler.map(Profiler::finish).unwrap_or_default();
+        let mut profile = runtime.profiler.map(Profiler::finish).unwrap_or_default();
+        for (id, figures) in environment.memory.figures() {
+            let held = profile.entry(id).or_default();
+            (held.memory_peak, held.spilled_bytes) = (figures.peak_bytes, figures.spilled_bytes);
+        }
         Ok(Summary { counters, profile })
     }
 }

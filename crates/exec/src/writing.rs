@@ -14,18 +14,63 @@ use crate::chunk::{Chunk, Layout};
 use crate::context::EvaluationContext;
 use crate::expression::CompiledExpression;
 use crate::lowering::Lowering;
+use crate::memory::Charge;
+use crate::operators::aggregate::push_in_batches;
 use crate::rows::RowBuffer;
-use crate::runtime::{Flow, Scope, Step, Writer};
+use crate::runtime::{Flow, Scope, Sink, Step, Writer};
+use crate::spill::{RowStore, chunk_bytes};
 
-/// Runs an input to its end and keeps its rows.
-pub(crate) fn read_all(input: &Step, scope: Scope<'_, '_>, width: usize) -> Result<Chunk> {
+/// Runs an input to its end and keeps its rows in memory, with the charge for them.
+pub(crate) fn read_all<'r>(
+    input: &Step,
+    scope: Scope<'_, 'r>,
+    width: usize,
+    operator: &'static str,
+) -> Result<(Chunk, Charge<'r>)> {
+    let mut charge = scope.runtime.charge(operator);
     let mut buffer = RowBuffer::default();
     input.run(scope, &mut |chunk| {
         scope.runtime.environment.interrupt.check()?;
+        charge.grow_or_floor(chunk_bytes(&chunk))?;
         buffer.push(chunk);
         Ok(Flow::Continue)
     })?;
-    Ok(buffer.finish(width))
+    Ok((buffer.finish(width), charge))
+}
+
+/// Runs an input to its end, works on all its rows, and then passes on what came of them. Rows that do not fit into memory
+/// are worked on in blocks, each of which sees what was done for those before it; where they must not (`is_opaque`),
+/// that fails.
+pub(crate) fn change_all(
+    (input, width, is_opaque): (&Step, usize, bool),
+    scope: Scope<'_, '_>,
+    operator: &'static str,
+    work: &mut dyn FnMut(Chunk) -> Result<Chunk>,
+    sink: &mut Sink<'_>,
+) -> Result<Flow> {
+    if is_opaque {
+        let (chunk, _charge) = read_all(input, scope, width, operator)?;
+        return push_in_batches(scope, work(chunk)?, sink);
+    }
+    let interrupt = scope.runtime.environment.interrupt;
+    let mut store = RowStore::new(scope.runtime.charge(operator));
+    input.run(scope, &mut |chunk| {
+        interrupt.check()?;
+        store.push(chunk)?;
+        Ok(Flow::Continue)
+    })?;
+    let stored = match store.finish(width).into_chunk() {
+        Ok((chunk, _charge)) => return push_in_batches(scope, work(chunk)?, sink),
+        Err(stored) => stored,
+    };
+    let mut output = RowStore::new(scope.runtime.charge(operator));
+    stored.for_each(&mut |chunk| {
+        interrupt.check()?;
+        output.push(work(chunk)?)?;
+        Ok(Flow::Continue)
+    })?;
+    drop(stored);
+    output.finish(0).for_each(&mut |chunk| push_in_batches(scope, chunk, sink))
 }
 
 /// Where the properties of new nodes or edges come from.

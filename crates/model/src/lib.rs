@@ -29,6 +29,7 @@ pub mod index_scan;
 pub mod interrupt;
 pub mod limits;
 pub mod memory;
+pub mod meter;
 pub mod platform;
 pub mod procedure;
 pub mod schema;

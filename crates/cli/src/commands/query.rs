@@ -67,10 +67,13 @@ pub(crate) fn run_statement(
     if printer.closed {
         return Err(Failure::OutputClosed);
     }
-    if let Some(plan) = &summary.plan {
+    if let Some(report) = &summary.report {
         use std::io::Write;
         let mut out = std::io::stdout().lock();
-        write!(out, "{plan}")?;
+        match format {
+            Format::Json | Format::Jsonl => writeln!(out, "{}", report.json())?,
+            Format::Table | Format::Csv => write!(out, "{}", report.text())?,
+        }
         out.flush()?;
     }
     summary.hints.iter().for_each(|hint| eprintln!("hint: {}", hint.message));

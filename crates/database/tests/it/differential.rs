@@ -164,6 +164,11 @@ fn engines() -> Vec<(&'static str, Box<dyn Engine>)> {
         (engine.settings, engine.optimizer) = (settings, optimizer);
         Box::new(engine)
     };
+    let spilling = |store: ReferenceStore, settings: RunSettings| -> Box<dyn Engine> {
+        let mut engine = Bare::new(Box::new(store));
+        (engine.settings, engine.spills) = (settings, true);
+        Box::new(engine)
+    };
     let default = RunSettings::default();
     let small = RunSettings { batch_rows: 2, ..default };
     let parallel = RunSettings { threads: 2, parallel_nodes_min: 1, batch_rows: 3, ..default };
@@ -173,6 +178,9 @@ fn engines() -> Vec<(&'static str, Box<dyn Engine>)> {
         ("reference", bare(ReferenceStore::new(), default, covering)),
         ("foreign, small batches", bare(ReferenceStore::foreign(1), small, OptimizerConfig::default())),
         ("two threads", bare(ReferenceStore::with_batch_rows(2), parallel, OptimizerConfig::default())),
+        ("two threads, everything spills", spilling(ReferenceStore::with_batch_rows(2), parallel)),
+        ("one thread, everything spills", spilling(ReferenceStore::new(), small)),
+        ("native, everything spills", Box::new(Native::spilling(2))),
         ("native", Box::new(Native::new(1))),
         ("native, from files", Box::new(Native::reopening(2))),
     ]

@@ -5,13 +5,14 @@ use cypher::optimizer::OptimizerConfig;
 use cypher::plan::{Plan, PlanMode, Prefix, Statement, explain};
 use database::registry::Registry;
 use database::{Config, Database, Entities, Error, Parameters, Value};
-use exec::{Environment, QueryMemory, RunSettings, Transactions};
+use exec::{Environment, QueryMemory, RunSettings, SpillSpace, Transactions};
 use model::platform::Clock;
 use model::procedure::GraphAccess;
-use model::{GraphStore, Interrupt, ReadView, WriteTransaction, error};
+use model::{GraphStore, Interrupt, MemoryBudget, ReadView, WriteTransaction, error};
 
 use crate::answer::{Answer, render};
 use testing::Folder;
+use testing::simulation::MemoryDisk;
 
 /// Something that runs statements.
 pub(crate) trait Engine {
@@ -35,11 +36,20 @@ pub(crate) struct Native {
     database: Option<Database>,
     threads: usize,
     reopens: bool,
+    /// The memory limit of a query, if it has one of its own.
+    query_memory: Option<usize>,
 }
 
 impl Native {
     pub(crate) fn new(threads: usize) -> Native {
-        let mut native = Native { folder: Folder::new(), database: None, threads, reopens: false };
+        let mut native = Native { folder: Folder::new(), database: None, threads, reopens: false, query_memory: None };
+        native.open();
+        native
+    }
+
+    /// One whose queries may hold so little that everything spills.
+    pub(crate) fn spilling(threads: usize) -> Native {
+        let mut native = Native { query_memory: Some(0), ..Native::new(threads) };
         native.open();
         native
     }
@@ -52,7 +62,8 @@ impl Native {
     fn open(&mut self) {
         // The old one must let go of the store first.
         self.database = None;
-        let config = Config { threads: self.threads, durability: database::Durability::Off, ..Config::default() };
+        let (threads, query_memory_max) = (self.threads, self.query_memory);
+        let config = Config { threads, query_memory_max, durability: database::Durability::Off, ..Config::default() };
         self.database = Some(Database::open(&self.folder.join("store.knot"), config).expect("a store can be opened"));
     }
 
@@ -96,12 +107,14 @@ pub(crate) struct Bare {
     registry: Registry,
     pub(crate) settings: RunSettings,
     pub(crate) optimizer: OptimizerConfig,
+    /// Whether queries may hold so little that everything spills.
+    pub(crate) spills: bool,
 }
 
 impl Bare {
     pub(crate) fn new(store: Box<dyn GraphStore>) -> Bare {
         let (settings, optimizer) = (RunSettings::default(), OptimizerConfig::default());
-        Bare { store, registry: Registry::new(), settings, optimizer }
+        Bare { store, registry: Registry::new(), settings, optimizer, spills: false }
     }
 
     fn compile(&self, text: &str, view: &dyn ReadView) -> Result<(Prefix, std::sync::Arc<Plan>), Error> {
@@ -130,13 +143,14 @@ impl Engine for Bare {
         let prepared = exec::prepare(&plan)?;
         let (interrupt, clock) = (Interrupt::new(), StoppedClock);
         let own = OwnTransactions(&*self.store);
+        let memory = if self.spills { hardly_any_memory() } else { QueryMemory::unlimited() };
         let environment = Environment {
             parameters,
             procedures: &self.registry.procedures,
             interrupt: &interrupt,
             clock: &clock,
             settings: self.settings,
-            memory: &QueryMemory::unlimited(),
+            memory: &memory,
             transactions: None,
         };
         let mut kept = Vec::new();
@@ -159,6 +173,13 @@ impl Engine for Bare {
         }
         Ok(answer)
     }
+}
+
+/// An account of which everything is refused, with a disk in memory to spill to.
+fn hardly_any_memory() -> QueryMemory {
+    let (disk, folder) = (MemoryDisk::new(), std::path::PathBuf::from("spill"));
+    disk.put_directory(&folder);
+    QueryMemory::new(MemoryBudget::unlimited(), Some(0), SpillSpace::new(std::sync::Arc::new(disk), vec![folder]))
 }
 
 /// The transactions of a statement that commits on its own.

@@ -6,12 +6,23 @@ use std::sync::Arc;
 use model::{Bitmap, Column, ColumnData, Result, Set, Value};
 
 use super::node_set::NodeSet;
-use super::{Aggregator, Groups, finished, for_each_value, grow, same_kind};
+use super::{
+    Aggregator, Groups, PIECE_ROWS, PieceSink, finished, for_each_value, give_columns, give_values, grow, same_kind,
+};
+use crate::rows::int_at;
+use crate::spill::heap_bytes;
 
 /// Counts rows, or values that are not null.
 #[derive(Default)]
-pub(super) struct Count {
+pub(crate) struct Count {
     counts: Vec<i64>,
+}
+
+impl Count {
+    /// The rows of each group, counted already.
+    pub(crate) fn of_rows(counts: Vec<i64>) -> Count {
+        Count { counts }
+    }
 }
 
 impl Aggregator for Count {
@@ -33,6 +44,21 @@ impl Aggregator for Count {
         for (&group, count) in groups.iter().zip(other.counts) {
             self.counts[group as usize] += count;
         }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.counts.len() * size_of::<i64>()
+    }
+
+    fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
+        give_columns(self.counts.len(), vec![Column::new(ColumnData::Int(self.counts))], piece)
+    }
+
+    fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
+        grow(&mut self.counts, group_count);
+        let counts = &mut self.counts;
+        groups.iter().enumerate().for_each(|(row, &group)| counts[group as usize] += int_at(&columns[0], row));
         Ok(())
     }
 
@@ -102,6 +128,30 @@ impl Aggregator for CountDistinct {
             self.insert(groups[group as usize] as usize, value);
         }
         Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        let nodes: usize = self.nodes.iter().map(NodeSet::bytes).sum();
+        // Texts in the set are as long as the first of them, about.
+        let text = self.others.iter().next().map_or(0, |(_, value)| heap_bytes(value));
+        let entry = size_of::<(u32, Value)>() + size_of::<u64>() + text;
+        nodes + self.counts.len() * size_of::<i64>() + self.others.len() * entry
+    }
+
+    fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
+        for (group, set) in self.nodes.into_iter().enumerate() {
+            let mut nodes = Vec::new();
+            set.for_each(|node| nodes.push(node));
+            for nodes in nodes.chunks(PIECE_ROWS) {
+                let column = Column::new(ColumnData::Node(nodes.to_vec()));
+                piece(&vec![group as u32; nodes.len()], vec![column])?;
+            }
+        }
+        give_values(self.others.into_iter().map(|(group, value)| (group, vec![value])), piece)
+    }
+
+    fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
+        self.update(Groups::Each(groups), group_count, columns)
     }
 
     fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {

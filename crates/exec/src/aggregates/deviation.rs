@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::{Column, ColumnData, Result, Value, error};
 
-use super::{Aggregator, Groups, finished, grow, same_kind, try_each_value};
+use super::{Aggregator, Groups, PieceSink, finished, float_at, give_columns, grow, same_kind, try_each_value};
 
 /// Count, mean and sum of squared distances from the mean.
 #[derive(Clone, Copy, Default)]
@@ -73,6 +73,26 @@ impl Aggregator for Deviation {
         grow(&mut self.moments, group_count);
         for (&group, other) in groups.iter().zip(&same_kind::<Deviation>(other)?.moments) {
             self.moments[group as usize].merge(other);
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.moments.len() * size_of::<Moments>()
+    }
+
+    fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
+        let column =
+            |part: fn(&Moments) -> f64| Column::new(ColumnData::Float(self.moments.iter().map(part).collect()));
+        let columns = vec![column(|of| of.count), column(|of| of.mean), column(|of| of.squares)];
+        give_columns(self.moments.len(), columns, piece)
+    }
+
+    fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
+        grow(&mut self.moments, group_count);
+        for (row, &group) in groups.iter().enumerate() {
+            let [count, mean, squares] = [0, 1, 2].map(|column| float_at(&columns[column], row));
+            self.moments[group as usize].merge(&Moments { count, mean, squares });
         }
         Ok(())
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use model::{Column, Result, Set, Value};
 
-use super::{Aggregator, Groups, for_each_value, same_kind};
+use super::{Aggregator, Groups, PIECE_ROWS, PieceSink, for_each_value, same_kind};
+use crate::spill::heap_bytes;
 
 /// An aggregator that sees each value of a group once. Equal is what grouping calls equal.
 pub(super) struct Distinct {
@@ -58,6 +59,27 @@ impl Aggregator for Distinct {
         }
         let columns: Vec<_> = columns.iter().map(|values| Arc::new(Column::from_values(values))).collect();
         self.pass_on(&new_groups, group_count, &columns)
+    }
+
+    fn bytes(&self) -> usize {
+        let heap = self.passed.first().map_or(0, |(_, arguments)| {
+            arguments.iter().map(|value| size_of::<Value>() + heap_bytes(value)).sum::<usize>()
+        });
+        let entry = size_of::<(u32, Value)>() + size_of::<u64>() + size_of::<(u32, Vec<Value>)>() + heap;
+        self.inner.bytes() + self.seen.len() * entry
+    }
+
+    fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
+        for passed in self.passed.chunks(PIECE_ROWS) {
+            let groups: Vec<u32> = passed.iter().map(|(group, _)| *group).collect();
+            let column = |index: usize| Column::from_values(passed.iter().map(|(_, arguments)| &arguments[index]));
+            piece(&groups, (0..passed[0].1.len()).map(column).collect())?;
+        }
+        Ok(())
+    }
+
+    fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
+        self.update(Groups::Each(groups), group_count, columns)
     }
 
     fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use model::{Column, ColumnData, Result, Value};
 
-use super::{Aggregator, Groups, finished, for_each_value, grow, same_kind};
+use super::{Aggregator, Groups, PieceSink, finished, for_each_value, give_columns, grow, same_kind};
+use crate::spill::heap_bytes;
 
 /// The best value of each group; null while there is none.
 pub(super) struct Extreme {
@@ -90,6 +91,19 @@ impl Aggregator for Extreme {
             }
         }
         Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        let text = self.best.first().map_or(0, heap_bytes);
+        self.best.len() * (size_of::<Value>() + text)
+    }
+
+    fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
+        give_columns(self.best.len(), vec![Column::from_values(&self.best)], piece)
+    }
+
+    fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
+        self.update(Groups::Each(groups), group_count, columns)
     }
 
     fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {

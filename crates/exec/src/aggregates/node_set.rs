@@ -83,6 +83,20 @@ impl NodeSet {
         }
     }
 
+    /// Bytes it takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        let hashed = |set: &Set<NodeId>| set.len() * 2 * size_of::<NodeId>();
+        let heap = match self {
+            NodeSet::List(list) => list.capacity() * size_of::<NodeId>(),
+            NodeSet::Hashed(set) => hashed(set),
+            NodeSet::Paged { pages, far } => {
+                let used = pages.iter().filter(|page| page.is_some()).count();
+                hashed(far) + pages.len() * size_of::<usize>() + used * PAGE_WORDS * size_of::<u64>()
+            }
+        };
+        size_of::<NodeSet>() + heap
+    }
+
     /// Calls `each` with every node, in no particular order.
     pub(super) fn for_each(&self, mut each: impl FnMut(NodeId)) {
         match self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::{Column, Result, Value, error};
 
-use super::{Aggregator, Groups, finished, grow, same_kind, try_each_value};
+use super::{Aggregator, Groups, PieceSink, finished, give_values, grow, same_kind, try_each_value};
 
 /// The numbers of each group, and the percentile asked for.
 pub(super) struct Percentile {
@@ -90,6 +90,25 @@ impl Aggregator for Percentile {
             self.percentiles[group] = self.percentiles[group].or(percentile);
         }
         Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        let numbers: usize = self.numbers.iter().map(|list| list.capacity() * size_of::<Value>()).sum();
+        numbers + self.numbers.len() * (size_of::<Vec<Value>>() + size_of::<Option<f64>>())
+    }
+
+    fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
+        let percentiles: Vec<Value> =
+            self.percentiles.iter().map(|percentile| percentile.map_or(Value::Null, Value::Float)).collect();
+        let lists = self.numbers.into_iter().enumerate().map(|(group, list)| (group as u32, list));
+        give_values(lists, &mut |groups, mut columns| {
+            columns.push(Column::from_values(groups.iter().map(|&group| &percentiles[group as usize])));
+            piece(groups, columns)
+        })
+    }
+
+    fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
+        self.update(Groups::Each(groups), group_count, columns)
     }
 
     fn finish(mut self: Box<Self>, group_count: usize) -> Result<Column> {

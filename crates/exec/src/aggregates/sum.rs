@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use model::{Column, ColumnData, Result, Value, error};
 
-use super::{Aggregator, Groups, finished, grow, same_kind, try_each_value};
+use super::{Aggregator, Groups, PieceSink, finished, float_at, give_columns, grow, same_kind, try_each_value};
+use crate::rows::int_at;
 
 /// The sum of the numbers of one group.
 #[derive(Clone, Copy, Default)]
@@ -123,6 +124,35 @@ fn merge(totals: &mut [Total], others: &[Total], groups: &[u32]) {
     groups.iter().zip(others).for_each(|(&group, other)| totals[group as usize].add(other));
 }
 
+/// Totals as columns: the halves of the integers, the floats, their compensation, the count.
+fn columns_of(totals: &[Total]) -> Vec<Column> {
+    let ints = |part: fn(&Total) -> i64| Column::new(ColumnData::Int(totals.iter().map(part).collect()));
+    let floats = |part: fn(&Total) -> f64| Column::new(ColumnData::Float(totals.iter().map(part).collect()));
+    vec![
+        ints(|total| (total.integers >> 64) as i64),
+        ints(|total| total.integers as i64),
+        floats(|total| total.floats),
+        floats(|total| total.compensation),
+        // The sign says whether there was a float.
+        ints(|total| if total.has_float { !total.count } else { total.count }),
+    ]
+}
+
+/// Adds totals that were columns.
+fn absorb(totals: &mut [Total], groups: &[u32], columns: &[Arc<Column>]) {
+    for (row, &group) in groups.iter().enumerate() {
+        let (high, low) = (int_at(&columns[0], row), int_at(&columns[1], row));
+        let count = int_at(&columns[4], row);
+        totals[group as usize].add(&Total {
+            integers: i128::from(high) << 64 | i128::from(low as u64),
+            floats: float_at(&columns[2], row),
+            compensation: float_at(&columns[3], row),
+            count: if count < 0 { !count } else { count },
+            has_float: count < 0,
+        });
+    }
+}
+
 /// `sum`.
 #[derive(Default)]
 pub(super) struct Sum(Vec<Total>);
@@ -140,6 +170,20 @@ impl Aggregator for Sum {
     fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
         grow(&mut self.0, group_count);
         merge(&mut self.0, &same_kind::<Sum>(other)?.0, groups);
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.len() * size_of::<Total>()
+    }
+
+    fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
+        give_columns(self.0.len(), columns_of(&self.0), piece)
+    }
+
+    fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
+        grow(&mut self.0, group_count);
+        absorb(&mut self.0, groups, columns);
         Ok(())
     }
 
@@ -162,6 +206,20 @@ impl Aggregator for Average {
     fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
         grow(&mut self.0, group_count);
         merge(&mut self.0, &same_kind::<Average>(other)?.0, groups);
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.len() * size_of::<Total>()
+    }
+
+    fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
+        give_columns(self.0.len(), columns_of(&self.0), piece)
+    }
+
+    fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
+        grow(&mut self.0, group_count);
+        absorb(&mut self.0, groups, columns);
         Ok(())
     }
 

@@ -1,9 +1,11 @@
 //! `Aggregate`: one row for each group, in order of first appearance; without keys, one row in any case.
 //!
 //! Groups are numbered by a hash table over key columns; each aggregate function holds the states of all groups as
-//! columns. Large scans are aggregated by several threads in parts, which are merged in order of the scan.
+//! columns. Large scans are aggregated by several threads in parts, which are merged in order of the scan. Groups that do
+//! not fit into memory are put away ([`spilled`]).
 
 mod runs;
+mod spilled;
 mod state;
 
 use std::sync::Arc;
@@ -14,11 +16,12 @@ use model::{Column, Result, Span};
 use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, Slots, column_of, liveness, misplaced};
+use crate::memory::Charge;
 use crate::operators::expand::counted;
 use crate::operators::intersect;
 use crate::parallel::{self, ScanPipeline};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
-use state::State;
+use spilled::Gathering;
 
 pub(crate) struct Aggregate {
     input: Step,
@@ -100,14 +103,15 @@ fn lower_input(
 
 impl Aggregate {
     /// Takes all rows of the input in.
-    fn accumulate(&self, scope: Scope<'_, '_>) -> Result<State> {
+    fn accumulate<'m>(&self, scope: Scope<'_, '_>, charge: Charge<'m>) -> Result<Gathering<'m>> {
         let runtime = scope.runtime;
-        let mut state = State::new(self)?;
+        let mut gathering = Gathering::new(self, charge, 0)?;
         self.input.run(scope, &mut |chunk| {
             runtime.environment.interrupt.check()?;
             let view = runtime.view();
             let context = runtime.evaluation(&view);
             let evaluate = |expression: &CompiledExpression| expression.evaluate(&chunk, &context);
+            let state = &mut gathering.state;
             match self.key_columns.as_ref().and_then(|columns| runs::find(&chunk, columns)) {
                 Some(runs) => {
                     let keys = self.keys.iter().map(|key| key.evaluate(&runs.chunk, &context));
@@ -126,34 +130,46 @@ impl Aggregate {
                     state.update(index, chunk.rows, &arguments).map_err(|error| error.at(function.span))?;
                 }
             }
+            gathering.account(self, chunk.rows)?;
             Ok(Flow::Continue)
         })?;
-        Ok(state)
+        gathering.look(self)?;
+        Ok(gathering)
+    }
+
+    /// Puts the groups of the parts of a scan together, in order; what does not fit goes on as it is.
+    fn merge<'r>(&self, parts: Vec<Gathering<'r>>) -> Result<Vec<Gathering<'r>>> {
+        let mut merged: Vec<Gathering<'r>> = Vec::with_capacity(1);
+        for mut part in parts {
+            match merged.last_mut() {
+                Some(last) if last.put_away.is_none() && part.put_away.is_none() => {
+                    last.state.merge(part.state)?;
+                    part.charge.count(0);
+                    last.look(self)?;
+                }
+                _ => merged.push(part),
+            }
+        }
+        Ok(merged)
     }
 }
 
 impl Physical for Aggregate {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let charge = scope.runtime.charge("Aggregate");
         let parts = match &self.pipeline {
-            Some(pipeline) => parallel::run(scope, pipeline, &|scope| self.accumulate(scope))?,
+            Some(pipeline) => parallel::run(scope, pipeline, &|scope| self.accumulate(scope, charge.another()))?,
             None => None,
         };
-        let state = match parts {
-            Some(parts) => {
-                let mut parts = parts.into_iter();
-                let mut state = match parts.next() {
-                    Some(first) => first,
-                    None => State::new(self)?,
-                };
-                for part in parts {
-                    state.merge(part)?;
-                }
-                state
-            }
-            None => self.accumulate(scope)?,
+        let mut gathered = match parts {
+            Some(parts) => self.merge(parts)?,
+            None => vec![self.accumulate(scope, charge.another())?],
         };
-        let chunk = state.finish(self)?;
-        push_in_batches(scope, chunk, sink)
+        if gathered.len() == 1 && gathered[0].put_away.is_none() {
+            let Gathering { state, charge: _charge, .. } = gathered.remove(0);
+            return push_in_batches(scope, state.finish(self)?, sink);
+        }
+        self.push_spilled(scope, gathered, sink)
     }
 }
 

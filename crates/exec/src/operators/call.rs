@@ -9,8 +9,11 @@ use model::{Column, Error, Result, Span, Value};
 use crate::chunk::Chunk;
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, keep, misplaced};
-use crate::rows::{RowBuffer, gather_columns};
+use crate::operators::aggregate::push_in_batches;
+use crate::rows::gather_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::spill::RowStore;
+use crate::writing::read_all;
 
 struct Call {
     input: Step,
@@ -89,22 +92,13 @@ impl Call {
 
     /// Calls a procedure that writes: all rows are read before the first call, and passed on after the last.
     fn call_writing(&self, scope: Scope<'_, '_>, procedure: &dyn Procedure, sink: &mut Sink<'_>) -> Result<Flow> {
-        let mut input = RowBuffer::default();
-        self.input.run(scope, &mut |chunk| {
-            input.push(chunk);
+        let (input, _charge) = read_all(&self.input, scope, self.width, "Call")?;
+        let mut output = RowStore::new(scope.runtime.charge("Call"));
+        self.call(scope, procedure, &input, &mut |chunk| {
+            output.push(chunk)?;
             Ok(Flow::Continue)
         })?;
-        let mut output = Vec::new();
-        self.call(scope, procedure, &input.finish(self.width), &mut |chunk| {
-            output.push(chunk);
-            Ok(Flow::Continue)
-        })?;
-        for chunk in output {
-            if sink(chunk)? == Flow::Stop {
-                return Ok(Flow::Stop);
-            }
-        }
-        Ok(Flow::Continue)
+        output.finish(0).for_each(&mut |chunk| push_in_batches(scope, chunk, sink))
     }
 }
 

@@ -5,17 +5,19 @@ use model::Result;
 
 use crate::chunk::Chunk;
 use crate::lowering::{Demand, Lowered, Lowering, keep, liveness};
-use crate::operators::aggregate::push_in_batches;
 use crate::rows::share_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::writing::change_all;
 use crate::writing::creation::{Creation, NullProperties, created_slots};
-use crate::writing::read_all;
+use crate::writing::hazards::runs_subplan;
 
 struct Create {
     input: Step,
     creation: Creation,
     width: usize,
     keep: Vec<usize>,
+    /// Whether a property may depend on what other rows create.
+    is_opaque: bool,
 }
 
 /// Lowers `Create`.
@@ -32,14 +34,17 @@ pub(crate) fn lower(
     let width = layout.len();
     let creation = Creation::compile(lowering, nodes, edges, &mut layout)?;
     let (keep, layout) = keep(&layout, demand);
-    Ok((Box::new(Create { input, creation, width, keep }), layout))
+    let properties = nodes.iter().map(|node| &node.properties).chain(edges.iter().map(|edge| &edge.properties));
+    let is_opaque = properties.flatten().any(runs_subplan);
+    Ok((Box::new(Create { input, creation, width, keep, is_opaque }), layout))
 }
 
 impl Physical for Create {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        let mut chunk = read_all(&self.input, scope, self.width)?;
-        self.creation.run(scope, &mut chunk, NullProperties::LeaveOut)?;
-        let chunk = Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) };
-        push_in_batches(scope, chunk, sink)
+        let mut work = |mut chunk: Chunk| {
+            self.creation.run(scope, &mut chunk, NullProperties::LeaveOut)?;
+            Ok(Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) })
+        };
+        change_all((&self.input, self.width, self.is_opaque), scope, "Create", &mut work, sink)
     }
 }

@@ -10,7 +10,7 @@ use crate::lowering::{Demand, Lowered, Lowering, keep};
 use crate::operators::aggregate::push_in_batches;
 use crate::rows::share_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
-use crate::writing::read_all;
+use crate::spill::RowStore;
 
 struct Delete {
     input: Step,
@@ -75,7 +75,7 @@ impl Doomed {
 }
 
 impl Delete {
-    fn doomed(&self, scope: Scope<'_, '_>, chunk: &Chunk) -> Result<Doomed> {
+    fn add_doomed(&self, scope: Scope<'_, '_>, chunk: &Chunk, all: &mut Doomed) -> Result<()> {
         let view = scope.runtime.view();
         let context = scope.runtime.evaluation(&view);
         let mut doomed = Doomed::default();
@@ -96,14 +96,29 @@ impl Delete {
             doomed.edges.append(&mut found);
             doomed.sort();
         }
-        Ok(doomed)
+        all.nodes.append(&mut doomed.nodes);
+        all.edges.append(&mut doomed.edges);
+        Ok(())
     }
 }
 
 impl Physical for Delete {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        let chunk = read_all(&self.input, scope, self.width)?;
-        let doomed = self.doomed(scope, &chunk)?;
+        let mut store = RowStore::new(scope.runtime.charge("Delete"));
+        self.input.run(scope, &mut |chunk| {
+            scope.runtime.environment.interrupt.check()?;
+            store.push(chunk)?;
+            Ok(Flow::Continue)
+        })?;
+        let rows = store.finish(self.width);
+        let mut doomed = Doomed::default();
+        rows.for_each(&mut |chunk| {
+            self.add_doomed(scope, &chunk, &mut doomed)?;
+            Ok(Flow::Continue)
+        })?;
+        doomed.sort();
+        let mut charge = scope.runtime.charge("Delete");
+        charge.grow_or_floor((doomed.nodes.len() + doomed.edges.len()) * size_of::<u64>())?;
         scope.runtime.write(|writer| {
             let nodes = writer.transaction.view().nodes_exist(&doomed.nodes)?.count_ones();
             let edges = writer.transaction.view().edges_exist(&doomed.edges)?.count_ones();
@@ -121,7 +136,9 @@ impl Physical for Delete {
             writer.counters.nodes_deleted += nodes as u64;
             Ok(())
         })?;
-        let chunk = Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) };
-        push_in_batches(scope, chunk, sink)
+        rows.for_each(&mut |chunk| {
+            let chunk = Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) };
+            push_in_batches(scope, chunk, sink)
+        })
     }
 }

@@ -13,7 +13,7 @@ use crate::lowering::{Demand, Lowered, Lowering, Slots, keep, misplaced};
 use crate::operators::aggregate::push_in_batches;
 use crate::rows::{NO_ROW, RowBuffer, gather_columns, gather_or_null, share_columns};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
-use crate::writing::read_all;
+use crate::writing::{change_all, read_all};
 
 struct ForEach {
     input: Step,
@@ -118,11 +118,11 @@ impl ForEach {
 
 impl Physical for ForEach {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        let input = read_all(&self.input, scope, self.width)?;
-        let output = match &self.batches {
-            None => self.run_rows(scope.runtime, &input)?,
-            Some(batches) => self.in_batches(scope, &input, batches)?,
+        let Some(batches) = &self.batches else {
+            let mut work = |chunk: Chunk| self.run_rows(scope.runtime, &chunk);
+            return change_all((&self.input, self.width, false), scope, "ForEach", &mut work, sink);
         };
-        push_in_batches(scope, output, sink)
+        let (input, _charge) = read_all(&self.input, scope, self.width, "ForEach")?;
+        push_in_batches(scope, self.in_batches(scope, &input, batches)?, sink)
     }
 }

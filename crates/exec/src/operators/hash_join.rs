@@ -1,4 +1,9 @@
-//! `HashJoin`: rows of left and right whose keys are equal; null equals nothing. The right side is kept in memory.
+//! `HashJoin`: rows of left and right whose keys are equal; null equals nothing.
+//!
+//! The right side is kept in memory. If it does not fit, both sides are put away, parted by the hash of their keys, and
+//! joined part by part ([`parted`]).
+
+mod parted;
 
 use std::sync::Arc;
 
@@ -9,9 +14,11 @@ use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
 use crate::group_table::GroupTable;
 use crate::lowering::{Demand, Lowered, Lowering, keep};
+use crate::memory::Charge;
 use crate::operators::gather;
 use crate::rows::{NO_ROW, RowBuffer, gather_columns};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::spill::{Partitions, chunk_bytes};
 
 struct HashJoin {
     left: Step,
@@ -82,6 +89,24 @@ struct Table {
     next: Vec<u32>,
 }
 
+/// The right side, read.
+enum Right<'m> {
+    InMemory(Table, Charge<'m>),
+    Parted(Partitions<'m>),
+}
+
+/// Bytes that the table needs for each row besides the row.
+const ROW_BYTES: usize = 40;
+
+/// Matches found and not passed on yet.
+#[derive(Default)]
+struct Matches {
+    left: Vec<u32>,
+    right: Vec<u32>,
+    /// A column of the left side that is passed on behind all others.
+    numbers: Option<usize>,
+}
+
 /// Whether a key equals nothing, not even itself: it is null, holds a null, or is NaN.
 fn equals_nothing(column: &Column, row: usize) -> bool {
     match &column.data {
@@ -93,25 +118,11 @@ fn equals_nothing(column: &Column, row: usize) -> bool {
     }
 }
 
-impl HashJoin {
-    fn keys(&self, scope: Scope<'_, '_>, keys: &[CompiledExpression], chunk: &Chunk) -> Result<Vec<Arc<Column>>> {
-        let view = scope.runtime.view();
-        let context = scope.runtime.evaluation(&view);
-        keys.iter().map(|key| key.evaluate(chunk, &context)).collect()
-    }
-
-    fn build(&self, scope: Scope<'_, '_>) -> Result<Table> {
-        let mut buffer = RowBuffer::default();
-        self.right.run(scope, &mut |chunk| {
-            scope.runtime.environment.interrupt.check()?;
-            buffer.push(chunk);
-            Ok(Flow::Continue)
-        })?;
-        let rows = buffer.finish(self.right_width);
-        let keys = self.keys(scope, &self.right_keys, &rows)?;
+impl Table {
+    fn new(rows: Chunk, keys: &[Arc<Column>]) -> Table {
         let mut table = Table { groups: GroupTable::default(), first: Vec::new(), next: vec![NO_ROW; rows.rows], rows };
         let (mut groups, mut new) = (Vec::new(), Vec::new());
-        table.groups.insert(&keys, table.rows.rows, &mut groups, &mut new);
+        table.groups.insert(keys, table.rows.rows, &mut groups, &mut new);
         table.first = vec![NO_ROW; table.groups.len()];
         for row in (0..table.rows.rows).rev() {
             if !keys.iter().any(|key| equals_nothing(key, row)) {
@@ -119,53 +130,102 @@ impl HashJoin {
                 table.next[row] = std::mem::replace(first, row as u32);
             }
         }
-        Ok(table)
+        table
+    }
+}
+
+impl HashJoin {
+    fn keys(&self, scope: Scope<'_, '_>, keys: &[CompiledExpression], chunk: &Chunk) -> Result<Vec<Arc<Column>>> {
+        let view = scope.runtime.view();
+        let context = scope.runtime.evaluation(&view);
+        keys.iter().map(|key| key.evaluate(chunk, &context)).collect()
     }
 
-    fn push(
+    fn build<'r>(&self, scope: Scope<'_, 'r>) -> Result<Right<'r>> {
+        let mut charge = scope.runtime.charge("HashJoin");
+        let mut buffer = RowBuffer::default();
+        let mut parted = None;
+        self.right.run(scope, &mut |chunk| {
+            scope.runtime.environment.interrupt.check()?;
+            if parted.is_none() && charge.grow(chunk_bytes(&chunk) + chunk.rows * ROW_BYTES).is_ok() {
+                buffer.push(chunk);
+                return Ok(Flow::Continue);
+            }
+            let parts = match &mut parted {
+                Some(parts) => parts,
+                None => {
+                    let mut parts = Partitions::new(charge.another(), 0)?;
+                    let kept = std::mem::take(&mut buffer).finish(self.right_width);
+                    self.put_away(scope, &kept, &self.right_keys, &mut parts)?;
+                    charge.count(0);
+                    parted.insert(parts)
+                }
+            };
+            self.put_away(scope, &chunk, &self.right_keys, parts)?;
+            Ok(Flow::Continue)
+        })?;
+        if let Some(mut parts) = parted {
+            parts.flush(0)?;
+            return Ok(Right::Parted(parts));
+        }
+        let rows = buffer.finish(self.right_width);
+        let keys = self.keys(scope, &self.right_keys, &rows)?;
+        Ok(Right::InMemory(Table::new(rows, &keys), charge))
+    }
+
+    /// Finds the matches of the rows of a chunk.
+    fn probe(
         &self,
-        chunk: &Chunk,
+        scope: Scope<'_, '_>,
         table: &Table,
-        left_rows: &mut Vec<u32>,
-        right_rows: &mut Vec<u32>,
+        (chunk, keys): (&Chunk, &[Arc<Column>]),
+        matches: &mut Matches,
         sink: &mut Sink<'_>,
     ) -> Result<Flow> {
-        if left_rows.is_empty() {
+        let environment = &scope.runtime.environment;
+        let groups = table.groups.find(keys, chunk.rows);
+        for (row, &group) in groups.iter().enumerate() {
+            let mut right = if group == NO_ROW { NO_ROW } else { table.first[group as usize] };
+            while right != NO_ROW {
+                matches.left.push(row as u32);
+                matches.right.push(right);
+                right = table.next[right as usize];
+                if matches.left.len() >= environment.settings.batch_rows {
+                    environment.interrupt.check()?;
+                    if self.push(chunk, table, matches, sink)? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+            }
+        }
+        self.push(chunk, table, matches, sink)
+    }
+
+    fn push(&self, chunk: &Chunk, table: &Table, matches: &mut Matches, sink: &mut Sink<'_>) -> Result<Flow> {
+        if matches.left.is_empty() {
             return Ok(Flow::Continue);
         }
-        let mut columns = gather_columns(chunk, &self.left_keep, left_rows);
-        columns.extend(gather_columns(&table.rows, &self.right_keep, right_rows));
-        let rows = left_rows.len();
-        left_rows.clear();
-        right_rows.clear();
+        let mut columns = gather_columns(chunk, &self.left_keep, &matches.left);
+        columns.extend(gather_columns(&table.rows, &self.right_keep, &matches.right));
+        columns.extend(matches.numbers.map(|numbers| Arc::new(chunk.columns[numbers].gather(&matches.left))));
+        let rows = matches.left.len();
+        matches.left.clear();
+        matches.right.clear();
         sink(Chunk { rows, columns })
     }
 }
 
 impl Physical for HashJoin {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        let environment = &scope.runtime.environment;
-        let table = self.build(scope)?;
-        let (mut left_rows, mut right_rows) = (Vec::new(), Vec::new());
+        let (table, _charge) = match self.build(scope)? {
+            Right::InMemory(table, charge) => (table, charge),
+            Right::Parted(right) => return self.join_parted(scope, right, sink),
+        };
+        let mut matches = Matches::default();
         self.left.run(scope, &mut |chunk| {
-            environment.interrupt.check()?;
+            scope.runtime.environment.interrupt.check()?;
             let keys = self.keys(scope, &self.left_keys, &chunk)?;
-            let groups = table.groups.find(&keys, chunk.rows);
-            for (row, &group) in groups.iter().enumerate() {
-                let mut right = if group == NO_ROW { NO_ROW } else { table.first[group as usize] };
-                while right != NO_ROW {
-                    left_rows.push(row as u32);
-                    right_rows.push(right);
-                    right = table.next[right as usize];
-                    if left_rows.len() >= environment.settings.batch_rows {
-                        environment.interrupt.check()?;
-                        if self.push(&chunk, &table, &mut left_rows, &mut right_rows, sink)? == Flow::Stop {
-                            return Ok(Flow::Stop);
-                        }
-                    }
-                }
-            }
-            self.push(&chunk, &table, &mut left_rows, &mut right_rows, sink)
+            self.probe(scope, &table, (&chunk, &keys), &mut matches, sink)
         })
     }
 }

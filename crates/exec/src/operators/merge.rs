@@ -16,12 +16,11 @@ use crate::expression::CompiledExpression;
 use crate::lowering::liveness::{add_arguments, add_creation, add_expression, add_set_items};
 use crate::lowering::{Demand, Lowered, Lowering, Slots, column_of, keep, misplaced};
 use crate::nested::Nested;
-use crate::operators::aggregate::push_in_batches;
 use crate::rows::{RowBuffer, share_columns};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::writing::change_all;
 use crate::writing::changes::Changes;
 use crate::writing::creation::{Creation, NullProperties, created_slots};
-use crate::writing::read_all;
 
 struct Merge {
     input: Step,
@@ -144,16 +143,17 @@ impl Merge {
 
 impl Physical for Merge {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        let input = read_all(&self.input, scope, self.width)?;
-        let merged = match &self.batch {
-            Some(key) if input.rows > 1 => self.in_one_batch(scope, &input, key)?,
-            _ => None,
+        let mut work = |input: Chunk| {
+            let merged = match &self.batch {
+                Some(key) if input.rows > 1 => self.in_one_batch(scope, &input, key)?,
+                _ => None,
+            };
+            let merged = match merged {
+                Some(merged) => merged,
+                None => self.row_by_row(scope, &input)?,
+            };
+            Ok(Chunk { rows: merged.rows, columns: share_columns(&merged, &self.keep) })
         };
-        let merged = match merged {
-            Some(merged) => merged,
-            None => self.row_by_row(scope, &input)?,
-        };
-        let columns: Vec<Arc<_>> = share_columns(&merged, &self.keep);
-        push_in_batches(scope, Chunk { rows: merged.rows, columns }, sink)
+        change_all((&self.input, self.width, false), scope, "Merge", &mut work, sink)
     }
 }

@@ -5,11 +5,10 @@ use model::Result;
 
 use crate::chunk::Chunk;
 use crate::lowering::{Demand, Lowered, Lowering, keep, liveness};
-use crate::operators::aggregate::push_in_batches;
 use crate::rows::share_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::writing::change_all;
 use crate::writing::changes::Changes;
-use crate::writing::read_all;
 
 struct Set {
     input: Step,
@@ -31,9 +30,10 @@ pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, items: &[SetItem]
 
 impl Physical for Set {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        let chunk = read_all(&self.input, scope, self.width)?;
-        self.changes.run(scope, &chunk)?;
-        let chunk = Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) };
-        push_in_batches(scope, chunk, sink)
+        let mut work = |chunk: Chunk| {
+            self.changes.run(scope, &chunk)?;
+            Ok(Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) })
+        };
+        change_all((&self.input, self.width, false), scope, "Set", &mut work, sink)
     }
 }

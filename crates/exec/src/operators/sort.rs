@@ -1,4 +1,4 @@
-//! `Sort`: all rows in order; equal rows stay in the order in which they came.
+//! `Sort`: all rows in order; equal rows stay in the order in which they came. Rows that do not fit are sorted on disk.
 
 use cypher::plan::{Operator, SortKey};
 use model::Result;
@@ -7,9 +7,10 @@ use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, keep};
 use crate::operators::gather;
-use crate::rows::{RowBuffer, gather_columns};
+use crate::rows::gather_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use crate::sorting::{Key, sorted_rows};
+use crate::spill::{Sorted, Sorter};
 
 struct Sort {
     input: Step,
@@ -73,15 +74,20 @@ pub(crate) fn push_rows(
 
 impl Physical for Sort {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        let mut buffer = RowBuffer::default();
+        let interrupt = scope.runtime.environment.interrupt;
+        let keys = |chunk: &Chunk| self.keys.evaluate(scope, chunk);
+        let mut sorter = Sorter::new(scope.runtime.charge("Sort"), self.width, usize::MAX);
         self.input.run(scope, &mut |chunk| {
-            scope.runtime.environment.interrupt.check()?;
-            buffer.push(chunk);
+            interrupt.check()?;
+            sorter.push(chunk, &keys, interrupt)?;
             Ok(Flow::Continue)
         })?;
-        let chunk = buffer.finish(self.width);
-        let keys = self.keys.evaluate(scope, &chunk)?;
-        let order = sorted_rows(&keys, chunk.rows);
-        push_rows(scope, &chunk, &self.keep, &order, sink)
+        match sorter.finish(&keys, interrupt)? {
+            Sorted::InMemory(chunk, _charge) => {
+                let order = sorted_rows(&keys(&chunk)?, chunk.rows, interrupt)?;
+                push_rows(scope, &chunk, &self.keep, &order, sink)
+            }
+            Sorted::Runs(runs) => runs.push(&self.keep, interrupt, sink),
+        }
     }
 }

@@ -185,6 +185,13 @@ fn written_key(item: &SetItem) -> Option<&str> {
     }
 }
 
+/// Whether an expression runs a subplan, which may look at all of the graph.
+pub(crate) fn runs_subplan(expression: &Expression) -> bool {
+    let mut reading = Reading::default();
+    reading.add(expression);
+    reading.is_opaque
+}
+
 /// Whether an expression may look into nodes and edges of the rows, or run a subplan.
 pub(crate) fn reads_graph(expression: &Expression) -> bool {
     let mut reading = Reading::default();

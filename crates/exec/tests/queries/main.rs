@@ -8,6 +8,7 @@ mod aggregation;
 mod counting;
 mod cycles;
 mod matching;
+mod memory;
 mod merging;
 mod optimizer;
 mod optional;
@@ -66,30 +67,33 @@ impl Clock for StoppedClock {
 /// The rows of a result, each as its values with commas between, and what changed.
 type Answer = (Vec<String>, Summary);
 
-fn execute(
+fn compile(view: &dyn model::ReadView, text: &str) -> Result<Arc<cypher::plan::Plan>> {
+    let catalog = Functions(exec::functions::FunctionCatalog::new());
+    let (schema, statistics, capabilities) = (view.schema(), view.statistics(), view.capabilities());
+    let context = CompileContext { catalog: &catalog, schema, statistics, capabilities };
+    match cypher::compile(text, &context)? {
+        Statement::Query(_, plan) => Ok(plan),
+        _ => panic!("{text} is not a query"),
+    }
+}
+
+/// Runs one query with that memory.
+fn run_with(
     store: &dyn GraphStore,
     text: &str,
     parameters: &Map<Arc<str>, Value>,
     settings: RunSettings,
+    memory: &QueryMemory,
 ) -> Result<Answer> {
-    let catalog = Functions(exec::functions::FunctionCatalog::new());
     let view = store.read()?;
-    let context = CompileContext {
-        catalog: &catalog,
-        schema: view.schema(),
-        statistics: view.statistics(),
-        capabilities: view.capabilities(),
-    };
-    let Statement::Query(_, plan) = cypher::compile(text, &context)? else {
-        panic!("{text} is not a query");
-    };
+    let plan = compile(&*view, text)?;
     let environment = Environment {
         parameters,
         procedures: &Procedures::default(),
         interrupt: &Interrupt::new(),
         clock: &StoppedClock,
         settings,
-        memory: &QueryMemory::unlimited(),
+        memory,
         transactions: None,
     };
     let mut rows = Vec::new();
@@ -110,6 +114,25 @@ fn execute(
         summary
     };
     Ok((rows, summary))
+}
+
+/// Runs one query; what only reads also with hardly any memory, and half of the variants write so.
+fn execute(
+    store: &dyn GraphStore,
+    text: &str,
+    parameters: &Map<Arc<str>, Value>,
+    settings: RunSettings,
+) -> Result<Answer> {
+    let run = |memory: &QueryMemory| run_with(store, text, parameters, settings, memory);
+    let writes = compile(&*store.read()?, text)?.mode != cypher::plan::PlanMode::Read;
+    if writes && !settings.batch_rows.is_multiple_of(2) {
+        return memory::with_tiny(run);
+    }
+    let answer = run(&QueryMemory::unlimited());
+    if !writes {
+        memory::with_tiny(|tiny| memory::compare(text, &answer, &run(tiny)));
+    }
+    answer
 }
 
 /// The ways in which every case runs.

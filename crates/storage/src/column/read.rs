@@ -77,6 +77,18 @@ fn is_dense(positions: &[u64]) -> bool {
     span / DENSE_GAP < positions.len() as u64 && positions.is_sorted()
 }
 
+/// Counts the bytes of values that were decoded.
+fn metered(column: Column) -> Column {
+    let bytes = match &column.data {
+        ColumnData::Null(_) => 0,
+        ColumnData::Bool(values) => values.len(),
+        ColumnData::String(texts) => texts.byte_count(),
+        _ => column.len() * size_of::<u64>(),
+    };
+    model::meter::count(|meter| meter.bytes_decoded += bytes as u64);
+    column
+}
+
 impl ColumnReader {
     /// Reads the headers of a column of `rows` rows from its file's directory.
     pub fn open(file: &Arc<StoreFile>, get: &mut Get<'_>, rows: u64) -> Result<ColumnReader> {
@@ -103,11 +115,15 @@ impl ColumnReader {
 
     /// The rows at these positions; null where there is none.
     pub fn read(&self, positions: &[u64]) -> Result<Column> {
+        self.read_rows(positions).map(metered)
+    }
+
+    fn read_rows(&self, positions: &[u64]) -> Result<Column> {
         if positions.len() < 2 {
             return gather(self, self.kind, positions);
         }
         if let Some(run) = run_of(positions) {
-            return self.range(run);
+            return range(self, self.kind, run);
         }
         if self.is_active(positions.len()) {
             return gather(&InMemory(self), self.kind, positions);
@@ -178,7 +194,7 @@ impl ColumnReader {
 
     /// A run of rows.
     pub fn range(&self, run: Range<u64>) -> Result<Column> {
-        range(self, self.kind, run)
+        range(self, self.kind, run).map(metered)
     }
 
     /// One value.

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use model::memory::Relief;
+use model::meter;
 use model::platform::{Disk, MappedFile, Platform, TemporaryFile, WriteFile};
 use model::{Consumer, MemoryBudget};
 
@@ -156,6 +157,7 @@ impl BlockCache {
     /// Counts a use of blocks, now and then.
     #[inline]
     pub(super) fn used(&self) {
+        meter::count(|meter| meter.block_uses += 1);
         USES.with(|uses| {
             let count = uses.get() + 1;
             uses.set(count);
@@ -170,6 +172,7 @@ impl BlockCache {
     pub(super) fn came(&self, blocks: usize) {
         self.budget.hold(Consumer::BlockCache, blocks * CHECKSUM_BLOCK_BYTES);
         self.blocks_read.fetch_add(blocks as u64, Ordering::Relaxed);
+        meter::count(|meter| meter.bytes_read += (blocks * CHECKSUM_BLOCK_BYTES) as u64);
     }
 
     /// So many blocks are held no longer.
@@ -179,6 +182,7 @@ impl BlockCache {
 
     pub(super) fn missed(&self) {
         self.misses.fetch_add(1, Ordering::Relaxed);
+        meter::count(|meter| meter.block_misses += 1);
     }
 
     /// Gives blocks back if more are held than the budget leaves.

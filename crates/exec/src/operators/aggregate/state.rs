@@ -6,16 +6,20 @@ use model::{Column, ColumnData, Result};
 
 use super::Aggregate;
 use super::runs::Runs;
-use crate::aggregates::{self, Aggregator, Groups};
+use crate::aggregates::{self, Aggregator, Count, Groups};
 use crate::chunk::Chunk;
-use crate::group_table::GroupTable;
+use crate::group_table::{GroupTable, hash_rows};
 use crate::rows::int_at;
+use crate::spill::Partitions;
 
 /// See the module.
 pub(crate) struct State {
     table: GroupTable,
     functions: Vec<FunctionState>,
     has_keys: bool,
+    /// For each group, the number of its first row.
+    firsts: Vec<i64>,
+    rows_before: i64,
     /// The group of each row of the batch being taken in.
     groups: Vec<u32>,
     new: Vec<u32>,
@@ -25,6 +29,32 @@ enum FunctionState {
     /// `count(*)`: rows by group.
     Rows(Vec<i64>),
     Other(Box<dyn Aggregator>),
+}
+
+/// The tag of rows that are groups; those of functions follow it.
+pub(super) const GROUPS: u32 = 0;
+
+/// Puts a piece of the states of a function away: each row to the part of its group, with its place there.
+fn put_piece(
+    places: &[(u32, i64)],
+    groups: &[u32],
+    columns: Vec<Column>,
+    tag: u32,
+    parts: &mut Partitions<'_>,
+) -> Result<()> {
+    let mut rows = vec![Vec::new(); parts.count()];
+    for (row, &group) in groups.iter().enumerate() {
+        rows[places[group as usize].0 as usize].push(row as u32);
+    }
+    let numbers = groups.iter().map(|&group| places[group as usize].1).collect();
+    let mut chunk = Chunk { rows: groups.len(), columns: vec![Arc::new(Column::new(ColumnData::Int(numbers)))] };
+    chunk.columns.extend(columns.into_iter().map(Arc::new));
+    for (part, rows) in rows.into_iter().enumerate() {
+        if !rows.is_empty() {
+            parts.push_to(part, tag, chunk.gather(&rows))?;
+        }
+    }
+    Ok(())
 }
 
 impl State {
@@ -41,12 +71,14 @@ impl State {
             table: GroupTable::default(),
             functions: functions.collect::<Result<_>>()?,
             has_keys: !aggregate.keys.is_empty(),
+            firsts: Vec::new(),
+            rows_before: 0,
             groups: Vec::new(),
             new: Vec::new(),
         })
     }
 
-    fn group_count(&self) -> usize {
+    pub(super) fn group_count(&self) -> usize {
         if self.has_keys { self.table.len() } else { 1 }
     }
 
@@ -54,6 +86,77 @@ impl State {
     pub(super) fn assign(&mut self, keys: Vec<Arc<Column>>, rows: usize) {
         if self.has_keys {
             self.table.insert(&keys, rows, &mut self.groups, &mut self.new);
+            self.firsts.extend(self.new.iter().map(|&row| self.rows_before + i64::from(row)));
+        }
+        self.rows_before += rows as i64;
+    }
+
+    /// Bytes that it holds, about.
+    pub(super) fn bytes(&self) -> usize {
+        let functions = self.functions.iter().map(|function| match function {
+            FunctionState::Rows(counts) => counts.len() * size_of::<i64>(),
+            FunctionState::Other(state) => state.bytes(),
+        });
+        self.table.bytes() + self.firsts.len() * size_of::<i64>() + functions.sum::<usize>()
+    }
+
+    /// Whether there are keys, and so groups that can be put away.
+    pub(super) fn has_keys(&self) -> bool {
+        self.has_keys
+    }
+
+    /// Puts all groups away. Of each part first its groups, as keys and the number of their first row, then for each
+    /// function the states of these groups, which are named by their place.
+    pub(super) fn put_away(&mut self, aggregate: &Aggregate, parts: &mut Partitions<'_>) -> Result<()> {
+        let empty = State { rows_before: self.rows_before, ..State::new(aggregate)? };
+        let state = std::mem::replace(self, empty);
+        let rows = state.group_count();
+        let mut columns: Vec<Arc<Column>> =
+            state.table.into_keys(aggregate.keys.len()).into_iter().map(Arc::new).collect();
+        let hashes = hash_rows(&columns, rows);
+        columns.push(Arc::new(Column::new(ColumnData::Int(state.firsts))));
+        let chunk = Chunk { rows, columns };
+        let mut places = vec![(0_u32, 0_i64); rows];
+        for (part, groups) in parts.split(&hashes).into_iter().enumerate() {
+            let numbered = groups.iter().zip(0..);
+            numbered.for_each(|(&group, place)| places[group as usize] = (part as u32, place));
+            if !groups.is_empty() {
+                parts.push_to(part, GROUPS, chunk.gather(&groups))?;
+            }
+        }
+        parts.flush(GROUPS)?;
+        for (function, tag) in state.functions.into_iter().zip(GROUPS + 1..) {
+            let function: Box<dyn Aggregator> = match function {
+                FunctionState::Rows(counts) => Box::new(Count::of_rows(counts)),
+                FunctionState::Other(state) => state,
+            };
+            function.give_away(&mut |groups, columns| put_piece(&places, groups, columns, tag, parts))?;
+            parts.flush(tag)?;
+        }
+        Ok(())
+    }
+
+    /// Takes in groups that were put away, whose first rows come `offset` later than they say. Gives for each its group.
+    pub(super) fn absorb_groups(&mut self, mut chunk: Chunk, offset: i64) -> Vec<u32> {
+        let firsts = chunk.columns.pop().unwrap_or_else(|| Arc::new(Column::nulls(0)));
+        self.table.insert(&chunk.columns, chunk.rows, &mut self.groups, &mut self.new);
+        self.firsts.extend(self.new.iter().map(|&row| offset + int_at(&firsts, row as usize)));
+        self.groups.clone()
+    }
+
+    /// Takes in states of a function that were put away, of these groups.
+    pub(super) fn absorb(&mut self, tag: u32, chunk: &Chunk, groups: &[u32]) -> Result<()> {
+        let count = self.group_count();
+        let places = &chunk.columns[0];
+        let groups: Vec<u32> = (0..chunk.rows).map(|row| groups[int_at(places, row) as usize]).collect();
+        match &mut self.functions[(tag - GROUPS - 1) as usize] {
+            FunctionState::Rows(counts) => {
+                counts.resize(count, 0);
+                let added = groups.iter().enumerate();
+                added.for_each(|(row, &group)| counts[group as usize] += int_at(&chunk.columns[1], row));
+                Ok(())
+            }
+            FunctionState::Other(state) => state.absorb(&groups, count, &chunk.columns[1..]),
         }
     }
 
@@ -64,6 +167,10 @@ impl State {
         }
         let mut of_runs = std::mem::take(&mut self.groups);
         self.table.insert(&keys, runs.chunk.rows, &mut of_runs, &mut self.new);
+        // A run begins where the one before it ends.
+        let start = |run: u32| run.checked_sub(1).map_or(0, |before| runs.ends[before as usize]);
+        self.firsts.extend(self.new.iter().map(|&run| self.rows_before + i64::from(start(run))));
+        self.rows_before += runs.rows as i64;
         self.groups = Vec::with_capacity(runs.rows);
         for (&group, &end) in of_runs.iter().zip(&runs.ends) {
             self.groups.resize(end as usize, group);
@@ -105,8 +212,10 @@ impl State {
             if rows == 0 {
                 return Ok(());
             }
+            let firsts = other.firsts;
             let keys: Vec<Arc<Column>> = other.table.into_keys(0).into_iter().map(Arc::new).collect();
             self.table.insert(&keys, rows, &mut self.groups, &mut self.new);
+            self.firsts.extend(self.new.iter().map(|&row| self.rows_before + firsts[row as usize]));
             std::mem::take(&mut self.groups)
         } else {
             vec![0]
@@ -122,7 +231,21 @@ impl State {
                 _ => unreachable!("the states were made from the same functions"),
             }
         }
+        self.rows_before += other.rows_before;
         Ok(())
+    }
+
+    /// As `finish`, with a last column: the numbers of the first rows of the groups.
+    pub(super) fn finish_numbered(mut self, aggregate: &Aggregate) -> Result<Chunk> {
+        let firsts = Column::new(ColumnData::Int(std::mem::take(&mut self.firsts)));
+        let mut chunk = self.finish(aggregate)?;
+        chunk.columns.push(Arc::new(firsts));
+        Ok(chunk)
+    }
+
+    /// Rows taken in so far.
+    pub(super) fn rows_before(&self) -> i64 {
+        self.rows_before
     }
 
     /// Keys and results, a row for each group.

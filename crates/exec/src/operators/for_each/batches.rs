@@ -161,7 +161,10 @@ impl ForEach {
             });
             let mut chunk = match result {
                 Some(Ok(chunk)) => chunk,
-                Some(Err(error)) if batches.on_error == OnError::Fail || error.code() == ErrorCode::Cancelled => {
+                Some(Err(error))
+                    if batches.on_error == OnError::Fail
+                        || matches!(error.code(), ErrorCode::Cancelled | ErrorCode::Timeout) =>
+                {
                     return Err(told(error, number + 1, committed));
                 }
                 failed => {

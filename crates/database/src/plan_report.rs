@@ -1,0 +1,134 @@
+//! What `EXPLAIN` and `PROFILE` tell: the operators of a plan, and what each of them did, as a table and as JSON.
+
+use cypher::plan::{Plan, explain};
+use exec::OperatorProfile;
+use exec::profile::Summary;
+use serde_json::{Value as Json, json};
+
+/// One operator of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanLine {
+    /// How far from the root; the inputs of an operator follow it, one deeper.
+    pub depth: usize,
+    /// Its name.
+    pub operator: &'static str,
+    /// What it does, as Cypher.
+    pub details: String,
+    /// How many rows the planner expects it to give.
+    pub estimated_rows: f64,
+    /// What it did, after `PROFILE`.
+    pub actual: Option<OperatorProfile>,
+}
+
+/// A plan as it is told, from the root down.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlanReport {
+    /// The operators.
+    pub lines: Vec<PlanLine>,
+    text: String,
+}
+
+/// The columns of a profile: their heads and their cells.
+type Cell = fn(&OperatorProfile) -> String;
+const COLUMNS: &[(&str, Cell)] = &[
+    ("rows", |actual| actual.rows.to_string()),
+    ("time (ms)", |actual| format!("{:.3}", actual.time_ns as f64 / 1e6)),
+    ("memory (B)", |actual| actual.memory_peak.to_string()),
+    ("spilled (B)", |actual| actual.spilled_bytes.to_string()),
+    ("block uses", |actual| actual.storage.block_uses.to_string()),
+    ("misses", |actual| actual.storage.block_misses.to_string()),
+    ("read (B)", |actual| actual.storage.bytes_read.to_string()),
+    ("decoded (B)", |actual| actual.storage.bytes_decoded.to_string()),
+];
+
+impl PlanReport {
+    /// The report of `EXPLAIN`.
+    pub(crate) fn explain(plan: &Plan) -> PlanReport {
+        PlanReport { lines: lines(plan, &|_| None), text: explain::text(plan) }
+    }
+
+    /// The report of `PROFILE`.
+    pub(crate) fn profile(plan: &Plan, summary: &Summary) -> PlanReport {
+        let actual = |id| summary.profile.get(&id).copied().unwrap_or_default();
+        let heads: Vec<&str> = COLUMNS.iter().map(|(head, _)| *head).collect();
+        let cells = |id| COLUMNS.iter().map(|(_, cell)| cell(&actual(id))).collect();
+        PlanReport { lines: lines(plan, &|id| Some(actual(id))), text: explain::text_with(plan, &heads, &cells) }
+    }
+
+    /// The report as a table.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The report as JSON: `{"plan": {operator, details, estimatedRows, …, children: […]}}`. Keys keep their meaning from
+    /// version to version; new ones may be added.
+    pub fn json(&self) -> String {
+        let mut rest = self.lines.as_slice();
+        let plan = tree(&mut rest).unwrap_or(Json::Null);
+        json!({ "plan": plan }).to_string()
+    }
+}
+
+fn lines(plan: &Plan, actual: &dyn Fn(cypher::plan::OperatorId) -> Option<OperatorProfile>) -> Vec<PlanLine> {
+    let line = |row: explain::PlanRow| PlanLine {
+        depth: row.depth,
+        operator: row.operator,
+        actual: actual(row.id),
+        details: row.details,
+        estimated_rows: row.estimated_rows,
+    };
+    explain::rows(plan).into_iter().map(line).collect()
+}
+
+/// The first of the lines with those below it, which are taken from `rest`.
+fn tree(rest: &mut &[PlanLine]) -> Option<Json> {
+    let (first, mut below) = rest.split_first()?;
+    let mut children = Vec::new();
+    while below.first().is_some_and(|line| line.depth > first.depth) {
+        children.extend(tree(&mut below));
+    }
+    *rest = below;
+    let mut node = json!({
+        "operator": first.operator,
+        "details": first.details,
+        "estimatedRows": first.estimated_rows,
+    });
+    if let (Some(actual), Some(fields)) = (&first.actual, node.as_object_mut()) {
+        let storage = &actual.storage;
+        fields.insert("rows".into(), actual.rows.into());
+        fields.insert("batches".into(), actual.batches.into());
+        fields.insert("timeNs".into(), actual.time_ns.into());
+        fields.insert("memoryPeakBytes".into(), actual.memory_peak.into());
+        fields.insert("spilledBytes".into(), actual.spilled_bytes.into());
+        fields.insert(
+            "storage".into(),
+            json!({
+                "blockUses": storage.block_uses,
+                "blockMisses": storage.block_misses,
+                "bytesRead": storage.bytes_read,
+                "bytesDecoded": storage.bytes_decoded,
+            }),
+        );
+    }
+    if let Some(fields) = node.as_object_mut() {
+        fields.insert("children".into(), children.into());
+    }
+    Some(node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PlanLine, PlanReport};
+
+    #[test]
+    fn a_report_is_a_tree_in_json() {
+        let line =
+            |depth, operator| PlanLine { depth, operator, details: String::new(), estimated_rows: 1.5, actual: None };
+        let lines = vec![line(0, "Join"), line(1, "Scan"), line(2, "Unit"), line(1, "Unit")];
+        let leaf = r#"{"operator":"Unit","details":"","estimatedRows":1.5,"children":[]}"#;
+        let expected = format!(
+            r#"{{"plan":{{"operator":"Join","details":"","estimatedRows":1.5,"children":[{{"operator":"Scan","details":"","estimatedRows":1.5,"children":[{leaf}]}},{leaf}]}}}}"#
+        );
+        assert_eq!(PlanReport { lines, text: String::new() }.json(), expected);
+    }
+}

@@ -1,0 +1,203 @@
+//! The ends of a query other than its own: cancel, timeout, too little memory, bad input. None of them leaks anything, and
+//! the session goes on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use database::{Config, Database, Durability, ErrorCode, Parameters, Value};
+use model::Consumer;
+use testing::Folder;
+
+/// Statements that would run for hours, each in an operator of its own.
+const ENDLESS: &[&str] = &[
+    "MATCH (a:N), (b:N), (c:N), (d:N) WHERE a.k + b.k = c.k * d.k RETURN count(*)",
+    "MATCH (a:N), (b:N), (c:N), (d:N) RETURN a.k AS x ORDER BY x, b.k, c.k, d.k",
+    "MATCH (a:N), (b:N), (c:N), (d:N) RETURN DISTINCT a.id, b.id, c.id, d.id",
+    "MATCH (a:N), (b:N), (c:N), (d:N) RETURN a.id, b.id, c.id, count(*)",
+    "MATCH (a:N), (b:N), (c:N), (d:N) WHERE a.k = b.k AND b.k = c.k AND c.k = d.k RETURN sum(a.id + d.id)",
+    "MATCH (a:N)-[:R*1..40]->(b) RETURN count(*)",
+    "MATCH p = (a:N)-[:R*1..40]->(b) RETURN sum(length(p))",
+    "UNWIND range(1, 100000000) AS i UNWIND range(1, 100000000) AS j RETURN sum(i * j)",
+    "MATCH (a:N) WHERE COUNT { MATCH (b:N), (c:N), (d:N) WHERE a.k + b.k = c.k * d.k } > 1 RETURN a",
+    "MATCH (a:N), (b:N), (c:N), (d:N) SET a.x = b.id + c.id + d.id",
+    "MATCH (a:N), (b:N), (c:N), (d:N) CREATE (:M {id: a.id})",
+];
+
+struct Fixture {
+    folder: Folder,
+    database: Database,
+}
+
+impl Fixture {
+    fn new() -> Fixture {
+        let folder = Folder::new();
+        let config = Config { durability: Durability::Off, threads: 2, ..Config::default() };
+        let database = Database::open(&folder.join("store.knot"), config).expect("a store can be opened");
+        let mut session = database.session();
+        for text in [
+            "UNWIND range(1, 2000) AS i CREATE (:N {id: i, k: i % 10})",
+            "MATCH (a:N), (b:N) WHERE b.id = a.id + 1 OR b.id = a.id + 2 OR b.id = a.id + 3 CREATE (a)-[:R]->(b)",
+        ] {
+            session.query(text, &Parameters::default()).expect(text);
+        }
+        drop(session);
+        Fixture { folder, database }
+    }
+
+    fn files(&self) -> Vec<String> {
+        let listing = std::fs::read_dir(self.folder.join("store.knot")).expect("the store is a directory");
+        let mut names: Vec<String> =
+            listing.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// Nothing is held, no file is left, and the session can write.
+    fn check(&self, session: &mut database::Session<'_>, place: &str) {
+        assert_eq!(self.database.memory().used_by(Consumer::Query), 0, "{place}");
+        assert_eq!(self.database.spill_space().open_files(), 0, "{place}");
+        assert!(self.files().iter().all(|name| !name.contains("tmp")), "{place}: {:?}", self.files());
+        session.set_timeout(None);
+        session.set_query_memory(None);
+        let count = session.query("MATCH (n) RETURN count(n)", &Parameters::default()).expect(place);
+        assert_eq!(count.single(), Some(Value::Int(2_000)), "{place}");
+        session.query("MATCH (n:N {id: 1}) SET n.touched = true", &Parameters::default()).expect(place);
+    }
+}
+
+#[test]
+fn a_timeout_ends_every_operator() {
+    let fixture = Fixture::new();
+    let mut session = fixture.database.session();
+    for text in ENDLESS {
+        for memory in [None, Some(50_000)] {
+            session.set_query_memory(memory);
+            session.set_timeout(Some(Duration::from_millis(40)));
+            let error = session.query(text, &Parameters::default()).err().expect(text);
+            let expected = [ErrorCode::Timeout, ErrorCode::Limit];
+            assert!(expected[..1 + usize::from(memory.is_some())].contains(&error.code()), "{text}: {error:?}");
+            fixture.check(&mut session, text);
+        }
+    }
+}
+
+#[test]
+fn a_cancel_ends_every_operator() {
+    let fixture = Fixture::new();
+    let mut session = fixture.database.session();
+    for text in ENDLESS {
+        session.set_query_memory(Some(200_000_000));
+        let (interrupt, done) = (session.interrupt(), Arc::new(AtomicBool::new(false)));
+        let canceller = std::thread::spawn({
+            let done = done.clone();
+            move || {
+                // The flag is lowered when the statement begins, so it is raised until it was seen.
+                while !done.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(20));
+                    interrupt.cancel();
+                }
+            }
+        });
+        let error = session.query(text, &Parameters::default()).err().expect(text);
+        done.store(true, Ordering::Relaxed);
+        canceller.join().expect("the thread that cancels does not panic");
+        assert_eq!(error.code(), ErrorCode::Cancelled, "{text}: {error:?}");
+        fixture.check(&mut session, text);
+    }
+}
+
+#[test]
+fn too_little_memory_is_an_error_that_names_the_limit() {
+    let fixture = Fixture::new();
+    let mut session = fixture.database.session();
+    for text in [
+        "MATCH (a:N), (b:N) RETURN collect(a.id * b.id)",
+        "MATCH (a:N), (b:N) RETURN a.k AS k, collect(b.id) AS l ORDER BY k",
+        "MATCH (a:N), (b:N) RETURN percentileCont(a.id * b.id, 0.5)",
+        "MATCH (a:N), (b:N) RETURN count(DISTINCT toString(a.id * b.id))",
+        "MATCH (a:N), (b:N) SET a.x = b.id RETURN a.x, b.id, toString(a.id)",
+    ] {
+        session.set_query_memory(Some(100_000));
+        let error = session.query(text, &Parameters::default()).err().expect(text);
+        assert_eq!(error.code(), ErrorCode::Limit, "{text}: {error:?}");
+        assert!(error.message().contains("100000 bytes it may hold"), "{text}: {error:?}");
+        assert!(error.remedy().contains("--query-memory"), "{text}: {error:?}");
+        fixture.check(&mut session, text);
+    }
+}
+
+#[test]
+fn what_can_spill_finishes_with_little_memory() {
+    let fixture = Fixture::new();
+    let mut session = fixture.database.session();
+    for (text, expected) in [
+        ("MATCH (a:N), (b:N) RETURN count(*)", 4_000_000),
+        ("MATCH (a:N), (b:N) WITH a.id AS x, b.k AS y ORDER BY y, x RETURN count(*)", 4_000_000),
+        ("MATCH (a:N), (b:N) WHERE a.id < 200 WITH DISTINCT a.id AS x, b.id AS y RETURN count(*)", 398_000),
+        ("MATCH (a:N), (b:N) WHERE a.id < 200 WITH a.id AS x, b.id AS y, count(*) AS c RETURN sum(c)", 398_000),
+    ] {
+        session.set_query_memory(Some(100_000));
+        let result = session.query(text, &Parameters::default()).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        assert_eq!(result.single(), Some(Value::Int(expected)), "{text}");
+        assert!(result.summary.spilled_bytes > 0 || text.ends_with("(b:N) RETURN count(*)"), "{text} spills nothing");
+        fixture.check(&mut session, text);
+    }
+}
+
+#[test]
+fn profiles_tell_of_memory_and_blocks() {
+    let fixture = Fixture::new();
+    fixture.database.checkpoint().expect("a checkpoint can be made");
+    let mut session = fixture.database.session();
+    session.set_query_memory(Some(100_000));
+    let text = "PROFILE MATCH (a:N), (b:N) WHERE a.id < 50 RETURN a.id AS x, b.id AS y ORDER BY y, x";
+    let result = session.query(text, &Parameters::default()).expect(text);
+    let report = result.summary.report.expect("a profile has a report");
+    let sort = report.lines.iter().find(|line| line.operator == "Sort").expect("the plan sorts");
+    let actual = sort.actual.expect("a profile has figures");
+    assert_eq!(actual.rows, 98_000);
+    assert!(actual.spilled_bytes > 0 && actual.memory_peak > 0 && actual.memory_peak < 200_000, "{actual:?}");
+    let asked: u64 = report.lines.iter().filter_map(|line| line.actual).map(|actual| actual.storage.block_uses).sum();
+    assert!(asked > 0, "{}", report.text());
+    assert!(report.json().starts_with(r#"{"plan":{"operator":""#), "{}", report.json());
+    assert!(report.text().contains("spilled (B)"), "{}", report.text());
+}
+
+#[test]
+fn bad_input_is_an_error_or_an_answer() {
+    let fixture = Fixture::new();
+    let mut session = fixture.database.session();
+    let nested = |open: &str, inner: &str, close: &str, depth: usize| {
+        format!("RETURN {}{inner}{} AS x", open.repeat(depth), close.repeat(depth))
+    };
+    for text in [
+        nested("(", "1", ")", 100_000),
+        nested("[", "1", "]", 100_000),
+        nested("{a: ", "1", "}", 100_000),
+        nested("NOT ", "true", "", 100_000),
+        nested("-", "1", "", 100_001),
+        nested("abs(", "1", ")", 100_000),
+        nested("CASE WHEN true THEN ", "1", " END", 100_000),
+        nested("EXISTS { MATCH (n) WHERE ", "true", " }", 10_000),
+    ] {
+        let error = session.query(&text, &Parameters::default()).err().expect("too deep");
+        assert!(matches!(error.code(), ErrorCode::Syntax | ErrorCode::Limit), "{:.60}…: {error:?}", text);
+        fixture.check(&mut session, "deep nesting");
+    }
+    let long = format!("RETURN size([{}1])", "1, ".repeat(350_000));
+    let result = session.query(&long, &Parameters::default()).expect("a long list is a list");
+    assert_eq!(result.single(), Some(Value::Int(350_001)));
+    let names: Vec<String> = (0..10_000).map(|number| format!("p{number}")).collect();
+    let parameters: Parameters =
+        names.iter().enumerate().map(|(number, name)| (Arc::from(name.as_str()), Value::Int(number as i64))).collect();
+    let sum = format!(
+        "UNWIND [{}] AS p RETURN sum(p)",
+        names.iter().map(|name| format!("${name}")).collect::<Vec<_>>().join(", ")
+    );
+    let result = session.query(&sum, &parameters).expect("ten thousand parameters");
+    assert_eq!(result.single(), Some(Value::Int(49_995_000)));
+    let error = session.query(&sum, &Parameters::default()).err().expect("they are missing");
+    assert_eq!(error.code(), ErrorCode::Parameter);
+    fixture.check(&mut session, "bad input");
+}

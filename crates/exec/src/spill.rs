@@ -1,0 +1,32 @@
+//! Rows that do not fit into memory: their bytes, and how they are kept, sorted and parted on disk.
+//!
+//! - `size`: how many bytes rows hold.
+//! - `encoding`: rows as bytes and back.
+//! - `store`: rows in their order, in memory or behind it.
+//! - `sorter`: the external merge sort.
+//! - `partitions`: rows parted by the hash of their keys.
+//!
+//! Invariant: what goes through a temporary file comes back as it was; an operator that spills gives the rows that it
+//! gives in memory.
+
+mod encoding;
+mod partitions;
+mod size;
+mod sorter;
+mod store;
+
+pub(crate) use encoding::{decode, encode};
+pub(crate) use partitions::{LEVELS_MAX, Partition, Partitions};
+pub(crate) use size::{chunk_bytes, column_bytes, heap_bytes};
+pub(crate) use sorter::{Sorted, Sorter, in_order};
+pub(crate) use store::{RowStore, StoredRows};
+
+/// Bytes that an operator may hold in any case once its rows are on disk: less would make it read and write in crumbs.
+pub(crate) fn floor_bytes(limit: usize) -> usize {
+    limit.clamp(4 << 10, 64 << 10)
+}
+
+/// Bytes of a block of a temporary file: a share of the limit, within reason.
+pub(crate) fn block_bytes(limit: usize) -> usize {
+    (limit / 64).clamp(4 << 10, 256 << 10)
+}
