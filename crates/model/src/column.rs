@@ -102,7 +102,7 @@ impl FromIterator<bool> for Bitmap {
 /// Texts laid end to end: row `i` is `bytes[offsets[i]..offsets[i + 1]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StringColumn {
-    offsets: Vec<u32>,
+    offsets: Vec<u64>,
     bytes: String,
 }
 
@@ -129,12 +129,11 @@ impl StringColumn {
         &self.bytes[self.offsets[row] as usize..self.offsets[row + 1] as usize]
     }
 
-    /// Adds a row. One column holds at most 4 GiB of text.
+    /// Adds a row.
     #[inline]
     pub fn push(&mut self, text: &str) {
         self.bytes.push_str(text);
-        let end = u32::try_from(self.bytes.len()).expect("a batch of text stays below 4 GiB");
-        self.offsets.push(end);
+        self.offsets.push(self.bytes.len() as u64);
     }
 
     /// All rows in order.
