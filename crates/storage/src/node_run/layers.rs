@@ -245,39 +245,34 @@ impl Layers {
     fn places(&self, nodes: &[NodeId], key: PropertyKeyId) -> Result<Vec<(u32, u64)>> {
         let in_segment = |node: &NodeId| ((node.0 >> SEGMENT_BITS) as u32, node.0 & (SEGMENT_NODES - 1));
         let mut places: Vec<(u32, u64)> = nodes.iter().map(in_segment).collect();
-        let mut open: Vec<u32> = (0..nodes.len() as u32).filter(|&row| self.is_touched(nodes[row as usize])).collect();
+        // Rows for which no run has said anything yet.
+        let mut open: Vec<bool> = nodes.iter().map(|&node| self.is_touched(node)).collect();
+        let mut left = open.iter().filter(|open| **open).count();
         let is_sorted = nodes.is_sorted();
         let largest_age = self.segments.iter().flatten().map(|segment| segment.entry().age).max().unwrap_or(0);
-        let mut ids = Vec::new();
+        let (mut ids, mut found) = (Vec::new(), Vec::new());
         for (number, run) in self.runs.iter().enumerate().rev() {
-            if open.is_empty() {
+            if left == 0 {
                 break;
             }
             let (columns, age) = (run.key(key), run.entry().age);
             if columns.is_none() && run.state_column().is_none() {
                 continue;
             }
-            let found = rows_of(run, nodes, &open, is_sorted, &mut ids)?;
-            let mut kept = 0;
-            for at in 0..open.len() {
-                let row = open[at];
-                if largest_age >= age && age <= self.age_of(nodes[row as usize].0 >> SEGMENT_BITS) {
+            rows_of(run, nodes, &open, is_sorted, &mut ids, &mut found)?;
+            for &(row, at) in &found {
+                let row = row as usize;
+                if largest_age >= age && age <= self.age_of(nodes[row].0 >> SEGMENT_BITS) {
                     continue;
                 }
-                let said = match found[at] {
-                    MISSING => Said::Nothing,
-                    found => run.says(columns, found)?,
-                };
-                match said {
-                    Said::Value => places[row as usize] = (RUN | number as u32, found[at]),
-                    Said::Null => places[row as usize] = (NOWHERE, 0),
-                    Said::Nothing => {
-                        open[kept] = row;
-                        kept += 1;
-                    }
+                match run.says(columns, at)? {
+                    Said::Value => places[row] = (RUN | number as u32, at),
+                    Said::Null => places[row] = (NOWHERE, 0),
+                    Said::Nothing => continue,
                 }
+                open[row] = false;
+                left -= 1;
             }
-            open.truncate(kept);
         }
         Ok(places)
     }
@@ -340,32 +335,45 @@ impl Layers {
     }
 }
 
-/// The row of a node that a run does not know.
-const MISSING: u64 = u64::MAX;
 /// Rows of a run are read from end to end if there are at most so many for each node that is asked for.
 const ROWS_PER_NODE: u64 = 4;
 
-/// The rows in a run of those nodes that are `open`, or `MISSING`.
-fn rows_of(run: &NodeRun, nodes: &[NodeId], open: &[u32], is_sorted: bool, ids: &mut Vec<u64>) -> Result<Vec<u64>> {
-    let node = |row: u32| nodes[row as usize];
-    if let (true, Some(&first), Some(&last)) = (is_sorted && open.len() > 1, open.first(), open.last()) {
-        let rows = run.ids().rows_in(run.file(), node(first).0..node(last).0 + 1)?;
-        if rows.is_empty() {
-            return Ok(vec![MISSING; open.len()]);
-        }
-        if rows.end - rows.start <= open.len() as u64 * ROWS_PER_NODE {
+/// Replaces `found` by those of the `open` nodes that a run knows, each with its row there.
+fn rows_of(
+    run: &NodeRun,
+    nodes: &[NodeId],
+    open: &[bool],
+    is_sorted: bool,
+    ids: &mut Vec<u64>,
+    found: &mut Vec<(u32, u64)>,
+) -> Result<()> {
+    found.clear();
+    if let (true, Some(&first), Some(&last)) = (is_sorted && nodes.len() > 1, nodes.first(), nodes.last()) {
+        let rows = run.ids().rows_in(run.file(), first.0..last.0 + 1)?;
+        if rows.end - rows.start <= nodes.len() as u64 * ROWS_PER_NODE {
             run.ids().read(run.file(), rows.clone(), ids)?;
             let mut at = 0;
-            let find = |&row: &u32| {
-                while at < ids.len() && ids[at] < node(row).0 {
+            for (row, &id) in rows.zip(ids.iter()) {
+                // Nodes that follow each other are where their distance says; others are stepped to.
+                let near = at + nodes.get(at).map_or(0, |node| id.saturating_sub(node.0)) as usize;
+                if nodes.get(near).is_some_and(|node| node.0 == id) && (near == at || nodes[near - 1].0 < id) {
+                    at = near;
+                }
+                while nodes.get(at).is_some_and(|node| node.0 < id) {
                     at += 1;
                 }
-                if ids.get(at) == Some(&node(row).0) { rows.start + at as u64 } else { MISSING }
-            };
-            return Ok(open.iter().map(find).collect());
+                while nodes.get(at).is_some_and(|node| node.0 == id) {
+                    found.extend(open[at].then_some((at as u32, row)));
+                    at += 1;
+                }
+            }
+            return Ok(());
         }
     }
-    open.iter().map(|&row| Ok(run.row_of(node(row))?.unwrap_or(MISSING))).collect()
+    for (at, &node) in nodes.iter().enumerate().filter(|&(at, _)| open[at]) {
+        found.extend(run.row_of(node)?.map(|row| (at as u32, row)));
+    }
+    Ok(())
 }
 
 /// Adds the words of a segment: which rows exist and carry all labels.
