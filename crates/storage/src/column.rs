@@ -2,6 +2,7 @@
 //!
 //! - [`block`]: what the bytes of a block are, and how to get at one value or many.
 //! - [`encode`]: choosing and writing the encoding of a block.
+//! - [`large`]: blocks whose values wait in a file.
 //! - [`write`]: cutting a stream of rows into blocks, into a file or into memory.
 //! - [`patch`]: other values in some rows of a column that was read.
 //! - [`read`]: gathering rows from many blocks into typed columns.
@@ -11,6 +12,7 @@
 
 pub mod block;
 pub mod encode;
+mod large;
 pub mod patch;
 pub mod read;
 pub mod write;

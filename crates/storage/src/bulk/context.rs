@@ -59,7 +59,7 @@ impl BuildContext {
         let identity = self.platform.random.next_u64();
         let writer = FileWriter::create(&self.platform.disk, &self.directory, kind, number, identity)?;
         self.created.lock().expect("no holder of this lock panics").push(writer.path().to_owned());
-        Ok(writer)
+        Ok(writer.with_numbers(self.numbers.clone()))
     }
 
     /// The memory budget that the build draws on; one that only counts where the disk has no cache of blocks.

@@ -98,13 +98,18 @@ pub struct LiveEdges<'a> {
     cursor: SectionCursor<'a>,
     keys: Vec<PropertyKeyId>,
     lost: Vec<u64>,
+    /// The position of the next edge.
+    next: u64,
 }
+
+/// Bytes of properties in one chunk, about.
+const CHUNK_BYTES: u64 = 4 << 20;
 
 impl<'a> LiveEdges<'a> {
     /// The edges of a section.
     pub fn new(live: LiveSection<'a>) -> Result<LiveEdges<'a>> {
         let cursor = SectionCursor::new(live.section, 0..u64::MAX)?;
-        Ok(LiveEdges { live, cursor, keys: live.keys(), lost: Vec::new() })
+        Ok(LiveEdges { live, cursor, keys: live.keys(), lost: Vec::new(), next: 0 })
     }
 }
 
@@ -121,10 +126,13 @@ impl ChunkSource for LiveEdges<'_> {
     fn next(&mut self) -> Result<Option<EdgeChunk>> {
         loop {
             let (mut sources, mut targets) = (Vec::new(), Vec::new());
-            let run = self.cursor.next(CHUNK_EDGES as u64, &mut sources, &mut targets)?;
+            let row_bytes = self.live.row_bytes(&self.keys, self.next).max(1);
+            let edges = (CHUNK_BYTES / row_bytes).clamp(1, CHUNK_EDGES as u64);
+            let run = self.cursor.next(edges, &mut sources, &mut targets)?;
             if run.is_empty() {
                 return Ok(None);
             }
+            self.next = run.end;
             let keys = sources.iter().zip(&targets).map(|(&source, &target)| edge_key(source, target)).collect();
             let mut columns = Vec::with_capacity(self.keys.len());
             for &key in &self.keys {

@@ -192,6 +192,12 @@ impl ColumnReader {
         bytes / CHECKSUM_BLOCK_BYTES < reads && with_bytes().all(is_active)
     }
 
+    /// Bytes of a row of the block at a position, on the average.
+    pub fn row_bytes(&self, position: u64) -> u64 {
+        let header = self.headers.get(position as usize / COLUMN_BLOCK_ROWS);
+        header.map_or(0, |header| header.length.div_ceil(u64::from(header.rows.max(1))))
+    }
+
     /// A run of rows.
     pub fn range(&self, run: Range<u64>) -> Result<Column> {
         range(self, self.kind, run).map(metered)

@@ -1,5 +1,6 @@
 //! Cutting a stream of rows into blocks, into a file or into memory.
 
+use std::ops::Range;
 use std::path::Path;
 
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
@@ -8,15 +9,35 @@ use model::{Bitmap, Column, ColumnBuilder, ColumnData, NodeId, Result, StringCol
 
 use super::block::{Block, BlockHeader};
 use super::encode::encode_block;
+use super::large::LargeBlock;
 use super::read::BlockSource;
 use crate::codec::bytes::Put;
-use crate::file::FileWriter;
+use crate::file::{FileWriter, TemporaryFile};
 use crate::format::COLUMN_BLOCK_ROWS;
+use crate::memtable::value_bytes;
+
+/// Bytes of texts and tagged values that wait in memory for their block to be whole, about.
+const WAITING_BYTES_MAX: usize = 4 << 20;
+/// Bytes copied at a time.
+const PIECE_BYTES: u64 = 1 << 20;
 
 /// Where encoded blocks go.
 pub trait BlockSink {
     /// Takes the bytes of a block; gives its offset.
     fn put(&mut self, bytes: &[u8]) -> Result<u64>;
+
+    /// A file for values that are too large to wait in memory; none where blocks stay in memory anyway.
+    fn spill(&mut self) -> Result<Option<FileWriter>> {
+        Ok(None)
+    }
+
+    /// Takes a block that begins with some bytes and goes on with a part of a file, padded to eight bytes; gives its offset.
+    fn put_with(&mut self, first: &[u8], rest: &TemporaryFile, range: Range<u64>) -> Result<u64> {
+        let mut bytes = first.to_vec();
+        bytes.extend(rest.read_range(range.start, (range.end - range.start) as usize)?);
+        bytes.align();
+        self.put(&bytes)
+    }
 }
 
 impl BlockSink for FileWriter {
@@ -24,6 +45,20 @@ impl BlockSink for FileWriter {
         self.align()?;
         let offset = self.position();
         self.write(bytes)?;
+        Ok(offset)
+    }
+
+    fn spill(&mut self) -> Result<Option<FileWriter>> {
+        self.temporary()
+    }
+
+    fn put_with(&mut self, first: &[u8], rest: &TemporaryFile, range: Range<u64>) -> Result<u64> {
+        let offset = self.put(first)?;
+        for start in range.clone().step_by(PIECE_BYTES as usize) {
+            let end = range.end.min(start + PIECE_BYTES);
+            self.write(&rest.read_range(start, (end - start) as usize)?)?;
+        }
+        self.align()?;
         Ok(offset)
     }
 }
@@ -36,11 +71,16 @@ pub struct ColumnWriter {
     present: u64,
     blocks: Vec<BlockHeader>,
     scratch: Vec<u8>,
+    /// Bytes of `pending` outside of texts, roughly.
+    value_bytes: usize,
+    /// The rows before `pending`, if they are too large to wait in memory.
+    large: Option<LargeBlock>,
 }
 
 impl Default for ColumnWriter {
     fn default() -> ColumnWriter {
-        ColumnWriter { pending: Column::nulls(0), rows: 0, present: 0, blocks: Vec::new(), scratch: Vec::new() }
+        let (pending, blocks, scratch) = (Column::nulls(0), Vec::new(), Vec::new());
+        ColumnWriter { pending, rows: 0, present: 0, blocks, scratch, value_bytes: 0, large: None }
     }
 }
 
@@ -50,17 +90,26 @@ impl ColumnWriter {
         self.rows
     }
 
+    /// Rows of the block that is not whole yet.
+    fn rows_waiting(&self) -> usize {
+        self.pending.len() + self.large.as_ref().map_or(0, LargeBlock::rows)
+    }
+
     /// Adds rows `start..end` of a column.
     pub fn push(&mut self, column: &Column, mut start: usize, end: usize, sink: &mut dyn BlockSink) -> Result<()> {
         self.rows += (end - start) as u64;
         while start < end {
-            let count = (end - start).min(COLUMN_BLOCK_ROWS - self.pending.len());
+            let count = (end - start).min(COLUMN_BLOCK_ROWS - self.rows_waiting());
             if count == COLUMN_BLOCK_ROWS {
                 self.put_block(column, start, start + count, sink)?;
             } else {
                 append_range(&mut self.pending, column, start, start + count);
-                if self.pending.len() == COLUMN_BLOCK_ROWS {
-                    self.flush(sink)?;
+                if let ColumnData::Value(values) = &column.data {
+                    self.value_bytes += values[start..start + count].iter().map(value_bytes).sum::<usize>();
+                }
+                match self.rows_waiting() == COLUMN_BLOCK_ROWS {
+                    true => self.flush(sink)?,
+                    false => self.spill_if_large(sink)?,
                 }
             }
             start += count;
@@ -68,10 +117,27 @@ impl ColumnWriter {
         Ok(())
     }
 
+    /// Puts what waits into a file if it takes much memory.
+    fn spill_if_large(&mut self, sink: &mut dyn BlockSink) -> Result<()> {
+        let texts = if let ColumnData::String(texts) = &self.pending.data { texts.byte_count() } else { 0 };
+        if texts + self.value_bytes < WAITING_BYTES_MAX {
+            return Ok(());
+        }
+        if self.large.is_none() {
+            let Some(file) = sink.spill()? else { return Ok(()) };
+            self.large = Some(LargeBlock::new(file));
+        }
+        if let Some(large) = &mut self.large {
+            large.push(&std::mem::replace(&mut self.pending, Column::nulls(0)), sink)?;
+            self.value_bytes = 0;
+        }
+        Ok(())
+    }
+
     /// Adds nulls until there are `rows` rows in all.
     pub fn pad(&mut self, rows: u64, sink: &mut dyn BlockSink) -> Result<()> {
         while self.rows < rows {
-            let count = ((rows - self.rows) as usize).min(COLUMN_BLOCK_ROWS - self.pending.len());
+            let count = ((rows - self.rows) as usize).min(COLUMN_BLOCK_ROWS - self.rows_waiting());
             self.push(&Column::nulls(count), 0, count, sink)?;
         }
         Ok(())
@@ -79,7 +145,13 @@ impl ColumnWriter {
 
     fn flush(&mut self, sink: &mut dyn BlockSink) -> Result<()> {
         let pending = std::mem::replace(&mut self.pending, Column::nulls(0));
-        self.put_block(&pending, 0, pending.len(), sink)
+        self.value_bytes = 0;
+        let Some(mut large) = self.large.take() else { return self.put_block(&pending, 0, pending.len(), sink) };
+        large.push(&pending, sink)?;
+        let header = large.finish(sink)?;
+        self.present += u64::from(header.present);
+        self.blocks.push(header);
+        Ok(())
     }
 
     fn put_block(&mut self, column: &Column, start: usize, end: usize, sink: &mut dyn BlockSink) -> Result<()> {
@@ -93,7 +165,7 @@ impl ColumnWriter {
 
     /// Writes the last block; gives the headers, or `None` if no row had a value.
     pub fn finish(mut self, sink: &mut dyn BlockSink) -> Result<Option<Vec<BlockHeader>>> {
-        if !self.pending.is_empty() {
+        if self.rows_waiting() > 0 {
             self.flush(sink)?;
         }
         Ok((self.present > 0).then_some(self.blocks))

@@ -11,6 +11,7 @@ use super::{FileEntry, header};
 use crate::codec::bytes::Put;
 use crate::error::StorageError;
 use crate::format::{CHECKSUM_BLOCK_BYTES, FileKind, MAGIC_END, TRAILER_BYTES};
+use crate::version::slots::FileNumbers;
 
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -26,6 +27,8 @@ pub struct FileWriter {
     block_bytes: usize,
     entry: FileEntry,
     is_kept: bool,
+    /// Where temporary files beside it get their numbers.
+    numbers: Option<Arc<FileNumbers>>,
 }
 
 impl FileWriter {
@@ -50,9 +53,24 @@ impl FileWriter {
             block_bytes: 0,
             entry: FileEntry { number, length: 0, identity },
             is_kept: false,
+            numbers: None,
         };
         writer.write(&header(kind, number, identity))?;
         Ok(writer)
+    }
+
+    /// The same file, which can have temporary ones beside it with these numbers.
+    #[must_use]
+    pub fn with_numbers(mut self, numbers: Arc<FileNumbers>) -> FileWriter {
+        self.numbers = Some(numbers);
+        self
+    }
+
+    /// A temporary file beside it, if it can have such.
+    pub fn temporary(&self) -> Result<Option<FileWriter>> {
+        let (Some(numbers), Some(directory)) = (&self.numbers, self.path.parent()) else { return Ok(None) };
+        let number = numbers.take();
+        FileWriter::create(&self.disk, directory, FileKind::Run, number, self.entry.identity).map(Some)
     }
 
     /// Where the next byte goes.

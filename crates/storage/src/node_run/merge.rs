@@ -17,6 +17,8 @@ use crate::version::grouped;
 
 /// Ids read at a time.
 const PIECE_ROWS: u64 = 4_096;
+/// Bytes of rows merged at a time, about.
+const PIECE_BYTES: u64 = 8 << 20;
 /// The number of a run in a place: there is no value.
 const NOWHERE: u32 = u32::MAX;
 
@@ -31,9 +33,11 @@ pub fn merge_runs(context: &BuildContext, layers: &Layers, inputs: &[Arc<NodeRun
     keys.dedup();
     let mut writer = NodeRunWriter::new(context)?;
     let mut rows = Rows::default();
+    let row_bytes = inputs.iter().map(|run| run.entry().file.length / run.rows().max(1)).max().unwrap_or(0);
+    let rows_max = (PIECE_BYTES / row_bytes.max(1)).clamp(1, COLUMN_BLOCK_ROWS as u64) as usize;
     loop {
         context.interrupt.check()?;
-        merge.next_rows(&mut writer, &mut rows)?;
+        merge.next_rows(rows_max, &mut writer, &mut rows)?;
         if rows.ids.is_empty() {
             break;
         }
@@ -70,10 +74,10 @@ struct Rows {
 }
 
 impl Merge<'_> {
-    /// Replaces `rows` by the next block of the result.
-    fn next_rows(&mut self, writer: &mut NodeRunWriter, rows: &mut Rows) -> Result<()> {
+    /// Replaces `rows` by the next of the result, so many at most.
+    fn next_rows(&mut self, rows_max: usize, writer: &mut NodeRunWriter, rows: &mut Rows) -> Result<()> {
         *rows = Rows::default();
-        while rows.ids.len() < COLUMN_BLOCK_ROWS {
+        while rows.ids.len() < rows_max {
             let mut least = u64::MAX;
             for cursor in &mut self.cursors {
                 least = least.min(cursor.peek(self.layers)?.unwrap_or(u64::MAX));

@@ -95,6 +95,12 @@ impl<'a> LiveSection<'a> {
         }
     }
 
+    /// Bytes of the properties of an edge around a position, on the average.
+    pub fn row_bytes(&self, keys: &[PropertyKeyId], position: u64) -> u64 {
+        let columns = keys.iter().filter_map(|&key| self.section.column(key));
+        columns.map(|column| column.row_bytes(position)).sum()
+    }
+
     /// One property of a run of positions.
     pub fn property_range(&self, key: PropertyKeyId, run: Range<u64>) -> Result<Column> {
         let column = self.section.property_range(key, run.clone())?;

@@ -351,7 +351,7 @@ impl Section {
         &self.columns
     }
 
-    fn column(&self, key: PropertyKeyId) -> Option<&ColumnReader> {
+    pub(super) fn column(&self, key: PropertyKeyId) -> Option<&ColumnReader> {
         self.columns.iter().find(|(at, _)| *at == key).map(|(_, column)| column)
     }
 

@@ -13,6 +13,8 @@ use crate::format::{COLUMN_BLOCK_ROWS, SEGMENT_NODES, segment_range};
 use crate::node_run::layers::Layers;
 use crate::node_run::{NodeRun, State};
 
+/// Bytes of values read at a time, about.
+const PIECE_BYTES: u64 = 8 << 20;
 /// Rows of a run looked at together.
 const PIECE_ROWS: u64 = 4_096;
 
@@ -82,8 +84,14 @@ impl SegmentWriter {
         let old = layers.segment(segment);
         let column = old.and_then(|old| old.column(key));
         let old_rows = if column.is_some() { old.map_or(0, Segment::rows) } else { 0 };
-        for start in (0..self.rows).step_by(COLUMN_BLOCK_ROWS) {
-            let end = (start + COLUMN_BLOCK_ROWS).min(self.rows);
+        let of_runs = layers.runs_over(segment).iter().map(|run| run.entry().file.length / run.rows().max(1)).max();
+        let mut end = 0;
+        while end < self.rows {
+            let start = end;
+            // Not beyond a block, and less where values are large.
+            let row_bytes = column.map_or(0, |column| column.row_bytes(start as u64)).max(of_runs.unwrap_or(0));
+            let rows = (PIECE_BYTES / row_bytes.max(1)).clamp(1, COLUMN_BLOCK_ROWS as u64) as usize;
+            end = (start + rows).min(start / COLUMN_BLOCK_ROWS * COLUMN_BLOCK_ROWS + COLUMN_BLOCK_ROWS).min(self.rows);
             let ids = first + start as u64..first + end as u64;
             let mut is_plain = true;
             for run in layers.runs_over(segment) {

@@ -11,7 +11,7 @@ use model::{
     Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, ErrorCode, GraphStore, Interrupt, LabelId, NodeId, PropertyKeyId,
     ReadView, Value, WriteTransaction,
 };
-use storage::{Durability, NativeStore, OpenOptions};
+use storage::{Durability, Maintenance, NativeStore, OpenOptions};
 
 use crate::directory::TestDirectory;
 use crate::numbered;
@@ -337,4 +337,61 @@ fn a_transaction_of_a_million_operations() {
         let column = view.node_properties(&nodes, &[key]).unwrap().swap_remove(0);
         assert!((0..NODES).all(|row| column.value(row) == Value::Int(8 * row as i64)), "{place}");
     });
+}
+
+/// A text of a mebibyte and a little more, a list of such, a number, or nothing.
+fn large_value(at: usize) -> Value {
+    let text = |at: usize| Value::from(format!("{at} {}", "large ".repeat(MEBIBYTE / 6 + at)));
+    match at % 7 {
+        0..=3 => text(at),
+        4 if at > 20 => Value::list(vec![text(at), Value::Int(at as i64)]),
+        5 if at > 20 => Value::Int(at as i64),
+        _ => Value::Null,
+    }
+}
+
+#[test]
+fn large_texts_are_merged_a_few_at_a_time() {
+    const NODES: usize = 36;
+    let directory = TestDirectory::new();
+    let store = directory.open_with(OpenOptions { maintenance: Maintenance::Inline, ..OpenOptions::create() });
+    let values = |range: std::ops::Range<usize>| Column::from_values(&range.map(large_value).collect::<Vec<_>>());
+    let (mut nodes, mut edges) = (Vec::new(), 0);
+    let names = ["a", "b"];
+    for start in (0..NODES).step_by(NODES / 4) {
+        let range = start..start + NODES / 4;
+        let mut transaction = store.write().unwrap();
+        let keys = names.map(|name| transaction.property_key(name).unwrap());
+        let edge_type = transaction.edge_type("E").unwrap();
+        let properties = [values(range.clone()), values(range.start + 1..range.end + 1)];
+        let new = NewNodes { count: range.len(), labels: &[], keys: &keys, properties: &properties };
+        let made = transaction.create_nodes(&new).unwrap();
+        let targets = vec![made[0]; made.len()];
+        let weights = [values(range.clone())];
+        let new = NewEdges { edge_type, sources: &made, targets: &targets, keys: &keys[..1], properties: &weights };
+        edges += transaction.create_edges(&new).unwrap().len();
+        nodes.extend(made);
+        transaction.commit().unwrap();
+        store.checkpoint(&Interrupt::new()).unwrap();
+    }
+    store.compact(&Interrupt::new()).unwrap();
+    let check = |view: &dyn ReadView, what: &str| {
+        let keys = names.map(|name| view.schema().property_key(name).unwrap());
+        let found = view.node_properties(&nodes, &keys).unwrap();
+        for at in 0..NODES {
+            assert!(found[0].value(at) == large_value(at), "{what}: a of node {at}");
+            assert!(found[1].value(at) == large_value(at + 1), "{what}: b of node {at}");
+        }
+        let expand = Expand { keys: vec![keys[0]], edge_ids: EdgeIds::Omit, ..Expand::default() };
+        let (mut cursor, mut batch, mut count) = (view.expand(&nodes, &expand).unwrap(), EdgeBatch::default(), 0);
+        while cursor.next(&mut batch).unwrap() {
+            for (row, &input) in batch.inputs.iter().enumerate() {
+                assert!(batch.properties[0].value(row) == large_value(input as usize), "{what}: an edge of {input}");
+            }
+            count += batch.len();
+        }
+        assert_eq!(count, edges);
+    };
+    assert!(directory.disk().list(directory.path()).unwrap().iter().all(|name| !name.ends_with(".run")));
+    check_everywhere(&directory, store, check);
 }
