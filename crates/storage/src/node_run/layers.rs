@@ -236,6 +236,16 @@ impl Layers {
         )
     }
 
+    /// Bytes of these properties of nodes around this one, on the average.
+    pub fn row_bytes(&self, node: NodeId, keys: &[PropertyKeyId]) -> u64 {
+        let of_segment: u64 = self.place(node).map_or(0, |(segment, row)| {
+            let columns = keys.iter().filter_map(|&key| segment.column(key));
+            columns.map(|column| column.row_bytes(row as u64)).sum()
+        });
+        let runs = self.runs_over(node.0 >> SEGMENT_BITS).iter();
+        of_segment.max(runs.map(|run| run.entry().file.length / run.rows().max(1)).max().unwrap_or(0))
+    }
+
     fn read_segment(&self, number: u64, key: PropertyKeyId, rows: &[u64]) -> Result<Column> {
         let column = self.segment(number).and_then(|segment| segment.column(key));
         column.map_or_else(|| Ok(Column::nulls(rows.len())), |column| column.read(rows))

@@ -11,6 +11,9 @@ use super::Snapshot;
 /// Bitmap words taken from the files at a time.
 const WORDS: u64 = 1_024;
 
+/// Bytes of the properties of one batch, about.
+const BATCH_BYTES: u64 = 64 << 20;
+
 /// A cursor over nodes.
 pub(super) struct ScanCursor<'a> {
     snapshot: &'a Snapshot,
@@ -68,8 +71,19 @@ impl<'a> ScanCursor<'a> {
         }
     }
 
-    fn take_from_words(&mut self, out: &mut Vec<NodeId>) {
-        while self.word < self.words.len() && out.len() < BATCH_ROWS {
+    /// Nodes of the next batch, at most: few where values are very large.
+    fn rows_max(&self) -> usize {
+        if self.keys.is_empty() {
+            return BATCH_ROWS;
+        }
+        let is_in_words = self.word < self.words.len();
+        let next = if is_in_words { (self.first_word + self.word as u64) * 64 } else { self.rest.start };
+        let row_bytes = self.snapshot.version.layers().row_bytes(NodeId(next), &self.keys);
+        (BATCH_BYTES / row_bytes.max(1)).clamp(1, BATCH_ROWS as u64) as usize
+    }
+
+    fn take_from_words(&mut self, rows_max: usize, out: &mut Vec<NodeId>) {
+        while self.word < self.words.len() && out.len() < rows_max {
             let mut bits = self.words[self.word];
             let base = (self.first_word + self.word as u64) * 64;
             while bits != 0 {
@@ -98,9 +112,10 @@ impl<'a> ScanCursor<'a> {
 impl NodeCursor for ScanCursor<'_> {
     fn next(&mut self, out: &mut NodeBatch) -> Result<bool> {
         out.clear();
-        while out.nodes.len() < BATCH_ROWS {
+        let rows_max = self.rows_max();
+        while out.nodes.len() < rows_max {
             if self.word < self.words.len() {
-                self.take_from_words(&mut out.nodes);
+                self.take_from_words(rows_max, &mut out.nodes);
             } else if self.rest.start >= self.rest.end {
                 break;
             } else if self.rest.start < self.snapshot.memtable.first_node {
