@@ -358,11 +358,17 @@ fn rows_of(
     found: &mut Vec<(u32, u64)>,
 ) -> Result<()> {
     found.clear();
-    if let (true, Some(&first), Some(&last)) = (is_sorted && nodes.len() > 1, nodes.first(), nodes.last()) {
-        let rows = run.ids().rows_in(run.file(), first.0..last.0 + 1)?;
-        if rows.end - rows.start <= nodes.len() as u64 * ROWS_PER_NODE {
+    let (first, last) = (open.iter().position(|open| *open), open.iter().rposition(|open| *open));
+    if let (true, Some(first), Some(last)) = (is_sorted, first, last)
+        && first < last
+    {
+        let rows = run.ids().rows_in(run.file(), nodes[first].0..nodes[last].0 + 1)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        if rows.end - rows.start <= (last - first) as u64 * ROWS_PER_NODE {
             run.ids().read(run.file(), rows.clone(), ids)?;
-            let mut at = 0;
+            let (mut at, nodes) = (first, &nodes[..=last]);
             for (row, &id) in rows.zip(ids.iter()) {
                 // Nodes that follow each other are where their distance says; others are stepped to.
                 let near = at + nodes.get(at).map_or(0, |node| id.saturating_sub(node.0)) as usize;
