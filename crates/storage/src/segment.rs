@@ -182,6 +182,14 @@ impl Segment {
         }
     }
 
+    /// The bytes of a bitmap, if they stand in the file and are in memory; as `word`, they tell nothing of rows behind the
+    /// last.
+    pub fn bitmap_bytes(&self, bitmap: RowBitmap) -> Option<&[u8]> {
+        let RowBitmap::Words { start } = bitmap else { return None };
+        let length = self.rows.div_ceil(64) * 8;
+        self.file.is_active(start, length).then(|| &self.file.bytes()[start..start + length])
+    }
+
     /// The bit of a row.
     #[inline]
     pub fn bit(&self, bitmap: RowBitmap, row: usize) -> Result<bool> {

@@ -163,6 +163,10 @@ impl Layers {
     /// For each node, whether it exists and carries the label.
     pub fn have_label(&self, nodes: &[NodeId], label: LabelId) -> Result<Bitmap> {
         let mut bits = Bitmap::filled(nodes.len(), false);
+        if self.runs.is_empty() {
+            self.have_label_in_segments(nodes, label, &mut bits)?;
+            return Ok(bits);
+        }
         for (row, &node) in nodes.iter().enumerate() {
             let has = match self.labels_in_runs(node)? {
                 Some(labels) => labels.binary_search(&label).is_ok(),
@@ -173,6 +177,36 @@ impl Layers {
             }
         }
         Ok(bits)
+    }
+
+    /// The same where segments tell all; the bitmap of a segment is found once for nodes that follow each other there.
+    fn have_label_in_segments(&self, nodes: &[NodeId], label: LabelId, bits: &mut Bitmap) -> Result<()> {
+        let mut current = None;
+        for (index, &node) in nodes.iter().enumerate() {
+            let number = node.0 >> SEGMENT_BITS;
+            let found = match current {
+                Some((at, found)) if at == number => found,
+                _ => {
+                    let segment = self.segment(number);
+                    let found = segment.map(|segment| {
+                        let bitmap = segment.label(label);
+                        (segment, bitmap, segment.bitmap_bytes(bitmap))
+                    });
+                    current = Some((number, found));
+                    found
+                }
+            };
+            let row = (node.0 & (SEGMENT_NODES - 1)) as usize;
+            let has = match found {
+                None => false,
+                Some((_, _, Some(bytes))) => bytes.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1),
+                Some((segment, bitmap, None)) => segment.bit(bitmap, row)?,
+            };
+            if has {
+                bits.set(index, true);
+            }
+        }
+        Ok(())
     }
 
     /// The labels of one node in order of their ids.
