@@ -44,6 +44,20 @@ pub(crate) fn edge_value(batch: &EdgeBatch, row: usize, from: NodeId, direction:
     EdgeValue { id, source, target, edge_type: batch.types[row] }
 }
 
+/// All edges of a batch that was expanded from these nodes, ids included.
+pub(crate) fn edge_values(batch: &EdgeBatch, from: &[NodeId], direction: Direction) -> Vec<EdgeValue> {
+    let parts = batch.inputs.iter().zip(&batch.neighbors).zip(&batch.types).zip(&batch.edges);
+    let ends = parts.map(|(((&input, &to), &edge_type), &id)| (id, from[input as usize], to, edge_type));
+    let forth = |(id, source, target, edge_type)| EdgeValue { id, source, target, edge_type };
+    match direction {
+        Direction::Out => ends.map(forth).collect(),
+        Direction::In => ends.map(|(id, target, source, edge_type)| forth((id, source, target, edge_type))).collect(),
+        Direction::Both => {
+            (0..batch.len()).map(|row| edge_value(batch, row, from[batch.inputs[row] as usize], direction)).collect()
+        }
+    }
+}
+
 /// Whether an edge is among those that the columns of a row hold, singly or in lists.
 pub(crate) fn is_taken(chunk: &Chunk, columns: &[usize], row: usize, edge: EdgeId) -> bool {
     columns.iter().any(|&column| holds_edge(&chunk.columns[column], row, edge))

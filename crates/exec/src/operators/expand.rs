@@ -13,7 +13,7 @@ use cypher::plan::OperatorKind;
 use model::store::EdgeIds;
 use model::{Column, ColumnData, Direction, EdgeBatch, NodeId, Result};
 
-use crate::adjacency::{edge_value, expansion, is_taken};
+use crate::adjacency::{edge_value, edge_values, expansion, is_taken};
 use crate::chunk::Chunk;
 use crate::lowering::{Demand, Lowered, Lowering, column_of, columns_of, keep, misplaced};
 use crate::rows::{gather_columns, nodes_in};
@@ -100,7 +100,7 @@ impl Expand {
             let value = |index: usize| edge_value(batch, index, from[batch.inputs[index] as usize], self.direction);
             let edges = match &selected {
                 Some(selected) => selected.iter().map(|&index| value(index as usize)).collect(),
-                None => (0..batch.len()).map(value).collect(),
+                None => edge_values(batch, from, self.direction),
             };
             columns.push(Arc::new(Column::new(ColumnData::Edge(edges))));
         }
