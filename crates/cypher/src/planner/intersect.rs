@@ -36,7 +36,7 @@ impl Order<'_> {
             let edge = &graph.edges[index];
             let is_ready = problem.edge_needs[index].is_subset(&state.bound);
             let is_free = !state.edges_done[index] && !state.bound.contains(&edge.slot);
-            let is_plain = edge.length == EdgeLength::One && edge.filter.is_none();
+            let is_plain = is_single(edge) && edge.filter.is_none() && !edge.is_selected;
             let from = other_end(edge, to).filter(|from| state.bound.contains(from));
             from.is_some() && is_ready && is_free && is_plain && !state.elsewhere.contains(&edge.slot)
         };
@@ -69,6 +69,11 @@ fn other_end(edge: &GraphEdge, node: SlotId) -> Option<SlotId> {
     }
 }
 
+/// True of a pattern of one edge, whose slot holds that edge.
+fn is_single(edge: &GraphEdge) -> bool {
+    edge.length == EdgeLength::One && edge.search.is_none()
+}
+
 fn direction_from(edge: &GraphEdge, from: SlotId) -> Direction {
     if edge.left == from { edge.direction } else { edge.direction.reverse() }
 }
@@ -79,7 +84,7 @@ fn can_tell_apart(graph: &QueryGraph, edges: &[usize], done: &[usize]) -> bool {
         let is_of_types = edge.types.is_empty()
             || (!bound.types.is_empty() && bound.types.iter().all(|name| edge.types.contains(name)));
         let is_turned_alike = bound.direction != Direction::Both || edge.direction == Direction::Both;
-        bound.length == EdgeLength::One && is_of_types && is_turned_alike
+        is_single(bound) && is_of_types && is_turned_alike
     };
     let is_of_same_types = |edge: &GraphEdge, other: &GraphEdge| {
         edge.types.len() == other.types.len() && edge.types.iter().all(|name| other.types.contains(name))
