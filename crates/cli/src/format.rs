@@ -4,12 +4,12 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use database::rendering;
 use database::result::{Entities, ResultBatch};
 use database::session::ResultSink;
 use database::{Error, ErrorCode, Result, Value};
 
 use crate::arguments::Format;
-use crate::values;
 
 /// Rows of a table that are laid out together; longer results come in several tables of one width each.
 const TABLE_ROWS: usize = 1_000;
@@ -104,7 +104,7 @@ impl<W: Write> Printer<W> {
                 // An absent value is an empty field, as import reads it.
                 let fields = row.iter().map(|value| match value {
                     Value::Null => String::new(),
-                    other => values::text(other, entities),
+                    other => rendering::text(other, entities),
                 });
                 write_csv(&mut self.out, fields)
             }
@@ -115,7 +115,7 @@ impl<W: Write> Printer<W> {
     fn json_row(&mut self, row: &[Value], entities: &Entities) -> std::io::Result<()> {
         let entries = self.names.iter().zip(row);
         let object: serde_json::Map<_, _> =
-            entries.map(|(name, value)| (name.to_string(), values::to_json(value, entities))).collect();
+            entries.map(|(name, value)| (name.to_string(), rendering::to_json(value, entities))).collect();
         let object = serde_json::Value::Object(object);
         match self.format {
             Format::Json => write!(self.out, "{}  {object}", if self.rows == 1 { "[\n" } else { ",\n" }),
@@ -164,7 +164,7 @@ fn new_table(names: &[Arc<str>]) -> Table {
 }
 
 fn cell(value: &Value, entities: &Entities) -> Cell {
-    let cell = Cell::new(values::text(value, entities));
+    let cell = Cell::new(rendering::text(value, entities));
     match value {
         Value::Int(_) | Value::Float(_) => cell.set_alignment(CellAlignment::Right),
         _ => cell,

@@ -5,7 +5,7 @@
 //! Invariant: a tree is at most [`model::limits::QUERY_DEPTH_MAX`] levels high, so recursion over it is safe;
 //! chains of `AND`, `OR`, `XOR` and comparisons are one level however long they are.
 
-use model::{Rule, Span};
+use model::{PropertyType, Rule, Span};
 
 pub use expression::{
     BinaryOperator, CaseBranch, Comparison, ComparisonOperator, Expression, ExpressionKind, MapEntry,
@@ -57,20 +57,18 @@ pub enum StatementKind {
     CreateConstraint(CreateConstraint),
     /// `DROP CONSTRAINT …`.
     DropConstraint(DropRule),
-    /// `SHOW CONSTRAINTS`.
-    ShowConstraints,
     /// `CREATE INDEX …`.
     CreateIndex(CreateIndex),
     /// `DROP INDEX …`.
     DropIndex(DropRule),
-    /// `SHOW INDEXES`.
-    ShowIndexes,
     /// `CREATE SORT KEY …`.
     CreateSortKey(CreateSortKey),
     /// `DROP SORT KEY …`.
     DropSortKey(DropSortKey),
-    /// `SHOW SORT KEYS`.
-    ShowSortKeys,
+    /// `CREATE NODE TABLE …`, `CREATE REL TABLE …`.
+    CreateTable(CreateTable),
+    /// `COPY …`.
+    Copy(Copy),
     /// `BEGIN [TRANSACTION]`.
     Begin,
     /// `COMMIT [TRANSACTION]`.
@@ -125,6 +123,69 @@ pub struct DropRule {
     pub name: Name,
     /// Its absence is no error.
     pub if_exists: bool,
+}
+
+/// A table in the sense of Kùzu: a label or an edge type with typed properties.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTable {
+    /// The label or the edge type.
+    pub name: Name,
+    /// Whether it is about edges.
+    pub on_edges: bool,
+    /// Rules that are already there are no error.
+    pub if_not_exists: bool,
+    /// The labels that edges lead from and to; not enforced.
+    pub ends: Vec<(Name, Name)>,
+    /// The properties.
+    pub columns: Vec<TableColumn>,
+    /// The property that is the key of nodes.
+    pub key: Option<Name>,
+}
+
+/// A typed property.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableColumn {
+    /// The property.
+    pub name: Name,
+    /// Its type.
+    pub kind: PropertyType,
+}
+
+/// `COPY … FROM file` or `COPY (query) TO file`, with options.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copy {
+    /// From where to where.
+    pub way: CopyWay,
+    /// How the file is read or written.
+    pub options: Vec<CopyOption>,
+}
+
+/// From where to where something is copied.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CopyWay {
+    /// Files into nodes of a label or edges of a type.
+    From {
+        /// The label or the type.
+        name: Name,
+        /// The files: texts or parameters.
+        files: Vec<Expression>,
+    },
+    /// The rows of a query into a file.
+    To {
+        /// The query.
+        query: Box<Query>,
+        /// The file: a text or a parameter.
+        file: Expression,
+    },
+}
+
+/// `name = value`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyOption {
+    /// The option.
+    pub name: Name,
+    /// A literal or a parameter.
+    pub value: Expression,
 }
 
 /// `CREATE SORT KEY [IF NOT EXISTS] FOR ()-[variable:TYPE]-() ON (variable.property, …)`.

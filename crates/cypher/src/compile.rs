@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Result, Rule, Span};
+use model::{Result, Rule, Span, Value, error};
 
 use crate::ast::{self, StatementKind, StatementMode};
 use crate::binder::{Binder, Hint};
@@ -10,8 +10,8 @@ use crate::catalog::CompileContext;
 use crate::optimizer::{self, OptimizerConfig};
 use crate::parser;
 use crate::plan::{
-    NewRule, Operator, OperatorId, OperatorKind, Plan, PlanMode, Prefix, RuleKind, SlotId, SlotInfo, SlotKind,
-    Statement,
+    CopyPlan, CopyValue, CopyWay, NewRule, Operator, OperatorId, OperatorKind, Plan, PlanMode, Prefix, RuleKind,
+    SlotId, Statement,
 };
 use crate::planner::Planner;
 
@@ -65,15 +65,19 @@ pub fn compile_parsed(
         }
         StatementKind::DropConstraint(rule) => Ok(schema_plan(drop_rule(RuleKind::Constraint, rule))),
         StatementKind::DropIndex(rule) => Ok(schema_plan(drop_rule(RuleKind::Index, rule))),
-        StatementKind::ShowConstraints => Ok(schema_plan(show_rules(RuleKind::Constraint))),
-        StatementKind::ShowIndexes => Ok(schema_plan(show_rules(RuleKind::Index))),
         StatementKind::CreateSortKey(sort_key) => Ok(schema_plan(create_sort_key(sort_key))),
         StatementKind::DropSortKey(sort_key) => {
             let edge_type = Arc::from(sort_key.edge_type.text.as_str());
             let kind = OperatorKind::DropSortKey { edge_type, if_exists: sort_key.if_exists };
             Ok(schema_plan(change_plan(kind)))
         }
-        StatementKind::ShowSortKeys => Ok(schema_plan(show_sort_keys())),
+        StatementKind::CreateTable(table) => Ok(schema_plan(create_table(table))),
+        StatementKind::Copy(copy) if prefix == Prefix::None => {
+            Ok(plain(Statement::Copy(Arc::new(copy_plan(text, copy)))))
+        }
+        StatementKind::Copy(_) => Err(error!(Unsupported, "COPY has no plan to show")
+            .at(statement.span)
+            .with_remedy("explain the query that is copied")),
         StatementKind::Begin => Ok(plain(Statement::Begin)),
         StatementKind::Commit => Ok(plain(Statement::Commit)),
         StatementKind::Rollback => Ok(plain(Statement::Rollback)),
@@ -98,6 +102,32 @@ fn compile_query(
     let bound_to_snapshot = optimizer::optimize(&mut root, &outputs, &mut slots, context, config, mode);
     let plan = Plan { root, columns, slots: slots.into_infos(), mode };
     Ok(Compiled { statement: Statement::Query(prefix, Arc::new(plan)), hints, parameters, bound_to_snapshot })
+}
+
+fn copy_plan(text: &str, copy: &ast::Copy) -> CopyPlan {
+    let way = match &copy.way {
+        ast::CopyWay::From { name, files } => {
+            CopyWay::From { name: Arc::from(name.text.as_str()), files: files.iter().map(copy_value).collect() }
+        }
+        ast::CopyWay::To { query, file } => {
+            let Span { start, end } = query.span;
+            CopyWay::To { query: Arc::from(&text[start as usize..end as usize]), start, file: copy_value(file) }
+        }
+    };
+    let option = |option: &ast::CopyOption| {
+        (Arc::from(option.name.text.to_lowercase()), copy_value(&option.value), option.name.span)
+    };
+    CopyPlan { way, options: copy.options.iter().map(option).collect() }
+}
+
+fn copy_value(value: &ast::Expression) -> CopyValue {
+    match &value.kind {
+        ast::ExpressionKind::Parameter(name) => CopyValue::Parameter(Arc::from(name.as_str())),
+        ast::ExpressionKind::String(text) => CopyValue::Literal(Value::string(text)),
+        ast::ExpressionKind::Integer(number) => CopyValue::Literal(Value::Int(*number)),
+        ast::ExpressionKind::Boolean(is_so) => CopyValue::Literal(Value::Bool(*is_so)),
+        _ => CopyValue::Literal(Value::Null),
+    }
 }
 
 fn root(kind: OperatorKind) -> Operator {
@@ -130,6 +160,19 @@ fn new_rule(
     NewRule { name, subject, on_edges: pattern.on_edges, keys, rule }
 }
 
+/// A rule for each column: the key, and the types of all.
+fn create_table(table: &ast::CreateTable) -> Plan {
+    let variable = ast::Name { text: "x".to_owned(), span: table.name.span };
+    let pattern = ast::RulePattern { variable, subject: table.name.clone(), on_edges: table.on_edges };
+    let key = table.key.iter().map(|key| (key.clone(), Rule::Key));
+    let types = table.columns.iter().map(|column| (column.name.clone(), Rule::Type(column.kind)));
+    let branch = |(property, rule): (ast::Name, Rule)| {
+        let rule = new_rule(None, &pattern, &[property], Some(rule));
+        (root(OperatorKind::CreateRule { rule, if_not_exists: table.if_not_exists }), Vec::new())
+    };
+    change_plan(OperatorKind::Union { branches: key.chain(types).map(branch).collect(), slots: Vec::new() })
+}
+
 fn drop_rule(kind: RuleKind, rule: &ast::DropRule) -> Plan {
     let name = Arc::from(rule.name.text.as_str());
     change_plan(OperatorKind::DropRule { kind, name, if_exists: rule.if_exists })
@@ -139,20 +182,4 @@ fn create_sort_key(sort_key: &ast::CreateSortKey) -> Plan {
     let edge_type = Arc::from(sort_key.edge_type.text.as_str());
     let keys = sort_key.properties.iter().map(|property| Arc::from(property.text.as_str())).collect();
     change_plan(OperatorKind::CreateSortKey { edge_type, keys, if_not_exists: sort_key.if_not_exists })
-}
-
-fn show_sort_keys() -> Plan {
-    let names = ["type", "properties"];
-    let slots = names.map(|name| SlotInfo { name: Arc::from(name), kind: SlotKind::Any }).to_vec();
-    let columns = names.iter().zip(0..).map(|(name, number)| (Arc::from(*name), SlotId(number))).collect();
-    let kind = OperatorKind::ShowSortKeys { edge_type: SlotId(0), keys: SlotId(1) };
-    Plan { root: root(kind), columns, slots, mode: PlanMode::Read }
-}
-
-fn show_rules(kind: RuleKind) -> Plan {
-    let names = kind.columns();
-    let slots = names.iter().map(|name| SlotInfo { name: Arc::from(*name), kind: SlotKind::Any }).collect();
-    let columns = names.iter().zip(0..).map(|(name, number)| (Arc::from(*name), SlotId(number))).collect();
-    let kind = OperatorKind::ShowRules { kind, slots: (0..names.len() as u32).map(SlotId).collect() };
-    Plan { root: root(kind), columns, slots, mode: PlanMode::Read }
 }

@@ -12,14 +12,19 @@ use crate::suggestion;
 use crate::token::{self, RESERVED, Token, TokenKind};
 
 mod clause;
+mod copy;
 mod expression;
 pub(crate) mod level;
 mod path;
 mod pattern;
 mod schema;
+mod show;
 mod sort_key;
 mod statement;
+mod table;
 mod unsupported;
+
+pub(crate) use table::table_type_name;
 
 /// Parses a text of one statement; a semicolon may close it.
 pub fn parse(text: &str) -> Result<Statement> {
@@ -71,6 +76,8 @@ struct Parser<'a> {
     bar_ends: bool,
     /// How many `CASE` are open; in them `WHEN`, `THEN`, `ELSE` and `END` are no variables.
     open_cases: usize,
+    /// The query ends at a closing parenthesis, as in `COPY (query) TO …`.
+    paren_ends: bool,
     /// A query must end in `RETURN`, a change or a call; in `EXISTS { … }` and `COUNT { … }` it need not.
     needs_result: bool,
     /// The keywords that would have been right at the token `tried_at`.
@@ -91,6 +98,7 @@ impl<'a> Parser<'a> {
             height: 0,
             bar_ends: false,
             open_cases: 0,
+            paren_ends: false,
             needs_result: true,
             tried: Vec::new(),
             tried_at: 0,

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use model::Span;
+
 pub mod counting;
 pub mod explain;
 pub mod expression;
@@ -87,11 +89,52 @@ pub enum Prefix {
     Profile,
 }
 
+/// A `COPY`, with its values as they stand.
+#[derive(Clone, Debug)]
+pub struct CopyPlan {
+    /// From where to where.
+    pub way: CopyWay,
+    /// Names in lower case, values, and where they stand.
+    pub options: Vec<(Arc<str>, CopyValue, Span)>,
+}
+
+/// From where to where something is copied.
+#[derive(Clone, Debug)]
+pub enum CopyWay {
+    /// Files into nodes of that label or edges of that type.
+    From {
+        /// The label or the type.
+        name: Arc<str>,
+        /// The files.
+        files: Vec<CopyValue>,
+    },
+    /// The rows of a query into a file.
+    To {
+        /// The text of the query.
+        query: Arc<str>,
+        /// Where the query starts in the statement's text.
+        start: u32,
+        /// The file.
+        file: CopyValue,
+    },
+}
+
+/// A value that is known now or when the parameters are.
+#[derive(Clone, Debug)]
+pub enum CopyValue {
+    /// Known.
+    Literal(model::Value),
+    /// The parameter of that name.
+    Parameter(Arc<str>),
+}
+
 /// One statement, ready to run.
 #[derive(Clone, Debug)]
 pub enum Statement {
     /// A query.
     Query(Prefix, Arc<Plan>),
+    /// `COPY`.
+    Copy(Arc<CopyPlan>),
     /// `BEGIN`.
     Begin,
     /// `COMMIT`.

@@ -105,8 +105,8 @@ impl Database {
         let spill = SpillSpace::new(platform.disk.clone(), directories);
         Ok(Database {
             store,
+            registry: Registry::new(&config),
             config,
-            registry: Registry::new(),
             plans: PlanCache::default(),
             retries: Mutex::default(),
             platform,

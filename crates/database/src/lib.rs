@@ -9,14 +9,18 @@
 //! - [`result`]: what a statement gives: columns in batches, with the nodes and edges that stand in them.
 //! - [`import`]: files of rows into a store.
 //! - [`export`]: a store into files of rows.
+//! - `copy`: `COPY`, which uses both.
+//! - [`rendering`]: single values as text and as JSON.
 
 #[allow(clippy::module_inception, reason = "the crate is named for its main part")]
+mod copy;
 pub mod database;
 pub mod export;
 pub mod import;
 pub mod plan_cache;
 pub mod plan_report;
 pub mod registry;
+pub mod rendering;
 pub mod result;
 pub mod session;
 pub mod settings;

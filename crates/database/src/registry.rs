@@ -6,9 +6,11 @@ use cypher::catalog::{Catalog, FunctionSignature};
 use exec::functions::FunctionCatalog;
 use model::procedure::{Procedure, ProcedureSignature, Procedures};
 
+use crate::settings::Config;
 use crate::statistics::ListStatistics;
 
-mod schema_procedures;
+mod listing;
+mod load_csv;
 
 /// What is registered.
 pub struct Registry {
@@ -18,13 +20,15 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// All functions and procedures.
-    #[allow(clippy::new_without_default, reason = "a registry is made once, with everything in it")]
-    pub fn new() -> Registry {
+    /// All functions and procedures, for a database opened so.
+    pub fn new(config: &Config) -> Registry {
         let mut procedures = Procedures::default();
-        let own: Vec<Arc<dyn Procedure>> = schema_procedures::procedures();
-        procedures.register(ListStatistics::procedure());
-        own.into_iter().chain(analytics::procedures()).for_each(|procedure| procedures.register(procedure));
+        let own: Vec<Arc<dyn Procedure>> = vec![ListStatistics::procedure(), load_csv::procedure()];
+        let all = own.into_iter().chain(exec::procedures::procedures()).chain(analytics::procedures());
+        all.for_each(|procedure| procedures.register(procedure));
+        procedures.register(listing::settings(config));
+        // The last, so that it lists all.
+        procedures.register(listing::procedures(&procedures));
         Registry { functions: FunctionCatalog::default(), procedures }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cypher::catalog::CompileContext;
 use cypher::optimizer::OptimizerConfig;
-use cypher::plan::{PlanMode, Prefix, Statement};
+use cypher::plan::{CopyPlan, PlanMode, Prefix, Statement};
 use exec::profile::Summary;
 use exec::{Environment, QueryMemory, RunSettings, Transactions};
 use model::procedure::GraphAccess;
@@ -59,6 +59,7 @@ impl ResultSink for QueryResult {
 /// What a text turned out to be.
 enum Text {
     Query(Arc<Compiled>),
+    Copy(Arc<CopyPlan>),
     Begin,
     Commit,
     Rollback,
@@ -149,6 +150,7 @@ impl<'d> Session<'d> {
             Text::Begin => self.begin().map(|()| StatementSummary::default()),
             Text::Commit => self.commit().map(|()| StatementSummary::default()),
             Text::Rollback => self.rollback().map(|()| StatementSummary::default()),
+            Text::Copy(copy) => crate::copy::run(self, self.database, &copy, parameters, sink),
             Text::Query(compiled) => self.run_query(&compiled, parameters, snapshot, sink).map(|mut summary| {
                 summary.hints.clone_from(&compiled.hints);
                 summary
@@ -258,6 +260,7 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView, kind: Facts) ->
     let context = CompileContext { catalog: &database.registry, schema, statistics, capabilities };
     let cypher::Compiled { statement, hints, parameters, .. } = plan_for_facts(database, text, &context, kind)?;
     let (prefix, plan) = match statement {
+        Statement::Copy(copy) => return Ok(Text::Copy(copy)),
         Statement::Begin => return Ok(Text::Begin),
         Statement::Commit => return Ok(Text::Commit),
         Statement::Rollback => return Ok(Text::Rollback),

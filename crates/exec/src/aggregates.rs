@@ -189,6 +189,11 @@ pub(crate) const LIST: &[Entry] = &[
     },
 ];
 
+/// Name, usage and description of all aggregate functions.
+pub fn described() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    LIST.iter().map(|entry| (entry.name, entry.usage, entry.description))
+}
+
 /// The signatures of all aggregate functions.
 pub fn signatures() -> impl Iterator<Item = FunctionSignature> {
     LIST.iter().map(|entry| FunctionSignature {

@@ -12,6 +12,7 @@
 //! - `nested`, `parallel`: running subplans for many rows at once, and scans in several threads.
 //! - `rows`, `group_table`, `sorting`, `adjacency`, `neighbor_lists`, `edge_filter`, `visited`, `writing`, `spill`: what
 //!   operators share.
+//! - [`procedures`]: what `CALL` and `SHOW` can ask of the schema and the functions.
 //! - [`memory`]: what a query holds in memory, its limit, and the temporary files behind it.
 //! - [`profile`]: what a run did.
 //! - [`run`](mod@run): the entry points.
@@ -25,6 +26,7 @@ pub mod context;
 pub mod expression;
 pub mod functions;
 pub mod memory;
+pub mod procedures;
 pub mod profile;
 pub mod run;
 

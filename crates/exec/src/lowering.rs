@@ -152,7 +152,6 @@ impl Lowering {
 
     fn lower_change(&mut self, plan: &Operator, demand: &Demand) -> Result<Lowered> {
         match &plan.kind {
-            OperatorKind::ShowRules { kind, slots } => Ok(operators::show_rules::lower(*kind, slots)),
             OperatorKind::Create { input, nodes, edges } => operators::create::lower(self, input, nodes, edges, demand),
             OperatorKind::Merge { .. } => operators::merge::lower(self, &plan.kind, demand),
             OperatorKind::Set { input, items } => operators::set::lower(self, input, items, demand),
@@ -163,7 +162,6 @@ impl Lowering {
             OperatorKind::DropRule { kind, name, if_exists } => {
                 Ok(operators::drop_rule::lower(*kind, name, *if_exists))
             }
-            OperatorKind::ShowSortKeys { edge_type, keys } => Ok(operators::sort_keys::lower_show(*edge_type, *keys)),
             OperatorKind::CreateSortKey { edge_type, keys, if_not_exists } => {
                 Ok(operators::sort_keys::lower_create(edge_type, keys, *if_not_exists))
             }

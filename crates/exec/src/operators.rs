@@ -34,7 +34,6 @@ pub(crate) mod project;
 pub(crate) mod semi_apply;
 pub(crate) mod set;
 pub(crate) mod shortest_path;
-pub(crate) mod show_rules;
 pub(crate) mod skip;
 pub(crate) mod sort;
 pub(crate) mod sort_keys;

@@ -181,6 +181,13 @@ impl Error {
         self
     }
 
+    /// The same error at another place.
+    #[must_use]
+    pub fn moved_to(mut self, span: Span) -> Error {
+        self.0.span = Some(span);
+        self
+    }
+
     /// The same error with a remedy that is more precise than its code's.
     #[must_use]
     pub fn with_remedy(mut self, remedy: impl Into<String>) -> Error {

@@ -17,6 +17,9 @@ pub mod field;
 pub mod jsonl;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+#[cfg(feature = "parquet")]
+pub mod parquet_writer;
+pub mod records;
 pub mod text;
 
 pub use field::FieldType;

@@ -105,6 +105,59 @@ fn explain_and_profile_print_a_plan() {
     assert!(profile.contains("time (ms)") && profile.contains("'Bela'") | profile.contains("Bela"), "{profile}");
 }
 
+#[test]
+fn load_csv_reads_rows_into_a_query() {
+    let folder = Folder::new();
+    folder.make_store("CREATE (:Other)");
+    folder.write("people.csv", "\u{feff}id;name;city\n1;Ada;\"Köln; am Rhein\"\n2;;Rom\n");
+    let query = "LOAD CSV WITH HEADERS FROM 'people.csv' AS row FIELDTERMINATOR ';' \
+                 CREATE (:Person {id: toInteger(row.id), name: row.name, city: row.city})";
+    folder.run(&["query", "s.knot", query]).ok();
+    let found = folder.value("MATCH (p:Person) RETURN collect([p.id, coalesce(p.name, '-'), p.city])");
+    assert!(found.contains("[[1, 'Ada', 'Köln; am Rhein'], [2, '-', 'Rom']]"), "{found}");
+    folder.write("plain.csv", "a,b\nc\n");
+    assert!(folder.value("LOAD CSV FROM 'plain.csv' AS row RETURN collect(row)").contains("[['a', 'b'], ['c']]"));
+    let message = folder.run(&["query", "s.knot", "LOAD CSV FROM 'missing.csv' AS row RETURN row"]).fails(1);
+    assert!(message.contains("missing.csv: no such file"), "{message}");
+}
+
+#[test]
+fn copy_there_and_back() {
+    let folder = Folder::new();
+    import_people(&folder);
+    let copy = |statement: &str| folder.run(&["query", "s.knot", statement]);
+    for file in ["p.csv", "p.jsonl", "p.parquet"] {
+        let out =
+            copy(&format!("COPY (MATCH (p:Person) RETURN p.id AS id, p.name AS name, 1.5 AS x) TO '{file}'")).ok();
+        assert!(out.contains(file) && out.contains('2'), "{out}");
+        let label = file.replace('.', "_");
+        copy(&format!("COPY {label} FROM '{file}' (key = 'id')")).ok();
+        let found = folder.value(&format!("MATCH (p:{label}) RETURN collect([p.id, p.name, p.x])"));
+        assert!(found.contains("[[1, 'Ada', 1.5], [2, 'Bela', 1.5]]"), "{file}: {found}");
+    }
+    copy("COPY (MATCH (a)-[k:KNOWS]->(b) RETURN a.id AS source, b.id AS target, k.since AS since) TO 'k.csv'").ok();
+    copy("COPY LIKES FROM 'k.csv' (from = 'p_csv', to = 'p_jsonl')").ok();
+    assert_eq!(folder.value("MATCH (:p_csv)-[l:LIKES]->(:p_jsonl) RETURN sum(l.since)"), "4003");
+    // What fails leaves no file, and what was there stays.
+    let message = copy("COPY (UNWIND [1, 0] AS x RETURN 1 / x) TO 'p.csv'").fails(1);
+    assert!(message.contains("zero") && message.contains('^'), "{message}");
+    assert!(std::fs::read_to_string(folder.join("p.csv")).expect("it is there").contains("Ada"));
+    let left = std::fs::read_dir(folder.join(".")).expect("it is a folder");
+    assert!(left.flatten().all(|entry| !entry.file_name().to_string_lossy().starts_with(".p.csv")));
+    for (statement, expected) in [
+        ("COPY (RETURN 1) TO 'no/such/x.csv'", "no/such/x.csv"),
+        ("COPY (RETURN 1) TO 'x.doc'", "COPY cannot write x.doc"),
+        ("COPY Person FROM 'p.csv' (colour = 'red')", "COPY has no option colour here"),
+        (
+            "COPY (UNWIND range(1, 70000) AS i RETURN CASE WHEN i < 69000 THEN i ELSE 'x' END AS v) TO 'y.parquet'",
+            "Parquet needs one type",
+        ),
+    ] {
+        let message = copy(statement).fails(1);
+        assert!(message.contains(expected), "{statement}: {message}");
+    }
+}
+
 /// Real graphs, where they lie beside the repository.
 #[test]
 fn shared_data_sets() {

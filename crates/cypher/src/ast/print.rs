@@ -4,13 +4,14 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use model::Rule;
+use model::{PropertyType, Rule};
 
 use super::{
-    Arrow, Batches, CallClause, Clause, ClauseKind, CreateConstraint, CreateIndex, CreateSortKey, EdgePattern, Imports,
-    LabelExpression, LabelExpressionKind, LetItem, MatchMode, MergeClause, Name, NodePattern, OnError, PathPattern,
-    Projection, ProjectionItem, Query, RemoveItem, RemoveItemKind, RulePattern, SetItem, SetItemKind, Shortest,
-    SingleQuery, SortItem, Statement, StatementKind, StatementMode, SubqueryClause, VariableLength, Yield, YieldItem,
+    Arrow, Batches, CallClause, Clause, ClauseKind, Copy, CopyWay, CreateConstraint, CreateIndex, CreateSortKey,
+    CreateTable, EdgePattern, Imports, LabelExpression, LabelExpressionKind, LetItem, MatchMode, MergeClause, Name,
+    NodePattern, OnError, PathPattern, Projection, ProjectionItem, Query, RemoveItem, RemoveItemKind, RulePattern,
+    SetItem, SetItemKind, Shortest, SingleQuery, SortItem, Statement, StatementKind, StatementMode, SubqueryClause,
+    VariableLength, Yield, YieldItem,
 };
 use crate::lexer::scan;
 use crate::token::{self, KEYWORDS};
@@ -91,19 +92,18 @@ impl Display for Statement {
                 let condition = if constraint.if_exists { " IF EXISTS" } else { "" };
                 write!(f, "DROP CONSTRAINT {}{condition}", constraint.name)
             }
-            StatementKind::ShowConstraints => f.write_str("SHOW CONSTRAINTS"),
             StatementKind::CreateIndex(index) => index.fmt(f),
             StatementKind::DropIndex(index) => {
                 let condition = if index.if_exists { " IF EXISTS" } else { "" };
                 write!(f, "DROP INDEX {}{condition}", index.name)
             }
-            StatementKind::ShowIndexes => f.write_str("SHOW INDEXES"),
             StatementKind::CreateSortKey(sort_key) => sort_key.fmt(f),
             StatementKind::DropSortKey(sort_key) => {
                 let condition = if sort_key.if_exists { " IF EXISTS" } else { "" };
                 write!(f, "DROP SORT KEY{condition} FOR ()-[:{}]-()", sort_key.edge_type)
             }
-            StatementKind::ShowSortKeys => f.write_str("SHOW SORT KEYS"),
+            StatementKind::CreateTable(table) => table.fmt(f),
+            StatementKind::Copy(copy) => copy.fmt(f),
             StatementKind::Begin => f.write_str("BEGIN"),
             StatementKind::Commit => f.write_str("COMMIT"),
             StatementKind::Rollback => f.write_str("ROLLBACK"),
@@ -364,6 +364,41 @@ impl Display for RemoveItem {
             RemoveItemKind::ComputedLabels { variable, labels } => write!(f, "{}:$({labels})", variable.variable()),
             RemoveItemKind::ComputedProperty { target, key } => write!(f, "{}[{key}]", target.as_base()),
         }
+    }
+}
+
+impl Display for CreateTable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let condition = if self.if_not_exists { "IF NOT EXISTS " } else { "" };
+        write!(f, "CREATE {} TABLE {condition}{} (", if self.on_edges { "REL" } else { "NODE" }, self.name)?;
+        let ends = self.ends.iter().map(|(from, to)| format!("FROM {from} TO {to}"));
+        let columns = self.columns.iter().map(|column| {
+            let (kind, brackets) = match column.kind {
+                PropertyType::One(kind) => (kind, ""),
+                PropertyType::List(kind) => (kind, "[]"),
+            };
+            format!("{} {}{brackets}", column.name, crate::parser::table_type_name(kind))
+        });
+        let key = self.key.iter().map(|key| format!("PRIMARY KEY ({key})"));
+        f.write_str(&ends.chain(columns).chain(key).collect::<Vec<_>>().join(", "))?;
+        f.write_str(")")
+    }
+}
+
+impl Display for Copy {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.way {
+            CopyWay::From { name, files } => {
+                write!(f, "COPY {name} FROM [")?;
+                join(f, files, ", ")?;
+                f.write_str("]")?;
+            }
+            CopyWay::To { query, file } => write!(f, "COPY ({query}) TO {file}")?,
+        }
+        for (at, option) in self.options.iter().enumerate() {
+            write!(f, "{}{} = {}", if at == 0 { " (" } else { ", " }, option.name, option.value)?;
+        }
+        f.write_str(if self.options.is_empty() { "" } else { ")" })
     }
 }
 

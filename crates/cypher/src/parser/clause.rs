@@ -10,6 +10,7 @@ use crate::ast::{
 use crate::token::{self, TokenKind};
 
 mod call;
+mod load;
 pub(super) mod order;
 mod update;
 
@@ -17,7 +18,7 @@ mod update;
 #[rustfmt::skip]
 const CLAUSES: &[&str] = &[
     "MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CREATE", "MERGE", "SET", "REMOVE", "DELETE", "DETACH",
-    "FOREACH", "CALL", "LET", "FILTER", "FINISH",
+    "FOREACH", "CALL", "LET", "FILTER", "FINISH", "LOAD",
 ];
 
 impl Parser<'_> {
@@ -65,6 +66,7 @@ impl Parser<'_> {
             "LET" => self.let_clause().map(ClauseKind::Let),
             "FILTER" => self.filter().map(ClauseKind::Filter),
             "FINISH" => self.expect_keyword("FINISH").map(|_| ClauseKind::Finish),
+            "LOAD" => self.load_csv().map(ClauseKind::Call),
             _ => Err(self.expected("a clause such as MATCH, CREATE or RETURN")),
         }
     }

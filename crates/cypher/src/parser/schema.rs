@@ -196,16 +196,4 @@ impl Parser<'_> {
         let rule = DropRule { name, if_exists };
         Ok(if is_index { StatementKind::DropIndex(rule) } else { StatementKind::DropConstraint(rule) })
     }
-
-    /// `CONSTRAINTS` or `INDEXES` after `SHOW`.
-    pub(super) fn show_rules(&mut self) -> Result<StatementKind> {
-        let is_index = self.take_keyword("INDEXES") || self.take_keyword("INDEX");
-        if !is_index && !self.take_keyword("CONSTRAINTS") && !self.take_keyword("CONSTRAINT") {
-            return Err(self.expected("CONSTRAINTS or INDEXES"));
-        }
-        if self.is_word(0, "YIELD") || self.is_word(0, "WHERE") {
-            return Err(self.unsupported("a choice of columns or rows of SHOW", self.here(), "leave it out"));
-        }
-        Ok(if is_index { StatementKind::ShowIndexes } else { StatementKind::ShowConstraints })
-    }
 }

@@ -3,7 +3,7 @@
 use model::{Result, Span, error};
 
 use super::Parser;
-use crate::ast::{CreateSortKey, DropSortKey, Name, StatementKind};
+use crate::ast::{CreateSortKey, DropSortKey, Name};
 use crate::token::TokenKind;
 
 impl Parser<'_> {
@@ -55,12 +55,6 @@ impl Parser<'_> {
         self.expect_keyword("FOR")?;
         let (_, edge_type) = self.edges_of_type()?;
         Ok(DropSortKey { edge_type, if_exists })
-    }
-
-    /// `SORT KEYS` after `SHOW`.
-    pub(super) fn show_sort_keys(&mut self) -> Result<StatementKind> {
-        self.sort_key_words()?;
-        Ok(StatementKind::ShowSortKeys)
     }
 
     fn sort_key_words(&mut self) -> Result<()> {

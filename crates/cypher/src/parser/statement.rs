@@ -58,15 +58,17 @@ impl Parser<'_> {
             self.advance();
             return self.drop_sort_key().map(StatementKind::DropSortKey);
         }
-        if self.is_word(0, "SHOW") && self.is_sort_key(1) {
-            self.advance();
-            return self.show_sort_keys();
-        }
         if self.take_keyword("DROP") {
             return self.drop_rule();
         }
-        if self.take_keyword("SHOW") {
-            return self.show_rules();
+        if self.is_word(0, "SHOW") {
+            return self.show();
+        }
+        if self.is_create_table() {
+            return self.create_table();
+        }
+        if self.is_word(0, "COPY") {
+            return self.copy();
         }
         self.query().map(StatementKind::Query)
     }
@@ -99,7 +101,8 @@ impl Parser<'_> {
         while self.starts_clause() {
             clauses.push(self.clause()?);
         }
-        let is_end = matches!(self.kind(0), TokenKind::End | TokenKind::Semicolon | TokenKind::RightBrace);
+        let is_end = matches!(self.kind(0), TokenKind::End | TokenKind::Semicolon | TokenKind::RightBrace)
+            || self.paren_ends && self.is(TokenKind::RightParen);
         if !is_end && !self.at_keyword("UNION") {
             return Err(self.expected(match clauses.last().map(|clause| &clause.kind) {
                 Some(ClauseKind::Return(_)) => "an operator, AS, a comma or the end of the query",

@@ -7,7 +7,6 @@ use crate::token::TokenKind;
 
 /// Words that start a clause or command which is not there, what it is, and what to do instead.
 const CLAUSES: &[(&[&str], &str, &str)] = &[
-    (&["LOAD", "CSV"], "LOAD CSV", "import the file with knot import, or pass its rows as a parameter and UNWIND it"),
     (&["USE"], "USE", "open the store that the query is meant for"),
     (&["USING", "PERIODIC"], "USING PERIODIC COMMIT", "import large files with knot import"),
     (&["INSERT"], "INSERT", "use CREATE"),
@@ -28,8 +27,8 @@ const CLAUSES: &[(&[&str], &str, &str)] = &[
 /// What `CREATE`, `DROP` and `SHOW` do not know beside constraints and indexes.
 const SCHEMA_OBJECTS: &[&str] = &[
     "TEXT", "POINT", "LOOKUP", "FULLTEXT", "VECTOR", "BTREE", "DATABASE", "DATABASES", "USER", "USERS", "ROLE",
-    "ROLES", "ALIAS", "ALIASES", "FUNCTION", "FUNCTIONS", "PROCEDURE", "PROCEDURES", "TRANSACTION", "TRANSACTIONS",
-    "SETTINGS", "SERVER", "SERVERS", "PRIVILEGES", "COMPOSITE", "HOME", "DEFAULT",
+    "ROLES", "ALIAS", "ALIASES", "FUNCTION", "PROCEDURE", "TRANSACTION", "TRANSACTIONS", "SERVER", "SERVERS",
+    "PRIVILEGES", "COMPOSITE", "HOME", "DEFAULT",
 ];
 
 impl Parser<'_> {

@@ -317,20 +317,6 @@ pub enum OperatorKind {
         /// Where the call stands.
         span: Span,
     },
-    /// The schema's constraints or indexes, a row each.
-    ShowRules {
-        /// Which of the two.
-        kind: RuleKind,
-        /// Take the columns, in the order of [`RuleKind::columns`].
-        slots: Vec<SlotId>,
-    },
-    /// The schema's sort keys as rows of a type and the list of its properties.
-    ShowSortKeys {
-        /// Takes the type.
-        edge_type: SlotId,
-        /// Takes the properties.
-        keys: SlotId,
-    },
     /// For each row, creates nodes, then edges between slots. All input rows are read before the first write.
     Create {
         /// Rows to create for.
@@ -538,16 +524,6 @@ pub enum RuleKind {
     Constraint,
     /// Indexes.
     Index,
-}
-
-impl RuleKind {
-    /// The columns that `SHOW` gives.
-    pub fn columns(self) -> &'static [&'static str] {
-        match self {
-            RuleKind::Constraint => &["name", "type", "entityType", "labelsOrTypes", "properties", "propertyType"],
-            RuleKind::Index => &["name", "type", "entityType", "labelsOrTypes", "properties", "owningConstraint"],
-        }
-    }
 }
 
 /// A constraint or an index to be made, by names.

@@ -14,9 +14,9 @@ macro_rules! push_inputs {
     ($kind:expr, $list:ident) => {{
         use OperatorKind as Kind;
         match $kind {
-            Kind::Unit | Kind::Argument { .. } | Kind::ShowRules { .. } => {}
+            Kind::Unit | Kind::Argument { .. } => {}
             Kind::CreateRule { .. } | Kind::DropRule { .. } => {}
-            Kind::ShowSortKeys { .. } | Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
+            Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
             Kind::NodeScan { input, .. } | Kind::NodeLookup { input, .. } => $list.push(input),
             Kind::IndexSeek { input, .. } => $list.push(input),
             Kind::NodeById { input, .. } | Kind::Expand { input, .. } => $list.push(input),
@@ -96,11 +96,11 @@ macro_rules! push_operator_expressions {
         match $kind {
             Kind::Unit | Kind::Argument { .. } | Kind::NodeScan { .. } | Kind::Expand { .. } => {}
             Kind::Distinct { .. } | Kind::Union { .. } | Kind::Apply { .. } | Kind::Optional { .. } => {}
-            Kind::SemiApply { .. } | Kind::CrossProduct { .. } | Kind::ShowRules { .. } => {}
+            Kind::SemiApply { .. } | Kind::CrossProduct { .. } => {}
             Kind::Intersect { .. } => {}
             Kind::CountMatches { .. } => {}
             Kind::CreateRule { .. } | Kind::DropRule { .. } => {}
-            Kind::ShowSortKeys { .. } | Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
+            Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
             Kind::IndexSeek { equal, range, .. } => {
                 $list.extend(equal);
                 match range {
@@ -337,9 +337,8 @@ impl Operator {
             }
             Kind::Union { slots, .. } => slots.clone(),
             Kind::Call { yields, .. } => yields.iter().map(|(_, slot)| *slot).collect(),
-            Kind::ShowRules { slots, .. } | Kind::Import { slots, .. } => slots.clone(),
+            Kind::Import { slots, .. } => slots.clone(),
             Kind::ForEach { batches: Some(Batches { status: Some(status), .. }), .. } => vec![*status],
-            Kind::ShowSortKeys { edge_type, keys } => vec![*edge_type, *keys],
             Kind::Create { nodes, edges, .. } => new_slots(nodes, edges),
             Kind::Merge { nodes, edges, path, .. } => {
                 let mut slots = new_slots(nodes, edges);

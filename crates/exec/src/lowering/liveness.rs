@@ -94,9 +94,7 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
     match &plan.kind {
         OperatorKind::Unit
         | OperatorKind::Argument { .. }
-        | OperatorKind::ShowRules { .. }
         | OperatorKind::CreateRule { .. }
-        | OperatorKind::ShowSortKeys { .. }
         | OperatorKind::CreateSortKey { .. }
         | OperatorKind::DropSortKey { .. }
         | OperatorKind::DropRule { .. } => Vec::new(),

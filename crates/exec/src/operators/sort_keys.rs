@@ -1,11 +1,10 @@
-//! `CreateSortKey`, `DropSortKey`, `ShowSortKeys`: the order in which the edges of a type are kept.
+//! `CreateSortKey` and `DropSortKey`: the order in which the edges of a type are kept.
 
 use std::sync::Arc;
 
-use cypher::plan::SlotId;
-use model::{Column, ColumnData, Result, SortKey, Value};
+use model::{Result, SortKey};
 
-use crate::chunk::{Chunk, Layout};
+use crate::chunk::Layout;
 use crate::lowering::Lowered;
 use crate::runtime::{Flow, Physical, Scope, Sink};
 
@@ -20,8 +19,6 @@ struct DropSortKey {
     if_exists: bool,
 }
 
-struct ShowSortKeys;
-
 /// Lowers `CreateSortKey`.
 pub(crate) fn lower_create(edge_type: &Arc<str>, keys: &[Arc<str>], if_not_exists: bool) -> Lowered {
     let operator = CreateSortKey { edge_type: edge_type.clone(), keys: keys.to_vec(), if_not_exists };
@@ -31,11 +28,6 @@ pub(crate) fn lower_create(edge_type: &Arc<str>, keys: &[Arc<str>], if_not_exist
 /// Lowers `DropSortKey`.
 pub(crate) fn lower_drop(edge_type: &Arc<str>, if_exists: bool) -> Lowered {
     (Box::new(DropSortKey { edge_type: edge_type.clone(), if_exists }), Layout::default())
-}
-
-/// Lowers `ShowSortKeys`.
-pub(crate) fn lower_show(edge_type: SlotId, keys: SlotId) -> Lowered {
-    (Box::new(ShowSortKeys), Layout::new(vec![edge_type, keys]))
 }
 
 impl Physical for CreateSortKey {
@@ -72,21 +64,5 @@ impl Physical for DropSortKey {
             Ok(())
         })?;
         Ok(Flow::Continue)
-    }
-}
-
-impl Physical for ShowSortKeys {
-    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        let chunk = {
-            let view = scope.runtime.view();
-            let schema = view.view().schema();
-            let held = &schema.sort_keys;
-            let types = held.iter().map(|sort_key| schema.edge_type_name(sort_key.edge_type)).collect();
-            let name = |key: &model::PropertyKeyId| Value::string(schema.property_key_name(*key));
-            let keys = held.iter().map(|sort_key| Value::list(sort_key.keys.iter().map(name).collect())).collect();
-            let columns = [ColumnData::String(types), ColumnData::Value(keys)];
-            Chunk { rows: held.len(), columns: columns.map(|data| Arc::new(Column::new(data))).to_vec() }
-        };
-        if chunk.rows == 0 { Ok(Flow::Continue) } else { sink(chunk) }
     }
 }

@@ -29,8 +29,16 @@ use model::procedure::{GraphAccess, ProcedureSignature, Procedures};
 use model::{Column, Error, GraphStore, Interrupt, Map, Result, Value};
 use testing::ReferenceStore;
 
-/// Functions as the executor has them, and no procedures.
-struct Functions(exec::functions::FunctionCatalog);
+/// Functions and procedures as the executor has them.
+struct Functions(exec::functions::FunctionCatalog, Procedures);
+
+impl Functions {
+    fn new() -> Functions {
+        let mut procedures = Procedures::default();
+        exec::procedures::procedures().into_iter().for_each(|procedure| procedures.register(procedure));
+        Functions(exec::functions::FunctionCatalog::new(), procedures)
+    }
+}
 
 impl Catalog for Functions {
     fn function(&self, name: &str) -> Option<&FunctionSignature> {
@@ -41,12 +49,12 @@ impl Catalog for Functions {
         self.0.names().to_vec()
     }
 
-    fn procedure(&self, _name: &str) -> Option<&ProcedureSignature> {
-        None
+    fn procedure(&self, name: &str) -> Option<&ProcedureSignature> {
+        self.1.find(name).map(|procedure| procedure.signature())
     }
 
     fn procedure_names(&self) -> Vec<&str> {
-        Vec::new()
+        self.1.iter().map(|procedure| procedure.signature().name).collect()
     }
 }
 
@@ -85,11 +93,12 @@ fn run_with(
     settings: RunSettings,
     memory: &QueryMemory,
 ) -> Result<Answer> {
+    let catalog = Functions::new();
     let view = store.read()?;
     let plan = compile(&*view, text)?;
     let environment = Environment {
         parameters,
-        procedures: &Procedures::default(),
+        procedures: &catalog.1,
         interrupt: &Interrupt::new(),
         clock: &StoppedClock,
         settings,

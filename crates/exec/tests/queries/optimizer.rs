@@ -5,9 +5,8 @@ use std::sync::Arc;
 use cypher::catalog::CompileContext;
 use cypher::optimizer::OptimizerConfig;
 use cypher::plan::{PlanMode, Statement, explain};
-use exec::functions::FunctionCatalog;
 use exec::{Environment, QueryMemory, RunSettings};
-use model::procedure::{GraphAccess, Procedures};
+use model::procedure::GraphAccess;
 use model::{GraphStore, Interrupt, Map, Value};
 use testing::ReferenceStore;
 use testing::random::SeededRandom;
@@ -22,7 +21,7 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(statements: &[String]) -> Bench {
-        let bench = Bench { store: ReferenceStore::new(), functions: Functions(FunctionCatalog::new()) };
+        let bench = Bench { store: ReferenceStore::new(), functions: Functions::new() };
         for statement in statements {
             let settings = RunSettings::default();
             bench.run(statement, &OptimizerConfig::default(), settings).expect("the graph of the test can be made");
@@ -46,7 +45,7 @@ impl Bench {
         let parameters: Map<Arc<str>, Value> = Map::default();
         let environment = Environment {
             parameters: &parameters,
-            procedures: &Procedures::default(),
+            procedures: &self.functions.1,
             interrupt: &Interrupt::new(),
             clock: &StoppedClock,
             memory: &QueryMemory::unlimited(),

@@ -37,7 +37,7 @@ impl Parser<'_> {
     }
 
     /// What follows `YIELD`.
-    fn results(&mut self) -> Result<Yield> {
+    pub(in crate::parser) fn results(&mut self) -> Result<Yield> {
         if self.take(TokenKind::Star) {
             return Ok(Yield::All);
         }

@@ -187,7 +187,39 @@ fn statements_that_are_no_queries() {
         ),
         ("CREATE INDEX FOR ()-[r:R]->() ON (r.p)", "CREATE INDEX FOR ()-[r:R]-() ON (r.p)"),
         ("DROP INDEX i IF EXISTS", ""),
-        ("SHOW INDEXES", ""),
+        ("SHOW INDEXES", "CALL db.indexes() YIELD *"),
+        ("show all constraints", "CALL db.constraints() YIELD *"),
+        (
+            "SHOW INDEX YIELD name, type AS kind WHERE kind = 'RANGE'",
+            "CALL db.indexes() YIELD name, type AS kind WHERE kind = 'RANGE'",
+        ),
+        ("SHOW PROCEDURES YIELD name RETURN count(*) AS n", "CALL dbms.procedures() YIELD name RETURN count(*) AS n"),
+        (
+            "SHOW FUNCTIONS WHERE name STARTS WITH 'to'",
+            "CALL dbms.functions() YIELD name, signature, description, aggregating WHERE name STARTS WITH 'to'",
+        ),
+        (
+            "create node table Person(id INT64 PRIMARY KEY, names string[], born DATE)",
+            "CREATE NODE TABLE Person (id INT64, names STRING[], born DATE, PRIMARY KEY (id))",
+        ),
+        (
+            "CREATE REL TABLE IF NOT EXISTS KNOWS(FROM Person TO Person, since INT32, MANY_MANY)",
+            "CREATE REL TABLE IF NOT EXISTS KNOWS (FROM Person TO Person, since INT64)",
+        ),
+        ("COPY Person FROM 'p.csv'", "COPY Person FROM ['p.csv']"),
+        (
+            "copy KNOWS from ['a.csv', $b] (from='Person', to = 'Person', header=true, delim='|')",
+            "COPY KNOWS FROM ['a.csv', $b] (from = 'Person', to = 'Person', header = true, delim = '|')",
+        ),
+        ("COPY (MATCH (n) RETURN n.name) TO 'p.parquet'", ""),
+        (
+            "LOAD CSV WITH HEADERS FROM 'file:///x.csv' AS line FIELDTERMINATOR ';' CREATE ({name: line.name})",
+            "CALL db.loadCsv('file:///x.csv', true, ';') YIELD row AS line CREATE ({name: line.name})",
+        ),
+        (
+            "MATCH (n) LOAD CSV FROM n.file AS x RETURN x",
+            "MATCH (n) CALL db.loadCsv(n.file, false, null) YIELD row AS x RETURN x",
+        ),
         ("CREATE SORT KEY FOR ()-[r:T]-() ON (r.a, r.b)", ""),
         (
             "create sort key if not exists for ()-[r:T]-() on r.a",
@@ -195,10 +227,10 @@ fn statements_that_are_no_queries() {
         ),
         ("DROP SORT KEY FOR ()-[:T]-()", ""),
         ("DROP SORT KEY IF EXISTS FOR ()-[r:T]-()", "DROP SORT KEY IF EXISTS FOR ()-[:T]-()"),
-        ("SHOW SORT KEYS", ""),
+        ("SHOW SORT KEYS", "CALL db.sortKeys() YIELD *"),
         ("DROP CONSTRAINT c", ""),
         ("DROP CONSTRAINT c IF EXISTS", ""),
-        ("SHOW CONSTRAINTS", ""),
+        ("SHOW CONSTRAINTS", "CALL db.constraints() YIELD *"),
         ("BEGIN", ""),
         ("begin transaction;", "BEGIN"),
         ("COMMIT", ""),

@@ -73,9 +73,6 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::HashJoin { .. } => "HashJoin",
         Kind::CountMatches { .. } => "CountMatches",
         Kind::Call { .. } => "Call",
-        Kind::ShowRules { kind: RuleKind::Constraint, .. } => "ShowConstraints",
-        Kind::ShowRules { kind: RuleKind::Index, .. } => "ShowIndexes",
-        Kind::ShowSortKeys { .. } => "ShowSortKeys",
         Kind::CreateSortKey { .. } => "CreateSortKey",
         Kind::DropSortKey { .. } => "DropSortKey",
         Kind::Create { .. } => "Create",
@@ -147,8 +144,6 @@ impl Details<'_> {
                 let yielded = if slots.is_empty() { String::new() } else { format!(" YIELD {}", self.slots(&slots)) };
                 format!("{procedure}({}){yielded}", self.list(arguments))
             }
-            Kind::ShowRules { slots, .. } => self.slots(slots),
-            Kind::ShowSortKeys { edge_type, keys } => self.slots(&[*edge_type, *keys]),
             Kind::CreateSortKey { edge_type, keys, .. } => {
                 let keys: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
                 format!("FOR [:{}] ON ({})", quoted(edge_type), keys.join(", "))

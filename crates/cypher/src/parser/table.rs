@@ -1,0 +1,115 @@
+//! `CREATE NODE TABLE` and `CREATE REL TABLE`, the schema statements of Kùzu and LadybugDB, as the constraints they mean.
+
+use model::{PropertyKind, PropertyType, Result};
+
+use super::Parser;
+use crate::ast::{CreateTable, StatementKind, TableColumn};
+use crate::token::TokenKind;
+
+/// Kùzu's names of types, and what they hold here.
+const TYPES: &[(&[&str], PropertyKind)] = &[
+    (&["BOOL", "BOOLEAN"], PropertyKind::Boolean),
+    (
+        &["INT64", "INT32", "INT16", "INT8", "INT", "INTEGER", "UINT32", "UINT16", "UINT8", "SERIAL"],
+        PropertyKind::Integer,
+    ),
+    (&["DOUBLE", "FLOAT", "FLOAT64", "FLOAT32", "REAL"], PropertyKind::Float),
+    (&["STRING", "VARCHAR", "UUID"], PropertyKind::String),
+    (&["DATE"], PropertyKind::Date),
+    (&["TIMESTAMP"], PropertyKind::LocalDateTime),
+    (&["TIMESTAMP_TZ"], PropertyKind::DateTime),
+    (&["INTERVAL"], PropertyKind::Duration),
+];
+
+/// Kùzu's name of a type.
+pub(crate) fn table_type_name(kind: PropertyKind) -> &'static str {
+    TYPES.iter().find(|(_, held)| *held == kind).map_or("STRING", |(names, _)| names[0])
+}
+
+impl Parser<'_> {
+    /// Whether `CREATE NODE TABLE` or `CREATE REL TABLE` stands here.
+    pub(super) fn is_create_table(&self) -> bool {
+        self.is_word(0, "CREATE") && (self.is_word(1, "NODE") || self.is_word(1, "REL")) && self.is_word(2, "TABLE")
+    }
+
+    /// `CREATE NODE TABLE [IF NOT EXISTS] Name (column TYPE [PRIMARY KEY], …, [PRIMARY KEY (column)])`, and
+    /// `CREATE REL TABLE [IF NOT EXISTS] Name (FROM A TO B, …, column TYPE, …)`.
+    pub(super) fn create_table(&mut self) -> Result<StatementKind> {
+        self.expect_keyword("CREATE")?;
+        let on_edges = self.take_keyword("REL");
+        if !on_edges {
+            self.expect_keyword("NODE")?;
+        }
+        self.expect_keyword("TABLE")?;
+        let if_not_exists = self.take_keyword("IF");
+        if if_not_exists {
+            self.expect_keyword("NOT")?;
+            self.expect_keyword("EXISTS")?;
+        }
+        let name = self.name(if on_edges { "a relationship type" } else { "a label" })?;
+        let mut table = CreateTable { name, on_edges, if_not_exists, ends: Vec::new(), columns: Vec::new(), key: None };
+        self.expect(TokenKind::LeftParen)?;
+        self.comma_separated(|parser| parser.table_item(&mut table))?;
+        if !self.is(TokenKind::RightParen) {
+            return Err(self.expected("a comma or )"));
+        }
+        self.advance();
+        if let Some(key) = table.key.as_ref().filter(|key| table.columns.iter().all(|held| held.name.text != key.text))
+        {
+            return Err(model::error!(Semantic, "the primary key {key} is no column of the table").at(key.span));
+        }
+        Ok(StatementKind::CreateTable(table))
+    }
+
+    fn table_item(&mut self, table: &mut CreateTable) -> Result<()> {
+        if table.on_edges && self.is_word(0, "FROM") {
+            self.advance();
+            let from = self.name("the label of the start")?;
+            self.expect_keyword("TO")?;
+            table.ends.push((from, self.name("the label of the end")?));
+            return Ok(());
+        }
+        for multiplicity in ["MANY_MANY", "MANY_ONE", "ONE_MANY", "ONE_ONE"] {
+            if table.on_edges && self.is_word(0, multiplicity) && multiplicity != "MANY_MANY" {
+                let what = format!("the multiplicity {multiplicity}");
+                return Err(self.unsupported(&what, self.here(), "leave it out"));
+            }
+            if table.on_edges && self.take_keyword(multiplicity) {
+                return Ok(());
+            }
+        }
+        if !table.on_edges && self.is_word(0, "PRIMARY") {
+            self.advance();
+            self.expect_keyword("KEY")?;
+            self.expect(TokenKind::LeftParen)?;
+            table.key = Some(self.name("the column of the primary key")?);
+            self.expect(TokenKind::RightParen)?;
+            return Ok(());
+        }
+        let name = self.name("the name of a column")?;
+        let kind = self.table_type()?;
+        if self.is_word(0, "DEFAULT") {
+            return Err(self.unsupported("DEFAULT of a column", self.here(), "leave it out, and set the property"));
+        }
+        if !table.on_edges && self.is_word(0, "PRIMARY") {
+            self.advance();
+            self.expect_keyword("KEY")?;
+            table.key = Some(name.clone());
+        }
+        table.columns.push(TableColumn { name, kind });
+        Ok(())
+    }
+
+    fn table_type(&mut self) -> Result<PropertyType> {
+        let found = TYPES.iter().find(|(names, _)| names.iter().any(|name| self.is_word(0, name)));
+        let Some((_, kind)) = found else {
+            return Err(self.expected("a type: BOOL, INT64, DOUBLE, STRING, DATE, TIMESTAMP, INTERVAL, or one with []"));
+        };
+        self.advance();
+        if !self.take(TokenKind::LeftBracket) {
+            return Ok(PropertyType::One(*kind));
+        }
+        self.expect(TokenKind::RightBracket)?;
+        Ok(PropertyType::List(*kind))
+    }
+}

@@ -1,0 +1,241 @@
+//! `COPY`: files into nodes or edges by bulk load, and the rows of a query into a file.
+//!
+//! A file is written beside its place and put there when it is whole, so that a copy that fails leaves what was there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cypher::plan::{CopyPlan, CopyValue, CopyWay};
+use model::{Column, ColumnData, Interrupt, Result, Span, Value, error};
+use sources::files::{FieldType, Format};
+
+use crate::Parameters;
+use crate::copy::writer::FileSink;
+use crate::database::Database;
+use crate::import::{EdgeFile, ImportPlan, ImportProgress, NodeFile, OnBadRow, OnDuplicate, ReadOptions};
+use crate::result::{ResultBatch, StatementSummary};
+use crate::session::{ResultSink, Session};
+
+mod writer;
+
+/// Runs a `COPY` in a session.
+pub(crate) fn run(
+    session: &mut Session<'_>,
+    database: &Database,
+    copy: &CopyPlan,
+    parameters: &Parameters,
+    sink: &mut dyn ResultSink,
+) -> Result<StatementSummary> {
+    let mut options = Options::of(copy, parameters)?;
+    match &copy.way {
+        CopyWay::From { name, files } => {
+            let files = files.iter().map(|file| path(file, parameters)).collect::<Result<Vec<_>>>()?;
+            let plan = options.import_plan(name, files, database)?;
+            options.finish()?;
+            copy_from(session, database, &plan, sink)
+        }
+        CopyWay::To { query, start, file } => {
+            let file = path(file, parameters)?;
+            let format = options.format(&file)?;
+            let has_header = options.flag("header")?.unwrap_or(true);
+            let delimiter = options.character(&["delim", "delimiter"])?.unwrap_or(b',');
+            options.finish()?;
+            let mut rows = FileSink::new(&file, format, delimiter, has_header)?;
+            let summary = session.run(query, parameters, &mut rows).map_err(|failure| shifted(failure, *start))?;
+            let written = rows.finish()?;
+            report(
+                sink,
+                &[("rows", Value::Int(written as i64)), ("file", Value::string(&file.display().to_string()))],
+            )?;
+            Ok(summary)
+        }
+    }
+}
+
+/// An error whose place is in a part of the statement that starts there.
+fn shifted(failure: model::Error, start: u32) -> model::Error {
+    match failure.span() {
+        Some(span) => failure.moved_to(Span { start: span.start + start, end: span.end + start }),
+        None => failure,
+    }
+}
+
+fn copy_from(
+    session: &Session<'_>,
+    database: &Database,
+    plan: &ImportPlan,
+    sink: &mut dyn ResultSink,
+) -> Result<StatementSummary> {
+    if session.in_transaction() {
+        return Err(error!(TransactionState, "COPY FROM is a transaction of its own, and one is open")
+            .with_remedy("commit or roll it back first, or use LOAD CSV within it"));
+    }
+    let interrupt: Interrupt = session.interrupt();
+    let done = database.import(plan, &ImportProgress::default(), &interrupt)?;
+    let mut summary = StatementSummary::default();
+    summary.counters.nodes_created = done.nodes_created;
+    summary.counters.edges_created = done.edges_created;
+    let count = |number: u64| Value::Int(number as i64);
+    let rows = [
+        ("nodes", count(done.nodes_created)),
+        ("relationships", count(done.edges_created)),
+        ("merged", count(done.nodes_merged)),
+        ("skipped", count(done.rows_skipped)),
+    ];
+    report(sink, &rows)?;
+    Ok(summary)
+}
+
+/// Gives one row.
+fn report(sink: &mut dyn ResultSink, row: &[(&str, Value)]) -> Result<()> {
+    let names: Vec<Arc<str>> = row.iter().map(|(name, _)| Arc::from(*name)).collect();
+    sink.columns(&names)?;
+    let columns = row.iter().map(|(_, value)| Arc::new(Column::new(ColumnData::Value(vec![value.clone()])))).collect();
+    sink.rows(ResultBatch { columns, rows: 1, entities: Default::default() })?;
+    Ok(())
+}
+
+fn path(file: &CopyValue, parameters: &Parameters) -> Result<PathBuf> {
+    match value_of(file, parameters)? {
+        Value::String(text) => Ok(PathBuf::from(text.strip_prefix("file://").unwrap_or(&text))),
+        other => Err(error!(Type, "COPY needs the name of a file as text, found {}", other.type_name())),
+    }
+}
+
+fn value_of(value: &CopyValue, parameters: &Parameters) -> Result<Value> {
+    match value {
+        CopyValue::Literal(value) => Ok(value.clone()),
+        CopyValue::Parameter(name) => {
+            parameters.get(name).cloned().ok_or_else(|| error!(Parameter, "the parameter ${name} is not given"))
+        }
+    }
+}
+
+/// Options that are not used yet.
+struct Options(Vec<(Arc<str>, Value, Span)>);
+
+impl Options {
+    fn of(copy: &CopyPlan, parameters: &Parameters) -> Result<Options> {
+        let value =
+            |(name, value, span): &(Arc<str>, CopyValue, Span)| Ok((name.clone(), value_of(value, parameters)?, *span));
+        copy.options.iter().map(value).collect::<Result<_>>().map(Options)
+    }
+
+    /// All have been used, or the first that was not is an error.
+    fn finish(self) -> Result<()> {
+        match self.0.first() {
+            Some((name, _, span)) => Err(error!(Argument, "COPY has no option {name} here").at(*span).with_remedy(
+                "from files: format, delim, quote, header, names, key, from, to, source, target, on_duplicate, skip_bad; \
+                 to a file: format, delim, header",
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn take(&mut self, names: &[&str]) -> Option<(Value, Span)> {
+        let at = self.0.iter().position(|(name, ..)| names.contains(&&**name))?;
+        let (_, value, span) = self.0.remove(at);
+        Some((value, span))
+    }
+
+    fn text(&mut self, names: &[&str]) -> Result<Option<String>> {
+        match self.take(names) {
+            None => Ok(None),
+            Some((Value::String(text), _)) => Ok(Some(text.to_string())),
+            Some((other, span)) => Err(error!(Type, "expected a text, found {}", other.type_name()).at(span)),
+        }
+    }
+
+    fn flag(&mut self, name: &str) -> Result<Option<bool>> {
+        match self.take(&[name]) {
+            None => Ok(None),
+            Some((Value::Bool(is_so), _)) => Ok(Some(is_so)),
+            Some((other, span)) => Err(error!(Type, "expected true or false, found {}", other.type_name()).at(span)),
+        }
+    }
+
+    fn character(&mut self, names: &[&str]) -> Result<Option<u8>> {
+        match self.take(names) {
+            None => Ok(None),
+            Some((Value::String(text), _)) if &*text == "\\t" => Ok(Some(b'\t')),
+            Some((Value::String(text), _)) if text.len() == 1 => Ok(Some(text.as_bytes()[0])),
+            Some((other, span)) => Err(error!(Argument, "expected one character, found {other}").at(span)),
+        }
+    }
+
+    fn format(&mut self, file: &Path) -> Result<Format> {
+        let named = self.text(&["format", "file_format"])?;
+        let format = match &named {
+            Some(name) => Format::of_name(name),
+            None => Format::of_path(file),
+        };
+        let known = format.filter(|format| matches!(format, Format::Csv | Format::JsonLines | Format::Parquet));
+        known.ok_or_else(|| {
+            let found = named.map_or_else(|| file.display().to_string(), |name| format!("the format {name}"));
+            error!(Argument, "COPY cannot write {found}").with_remedy("write a .csv, .jsonl or .parquet file")
+        })
+    }
+
+    /// How files become nodes of a label or, if ends or a known type say so, edges of a type.
+    fn import_plan(&mut self, name: &Arc<str>, files: Vec<PathBuf>, database: &Database) -> Result<ImportPlan> {
+        let mut plan =
+            ImportPlan { read: self.read_options()?, threads: database.config().threads, ..ImportPlan::default() };
+        if let Some(file) = self.text(&["skip_bad"])? {
+            plan.on_bad_row = OnBadRow::Skip(PathBuf::from(file));
+        }
+        plan.on_duplicate = match self.text(&["on_duplicate"])?.as_deref() {
+            None | Some("error") => OnDuplicate::Error,
+            Some("skip") => OnDuplicate::Skip,
+            Some("update") => OnDuplicate::Update,
+            Some(other) => {
+                return Err(error!(Argument, "expected error, skip or update for on_duplicate, found {other}"));
+            }
+        };
+        let (from, to, key) = (self.text(&["from"])?, self.text(&["to"])?, self.text(&["key"])?);
+        let (source, target) = (self.text(&["source"])?, self.text(&["target"])?);
+        let view = database.store().read()?;
+        let schema = view.schema();
+        let is_edge =
+            from.is_some() || to.is_some() || schema.edge_type(name).is_some() && schema.label(name).is_none();
+        for path in files {
+            if is_edge {
+                let (source_label, target_label) = (from.clone(), to.clone());
+                let (source, target) = (source.clone(), target.clone());
+                let edge_type = Some(name.to_string());
+                plan.edges.push(EdgeFile { path, edge_type, source_label, target_label, source, target });
+            } else {
+                plan.nodes.push(NodeFile { path, labels: vec![name.to_string()], key: key.clone() });
+            }
+        }
+        Ok(plan)
+    }
+
+    fn read_options(&mut self) -> Result<ReadOptions> {
+        let mut read = ReadOptions::default();
+        if let Some(name) = self.text(&["format", "file_format"])? {
+            let unknown =
+                || error!(Argument, "unknown format {name}, expected csv, jsonl, parquet, snap, dimacs or co");
+            read.format = Some(Format::of_name(&name).ok_or_else(unknown)?);
+        }
+        read.delimiter = self.character(&["delim", "delimiter"])?;
+        if let Some(quote) = self.character(&["quote"])? {
+            read.quote = Some(quote);
+        }
+        let names = self.text(&["names"])?;
+        let has_header = self.flag("header")?.unwrap_or(true);
+        read.header = names.map(|names| names.split(',').map(|name| name.trim().to_owned()).collect());
+        if !has_header && read.header.is_none() {
+            return Err(error!(Argument, "COPY needs the names of the columns of a file without a header")
+                .with_remedy("write names = 'id,name,age'"));
+        }
+        if let Some(types) = self.text(&["types"])? {
+            for pair in types.split(',') {
+                let found = pair
+                    .split_once(':')
+                    .and_then(|(column, kind)| Some((column.trim().to_owned(), FieldType::of_name(kind.trim())?)));
+                read.types.push(found.ok_or_else(|| error!(Argument, "expected column:type, found {pair}"))?);
+            }
+        }
+        Ok(read)
+    }
+}
