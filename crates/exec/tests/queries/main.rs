@@ -76,7 +76,7 @@ impl Clock for StoppedClock {
 type Answer = (Vec<String>, Summary);
 
 fn compile(view: &dyn model::ReadView, text: &str) -> Result<Arc<cypher::plan::Plan>> {
-    let catalog = Functions(exec::functions::FunctionCatalog::new());
+    let catalog = Functions::new();
     let (schema, statistics, capabilities) = (view.schema(), view.statistics(), view.capabilities());
     let context = CompileContext { catalog: &catalog, schema, statistics, capabilities };
     match cypher::compile(text, &context)? {
