@@ -183,7 +183,7 @@ pub(crate) struct ImportArguments {
     /// The column with the key of the target, for all files or one type [default: target, dst, to, else the second]
     #[arg(long, value_name = "[TYPE=]COLUMN")]
     pub(crate) target: Vec<String>,
-    /// The type of a column: int, float, boolean, string, date, localdatetime, or one of them with []
+    /// The type of a column: int, float, boolean, string, date, localtime, time, localdatetime, datetime, duration, or one of them with []
     #[arg(long = "type", value_name = "COLUMN:TYPE")]
     pub(crate) types: Vec<String>,
     /// The format of all files: csv, jsonl, parquet, snap, dimacs, co [default: by the name's ending]

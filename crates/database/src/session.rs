@@ -30,6 +30,8 @@ const FIRST_WAIT_US_MAX: u64 = 200;
 pub struct Session<'d> {
     database: &'d Database,
     transaction: Option<Box<dyn WriteTransaction>>,
+    /// Microseconds since the Unix epoch when it was begun.
+    began_us: i64,
     isolation: IsolationLevel,
     interrupt: Interrupt,
     query_memory_max: Option<usize>,
@@ -69,7 +71,7 @@ impl<'d> Session<'d> {
     pub(crate) fn new(database: &'d Database) -> Session<'d> {
         let Config { isolation, query_memory_max, timeout, .. } = *database.config();
         let interrupt = Interrupt::new();
-        Session { database, transaction: None, isolation, interrupt, query_memory_max, timeout }
+        Session { database, transaction: None, began_us: 0, isolation, interrupt, query_memory_max, timeout }
     }
 
     /// The flag that stops the running statement, from another thread.
@@ -105,6 +107,7 @@ impl<'d> Session<'d> {
             return Err(error!(TransactionState, "a transaction is open already").with_remedy("commit or roll it back"));
         }
         self.transaction = Some(self.database.store().write_isolated(self.isolation)?);
+        self.began_us = self.database.clock().unix_us();
         Ok(())
     }
 
@@ -177,7 +180,9 @@ impl<'d> Session<'d> {
         let names: Vec<Arc<str>> = compiled.plan.columns.iter().map(|(name, _)| name.clone()).collect();
         let (database, isolation) = (self.database, self.isolation);
         let memory = QueryMemory::new(database.memory().clone(), self.query_memory_max, database.spill.clone());
-        let run = Run { database, compiled, parameters, isolation, interrupt: &self.interrupt, memory: &memory };
+        let transaction_us = self.transaction.is_some().then_some(self.began_us);
+        let (interrupt, memory_account) = (&self.interrupt, &memory);
+        let run = Run { database, compiled, parameters, isolation, interrupt, memory: memory_account, transaction_us };
         let summary = match (compiled.plan.mode, snapshot) {
             (PlanMode::Read, Some(snapshot)) => {
                 sink.columns(&names)?;
@@ -308,6 +313,8 @@ struct Run<'a> {
     isolation: IsolationLevel,
     interrupt: &'a Interrupt,
     memory: &'a QueryMemory,
+    /// When the transaction was begun, if it was.
+    transaction_us: Option<i64>,
 }
 
 impl Run<'_> {
@@ -315,6 +322,7 @@ impl Run<'_> {
         let settings = RunSettings {
             threads: self.database.config().threads,
             profile: self.compiled.prefix == Prefix::Profile,
+            transaction_us: self.transaction_us,
             ..RunSettings::default()
         };
         Environment {

@@ -120,7 +120,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_min: 1,
         arguments_max: 1,
         usage: "sum(value)",
-        description: "The sum of numbers: an integer if all are; 0 of none.",
+        description: "The sum of numbers (an integer if all are) or of durations; 0 of none.",
         create: || Box::<sum::Sum>::default(),
     },
     Entry {
@@ -128,7 +128,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_min: 1,
         arguments_max: 1,
         usage: "avg(value)",
-        description: "The mean of numbers, as a float; null of none.",
+        description: "The mean of numbers, as a float, or of durations; null of none.",
         create: || Box::<sum::Average>::default(),
     },
     Entry {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cypher::plan::{Operator, SubqueryKind};
+use model::platform::Clock;
 use model::{Column, Interrupt, Map, ReadView, Result, Value};
 
 use crate::chunk::{Chunk, Layout};
@@ -35,6 +36,10 @@ pub struct EvaluationContext<'a> {
     pub interrupt: &'a Interrupt,
     /// Microseconds since the Unix epoch when the statement began: the one `now` of a statement.
     pub now_us: i64,
+    /// The same for the transaction.
+    pub transaction_us: i64,
+    /// Time as it goes on.
+    pub clock: &'a dyn Clock,
     /// Whether the statement has deleted something, so that a row may name what is no longer there.
     pub has_deleted: bool,
     /// Runs subplans.

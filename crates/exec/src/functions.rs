@@ -21,7 +21,7 @@ mod predicate;
 mod string;
 mod temporal;
 
-pub(crate) use temporal::components;
+pub(crate) use temporal::{components, operators};
 
 /// A scalar function.
 #[derive(Debug)]

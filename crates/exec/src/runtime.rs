@@ -87,12 +87,23 @@ pub struct RunSettings {
     pub profile: bool,
     /// Fewest nodes of a store for which a scan is split over threads.
     pub parallel_nodes_min: u64,
+    /// Microseconds since the Unix epoch when the transaction began; `None` if it begins with the statement.
+    pub transaction_us: Option<i64>,
+    /// Microseconds since the Unix epoch when the statement began; `None` if it begins now.
+    pub statement_us: Option<i64>,
 }
 
 impl Default for RunSettings {
     fn default() -> RunSettings {
         let batch_rows = model::limits::BATCH_ROWS;
-        RunSettings { threads: 1, batch_rows, profile: false, parallel_nodes_min: 100_000 }
+        RunSettings {
+            threads: 1,
+            batch_rows,
+            profile: false,
+            parallel_nodes_min: 100_000,
+            transaction_us: None,
+            statement_us: None,
+        }
     }
 }
 
@@ -163,9 +174,11 @@ impl View<'_, '_> {
 }
 
 impl<'a> Runtime<'a> {
-    pub(crate) fn new(graph: GraphAccess<'a>, prepared: &'a Prepared, environment: Environment<'a>) -> Runtime<'a> {
+    pub(crate) fn new(graph: GraphAccess<'a>, prepared: &'a Prepared, mut environment: Environment<'a>) -> Runtime<'a> {
         let profiler = environment.settings.profile.then(|| Profiler::new(environment.clock));
-        let now_us = environment.clock.unix_us();
+        // All parts of a run that goes on in several threads have one present.
+        let now_us = environment.settings.statement_us.unwrap_or_else(|| environment.clock.unix_us());
+        environment.settings.statement_us = Some(now_us);
         Runtime {
             graph: RefCell::new(graph),
             renewed: RefCell::default(),
@@ -221,6 +234,8 @@ impl<'a> Runtime<'a> {
             parameters: self.environment.parameters,
             interrupt: self.environment.interrupt,
             now_us: self.now_us,
+            transaction_us: self.environment.settings.transaction_us.unwrap_or(self.now_us),
+            clock: self.environment.clock,
             has_deleted: self.counters.get().has_deletions(),
             subplans: self,
         }

@@ -13,6 +13,7 @@
 pub mod block;
 pub mod encode;
 mod large;
+pub mod parts;
 pub mod patch;
 pub mod read;
 pub mod write;

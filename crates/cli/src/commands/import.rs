@@ -142,7 +142,7 @@ fn read_options(arguments: &ImportArguments) -> Outcome<ReadOptions> {
             return Err(Failure::Usage(format!("expected --type COLUMN:TYPE, found '{argument}'")));
         };
         let Some(field_type) = FieldType::of_name(name) else {
-            let known = "int, float, boolean, string, date, localdatetime, or one of them with []";
+            let known = "int, float, boolean, string, date, localtime, time, localdatetime, datetime, duration, or one of them with []";
             return Err(Failure::Usage(format!("unknown type '{name}', expected {known}")));
         };
         options.types.push((column.to_string(), field_type));

@@ -166,6 +166,14 @@ impl Parser<'_> {
             (&["VARCHAR"], PropertyKind::String),
             (&["DATE"], PropertyKind::Date),
             (&["LOCAL", "DATETIME"], PropertyKind::LocalDateTime),
+            (&["TIMESTAMP", "WITHOUT", "TIMEZONE"], PropertyKind::LocalDateTime),
+            (&["LOCAL", "TIME"], PropertyKind::LocalTime),
+            (&["TIME", "WITHOUT", "TIMEZONE"], PropertyKind::LocalTime),
+            (&["ZONED", "TIME"], PropertyKind::Time),
+            (&["TIME", "WITH", "TIMEZONE"], PropertyKind::Time),
+            (&["ZONED", "DATETIME"], PropertyKind::DateTime),
+            (&["TIMESTAMP", "WITH", "TIMEZONE"], PropertyKind::DateTime),
+            (&["DURATION"], PropertyKind::Duration),
         ] {
             if words.iter().enumerate().all(|(ahead, word)| self.is_word(ahead, word)) {
                 words.iter().for_each(|_| {
@@ -174,7 +182,8 @@ impl Parser<'_> {
                 return Ok(kind);
             }
         }
-        Err(self.expected("BOOLEAN, INTEGER, FLOAT, STRING, DATE, LOCAL DATETIME or LIST<… NOT NULL>"))
+        Err(self.expected("BOOLEAN, INTEGER, FLOAT, STRING, DATE, LOCAL TIME, ZONED TIME, LOCAL DATETIME, ZONED DATETIME, DURATION or \
+             LIST<… NOT NULL>"))
     }
 
     /// `CONSTRAINT name [IF EXISTS]` or `INDEX name [IF EXISTS]` after `DROP`.

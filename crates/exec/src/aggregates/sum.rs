@@ -10,6 +10,9 @@ use model::{Column, ColumnData, Result, Value, error};
 
 use super::{Aggregator, Groups, PieceSink, finished, float_at, give_columns, grow, same_kind, try_each_value};
 use crate::rows::int_at;
+use durations::Durations;
+
+mod durations;
 
 /// The sum of the numbers of one group.
 #[derive(Clone, Copy, Default)]
@@ -76,7 +79,13 @@ impl Total {
 }
 
 /// Adds the numbers of a batch to the totals of their groups.
-fn update(totals: &mut [Total], function: &str, groups: Groups<'_>, column: &Column) -> Result<()> {
+fn update(
+    totals: &mut [Total],
+    durations: &mut Durations,
+    function: &str,
+    groups: Groups<'_>,
+    column: &Column,
+) -> Result<()> {
     match (&column.data, groups) {
         (ColumnData::Int(values), Groups::One(_)) if column.validity.is_none() => {
             totals[0].integers += values.iter().map(|&x| i128::from(x)).sum::<i128>();
@@ -99,7 +108,10 @@ fn update(totals: &mut [Total], function: &str, groups: Groups<'_>, column: &Col
             match column.value(row) {
                 Value::Int(x) => totals[group].add_integer(x),
                 Value::Float(x) => totals[group].add_float(x),
-                other => return Err(error!(Type, "{function}() takes numbers, found {}", other.type_name())),
+                Value::Duration(x) => durations.add(group, x, 1)?,
+                other => {
+                    return Err(error!(Type, "{function}() takes numbers or durations, found {}", other.type_name()));
+                }
             }
             Ok(())
         }),
@@ -155,40 +167,48 @@ fn absorb(totals: &mut [Total], groups: &[u32], columns: &[Arc<Column>]) {
 
 /// `sum`.
 #[derive(Default)]
-pub(super) struct Sum(Vec<Total>);
+pub(super) struct Sum(Vec<Total>, Durations);
 
 /// `avg`.
 #[derive(Default)]
-pub(super) struct Average(Vec<Total>);
+pub(super) struct Average(Vec<Total>, Durations);
 
 impl Aggregator for Sum {
     fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
         grow(&mut self.0, group_count);
-        update(&mut self.0, "sum", groups, &arguments[0])
+        update(&mut self.0, &mut self.1, "sum", groups, &arguments[0])
     }
 
     fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
         grow(&mut self.0, group_count);
-        merge(&mut self.0, &same_kind::<Sum>(other)?.0, groups);
-        Ok(())
+        let other = same_kind::<Sum>(other)?;
+        merge(&mut self.0, &other.0, groups);
+        self.1.merge(other.1, groups)
     }
 
     fn bytes(&self) -> usize {
-        self.0.len() * size_of::<Total>()
+        self.0.len() * size_of::<Total>() + self.1.bytes()
     }
 
     fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
-        give_columns(self.0.len(), columns_of(&self.0), piece)
+        let groups = self.0.len();
+        let columns = [columns_of(&self.0), self.1.into_columns(groups)].concat();
+        give_columns(groups, columns, piece)
     }
 
     fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
         grow(&mut self.0, group_count);
         absorb(&mut self.0, groups, columns);
-        Ok(())
+        self.1.absorb(groups, &columns[5], &columns[6])
     }
 
     fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {
-        let sums = finished(self.0, group_count).iter().map(Total::sum).collect::<Result<Vec<_>>>()?;
+        let totals = finished(self.0, group_count);
+        let sum = |(group, total): (usize, &Total)| match self.1.of(group, total.count)? {
+            Some((sum, _)) => Ok(Value::Duration(sum)),
+            None => total.sum(),
+        };
+        let sums = totals.iter().enumerate().map(sum).collect::<Result<Vec<_>>>()?;
         Ok(Column::from_values(&sums))
     }
 
@@ -200,31 +220,39 @@ impl Aggregator for Sum {
 impl Aggregator for Average {
     fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
         grow(&mut self.0, group_count);
-        update(&mut self.0, "avg", groups, &arguments[0])
+        update(&mut self.0, &mut self.1, "avg", groups, &arguments[0])
     }
 
     fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
         grow(&mut self.0, group_count);
-        merge(&mut self.0, &same_kind::<Average>(other)?.0, groups);
-        Ok(())
+        let other = same_kind::<Average>(other)?;
+        merge(&mut self.0, &other.0, groups);
+        self.1.merge(other.1, groups)
     }
 
     fn bytes(&self) -> usize {
-        self.0.len() * size_of::<Total>()
+        self.0.len() * size_of::<Total>() + self.1.bytes()
     }
 
     fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
-        give_columns(self.0.len(), columns_of(&self.0), piece)
+        let groups = self.0.len();
+        let columns = [columns_of(&self.0), self.1.into_columns(groups)].concat();
+        give_columns(groups, columns, piece)
     }
 
     fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
         grow(&mut self.0, group_count);
         absorb(&mut self.0, groups, columns);
-        Ok(())
+        self.1.absorb(groups, &columns[5], &columns[6])
     }
 
     fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {
-        let averages: Vec<Value> = finished(self.0, group_count).iter().map(Total::average).collect();
+        let totals = finished(self.0, group_count);
+        let average = |(group, total): (usize, &Total)| match self.1.of(group, total.count)? {
+            Some((sum, count)) => Ok(durations::mean(sum, count)),
+            None => Ok(total.average()),
+        };
+        let averages = totals.iter().enumerate().map(average).collect::<Result<Vec<_>>>()?;
         Ok(Column::from_values(&averages))
     }
 

@@ -9,6 +9,7 @@ use model::limits::LIST_ELEMENTS_MAX;
 use model::{ColumnData, Result, StringColumn, Value, error};
 
 use super::vector::{Operand, TextOperand, Vector, View, common_validity, map, validity_of, zip};
+use crate::functions::operators;
 
 /// `left operator right` for each row.
 pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Result<Vector> {
@@ -54,7 +55,11 @@ fn negate_value(value: &Value) -> Result<Value> {
             None => Err(error!(Arithmetic, "-({x}) does not fit a 64-bit integer")),
         },
         Value::Float(x) => Ok(Value::Float(-x)),
-        other => Err(error!(Type, "cannot negate {}: expected a number", other.type_name())),
+        Value::Duration(x) => match x.checked_neg() {
+            Some(negated) => Ok(Value::Duration(negated)),
+            None => Err(error!(Arithmetic, "-({x}) does not fit a duration")),
+        },
+        other => Err(error!(Type, "cannot negate {}: expected a number or duration", other.type_name())),
     }
 }
 
@@ -174,16 +179,27 @@ pub(crate) fn scalar(operator: BinaryOperator, left: &Value, right: &Value) -> R
         (Value::Int(a), Value::Float(b)) => float(operator, *a as f64, *b, left, right),
         (Value::Float(a), Value::Int(b)) => float(operator, *a, *b as f64, left, right),
         (Value::Float(a), Value::Float(b)) => float(operator, *a, *b, left, right),
-        _ => match operator {
-            BinaryOperator::Add => concatenate(operator, left, right),
-            BinaryOperator::Concatenate => match (left, right) {
-                (Value::String(_), Value::String(_)) | (Value::List(_), Value::List(_)) => {
-                    concatenate(operator, left, right)
-                }
-                _ => Err(mismatch(operator, left, right)),
-            },
-            _ => Err(mismatch(operator, left, right)),
+        _ => match temporal(operator, left, right) {
+            Some(result) => result,
+            None => joined(operator, left, right),
         },
+    }
+}
+
+/// `+` and its kin of values of time; `None` if these are none, or are elements of a list.
+fn temporal(operator: BinaryOperator, left: &Value, right: &Value) -> Option<Result<Value>> {
+    match (left, right) {
+        (Value::Duration(_), _) | (_, Value::Duration(_)) => operators::apply(operator, left, right),
+        _ => None,
+    }
+}
+
+fn joined(operator: BinaryOperator, left: &Value, right: &Value) -> Result<Value> {
+    match (operator, left, right) {
+        (BinaryOperator::Add, ..)
+        | (BinaryOperator::Concatenate, Value::String(_), Value::String(_))
+        | (BinaryOperator::Concatenate, Value::List(_), Value::List(_)) => concatenate(operator, left, right),
+        _ => Err(mismatch(operator, left, right)),
     }
 }
 
@@ -266,9 +282,9 @@ fn as_text(value: &Value) -> Option<String> {
 
 fn mismatch(operator: BinaryOperator, left: &Value, right: &Value) -> model::Error {
     let expected = match operator {
-        BinaryOperator::Add => "numbers, strings or lists",
+        BinaryOperator::Add => "numbers, strings, lists, or a duration and a value of time",
         BinaryOperator::Concatenate => "two strings or two lists",
-        _ => "numbers",
+        _ => "numbers, or a duration",
     };
     error!(Type, "cannot compute {} {} {}: expected {expected}", left.type_name(), operator.symbol(), right.type_name())
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use cypher::plan::{Operator, SlotId, SubqueryKind};
+use model::platform::Clock;
 use model::store::{NewEdges, NewNodes};
 use model::value::PathValue;
 use model::{Column, ColumnData, EdgeValue, Error, GraphStore, Interrupt, Map, ReadView, Result, Value, error};
@@ -20,6 +21,20 @@ mod semantics;
 
 /// The moment at which every test statement began: 2001-02-03T04:05:06.
 const NOW_US: i64 = 981_173_106_000_000;
+
+/// Time that stands still.
+#[derive(Debug)]
+struct TestClock;
+
+impl Clock for TestClock {
+    fn now_ns(&self) -> u64 {
+        0
+    }
+
+    fn unix_us(&self) -> i64 {
+        NOW_US
+    }
+}
 
 /// A test has no subplans.
 struct NoSubplans;
@@ -87,6 +102,8 @@ impl Fixture {
             parameters,
             interrupt,
             now_us: NOW_US,
+            transaction_us: NOW_US,
+            clock: &TestClock,
             has_deleted: false,
             subplans: &NoSubplans,
         }

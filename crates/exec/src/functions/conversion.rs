@@ -104,9 +104,9 @@ const TO_FLOAT_LIST: Function = conversion(
 const TO_STRING: Function = conversion(
     "toString",
     "toString(value)",
-    "A number, boolean, date or local date-time as text.",
+    "A number, boolean or value of time as text.",
     &[("toString(1.0)", "'1.0'"), ("toString(true)", "'true'"), ("toString('a')", "'a'")],
-    |values| must("toString", "a string, number, boolean, date or local date-time", to_string, &values[0]),
+    |values| must("toString", "a string, number, boolean or value of time", to_string, &values[0]),
 );
 const TO_STRING_OR_NULL: Function = conversion(
     "toStringOrNull",

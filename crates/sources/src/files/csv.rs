@@ -197,7 +197,7 @@ fn split_typed(field: &str) -> Result<(String, Option<FieldType>)> {
     match FieldType::of_name(suffix.split('{').next().unwrap_or(suffix)) {
         Some(field_type) => Ok((name.to_string(), Some(field_type))),
         None => Err(error!(Import, "line 1: the header's field '{field}' names an unknown type '{suffix}'")
-            .with_remedy("use int, float, boolean, string, date, localdatetime, or one of them with []")),
+            .with_remedy("use int, float, boolean, string, date, localtime, time, localdatetime, datetime, duration, or one of them with []")),
     }
 }
 

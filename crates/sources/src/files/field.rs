@@ -1,6 +1,6 @@
 //! The types of fields in text files: their names, how a field is read as one, and how a type is inferred.
 
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn, Value};
 
 /// What a field of text is read as.
@@ -18,6 +18,14 @@ pub enum FieldType {
     Date,
     /// `2001-02-28T13:05:00`, or with a space; a zone `Z` or `+00:00` is dropped.
     LocalDateTime,
+    /// `21:40:32.142`.
+    LocalTime,
+    /// `21:40:32+01:00`.
+    Time,
+    /// `2001-02-28T13:05:00+01:00[Europe/Berlin]`.
+    DateTime,
+    /// `P1Y2M3DT4H5M6S`.
+    Duration,
     /// Elements of one type between list delimiters.
     List(Box<FieldType>),
 }
@@ -35,7 +43,11 @@ impl FieldType {
             "bool" | "boolean" => FieldType::Bool,
             "string" | "char" | "text" => FieldType::String,
             "date" => FieldType::Date,
-            "localdatetime" | "datetime" | "timestamp" => FieldType::LocalDateTime,
+            "localdatetime" | "timestamp" => FieldType::LocalDateTime,
+            "localtime" => FieldType::LocalTime,
+            "time" => FieldType::Time,
+            "datetime" => FieldType::DateTime,
+            "duration" => FieldType::Duration,
             _ => return None,
         })
     }
@@ -49,6 +61,10 @@ impl FieldType {
             FieldType::String => "string".into(),
             FieldType::Date => "date".into(),
             FieldType::LocalDateTime => "localdatetime".into(),
+            FieldType::LocalTime => "localtime".into(),
+            FieldType::Time => "time".into(),
+            FieldType::DateTime => "datetime".into(),
+            FieldType::Duration => "duration".into(),
             FieldType::List(element) => format!("{}[]", element.name()),
         }
     }
@@ -62,6 +78,10 @@ impl FieldType {
             FieldType::String => Some(Value::string(text)),
             FieldType::Date => Date::parse(text).map(Value::Date),
             FieldType::LocalDateTime => parse_moment(text).map(Value::LocalDateTime),
+            FieldType::LocalTime => LocalTime::parse(text).map(Value::LocalTime),
+            FieldType::Time => Time::parse(text).map(Value::Time),
+            FieldType::DateTime => DateTime::parse(text).map(Value::DateTime),
+            FieldType::Duration => Duration::parse(text).map(Value::Duration),
             FieldType::List(element) => {
                 let parts = text.split(list_delimiter as char);
                 parts
@@ -74,8 +94,14 @@ impl FieldType {
 
     /// The narrowest type that reads all of these fields; empty fields do not count.
     pub fn infer<'a>(fields: impl Iterator<Item = &'a str>) -> FieldType {
-        let mut candidates =
-            vec![FieldType::Int, FieldType::Float, FieldType::Bool, FieldType::Date, FieldType::LocalDateTime];
+        let mut candidates = vec![
+            FieldType::Int,
+            FieldType::Float,
+            FieldType::Bool,
+            FieldType::Date,
+            FieldType::LocalDateTime,
+            FieldType::DateTime,
+        ];
         let mut seen = false;
         for field in fields.filter(|field| !field.is_empty()) {
             seen = true;
@@ -99,9 +125,14 @@ fn is_plainly(field_type: &FieldType, text: &str) -> bool {
         }
         // Shorter forms are more often numbers of something else.
         FieldType::Date => Date::parse(text).is_some_and(|date| date.to_string() == text),
-        FieldType::LocalDateTime => text.len() > 12 && text.as_bytes()[4] == b'-' && parse_moment(text).is_some(),
+        FieldType::LocalDateTime => has_date_and_time(text) && LocalDateTime::parse(text).is_some(),
+        FieldType::DateTime => has_date_and_time(text) && DateTime::parse(text).is_some(),
         other => other.parse(text, b';').is_some(),
     }
+}
+
+fn has_date_and_time(text: &str) -> bool {
+    text.len() > 12 && text.as_bytes()[4] == b'-' && text.contains(':')
 }
 
 fn parse_bool(text: &str) -> Option<bool> {
@@ -142,6 +173,10 @@ impl FieldBuilder {
             FieldType::String => ColumnData::String(StringColumn::default()),
             FieldType::Date => ColumnData::Date(Vec::new()),
             FieldType::LocalDateTime => ColumnData::LocalDateTime(Vec::new()),
+            FieldType::LocalTime => ColumnData::LocalTime(Vec::new()),
+            FieldType::Time => ColumnData::Time(Vec::new()),
+            FieldType::DateTime => ColumnData::DateTime(Vec::new()),
+            FieldType::Duration => ColumnData::Duration(Vec::new()),
             FieldType::List(_) => ColumnData::Null(0),
         };
         let field_type = field_type.clone();
@@ -182,6 +217,10 @@ impl FieldBuilder {
             ColumnData::Bool(rows) => parse_bool(text).map(|x| rows.push(x)).is_some(),
             ColumnData::Date(rows) => Date::parse(text).map(|x| rows.push(x)).is_some(),
             ColumnData::LocalDateTime(rows) => parse_moment(text).map(|x| rows.push(x)).is_some(),
+            ColumnData::LocalTime(rows) => LocalTime::parse(text).map(|x| rows.push(x)).is_some(),
+            ColumnData::Time(rows) => Time::parse(text).map(|x| rows.push(x)).is_some(),
+            ColumnData::DateTime(rows) => DateTime::parse(text).map(|x| rows.push(x)).is_some(),
+            ColumnData::Duration(rows) => Duration::parse(text).map(|x| rows.push(x)).is_some(),
             _ => match self.field_type.parse(text, self.list_delimiter) {
                 Some(list) => {
                     self.lists.push(&list);
@@ -204,6 +243,10 @@ impl FieldBuilder {
             ColumnData::Bool(rows) => rows.push(false),
             ColumnData::Date(rows) => rows.push(Date(0)),
             ColumnData::LocalDateTime(rows) => rows.push(LocalDateTime::default()),
+            ColumnData::LocalTime(rows) => rows.push(LocalTime::default()),
+            ColumnData::Time(rows) => rows.push(Time::default()),
+            ColumnData::DateTime(rows) => rows.push(DateTime::default()),
+            ColumnData::Duration(rows) => rows.push(Duration::default()),
             _ => self.lists.push(&Value::Null),
         }
         self.validity.push(false);
@@ -218,6 +261,10 @@ impl FieldBuilder {
             ColumnData::Bool(rows) => rows.truncate(kept.len()),
             ColumnData::Date(rows) => rows.truncate(kept.len()),
             ColumnData::LocalDateTime(rows) => rows.truncate(kept.len()),
+            ColumnData::LocalTime(rows) => rows.truncate(kept.len()),
+            ColumnData::Time(rows) => rows.truncate(kept.len()),
+            ColumnData::DateTime(rows) => rows.truncate(kept.len()),
+            ColumnData::Duration(rows) => rows.truncate(kept.len()),
             ColumnData::String(rows) => *rows = kept.iter().map(|&row| rows.get(row as usize)).collect(),
             _ => self.lists = ColumnBuilder::from(std::mem::take(&mut self.lists).finish().gather(&kept)),
         }
@@ -250,6 +297,8 @@ mod tests {
         assert_eq!(infer(&["true", "FALSE"]), FieldType::Bool);
         assert_eq!(infer(&["2001-02-28"]), FieldType::Date);
         assert_eq!(infer(&["2001-02-28T01:02:03"]), FieldType::LocalDateTime);
+        assert_eq!(infer(&["2001-02-28T01:02:03Z", "2001-02-28 01:02+01:00"]), FieldType::DateTime);
+        assert_eq!(infer(&["2001-123"]), FieldType::String);
         assert_eq!(infer(&["1", "x"]), FieldType::String);
         assert_eq!(infer(&["", ""]), FieldType::String);
         assert_eq!(infer(&["nan"]), FieldType::String);

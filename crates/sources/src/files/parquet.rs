@@ -7,7 +7,7 @@ use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Pa
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::{Date, DateTime, LocalDateTime, LocalTime, Zone};
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, Result, StringColumn, Value, error};
 
 use super::{BadRow, Chunk, FieldType, RowBatch, Table, TableColumn, open_file};
@@ -59,7 +59,9 @@ fn type_of(kind: &DataType) -> Option<FieldType> {
         DataType::Float16 | DataType::Float32 | DataType::Float64 | DataType::Decimal128(..) => FieldType::Float,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => FieldType::String,
         DataType::Date32 | DataType::Date64 => FieldType::Date,
-        DataType::Timestamp(..) => FieldType::LocalDateTime,
+        DataType::Timestamp(_, None) => FieldType::LocalDateTime,
+        DataType::Timestamp(_, Some(_)) => FieldType::DateTime,
+        DataType::Time32(_) | DataType::Time64(_) => FieldType::LocalTime,
         kind if kind.is_integer() => FieldType::Int,
         _ => return None,
     })
@@ -166,12 +168,13 @@ fn to_column(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Column> {
             array.as_primitive::<t::Date32Type>().values().iter().map(|&day| Date(i64::from(day))).collect(),
         ),
         DataType::Date64 => return cast(array, &DataType::Date32, misfits),
-        DataType::Timestamp(TimeUnit::Microsecond, _) => {
-            let moments = array.as_primitive::<t::TimestampMicrosecondType>();
-            ColumnData::LocalDateTime(moments.values().iter().map(|&micros| LocalDateTime::of_micros(micros)).collect())
+        DataType::Timestamp(unit, zone) => timestamps(array, *unit, zone.as_deref())?,
+        DataType::Time64(TimeUnit::Nanosecond) => {
+            let times = array.as_primitive::<t::Time64NanosecondType>();
+            ColumnData::LocalTime(times.values().iter().map(|&nanos| LocalTime(nanos)).collect())
         }
-        DataType::Timestamp(_, zone) => {
-            return cast(array, &DataType::Timestamp(TimeUnit::Microsecond, zone.clone()), misfits);
+        DataType::Time32(_) | DataType::Time64(_) => {
+            return cast(array, &DataType::Time64(TimeUnit::Nanosecond), misfits);
         }
         _ => return nested(array, misfits),
     };
@@ -179,6 +182,24 @@ fn to_column(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Column> {
         Some(nulls) => Column::with_validity(data, (0..rows).map(|row| nulls.is_valid(row)).collect::<Bitmap>()),
         None => Column::new(data),
     })
+}
+
+/// Timestamps: of a zone, or local ones if they have none.
+fn timestamps(array: &ArrayRef, unit: TimeUnit, zone: Option<&str>) -> Result<ColumnData> {
+    let numbers = arrow_cast::cast(array, &DataType::Int64).map_err(|cause| error!(Import, "{cause}"))?;
+    let numbers = numbers.as_primitive::<arrow_array::types::Int64Type>();
+    let scale = match unit {
+        TimeUnit::Second => 1_000_000_000,
+        TimeUnit::Millisecond => 1_000_000,
+        TimeUnit::Microsecond => 1_000,
+        TimeUnit::Nanosecond => 1,
+    };
+    // What stands in rows without a value need not be a date.
+    let moments = numbers.values().iter().map(|&x| LocalDateTime::of_nanos(i128::from(x) * scale).unwrap_or_default());
+    let Some(name) = zone else { return Ok(ColumnData::LocalDateTime(moments.collect())) };
+    let zone = Zone::parse(name).ok_or_else(|| error!(Import, "there is no time zone '{name}'"))?;
+    let in_zone = |LocalDateTime { seconds, nanosecond }| DateTime { seconds, nanosecond, zone };
+    Ok(ColumnData::DateTime(moments.map(in_zone).collect()))
 }
 
 fn cast(array: &ArrayRef, to: &DataType, misfits: &mut Vec<usize>) -> Result<Column> {

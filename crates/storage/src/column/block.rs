@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::path::Path;
 
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::{Date, LocalTime};
 use model::{Result, Value};
+
+use super::parts::{PADDING_BYTES, Parts, part_count};
 
 use crate::codec::bits::{get, is_width, packed_bytes, unpack};
 use crate::codec::bytes::{Get, Put};
@@ -26,7 +28,7 @@ pub enum Encoding {
     Int = 1,
     /// Dates, like integers.
     Date = 2,
-    /// Local date-times, like integers.
+    /// Local date-times in parts: seconds and nanoseconds.
     LocalDateTime = 3,
     /// Floats in eight bytes.
     Float64 = 4,
@@ -42,6 +44,14 @@ pub enum Encoding {
     StringDictionary = 9,
     /// Tagged values laid end to end, and packed offsets.
     Mixed = 10,
+    /// Times of day, like integers.
+    LocalTime = 11,
+    /// Times of day in parts: nanoseconds and the offset.
+    Time = 12,
+    /// Date-times in parts: seconds, nanoseconds, and the number of the zone.
+    DateTime = 13,
+    /// Durations in parts: months, days, seconds, nanoseconds.
+    Duration = 14,
 }
 
 /// What the values of a block are.
@@ -61,10 +71,18 @@ pub enum Kind {
     LocalDateTime,
     /// Several kinds, or lists, or bytes.
     Mixed,
+    /// Times of day.
+    LocalTime,
+    /// Times of day with an offset.
+    Time,
+    /// Date-times with a zone.
+    DateTime,
+    /// Durations.
+    Duration,
 }
 
 impl Encoding {
-    const ALL: [Encoding; 11] = [
+    const ALL: [Encoding; 15] = [
         Encoding::Absent,
         Encoding::Int,
         Encoding::Date,
@@ -76,6 +94,10 @@ impl Encoding {
         Encoding::StringPlain,
         Encoding::StringDictionary,
         Encoding::Mixed,
+        Encoding::LocalTime,
+        Encoding::Time,
+        Encoding::DateTime,
+        Encoding::Duration,
     ];
 
     /// The kind of the values; `None` if there are none.
@@ -89,6 +111,10 @@ impl Encoding {
             Encoding::Bool => Kind::Bool,
             Encoding::StringPlain | Encoding::StringDictionary => Kind::String,
             Encoding::Mixed => Kind::Mixed,
+            Encoding::LocalTime => Kind::LocalTime,
+            Encoding::Time => Kind::Time,
+            Encoding::DateTime => Kind::DateTime,
+            Encoding::Duration => Kind::Duration,
         })
     }
 }
@@ -98,7 +124,7 @@ impl Encoding {
 pub struct BlockHeader {
     /// How the values are written.
     pub encoding: Encoding,
-    /// Bits of a packed entry.
+    /// Bits of a packed entry, or of all parts of a row.
     pub width: u8,
     /// Bits of a packed dictionary offset.
     pub dictionary_width: u8,
@@ -108,7 +134,7 @@ pub struct BlockHeader {
     pub rows: u32,
     /// Rows that have a value.
     pub present: u32,
-    /// Texts in the dictionary.
+    /// Texts in the dictionary, or bytes of the table of parts.
     pub dictionary: u32,
     /// The least value: an integer, or the bits of a float (and its only value if it is constant).
     pub min: u64,
@@ -169,7 +195,7 @@ impl BlockHeader {
             offset: get.u64()?,
             length: get.u64()?,
         };
-        let is_sound = is_width(width)
+        let is_sound = (is_width(width) || part_count(encoding).is_some())
             && is_width(dictionary_width)
             && header.rows as usize <= COLUMN_BLOCK_ROWS
             && header.present <= header.rows
@@ -195,8 +221,11 @@ impl BlockHeader {
         self.null_bytes()
             + match self.encoding {
                 Encoding::Absent | Encoding::FloatConstant => 0,
-                Encoding::Int | Encoding::Date | Encoding::LocalDateTime | Encoding::Bool => {
+                Encoding::Int | Encoding::Date | Encoding::LocalTime | Encoding::Bool => {
                     packed_bytes(present, self.width)
+                }
+                Encoding::LocalDateTime | Encoding::Time | Encoding::DateTime | Encoding::Duration => {
+                    self.dictionary as usize + (present * self.width as usize).div_ceil(8) + PADDING_BYTES
                 }
                 Encoding::Float64 => present * 8,
                 Encoding::Float32 => present * 4,
@@ -268,6 +297,11 @@ impl<'a> Block<'a> {
             Encoding::Float32 => (start + place * 4, count * 4),
             Encoding::Bool => (start + place / 8, count / 8 + 8),
             Encoding::Absent | Encoding::FloatConstant => (start, 0),
+            Encoding::LocalDateTime | Encoding::Time | Encoding::DateTime | Encoding::Duration => {
+                let width = self.header.width as usize;
+                let rows = start + self.header.dictionary as usize;
+                (rows + place * width / 8, (count + 1) * width / 8 + PADDING_BYTES)
+            }
             _ => {
                 let width = self.header.width as usize;
                 (start + place * width / 8, (count + 1) * width / 8 + 8)
@@ -330,7 +364,7 @@ impl<'a> Block<'a> {
         &self.bytes[self.header.null_bytes()..]
     }
 
-    /// The integer (or date, or date-time) at a place.
+    /// The integer (or date, or time of day) at a place.
     #[inline]
     pub fn int(&self, place: usize) -> i64 {
         get(self.values(), self.header.width, place).wrapping_add(self.header.min) as i64
@@ -431,7 +465,11 @@ impl<'a> Block<'a> {
             Encoding::Absent => Value::Null,
             Encoding::Int => Value::Int(self.int(place)),
             Encoding::Date => Value::Date(Date(self.int(place))),
-            Encoding::LocalDateTime => Value::LocalDateTime(LocalDateTime::of_micros(self.int(place))),
+            Encoding::LocalTime => Value::LocalTime(LocalTime(self.int(place))),
+            Encoding::LocalDateTime => Value::LocalDateTime(Parts::of(self)?.local_date_time(place)?),
+            Encoding::Time => Value::Time(Parts::of(self)?.time(place)?),
+            Encoding::DateTime => Value::DateTime(Parts::of(self)?.date_time(place)?),
+            Encoding::Duration => Value::Duration(Parts::of(self)?.duration(place)?),
             Encoding::Float64 | Encoding::Float32 | Encoding::FloatConstant => Value::Float(self.float(place)),
             Encoding::Bool => Value::Bool(self.bool(place)),
             Encoding::StringPlain | Encoding::StringDictionary => Value::string(self.text(place)?),

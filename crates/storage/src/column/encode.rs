@@ -1,9 +1,10 @@
 //! Choosing and writing the encoding of a block: the smallest that keeps random access.
 
-use model::temporal::Date;
+use model::temporal::{Date, DateTime, LocalTime, Zone};
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, Map, StringColumn};
 
 use super::block::{BlockHeader, Encoding, put_presence};
+use super::parts::put_parts;
 use crate::codec::bits::{pack, packed_bytes, width_of};
 use crate::codec::bytes::Put;
 use crate::codec::value;
@@ -33,6 +34,23 @@ pub fn encode_block(column: &Column, start: usize, end: usize, out: &mut Vec<u8>
         ColumnData::Date(values) => {
             encode_ints(&mut header, Encoding::Date, pick.of(values, |&Date(x)| x), out);
         }
+        ColumnData::LocalTime(values) => {
+            encode_ints(&mut header, Encoding::LocalTime, pick.of(values, |&LocalTime(x)| x), out);
+        }
+        ColumnData::LocalDateTime(values) => {
+            let parts = [pick.of(values, |x| x.seconds), pick.of(values, |x| i64::from(x.nanosecond))];
+            put_parts(&mut header, Encoding::LocalDateTime, &parts, &[], out);
+        }
+        ColumnData::Time(values) => {
+            let parts = [pick.of(values, |x| x.local.0), pick.of(values, |x| i64::from(x.offset))];
+            put_parts(&mut header, Encoding::Time, &parts, &[], out);
+        }
+        ColumnData::DateTime(values) => encode_date_times(&mut header, &pick.of(values, |&x| x), out),
+        ColumnData::Duration(values) => {
+            let date = [pick.of(values, |x| x.months), pick.of(values, |x| x.days)];
+            let time = [pick.of(values, |x| x.seconds), pick.of(values, |x| i64::from(x.nanosecond))];
+            put_parts(&mut header, Encoding::Duration, &[date, time].concat(), &[], out);
+        }
         ColumnData::Float(values) => encode_floats(&mut header, &pick.of(values, |&x| x), out),
         ColumnData::Bool(values) => {
             header.encoding = Encoding::Bool;
@@ -40,15 +58,7 @@ pub fn encode_block(column: &Column, start: usize, end: usize, out: &mut Vec<u8>
             pack(pick.of(values, |&x| u64::from(x)).into_iter(), 1, out);
         }
         ColumnData::String(texts) => encode_texts(&mut header, texts, &pick.rows(), out),
-        ColumnData::LocalDateTime(_)
-        | ColumnData::LocalTime(_)
-        | ColumnData::Time(_)
-        | ColumnData::DateTime(_)
-        | ColumnData::Duration(_)
-        | ColumnData::Value(_)
-        | ColumnData::Node(_)
-        | ColumnData::Edge(_)
-        | ColumnData::Null(_) => {
+        ColumnData::Value(_) | ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Null(_) => {
             out.truncate(before);
             return encode_values(column, start, end, out);
         }
@@ -98,6 +108,19 @@ fn encode_ints(header: &mut BlockHeader, encoding: Encoding, values: Vec<i64>, o
     header.max = max as u64;
     header.width = width_of(max.wrapping_sub(min) as u64);
     pack(values.into_iter().map(|x| x.wrapping_sub(min) as u64), header.width, out);
+}
+
+fn encode_date_times(header: &mut BlockHeader, values: &[DateTime], out: &mut Vec<u8>) {
+    let mut zones: Vec<Zone> = values.iter().map(|x| x.zone).collect();
+    zones.sort_unstable();
+    zones.dedup();
+    let number = |zone: Zone| zones.binary_search(&zone).expect("every zone of the values is in the list") as i64;
+    let parts = [
+        values.iter().map(|x| x.seconds).collect(),
+        values.iter().map(|x| i64::from(x.nanosecond)).collect(),
+        values.iter().map(|x| number(x.zone)).collect::<Vec<i64>>(),
+    ];
+    put_parts(header, Encoding::DateTime, &parts, &zones, out);
 }
 
 fn encode_floats(header: &mut BlockHeader, values: &[f64], out: &mut Vec<u8>) {
@@ -179,15 +202,7 @@ fn encode_values(column: &Column, start: usize, end: usize, out: &mut Vec<u8>) -
     let mut builder = ColumnBuilder::default();
     (start..end).for_each(|row| builder.push(&column.value(row)));
     let narrow = builder.finish();
-    if matches!(
-        narrow.data,
-        ColumnData::Null(_)
-            | ColumnData::Int(_)
-            | ColumnData::Date(_)
-            | ColumnData::Float(_)
-            | ColumnData::Bool(_)
-            | ColumnData::String(_)
-    ) {
+    if !matches!(narrow.data, ColumnData::Value(_) | ColumnData::Node(_) | ColumnData::Edge(_)) {
         return encode_block(&narrow, 0, end - start, out);
     }
     let before = out.len();

@@ -5,10 +5,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, Result, StringColumn, Value};
 
 use super::block::{Block, BlockHeader, Encoding, Kind};
+use super::parts::Parts;
 use crate::codec::bytes::Get;
 use crate::file::StoreFile;
 use crate::format::{CHECKSUM_BLOCK_BYTES, COLUMN_BLOCK_ROWS};
@@ -339,15 +340,37 @@ pub fn gather_from<S: BlockSource>(
             rows.column($data)
         }};
     }
+    macro_rules! parts {
+        ($filler:expr, $data:expr, $get:ident) => {{
+            let mut rows = Rows::new(count);
+            let mut open: Option<(*const BlockHeader, Parts<'_>)> = None;
+            visit(source, positions, |found| {
+                let Some((block, place)) = found else {
+                    rows.push(None, $filler);
+                    return Ok(());
+                };
+                let header: *const BlockHeader = block.header;
+                let parts = match &open {
+                    Some((of, parts)) if *of == header => parts,
+                    _ => &open.insert((header, Parts::of(block)?)).1,
+                };
+                rows.push(Some(parts.$get(place)?), $filler);
+                Ok(())
+            })?;
+            rows.column($data)
+        }};
+    }
     Ok(match kind {
         None => Column::nulls(count),
         Some(Kind::Int) => typed!(0, ColumnData::Int, |block, place| block.int(place)),
         Some(Kind::Date) => typed!(Date(0), ColumnData::Date, |block, place| Date(block.int(place))),
-        Some(Kind::LocalDateTime) => {
-            typed!(LocalDateTime::default(), ColumnData::LocalDateTime, |block, place| LocalDateTime::of_micros(
-                block.int(place)
-            ))
+        Some(Kind::LocalDateTime) => parts!(LocalDateTime::default(), ColumnData::LocalDateTime, local_date_time),
+        Some(Kind::LocalTime) => {
+            typed!(LocalTime(0), ColumnData::LocalTime, |block, place| LocalTime(block.int(place)))
         }
+        Some(Kind::Time) => parts!(Time::default(), ColumnData::Time, time),
+        Some(Kind::DateTime) => parts!(DateTime::default(), ColumnData::DateTime, date_time),
+        Some(Kind::Duration) => parts!(Duration::default(), ColumnData::Duration, duration),
         Some(Kind::Float) => typed!(0.0, ColumnData::Float, |block, place| block.float(place)),
         Some(Kind::Bool) => typed!(false, ColumnData::Bool, |block, place| block.bool(place)),
         Some(Kind::String) => gather_texts(source, positions)?,
@@ -423,7 +446,8 @@ fn gather_texts<S: BlockSource>(source: &S, positions: impl Iterator<Item = u64>
 /// A run of rows of any source.
 pub fn range<S: BlockSource>(source: &S, kind: Option<Kind>, run: Range<u64>) -> Result<Column> {
     let count = (run.end - run.start) as usize;
-    if !matches!(kind, Some(Kind::Int | Kind::Float)) || !is_without_nulls(source, &run) {
+    if !matches!(kind, Some(Kind::Int | Kind::Float | Kind::Date | Kind::LocalTime)) || !is_without_nulls(source, &run)
+    {
         return gather_from(source, kind, run, count);
     }
     let mut ints: Vec<i64> = Vec::new();
@@ -448,7 +472,12 @@ pub fn range<S: BlockSource>(source: &S, kind: Option<Kind>, run: Range<u64>) ->
         }
         at += rows;
     }
-    Ok(Column::new(if kind == Some(Kind::Float) { ColumnData::Float(floats) } else { ColumnData::Int(ints) }))
+    Ok(Column::new(match kind {
+        Some(Kind::Float) => ColumnData::Float(floats),
+        Some(Kind::Date) => ColumnData::Date(ints.into_iter().map(Date).collect()),
+        Some(Kind::LocalTime) => ColumnData::LocalTime(ints.into_iter().map(LocalTime).collect()),
+        _ => ColumnData::Int(ints),
+    }))
 }
 
 fn is_without_nulls<S: BlockSource>(source: &S, run: &Range<u64>) -> bool {

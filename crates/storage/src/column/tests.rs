@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_DAY, Time, Zone};
 use model::{Column, Value};
 use testing::random::{SeededRandom, seed_or};
 
@@ -43,7 +43,7 @@ fn every_kind_reads_back() {
     let mut random = SeededRandom::new(seed);
     let rows = 2 * COLUMN_BLOCK_ROWS + 1_234;
     type Make = fn(&mut SeededRandom) -> Value;
-    let kinds: [(&str, Encoding, Make); 12] = [
+    let kinds: [(&str, Encoding, Make); 18] = [
         ("small integers", Encoding::Int, |random| Value::Int(random.below(100) as i64 - 50)),
         ("all integers", Encoding::Int, |random| Value::Int(random.next_u64() as i64)),
         ("one integer", Encoding::Int, |_| Value::Int(-7)),
@@ -52,8 +52,32 @@ fn every_kind_reads_back() {
         ("one float", Encoding::FloatConstant, |_| Value::Float(-0.0)),
         ("booleans", Encoding::Bool, |random| Value::Bool(random.chance(50))),
         ("dates", Encoding::Date, |random| Value::Date(Date(random.next_u64() as i64 >> 26))),
-        ("times", Encoding::LocalDateTime, |random| {
+        ("moments", Encoding::LocalDateTime, |random| {
             Value::LocalDateTime(LocalDateTime::of_micros(random.next_u64() as i64))
+        }),
+        ("days as moments", Encoding::LocalDateTime, |random| {
+            Value::LocalDateTime(LocalDateTime { seconds: random.below(10_000) as i64 * 86_400, nanosecond: 0 })
+        }),
+        ("extreme moments", Encoding::LocalDateTime, |random| {
+            Value::LocalDateTime(if random.chance(50) { LocalDateTime::MIN } else { LocalDateTime::MAX })
+        }),
+        ("times of day", Encoding::LocalTime, |random| {
+            Value::LocalTime(LocalTime(random.below(NANOS_OF_DAY as u64) as i64))
+        }),
+        ("times", Encoding::Time, |random| {
+            let local = LocalTime(random.below(NANOS_OF_DAY as u64) as i64);
+            Value::Time(Time { local, offset: random.below(129_601) as i32 - 64_800 })
+        }),
+        ("moments with zones", Encoding::DateTime, |random| {
+            let names = ["Europe/Stockholm", "Pacific/Honolulu", "+01:00", "Z"];
+            let zone = Zone::parse(names[random.below(4) as usize]).unwrap();
+            let seconds = random.next_u64() as i64 >> 12;
+            Value::DateTime(DateTime { seconds, nanosecond: random.below(1_000_000_000) as u32, zone })
+        }),
+        ("durations", Encoding::Duration, |random| {
+            let mut part = || random.next_u64() as i64;
+            let (months, days, seconds) = (part(), part(), part());
+            Value::Duration(Duration { months, days, seconds, nanosecond: random.below(1_000_000_000) as u32 })
         }),
         ("few texts", Encoding::StringDictionary, |random| Value::string(&format!("text {}", random.below(20)))),
         ("many texts", Encoding::StringPlain, |random| Value::string(&format!("{}", random.next_u64()))),
