@@ -22,6 +22,7 @@ pub mod random;
 pub mod reference_store;
 pub mod simulation;
 pub mod store_contract;
+pub mod times;
 
 pub use folder::Folder;
 pub use reference_store::ReferenceStore;

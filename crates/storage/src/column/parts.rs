@@ -14,8 +14,6 @@ use crate::codec::bits::mask_of;
 use crate::codec::bytes::{Get, Put};
 use crate::codec::temporal::{put_zone, zone};
 
-/// Bytes of the table for a part.
-const PART_BYTES: usize = 24;
 /// Most parts of a value.
 const PARTS_MAX: usize = 4;
 /// Bytes behind the rows, so that sixteen can be loaded from anywhere in them.

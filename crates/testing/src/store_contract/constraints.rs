@@ -265,7 +265,7 @@ fn look_up(view: &dyn ReadView, values: &[Value]) -> Vec<Option<NodeId>> {
 }
 
 fn lookups(subject: &mut Subject<'_>) {
-    let codes = [
+    let mut codes = vec![
         Value::Int(5),
         Value::Int(-1),
         Value::Float(0.5),
@@ -277,6 +277,8 @@ fn lookups(subject: &mut Subject<'_>) {
         Value::list(vec![Value::Int(1), Value::Int(2)]),
         Value::Bytes(std::sync::Arc::from([1, 2])),
     ];
+    let known = codes.clone();
+    codes.extend(crate::times::values_of_time().into_iter().filter(|value| !known.contains(value)));
     subject.commit(|transaction| {
         constrain(transaction, "P", "code").expect("making a constraint");
         for (name, code) in codes.iter().enumerate() {

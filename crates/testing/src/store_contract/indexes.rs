@@ -47,15 +47,13 @@ fn rule(
 
 /// Values of every kind, at their limits.
 fn values() -> Vec<Value> {
-    use model::temporal::{Date, LocalDateTime};
     let two_53 = 1i64 << 53;
     let mut values = vec![Value::Null, Value::Bool(false), Value::Bool(true)];
     values.extend([i64::MIN, -1, 0, 1, two_53, two_53 + 1, i64::MAX - 1, i64::MAX].map(Value::Int));
     let floats = [f64::NEG_INFINITY, -0.0, 0.0, 0.5, 1.0, two_53 as f64, 9.3e18, f64::INFINITY, f64::NAN];
     values.extend(floats.map(Value::Float));
     values.extend(["", "\0", "a", "a\0", "ab", &"long ".repeat(2_000), &"long ".repeat(2_001)].map(Value::string));
-    values.extend([i64::MIN, 0, i64::MAX].map(|at| Value::LocalDateTime(LocalDateTime::of_micros(at))));
-    values.extend([-1, 0, 1].map(|day| Value::Date(Date(day))));
+    values.extend(crate::times::values_of_time());
     let lists = [vec![], vec![Value::Int(1)], vec![Value::Int(1), Value::string("x")], vec![Value::Float(f64::NAN)]];
     values.extend(lists.map(Value::list));
     values

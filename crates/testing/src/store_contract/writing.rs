@@ -10,6 +10,7 @@ use super::subject::{
     Subject, add_edge, add_edges, add_node, all_named, assert_code, edge_value, exists, expand, find, key, label,
     named, neighbors, node_value, numbered_nodes, set_edge, set_node, try_add_edges,
 };
+use crate::times::values_of_time;
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("node properties of every type come back as written", node_values),
@@ -29,7 +30,7 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
 ];
 
 fn values() -> Vec<Value> {
-    vec![
+    let mut values = vec![
         Value::Bool(false),
         Value::Bool(true),
         Value::Int(0),
@@ -50,7 +51,9 @@ fn values() -> Vec<Value> {
         Value::Date(Date(20_000)),
         Value::LocalDateTime(LocalDateTime::of_micros(-1)),
         Value::LocalDateTime(LocalDateTime::of_micros(1_700_000_000_123_456)),
-    ]
+    ];
+    values.extend(values_of_time());
+    values
 }
 
 /// Equal to the last bit, with type: `1` is not `1.0`, and NaN is NaN.

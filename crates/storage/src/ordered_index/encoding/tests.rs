@@ -79,6 +79,7 @@ pub(crate) fn values() -> Vec<Value> {
     );
     values.extend([Date::MIN.0, -1, 0, 1, Date::MAX.0].map(|day| Value::Date(Date(day))));
     values.extend([i64::MIN, -1, 0, 1, i64::MAX].map(|at| Value::LocalDateTime(LocalDateTime::of_micros(at))));
+    values.extend(testing::times::values_of_time());
     values.extend([Value::Bool(false), Value::Bool(true)]);
     values.extend([&[][..], &[0], &[0, 0], &[1], &[255], &[255, 255]].map(|bytes| Value::Bytes(bytes.into())));
     values.extend(lists());
