@@ -371,3 +371,22 @@ fn options_say_what_the_header_does_not() {
     let message = subject.import(&plan).expect_err("there is no such column").message().to_string();
     assert!(message.contains("a.txt") && message.contains("no column 'nothing'"), "{message}");
 }
+
+#[test]
+fn values_of_time_survive_csv() {
+    let subject = Subject::new();
+    let text = "CREATE (:T {d: date('-0044-03-15'), l: localtime('23:59:59.999999999'), t: time('12:00+01:00'), \
+                m: localdatetime('1582-10-15T07:30'), z: datetime('2024-03-31T03:30[Europe/Berlin]'), \
+                p: duration('P-1Y2M3DT-4.5S'), zs: [datetime('2024-01-01T00:00Z'), datetime('2024-01-01T00:00-05:00')]})";
+    subject.check(&[(text, "")]);
+    let folder = subject.folder.join("exported");
+    let view = subject.database.store().read().expect("a snapshot can be taken");
+    let summary = export(&*view, &folder, ExportFormat::Csv, &Interrupt::new()).expect("a store can be exported");
+    let copy = Subject::new();
+    let files: Vec<_> = summary.files.iter().map(|path| ("", path.clone())).collect();
+    copy.import(&plan(&files, &[])).expect("what was exported can be imported");
+    let query = "MATCH (n:T) RETURN n, valueType(n.d), valueType(n.l), valueType(n.t), valueType(n.m), valueType(n.z), \
+                 valueType(n.p), n.z.timezone";
+    assert_eq!(copy.rows(query), subject.rows(query));
+    assert!(copy.rows(query).contains("ZONED DATETIME"), "{}", copy.rows(query));
+}

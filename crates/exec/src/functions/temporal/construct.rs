@@ -90,7 +90,7 @@ pub(super) fn of_map(kind: Kind, map: &MapValue, now: DateTime) -> Result<Value>
     match (kind, made.zone) {
         // The clock of the value that the time is taken from shows another time in the new zone.
         (Kind::DateTime, Some((old, _))) => match finish(kind, made, old)? {
-            Value::DateTime(moment) => Ok(moment.with_zone(zone).into()),
+            Value::DateTime(moment) => in_zone(moment, zone),
             other => Ok(other),
         },
         (Kind::Time, Some(_)) => match finish(kind, made, zone)? {
@@ -99,6 +99,12 @@ pub(super) fn of_map(kind: Kind, map: &MapValue, now: DateTime) -> Result<Value>
         },
         _ => finish(kind, made, zone),
     }
+}
+
+/// The moment in another zone, whose calendar must have it.
+fn in_zone(moment: DateTime, zone: Zone) -> Result<Value> {
+    let moment = moment.with_zone(zone);
+    if moment.local().is_valid() { Ok(moment.into()) } else { Err(outside_years("the date-time")) }
 }
 
 /// The value of a kind out of parts. Only `Time` prefers the offset of its parts to the zone.
@@ -212,7 +218,7 @@ impl<'a> Fields<'a> {
             }
         };
         let utc = LocalDateTime::of_nanos(nanos).ok_or_else(|| outside_years("the moment"))?;
-        Ok(DateTime { seconds: utc.seconds, nanosecond: utc.nanosecond, zone }.into())
+        in_zone(DateTime { seconds: utc.seconds, nanosecond: utc.nanosecond, zone: Zone::UTC }, zone)
     }
 
     fn date(&self, base: Option<Date>) -> Result<Date> {
