@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::Date;
 use model::{PropertyKind, PropertyType, Rule, Value};
 
 use crate::random::SeededRandom;
@@ -253,16 +253,18 @@ impl Generator {
     fn value(&mut self) -> Value {
         let special_floats = [0.0, -0.0, 1.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE, 3.0];
         let special_ints = [0, -1, 3, i64::MIN, i64::MAX, 1 << 53, 255, -129, 65_536];
-        match self.random.below(10) {
+        match self.random.below(9) {
             0 => Value::Bool(self.random.chance(50)),
             1 => Value::Int(*self.random.pick(&special_ints)),
             2 => Value::Float(*self.random.pick(&special_floats)),
             3 => self.text(),
             4 => Value::Bytes(Arc::from((0..self.random.index(20)).map(|x| x as u8).collect::<Vec<u8>>())),
             5 => Value::Date(Date(self.random.below(60_000) as i64 - 30_000)),
-            6 => Value::LocalDateTime(LocalDateTime::of_micros(self.random.next_u64() as i64 >> 8)),
+            6 => {
+                let mut own = SeededRandom::new(self.random.next_u64());
+                random_time(|| own.next_u64())
+            }
             7 => Value::list(vec![Value::Int(1), Value::string("two"), Value::list(vec![Value::Float(3.0)])]),
-            8 => random_time(|| self.random.next_u64()),
             _ => Value::Int(self.random.below(10) as i64),
         }
     }
