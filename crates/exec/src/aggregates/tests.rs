@@ -135,7 +135,7 @@ fn errors() {
     assert!(overflow.unwrap_err().to_string().starts_with("ARITHMETIC: the sum 9223372036854775808"));
     for function in ["sum", "avg", "stDev"] {
         let error = in_batches(function, false, &[vec![Value::from("a")]], 1).unwrap_err();
-        assert_eq!(error.message(), format!("{function}() takes numbers, found STRING"));
+        assert!(error.message().starts_with(&format!("{function}() takes numbers")), "{error}");
     }
     assert!(create("median", false, 1).is_err());
     assert!(create("sum", false, 0).is_err());

@@ -83,7 +83,8 @@ impl<'n> Binder<'n> {
                 otherwise: self.maybe(otherwise),
             },
             ast::ExpressionKind::Function { name, arguments, .. } => {
-                ExpressionKind::Function { name: Arc::from(name[0].text.as_str()), arguments: self.all(arguments) }
+                let name: Vec<&str> = name.iter().map(|part| part.text.as_str()).collect();
+                ExpressionKind::Function { name: Arc::from(name.join(".")), arguments: self.all(arguments) }
             }
             ast::ExpressionKind::MapProjection { variable, items } => self.map_projection(variable, items, span),
             other => self.over_list(other),
