@@ -167,12 +167,16 @@ impl Parser<'_> {
             (&["DATE"], PropertyKind::Date),
             (&["LOCAL", "DATETIME"], PropertyKind::LocalDateTime),
             (&["TIMESTAMP", "WITHOUT", "TIMEZONE"], PropertyKind::LocalDateTime),
+            (&["TIMESTAMP", "WITHOUT", "TIME", "ZONE"], PropertyKind::LocalDateTime),
             (&["LOCAL", "TIME"], PropertyKind::LocalTime),
             (&["TIME", "WITHOUT", "TIMEZONE"], PropertyKind::LocalTime),
+            (&["TIME", "WITHOUT", "TIME", "ZONE"], PropertyKind::LocalTime),
             (&["ZONED", "TIME"], PropertyKind::Time),
             (&["TIME", "WITH", "TIMEZONE"], PropertyKind::Time),
+            (&["TIME", "WITH", "TIME", "ZONE"], PropertyKind::Time),
             (&["ZONED", "DATETIME"], PropertyKind::DateTime),
             (&["TIMESTAMP", "WITH", "TIMEZONE"], PropertyKind::DateTime),
+            (&["TIMESTAMP", "WITH", "TIME", "ZONE"], PropertyKind::DateTime),
             (&["DURATION"], PropertyKind::Duration),
         ] {
             if words.iter().enumerate().all(|(ahead, word)| self.is_word(ahead, word)) {
@@ -182,8 +186,8 @@ impl Parser<'_> {
                 return Ok(kind);
             }
         }
-        Err(self.expected("BOOLEAN, INTEGER, FLOAT, STRING, DATE, LOCAL TIME, ZONED TIME, LOCAL DATETIME, ZONED DATETIME, DURATION or \
-             LIST<… NOT NULL>"))
+        let known = PropertyKind::ALL.map(PropertyKind::name).join(", ");
+        Err(self.expected(&format!("{known} or LIST<… NOT NULL>")))
     }
 
     /// `CONSTRAINT name [IF EXISTS]` or `INDEX name [IF EXISTS]` after `DROP`.

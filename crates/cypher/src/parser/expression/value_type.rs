@@ -10,6 +10,8 @@ use crate::token::TokenKind;
 const TYPES: &[(&[&str], &str)] = &[
     (&["TIMESTAMP", "WITHOUT", "TIME", "ZONE"], "LOCAL DATETIME"), (&["TIMESTAMP", "WITH", "TIME", "ZONE"], "ZONED DATETIME"),
     (&["TIME", "WITHOUT", "TIME", "ZONE"], "LOCAL TIME"), (&["TIME", "WITH", "TIME", "ZONE"], "ZONED TIME"),
+    (&["TIMESTAMP", "WITHOUT", "TIMEZONE"], "LOCAL DATETIME"), (&["TIMESTAMP", "WITH", "TIMEZONE"], "ZONED DATETIME"),
+    (&["TIME", "WITHOUT", "TIMEZONE"], "LOCAL TIME"), (&["TIME", "WITH", "TIMEZONE"], "ZONED TIME"),
     (&["LOCAL", "DATETIME"], "LOCAL DATETIME"), (&["ZONED", "DATETIME"], "ZONED DATETIME"),
     (&["LOCAL", "TIME"], "LOCAL TIME"), (&["ZONED", "TIME"], "ZONED TIME"),
     (&["SIGNED", "INTEGER"], "INTEGER"), (&["INTEGER"], "INTEGER"), (&["INT"], "INTEGER"),
