@@ -148,7 +148,7 @@ fn execute(
 fn variants() -> Vec<(ReferenceStore, RunSettings)> {
     let settings = |batch_rows, threads| {
         let parallel_nodes_min = if threads > 1 { 0 } else { u64::MAX };
-        RunSettings { batch_rows, threads, parallel_nodes_min, profile: threads > 1 }
+        RunSettings { batch_rows, threads, parallel_nodes_min, profile: threads > 1, ..RunSettings::default() }
     };
     vec![
         (ReferenceStore::new(), settings(2_048, 1)),
