@@ -81,7 +81,7 @@ fn store_of(script: &str, settings: RunSettings) -> (ReferenceStore, String) {
 fn large_results_spill_and_stay_the_same() {
     for script in QUERIES {
         for (threads, batch_rows) in [(1, 2_048), (3, 100)] {
-            let settings = RunSettings { threads, batch_rows, parallel_nodes_min: 0, profile: false };
+            let settings = RunSettings { threads, batch_rows, parallel_nodes_min: 0, ..RunSettings::default() };
             let (store, query) = store_of(script, settings);
             let (expected, _) = super::run_with(&store, &query, &Map::default(), settings, &QueryMemory::unlimited())
                 .unwrap_or_else(|error| panic!("{query}: {error:?}"));

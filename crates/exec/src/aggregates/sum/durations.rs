@@ -41,7 +41,8 @@ impl Durations {
     /// Two columns of so many groups: the sums, null where there is none, and the numbers.
     pub(super) fn into_columns(self, groups: usize) -> Vec<Column> {
         let found = |group: usize| self.0.get(group).copied().flatten();
-        let sums: Vec<Value> = (0..groups).map(|group| found(group).map_or(Value::Null, |(sum, _)| sum.into())).collect();
+        let sums: Vec<Value> =
+            (0..groups).map(|group| found(group).map_or(Value::Null, |(sum, _)| sum.into())).collect();
         let counts = (0..groups).map(|group| found(group).map_or(0, |(_, count)| count)).collect();
         vec![Column::from_values(&sums), Column::new(ColumnData::Int(counts))]
     }
