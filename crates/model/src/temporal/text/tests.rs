@@ -1,3 +1,5 @@
+//! Every form of text of each type, what is printed for it, and what is no such text.
+
 use crate::temporal::{Date, DateTime, LocalDateTime, LocalTime, Time};
 
 /// Reads a text, and checks what is printed; that text must read back as the same value.

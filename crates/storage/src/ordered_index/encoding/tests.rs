@@ -2,7 +2,6 @@
 
 use std::ops::Bound;
 
-use model::temporal::{Date, LocalDateTime};
 use model::{KeyRange, Value};
 
 use super::{after_prefix, byte_range, has_nan, hold_nan, put_value};
@@ -77,8 +76,6 @@ pub(crate) fn values() -> Vec<Value> {
         ["", "\0", "\0\0", "\0\u{1}", "a", "a\0", "a\0b", "a\u{1}", "ab", "b", "ü", "\u{10ffff}", &long]
             .map(Value::string),
     );
-    values.extend([Date::MIN.0, -1, 0, 1, Date::MAX.0].map(|day| Value::Date(Date(day))));
-    values.extend([i64::MIN, -1, 0, 1, i64::MAX].map(|at| Value::LocalDateTime(LocalDateTime::of_micros(at))));
     values.extend(testing::times::values_of_time());
     values.extend([Value::Bool(false), Value::Bool(true)]);
     values.extend([&[][..], &[0], &[0, 0], &[1], &[255], &[255, 255]].map(|bytes| Value::Bytes(bytes.into())));
