@@ -121,7 +121,7 @@ fn every_scenario_does_what_the_kit_says() {
     let kit = root().join(".cache/tck").join(TAG);
     let mut scenarios = scenarios(&kit);
     assert_eq!(scenarios.len(), SCENARIOS, "scenarios were lost or added");
-    let part = std::env::var("TCK").ok();
+    let part = std::env::var("TCK").ok().filter(|part| !part.is_empty());
     if let Some(part) = &part {
         scenarios.retain(|scenario| scenario.id().contains(part.as_str()));
     }
@@ -134,6 +134,7 @@ fn every_scenario_does_what_the_kit_says() {
     let list = read(&list_file());
     let names = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let expected: BTreeSet<&str> = names.collect();
+    assert!(expected.is_empty(), "the list was emptied once, and may only shrink: {expected:?}");
     let passed: Vec<String> = scenarios
         .iter()
         .map(Scenario::id)
