@@ -8,7 +8,7 @@
 //! Cost: for each row the shortest of the lists, or a search in the longer one for each node of the shorter.
 //! After: Ngo, Ré, Rudra, "Skew strikes back", 2013.
 
-mod common;
+mod held;
 mod taken;
 
 use std::ops::Range;
@@ -22,7 +22,7 @@ use crate::lowering::{Demand, Lowered, Lowering, column_of, keep, misplaced};
 use crate::neighbor_lists::{ListKind, ListReader, Lists, Numbers};
 use crate::rows::{gather_columns, node_at};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
-use common::Common;
+use held::Common;
 use taken::{Ends, Taken};
 
 /// So many rows before it is read a list is loaded into the caches of the processor.
