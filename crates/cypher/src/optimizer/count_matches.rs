@@ -91,11 +91,15 @@ fn weigh(aggregate: &mut Aggregate, count: SlotId) {
 fn rooted_anywhere(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext<'_>) -> Option<Counted> {
     let (start, labels) = chain.scanned()?;
     let pattern = Pattern::of(chain, Start::Counted(start, labels), &Set::default(), context).ok()?;
-    if !pattern.is_whole(chain) || pattern.edges.len() + pattern.nested.len() < 2 {
+    if !pattern.is_whole(chain) {
         return None;
     }
     let roots = root::candidates(&pattern, start, needed, context)?;
     let (root, tree) = roots.into_iter().find_map(|root| Some((root, pattern.tree(root, context).ok()?)))?;
+    // One edge is counted by the executor, if it leads away from where the pattern starts.
+    if root == start && pattern.edges.len() + pattern.nested.len() < 2 {
+        return None;
+    }
     let node = pattern.nodes.get(&root)?;
     Some(Counted { base: root::scan(chain, root, node, context), trees: vec![tree] })
 }

@@ -7,6 +7,7 @@ use model::{Direction, EdgeTypeId, NodeId, Result};
 
 use super::Snapshot;
 use crate::memtable::{Adjacency, Link};
+use crate::partition::Section;
 
 impl Snapshot {
     /// True if the node has an edge.
@@ -22,19 +23,32 @@ impl Snapshot {
         types: Option<&[EdgeTypeId]>,
     ) -> Result<Vec<u64>> {
         let is_in_files = self.memtable.edges.is_empty() && self.memtable.base_edges_deleted.is_empty();
-        if !is_in_files || nodes.len() < 8 || direction == Direction::Both {
+        if !is_in_files || nodes.len() < 8 {
             return nodes.iter().map(|&node| self.degree(node, direction, types)).collect();
         }
         // Section by section, so that each is looked for once.
-        let mut degrees = vec![0; nodes.len()];
+        let (mut degrees, mut positions) = (vec![0; nodes.len()], Vec::new());
+        let is_span = is_span(nodes) && direction != Direction::Both;
         for place in self.version.wanted_places(types) {
             let (partition, section) = self.version.at(place);
             let interval = &partition.entry().interval;
+            if is_span && section.patches.is_none() {
+                add_runs(section.section, nodes, direction == Direction::In, &mut degrees)?;
+                continue;
+            }
             for (degree, &node) in degrees.iter_mut().zip(nodes) {
-                if direction == Direction::Out {
-                    *degree += section.out_degree(node)?;
-                } else if interval.contains(&node.0) {
-                    *degree += section.in_degree(node)?;
+                let (mut out, mut back) = (0, 0);
+                if direction != Direction::In {
+                    out = section.out_degree(node)?;
+                }
+                if direction != Direction::Out && interval.contains(&node.0) {
+                    back = section.in_degree(node)?;
+                }
+                *degree += out + back;
+                if direction == Direction::Both && out > 0 && back > 0 {
+                    positions.clear();
+                    section.between(node, node, &mut positions)?;
+                    *degree -= positions.len() as u64;
                 }
             }
         }
@@ -99,6 +113,42 @@ impl Snapshot {
         loops = loops + count(&self.memtable.edges) - count(&self.memtable.base_edges_deleted);
         Ok(loops)
     }
+}
+
+/// Nodes of a span for each of those asked for, so that it is worth to read the runs of all.
+const SPAN_SHARE: u64 = 4;
+
+/// Runs that are read together.
+const RUNS_AT_ONCE: usize = 4_096;
+
+/// True if the nodes ascend and leave few out.
+fn is_span(nodes: &[NodeId]) -> bool {
+    let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return false };
+    last.0.saturating_sub(first.0) < nodes.len() as u64 * SPAN_SHARE && nodes.is_sorted_by(|a, b| a < b)
+}
+
+/// Adds the lengths of the runs of ascending nodes, read one after the other.
+fn add_runs(section: &Section, nodes: &[NodeId], is_in: bool, degrees: &mut [u64]) -> Result<()> {
+    let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return Ok(()) };
+    let (index, file) = (if is_in { section.in_index() } else { section.out_index() }, section.file());
+    let slots = index.slots(file, first.0..last.0 + 1)?;
+    let (mut ids, mut ends, mut at, mut slot) = (Vec::new(), Vec::new(), 0, slots.start);
+    while slot < slots.end {
+        let next = slots.end.min(slot + RUNS_AT_ONCE);
+        let mut start = index.runs(file, slot..next, &mut ids, &mut ends)?;
+        for (&id, &end) in ids.iter().zip(&ends) {
+            while at < nodes.len() && nodes[at].0 < id {
+                at += 1;
+            }
+            if at < nodes.len() && nodes[at].0 == id {
+                let length = end.checked_sub(start);
+                degrees[at] += length.ok_or_else(|| file.damage(0, format!("the run {start}..{end} of node {id}")))?;
+            }
+            start = end;
+        }
+        slot = next;
+    }
+    Ok(())
 }
 
 /// How many edges of the memtable a node has in one direction; the list tells if none is deleted and any type will do.

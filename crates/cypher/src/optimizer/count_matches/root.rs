@@ -1,12 +1,10 @@
 //! From which node of a pattern a tree should hang.
 
-use std::sync::Arc;
-
 use model::Set;
 
 use super::chain::Chain;
 use super::pattern::{Pattern, PatternEdge, PatternNode};
-use super::rules::{Oriented, conjunction, labelled};
+use super::rules::{Oriented, conjunction, edge_count, labelled};
 use crate::catalog::CompileContext;
 use crate::plan::{Operator, OperatorId, OperatorKind, SlotId};
 
@@ -33,15 +31,6 @@ pub(super) fn candidates(
         pattern.nodes.keys().map(|&slot| (Oriented::of(pattern, slot).cost(&rows, &edges), slot)).collect();
     roots.sort_by(|(a, x), (b, y)| a.total_cmp(b).then_with(|| (*x != start).cmp(&(*y != start))).then(x.cmp(y)));
     Some(roots.into_iter().map(|(_, slot)| slot).collect())
-}
-
-fn edge_count(types: &[Arc<str>], context: &CompileContext<'_>) -> f64 {
-    let statistics = context.statistics;
-    if types.is_empty() {
-        return statistics.edges as f64;
-    }
-    let count = |name: &Arc<str>| context.schema.edge_type(name).map_or(0, |id| statistics.edge_type(id));
-    types.iter().map(count).sum::<u64>() as f64
 }
 
 /// The nodes of the root.

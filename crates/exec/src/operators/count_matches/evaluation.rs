@@ -1,6 +1,7 @@
 //! Works out what nodes stand for.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cypher::plan::{Difference, NestedKind};
@@ -132,7 +133,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     fn passing(&self, node: &Node, nodes: &[NodeId]) -> Result<Live> {
         let view = self.runtime.view();
         let mut places: Vec<u32> = (0..nodes.len() as u32).collect();
-        if !node.labels.is_empty() {
+        if !node.labels.is_empty() && !self.are_labels_implied(node) {
             match label_ids(view.view(), &node.labels) {
                 None => places.clear(),
                 Some(labels) => {
@@ -228,6 +229,19 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         Ok(each)
     }
 
+    /// How many matches nodes stand for without the branch aside.
+    pub(super) fn rests(&mut self, node: &Node, nodes: &[NodeId]) -> Result<Vec<u64>> {
+        if node.groups.len() == 1 && node.nested.is_empty() {
+            // Nothing but the branch aside: it only matters what is asked of the node itself.
+            let live = self.passing(node, nodes)?;
+            let mut rests = vec![0; nodes.len()];
+            live.places.iter().for_each(|&place| rests[place as usize] = 1);
+            return Ok(rests);
+        }
+        let known = self.know(node, nodes)?;
+        Ok(nodes.iter().map(|&it| self.get(&known, it).rest).collect())
+    }
+
     /// What one node stands for.
     #[inline]
     pub(super) fn get(&self, known: &Known, node: NodeId) -> Message {
@@ -254,7 +268,8 @@ impl<'e, 'r> Evaluation<'e, 'r> {
                 Message::default()
             });
         }
-        if self.pays_whole(memo.len()) {
+        let asked = self.tables.asked[node.table].fetch_add(new.len(), Ordering::Relaxed) + new.len();
+        if self.pays_whole(asked) {
             if self.is_implied(node)? {
                 return Ok(Known::One);
             }
@@ -279,17 +294,23 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     }
 
     /// True if it was found that labels need not be tested.
-    fn is_known_implied(&self, node: &Node) -> bool {
-        node.is_only_labelled() && self.tables.implied[node.table].get().is_some_and(|implied| *implied)
+    fn are_labels_implied(&self, node: &Node) -> bool {
+        self.tables.implied[node.table].get().is_some_and(|implied| *implied)
     }
 
-    /// Finds out whether all edges that lead to a node of the tree lead to nodes with its labels.
+    /// The same of a node of which nothing else is asked.
+    fn is_known_implied(&self, node: &Node) -> bool {
+        node.is_only_labelled() && self.are_labels_implied(node)
+    }
+
+    /// Finds out whether all edges that lead to a node of the tree lead to nodes with its labels; true if nothing else is
+    /// asked of it.
     fn is_implied(&self, node: &Node) -> Result<bool> {
-        if !node.is_only_labelled() {
+        if node.labels.is_empty() {
             return Ok(false);
         }
         let make = || implied::is_implied(self.runtime, node);
-        Ok(*self.tables.implied[node.table].get_or_make(make)?)
+        Ok(*self.tables.implied[node.table].get_or_make(make)? && node.is_only_labelled())
     }
 
     /// What all nodes stand for.

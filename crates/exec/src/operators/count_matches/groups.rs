@@ -6,7 +6,8 @@ use model::{Direction, Map, NodeId, Result};
 
 use super::evaluation::{Evaluation, for_each_part};
 use super::lists::{Edges, Lists};
-use super::tree::{Different, Group, Node};
+use super::tree::{Branch, Different, Group, Node};
+use crate::adjacency::expansion;
 
 /// The most members of a group that differ.
 const MEMBERS_MAX: usize = 4;
@@ -50,6 +51,17 @@ impl Marks {
         }
     }
 
+    /// How often the node was counted before.
+    #[inline]
+    fn count(&mut self, node: NodeId) -> u64 {
+        let mark = match self.by_id.get_mut(node.0 as usize) {
+            Some(mark) => mark,
+            None => self.others.entry(node).or_default(),
+        };
+        *mark += 1;
+        *mark - 1
+    }
+
     fn clear(&mut self, nodes: &[NodeId]) {
         for node in nodes {
             if let Some(mark) = self.by_id.get_mut(node.0 as usize) {
@@ -75,6 +87,19 @@ pub(super) fn different(
     nodes: &[NodeId],
 ) -> Result<Vec<u64>> {
     let branches: Vec<_> = different.members.iter().map(|&member| &node.branches[member]).collect();
+    if let [a, b] = branches.as_slice()
+        && a.types == b.types
+        && a.chained.is_none()
+        && b.chained.is_none()
+    {
+        let is_opposite = a.direction != Direction::Both && a.direction == b.direction.reverse();
+        if is_opposite && different.by == Difference::Edges {
+            return opposite(evaluation, (a, b), nodes);
+        }
+        if a.direction == b.direction {
+            return alike(evaluation, (a, b), different.by, nodes);
+        }
+    }
     // Branches that follow the same edges follow them together.
     let mut walks: Vec<Vec<usize>> = Vec::new();
     for (member, branch) in branches.iter().enumerate() {
@@ -120,6 +145,82 @@ pub(super) fn different(
         }
         factors.push(total(&entries, different));
     }
+    Ok(factors)
+}
+
+/// Two branches that follow the edges of the same types both ways, and differ in their edges: only a loop is met by both.
+fn opposite(evaluation: &mut Evaluation<'_, '_>, (a, b): (&Branch, &Branch), nodes: &[NodeId]) -> Result<Vec<u64>> {
+    let mut factors = evaluation.sums(a, nodes)?;
+    let others = evaluation.sums(b, nodes)?;
+    factors.iter_mut().zip(others).for_each(|(factor, other)| *factor = factor.saturating_mul(other));
+    let places: Vec<usize> = (0..nodes.len()).filter(|&at| factors[at] != 0).collect();
+    let some: Vec<NodeId> = places.iter().map(|&at| nodes[at]).collect();
+    let mut loops = Vec::new();
+    {
+        let view = evaluation.runtime.view();
+        let view = view.view();
+        let Some(expand) = expansion(view, a.direction, &a.types, EdgeIds::Omit) else { return Ok(factors) };
+        let types = expand.types.as_deref();
+        let (out, back) = (view.degrees(&some, Direction::Out, types)?, view.degrees(&some, Direction::In, types)?);
+        let both = view.degrees(&some, Direction::Both, types)?;
+        for (at, both) in both.into_iter().enumerate() {
+            let count = out[at] + back[at] - both;
+            if count > 0 {
+                loops.push((places[at], some[at], count));
+            }
+        }
+    }
+    let ends: Vec<NodeId> = loops.iter().map(|&(_, node, _)| node).collect();
+    let (to_a, to_b) = (evaluation.values(&a.node, &ends)?, evaluation.values(&b.node, &ends)?);
+    for ((place, _, count), (a, b)) in loops.into_iter().zip(to_a.into_iter().zip(to_b)) {
+        let lost = count.saturating_mul(a).saturating_mul(b);
+        if factors[place] != u64::MAX {
+            factors[place] = factors[place].saturating_sub(lost);
+        }
+    }
+    Ok(factors)
+}
+
+/// Two branches that follow the same edges, and differ in them or in the nodes they lead to.
+fn alike(
+    evaluation: &mut Evaluation<'_, '_>,
+    (a, b): (&Branch, &Branch),
+    by: Difference,
+    nodes: &[NodeId],
+) -> Result<Vec<u64>> {
+    let edges = Edges::of(evaluation.runtime, nodes, a.direction, &a.types, EdgeIds::Omit)?;
+    let (to_a, to_b) = (evaluation.contributions(a, nodes, &edges)?, evaluation.contributions(b, nodes, &edges)?);
+    let mut marks = std::mem::take(&mut evaluation.marks);
+    marks.prepare(evaluation.runtime.view().view().node_id_bound());
+    let mut factors = Vec::with_capacity(nodes.len());
+    for at in 0..nodes.len() {
+        let (mut sum_a, mut sum_b, mut same, mut is_over) = (0_u64, 0_u64, 0_u128, false);
+        for edge in edges.range(at) {
+            let (a, b) = (to_a[edge], to_b[edge]);
+            sum_a = sum_a.saturating_add(a);
+            sum_b = sum_b.saturating_add(b);
+            // Of as many edges to one node each meets itself and, if nodes must differ, each other twice.
+            let times = match by {
+                Difference::Edges => 1,
+                Difference::Nodes => 2 * marks.count(edges.neighbors[edge]) + 1,
+            };
+            match (u128::from(a) * u128::from(b)).checked_mul(times.into()).and_then(|it| same.checked_add(it)) {
+                Some(sum) => same = sum,
+                None => is_over = true,
+            }
+        }
+        if by == Difference::Nodes {
+            marks.clear(&edges.neighbors[edges.range(at)]);
+        }
+        is_over |= sum_a == u64::MAX || sum_b == u64::MAX;
+        let product = u128::from(sum_a) * u128::from(sum_b);
+        factors.push(match (product, is_over) {
+            (0, _) => 0,
+            (_, true) => u64::MAX,
+            _ => u64::try_from(product.saturating_sub(same)).unwrap_or(u64::MAX),
+        });
+    }
+    evaluation.marks = marks;
     Ok(factors)
 }
 
@@ -172,24 +273,20 @@ pub(super) fn apart(
     nodes: &[NodeId],
 ) -> Result<Vec<u64>> {
     let Group::Apart { near, over, direction, types, different, list } = group else { return Ok(Vec::new()) };
-    let (near, over) = Ends::of_both(evaluation, node, (*near, *over), nodes)?;
-    let (places, ends) = distinct(&over.edges.neighbors);
-    let lists;
-    let own;
+    let (near, over) = (&node.branches[*near], &node.branches[*over]);
+    let kept = with_both(evaluation, near, over, nodes)?;
+    let (near, over) = (Ends::of(evaluation, near, &kept.nodes)?, Ends::of(evaluation, over, &kept.nodes)?);
+    let ends = &over.edges.neighbors;
     let by_id = evaluation.pays_whole(ends.len()) || evaluation.tables.lists[*list].get().is_some();
-    if by_id {
-        lists = evaluation.tables.lists[*list].get_or_make(|| all_lists(evaluation, *direction, types))?;
+    let lists = if by_id {
+        evaluation.tables.lists[*list].get_or_make(|| all_lists(evaluation, *direction, types))?
     } else {
         let mut few = Lists::default();
-        few.add(&mut Edges::of(evaluation.runtime, &ends, *direction, types, EdgeIds::Omit)?);
-        own = few;
-        lists = std::sync::Arc::new(own);
-    }
-    let list_of = |edge: usize| {
-        let end = over.edges.neighbors[edge];
-        lists.get(if by_id { end.0 as usize } else { places[edge] as usize })
+        few.add(&mut Edges::of(evaluation.runtime, ends, *direction, types, EdgeIds::Omit)?);
+        std::sync::Arc::new(few)
     };
-    subtract(evaluation, &near, &over, nodes.len(), &|marks, near, edge| {
+    let list_of = |edge: usize| lists.get(if by_id { ends[edge].0 as usize } else { edge });
+    let factors = subtract(evaluation, &near, &over, kept.nodes.len(), &|marks, near, edge| {
         let (list, end) = (list_of(edge), over.edges.neighbors[edge]);
         // The shorter of the two is gone through.
         let is_long = list.len() > 8 * near.len();
@@ -208,7 +305,8 @@ pub(super) fn apart(
             met = met.saturating_add(marks.get(end));
         }
         met.saturating_mul(over.each[edge])
-    })
+    })?;
+    Ok(kept.spread(factors))
 }
 
 /// `near` and `far` that differ, where `over` leads to the node of the latter.
@@ -218,20 +316,63 @@ pub(super) fn across(
     (near, over, far): (usize, usize, usize),
     nodes: &[NodeId],
 ) -> Result<Vec<u64>> {
-    let (middle, far) = (&node.branches[over].node, &node.branches[over].node.branches[far]);
-    let (near, over) = Ends::of_both(evaluation, node, (near, over), nodes)?;
-    let (places, ends) = distinct(&over.edges.neighbors);
-    let known = evaluation.know(middle, &ends)?;
-    let rests: Vec<u64> = ends.iter().map(|&end| evaluation.get(&known, end).rest).collect();
-    let edges = Edges::of(evaluation.runtime, &ends, far.direction, &far.types, EdgeIds::Omit)?;
-    let each = evaluation.contributions(far, &ends, &edges)?;
-    subtract(evaluation, &near, &over, nodes.len(), &|marks, _, edge| {
-        let place = places[edge] as usize;
+    let (near, over) = (&node.branches[near], &node.branches[over]);
+    let (middle, far) = (&over.node, &over.node.branches[far]);
+    let kept = with_both(evaluation, near, over, nodes)?;
+    let near = Ends::of(evaluation, near, &kept.nodes)?;
+    let over_edges = Edges::of(evaluation.runtime, &kept.nodes, over.direction, &over.types, EdgeIds::Omit)?;
+    let ends = &over_edges.neighbors;
+    let rests = evaluation.rests(middle, ends)?;
+    let edges = Edges::of(evaluation.runtime, ends, far.direction, &far.types, EdgeIds::Omit)?;
+    let each = evaluation.contributions(far, ends, &edges)?;
+    // What the middle node stands for follows from the edges that are at hand.
+    let stands_for = |end: usize| {
+        let sum = each[edges.range(end)].iter().fold(0_u64, |sum, &it| sum.saturating_add(it));
+        sum.saturating_mul(rests[end])
+    };
+    let numbers = (0..ends.len()).map(stands_for).collect();
+    let over = Ends { edges: over_edges, each: numbers };
+    let factors = subtract(evaluation, &near, &over, kept.nodes.len(), &|marks, _, edge| {
         let met = edges
-            .range(place)
+            .range(edge)
             .fold(0_u64, |met, at| met.saturating_add(marks.get(edges.neighbors[at]).saturating_mul(each[at])));
-        met.saturating_mul(rests[place])
-    })
+        met.saturating_mul(rests[edge])
+    })?;
+    Ok(kept.spread(factors))
+}
+
+/// Some of the nodes of a batch, with their places in it.
+struct Kept {
+    nodes: Vec<NodeId>,
+    places: Vec<u32>,
+    all: usize,
+}
+
+impl Kept {
+    /// The factors of these nodes among those of all; others come to nothing.
+    fn spread(&self, factors: Vec<u64>) -> Vec<u64> {
+        let mut all = vec![0; self.all];
+        self.places.iter().zip(factors).for_each(|(&place, factor)| all[place as usize] = factor);
+        all
+    }
+}
+
+/// The nodes that have edges of two branches.
+fn with_both(evaluation: &Evaluation<'_, '_>, a: &Branch, b: &Branch, nodes: &[NodeId]) -> Result<Kept> {
+    let view = evaluation.runtime.view();
+    let mut kept = Kept { nodes: nodes.to_vec(), places: (0..nodes.len() as u32).collect(), all: nodes.len() };
+    for branch in [a, b] {
+        let expand = expansion(view.view(), branch.direction, &branch.types, EdgeIds::Omit);
+        let degrees = match expand {
+            Some(expand) => view.view().degrees(&kept.nodes, branch.direction, expand.types.as_deref())?,
+            None => vec![0; kept.nodes.len()],
+        };
+        let mut degree = degrees.iter();
+        kept.nodes.retain(|_| degree.next().is_some_and(|&degree| degree > 0));
+        let mut degree = degrees.iter();
+        kept.places.retain(|_| degree.next().is_some_and(|&degree| degree > 0));
+    }
+    Ok(kept)
 }
 
 /// The edges of a branch from a batch of nodes, and what each comes to.
@@ -241,19 +382,10 @@ struct Ends {
 }
 
 impl Ends {
-    fn of_both(
-        evaluation: &mut Evaluation<'_, '_>,
-        node: &Node,
-        branches: (usize, usize),
-        nodes: &[NodeId],
-    ) -> Result<(Ends, Ends)> {
-        let mut of = |branch: usize| {
-            let branch = &node.branches[branch];
-            let edges = Edges::of(evaluation.runtime, nodes, branch.direction, &branch.types, EdgeIds::Omit)?;
-            let each = evaluation.contributions(branch, nodes, &edges)?;
-            Ok(Ends { edges, each })
-        };
-        Ok((of(branches.0)?, of(branches.1)?))
+    fn of(evaluation: &mut Evaluation<'_, '_>, branch: &Branch, nodes: &[NodeId]) -> Result<Ends> {
+        let edges = Edges::of(evaluation.runtime, nodes, branch.direction, &branch.types, EdgeIds::Omit)?;
+        let each = evaluation.contributions(branch, nodes, &edges)?;
+        Ok(Ends { edges, each })
     }
 }
 
@@ -291,19 +423,6 @@ fn subtract(
     }
     evaluation.marks = marks;
     Ok(factors)
-}
-
-/// Nodes without repetition, and which of them each is.
-fn distinct(nodes: &[NodeId]) -> (Vec<u32>, Vec<NodeId>) {
-    let mut ends = Vec::new();
-    let mut numbers: Map<NodeId, u32> = Map::default();
-    let number = |&node: &NodeId| {
-        *numbers.entry(node).or_insert_with(|| {
-            ends.push(node);
-            ends.len() as u32 - 1
-        })
-    };
-    (nodes.iter().map(number).collect(), ends)
 }
 
 /// The lists of all nodes, by id.

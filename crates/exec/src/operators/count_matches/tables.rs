@@ -1,6 +1,6 @@
 //! What the runs of one statement know of a tree's nodes, shared by its threads.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::{NodeId, Result};
@@ -76,6 +76,8 @@ pub(super) struct Tables {
     pub(super) wholes: Vec<Shared<Whole>>,
     /// By the number of a tree's node: whether all edges that lead there lead to nodes with its labels.
     pub(super) implied: Vec<Shared<bool>>,
+    /// By the number of a tree's node: how many nodes were asked for.
+    pub(super) asked: Vec<AtomicUsize>,
     /// By the number of a list.
     pub(super) lists: Vec<Shared<Lists>>,
 }
@@ -85,6 +87,7 @@ impl Tables {
     pub(super) fn new(tables: usize, lists: usize) -> Tables {
         Tables {
             wholes: (0..tables).map(|_| Shared::new()).collect(),
+            asked: (0..tables).map(|_| AtomicUsize::new(0)).collect(),
             implied: (0..tables).map(|_| Shared::new()).collect(),
             lists: (0..lists).map(|_| Shared::new()).collect(),
         }
