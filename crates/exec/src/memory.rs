@@ -263,8 +263,31 @@ impl<'m> Charge<'m> {
         Charge { memory: self.memory, operator: self.operator, account: self.account.clone(), bytes: 0 }
     }
 
-    /// Holds exactly so many bytes from here on; if they are refused, what was held stays held.
+    /// Holds exactly so many bytes from here on; if they are refused, what was held stays held. The little that work needs
+    /// in any case is not refused: 16 to 64 KiB, by the limit.
     pub fn hold(&mut self, bytes: usize) -> Result<()> {
+        match self.try_hold(bytes) {
+            Err(refusal) if bytes > floor_bytes(self.memory.limit) => Err(refusal),
+            Err(_) => {
+                self.count(bytes);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Holds so many bytes more, as [`Charge::hold`] does.
+    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+        self.hold(self.bytes + bytes)
+    }
+
+    /// Holds what these columns take more, as [`Charge::hold`] does.
+    pub fn grow_for(&mut self, columns: &[Arc<Column>]) -> Result<()> {
+        self.grow(columns.iter().map(|column| column_bytes(column)).sum())
+    }
+
+    /// Holds exactly so many bytes from here on, for operators that spill instead: even the least may be refused.
+    pub(crate) fn try_hold(&mut self, bytes: usize) -> Result<()> {
         match bytes.checked_sub(self.bytes) {
             Some(more) if more > 0 => self.memory.charge(self.operator, more)?,
             Some(_) => {}
@@ -274,27 +297,9 @@ impl<'m> Charge<'m> {
         Ok(())
     }
 
-    /// Holds so many bytes more.
-    pub fn grow(&mut self, bytes: usize) -> Result<()> {
-        self.hold(self.bytes + bytes)
-    }
-
-    /// Holds what these columns take; the little that work needs in any case is never refused.
-    pub fn grow_for(&mut self, columns: &[Arc<Column>]) -> Result<()> {
-        self.grow_or_floor(columns.iter().map(|column| column_bytes(column)).sum())
-    }
-
-    /// Holds so many bytes more; the little that work needs in any case is never refused.
-    pub(crate) fn grow_or_floor(&mut self, bytes: usize) -> Result<()> {
-        let all = self.bytes + bytes;
-        match self.hold(all) {
-            Err(refusal) if all > floor_bytes(self.memory.limit) => Err(refusal),
-            Err(_) => {
-                self.count(all);
-                Ok(())
-            }
-            Ok(()) => Ok(()),
-        }
+    /// Holds so many bytes more, as [`Charge::try_hold`] does.
+    pub(crate) fn try_grow(&mut self, bytes: usize) -> Result<()> {
+        self.try_hold(self.bytes + bytes)
     }
 
     /// Counts exactly so many bytes from here on, whatever the limit: for the little that work needs in any case.
@@ -382,37 +387,40 @@ mod tests {
     #[test]
     fn charges_are_given_back_whatever_happens() {
         let budget = MemoryBudget::new(64 << 20);
-        let memory = QueryMemory::new(budget.clone(), Some(1_000), SpillSpace::none());
+        let memory = QueryMemory::new(budget.clone(), Some(1_000_000), SpillSpace::none());
         let mut sort = memory.open("Sort", Some(OperatorId(3)));
-        sort.hold(600).unwrap();
+        sort.hold(600_000).unwrap();
         let mut join = memory.open("HashJoin", None);
-        let error = join.grow(500).unwrap_err();
+        let error = join.grow(500_000).unwrap_err();
         assert_eq!(error.code(), ErrorCode::Limit);
-        let expected = "HashJoin needs 500 more bytes of memory; the query holds 600 of the 1000 bytes it may hold";
+        let expected =
+            "HashJoin needs 500000 more bytes of memory; the query holds 600000 of the 1000000 bytes it may hold";
         assert_eq!(error.message(), expected);
         assert!(error.remedy().contains("--query-memory"), "{}", error.remedy());
-        join.count(700);
-        assert_eq!((memory.used(), budget.used() >= 1_300), (1_300, true));
+        join.count(700_000);
+        assert_eq!((memory.used(), budget.used() >= 1_300_000), (1_300_000, true));
+        join.another().hold(10_000).unwrap();
+        join.another().try_hold(10_000).unwrap_err();
         drop(join);
         drop(sort);
-        assert_eq!((memory.used(), memory.peak()), (0, 1_300));
-        assert_eq!(memory.figures()[&OperatorId(3)].peak_bytes, 600);
+        assert_eq!((memory.used(), memory.peak()), (0, 1_310_000));
+        assert_eq!(memory.figures()[&OperatorId(3)].peak_bytes, 600_000);
         drop(memory);
         assert_eq!(budget.used(), 0);
     }
 
     #[test]
     fn the_budget_of_the_database_refuses_too() {
-        let budget = MemoryBudget::new(1_000);
+        let budget = MemoryBudget::new(1_000_000);
         let memory = QueryMemory::new(budget.clone(), Some(1 << 30), SpillSpace::none());
         let mut charge = memory.open("Distinct", None);
-        let error = charge.hold(2_000).unwrap_err();
+        let error = charge.hold(2_000_000).unwrap_err();
         assert_eq!(error.code(), ErrorCode::Limit);
         assert!(error.message().starts_with("Distinct: query asked for"), "{}", error.message());
-        charge.hold(900).unwrap();
+        charge.hold(900_000).unwrap();
         charge.hold(10).unwrap();
         drop(charge);
         drop(memory);
-        assert_eq!((budget.used(), budget.peak()), (0, 900));
+        assert_eq!((budget.used(), budget.peak()), (0, 900_000));
     }
 }

@@ -23,7 +23,7 @@ pub(crate) use store::{RowStore, StoredRows};
 
 /// Bytes that an operator may hold in any case once its rows are on disk: less would make it read and write in crumbs.
 pub(crate) fn floor_bytes(limit: usize) -> usize {
-    limit.clamp(4 << 10, 64 << 10)
+    limit.clamp(16 << 10, 64 << 10)
 }
 
 /// Bytes of a block of a temporary file: a share of the limit, within reason.

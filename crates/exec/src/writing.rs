@@ -31,7 +31,7 @@ pub(crate) fn read_all<'r>(
     let mut buffer = RowBuffer::default();
     input.run(scope, &mut |chunk| {
         scope.runtime.environment.interrupt.check()?;
-        charge.grow_or_floor(chunk_bytes(&chunk))?;
+        charge.grow(chunk_bytes(&chunk))?;
         buffer.push(chunk);
         Ok(Flow::Continue)
     })?;

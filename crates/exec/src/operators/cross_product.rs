@@ -104,7 +104,7 @@ impl CrossProduct {
             let numbers = (rows_before..rows_before + chunk.rows as i64).collect();
             rows_before += chunk.rows as i64;
             chunk.columns.push(Arc::new(Column::new(ColumnData::Int(numbers))));
-            let fits = charge.grow(chunk_bytes(&chunk)).is_ok();
+            let fits = charge.try_grow(chunk_bytes(&chunk)).is_ok();
             buffer.push(chunk);
             if fits && buffer.len() < room {
                 return Ok(Flow::Continue);

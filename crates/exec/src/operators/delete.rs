@@ -118,7 +118,7 @@ impl Physical for Delete {
         })?;
         doomed.sort();
         let mut charge = scope.runtime.charge("Delete");
-        charge.grow_or_floor((doomed.nodes.len() + doomed.edges.len()) * size_of::<u64>())?;
+        charge.grow((doomed.nodes.len() + doomed.edges.len()) * size_of::<u64>())?;
         scope.runtime.write(|writer| {
             let nodes = writer.transaction.view().nodes_exist(&doomed.nodes)?.count_ones();
             let edges = writer.transaction.view().edges_exist(&doomed.edges)?.count_ones();

@@ -83,7 +83,7 @@ impl<'m> Pass<'m> {
 
     fn hold(&mut self) -> Result<()> {
         let bytes = self.table.bytes();
-        if let Err(refusal) = self.charge.hold(bytes) {
+        if let Err(refusal) = self.charge.try_hold(bytes) {
             if self.level == 0 || bytes > floor_bytes(self.charge.memory().limit()) {
                 if self.level > LEVELS_MAX {
                     return Err(refusal);

@@ -147,7 +147,7 @@ impl HashJoin {
         let mut parted = None;
         self.right.run(scope, &mut |chunk| {
             scope.runtime.environment.interrupt.check()?;
-            if parted.is_none() && charge.grow(chunk_bytes(&chunk) + chunk.rows * ROW_BYTES).is_ok() {
+            if parted.is_none() && charge.try_grow(chunk_bytes(&chunk) + chunk.rows * ROW_BYTES).is_ok() {
                 buffer.push(chunk);
                 return Ok(Flow::Continue);
             }

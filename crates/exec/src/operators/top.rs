@@ -63,7 +63,7 @@ impl Top {
         }
         let room = limit.saturating_mul(2).max(scope.runtime.environment.settings.batch_rows.saturating_mul(4));
         let held = candidates.charge.bytes();
-        let fits = candidates.charge.grow(chunk_bytes(&chunk)).is_ok();
+        let fits = candidates.charge.try_grow(chunk_bytes(&chunk)).is_ok();
         candidates.buffer.push(chunk);
         if fits && candidates.buffer.len() <= room {
             return Ok(());
@@ -71,7 +71,7 @@ impl Top {
         let first = self.first(scope, std::mem::take(&mut candidates.buffer), limit)?;
         let bytes = chunk_bytes(&first);
         // Where leaving the last rows out wins little, it would have to be done for every batch.
-        if (fits || bytes < held / 2) && candidates.charge.hold(bytes).is_ok() {
+        if (fits || bytes < held / 2) && candidates.charge.try_hold(bytes).is_ok() {
             candidates.buffer.push(first);
             return Ok(());
         }

@@ -73,7 +73,7 @@ impl<'m> Sorter<'m> {
     pub(crate) fn push(&mut self, chunk: Chunk, keys: &KeysOf<'_>, interrupt: &Interrupt) -> Result<()> {
         // The numbers of the rows in order are held too.
         let bytes = self.sizer.chunk(&chunk) + chunk.rows * size_of::<u32>() * 2;
-        if self.charge.grow(bytes).is_err() {
+        if self.charge.try_grow(bytes).is_err() {
             self.spill(keys, interrupt)?;
             self.charge.count(bytes);
         }

@@ -33,7 +33,7 @@ impl<'m> RowStore<'m> {
     /// Adds the rows of a chunk.
     pub(crate) fn push(&mut self, chunk: Chunk) -> Result<()> {
         let bytes = self.sizer.chunk(&chunk);
-        if self.charge.grow(bytes).is_err() {
+        if self.charge.try_grow(bytes).is_err() {
             self.spill()?;
             self.sizer = Sizer::default();
             self.charge.count(self.sizer.chunk(&chunk));

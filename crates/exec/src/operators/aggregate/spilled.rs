@@ -48,7 +48,7 @@ impl<'m> Gathering<'m> {
         // A look may cost a step for each group.
         self.rows_until = if limit < SMALL_LIMIT { 0 } else { LOOK_ROWS.max(self.state.group_count() / 4) };
         let bytes = self.state.bytes();
-        let Err(refusal) = self.charge.hold(bytes) else { return Ok(()) };
+        let Err(refusal) = self.charge.try_hold(bytes) else { return Ok(()) };
         let may_stay = !self.state.has_keys() || self.level > 0;
         if may_stay && bytes <= floor_bytes(limit) {
             self.charge.count(bytes);

@@ -116,7 +116,7 @@ impl HashJoin {
             let bytes = chunk_bytes(&chunk) + chunk.rows * ROW_BYTES;
             let is_first = buffer.len() == 0;
             buffer.push(chunk);
-            if held.grow(bytes).is_ok() {
+            if held.try_grow(bytes).is_ok() {
                 return Ok(Flow::Continue);
             }
             held.count(held.bytes() + bytes);
