@@ -95,7 +95,23 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     pub(super) fn evaluate(&mut self, node: &Node, nodes: &[NodeId]) -> Result<Vec<Message>> {
         let mut messages = vec![Message::default(); nodes.len()];
         let mut live = self.passing(node, nodes)?;
-        for (kind, nested) in &node.nested {
+        // What is optional leaves no node out, so it comes after what may.
+        self.multiply_nested(node, &mut live, |kind| kind != NestedKind::Optional)?;
+        let is_aside = |group: &Group| matches!(group, Group::Alone(at) if node.aside == Some(*at));
+        for group in node.groups.iter().filter(|group| !is_aside(group)) {
+            self.multiply_group(node, group, &mut live)?;
+        }
+        self.multiply_nested(node, &mut live, |kind| kind == NestedKind::Optional)?;
+        if let Some(group) = node.groups.iter().find(|group| is_aside(group)) {
+            live.places.iter().zip(&live.products).for_each(|(&at, &rest)| messages[at as usize].rest = rest);
+            self.multiply_group(node, group, &mut live)?;
+        }
+        live.places.iter().zip(&live.products).for_each(|(&at, &value)| messages[at as usize].value = value);
+        Ok(messages)
+    }
+
+    fn multiply_nested(&mut self, node: &Node, live: &mut Live, wanted: fn(NestedKind) -> bool) -> Result<()> {
+        for (kind, nested) in node.nested.iter().filter(|(kind, _)| wanted(*kind)) {
             if live.nodes.is_empty() {
                 break;
             }
@@ -108,25 +124,21 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             factors.iter_mut().for_each(change);
             live.multiply(&factors);
         }
-        for group in &node.groups {
-            if live.nodes.is_empty() {
-                break;
-            }
-            if let Group::Alone(at) = group
-                && node.aside == Some(*at)
-            {
-                live.places.iter().zip(&live.products).for_each(|(&at, &rest)| messages[at as usize].rest = rest);
-            }
-            let factors = match group {
-                Group::Alone(at) => self.sums(&node.branches[*at], &live.nodes)?,
-                Group::Different(different) => groups::different(self, node, different, &live.nodes)?,
-                Group::Apart { .. } => groups::apart(self, node, group, &live.nodes)?,
-                Group::Across { near, over, far } => groups::across(self, node, (*near, *over, *far), &live.nodes)?,
-            };
-            live.multiply(&factors);
+        Ok(())
+    }
+
+    fn multiply_group(&mut self, node: &Node, group: &Group, live: &mut Live) -> Result<()> {
+        if live.nodes.is_empty() {
+            return Ok(());
         }
-        live.places.iter().zip(&live.products).for_each(|(&at, &value)| messages[at as usize].value = value);
-        Ok(messages)
+        let factors = match group {
+            Group::Alone(at) => self.sums(&node.branches[*at], &live.nodes)?,
+            Group::Different(different) => groups::different(self, node, different, &live.nodes)?,
+            Group::Apart { .. } => groups::apart(self, node, group, &live.nodes)?,
+            Group::Across { near, over, far } => groups::across(self, node, (*near, *over, *far), &live.nodes)?,
+        };
+        live.multiply(&factors);
+        Ok(())
     }
 
     /// The nodes that are such as the tree wants them.
@@ -268,14 +280,14 @@ impl<'e, 'r> Evaluation<'e, 'r> {
                 Message::default()
             });
         }
-        let asked = self.tables.asked[node.table].fetch_add(new.len(), Ordering::Relaxed) + new.len();
+        let asked = self.tables.asked[node.table].fetch_add(nodes.len(), Ordering::Relaxed) + nodes.len();
         if self.pays_whole(asked) {
             if self.is_implied(node)? {
                 return Ok(Known::One);
             }
             return self.whole(node).map(Known::Whole);
         }
-        self.charge.grow(new.len() * MEMO_BYTES)?;
+        self.charge.grow_or_floor(new.len() * MEMO_BYTES)?;
         for some in new.chunks(STEP) {
             let messages = self.evaluate(node, some)?;
             for (&it, message) in some.iter().zip(messages) {
@@ -320,7 +332,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             self.make_below(node)?;
             let bound = runtime.view().view().node_id_bound() as usize;
             let arrays = if node.aside.is_some() { 2 } else { 1 };
-            self.charge.grow(arrays * bound * size_of::<u64>())?;
+            self.charge.grow_or_floor(arrays * bound * size_of::<u64>())?;
             let mut values = vec![0_u64; bound];
             let mut rests = vec![0_u64; if node.aside.is_some() { bound } else { 0 }];
             let mut rest_parts = rests.chunks_mut(STEP);

@@ -1,5 +1,7 @@
 //! Branches whose numbers depend on each other: the product of what they could be, less what they must not be.
 
+use std::borrow::Cow;
+
 use cypher::plan::Difference;
 use model::store::EdgeIds;
 use model::{Direction, Map, NodeId, Result};
@@ -277,15 +279,26 @@ pub(super) fn apart(
     let kept = with_both(evaluation, near, over, nodes)?;
     let (near, over) = (Ends::of(evaluation, near, &kept.nodes)?, Ends::of(evaluation, over, &kept.nodes)?);
     let ends = &over.edges.neighbors;
-    let by_id = evaluation.pays_whole(ends.len()) || evaluation.tables.lists[*list].get().is_some();
+    // Where many edges lead to the same nodes, these are looked at once.
+    let (places, once) = if ends.len() > 2 * kept.nodes.len() {
+        let (places, once) = distinct(ends);
+        (places, Cow::Owned(once))
+    } else {
+        (Vec::new(), Cow::Borrowed(ends.as_slice()))
+    };
+    let by_id = evaluation.pays_whole(once.len()) || evaluation.tables.lists[*list].get().is_some();
     let lists = if by_id {
         evaluation.tables.lists[*list].get_or_make(|| all_lists(evaluation, *direction, types))?
     } else {
         let mut few = Lists::default();
-        few.add(&mut Edges::of(evaluation.runtime, ends, *direction, types, EdgeIds::Omit)?);
+        few.add(&mut Edges::of(evaluation.runtime, &once, *direction, types, EdgeIds::Omit)?);
         std::sync::Arc::new(few)
     };
-    let list_of = |edge: usize| lists.get(if by_id { ends[edge].0 as usize } else { edge });
+    let list_of = |edge: usize| match places.get(edge) {
+        _ if by_id => lists.get(ends[edge].0 as usize),
+        Some(&place) => lists.get(place as usize),
+        None => lists.get(edge),
+    };
     let factors = subtract(evaluation, &near, &over, kept.nodes.len(), &|marks, near, edge| {
         let (list, end) = (list_of(edge), over.edges.neighbors[edge]);
         // The shorter of the two is gone through.
@@ -423,6 +436,19 @@ fn subtract(
     }
     evaluation.marks = marks;
     Ok(factors)
+}
+
+/// Nodes without repetition, and which of them each is.
+fn distinct(nodes: &[NodeId]) -> (Vec<u32>, Vec<NodeId>) {
+    let mut ends = Vec::new();
+    let mut numbers: Map<NodeId, u32> = Map::default();
+    let number = |&node: &NodeId| {
+        *numbers.entry(node).or_insert_with(|| {
+            ends.push(node);
+            ends.len() as u32 - 1
+        })
+    };
+    (nodes.iter().map(number).collect(), ends)
 }
 
 /// The lists of all nodes, by id.
