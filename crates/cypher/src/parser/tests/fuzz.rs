@@ -18,6 +18,13 @@ const SEEDS: &[&str] = &[
     "RETURN (a)-[:R*1..2]->(b) AND a:A|B", "RETURN CASE WHEN a THEN b ELSE c END IS NULL", "RETURN (a - b) - [c] - (d)",
     "MATCH (a)-[r:R]->(b) SET a.x = r.y", "RETURN exists(a.b), count(DISTINCT c), 'x' STARTS WITH $p", "RETURN a < b <= - c",
     "CREATE CONSTRAINT c IF NOT EXISTS FOR (n:L) REQUIRE (n.p, n.q) IS UNIQUE; DROP CONSTRAINT c IF EXISTS; SHOW CONSTRAINTS; CREATE SORT KEY FOR ()-[r:T]-() ON (r.a, r.b); DROP SORT KEY IF EXISTS FOR ()-[:T]-(); SHOW SORT KEYS; BEGIN; COMMIT",
+    "MATCH p = SHORTEST 2 (a:A WHERE a.x > 1) ((x)-[r:R WHERE r.t < 3]->(y) WHERE x.k = y.k){1,5} (b)-[:S]->+(c) RETURN [n IN nodes(p) | n.x]",
+    "MATCH REPEATABLE ELEMENTS q = ACYCLIC (a)--{2}(b), (c)-[:$(t)]->*(d:$any(l)) LET z = a.x FILTER z > 1 RETURN * OFFSET 1",
+    "UNWIND $rows AS row CALL (row) { CREATE (n:$(row.l)) SET n[row.k] = row.v REMOVE n:$(row.m) } IN 2 CONCURRENT TRANSACTIONS OF 100 ROWS ON ERROR CONTINUE REPORT STATUS AS s RETURN s",
+    "LOAD CSV WITH HEADERS FROM $f AS line FIELDTERMINATOR ';' OPTIONAL CALL { WITH line MATCH (n) RETURN COLLECT { MATCH (n)-->(m) RETURN m } AS c } RETURN c, x IS NOT :: LIST<INTEGER NOT NULL> FINISH",
+    "COPY (MATCH (n) RETURN n.a AS a) TO 'x.parquet' (format = 'parquet', header = true)", "COPY T FROM ['a', $b] (from='A', to='B')",
+    "CREATE NODE TABLE IF NOT EXISTS P(id INT64 PRIMARY KEY, tags STRING[])", "CREATE REL TABLE R(FROM A TO B, since DATE, MANY_MANY)",
+    "SHOW INDEXES YIELD name AS n, type WHERE type = 'RANGE' RETURN n ORDER BY n", "RETURN CASE x WHEN > 3, IS NULL THEN 1 WHEN 2 THEN 3 END",
     "MATCH (n) CALL (n) { WITH n RETURN 1 AS `x``y` UNION RETURN 2 AS x } RETURN $1, $`a b`, /* c */ - - n.x || 'ü' // end",
 ];
 
