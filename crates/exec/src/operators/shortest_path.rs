@@ -9,10 +9,10 @@ mod single;
 
 use std::sync::Arc;
 
-use cypher::plan::{HopCondition, OperatorKind, SearchElement, SearchHop, SearchMode, SearchPattern, SearchSelector};
+use cypher::plan::{OperatorKind, SearchSelector};
 use model::{Column, ColumnData, Direction, Result, Value};
 
-use crate::chunk::{Chunk, Layout};
+use crate::chunk::Chunk;
 use crate::edge_filter::EdgeFilter;
 use crate::lowering::{Demand, Lowered, Lowering, column_of, keep, misplaced};
 use crate::operators::path_search::Pattern;
@@ -45,9 +45,13 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let below = EdgeFilter::demand(filter.as_ref(), demand.clone().without([edges]).and_slots([from, to]));
     let (input, layout) = lowering.lower(input, &below)?;
     let (from, to) = (column_of(&layout, *from)?, column_of(&layout, *to)?);
+    let plan_filter = filter.as_ref();
     let filter = filter.as_ref().map(|filter| EdgeFilter::compile(lowering, filter, &layout)).transpose()?;
     let round = match direction {
-        Direction::Both => Some(way_round(lowering, kind, &layout)?),
+        Direction::Both => {
+            let selector = if *all { SearchSelector::Groups(1) } else { SearchSelector::Shortest(1) };
+            Some(Pattern::round(lowering, (types, *max), plan_filter, selector, &layout)?)
+        }
         Direction::Out | Direction::In => None,
     };
     let (keep, mut layout) = keep(&layout, demand);
@@ -58,25 +62,6 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let (direction, types, min, max, all) = (*direction, types.clone(), *min, max.unwrap_or(u32::MAX), *all);
     let operator = ShortestPath { input, from, to, direction, types, min, max, all, filter, round, gives_edges, keep };
     Ok((Box::new(operator), layout))
-}
-
-/// The same search as one for paths that keep apart the edges that they have gone along.
-fn way_round(lowering: &mut Lowering, kind: &OperatorKind, layout: &Layout) -> Result<Pattern> {
-    let OperatorKind::ShortestPath { direction, types, max, all, filter, .. } = kind else {
-        return Err(misplaced(kind));
-    };
-    let mut conditions = Vec::new();
-    let filter = filter.as_ref().map(|filter| {
-        conditions.push(filter.predicate.clone());
-        let from = filter.from.unwrap_or_else(|| lowering.hidden_slot());
-        let to = filter.to.unwrap_or_else(|| lowering.hidden_slot());
-        HopCondition { edge: filter.slot, from, to, condition: 0 }
-    });
-    let hops = vec![SearchHop { direction: *direction, types: types.clone(), filter }];
-    let elements = vec![SearchElement { hops, min: 1, max: *max, walk: None, end: None }];
-    let selector = Some(if *all { SearchSelector::Groups(1) } else { SearchSelector::Shortest(1) });
-    let pattern = SearchPattern { elements, mode: SearchMode::Trail, selector, condition: None };
-    Pattern::compile(lowering, &pattern, &conditions, layout, &[])
 }
 
 impl ShortestPath {

@@ -8,12 +8,13 @@ mod walk;
 
 use std::sync::Arc;
 
-use cypher::plan::OperatorKind;
+use cypher::plan::{OperatorKind, SearchSelector};
 use model::{Column, ColumnData, Direction, EdgeValue, NodeId, Result, Value};
 
 use crate::chunk::Chunk;
 use crate::edge_filter::EdgeFilter;
 use crate::lowering::{Demand, Lowered, Lowering, column_of, columns_of, keep, misplaced};
+use crate::operators::path_search::Pattern;
 use crate::rows::{gather_columns, node_at};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 
@@ -33,6 +34,8 @@ pub(crate) struct VariableExpand {
     keep: Vec<usize>,
     /// Whether only the distinct ends matter, and visiting each node once finds them all.
     visits_once: bool,
+    /// How a way back to the start is found where the ends are visited once and edges have no direction.
+    round: Option<Pattern>,
     /// Whether an edge may come twice in one path.
     repeats: bool,
 }
@@ -63,9 +66,22 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let from = column_of(&layout, *from)?;
     let bound = if *into { Some(column_of(&layout, *to)?) } else { None };
     let distinct_from = columns_of(&layout, distinct_from)?;
+    let plan_filter = filter.as_ref();
     let filter = filter.as_ref().map(|filter| EdgeFilter::compile(lowering, filter, &layout)).transpose()?;
-    let (keep, mut layout) = keep(&layout, demand);
     let gives_edges = edges.is_some_and(|edges| demand.slots.contains(&edges));
+    // Where only the ends matter, it is enough to find each by its shortest walk. A shortest walk to another node comes
+    // to no node twice (else the part between could be left out), so it goes along no edge twice and is a path; with it,
+    // no longer path to that node is of use, for it has at least `min` edges as soon as `min` is at most 1. The same holds
+    // of the shortest way round along directed edges, which comes to no other node twice. Against that, going along an
+    // undirected edge and back is a walk but no path, so there the way round is sought by itself; and with a `min` of 2
+    // the shortest walk may be too short.
+    let visits_once = !demand.multiplicity && !gives_edges && distinct_from.is_empty() && *min <= 1;
+    let round = if visits_once && *min == 1 && *direction == Direction::Both && !repeats {
+        Some(Pattern::round(lowering, (types, *max), plan_filter, SearchSelector::Shortest(1), &layout)?)
+    } else {
+        None
+    };
+    let (keep, mut layout) = keep(&layout, demand);
     if let Some(edges) = edges.filter(|_| gives_edges) {
         layout.push(edges);
     }
@@ -73,13 +89,6 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     if gives_node {
         layout.push(*to);
     }
-    // Where only the ends matter, it is enough to find each by its shortest walk. A shortest walk to another node comes
-    // to no node twice (else the part between could be left out), so it goes along no edge twice and is a path; with it,
-    // no longer path to that node is of use, for it has at least `min` edges as soon as `min` is at most 1. The same holds
-    // of the shortest way round along directed edges, which comes to no other node twice. Against that, going along an
-    // undirected edge and back is a walk but no path, and with a `min` of 2 the shortest walk may be too short.
-    let is_reachability = *min == 0 || (*min == 1 && (*direction != Direction::Both || *repeats));
-    let visits_once = !demand.multiplicity && !gives_edges && distinct_from.is_empty() && is_reachability;
     let expand = VariableExpand {
         input,
         from,
@@ -94,6 +103,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
         distinct_from,
         keep,
         visits_once,
+        round,
         repeats: *repeats,
     };
     Ok((Box::new(expand), layout))

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cypher::plan::{
-    EdgeFilter as PlanFilter, Expression, SearchHop, SearchMode, SearchPattern, SearchSelector, SlotId,
+    EdgeFilter as PlanFilter, Expression, HopCondition, SearchElement, SearchHop, SearchMode, SearchPattern,
+    SearchSelector, SlotId,
 };
 use model::{Column, ColumnData, Direction, EdgeValue, NodeId, Result, Value};
 
@@ -112,6 +113,28 @@ impl Pattern {
         }
         let condition = pattern.condition.map(|place| Condition::compile(lowering, &conditions[place], layout, whole));
         Ok(Pattern { elements, mode: pattern.mode, selector: pattern.selector, whole: condition.transpose()? })
+    }
+
+    /// The ways from a node back to itself along undirected edges of these types, at most so many, that all pass a filter
+    /// and no two of which are the same.
+    pub(crate) fn round(
+        lowering: &mut Lowering,
+        (types, max): (&[Arc<str>], Option<u32>),
+        filter: Option<&PlanFilter>,
+        selector: SearchSelector,
+        layout: &Layout,
+    ) -> Result<Pattern> {
+        let mut conditions = Vec::new();
+        let filter = filter.map(|filter| {
+            conditions.push(filter.predicate.clone());
+            let from = filter.from.unwrap_or_else(|| lowering.hidden_slot());
+            let to = filter.to.unwrap_or_else(|| lowering.hidden_slot());
+            HopCondition { edge: filter.slot, from, to, condition: 0 }
+        });
+        let hops = vec![SearchHop { direction: Direction::Both, types: types.to_vec(), filter }];
+        let elements = vec![SearchElement { hops, min: 1, max, walk: None, end: None }];
+        let pattern = SearchPattern { elements, mode: SearchMode::Trail, selector: Some(selector), condition: None };
+        Pattern::compile(lowering, &pattern, &conditions, layout, &[])
     }
 
     /// Fewest edges of a path.

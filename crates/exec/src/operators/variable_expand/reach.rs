@@ -7,6 +7,7 @@ use super::{Found, VariableExpand};
 use crate::adjacency::{edge_value, expansion};
 use crate::chunk::Chunk;
 use crate::memory::Charge;
+use crate::operators::path_search::{self, Pattern, Place};
 use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Sink};
 use crate::visited::Visited;
@@ -78,6 +79,14 @@ impl<'w, 'r> Reach<'w, 'r> {
                 return Ok(Flow::Stop);
             }
         }
+        if let Some(round) = &self.expand.round {
+            // The start was met, but it is an end only if a way leads back to it.
+            self.visited.insert(start);
+            if self.expand.is_end(self.chunk, row, start) && self.has_way_round(round, row, start)? {
+                self.found.rows.push(row);
+                self.found.ends.push(start);
+            }
+        }
         let mut length = 0;
         while !frontier.is_empty() && length < self.expand.max {
             length += 1;
@@ -89,6 +98,16 @@ impl<'w, 'r> Reach<'w, 'r> {
             frontier.retain(|&node| node != start);
         }
         Ok(Flow::Continue)
+    }
+
+    fn has_way_round(&self, round: &Pattern, row: u32, start: NodeId) -> Result<bool> {
+        let place = Place { chunk: self.chunk, row, start, distinct_from: &[] };
+        let mut is_found = false;
+        path_search::search(round, self.runtime, place, Some(start), &mut |_| {
+            is_found = true;
+            Ok(Flow::Stop)
+        })?;
+        Ok(is_found)
     }
 
     /// The nodes that one more edge leads to for the first time.
