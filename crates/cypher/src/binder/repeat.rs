@@ -27,6 +27,9 @@ pub(super) struct GroupSlots {
     equal: Vec<(SlotId, SlotId, Span)>,
 }
 
+/// What a group asks of each walk through it, and the types of its edges.
+type Asked = (Vec<Expression>, Vec<Vec<Arc<str>>>);
+
 /// What stands for a variable outside of its group: a list, and where to find it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListVariable {
@@ -108,12 +111,7 @@ impl Binder<'_> {
     }
 
     /// What a group asks of each walk through it, and of which types its edges are.
-    pub(super) fn group_predicates(
-        &mut self,
-        group: &PathGroup,
-        slots: &GroupSlots,
-        base: &Scope,
-    ) -> Result<(Vec<Expression>, Vec<Vec<Arc<str>>>)> {
+    pub(super) fn group_predicates(&mut self, group: &PathGroup, slots: &GroupSlots, base: &Scope) -> Result<Asked> {
         self.inside(base, &slots.names, |binder| {
             let mut predicates = Vec::new();
             let mut types = Vec::new();

@@ -16,6 +16,8 @@ use crate::plan::{BinaryOperator, ExpressionKind, LookupValue, SlotId};
 const STARTS_MAX: usize = 32;
 /// Up to this many rows, an unconnected part is scanned for each row rather than joined.
 const NESTED_ROWS_MAX: f64 = 1.5;
+/// What a search for a shortest path between two nodes costs, in edges.
+const PAIR_COST: f64 = 100.0;
 /// A seek that finds more for one row is compared with beginning elsewhere.
 const SEEK_ROWS_MAX: f64 = 1_000.0;
 
@@ -168,8 +170,11 @@ impl Order<'_> {
         let (left, right) = (state.bound.contains(&edge.left), state.bound.contains(&edge.right));
         if let EdgeLength::Shortest { .. } = edge.length {
             let candidate =
-                Candidate { step: Step::ShortestPath { edge: index }, rows: state.rows, cost: 100.0 * state.rows };
-            return if left && right { vec![candidate] } else { Vec::new() };
+                Candidate { step: Step::ShortestPath { edge: index }, rows: state.rows, cost: PAIR_COST * state.rows };
+            if left && right {
+                return vec![candidate];
+            }
+            return self.shortest_from_one(state, index, left, right).into_iter().collect();
         }
         let into = left && right;
         let mut candidates = Vec::new();
@@ -190,6 +195,28 @@ impl Order<'_> {
             candidates.push(Candidate { step: Step::Expand { edge: index, from_left, into }, rows, cost });
         }
         candidates
+    }
+
+    /// Shortest paths from one bound end to all nodes, where that is cheaper than to find the other end first.
+    fn shortest_from_one(&self, state: &State, index: usize, left: bool, right: bool) -> Option<Candidate> {
+        let problem = self.problem;
+        let edge = &problem.graph.edges[index];
+        if !edge.is_selected || !(left || right) {
+            return None;
+        }
+        let (to, direction) = if left { (edge.right, edge.direction) } else { (edge.left, edge.direction.reverse()) };
+        let nodes = problem.cost.labelled(problem.labels_of(to)).max(1.0);
+        let is_alone = |needs: &Set<SlotId>| {
+            needs.contains(&to) && needs.iter().all(|slot| *slot == to || state.bound.contains(slot))
+        };
+        let conditions = problem.conditions.iter().enumerate();
+        let alone =
+            conditions.filter(|(place, condition)| !state.conditions_done[*place] && is_alone(&condition.needs));
+        let ends = nodes * alone.map(|(_, condition)| condition.selectivity).product::<f64>();
+        let edges = problem.cost.labelled(&[]) * problem.cost.degree(&[], direction, &edge.types);
+        let step = Step::Expand { edge: index, from_left: left, into: false };
+        let (rows, cost) = (state.rows * nodes, state.rows * edges);
+        (ends * PAIR_COST >= edges).then_some(Candidate { step, rows, cost })
     }
 
     pub(super) fn fan_out(&self, index: usize, from: SlotId, direction: Direction) -> f64 {

@@ -279,7 +279,8 @@ impl Planner<'_> {
                     stream.push(rows, |input| OperatorKind::Extend { input, items });
                 }
             }
-            EdgeLength::One | EdgeLength::Shortest { .. } => {
+            EdgeLength::Shortest { .. } => self.shortest_paths(stream, edge, from_left, rows),
+            EdgeLength::One => {
                 let edge = Some(edge.slot);
                 stream.push(rows, |input| OperatorKind::Expand {
                     input,
@@ -293,6 +294,34 @@ impl Planner<'_> {
                     choice: None,
                 });
             }
+        }
+    }
+
+    /// Shortest paths from one bound end to all nodes.
+    fn shortest_paths(&mut self, stream: &mut Stream, edge: &GraphEdge, from_left: bool, rows: f64) {
+        let EdgeLength::Shortest { min, max, all } = edge.length else { return };
+        let (from, to) = if from_left { (edge.left, edge.right) } else { (edge.right, edge.left) };
+        let direction = if from_left { edge.direction } else { edge.direction.reverse() };
+        let edges = if from_left { edge.slot } else { self.slots.unnamed(SlotKind::EdgeList) };
+        let filter = edge.filter.clone();
+        let filter = if from_left { filter } else { filter.map(EdgeFilter::reverse) };
+        let (types, into) = (edge.types.clone(), false);
+        stream.push(rows, |input| OperatorKind::ShortestPath {
+            input,
+            from,
+            to,
+            into,
+            direction,
+            types,
+            min,
+            max,
+            edges,
+            all,
+            filter,
+        });
+        if !from_left {
+            let items = vec![(edge.slot, reversed(edges, edge.span))];
+            stream.push(rows, |input| OperatorKind::Extend { input, items });
         }
     }
 

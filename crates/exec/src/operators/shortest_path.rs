@@ -1,16 +1,18 @@
-//! `ShortestPath`: for each row, a shortest path between two bound nodes, or all of them; no row if there is none.
+//! `ShortestPath`: for each row, a shortest path between two bound nodes, or all of them; no row if there is none. With one
+//! bound node, the shortest paths to all others ([`from_one`]).
 //!
 //! A breadth-first search from both ends, a level at a time from the end with the smaller frontier, until the levels
 //! meet; then paths are read off the levels ([`search`]). Of several shortest paths the one given first is the same in
 //! every run.
 
+mod from_one;
 mod search;
 mod single;
 
 use std::sync::Arc;
 
 use cypher::plan::{OperatorKind, SearchSelector};
-use model::{Column, ColumnData, Direction, Result, Value};
+use model::{Column, ColumnData, Direction, NodeId, Result, Value};
 
 use crate::chunk::Chunk;
 use crate::edge_filter::EdgeFilter;
@@ -23,7 +25,8 @@ use search::Search;
 pub(crate) struct ShortestPath {
     input: Step,
     from: usize,
-    to: usize,
+    /// The column of the end, if it is bound.
+    bound: Option<usize>,
     direction: Direction,
     types: Vec<Arc<str>>,
     min: u32,
@@ -33,18 +36,29 @@ pub(crate) struct ShortestPath {
     /// How the shortest way round is found along undirected edges, which must not go back along the same edge.
     round: Option<Pattern>,
     gives_edges: bool,
+    gives_node: bool,
     keep: Vec<usize>,
+}
+
+/// Paths found: the rows they belong to, their ends and their edges.
+#[derive(Default)]
+struct Found {
+    rows: Vec<u32>,
+    ends: Vec<NodeId>,
+    paths: Vec<Value>,
 }
 
 /// Lowers `ShortestPath`.
 pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Demand) -> Result<Lowered> {
-    let OperatorKind::ShortestPath { input, from, to, direction, types, min, max, edges, all, filter, .. } = kind
+    let OperatorKind::ShortestPath { input, from, to, direction, types, min, max, edges, all, filter, into } = kind
     else {
         return Err(misplaced(kind));
     };
-    let below = EdgeFilter::demand(filter.as_ref(), demand.clone().without([edges]).and_slots([from, to]));
-    let (input, layout) = lowering.lower(input, &below)?;
-    let (from, to) = (column_of(&layout, *from)?, column_of(&layout, *to)?);
+    let below = demand.clone().without([edges]).and_slots([from]);
+    let below = if *into { below.and_slots([to]) } else { below.without([to]) };
+    let (input, layout) = lowering.lower(input, &EdgeFilter::demand(filter.as_ref(), below))?;
+    let from = column_of(&layout, *from)?;
+    let bound = if *into { Some(column_of(&layout, *to)?) } else { None };
     let plan_filter = filter.as_ref();
     let filter = filter.as_ref().map(|filter| EdgeFilter::compile(lowering, filter, &layout)).transpose()?;
     let round = match direction {
@@ -59,24 +73,43 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     if gives_edges {
         layout.push(*edges);
     }
+    let gives_node = !into && demand.slots.contains(to);
+    if gives_node {
+        layout.push(*to);
+    }
     let (direction, types, min, max, all) = (*direction, types.clone(), *min, max.unwrap_or(u32::MAX), *all);
-    let operator = ShortestPath { input, from, to, direction, types, min, max, all, filter, round, gives_edges, keep };
+    let operator = ShortestPath {
+        input,
+        from,
+        bound,
+        direction,
+        types,
+        min,
+        max,
+        all,
+        filter,
+        round,
+        gives_edges,
+        gives_node,
+        keep,
+    };
     Ok((Box::new(operator), layout))
 }
 
 impl ShortestPath {
-    fn flush(&self, chunk: &Chunk, rows: &mut Vec<u32>, paths: &mut Vec<Value>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn flush(&self, chunk: &Chunk, found: &mut Found, sink: &mut Sink<'_>) -> Result<Flow> {
+        let Found { rows, ends, paths } = std::mem::take(found);
         if rows.is_empty() {
             return Ok(Flow::Continue);
         }
-        let mut columns = gather_columns(chunk, &self.keep, rows);
-        let count = rows.len();
-        rows.clear();
-        let paths = std::mem::take(paths);
+        let mut columns = gather_columns(chunk, &self.keep, &rows);
         if self.gives_edges {
             columns.push(Arc::new(Column::new(ColumnData::Value(paths))));
         }
-        sink(Chunk { rows: count, columns })
+        if self.gives_node {
+            columns.push(Arc::new(Column::new(ColumnData::Node(ends))));
+        }
+        sink(Chunk { rows: rows.len(), columns })
     }
 }
 
@@ -84,24 +117,31 @@ impl Physical for ShortestPath {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let batch_rows = scope.runtime.environment.settings.batch_rows;
         self.input.run(scope, &mut |chunk| {
-            let (mut rows, mut paths) = (Vec::new(), Vec::new());
+            let mut found = Found::default();
             for row in 0..chunk.rows {
-                let ends = (node_at(&chunk.columns[self.from], row), node_at(&chunk.columns[self.to], row));
-                let (Some(from), Some(to)) = ends else { continue };
+                let Some(from) = node_at(&chunk.columns[self.from], row) else { continue };
                 let mut search = Search::new(self, scope.runtime, &chunk, row as u32);
-                let flow = search.run(from, to, &mut |path| {
-                    rows.push(row as u32);
-                    paths.push(path);
-                    if rows.len() < batch_rows {
+                let mut give = |end: NodeId, path: Value| {
+                    found.rows.push(row as u32);
+                    found.ends.push(end);
+                    found.paths.push(path);
+                    if found.rows.len() < batch_rows {
                         return Ok(Flow::Continue);
                     }
-                    self.flush(&chunk, &mut rows, &mut paths, sink)
-                })?;
+                    self.flush(&chunk, &mut found, sink)
+                };
+                let flow = match self.bound {
+                    None => search.from_one(from, &mut give)?,
+                    Some(bound) => match node_at(&chunk.columns[bound], row) {
+                        None => continue,
+                        Some(to) => search.run(from, to, &mut |path| give(to, path))?,
+                    },
+                };
                 if flow == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
-            self.flush(&chunk, &mut rows, &mut paths, sink)
+            self.flush(&chunk, &mut found, sink)
         })
     }
 }

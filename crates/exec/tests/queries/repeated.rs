@@ -89,3 +89,26 @@ fn names_inside_are_new() {
     check_wrong("CREATE (a)-[:E]->{2}(b)", "SEMANTIC");
     check_wrong("MERGE ACYCLIC (a)-[:E]->(b)", "SEMANTIC");
 }
+
+#[test]
+fn shortest_paths_from_one_node() {
+    let ends = "RETURN b.id, [x IN r | x.w]";
+    check_graph(
+        &format!("MATCH ALL SHORTEST (a {{id: 1}})-[r]->+(b) {ends}"),
+        &["2, [1]", "3, [5]", "4, [5, 3]", "4, [5, 4]", "1, [5, 3, 6]", "1, [5, 4, 6]"],
+    );
+    check_graph(
+        &format!("MATCH ANY (a {{id: 2}})-[r]->*(b) {ends}"),
+        &["2, []", "3, [2]", "4, [2, 3]", "1, [2, 3, 6]"],
+    );
+    check_graph(
+        &format!("MATCH ALL SHORTEST (b)-[r]->{{,2}}(a {{id: 4}}) {ends}"),
+        &["4, []", "3, [3]", "3, [4]", "1, [5, 3]", "1, [5, 4]", "2, [2, 3]", "2, [2, 4]"],
+    );
+    check_graph("MATCH ALL SHORTEST (a {id: 3})-[r]-+(b) RETURN b.id, count(*)", &["1, 1", "2, 1", "3, 2", "4, 2"]);
+    check_graph(
+        &format!("MATCH ANY SHORTEST (a {{id: 1}}) ((x)-[r]->(y) WHERE x.id < y.id)+ (b) {ends}"),
+        &["2, [1]", "3, [5]", "4, [5, 3]"],
+    );
+    check_graph("MATCH SHORTEST 1 (a {id: 1})-[:E]->+(b) RETURN count(*)", &["4"]);
+}

@@ -271,6 +271,9 @@ impl Details<'_> {
         if matches!(kind, OperatorKind::ShortestPath { all: true, .. }) {
             text.insert_str(0, "all ");
         }
+        if matches!(kind, OperatorKind::ShortestPath { into: false, .. }) {
+            text.push_str(" from one");
+        }
         if into {
             text.push_str(" into");
         }

@@ -15,8 +15,8 @@ use crate::runtime::{Flow, Runtime};
 pub(super) struct Search<'s, 'r> {
     pub(super) path: &'s ShortestPath,
     pub(super) runtime: &'s Runtime<'r>,
-    chunk: &'s Chunk,
-    row: u32,
+    pub(super) chunk: &'s Chunk,
+    pub(super) row: u32,
 }
 
 /// The levels grown from one end.
