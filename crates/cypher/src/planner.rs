@@ -14,6 +14,7 @@ mod cost;
 mod graph_order;
 mod graph_plan;
 mod intersect;
+mod path_plan;
 mod projection;
 mod seek;
 mod step;

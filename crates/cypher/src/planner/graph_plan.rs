@@ -6,15 +6,14 @@ use model::{Result, Set, Span, error};
 
 use super::cost::CostModel;
 use super::graph_order::Order;
+use super::path_plan::Walk;
 use super::seek::{Seek, SeekTarget};
 use super::step::{ConditionKind, Planned, Problem, ScanUnion, Step};
 use super::{Planner, Stream};
 use crate::binder::expression::at;
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::optimizer::nullability::never_null;
-use crate::plan::{
-    BinaryOperator, EdgeFilter, Expression, ExpressionKind, OperatorKind, QuantifierKind, SlotId, SlotKind,
-};
+use crate::plan::{BinaryOperator, Expression, ExpressionKind, OperatorKind, QuantifierKind, SlotId, SlotKind};
 
 /// What has been matched in one stream.
 #[derive(Default)]
@@ -235,51 +234,13 @@ impl Planner<'_> {
         let into = into || from == end;
         let to = end;
         stream.bound.extend([to, edge.slot]);
-        if let Some(search) = &edge.search {
-            stream.bound.insert(search.counts);
-            let (pattern, conditions) = (Box::new(search.pattern.clone()), search.conditions.clone());
-            let (edges, counts) = (edge.slot, search.counts);
-            stream.push(rows, |input| OperatorKind::PathSearch {
-                input,
-                from,
-                to,
-                into,
-                pattern,
-                conditions,
-                edges,
-                counts,
-                distinct_from,
-            });
-            return;
+        let walk = Walk { edge, from_left, from, to, into, rows };
+        if edge.search.is_some() {
+            return self.path_search(stream, walk, distinct_from);
         }
         match edge.length {
-            EdgeLength::Variable { min, max } => {
-                // Walking against the written order gives the edges in reverse, so they get a slot to be turned in.
-                let turned = !from_left;
-                let edges = if turned { self.slots.unnamed(SlotKind::EdgeList) } else { edge.slot };
-                let filter = edge.filter.clone();
-                let filter = if turned { filter.map(EdgeFilter::reverse) } else { filter };
-                let repeats = edge.repeats;
-                stream.push(rows, |input| OperatorKind::VariableExpand {
-                    input,
-                    from,
-                    direction,
-                    types,
-                    min,
-                    max,
-                    edges: Some(edges),
-                    to,
-                    into,
-                    filter,
-                    distinct_from,
-                    repeats,
-                });
-                if turned {
-                    let items = vec![(edge.slot, reversed(edges, edge.span))];
-                    stream.push(rows, |input| OperatorKind::Extend { input, items });
-                }
-            }
-            EdgeLength::Shortest { .. } => self.shortest_paths(stream, edge, from_left, rows),
+            EdgeLength::Variable { .. } => self.variable_expand(stream, walk, distinct_from),
+            EdgeLength::Shortest { .. } => self.shortest_from_one(stream, walk),
             EdgeLength::One => {
                 let edge = Some(edge.slot);
                 stream.push(rows, |input| OperatorKind::Expand {
@@ -295,52 +256,6 @@ impl Planner<'_> {
                 });
             }
         }
-    }
-
-    /// Shortest paths from one bound end to all nodes.
-    fn shortest_paths(&mut self, stream: &mut Stream, edge: &GraphEdge, from_left: bool, rows: f64) {
-        let EdgeLength::Shortest { min, max, all } = edge.length else { return };
-        let (from, to) = if from_left { (edge.left, edge.right) } else { (edge.right, edge.left) };
-        let direction = if from_left { edge.direction } else { edge.direction.reverse() };
-        let edges = if from_left { edge.slot } else { self.slots.unnamed(SlotKind::EdgeList) };
-        let filter = edge.filter.clone();
-        let filter = if from_left { filter } else { filter.map(EdgeFilter::reverse) };
-        let (types, into) = (edge.types.clone(), false);
-        stream.push(rows, |input| OperatorKind::ShortestPath {
-            input,
-            from,
-            to,
-            into,
-            direction,
-            types,
-            min,
-            max,
-            edges,
-            all,
-            filter,
-        });
-        if !from_left {
-            let items = vec![(edge.slot, reversed(edges, edge.span))];
-            stream.push(rows, |input| OperatorKind::Extend { input, items });
-        }
-    }
-
-    fn shortest_path(&mut self, stream: &mut Stream, edge: &GraphEdge, rows: f64) {
-        let EdgeLength::Shortest { min, max, all } = edge.length else { return };
-        stream.bound.insert(edge.slot);
-        stream.push(rows, |input| OperatorKind::ShortestPath {
-            input,
-            from: edge.left,
-            to: edge.right,
-            into: true,
-            direction: edge.direction,
-            types: edge.types.clone(),
-            min,
-            max,
-            edges: edge.slot,
-            all,
-            filter: edge.filter.clone(),
-        });
     }
 
     fn join(
@@ -434,11 +349,6 @@ impl Planner<'_> {
 
 fn not(expression: Expression) -> Expression {
     at(expression.span, ExpressionKind::Not(Box::new(expression)))
-}
-
-fn reversed(list: SlotId, span: Span) -> Expression {
-    let arguments = vec![at(span, ExpressionKind::Slot(list))];
-    at(span, ExpressionKind::Function { name: Arc::from("reverse"), arguments })
 }
 
 pub(super) fn has_labels(slot: SlotId, labels: Vec<Arc<str>>, span: Span) -> Expression {
