@@ -62,6 +62,30 @@ impl Visited {
         true
     }
 
+    /// Adds nodes, and gives those that are new to `new`.
+    pub(crate) fn insert_all(&mut self, nodes: &[NodeId], new: &mut Vec<NodeId>) {
+        // Whether a node is new cannot be foretold, so nothing branches on it: each is written, and kept by a longer end.
+        let mut end = new.len();
+        new.resize(end + nodes.len(), NodeId(0));
+        for &node in nodes {
+            new[end] = node;
+            let at = (node.0 >> 6) as usize;
+            let is_new = match self.words.get_mut(at) {
+                None => self.far.insert(node),
+                Some(word) => {
+                    let (before, bit) = (*word, 1 << (node.0 & 63));
+                    if before == 0 {
+                        self.dirty.push(at as u32);
+                    }
+                    *word = before | bit;
+                    before & bit == 0
+                }
+            };
+            end += usize::from(is_new);
+        }
+        new.truncate(end);
+    }
+
     /// Whether a node is in it.
     #[inline]
     pub(crate) fn contains(&self, node: NodeId) -> bool {
@@ -116,6 +140,9 @@ mod tests {
                 assert!(!visited.contains(node), "round {round}");
                 assert!(visited.insert(node) && !visited.insert(node) && visited.contains(node));
             }
+            let mut new = vec![NodeId(7)];
+            visited.insert_all(&[1, 63, 1, 129, 129].map(NodeId), &mut new);
+            assert_eq!(new, [7, 1, 129].map(NodeId));
             visited.clear();
             assert!(!visited.contains(NodeId(64)) && visited.words == [0, 0]);
             assert!(visited.insert(NodeId(64)));

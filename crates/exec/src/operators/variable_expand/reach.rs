@@ -122,7 +122,7 @@ impl<'w, 'r> Reach<'w, 'r> {
             let batch = &self.batch;
             let visited = &mut self.visited;
             match &expand.filter {
-                None => next.extend(batch.neighbors.iter().copied().filter(|&node| visited.insert(node))),
+                None => visited.insert_all(&batch.neighbors, &mut next),
                 Some(filter) => {
                     // An edge to a node that was met already need not be tested.
                     let is_new = |&index: &usize| !visited.contains(batch.neighbors[index]);
