@@ -133,6 +133,10 @@ impl Binder<'_> {
         }
         for step in &pattern.steps {
             let group = match &step.edge.group {
+                Some(group) if new == NewVariables::Refused => {
+                    let error = unsupported("a repeated path in a pattern that is a value", group.span);
+                    return Err(error.with_remedy("use EXISTS { MATCH … }"));
+                }
                 Some(group) => {
                     slots.edges.push(self.slots.unnamed(SlotKind::EdgeList));
                     Some(self.declare_group(group)?)

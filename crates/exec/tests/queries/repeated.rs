@@ -1,6 +1,9 @@
 //! Repeated parts of paths, path modes and selectors, worked out by hand.
 
-use super::{check, check_error};
+use exec::{QueryMemory, SpillSpace};
+use model::{Map, MemoryBudget};
+
+use super::{answer, check, check_error, run_with, variants};
 
 /// As in `paths`: a chain 1→2→3→4 with a shortcut 1→3, a way back 4→1, a loop at 2, and 3→4 twice.
 const GRAPH: &str = "CREATE (a:N {id: 1}), (b:N:Two {id: 2}), (c:N {id: 3}), (d:N {id: 4}),
@@ -111,4 +114,36 @@ fn shortest_paths_from_one_node() {
         &["2, [1]", "3, [5]", "4, [5, 3]"],
     );
     check_graph("MATCH SHORTEST 1 (a {id: 1})-[:E]->+(b) RETURN count(*)", &["4"]);
+}
+
+/// A search holds no more than it may, and says so; what it held is given back. Where only the stack of a walk is held, any
+/// number of paths passes.
+#[test]
+fn searches_keep_to_their_memory() {
+    let graph = "UNWIND range(0, 199) AS i CREATE (:N {id: i});\n\
+        MATCH (a:N), (b:N) WHERE b.id % 20 IN [(a.id + 1) % 20, a.id * 3 % 20] CREATE (a)-[:E]->(b);\n";
+    let ends = "MATCH (a:N {id: 0}), (b:N {id: 43})";
+    let cases = [
+        format!("{ends} MATCH p = shortestPath((a)-[*]->(b)) RETURN length(p)"),
+        format!("{ends} MATCH p = allShortestPaths((a)-[*]->(b)) RETURN length(p)"),
+        "MATCH (a:N {id: 0})-[*1..4]->(b) RETURN count(DISTINCT b)".to_string(),
+        "MATCH ANY (a:N {id: 0})-->+(b) RETURN count(b)".to_string(),
+        format!("{ends} MATCH p = SHORTEST 3 (a)-->+(b) RETURN length(p)"),
+        "MATCH (a:N {id: 0})-[*..3]->(b) RETURN count(*)".to_string(),
+        "MATCH (a:N {id: 0}) ((x)-->(y)-->(z)){1} (b) RETURN count(*)".to_string(),
+    ];
+    for (store, settings) in variants() {
+        answer(&store, graph, &Map::default(), settings).expect("the graph can be made");
+        for query in &cases {
+            let run = |limit: usize| {
+                let memory = QueryMemory::new(MemoryBudget::unlimited(), Some(limit), SpillSpace::none());
+                let outcome = run_with(&store, query, &Map::default(), settings, &memory);
+                assert_eq!(memory.used(), 0, "{query}");
+                outcome.map(|(rows, _)| rows)
+            };
+            let error = run(100).expect_err(query);
+            assert_eq!(error.code().name(), "LIMIT", "{query}: {error}");
+            assert!(run(4 << 20).is_ok_and(|rows| !rows.is_empty()), "{query}");
+        }
+    }
 }
