@@ -5,7 +5,9 @@
 
 use std::cell::RefCell;
 
-use model::{NodeId, ReadView, Set};
+use model::{NodeId, ReadView, Result, Set};
+
+use crate::memory::Charge;
 
 /// Most words that a thread keeps for its next search.
 const SPARE_WORDS_MAX: usize = 1 << 20;
@@ -13,6 +15,18 @@ const SPARE_WORDS_MAX: usize = 1 << 20;
 const PAGE_WORDS: usize = 512;
 /// Most lists of words that a thread keeps.
 const SPARES_MAX: usize = 4;
+
+/// Bytes that a search may hold whatever the limit of its query: what work needs in any case.
+const SEARCH_BYTES: usize = 64 << 10;
+
+/// Says that a search holds so many bytes; fails where that is more than a little and more than the query may hold.
+pub(crate) fn hold(charge: &mut Charge<'_>, bytes: usize) -> Result<()> {
+    if bytes > SEARCH_BYTES {
+        return charge.hold(bytes);
+    }
+    charge.count(bytes);
+    Ok(())
+}
 
 thread_local! {
     /// Words that are all zero.

@@ -10,6 +10,7 @@ use super::pattern::Pattern;
 use crate::adjacency::expansion;
 use crate::memory::Charge;
 use crate::runtime::Runtime;
+use crate::visited::hold;
 
 /// Bytes of an entry of the table of distances, with what a hash table keeps free.
 const ENTRY_BYTES: usize = 32;
@@ -95,7 +96,7 @@ impl<'b, 'r> Bounds<'b, 'r> {
                         self.frontier.push(node);
                     }
                 }
-                self.charge.hold(ENTRY_BYTES * self.depths.capacity() + 8 * self.frontier.capacity())?;
+                hold(&mut self.charge, ENTRY_BYTES * self.depths.capacity() + 8 * self.frontier.capacity())?;
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ use crate::adjacency::{edge_value, expansion, is_taken};
 use crate::memory::Charge;
 use crate::operators::variable_expand::edge_list;
 use crate::runtime::{Flow, Runtime};
+use crate::visited::hold;
 
 /// See the module.
 pub(super) struct DepthFirst<'d, 'r> {
@@ -235,7 +236,7 @@ impl<'d, 'r> DepthFirst<'d, 'r> {
             frame.candidates = Some(candidates);
             self.held += frame.byte_count();
         }
-        self.charge.hold(self.held)
+        hold(&mut self.charge, self.held)
     }
 
     /// The edges of a hop from a node that pass its filter.

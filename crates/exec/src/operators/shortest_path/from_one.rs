@@ -10,7 +10,7 @@ use crate::adjacency::{edge_value, expansion};
 use crate::operators::path_search::{self, Place};
 use crate::operators::variable_expand::edge_list;
 use crate::runtime::Flow;
-use crate::visited::Visited;
+use crate::visited::{Visited, hold};
 
 /// Takes the end of a path and its edges.
 type Give<'g> = dyn FnMut(NodeId, Value) -> Result<Flow> + 'g;
@@ -79,7 +79,7 @@ impl Search<'_, '_> {
                 break;
             }
             held += next.byte_count();
-            charge.hold(held + visited.byte_count())?;
+            hold(&mut charge, held + visited.byte_count())?;
             levels.push(next);
             if self.give_level(&levels, give)? == Flow::Stop {
                 return Ok(Flow::Stop);

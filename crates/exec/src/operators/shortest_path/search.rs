@@ -10,6 +10,7 @@ use crate::chunk::Chunk;
 use crate::operators::path_search::{self, Place};
 use crate::operators::variable_expand::edge_list;
 use crate::runtime::{Flow, Runtime};
+use crate::visited::hold;
 
 /// See the module.
 pub(super) struct Search<'s, 'r> {
@@ -120,7 +121,7 @@ impl<'s, 'r> Search<'s, 'r> {
                 return Ok(Some(Meeting { nodes, forward_depth: forth.depth, length: forth.depth + back.depth }));
             }
             near.weigh(view, expand)?;
-            charge.hold(forth.byte_count() + back.byte_count())?;
+            hold(&mut charge, forth.byte_count() + back.byte_count())?;
         }
         Ok(None)
     }

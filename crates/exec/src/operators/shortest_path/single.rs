@@ -9,7 +9,7 @@ use model::{Direction, EdgeBatch, EdgeValue, Expand, NodeId, ReadView, Result};
 
 use super::search::Search;
 use crate::adjacency::edge_value;
-use crate::visited::Visited;
+use crate::visited::{Visited, hold};
 
 /// The levels grown from one end.
 struct Side {
@@ -70,7 +70,7 @@ impl Search<'_, '_> {
                 };
                 return self.edges_along(view, expand, &nodes).map(Some);
             }
-            charge.hold(forth.byte_count() + back.byte_count())?;
+            hold(&mut charge, forth.byte_count() + back.byte_count())?;
         }
         Ok(None)
     }

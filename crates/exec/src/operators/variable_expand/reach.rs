@@ -10,7 +10,7 @@ use crate::memory::Charge;
 use crate::operators::path_search::{self, Pattern, Place};
 use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Sink};
-use crate::visited::Visited;
+use crate::visited::{Visited, hold};
 
 /// See the module.
 pub(super) struct Reach<'w, 'r> {
@@ -140,7 +140,7 @@ impl<'w, 'r> Reach<'w, 'r> {
                     next.extend(ends.filter(|&node| visited.insert(node)));
                 }
             }
-            self.charge.hold(self.visited.byte_count() + 8 * (frontier.len() + next.capacity()))?;
+            hold(&mut self.charge, self.visited.byte_count() + 8 * (frontier.len() + next.capacity()))?;
         }
         Ok(next)
     }

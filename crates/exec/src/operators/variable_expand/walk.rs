@@ -12,6 +12,7 @@ use crate::chunk::Chunk;
 use crate::memory::Charge;
 use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Sink};
+use crate::visited::hold;
 
 /// Edges that one part of a level may have, about.
 const PART_EDGES: u64 = 16_384;
@@ -170,7 +171,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         let paths = next.nodes.len();
         self.held += next.byte_count();
         self.levels.push(next);
-        self.charge.hold(self.held)?;
+        hold(&mut self.charge, self.held)?;
         let batch_rows = self.runtime.environment.settings.batch_rows.max(1);
         for from in (0..paths).step_by(batch_rows) {
             self.find(from..paths.min(from + batch_rows));
