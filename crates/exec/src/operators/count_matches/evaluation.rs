@@ -287,7 +287,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             }
             return self.whole(node).map(Known::Whole);
         }
-        self.charge.grow_or_floor(new.len() * MEMO_BYTES)?;
+        self.charge.grow(new.len() * MEMO_BYTES)?;
         for some in new.chunks(STEP) {
             let messages = self.evaluate(node, some)?;
             for (&it, message) in some.iter().zip(messages) {
@@ -332,7 +332,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             self.make_below(node)?;
             let bound = runtime.view().view().node_id_bound() as usize;
             let arrays = if node.aside.is_some() { 2 } else { 1 };
-            self.charge.grow_or_floor(arrays * bound * size_of::<u64>())?;
+            self.charge.grow(arrays * bound * size_of::<u64>())?;
             let mut values = vec![0_u64; bound];
             let mut rests = vec![0_u64; if node.aside.is_some() { bound } else { 0 }];
             let mut rest_parts = rests.chunks_mut(STEP);
