@@ -168,13 +168,17 @@ impl<'m> Lists<'m> {
         if self.is_whole { self.shared.as_ref()?.whole.get() } else { None }
     }
 
-    /// Makes sure that the lists of these nodes are there, until it is called again.
+    /// Forgets the lists of earlier batches if they are too many.
+    pub(crate) fn make_room(&mut self) {
+        if self.charge.bytes() > (NEIGHBOR_LIST_BYTES_MAX / 8).min(self.charge.memory().limit() / 8) {
+            self.forget();
+        }
+    }
+
+    /// Makes sure that the lists of these nodes are there, until room is made.
     pub(crate) fn prepare(&mut self, runtime: &Runtime<'_>, numbers: &mut Numbers, nodes: &[u32]) -> Result<()> {
         if self.expand.is_none() || self.is_whole {
             return Ok(());
-        }
-        if self.charge.bytes() > (NEIGHBOR_LIST_BYTES_MAX / 8).min(self.charge.memory().limit() / 8) {
-            self.forget();
         }
         self.missing.clear();
         let mut last = None;

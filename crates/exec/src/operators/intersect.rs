@@ -241,6 +241,8 @@ impl<'o, 'm> Search<'o, 'm> {
     /// Finds what the rows of a chunk have.
     fn chunk(&mut self, runtime: &Runtime<'_>, chunk: &Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
         let bound = self.bound(chunk);
+        // Legs may share lists, so that none is forgotten between them.
+        self.lists.iter_mut().for_each(Lists::make_room);
         for (leg, &list) in self.operator.legs.iter().zip(&self.of_leg) {
             self.lists[list].prepare(runtime, &mut self.numbers, &bound.nodes[leg.from])?;
         }
