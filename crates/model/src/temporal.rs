@@ -2,7 +2,7 @@
 //!
 //! - [`calendar`]: the Gregorian calendar over two thousand million years.
 //! - [`zone`]: offsets and named time zones.
-//! - [`duration`]: durations.
+//! - [`mod@duration`] is for durations.
 //! - `text`: reading and printing.
 //! - [`arithmetic`]: moving by durations, and durations between.
 //!

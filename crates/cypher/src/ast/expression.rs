@@ -345,7 +345,7 @@ impl Expression {
                 subject.iter().for_each(|child| visit(child));
                 for branch in branches {
                     visit(&branch.condition);
-                    branch.others.iter().for_each(|child| visit(child));
+                    branch.others.iter().for_each(&mut *visit);
                     visit(&branch.value);
                 }
                 otherwise.iter().for_each(|child| visit(child));
