@@ -212,7 +212,8 @@ fn a_damaged_manifest_is_read_from_its_copy() {
     let whole = read(&*open(&platform, STORE).read().unwrap());
     let manifest = Path::new(STORE).join("MANIFEST");
     let bytes = platform.disk.read(&manifest).unwrap();
-    let damage: [&dyn Fn(&mut Vec<u8>); 5] = [
+    type Damage<'d> = &'d dyn Fn(&mut Vec<u8>);
+    let damage: [Damage<'_>; 5] = [
         &|bytes| bytes[2] ^= 1,
         &|bytes| bytes[9] ^= 0x40,
         &|bytes| bytes[90] ^= 1,
