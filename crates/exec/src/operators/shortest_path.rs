@@ -131,7 +131,7 @@ impl Physical for ShortestPath {
                     self.flush(&chunk, &mut found, sink)
                 };
                 let flow = match self.bound {
-                    None => search.from_one(from, &mut give)?,
+                    None => search.to_all_from(from, &mut give)?,
                     Some(bound) => match node_at(&chunk.columns[bound], row) {
                         None => continue,
                         Some(to) => search.run(from, to, &mut |path| give(to, path))?,

@@ -84,8 +84,8 @@ pub(crate) struct StoredRows<'m> {
 
 impl<'m> StoredRows<'m> {
     /// All rows as one chunk, with the charge for them, or the rows again if some are on disk.
-    pub(crate) fn into_chunk(self) -> Result<(Chunk, Charge<'m>), StoredRows<'m>> {
-        if self.spilled.is_some() { Err(self) } else { Ok((self.tail, self.charge)) }
+    pub(crate) fn into_chunk(self) -> Result<(Chunk, Charge<'m>), Box<StoredRows<'m>>> {
+        if self.spilled.is_some() { Err(Box::new(self)) } else { Ok((self.tail, self.charge)) }
     }
 
     /// Gives all rows in order, block by block; may be called again.

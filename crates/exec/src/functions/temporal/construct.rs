@@ -141,8 +141,12 @@ impl<'a> Fields<'a> {
             None => Ok(Fields { kind, map }),
             Some(name) => {
                 let mut known = Vec::new();
-                known.extend(kind.has_date().then_some(DATE_FIELDS).unwrap_or_default());
-                known.extend(kind.has_time().then_some(TIME_FIELDS).unwrap_or_default());
+                if kind.has_date() {
+                    known.extend(DATE_FIELDS);
+                }
+                if kind.has_time() {
+                    known.extend(TIME_FIELDS);
+                }
                 known.extend(kind.has_zone().then_some("timezone"));
                 let function = kind.function();
                 Err(error!(Argument, "{function}() of a map with '{name}': expected {}", known.join(", ")))

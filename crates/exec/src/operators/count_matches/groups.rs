@@ -455,7 +455,7 @@ fn distinct(nodes: &[NodeId]) -> (Vec<u32>, Vec<NodeId>) {
 fn all_lists(evaluation: &Evaluation<'_, '_>, direction: Direction, types: &[std::sync::Arc<str>]) -> Result<Lists> {
     let bound = evaluation.runtime.view().view().node_id_bound();
     let mut parts: Vec<Lists> = (0..bound.div_ceil(LIST_STEP)).map(|_| Lists::default()).collect();
-    let work = parts.iter_mut().enumerate().map(|(number, part)| (number, part)).collect();
+    let work = parts.iter_mut().enumerate().collect();
     for_each_part(evaluation.runtime, evaluation.tables, work, &|evaluation, number, part: &mut Lists| {
         let start = number as u64 * LIST_STEP;
         let ids: Vec<NodeId> = (start..(start + LIST_STEP).min(bound)).map(NodeId).collect();

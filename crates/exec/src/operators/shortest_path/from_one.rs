@@ -43,7 +43,7 @@ impl Level {
 
 impl Search<'_, '_> {
     /// Gives the paths of the row to every node, near ones first.
-    pub(super) fn from_one(&self, from: NodeId, give: &mut Give<'_>) -> Result<Flow> {
+    pub(super) fn to_all_from(&self, from: NodeId, give: &mut Give<'_>) -> Result<Flow> {
         if self.path.min == 0 {
             if give(from, edge_list([]))? == Flow::Stop {
                 return Ok(Flow::Stop);

@@ -425,7 +425,7 @@ mod tests {
     fn groups_hold_all_edges_and_stay_within_their_size() {
         check(&[], 4, &[]);
         check(&[0, 0, 0], 4, &[]);
-        check(&[1, 1, 1, 1], 4, &[0..4]);
+        check(&[1, 1, 1, 1], 4, std::slice::from_ref(&(0..4)));
         check(&[0, 0, 3, 2, 9, 0, 1], 4, &[2..3, 3..4, 4..5, 6..7]);
         check(&[1, 0, 0, 0, 0, 1], 2, &[0..4, 5..6]);
     }
