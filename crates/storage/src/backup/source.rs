@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::platform::{MappedFile, Platform};
 use model::{ErrorCode, Result};
@@ -16,6 +17,8 @@ use crate::wal::replay::replay;
 
 /// How often the files are looked for anew, since merges took the log away that was about to be read.
 const ATTEMPTS: u32 = 100;
+/// How long to wait for an open store to turn to the version whose manifest it has written.
+const NAP: Duration = Duration::from_millis(1);
 
 /// A version and the logs behind it. The version keeps its files on the disk, or at least open.
 pub(super) struct Source {
@@ -52,13 +55,17 @@ impl Source {
         for attempt in 1.. {
             let before = Manifest::read(&platform.disk, directory)?.generation;
             let version = current(last.as_deref());
+            // An open store writes its manifest before it turns to the new version itself.
+            let is_behind = version.as_ref().is_ok_and(|version| version.manifest().generation < before);
             if let Ok(version) = &version {
                 last = Some(version.clone());
             }
             match version.and_then(|version| Source::with_logs(platform, directory, version)) {
                 // What is missing has been merged away if there is a new manifest; otherwise it is lost.
                 Err(error) if error.code() == ErrorCode::Corrupt && attempt < ATTEMPTS => {
-                    if Manifest::read(&platform.disk, directory)?.generation == before {
+                    if is_behind {
+                        std::thread::sleep(NAP);
+                    } else if Manifest::read(&platform.disk, directory)?.generation == before {
                         return Err(error);
                     }
                 }
