@@ -54,6 +54,10 @@ impl Parser<'_> {
             return Err(self.expected("a comma or )"));
         }
         self.advance();
+        if on_edges && table.ends.is_empty() {
+            let error = model::error!(Syntax, "expected FROM and TO among the columns of the table {}", table.name);
+            return Err(error.at(table.name.span).with_remedy("write FROM Label TO Label"));
+        }
         if let Some(key) = table.key.as_ref().filter(|key| table.columns.iter().all(|held| held.name.text != key.text))
         {
             return Err(model::error!(Semantic, "the primary key {key} is no column of the table").at(key.span));
