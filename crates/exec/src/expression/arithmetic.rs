@@ -264,7 +264,7 @@ fn check_size(left: &Value, right: &Value) -> Result<()> {
 }
 
 /// A value as it reads when joined to a text.
-fn as_text(value: &Value) -> Option<String> {
+pub(crate) fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.to_string()),
         Value::Int(_)

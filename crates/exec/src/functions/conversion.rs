@@ -5,6 +5,7 @@ use model::{Result, Value};
 use super::math::random_bits;
 use super::{Body, Function, items, mismatch};
 use crate::context::EvaluationContext;
+use crate::expression::arithmetic::as_text;
 use crate::expression::vector::Vector;
 
 pub(super) const FUNCTIONS: &[&Function] = &[
@@ -193,16 +194,7 @@ fn to_float(value: &Value) -> Option<Value> {
 fn to_string(value: &Value) -> Option<Value> {
     match value {
         Value::String(_) => Some(value.clone()),
-        Value::Int(_)
-        | Value::Float(_)
-        | Value::Bool(_)
-        | Value::Date(_)
-        | Value::LocalDateTime(_)
-        | Value::LocalTime(_)
-        | Value::Time(_)
-        | Value::DateTime(_)
-        | Value::Duration(_) => Some(Value::from(value.to_string())),
-        _ => None,
+        other => as_text(other).map(Value::from),
     }
 }
 
