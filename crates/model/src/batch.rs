@@ -118,3 +118,44 @@ impl EdgeBlock {
         self.properties.clear();
     }
 }
+
+/// A block of edges by node: for each node a run of neighbors.
+#[derive(Clone, Debug, Default)]
+pub struct EdgeRuns {
+    /// The type of all edges of the block.
+    pub edge_type: EdgeTypeId,
+    /// The nodes, ascending, each once; those without edges are left out. The run of the last may go on in the next block.
+    pub nodes: Vec<u32>,
+    /// For each node, where its run ends in `neighbors`; it starts where the one before it ends.
+    pub ends: Vec<u32>,
+    /// For each edge, the node at its other end.
+    pub neighbors: Vec<u32>,
+    /// One column for each property key that the scan asked for, a row for each edge.
+    pub properties: Vec<Column>,
+}
+
+impl EdgeRuns {
+    /// Empties the block, keeping its buffers.
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+        self.ends.clear();
+        self.neighbors.clear();
+        self.properties.clear();
+    }
+
+    /// True without edges.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Each node with its neighbors.
+    #[inline]
+    pub fn runs(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        let mut start = 0;
+        self.nodes.iter().zip(&self.ends).map(move |(&node, &end)| {
+            let run = &self.neighbors[start as usize..end as usize];
+            start = end;
+            (node, run)
+        })
+    }
+}

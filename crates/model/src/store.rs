@@ -4,6 +4,9 @@
 //! hints about what comes next; a statement of what the store can do itself. Few methods are required; the others
 //! have correct, slow defaults, so that a new store works on its first day.
 
+mod runs;
+mod topology;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +21,9 @@ use crate::interrupt::Interrupt;
 use crate::schema::{Constraint, Index, Schema, SortKey};
 use crate::statistics::Statistics;
 use crate::value::Value;
+
+pub use self::runs::{EdgeRunCursor, RUN_BLOCK_EDGES, RunScan, runs_by_stream};
+pub use self::topology::{EdgeDelta, Topology};
 
 /// What a store can do by itself. Whoever plans may push work down only where the answer is true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,7 +166,7 @@ pub trait EdgeCursor {
 }
 
 /// A cursor over the edges of a partition.
-pub trait EdgeBlockCursor {
+pub trait EdgeBlockCursor: Send {
     /// Clears `out` and fills it with further edges; false, with `out` empty, at the end.
     fn next(&mut self, out: &mut EdgeBlock) -> Result<bool>;
 }
@@ -259,6 +265,17 @@ pub trait ReadView: Send + Sync {
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {
         None
     }
+
+    /// The name of the state of the edges; `None` if it has none, as in a transaction that changed edges itself.
+    fn topology(&self) -> Option<Topology> {
+        None
+    }
+
+    /// The edges that came and went from an earlier state to this one; `None` if that is not known, or is no shorter than
+    /// reading the edges anew.
+    fn edges_since(&self, _before: &Topology) -> Result<Option<EdgeDelta>> {
+        Ok(None)
+    }
 }
 
 fn rows_of_properties(rows: usize, keys: &[PropertyKeyId], columns: &[Column]) -> Vec<Vec<(PropertyKeyId, Value)>> {
@@ -300,7 +317,7 @@ pub fn lookup_by_scan<V: ReadView + ?Sized>(
 /// The edges of a view as partitions, each with the edges whose target lies in one interval of node ids.
 ///
 /// The partitions together hold every edge of the view once; their intervals may overlap.
-pub trait EdgePartitions {
+pub trait EdgePartitions: Sync {
     /// How many partitions there are.
     fn count(&self) -> usize;
     /// The interval of target ids of a partition.
@@ -311,6 +328,12 @@ pub trait EdgePartitions {
     /// then sort key, where the type has one), except for unmerged writes, which come in blocks of their own.
     /// `sources` restricts to a range of source ids.
     fn stream(&self, partition: usize, stream: &EdgeStream) -> Result<Box<dyn EdgeBlockCursor + '_>>;
+    /// Reads a partition by node, in either direction: edge type by edge type, the runs of each ascending by node, except
+    /// for unmerged writes, which come in blocks of their own. Within a run neighbors ascend, where the type has no sort
+    /// key. Ids must fit into 32 bits; fails with `UNSUPPORTED` where one does not.
+    fn runs<'a>(&'a self, partition: usize, scan: &'a RunScan<'a>) -> Result<Box<dyn EdgeRunCursor + 'a>> {
+        runs_by_stream(self, partition, scan)
+    }
 }
 
 /// What to read of a partition.
