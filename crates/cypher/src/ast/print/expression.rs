@@ -213,10 +213,22 @@ impl Expression {
         }
     }
 
+    /// Whether its text starts with `variable IN`.
     fn is_comprehension_head(&self) -> bool {
         match &self.kind {
-            ExpressionKind::Binary { operator: BinaryOperator::In, left, .. } => {
-                matches!(left.kind, ExpressionKind::Variable(_))
+            ExpressionKind::Binary { operator: BinaryOperator::In, left, .. }
+                if matches!(left.kind, ExpressionKind::Variable(_)) =>
+            {
+                true
+            }
+            ExpressionKind::Binary { left: first, .. }
+            | ExpressionKind::Comparison { first, .. }
+            | ExpressionKind::TypeTest { operand: first, .. }
+            | ExpressionKind::Unary { operator: UnaryOperator::IsNull | UnaryOperator::IsNotNull, operand: first } => {
+                first.is_comprehension_head()
+            }
+            ExpressionKind::And(operands) | ExpressionKind::Or(operands) | ExpressionKind::Xor(operands) => {
+                operands.first().is_some_and(Expression::is_comprehension_head)
             }
             _ => false,
         }

@@ -2,14 +2,12 @@
 
 use model::{Result, Span};
 
-use super::super::Parser;
-use crate::ast::{BinaryOperator, ComparisonOperator, Expression, ExpressionKind, Name, PathPattern};
-use crate::token::TokenKind;
+use super::super::{NO_PARTNER, Parser};
+use crate::ast::{ComparisonOperator, Expression, ExpressionKind, Name, PathPattern};
+use crate::token::{self, RESERVED, TokenKind};
 
 /// What the first element of a list turns out to be, seen from what follows it.
 enum First {
-    /// `variable IN list`.
-    Comprehension(Name, Box<Expression>),
     /// A pattern, with its name.
     Pattern(Box<PathPattern>),
     /// Anything else.
@@ -23,14 +21,42 @@ impl Parser<'_> {
         if self.take(TokenKind::RightBracket) {
             return Ok(Expression::new(self.since(start), ExpressionKind::List(Vec::new())));
         }
-        let starts_with_name = self.is_name(0);
+        if self.is_comprehension() {
+            let variable = self.variable()?;
+            self.expect_keyword("IN")?;
+            let list = Box::new(self.expression_before_bar()?);
+            return self.list_comprehension(start, variable, list);
+        }
         let first = self.expression_before_bar()?;
         let is_filtered = self.at_keyword("WHERE") || self.is(TokenKind::Bar);
-        let is_single = is_filtered || self.is(TokenKind::RightBracket);
-        match first_element(first, starts_with_name && is_single, is_filtered) {
-            First::Comprehension(variable, list) => self.list_comprehension(start, variable, list),
+        match first_element(first, is_filtered) {
             First::Pattern(pattern) => self.pattern_comprehension(start, pattern),
             First::Element(element) => self.elements(start, element),
+        }
+    }
+
+    /// Whether `variable IN` stands here, and no comma before the bracket or the bar that ends what follows.
+    fn is_comprehension(&self) -> bool {
+        if !self.is_name(0) || token::is_one_of(self.word(0), RESERVED) || !self.is_word(1, "IN") {
+            return false;
+        }
+        let mut ahead = 2;
+        loop {
+            match self.kind(ahead) {
+                TokenKind::Comma | TokenKind::End => return false,
+                TokenKind::RightBracket | TokenKind::Bar => return true,
+                TokenKind::LeftParen | TokenKind::LeftBracket | TokenKind::LeftBrace => {
+                    match self.partners[self.at + ahead] {
+                        NO_PARTNER => return false,
+                        partner => ahead = partner as usize - self.at,
+                    }
+                }
+                TokenKind::Word if self.is_word(ahead, "WHERE") && self.kind(ahead - 1) != TokenKind::Dot => {
+                    return true;
+                }
+                _ => {}
+            }
+            ahead += 1;
         }
     }
 
@@ -50,7 +76,7 @@ impl Parser<'_> {
         let predicate = if self.take_keyword("WHERE") { Some(Box::new(self.expression_before_bar()?)) } else { None };
         let projection = if self.take(TokenKind::Bar) { Some(Box::new(self.expression()?)) } else { None };
         if !self.is(TokenKind::RightBracket) {
-            return Err(self.expected(if projection.is_some() { "an operator or ]" } else { "| or ]" }));
+            return Err(self.expected(if projection.is_some() { "an operator or ]" } else { "an operator, WHERE, | or ]" }));
         }
         self.advance();
         self.made(start, ExpressionKind::ListComprehension { variable, list, predicate, projection })
@@ -65,17 +91,10 @@ impl Parser<'_> {
     }
 }
 
-/// Reads `x IN list` as the head of a comprehension and `[p =] (a)-->(b)` as a pattern, where the text allows it.
-fn first_element(first: Expression, may_be_list_head: bool, may_be_pattern_head: bool) -> First {
+/// Reads `[p =] (a)-->(b)` as a pattern, where the text allows it.
+fn first_element(first: Expression, may_be_pattern_head: bool) -> First {
     let span = first.span;
     match first.kind {
-        ExpressionKind::Binary { operator: BinaryOperator::In, left, right } if may_be_list_head => match left.kind {
-            ExpressionKind::Variable(text) => First::Comprehension(Name { text, span: left.span }, right),
-            _ => {
-                let kind = ExpressionKind::Binary { operator: BinaryOperator::In, left, right };
-                First::Element(Expression::new(span, kind))
-            }
-        },
         ExpressionKind::Pattern(pattern) if may_be_pattern_head => First::Pattern(pattern),
         ExpressionKind::Comparison { first: name, mut rest } if may_be_pattern_head && rest.len() == 1 => {
             match (name.kind, rest.pop()) {
