@@ -2,9 +2,10 @@
 
 use std::error::Error;
 use std::io::Write;
+use std::sync::Arc;
 
-use analytics::algorithms::{bfs, dijkstra, pagerank, wcc};
-use analytics::{EdgeList, GraphView, Sides};
+use analytics::algorithms::{bfs, pagerank, sssp, wcc};
+use analytics::{EdgeList, Graph, GraphView, Sides};
 use model::Interrupt;
 use model::store::Direction;
 use testing::graphs::{Kronecker, kronecker};
@@ -68,12 +69,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let undirected = time(&mut out, "view, undirected", || build(&list, Direction::Both, Sides::Forward))?;
     let costs = time(&mut out, "view, forward with weights", || build(&weighted, Direction::Out, Sides::Forward))?;
 
+    let pulled = Graph::in_memory(Arc::new(backward));
     let config = pagerank::Config::default();
-    let ranks = time(&mut out, "pagerank, 20 iterations", || pagerank::run(&backward, &config, threads, &interrupt))??;
+    let ranks = time(&mut out, "pagerank, 20 iterations", || pagerank::run(&pulled, &config, threads, &interrupt))??;
     pagerank::verify(&both, &config, &ranks)?;
     let exact = pagerank::Config { tolerance: 1e-300, ..config };
     let full = time(&mut out, "pagerank, 20 iterations, full precision", || {
-        pagerank::run(&backward, &exact, threads, &interrupt)
+        pagerank::run(&pulled, &exact, threads, &interrupt)
     })??;
     let errors = ranks.scores.iter().zip(&full.scores).map(|(a, b)| (a - b).abs() / b);
     writeln!(out, "  largest relative difference of the two: {:e}", errors.fold(0.0, f64::max))?;
@@ -99,11 +101,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let distances = time(&mut out, "distances from 8 sources", || {
-        let runs = sources.iter().map(|&source| dijkstra::distances(&costs, source, threads, &interrupt));
+        let runs = sources.iter().map(|&source| sssp::run(&costs, source, threads, &interrupt));
         runs.collect::<Result<Vec<_>, _>>()
     })??;
     for (&source, distances) in sources.iter().zip(&distances) {
-        dijkstra::verify_distances(&costs, source, distances)?;
+        sssp::verify(&costs, source, distances)?;
     }
     Ok(())
 }

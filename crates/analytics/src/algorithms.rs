@@ -1,34 +1,37 @@
-//! The list of algorithms, one file each: claim, settings, run, verification by another method, procedures.
+//! The list of algorithms, one file each: claim, settings, run, verification by another method.
 
 pub mod astar;
 pub mod bfs;
 pub mod dijkstra;
 pub mod pagerank;
 pub mod shortest_path;
+pub mod sssp;
 pub mod wcc;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use model::procedure::Procedure;
 
+use crate::algorithm::procedures_of;
 use crate::procedure::AlgorithmProcedure;
 
-/// Every procedure of this crate.
-const ALL: &[AlgorithmProcedure] = &[
-    pagerank::PROCEDURE,
-    pagerank::WRITE_PROCEDURE,
-    wcc::PROCEDURE,
-    wcc::WRITE_PROCEDURE,
-    bfs::PROCEDURE,
-    bfs::WRITE_PROCEDURE,
-    shortest_path::PROCEDURE,
-    dijkstra::PROCEDURE,
-    dijkstra::DISTANCES_PROCEDURE,
-    dijkstra::WRITE_PROCEDURE,
-    astar::PROCEDURE,
-];
+/// Every procedure of this crate: searches that read a small part of the graph, and those of each algorithm that reads
+/// all of a selection.
+fn all() -> &'static [AlgorithmProcedure] {
+    static ALL: OnceLock<Vec<AlgorithmProcedure>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let searches = vec![shortest_path::PROCEDURE, dijkstra::PROCEDURE, astar::PROCEDURE];
+        let whole = [
+            procedures_of::<pagerank::Algorithm>(),
+            procedures_of::<wcc::Algorithm>(),
+            procedures_of::<bfs::Algorithm>(),
+            procedures_of::<sssp::Algorithm>(),
+        ];
+        [searches, whole.concat()].concat()
+    })
+}
 
 /// The algorithms, to be registered.
 pub fn procedures() -> Vec<Arc<dyn Procedure>> {
-    ALL.iter().map(|procedure| Arc::new(*procedure) as Arc<dyn Procedure>).collect()
+    all().iter().map(|procedure| Arc::new(*procedure) as Arc<dyn Procedure>).collect()
 }

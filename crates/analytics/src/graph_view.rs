@@ -8,6 +8,8 @@ pub(crate) mod assemble;
 pub(crate) mod edges;
 pub(crate) mod numbering;
 
+use std::ops::Range;
+
 use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
@@ -15,6 +17,7 @@ use model::store::{Direction, ReadView};
 
 pub use edges::EdgeList;
 
+use crate::graph::RowBlock;
 use crate::projection::{Projection, Weight};
 use edges::EdgeSource;
 use numbering::Numbering;
@@ -76,6 +79,14 @@ impl Csr {
         self.weights.len() == self.neighbors.len() && !self.weights.is_empty()
     }
 
+    /// The rows of some nodes.
+    pub(crate) fn block(&self, nodes: Range<usize>) -> RowBlock<'_> {
+        let offsets = &self.offsets[nodes.start..=nodes.end];
+        let entries = offsets[0] as usize..offsets[nodes.len()] as usize;
+        let weights = if self.weights.is_empty() { &[][..] } else { &self.weights[entries.clone()] };
+        RowBlock { first: nodes.start as u32, offsets, neighbors: &self.neighbors[entries], weights }
+    }
+
     /// How many neighbors a node has, parallel edges counted each.
     #[inline]
     pub fn degree(&self, node: u32) -> u64 {
@@ -132,6 +143,10 @@ impl GraphView {
     fn from_built(numbering: Numbering, direction: Direction, built: assemble::Built) -> GraphView {
         let assemble::Built { forward, backward, degrees } = built;
         GraphView { numbering, direction, forward, backward, degrees }
+    }
+
+    pub(crate) fn numbering(&self) -> &Numbering {
+        &self.numbering
     }
 
     /// Number of nodes.

@@ -4,6 +4,8 @@
 //! - [`settings`]: the one map argument of every algorithm, read with errors that name the key.
 //! - [`projection`]: which nodes, edges and weights of the graph take part.
 //! - [`graph_view`]: a compact copy of a projection in memory, for algorithms that read the whole graph.
+//! - [`graph`]: the graph that an algorithm works on, as rows in memory or streamed from the store.
+//! - [`algorithm`]: an algorithm written once, and the procedures made of it.
 //! - [`parallel`]: splitting work over threads, in the same pieces in every run.
 //! - [`search`]: best-first search and paths straight over the waist, for algorithms that read a small part.
 //! - [`sphere`]: great-circle distances.
@@ -13,15 +15,19 @@
 //! Invariants: data is reached only through [`model::ReadView`], in batches; no I/O happens here; the answer does not
 //! depend on the number of threads (sums of floats within the tolerance that an algorithm states).
 
+pub mod algorithm;
 pub mod algorithms;
+pub mod graph;
 pub mod graph_view;
 pub(crate) mod parallel;
 pub(crate) mod procedure;
 pub(crate) mod projection;
 pub(crate) mod search;
-pub(crate) mod settings;
+pub mod settings;
 pub(crate) mod sphere;
 
+pub use algorithm::{About, Algorithm, Follows, Needs, Outcome, Run, Shape};
 pub use algorithms::procedures;
+pub use graph::{Estimate, Execution, Graph, RowBlock, RowSink, Rows, Selection, Side};
 pub use graph_view::{Csr, EdgeList, GraphView, Sides};
 pub use projection::{Projection, Weight};

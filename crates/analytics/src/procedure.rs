@@ -6,7 +6,6 @@ use model::column::{Column, ColumnData};
 use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
-use model::limits::BATCH_ROWS;
 use model::platform::Clock;
 use model::procedure::{
     ArgumentSpec, GraphAccess, Procedure, ProcedureContext, ProcedureMode, ProcedureSignature, RowSink, YieldSpec,
@@ -48,6 +47,26 @@ pub(crate) const fn signature(
     ProcedureSignature { name, aliases, description, mode, arguments: ARGUMENTS, yields }
 }
 
+/// The same for names that are put together when the algorithms are registered: they live as long as the process, as the
+/// list of procedures is made once.
+pub(crate) fn signature_of(
+    mut names: Vec<String>,
+    mode: ProcedureMode,
+    description: String,
+    yields: Vec<YieldSpec>,
+) -> ProcedureSignature {
+    let keep = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+    let name = keep(names.remove(0));
+    let mut aliases: Vec<&'static str> = Vec::with_capacity(names.len());
+    for alias in names {
+        if !aliases.contains(&&*alias) {
+            aliases.push(keep(alias));
+        }
+    }
+    let (aliases, yields): (&'static [_], &'static [_]) = (aliases.leak(), yields.leak());
+    signature(name, aliases, mode, keep(description), yields)
+}
+
 const ARGUMENTS: &[ArgumentSpec] = &[ArgumentSpec {
     name: "configuration",
     type_name: "MAP",
@@ -58,16 +77,6 @@ const ARGUMENTS: &[ArgumentSpec] = &[ArgumentSpec {
 /// A column of a signature.
 pub(crate) const fn column(name: &'static str, type_name: &'static str) -> YieldSpec {
     YieldSpec { name, type_name }
-}
-
-/// Sends `rows` rows in batches that `make` fills.
-pub(crate) fn send(rows: usize, sink: &mut RowSink<'_>, make: impl Fn(Range<usize>) -> Vec<Column>) -> Result<()> {
-    for start in (0..rows).step_by(BATCH_ROWS) {
-        if !sink(make(start..(start + BATCH_ROWS).min(rows)))? {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// Sends one row.

@@ -110,7 +110,7 @@ impl Weight {
     /// Reads `weightProperty` and `defaultWeight`.
     pub(crate) fn read(settings: &Settings<'_>, schema: &Schema) -> Result<Option<Weight>> {
         let default = settings.number("defaultWeight", 0.0, f64::INFINITY)?;
-        let name = match settings.text("weightProperty")? {
+        let name = match settings.text_of(&["weightProperty", "relationshipWeightProperty"])? {
             Some(name) => name,
             None if default.is_some() => {
                 return Err(model::error!(Argument, "setting 'defaultWeight' is given without 'weightProperty'"));

@@ -1,19 +1,26 @@
 //! The one map argument of every algorithm: keys are known or refused, values have the right type or are refused.
 
+use std::borrow::Cow;
+
 use model::error::{Error, Result};
 use model::id::NodeId;
 use model::store::{Direction, ReadView};
 use model::value::{MapValue, Value};
 
 /// The settings of one call.
-pub(crate) struct Settings<'a> {
-    procedure: &'static str,
+pub struct Settings<'a> {
+    procedure: Cow<'static, str>,
     map: Option<&'a MapValue>,
 }
 
 impl<'a> Settings<'a> {
     /// Takes the argument of a call; fails on a key that is not among `known`.
-    pub(crate) fn new(procedure: &'static str, argument: &'a Value, known: &[&str]) -> Result<Settings<'a>> {
+    pub(crate) fn new(
+        procedure: impl Into<Cow<'static, str>>,
+        argument: &'a Value,
+        known: &[&str],
+    ) -> Result<Settings<'a>> {
+        let procedure = procedure.into();
         let map = match argument {
             Value::Null => None,
             Value::Map(map) => Some(&**map),
@@ -48,12 +55,13 @@ impl<'a> Settings<'a> {
         Ok(found)
     }
 
-    fn refuse(&self, what: &str) -> Error {
+    /// The error about a setting that cannot be.
+    pub(crate) fn refuse(&self, what: &str) -> Error {
         model::error!(Argument, "{}: {what}", self.procedure)
     }
 
     fn wrong_type(&self, name: &str, value: &Value, expected: &str) -> Error {
-        let (procedure, found) = (self.procedure, value.type_name());
+        let (procedure, found) = (&self.procedure, value.type_name());
         model::error!(Type, "{procedure}: setting '{name}' is {found}, expected {expected}")
     }
 
@@ -63,10 +71,15 @@ impl<'a> Settings<'a> {
 
     /// A text.
     pub(crate) fn text(&self, name: &'static str) -> Result<Option<&'a str>> {
-        match self.get(&[name])? {
+        self.text_of(&[name])
+    }
+
+    /// A text under one of several names.
+    pub(crate) fn text_of(&self, names: &[&'static str]) -> Result<Option<&'a str>> {
+        match self.get(names)? {
             None => Ok(None),
             Some((_, Value::String(text))) => Ok(Some(text)),
-            Some((_, other)) => Err(self.wrong_type(name, other, "STRING")),
+            Some((name, other)) => Err(self.wrong_type(name, other, "STRING")),
         }
     }
 

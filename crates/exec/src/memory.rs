@@ -7,6 +7,7 @@
 //! Cost: a change of a charge is one atomic addition; the budget of the database is asked in steps.
 
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cypher::plan::OperatorId;
 use model::memory::Reservation;
 use model::platform::{Disk, TemporaryFile};
+use model::procedure::Workspace;
 use model::{Column, Consumer, Error, Map, MemoryBudget, Result, error};
 
 use crate::spill::{column_bytes, floor_bytes};
@@ -230,6 +232,48 @@ impl QueryMemory {
             "{operator} needs {bytes} more bytes of memory; the query holds {used} of the {limit} bytes it may hold"
         )
         .with_remedy("raise the memory limit of the query (query_memory_max, --query-memory), or collect and sort less")
+    }
+}
+
+/// What a procedure may hold is what its query may.
+impl Workspace for QueryMemory {
+    fn bytes_free(&self) -> usize {
+        self.limit.saturating_sub(self.used())
+    }
+
+    fn take(&self, what: &'static str, bytes: usize) -> Result<()> {
+        self.charge(what, bytes)
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.release(bytes);
+    }
+
+    fn temporary(&self) -> Result<Box<dyn TemporaryFile>> {
+        let (file, _) = self.space.open()?;
+        Ok(Box::new(CountedFile { file, space: self.space.clone() }))
+    }
+}
+
+/// A temporary file of a procedure.
+struct CountedFile {
+    file: Box<dyn TemporaryFile>,
+    space: Arc<SpillSpace>,
+}
+
+impl TemporaryFile for CountedFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.append(bytes)
+    }
+
+    fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_at(start, out)
+    }
+}
+
+impl Drop for CountedFile {
+    fn drop(&mut self) {
+        self.space.open_files.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -257,14 +257,19 @@ impl<'a> Runtime<'a> {
     pub(crate) fn call(&self, procedure: &dyn Procedure, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
         let Environment { interrupt, clock, settings, .. } = self.environment;
         let threads = settings.threads.max(1);
+        let workspace = self.environment.memory;
         if procedure.signature().mode == ProcedureMode::Read {
             let view = self.view();
             let graph = GraphAccess::Read(view.view());
-            return procedure.call(&mut ProcedureContext { graph, interrupt, threads, clock }, arguments, sink);
+            return procedure.call(
+                &mut ProcedureContext { graph, interrupt, threads, clock, workspace },
+                arguments,
+                sink,
+            );
         }
         self.write(|writer| {
             let graph = GraphAccess::Write(&mut *writer.transaction);
-            procedure.call(&mut ProcedureContext { graph, interrupt, threads, clock }, arguments, sink)
+            procedure.call(&mut ProcedureContext { graph, interrupt, threads, clock, workspace }, arguments, sink)
         })
     }
 

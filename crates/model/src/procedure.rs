@@ -6,7 +6,7 @@ use crate::column::Column;
 use crate::error;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
-use crate::platform::Clock;
+use crate::platform::{Clock, TemporaryFile};
 use crate::store::{ReadView, WriteTransaction};
 use crate::value::Value;
 
@@ -110,6 +110,40 @@ pub struct ProcedureContext<'a> {
     pub threads: usize,
     /// For reporting times.
     pub clock: &'a dyn Clock,
+    /// Memory and temporary files.
+    pub workspace: &'a dyn Workspace,
+}
+
+/// The memory that a call may hold, and where it puts what is more.
+pub trait Workspace: Sync {
+    /// Bytes that may still be taken.
+    fn bytes_free(&self) -> usize;
+    /// Takes bytes for `what`, or fails with `LIMIT`.
+    fn take(&self, what: &'static str, bytes: usize) -> Result<()>;
+    /// Gives bytes back.
+    fn give_back(&self, bytes: usize);
+    /// A temporary file, gone when it is dropped; fails where there is no place for one.
+    fn temporary(&self) -> Result<Box<dyn TemporaryFile>>;
+}
+
+/// All the memory there is, and no disk: for tests and for callers that do their own accounting.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unaccounted;
+
+impl Workspace for Unaccounted {
+    fn bytes_free(&self) -> usize {
+        usize::MAX / 2
+    }
+
+    fn take(&self, _what: &'static str, _bytes: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn give_back(&self, _bytes: usize) {}
+
+    fn temporary(&self) -> Result<Box<dyn TemporaryFile>> {
+        Err(error!(Io, "there is no place for temporary files"))
+    }
 }
 
 /// Takes the rows of a procedure: one column for each yield, in order. False means that no more rows are wanted.

@@ -11,17 +11,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::column::{Bitmap, Column, ColumnData};
 use model::error::Result;
+use model::id::NodeId;
 use model::interrupt::Interrupt;
-use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
+use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::graph::{Execution, Graph};
 use crate::graph_view::{Csr, GraphView, Sides};
 use crate::parallel::{even_ranges, map_tasks};
-use crate::procedure::{
-    AlgorithmProcedure, StopWatch, column, node_column, send, send_row, signature, transaction, write_property,
-};
-use crate::projection::Projection;
+use crate::procedure::column;
 use crate::settings::{SOURCE, Settings};
 
 /// The distance of a node that is not reached.
@@ -192,95 +191,52 @@ pub fn verify(view: &GraphView, source: u32, distances: &[u32]) -> Result<()> {
     }
 }
 
-const KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
-    "maxDepth",
-];
-const WRITE_KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
-    "maxDepth", "writeProperty",
-];
-
-/// The view of a call, and the number of its source.
-fn build(
-    view: &dyn ReadView,
-    settings: &Settings<'_>,
-    threads: usize,
-    interrupt: &Interrupt,
-) -> Result<(GraphView, u32)> {
-    let projection = Projection::read(settings, view.schema(), settings.direction(Direction::Out)?)?;
-    let source = settings.node(SOURCE, view)?;
-    projection.require(view, source, SOURCE[0])?;
-    let built = GraphView::build(view, &projection, None, Sides::ForwardAndBackward, threads, interrupt)?;
-    let source = built.index(source).expect("the source was just found to take part");
-    Ok((built, source))
-}
-
-fn depth_max(settings: &Settings<'_>) -> Result<Option<u32>> {
-    Ok(settings.integer("maxDepth", 0)?.map(|depth| depth.min(u64::from(UNREACHED - 1)) as u32))
+/// What a run is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Where it starts.
+    pub source: NodeId,
+    /// The largest distance that is looked for.
+    pub depth_max: Option<u32>,
 }
 
 /// `algo.bfs`.
-pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
-    signature: signature(
-        "algo.bfs",
-        &["algo.bfs.stream", "gds.bfs.stream"],
-        ProcedureMode::Read,
-        "Finds all nodes that can be reached from a node, and over how few relationships.",
-        &[column("node", "NODE"), column("distance", "INTEGER")],
-    ),
-    body: stream,
-};
+pub struct Algorithm;
 
-fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
-    let settings = Settings::new("algo.bfs", argument, KEYS)?;
-    let (threads, depth_max) = (settings.threads(context.threads)?, depth_max(&settings)?);
-    let (view, source) = build(context.graph.view(), &settings, threads, context.interrupt)?;
-    let distances = run(&view, source, depth_max, threads, context.interrupt)?;
-    let mut reached: Vec<u32> =
-        (0..view.node_count() as u32).filter(|&node| distances[node as usize] != UNREACHED).collect();
-    reached.sort_by_key(|&node| distances[node as usize]);
-    send(reached.len(), sink, |rows| {
-        let reached = &reached[rows];
-        let steps = reached.iter().map(|&node| i64::from(distances[node as usize])).collect();
-        vec![node_column(reached.iter().map(|&node| view.node(node))), Column::new(ColumnData::Int(steps))]
-    })
-}
+impl crate::Algorithm for Algorithm {
+    type Config = Config;
 
-/// `algo.bfs.write`.
-pub const WRITE_PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
-    signature: signature(
-        "algo.bfs.write",
-        &["gds.bfs.write"],
-        ProcedureMode::Write,
-        "Writes to a property how few relationships lead to each node; removes it from nodes that are not reached.",
-        &[
-            column("nodePropertiesWritten", "INTEGER"),
-            column("maxDistance", "INTEGER"),
-            column("preProcessingMillis", "INTEGER"),
-            column("computeMillis", "INTEGER"),
-            column("writeMillis", "INTEGER"),
-        ],
-    ),
-    body: write,
-};
+    const ABOUT: About = About {
+        name: "bfs",
+        aliases: &["gds.bfs"],
+        description: "Finds all nodes that can be reached from a node, and over how few relationships.",
+        settings: &["sourceNode", "source", "maxDepth"],
+        direction: Follows::Chosen(Direction::Out),
+        takes_weights: false,
+        yields: &[column("distance", "INTEGER")],
+        stats: &[column("nodesReached", "INTEGER"), column("maxDistance", "INTEGER")],
+        shape: Shape::Nodes,
+    };
 
-fn write(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
-    let settings = Settings::new("algo.bfs.write", argument, WRITE_KEYS)?;
-    let property = settings.required_text("writeProperty")?;
-    let (threads, depth_max) = (settings.threads(context.threads)?, depth_max(&settings)?);
-    let (interrupt, mut watch) = (context.interrupt, StopWatch::start(context.clock));
-    let (view, source) = build(context.graph.view(), &settings, threads, interrupt)?;
-    let built = watch.lap_millis();
-    let distances = run(&view, source, depth_max, threads, interrupt)?;
-    let reached: Bitmap = distances.iter().map(|&distance| distance != UNREACHED).collect();
-    let farthest = distances.iter().filter(|&&distance| distance != UNREACHED).max().copied().unwrap_or(0);
-    let computed = watch.lap_millis();
-    write_property(transaction(context)?, interrupt, property, view.node_count(), |rows| {
-        let nodes = rows.clone().map(|row| view.node(row as u32)).collect();
-        let steps = distances[rows.clone()].iter().map(|&distance| i64::from(distance)).collect();
-        (nodes, Column::with_validity(ColumnData::Int(steps), rows.map(|row| reached.get(row)).collect()))
-    })?;
-    let written = Value::Int(reached.count_ones() as i64);
-    send_row(sink, &[written, Value::from(farthest), built, computed, watch.lap_millis()])
+    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
+        let depth_max = settings.integer("maxDepth", 0)?.map(|depth| depth.min(u64::from(UNREACHED - 1)) as u32);
+        Ok(Config { source: settings.node(SOURCE, view)?, depth_max })
+    }
+
+    fn needs(_config: &Config, _is_weighted: bool) -> Needs {
+        let node_bytes = 3 * size_of::<u32>();
+        Needs { sides: Sides::ForwardAndBackward, node_bytes, edge_bytes: 0, executions: &[Execution::Memory] }
+    }
+
+    fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
+        let source = graph.require(config.source, SOURCE[0])?;
+        let distances = self::run(graph.in_memory_only()?, source, config.depth_max, run.threads, run.interrupt)?;
+        let reached: Bitmap = distances.iter().map(|&distance| distance != UNREACHED).collect();
+        let mut order: Vec<u32> = (0..distances.len() as u32).filter(|&node| reached.get(node as usize)).collect();
+        order.sort_by_key(|&node| distances[node as usize]);
+        let farthest = order.last().map_or(0, |&node| distances[node as usize]);
+        let stats = vec![Value::Int(order.len() as i64), Value::from(farthest)];
+        let steps = ColumnData::Int(distances.into_iter().map(i64::from).collect());
+        Ok(Outcome { columns: vec![Column::with_validity(steps, reached)], order: Some(order), stats })
+    }
 }

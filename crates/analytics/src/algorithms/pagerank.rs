@@ -15,16 +15,14 @@ use std::ops::Range;
 use model::column::{Column, ColumnData};
 use model::error::Result;
 use model::interrupt::Interrupt;
-use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
+use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::graph::{Execution, Graph, Rows, Side};
 use crate::graph_view::{GraphView, Sides};
-use crate::parallel::{map_tasks, ranges_of_equal_work, split_mut};
-use crate::procedure::{
-    AlgorithmProcedure, StopWatch, column, node_column, send, send_row, signature, transaction, write_property,
-};
-use crate::projection::Projection;
+use crate::parallel::{map_tasks, split_mut};
+use crate::procedure::column;
 use crate::settings::Settings;
 
 /// What a run is asked for.
@@ -92,12 +90,18 @@ impl Share for f64 {
     }
 }
 
-/// Ranks the nodes of a view that has backward rows.
-pub fn run(view: &GraphView, config: &Config, threads: usize, interrupt: &Interrupt) -> Result<PageRank> {
-    if config.tolerance > 0.0 && config.tolerance < ROUNDED_TOLERANCE_MIN {
-        iterate::<f64>(view, config, threads, interrupt)
+impl Config {
+    fn is_rounded(&self) -> bool {
+        !(self.tolerance > 0.0 && self.tolerance < ROUNDED_TOLERANCE_MIN)
+    }
+}
+
+/// Ranks the nodes of a graph that has backward rows.
+pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Interrupt) -> Result<PageRank> {
+    if config.is_rounded() {
+        iterate::<f32>(graph, config, threads, interrupt)
     } else {
-        iterate::<f32>(view, config, threads, interrupt)
+        iterate::<f64>(graph, config, threads, interrupt)
     }
 }
 
@@ -108,19 +112,18 @@ struct Piece<'a, S> {
     shares: &'a mut [S],
 }
 
-fn iterate<S: Share>(view: &GraphView, config: &Config, threads: usize, interrupt: &Interrupt) -> Result<PageRank> {
-    let node_count = view.node_count();
+fn iterate<S: Share>(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Interrupt) -> Result<PageRank> {
+    let node_count = graph.node_count();
+    let threads = threads.min(graph.edge_count() as usize / EDGES_PER_THREAD_MIN + 1);
+    let degrees = graph.forward_degrees(threads, interrupt)?;
     let start = 1.0 / node_count as f64;
-    let share_of = |node: usize, score: f64| match view.forward_degree(node as u32) {
-        0 => S::default(),
-        degree => S::from_f64(score / degree as f64),
-    };
+    let share_of =
+        |degree: u32, score: f64| if degree == 0 { S::default() } else { S::from_f64(score / f64::from(degree)) };
     let mut scores = vec![start; node_count];
-    let mut shares: Vec<S> = (0..node_count).map(|node| share_of(node, start)).collect();
+    let mut shares: Vec<S> = degrees.iter().map(|&degree| share_of(degree, start)).collect();
     let mut next_shares = shares.clone();
-    let mut dangling = start * (0..node_count).filter(|&node| view.forward_degree(node as u32) == 0).count() as f64;
-    let threads = threads.min(view.edge_count() / EDGES_PER_THREAD_MIN + 1);
-    let ranges = ranges_of_equal_work(view.backward().offsets(), PIECES_PER_THREAD * threads);
+    let mut dangling = start * degrees.iter().filter(|&&degree| degree == 0).count() as f64;
+    let ranges = graph.rows().pieces(Side::Backward, PIECES_PER_THREAD * threads);
     let mut found = PageRank { scores: Vec::new(), iterations: 0, change: f64::INFINITY, did_converge: false };
 
     while found.iterations < config.max_iterations && node_count > 0 {
@@ -130,8 +133,13 @@ fn iterate<S: Share>(view: &GraphView, config: &Config, threads: usize, interrup
         let pieces =
             ranges.iter().cloned().zip(split_mut(&mut scores, &ranges)).zip(split_mut(&mut next_shares, &ranges));
         let pieces = pieces.map(|((rows, scores), shares)| Piece { rows, scores, shares }).collect();
-        let parts = map_tasks(threads, pieces, |piece| pull(view, &shares, piece, base, config.damping_factor));
-        (found.change, dangling) = parts.iter().fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+        let step = Step { degrees: &degrees, shares: &shares, base, damping_factor: config.damping_factor };
+        let parts = map_tasks(threads, pieces, |piece| step.pull(graph.rows(), piece, interrupt));
+        (found.change, dangling) = (0.0, 0.0);
+        for part in parts {
+            let (change, left) = part?;
+            (found.change, dangling) = (found.change + change, dangling + left);
+        }
         std::mem::swap(&mut shares, &mut next_shares);
         found.iterations += 1;
         if found.change < config.tolerance {
@@ -144,22 +152,39 @@ fn iterate<S: Share>(view: &GraphView, config: &Config, threads: usize, interrup
     Ok(found)
 }
 
-/// One iteration over some rows; gives by how much their scores changed and what nodes without edges hold.
-fn pull<S: Share>(view: &GraphView, shares: &[S], piece: Piece<'_, S>, base: f64, damping_factor: f64) -> (f64, f64) {
-    let rows = view.backward();
-    let (mut change, mut dangling) = (0.0, 0.0);
-    let targets = piece.scores.iter_mut().zip(piece.shares);
-    for (node, (score, next_share)) in piece.rows.zip(targets) {
-        let received = sum_of(shares, rows.neighbors(node as u32));
-        let new = base + damping_factor * received;
-        change += (new - *score).abs();
-        *score = new;
-        match view.forward_degree(node as u32) {
-            0 => dangling += new,
-            degree => *next_share = S::from_f64(new / degree as f64),
-        }
+/// One iteration.
+struct Step<'a, S> {
+    degrees: &'a [u32],
+    shares: &'a [S],
+    base: f64,
+    damping_factor: f64,
+}
+
+impl<S: Share> Step<'_, S> {
+    /// Works on some rows; gives by how much their scores changed and what nodes without edges hold.
+    fn pull(&self, rows: &dyn Rows, piece: Piece<'_, S>, interrupt: &Interrupt) -> Result<(f64, f64)> {
+        let (mut change, mut dangling) = (0.0, 0.0);
+        let start = piece.rows.start;
+        rows.scan(Side::Backward, piece.rows.clone(), None, &mut |block| {
+            interrupt.check()?;
+            let at = block.first as usize - start..block.first as usize - start + block.len();
+            let targets = piece.scores[at.clone()].iter_mut().zip(&mut piece.shares[at]);
+            let degrees = &self.degrees[block.first as usize..];
+            for (row, ((score, next_share), &degree)) in targets.zip(degrees).enumerate() {
+                let received = sum_of(self.shares, block.neighbors(row));
+                let new = self.base + self.damping_factor * received;
+                change += (new - *score).abs();
+                *score = new;
+                if degree == 0 {
+                    dangling += new;
+                } else {
+                    *next_share = S::from_f64(new / f64::from(degree));
+                }
+            }
+            Ok(())
+        })?;
+        Ok((change, dangling))
     }
-    (change, dangling)
 }
 
 /// The shares of some nodes added up, in four sums at once, since one addition waits for the one before.
@@ -214,88 +239,46 @@ pub fn verify(view: &GraphView, config: &Config, result: &PageRank) -> Result<()
     Ok(())
 }
 
-const KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "dampingFactor", "maxIterations",
-    "tolerance",
-];
-const WRITE_KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "dampingFactor", "maxIterations",
-    "tolerance", "writeProperty",
-];
-
-fn read_config(settings: &Settings<'_>) -> Result<Config> {
-    let default = Config::default();
-    Ok(Config {
-        damping_factor: settings.number("dampingFactor", 0.0, 1.0)?.unwrap_or(default.damping_factor),
-        max_iterations: settings.integer("maxIterations", 1)?.unwrap_or(default.max_iterations),
-        tolerance: settings.number("tolerance", 0.0, f64::INFINITY)?.unwrap_or(default.tolerance),
-    })
-}
-
-fn build(view: &dyn ReadView, settings: &Settings<'_>, threads: usize, interrupt: &Interrupt) -> Result<GraphView> {
-    let projection = Projection::read(settings, view.schema(), settings.direction(Direction::Out)?)?;
-    GraphView::build(view, &projection, None, Sides::Backward, threads, interrupt)
-}
-
 /// `algo.pagerank`.
-pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
-    signature: signature(
-        "algo.pagerank",
-        &["algo.pagerank.stream", "gds.pageRank.stream"],
-        ProcedureMode::Read,
-        "Ranks nodes by how likely a random walk is to be there.",
-        &[column("node", "NODE"), column("score", "FLOAT")],
-    ),
-    body: stream,
-};
+pub struct Algorithm;
 
-fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
-    let settings = Settings::new("algo.pagerank", argument, KEYS)?;
-    let config = read_config(&settings)?;
-    let threads = settings.threads(context.threads)?;
-    let view = build(context.graph.view(), &settings, threads, context.interrupt)?;
-    let result = run(&view, &config, threads, context.interrupt)?;
-    send(view.node_count(), sink, |rows| {
-        let nodes = node_column(rows.clone().map(|row| view.node(row as u32)));
-        vec![nodes, Column::new(ColumnData::Float(result.scores[rows].to_vec()))]
-    })
-}
+impl crate::Algorithm for Algorithm {
+    type Config = Config;
 
-/// `algo.pagerank.write`.
-pub const WRITE_PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
-    signature: signature(
-        "algo.pagerank.write",
-        &["gds.pageRank.write"],
-        ProcedureMode::Write,
-        "Ranks nodes by how likely a random walk is to be there, and writes the scores to a property.",
-        &[
-            column("nodePropertiesWritten", "INTEGER"),
-            column("ranIterations", "INTEGER"),
-            column("didConverge", "BOOLEAN"),
-            column("preProcessingMillis", "INTEGER"),
-            column("computeMillis", "INTEGER"),
-            column("writeMillis", "INTEGER"),
-        ],
-    ),
-    body: write,
-};
+    const ABOUT: About = About {
+        name: "pagerank",
+        aliases: &["algo.pageRank", "gds.pageRank"],
+        description: "Ranks nodes by how likely a random walk is to be there.",
+        settings: &["dampingFactor", "maxIterations", "tolerance"],
+        direction: Follows::Chosen(Direction::Out),
+        takes_weights: false,
+        yields: &[column("score", "FLOAT")],
+        stats: &[column("ranIterations", "INTEGER"), column("didConverge", "BOOLEAN")],
+        shape: Shape::Nodes,
+    };
 
-fn write(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
-    let settings = Settings::new("algo.pagerank.write", argument, WRITE_KEYS)?;
-    let config = read_config(&settings)?;
-    let property = settings.required_text("writeProperty")?;
-    let threads = settings.threads(context.threads)?;
-    let (interrupt, mut watch) = (context.interrupt, StopWatch::start(context.clock));
-    let view = build(context.graph.view(), &settings, threads, interrupt)?;
-    let built = watch.lap_millis();
-    let result = run(&view, &config, threads, interrupt)?;
-    let computed = watch.lap_millis();
-    write_property(transaction(context)?, interrupt, property, view.node_count(), |rows| {
-        let nodes = rows.clone().map(|row| view.node(row as u32)).collect();
-        (nodes, Column::new(ColumnData::Float(result.scores[rows].to_vec())))
-    })?;
-    let written = Value::Int(view.node_count() as i64);
-    let iterations = Value::Int(result.iterations.cast_signed());
-    let converged = Value::Bool(result.did_converge);
-    send_row(sink, &[written, iterations, converged, built, computed, watch.lap_millis()])
+    fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
+        let default = Config::default();
+        Ok(Config {
+            damping_factor: settings.number("dampingFactor", 0.0, 1.0)?.unwrap_or(default.damping_factor),
+            max_iterations: settings.integer("maxIterations", 1)?.unwrap_or(default.max_iterations),
+            tolerance: settings.number("tolerance", 0.0, f64::INFINITY)?.unwrap_or(default.tolerance),
+        })
+    }
+
+    fn needs(config: &Config, _is_weighted: bool) -> Needs {
+        let share_bytes = if config.is_rounded() { size_of::<f32>() } else { size_of::<f64>() };
+        Needs {
+            sides: Sides::Backward,
+            node_bytes: size_of::<f64>() + size_of::<u32>() + 2 * share_bytes,
+            edge_bytes: 0,
+            executions: &[Execution::Memory, Execution::Streaming],
+        }
+    }
+
+    fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
+        let found = self::run(graph, config, run.threads, run.interrupt)?;
+        let stats = vec![Value::Int(found.iterations.cast_signed()), Value::Bool(found.did_converge)];
+        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(found.scores))], order: None, stats })
+    }
 }

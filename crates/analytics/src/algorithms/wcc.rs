@@ -16,16 +16,14 @@ use model::Map;
 use model::column::{Column, ColumnData};
 use model::error::Result;
 use model::interrupt::Interrupt;
-use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
+use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::graph::{Execution, Graph};
 use crate::graph_view::{Csr, GraphView, Sides};
 use crate::parallel::{even_ranges, map_tasks, ranges_of_equal_work};
-use crate::procedure::{
-    AlgorithmProcedure, StopWatch, column, node_column, send, send_row, signature, transaction, write_property,
-};
-use crate::projection::Projection;
+use crate::procedure::column;
 use crate::settings::Settings;
 
 /// How many neighbors of every node are linked first.
@@ -156,73 +154,37 @@ pub fn verify(view: &GraphView, components: &[u32]) -> Result<()> {
     }
 }
 
-const KEYS: &[&str] = &["labels", "nodeLabels", "types", "relationshipTypes", "concurrency"];
-const WRITE_KEYS: &[&str] = &["labels", "nodeLabels", "types", "relationshipTypes", "concurrency", "writeProperty"];
-
-fn build(view: &dyn ReadView, settings: &Settings<'_>, threads: usize, interrupt: &Interrupt) -> Result<GraphView> {
-    let projection = Projection::read(settings, view.schema(), Direction::Out)?;
-    GraphView::build(view, &projection, None, Sides::Forward, threads, interrupt)
-}
-
-fn component_column(view: &GraphView, components: &[u32]) -> Column {
-    Column::new(ColumnData::Int(components.iter().map(|&name| view.node(name).0.cast_signed()).collect()))
-}
-
 /// `algo.wcc`.
-pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
-    signature: signature(
-        "algo.wcc",
-        &["algo.wcc.stream", "gds.wcc.stream"],
-        ProcedureMode::Read,
-        "Finds which nodes hang together when relationships are followed both ways.",
-        &[column("node", "NODE"), column("component", "INTEGER")],
-    ),
-    body: stream,
-};
+pub struct Algorithm;
 
-fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
-    let settings = Settings::new("algo.wcc", argument, KEYS)?;
-    let threads = settings.threads(context.threads)?;
-    let view = build(context.graph.view(), &settings, threads, context.interrupt)?;
-    let components = run(&view, threads, context.interrupt)?;
-    send(view.node_count(), sink, |rows| {
-        let nodes = node_column(rows.clone().map(|row| view.node(row as u32)));
-        vec![nodes, component_column(&view, &components[rows])]
-    })
-}
+impl crate::Algorithm for Algorithm {
+    type Config = ();
 
-/// `algo.wcc.write`.
-pub const WRITE_PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
-    signature: signature(
-        "algo.wcc.write",
-        &["gds.wcc.write"],
-        ProcedureMode::Write,
-        "Finds which nodes hang together, and writes the component of each to a property.",
-        &[
-            column("nodePropertiesWritten", "INTEGER"),
-            column("componentCount", "INTEGER"),
-            column("preProcessingMillis", "INTEGER"),
-            column("computeMillis", "INTEGER"),
-            column("writeMillis", "INTEGER"),
-        ],
-    ),
-    body: write,
-};
+    const ABOUT: About = About {
+        name: "wcc",
+        aliases: &["gds.wcc"],
+        description: "Finds which nodes hang together when relationships are followed both ways.",
+        settings: &[],
+        direction: Follows::Always(Direction::Out),
+        takes_weights: false,
+        yields: &[column("component", "INTEGER")],
+        stats: &[column("componentCount", "INTEGER")],
+        shape: Shape::Nodes,
+    };
 
-fn write(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
-    let settings = Settings::new("algo.wcc.write", argument, WRITE_KEYS)?;
-    let property = settings.required_text("writeProperty")?;
-    let threads = settings.threads(context.threads)?;
-    let (interrupt, mut watch) = (context.interrupt, StopWatch::start(context.clock));
-    let view = build(context.graph.view(), &settings, threads, interrupt)?;
-    let built = watch.lap_millis();
-    let components = run(&view, threads, interrupt)?;
-    let count = (0..).zip(&components).filter(|(node, name)| node == *name).count();
-    let computed = watch.lap_millis();
-    write_property(transaction(context)?, interrupt, property, view.node_count(), |rows| {
-        let nodes = rows.clone().map(|row| view.node(row as u32)).collect();
-        (nodes, component_column(&view, &components[rows]))
-    })?;
-    let written = Value::Int(view.node_count() as i64);
-    send_row(sink, &[written, Value::Int(count as i64), built, computed, watch.lap_millis()])
+    fn read(_settings: &Settings<'_>, _view: &dyn ReadView) -> Result<()> {
+        Ok(())
+    }
+
+    fn needs(_config: &(), _is_weighted: bool) -> Needs {
+        Needs { sides: Sides::Forward, node_bytes: size_of::<u32>(), edge_bytes: 0, executions: &[Execution::Memory] }
+    }
+
+    fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {
+        let components = self::run(graph.in_memory_only()?, run.threads, run.interrupt)?;
+        let count = (0..).zip(&components).filter(|(node, name)| node == *name).count();
+        let names = components.iter().map(|&name| graph.node(name).0.cast_signed()).collect();
+        let columns = vec![Column::new(ColumnData::Int(names))];
+        Ok(Outcome { columns, order: None, stats: vec![Value::Int(count as i64)] })
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::platform::Clock;
-use model::procedure::{GraphAccess, ProcedureContext, ProcedureMode, Procedures};
+use model::procedure::{GraphAccess, ProcedureContext, ProcedureMode, Procedures, Unaccounted};
 use model::{GraphStore, Interrupt, NodeId, Result, Value};
 
 /// A clock that moves on by a millisecond each time it is asked.
@@ -61,12 +61,20 @@ pub(crate) fn call_interrupted(
         ProcedureMode::Read => {
             let view = store.read()?;
             let graph = GraphAccess::Read(&*view);
-            procedure.call(&mut ProcedureContext { graph, interrupt, threads, clock: &clock }, &argument, &mut sink)?;
+            procedure.call(
+                &mut ProcedureContext { graph, interrupt, threads, clock: &clock, workspace: &Unaccounted },
+                &argument,
+                &mut sink,
+            )?;
         }
         ProcedureMode::Write => {
             let mut transaction = store.write()?;
             let graph = GraphAccess::Write(&mut *transaction);
-            procedure.call(&mut ProcedureContext { graph, interrupt, threads, clock: &clock }, &argument, &mut sink)?;
+            procedure.call(
+                &mut ProcedureContext { graph, interrupt, threads, clock: &clock, workspace: &Unaccounted },
+                &argument,
+                &mut sink,
+            )?;
             transaction.commit()?;
         }
     }

@@ -1,7 +1,9 @@
 //! Every algorithm on generated graphs, through stores that answer in different ways, against naive references.
 
-use analytics::algorithms::{bfs, dijkstra, pagerank, wcc};
-use analytics::{GraphView, Projection, Sides, Weight};
+use std::sync::Arc;
+
+use analytics::algorithms::{bfs, pagerank, sssp, wcc};
+use analytics::{Graph, GraphView, Projection, Sides, Weight};
 use model::store::Direction;
 use model::{Column, ColumnData, GraphStore, Interrupt, NodeId, Value};
 use testing::ReferenceStore;
@@ -113,16 +115,23 @@ fn pagerank_gives_the_scores_of_graphalytics() {
     on_all_graphs(|name, graph, store, ids, _| {
         for (word, direction) in DIRECTIONS {
             let expected = turned(graph, direction).pagerank(0.85, 20);
-            for (threads, tolerance) in [(1, 0.0), (2, 0.0), (2, 1e-300)] {
-                let settings = [("direction", Value::string(word)), ("tolerance", Value::Float(tolerance))];
+            for (threads, tolerance, way) in
+                [(1, 0.0, "memory"), (2, 0.0, "streaming"), (2, 1e-300, "memory"), (1, 1e-300, "streaming")]
+            {
+                let settings = [
+                    ("direction", Value::string(word)),
+                    ("tolerance", Value::Float(tolerance)),
+                    ("execution", Value::string(way)),
+                ];
                 let rows = call(store, "algo.pagerank", &settings, threads).unwrap();
                 let rounding = if tolerance > 0.0 { 1e-12 } else { 1e-6 };
-                assert_close(&numbers(&by_number(&rows, ids)), &expected, rounding, &format!("{name}, {word}"));
+                assert_close(&numbers(&by_number(&rows, ids)), &expected, rounding, &format!("{name}, {word}, {way}"));
             }
             let view = view_of(store, direction, false, Sides::ForwardAndBackward);
             for max_iterations in [1, 20, 200] {
                 let config = pagerank::Config { max_iterations, ..pagerank::Config::default() };
-                let result = pagerank::run(&view, &config, 2, &Interrupt::new()).unwrap();
+                let result =
+                    pagerank::run(&Graph::in_memory(Arc::new(view.clone())), &config, 2, &Interrupt::new()).unwrap();
                 pagerank::verify(&view, &config, &result).unwrap_or_else(|error| panic!("{name}, {word}: {error}"));
             }
         }
@@ -202,8 +211,8 @@ fn distances_are_the_costs_of_cheapest_paths() {
             }
             let view = view_of(store, direction, true, Sides::Forward);
             let number = view.index(ids[source]).unwrap();
-            let distances = dijkstra::distances(&view, number, 2, &Interrupt::new()).unwrap();
-            dijkstra::verify_distances(&view, number, &distances).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let distances = sssp::run(&view, number, 2, &Interrupt::new()).unwrap();
+            sssp::verify(&view, number, &distances).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     });
 }
@@ -277,7 +286,7 @@ fn write_modes_write_what_stream_modes_give() {
             ("algo.pagerank.write", "algo.pagerank", 0),
             ("algo.wcc.write", "algo.wcc", 0),
             ("algo.bfs.write", "algo.bfs", 1),
-            ("algo.dijkstra.write", "algo.dijkstra.distances", 2),
+            ("algo.sssp.write", "algo.sssp", 2),
         ] {
             let settings = &source[..count];
             let expected = by_number(&call(&store, stream, settings, 2).unwrap(), &ids);

@@ -1,0 +1,113 @@
+//! An algorithm, written once: what it is called, what it needs, how it runs. From it are made the procedures that
+//! `CALL` knows: stream, stats, write and estimate, each with its names.
+
+mod calls;
+
+use model::column::Column;
+use model::error::Result;
+use model::interrupt::Interrupt;
+use model::procedure::{Workspace, YieldSpec};
+use model::store::{Direction, ReadView};
+use model::value::Value;
+
+pub(crate) use calls::procedures_of;
+
+use crate::graph::{Execution, Graph};
+use crate::graph_view::Sides;
+use crate::settings::Settings;
+
+/// What is known of an algorithm before it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// Its name after `algo.`, as `pagerank`.
+    pub name: &'static str,
+    /// Other names in whole, without the mode, as `gds.pageRank`: `.stream`, `.stats`, `.write` and `.estimate` follow.
+    pub aliases: &'static [&'static str],
+    /// One sentence: what it finds.
+    pub description: &'static str,
+    /// Its own settings, besides those that all share.
+    pub settings: &'static [&'static str],
+    /// Which way edges are followed, and whether `direction` may say otherwise.
+    pub direction: Follows,
+    /// Whether `weightProperty` and `defaultWeight` may be given.
+    pub takes_weights: bool,
+    /// The columns of its rows: for [`Shape::Nodes`] those behind `node`.
+    pub yields: &'static [YieldSpec],
+    /// The figures of a run as a whole.
+    pub stats: &'static [YieldSpec],
+    /// What its rows are.
+    pub shape: Shape,
+}
+
+/// Which way edges are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follows {
+    /// As `direction` says, and so by default.
+    Chosen(Direction),
+    /// Always so: the algorithm has no setting `direction`.
+    Always(Direction),
+}
+
+/// What the rows of a result are, and so what writing means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A value or several for each node: written to the property `writeProperty`, several to `<writeProperty>_<column>`.
+    Nodes,
+    /// Pairs of nodes with a number: `node1`, `node2` and one column more; written as edges of the type
+    /// `writeRelationshipType` with the number in `writeProperty`.
+    Pairs,
+    /// Something else, which is not written.
+    Rows,
+}
+
+/// What a run needs of the graph and of memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// The rows that it asks for.
+    pub sides: Sides,
+    /// Bytes of state for each node.
+    pub node_bytes: usize,
+    /// Bytes of state for each edge, as a copy of the rows in another order.
+    pub edge_bytes: usize,
+    /// The ways in which it can run, the fastest first.
+    pub executions: &'static [Execution],
+}
+
+/// What surrounds a run.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    /// Threads that may be used.
+    pub threads: usize,
+    /// To be checked and reported to.
+    pub interrupt: &'a Interrupt,
+    /// Memory and temporary files.
+    pub workspace: &'a dyn Workspace,
+    /// The way that was chosen.
+    pub execution: Execution,
+}
+
+/// What a run found.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// The columns of [`About::yields`]. For [`Shape::Nodes`] a row for each node, by number; nodes whose first value is
+    /// null have no row in a stream, and lose the property when written.
+    pub columns: Vec<Column>,
+    /// For [`Shape::Nodes`], the nodes in the order in which they are streamed, if that is not by number.
+    pub order: Option<Vec<u32>>,
+    /// The values of [`About::stats`].
+    pub stats: Vec<Value>,
+}
+
+/// An algorithm.
+pub trait Algorithm: Send + Sync + 'static {
+    /// Its own settings.
+    type Config;
+    /// What is known before it runs.
+    const ABOUT: About;
+    /// Reads its own settings; fails on what cannot be.
+    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Self::Config>;
+    /// What a run with these settings needs.
+    fn needs(config: &Self::Config, is_weighted: bool) -> Needs;
+    /// Runs. Progress is reported in iterations or edges; every loop over edges checks for interruption.
+    fn run(graph: &Graph<'_>, config: &Self::Config, run: &Run<'_>) -> Result<Outcome>;
+}

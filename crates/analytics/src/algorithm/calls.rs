@@ -1,0 +1,344 @@
+//! The procedures of an algorithm: its rows, its figures, its rows written, and what it would need.
+
+use model::NodeId;
+use model::column::{Bitmap, Column, ColumnData};
+use model::error::Result;
+use model::limits::BATCH_ROWS;
+use model::procedure::{ProcedureContext, ProcedureMode, RowSink, YieldSpec};
+use model::store::{Direction, NewEdges};
+use model::value::Value;
+
+use super::{About, Algorithm, Follows, Needs, Outcome, Run, Shape};
+use crate::graph::{Estimate, Graph, Selection, choice};
+use crate::procedure::{
+    AlgorithmProcedure, StopWatch, column, node_column, send_row, signature_of, transaction, write_property,
+};
+use crate::projection::{Projection, Weight};
+use crate::settings::Settings;
+
+/// Settings that all algorithms share.
+const SHARED: &[&str] = &["labels", "nodeLabels", "types", "relationshipTypes", "concurrency", "execution"];
+const TIMES: [YieldSpec; 2] = [column("preProcessingMillis", "INTEGER"), column("computeMillis", "INTEGER")];
+const ESTIMATE: [YieldSpec; 6] = [
+    column("execution", "STRING"),
+    column("requiredMemory", "STRING"),
+    column("bytesMin", "INTEGER"),
+    column("bytesReadPerPass", "INTEGER"),
+    column("nodeCount", "INTEGER"),
+    column("relationshipCount", "INTEGER"),
+];
+/// Edges that one call to the store makes.
+const WRITE_ROWS: usize = 10_000;
+
+/// What can be done with an algorithm.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Stream,
+    Stats,
+    Write,
+    Estimate,
+}
+
+impl Mode {
+    fn suffix(self) -> &'static str {
+        match self {
+            Mode::Stream => "stream",
+            Mode::Stats => "stats",
+            Mode::Write => "write",
+            Mode::Estimate => "estimate",
+        }
+    }
+}
+
+/// Every procedure of an algorithm.
+pub(crate) fn procedures_of<A: Algorithm>() -> Vec<AlgorithmProcedure> {
+    let mut all = vec![
+        procedure::<A>(Mode::Stream, stream::<A>),
+        procedure::<A>(Mode::Stats, stats::<A>),
+        procedure::<A>(Mode::Estimate, estimate::<A>),
+    ];
+    if A::ABOUT.shape != Shape::Rows {
+        all.push(procedure::<A>(Mode::Write, write::<A>));
+    }
+    all
+}
+
+fn procedure<A: Algorithm>(mode: Mode, body: crate::procedure::Body) -> AlgorithmProcedure {
+    let about = A::ABOUT;
+    let of_mode = |name: &str| format!("{name}.{}", mode.suffix());
+    let mut names = vec![of_mode(&format!("algo.{}", about.name))];
+    names.extend(about.aliases.iter().map(|alias| of_mode(alias)));
+    let mut yields: Vec<YieldSpec> = Vec::new();
+    match mode {
+        Mode::Stream => {
+            names.insert(0, format!("algo.{}", about.name));
+            names.extend(
+                about.aliases.iter().filter(|alias| alias.starts_with("algo.")).map(|alias| (*alias).to_owned()),
+            );
+            if about.shape == Shape::Nodes {
+                yields.push(column("node", "NODE"));
+            }
+            yields.extend(about.yields);
+        }
+        Mode::Stats => yields.extend(about.stats.iter().chain(&TIMES)),
+        Mode::Write => {
+            yields.push(match about.shape {
+                Shape::Nodes => column("nodePropertiesWritten", "INTEGER"),
+                Shape::Pairs | Shape::Rows => column("relationshipsWritten", "INTEGER"),
+            });
+            yields.extend(about.stats.iter().chain(&TIMES));
+            yields.push(column("writeMillis", "INTEGER"));
+        }
+        Mode::Estimate => {
+            names.extend(about.aliases.iter().flat_map(|alias| {
+                [Mode::Stream, Mode::Stats, Mode::Write].map(|of| format!("{alias}.{}.estimate", of.suffix()))
+            }));
+            yields.extend(ESTIMATE);
+        }
+    }
+    let (access, description) = match mode {
+        Mode::Stream => (ProcedureMode::Read, about.description.to_owned()),
+        Mode::Stats => (ProcedureMode::Read, format!("{} Gives figures of the whole only.", about.description)),
+        Mode::Write => (ProcedureMode::Write, format!("{} Writes what it finds.", about.description)),
+        Mode::Estimate => (ProcedureMode::Read, format!("What it would need: {}", about.description)),
+    };
+    AlgorithmProcedure { signature: signature_of(names, access, description, yields), body }
+}
+
+/// The settings that a procedure of an algorithm knows.
+fn known(about: &About, mode: Mode) -> Vec<&'static str> {
+    let mut known = SHARED.to_vec();
+    if matches!(about.direction, Follows::Chosen(_)) {
+        known.push("direction");
+    }
+    if about.takes_weights {
+        known.extend(["weightProperty", "relationshipWeightProperty", "defaultWeight"]);
+    }
+    known.extend(about.settings);
+    if matches!(mode, Mode::Write | Mode::Estimate) && about.shape != Shape::Rows {
+        known.push("writeProperty");
+        if about.shape == Shape::Pairs {
+            known.push("writeRelationshipType");
+        }
+    }
+    known
+}
+
+/// A call, read.
+struct Asked<'a, A: Algorithm> {
+    settings: Settings<'a>,
+    projection: Projection,
+    weight: Option<Weight>,
+    config: A::Config,
+    needs: Needs,
+    threads: usize,
+}
+
+impl<'a, A: Algorithm> Asked<'a, A> {
+    fn read(context: &ProcedureContext<'_>, argument: &'a Value, mode: Mode) -> Result<Asked<'a, A>> {
+        let about = A::ABOUT;
+        let procedure = match mode {
+            Mode::Stream => format!("algo.{}", about.name),
+            _ => format!("algo.{}.{}", about.name, mode.suffix()),
+        };
+        let settings = Settings::new(procedure, argument, &known(&about, mode))?;
+        let view = context.graph.view();
+        let direction = match about.direction {
+            Follows::Chosen(default) => settings.direction(default)?,
+            Follows::Always(direction) => direction,
+        };
+        let projection = Projection::read(&settings, view.schema(), direction)?;
+        let weight = if about.takes_weights { Weight::read(&settings, view.schema())? } else { None };
+        let threads = settings.threads(context.threads)?;
+        let config = A::read(&settings, view)?;
+        let needs = A::needs(&config, weight.is_some());
+        Ok(Asked { settings, projection, weight, config, needs, threads })
+    }
+
+    fn selection<'s>(&'s self, context: &'s ProcedureContext<'_>) -> Selection<'s> {
+        Selection {
+            view: context.graph.view(),
+            projection: &self.projection,
+            weight: self.weight.as_ref(),
+            sides: self.needs.sides,
+        }
+    }
+
+    fn choose(&self, context: &ProcedureContext<'_>) -> Result<Estimate> {
+        let free = context.workspace.bytes_free() as u64;
+        choice::choose(&self.selection(context), &self.needs, &self.settings, self.threads, free)
+    }
+}
+
+/// What a call found, apart from the graph that it was found in.
+struct Found {
+    nodes: Vec<NodeId>,
+    outcome: Outcome,
+    times: [Value; 2],
+}
+
+/// Opens the graph, runs, and gives what the graph is still needed for.
+fn compute<A: Algorithm>(context: &ProcedureContext<'_>, asked: &Asked<'_, A>) -> Result<Found> {
+    let mut watch = StopWatch::start(context.clock);
+    let estimate = asked.choose(context)?;
+    let held = Held::take(context, A::ABOUT.name, estimate.bytes as usize)?;
+    let graph = Graph::open(asked.selection(context), estimate.execution, asked.threads, context.interrupt)?;
+    let opened = watch.lap_millis();
+    let run = Run {
+        threads: asked.threads,
+        interrupt: context.interrupt,
+        workspace: context.workspace,
+        execution: estimate.execution,
+    };
+    let outcome = A::run(&graph, &asked.config, &run)?;
+    let computed = watch.lap_millis();
+    let nodes = match A::ABOUT.shape {
+        Shape::Nodes => (0..graph.node_count() as u32).map(|number| graph.node(number)).collect(),
+        Shape::Pairs | Shape::Rows => Vec::new(),
+    };
+    drop(held);
+    Ok(Found { nodes, outcome, times: [opened, computed] })
+}
+
+/// Memory of a call, given back when dropped.
+struct Held<'a> {
+    workspace: &'a dyn model::procedure::Workspace,
+    bytes: usize,
+}
+
+impl<'a> Held<'a> {
+    fn take(context: &ProcedureContext<'a>, what: &'static str, bytes: usize) -> Result<Held<'a>> {
+        context.workspace.take(what, bytes)?;
+        Ok(Held { workspace: context.workspace, bytes })
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.workspace.give_back(self.bytes);
+    }
+}
+
+fn stream<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+    let asked = Asked::<A>::read(context, argument, Mode::Stream)?;
+    let Found { nodes, outcome, .. } = compute(context, &asked)?;
+    let rows = outcome.columns.first().map_or(0, Column::len);
+    if A::ABOUT.shape != Shape::Nodes {
+        for start in (0..rows).step_by(BATCH_ROWS) {
+            let end = (start + BATCH_ROWS).min(rows);
+            if !sink(outcome.columns.iter().map(|column| column.slice(start, end)).collect())? {
+                break;
+            }
+        }
+        return Ok(());
+    }
+    let order: Box<dyn Iterator<Item = u32>> = match &outcome.order {
+        Some(order) => Box::new(order.iter().copied()),
+        None => Box::new(0..rows as u32),
+    };
+    let mut order = order.filter(|&node| !outcome.columns[0].is_null(node as usize));
+    loop {
+        let batch: Vec<u32> = order.by_ref().take(BATCH_ROWS).collect();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let mut columns = vec![node_column(batch.iter().map(|&node| nodes[node as usize]))];
+        columns.extend(outcome.columns.iter().map(|column| column.gather(&batch)));
+        if !sink(columns)? {
+            return Ok(());
+        }
+    }
+}
+
+fn stats<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+    let asked = Asked::<A>::read(context, argument, Mode::Stats)?;
+    let Found { outcome, times, .. } = compute(context, &asked)?;
+    send_row(sink, &[&outcome.stats[..], &times].concat())
+}
+
+fn estimate<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+    let asked = Asked::<A>::read(context, argument, Mode::Estimate)?;
+    let estimate = asked.choose(context)?;
+    send_row(sink, &choice::row(&estimate))
+}
+
+fn write<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+    let asked = Asked::<A>::read(context, argument, Mode::Write)?;
+    let property = asked.settings.required_text("writeProperty")?;
+    let edge_type = match A::ABOUT.shape {
+        Shape::Pairs => Some(asked.settings.required_text("writeRelationshipType")?),
+        Shape::Nodes | Shape::Rows => None,
+    };
+    let Found { nodes, outcome, times } = compute(context, &asked)?;
+    let mut watch = StopWatch::start(context.clock);
+    let written = match edge_type {
+        Some(edge_type) => write_pairs(context, edge_type, property, &outcome)?,
+        None => write_values(context, &A::ABOUT, property, &nodes, &outcome)?,
+    };
+    let mut row = vec![Value::Int(written as i64)];
+    row.extend(outcome.stats);
+    row.extend(times);
+    row.push(watch.lap_millis());
+    send_row(sink, &row)
+}
+
+/// Sets one property for each column; tells how many values there are.
+fn write_values(
+    context: &mut ProcedureContext<'_>,
+    about: &About,
+    property: &str,
+    nodes: &[NodeId],
+    outcome: &Outcome,
+) -> Result<usize> {
+    let interrupt = context.interrupt;
+    let mut written = 0;
+    for (values, spec) in outcome.columns.iter().zip(about.yields) {
+        let name = if about.yields.len() == 1 { property.to_owned() } else { format!("{property}_{}", spec.name) };
+        write_property(transaction(context)?, interrupt, &name, nodes.len(), |rows| {
+            (nodes[rows.clone()].to_vec(), values.slice(rows.start, rows.end))
+        })?;
+        let present: Bitmap = (0..values.len()).map(|row| !values.is_null(row)).collect();
+        written += present.count_ones();
+    }
+    Ok(written)
+}
+
+/// Makes an edge of each pair; tells how many.
+fn write_pairs(
+    context: &mut ProcedureContext<'_>,
+    edge_type: &str,
+    property: &str,
+    outcome: &Outcome,
+) -> Result<usize> {
+    let interrupt = context.interrupt;
+    let transaction = transaction(context)?;
+    let (edge_type, key) = (transaction.edge_type(edge_type)?, transaction.property_key(property)?);
+    let [sources, targets, numbers, ..] = &outcome.columns[..] else {
+        return Err(model::error!(Internal, "pairs have three columns, found {}", outcome.columns.len()));
+    };
+    let (ColumnData::Node(sources), ColumnData::Node(targets)) = (&sources.data, &targets.data) else {
+        return Err(model::error!(Internal, "pairs begin with two columns of nodes"));
+    };
+    for start in (0..sources.len()).step_by(WRITE_ROWS) {
+        interrupt.check()?;
+        let end = (start + WRITE_ROWS).min(sources.len());
+        transaction.create_edges(&NewEdges {
+            edge_type,
+            sources: &sources[start..end],
+            targets: &targets[start..end],
+            keys: &[key],
+            properties: &[numbers.slice(start, end)],
+        })?;
+    }
+    Ok(sources.len())
+}
+
+/// The direction that an algorithm follows if nothing else is said.
+impl Follows {
+    /// Which way.
+    pub fn default_direction(self) -> Direction {
+        match self {
+            Follows::Chosen(direction) | Follows::Always(direction) => direction,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The graph that an algorithm works on: rows of neighbors, read in one of several ways.
+//!
+//! An algorithm is written against [`Rows`] and runs whether they lie in memory or are streamed from the store; where
+//! it gains from access at random places it asks [`Graph::view`] first.
+//!
+//! - [`rows`]: rows in blocks, and the trait that gives them.
+//! - [`choice`]: which way to read, what it needs, and how that is shown.
+//! - [`streamed`]: rows read from the store each time they are asked for.
+
+pub(crate) mod choice;
+pub(crate) mod rows;
+pub(crate) mod streamed;
+
+use std::sync::Arc;
+
+use model::error::Result;
+use model::id::NodeId;
+use model::interrupt::Interrupt;
+use model::store::{Direction, ReadView};
+
+pub use choice::{Estimate, Execution};
+pub use rows::{RowBlock, RowSink, Rows, Side};
+
+use crate::graph_view::numbering::Numbering;
+use crate::graph_view::{GraphView, Sides};
+use crate::projection::{Projection, Weight};
+use streamed::StreamedRows;
+
+/// What is to be read of a store.
+#[derive(Clone, Copy)]
+pub struct Selection<'a> {
+    /// The moment.
+    pub view: &'a dyn ReadView,
+    /// Nodes, edges and direction.
+    pub projection: &'a Projection,
+    /// What edges weigh, if that matters.
+    pub weight: Option<&'a Weight>,
+    /// The rows that will be asked for.
+    pub sides: Sides,
+}
+
+/// A selection, to be read.
+pub struct Graph<'a> {
+    direction: Direction,
+    way: Way<'a>,
+}
+
+enum Way<'a> {
+    Memory(Arc<GraphView>),
+    Streamed(StreamedRows<'a>),
+}
+
+impl<'a> Graph<'a> {
+    /// Makes a selection ready to be read. [`Execution::Windows`] reads as [`Execution::Streaming`] does: what it does
+    /// otherwise is to keep the state of nodes on disk.
+    pub fn open(
+        selection: Selection<'a>,
+        execution: Execution,
+        threads: usize,
+        interrupt: &'a Interrupt,
+    ) -> Result<Graph<'a>> {
+        let Selection { view, projection, weight, sides } = selection;
+        match execution {
+            Execution::Memory => {
+                let built = GraphView::build(view, projection, weight, sides, threads, interrupt)?;
+                Ok(Graph::in_memory(Arc::new(built)))
+            }
+            Execution::Streaming | Execution::Windows => {
+                let rows = StreamedRows::new(selection, threads, interrupt)?;
+                Ok(Graph { direction: projection.direction, way: Way::Streamed(rows) })
+            }
+        }
+    }
+
+    /// A graph whose rows lie in memory.
+    pub fn in_memory(view: Arc<GraphView>) -> Graph<'a> {
+        let direction = if view.is_undirected() { Direction::Both } else { Direction::Out };
+        Graph { direction, way: Way::Memory(view) }
+    }
+
+    /// The rows in memory, if they lie there: for kernels that gain from access at random places.
+    pub fn view(&self) -> Option<&GraphView> {
+        match &self.way {
+            Way::Memory(view) => Some(view),
+            Way::Streamed(_) => None,
+        }
+    }
+
+    /// The rows in memory, for an algorithm that only asks for [`Execution::Memory`].
+    pub fn in_memory_only(&self) -> Result<&GraphView> {
+        self.view().ok_or_else(|| model::error!(Internal, "an algorithm that runs in memory was given streamed rows"))
+    }
+
+    /// The number of the node of a setting; fails if it does not take part.
+    pub fn require(&self, node: NodeId, setting: &str) -> Result<u32> {
+        self.index(node).ok_or_else(|| {
+            let message = format!("node #{} of setting '{setting}' carries none of the labels asked for", node.0);
+            model::error!(Argument, "{message}").with_remedy("name a label of the node, or leave 'labels' out")
+        })
+    }
+
+    /// The rows, in whatever way they are read.
+    pub fn rows(&self) -> &dyn Rows {
+        match &self.way {
+            Way::Memory(view) => &**view,
+            Way::Streamed(rows) => rows,
+        }
+    }
+
+    fn numbering(&self) -> &Numbering {
+        match &self.way {
+            Way::Memory(view) => view.numbering(),
+            Way::Streamed(rows) => rows.numbering(),
+        }
+    }
+
+    /// Number of nodes.
+    pub fn node_count(&self) -> usize {
+        self.numbering().len()
+    }
+
+    /// About how many edges there are (exact in memory); an undirected graph counts an edge at both its ends.
+    pub fn edge_count(&self) -> u64 {
+        self.rows().edge_count()
+    }
+
+    /// The node of that number.
+    #[inline]
+    pub fn node(&self, index: u32) -> NodeId {
+        self.numbering().node(index)
+    }
+
+    /// The number of a node, if it takes part.
+    pub fn index(&self, node: NodeId) -> Option<u32> {
+        self.numbering().index(node)
+    }
+
+    /// True if edges are followed both ways, so that forward and backward rows are the same.
+    pub fn is_undirected(&self) -> bool {
+        self.direction == Direction::Both
+    }
+
+    /// For each node, how many edges lead away from it. Without forward rows in memory it takes a pass over the edges.
+    pub fn forward_degrees(&self, threads: usize, interrupt: &Interrupt) -> Result<Vec<u32>> {
+        match &self.way {
+            Way::Memory(view) => {
+                Ok((0..view.node_count() as u32).map(|node| view.forward_degree(node) as u32).collect())
+            }
+            Way::Streamed(_) => rows::degrees(self.rows(), Side::Forward, threads, interrupt),
+        }
+    }
+}
