@@ -14,7 +14,7 @@ use crate::call::{by_number, call, number, property};
 use crate::naive::NaiveGraph;
 
 /// Named graphs whose edges all have a `weight`.
-fn graphs(seed: u64) -> Vec<(String, GraphData)> {
+pub(crate) fn graphs(seed: u64) -> Vec<(String, GraphData)> {
     let mut list = vec![
         ("empty".to_owned(), weighted(0, &[])),
         ("one node".to_owned(), weighted(1, &[])),
@@ -33,7 +33,7 @@ fn graphs(seed: u64) -> Vec<(String, GraphData)> {
     list
 }
 
-fn weighted(node_count: usize, edges: &[(u64, u64, f64)]) -> GraphData {
+pub(crate) fn weighted(node_count: usize, edges: &[(u64, u64, f64)]) -> GraphData {
     let weights = edges.iter().map(|edge| edge.2).collect();
     let group = EdgeGroup {
         edge_type: "LINK".to_owned(),
@@ -46,7 +46,7 @@ fn weighted(node_count: usize, edges: &[(u64, u64, f64)]) -> GraphData {
 }
 
 /// The same graph with integer weights.
-fn with_weights(mut graph: GraphData) -> GraphData {
+pub(crate) fn with_weights(mut graph: GraphData) -> GraphData {
     for group in &mut graph.edges {
         let weights = (0..group.sources.len() as i64).map(|edge| edge % 7 + 1).collect();
         group.properties.push(("weight".to_owned(), Column::new(ColumnData::Int(weights))));
@@ -54,7 +54,7 @@ fn with_weights(mut graph: GraphData) -> GraphData {
     graph
 }
 
-fn naive(graph: &GraphData) -> NaiveGraph {
+pub(crate) fn naive(graph: &GraphData) -> NaiveGraph {
     let weights = graph.edges.iter().flat_map(|group| {
         let column = group.properties.iter().find(|(name, _)| name == "weight").map(|(_, column)| column);
         column.expect("every group has weights").values().map(|value| number(&value))
@@ -64,7 +64,7 @@ fn naive(graph: &GraphData) -> NaiveGraph {
 }
 
 /// Runs a check on every graph, in every kind of store.
-fn on_all_graphs(check: impl Fn(&str, &NaiveGraph, &ReferenceStore, &[NodeId], &mut SeededRandom)) {
+pub(crate) fn on_all_graphs(check: impl Fn(&str, &NaiveGraph, &ReferenceStore, &[NodeId], &mut SeededRandom)) {
     let seed = seed_or(11);
     for (name, graph) in graphs(seed) {
         let stores = [
@@ -80,7 +80,7 @@ fn on_all_graphs(check: impl Fn(&str, &NaiveGraph, &ReferenceStore, &[NodeId], &
     }
 }
 
-fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, name: &str) {
+pub(crate) fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, name: &str) {
     assert_eq!(found.len(), expected.len(), "{name}");
     for (node, (found, expected)) in found.iter().zip(expected).enumerate() {
         let is_close = found == expected || (found - expected).abs() <= tolerance * expected.abs();
@@ -88,13 +88,14 @@ fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, name: &str) {
     }
 }
 
-fn numbers(values: &[Value]) -> Vec<f64> {
+pub(crate) fn numbers(values: &[Value]) -> Vec<f64> {
     values.iter().map(number).collect()
 }
 
-const DIRECTIONS: [(&str, Direction); 3] = [("OUT", Direction::Out), ("IN", Direction::In), ("BOTH", Direction::Both)];
+pub(crate) const DIRECTIONS: [(&str, Direction); 3] =
+    [("OUT", Direction::Out), ("IN", Direction::In), ("BOTH", Direction::Both)];
 
-fn turned(graph: &NaiveGraph, direction: Direction) -> NaiveGraph {
+pub(crate) fn turned(graph: &NaiveGraph, direction: Direction) -> NaiveGraph {
     match direction {
         Direction::Out => graph.clone(),
         Direction::In => graph.reversed(),
@@ -102,7 +103,7 @@ fn turned(graph: &NaiveGraph, direction: Direction) -> NaiveGraph {
     }
 }
 
-fn view_of(store: &ReferenceStore, direction: Direction, is_weighted: bool, sides: Sides) -> GraphView {
+pub(crate) fn view_of(store: &ReferenceStore, direction: Direction, is_weighted: bool, sides: Sides) -> GraphView {
     let view = store.read().expect("a store in memory can be read");
     let key = view.schema().property_key("weight");
     let weight = is_weighted.then(|| Weight { key, name: "weight".into(), default: None });

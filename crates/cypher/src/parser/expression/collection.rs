@@ -76,7 +76,11 @@ impl Parser<'_> {
         let predicate = if self.take_keyword("WHERE") { Some(Box::new(self.expression_before_bar()?)) } else { None };
         let projection = if self.take(TokenKind::Bar) { Some(Box::new(self.expression()?)) } else { None };
         if !self.is(TokenKind::RightBracket) {
-            return Err(self.expected(if projection.is_some() { "an operator or ]" } else { "an operator, WHERE, | or ]" }));
+            return Err(self.expected(if projection.is_some() {
+                "an operator or ]"
+            } else {
+                "an operator, WHERE, | or ]"
+            }));
         }
         self.advance();
         self.made(start, ExpressionKind::ListComprehension { variable, list, predicate, projection })
