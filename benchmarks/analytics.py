@@ -1,0 +1,187 @@
+"""Whole-graph computation beside graph libraries: analytics.py FOLDER [SCALE…], 20 if left out.
+
+A Kronecker graph as `E`, directed without duplicates, with integer weights, and `U`, the same undirected, each pair once.
+Knotwork computes from its store by `CALL`; the cost of making the view in memory (the first call) is shown apart. The
+peers load arrays first, which is shown apart as well. Every peer is a process of its own, ROUNDS (3) of them in turning
+order; seconds are medians, every answer is compared. PEERS (networkit,igraph,graphblas) and THREADS (2) may be set.
+With several scales the table at the end shows how Knotwork's times grow with the edges.
+"""
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+import kronecker
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+KNOT = os.environ.get("KNOT", os.path.join(ROOT, "target/release/knot"))
+RUNNER = os.environ.get("RUNNER", os.path.join(ROOT, "target/release/examples/queries"))
+PEERS = [name for name in os.environ.get("PEERS", "networkit,igraph,graphblas").split(",") if name]
+ROUNDS = int(os.environ.get("ROUNDS", 3))
+THREADS = int(os.environ.get("THREADS", 2))
+SOURCES = 8
+
+DIRECTED, UNDIRECTED = "types: 'E'", "types: 'U', direction: 'BOTH'"
+FROM = "MATCH (n:V {id: $i})"
+# Task: Cypher, and whether it starts at each of the sources.
+QUERIES = {
+    "pagerank": (f"CALL algo.pagerank.stats({{{DIRECTED}, maxIterations: 20, tolerance: 0}}) YIELD ranIterations", False),
+    "wcc": ("CALL algo.wcc.stats({types: 'E'}) YIELD componentCount", False),
+    "scc": (f"CALL algo.scc.stats({{types: 'E'}}) YIELD componentCount", False),
+    "bfs": (f"{FROM} CALL algo.bfs.stats({{{DIRECTED}, sourceNode: n}}) YIELD nodesReached", True),
+    "sssp": (f"{FROM} CALL algo.sssp.stats({{{DIRECTED}, sourceNode: n, weightProperty: 'weight'}}) YIELD nodesReached", True),
+    "triangles": ("CALL algo.triangleCount.stats({types: 'U'}) YIELD globalTriangleCount", False),
+    "clustering": ("CALL algo.localClusteringCoefficient.stats({types: 'U'}) YIELD averageClusteringCoefficient", False),
+    "label propagation": (f"CALL algo.cdlp.stats({{{UNDIRECTED}, maxIterations: 10}}) YIELD ranIterations", False),
+    "k-core": ("CALL algo.kcore.stats({types: 'U'}) YIELD degeneracy", False),
+}
+# Which labels propagate is a matter of order, so that libraries differ.
+UNCOMPARED = {"label propagation"}
+TOP = f"CALL algo.pagerank({{{DIRECTED}, maxIterations: 20, tolerance: 0}}) YIELD node, score RETURN node.id AS id ORDER BY score DESC, id LIMIT 10"
+
+COSTS = f"{FROM} CALL algo.sssp({{{DIRECTED}, sourceNode: n, weightProperty: 'weight'}}) YIELD cost RETURN sum(cost)"
+
+
+def make(scale, folder):
+    """The graph as arrays for the libraries and as Parquet for Knotwork."""
+    if os.path.exists(f"{folder}/sources.npy"):
+        return
+    os.makedirs(folder, exist_ok=True)
+    nodes = 1 << scale
+    source, target = kronecker.edges(scale, nodes * 16, np.random.Generator(np.random.PCG64(42)))
+    keys = np.unique(source.astype(np.uint64) << np.uint64(32) | target)
+    keys = keys[(keys >> np.uint64(32)) != (keys & np.uint64(0xFFFFFFFF))]
+    directed = np.stack([keys >> np.uint64(32), keys & np.uint64(0xFFFFFFFF)], 1).astype(np.uint32)
+    low, high = directed.min(1).astype(np.uint64), directed.max(1).astype(np.uint64)
+    keys = np.unique(low << np.uint64(32) | high)
+    undirected = np.stack([keys >> np.uint64(32), keys & np.uint64(0xFFFFFFFF)], 1).astype(np.uint32)
+    weights = np.random.Generator(np.random.PCG64(1)).integers(1, 256, len(directed), dtype=np.int32)
+    np.save(f"{folder}/directed.npy", directed)
+    np.save(f"{folder}/undirected.npy", undirected)
+    np.save(f"{folder}/weights.npy", weights)
+    starts = np.flatnonzero(np.bincount(directed[:, 0], minlength=nodes))
+    parquet = pyarrow.parquet.write_table
+    parquet(pa.table({"id": np.arange(nodes, dtype=np.int64)}), f"{folder}/nodes.parquet")
+    ends = lambda edges: {"src": edges[:, 0].astype(np.int64), "dst": edges[:, 1].astype(np.int64)}
+    parquet(pa.table({**ends(directed), "weight": weights}), f"{folder}/directed.parquet", compression="none")
+    parquet(pa.table(ends(undirected)), f"{folder}/undirected.parquet", compression="none")
+    np.save(f"{folder}/sources.npy", np.random.Generator(np.random.PCG64(7)).choice(starts, SOURCES, replace=False))
+
+
+def knotwork(folder):
+    """Seconds and answers of Knotwork, from its store."""
+    store = f"{folder}/analytics.knot"
+    if not os.path.exists(store):
+        command = [KNOT, "import", store, "--no-progress", "--nodes", f"V={folder}/nodes.parquet"]
+        command += ["--edges", f"E:V->V={folder}/directed.parquet", "--edges", f"U:V->V={folder}/undirected.parquet"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    sources = [{"i": int(node)} for node in np.load(f"{folder}/sources.npy")]
+    spec = {"threads": THREADS, "queries": []}
+    for task, (text, is_each) in QUERIES.items():
+        spec["queries"].append({"name": task, "text": text, "parameters": sources if is_each else [{}],
+                                "rounds": ["first", "warm"], "seconds": 300})
+    spec["queries"].append({"name": "top", "text": TOP, "parameters": [{}], "rounds": ["first"], "seconds": 300})
+    spec["queries"].append({"name": "costs", "text": COSTS, "parameters": sources, "rounds": ["first"], "seconds": 300})
+    with open(f"{folder}/spec.json", "w") as file:
+        json.dump(spec, file)
+    subprocess.run([RUNNER, store, f"{folder}/spec.json", f"{folder}/result.json"], check=True)
+    with open(f"{folder}/result.json") as file:
+        queries = json.load(file)["queries"]
+    found = {}
+    for task in QUERIES:
+        if "error" in queries[task]:
+            found[task] = {"error": queries[task]["error"]}
+            continue
+        rounds = queries[task]["rounds"]
+        warm = sum(rounds["warm"]) / len(rounds["warm"]) / 1e6
+        answers = [rows[0][0] for rows in queries[task]["answers"]]
+        found[task] = {"seconds": warm, "load": max(0.0, rounds["first"][0] / 1e6 - warm), "answer": answers}
+    found["pagerank"]["answer"] = [row[0] for row in queries["top"]["answers"][0]]
+    found["sssp"]["answer"] = [rows[0][0] for rows in queries["costs"]["answers"]]
+    return found
+
+
+def peer(name, folder, result):
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "benchmarks/analytics_peers.py"), name, folder, result, str(THREADS)])
+    if done.returncode != 0:
+        return {}
+    with open(result) as file:
+        return json.load(file)
+
+
+def median(values):
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
+
+
+def is_same(task, ours, theirs):
+    if task == "pagerank":
+        return ours[:5] == theirs[:5]
+    pairs = zip(ours, theirs)
+    return all(abs(a - b) <= 1e-6 * max(1, abs(b)) for a, b in pairs)
+
+
+def measure(scale, folder):
+    make(scale, folder)
+    edges = len(np.load(f"{folder}/directed.npy", mmap_mode="r"))
+    names = ["knotwork", *PEERS]
+    runs = {name: [] for name in names}
+    for number in range(ROUNDS):
+        for name in names if number % 2 == 0 else names[::-1]:
+            runs[name].append(knotwork(folder) if name == "knotwork" else peer(name, folder, f"{folder}/result.json"))
+    print(f"\n== Kronecker scale {scale}: {edges:,} directed edges, {THREADS} threads; seconds (making the view or loading, apart)")
+    print("".ljust(20) + "".join(name.rjust(22) for name in names) + "   best peer / ours")
+    table = {}
+    for task in QUERIES:
+        cells, seconds = [], {}
+        for name in names:
+            found = [run[task] for run in runs[name] if "seconds" in run.get(task, {})]
+            if not found:
+                cells.append("-")
+                continue
+            seconds[name] = median([one["seconds"] for one in found])
+            cells.append(f"{seconds[name]:,.4g} (+{median([one['load'] for one in found]):,.3g})")
+            if name != "knotwork" and task not in UNCOMPARED:
+                ours = runs["knotwork"][0].get(task, {}).get("answer")
+                theirs = found[0].get("answer")
+                if ours is not None and theirs is not None and not is_same(task, ours, theirs):
+                    print(f"DIFFERENT: {task}: {name} answers {theirs}, we {ours}")
+        others = [value for name, value in seconds.items() if name != "knotwork"]
+        ratio = f"{min(others) / seconds['knotwork']:.1f}x" if others and "knotwork" in seconds else ""
+        print(task.ljust(20) + "".join(cell.rjust(22) for cell in cells) + ratio.rjust(12))
+        if "error" in runs["knotwork"][0].get(task, {}):
+            print(f"FAILED: {task}: {runs['knotwork'][0][task]['error']}")
+        table[task] = seconds.get("knotwork")
+    print(f"memory bandwidth, copying 1 GiB with numpy: {bandwidth():.1f} GB/s read and written")
+    sys.stdout.flush()
+    return edges, table
+
+
+def bandwidth():
+    import time
+    source = np.ones(1 << 27)
+    target = np.empty_like(source)
+    best = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        np.copyto(target, source)
+        best = min(best, time.perf_counter() - start)
+    return 2 * source.nbytes / best / 1e9
+
+
+def main(folder, *scales):
+    grown = [measure(int(scale), f"{folder}/analytics-{scale}") for scale in scales or ["20"]]
+    if len(grown) > 1:
+        print("\n== Nanoseconds an edge, by size")
+        print("".ljust(20) + "".join(f"{edges:,}".rjust(16) for edges, _ in grown) + "   largest / smallest")
+        for task in QUERIES:
+            cost = [table[task] / edges * 1e9 if table[task] else float("nan") for edges, table in grown]
+            print(task.ljust(20) + "".join(f"{one:.2f}".rjust(16) for one in cost) + f"{max(cost) / min(cost):.1f}".rjust(12))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
