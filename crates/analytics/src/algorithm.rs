@@ -6,13 +6,13 @@ mod calls;
 use model::column::Column;
 use model::error::Result;
 use model::interrupt::Interrupt;
-use model::procedure::{Workspace, YieldSpec};
+use model::procedure::{RowSink, Workspace, YieldSpec};
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
 pub(crate) use calls::procedures_of;
 
-use crate::graph::{Execution, Graph};
+use crate::graph::{Execution, Graph, Selection};
 use crate::graph_view::Sides;
 use crate::settings::Settings;
 
@@ -84,6 +84,8 @@ pub struct Run<'a> {
     pub workspace: &'a dyn Workspace,
     /// The way that was chosen.
     pub execution: Execution,
+    /// What is read: for the relationships of paths, which rows do not hold.
+    pub selection: Selection<'a>,
 }
 
 /// What a run found.
@@ -110,4 +112,9 @@ pub trait Algorithm: Send + Sync + 'static {
     fn needs(config: &Self::Config, is_weighted: bool) -> Needs;
     /// Runs. Progress is reported in iterations or edges; every loop over edges checks for interruption.
     fn run(graph: &Graph<'_>, config: &Self::Config, run: &Run<'_>) -> Result<Outcome>;
+    /// Runs and hands on its rows, unless they are [`Shape::Nodes`]. To be written by algorithms whose rows are too many
+    /// to be held together.
+    fn send(graph: &Graph<'_>, config: &Self::Config, run: &Run<'_>, sink: &mut RowSink<'_>) -> Result<()> {
+        calls::send_columns(&Self::run(graph, config, run)?.columns, sink)
+    }
 }

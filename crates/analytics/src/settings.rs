@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use model::Set;
 use model::error::{Error, Result};
 use model::id::NodeId;
 use model::store::{Direction, ReadView};
@@ -143,22 +144,55 @@ impl<'a> Settings<'a> {
 
     /// A node of the view, given as a node or by its id.
     pub(crate) fn node(&self, names: &[&'static str], view: &dyn ReadView) -> Result<NodeId> {
-        let node = match self.get(names)? {
-            None => return Err(self.missing(names, "NODE or INTEGER (a node id)")),
-            Some((_, Value::Node(node))) => *node,
-            Some((_, Value::Int(id))) if *id >= 0 => NodeId(id.cast_unsigned()),
-            Some((name, other)) => return Err(self.wrong_type(name, other, "NODE or INTEGER (a node id)")),
+        let Some((name, value)) = self.get(names)? else {
+            return Err(self.missing(names, "NODE or INTEGER (a node id)"));
         };
-        if !view.nodes_exist(&[node])?.get(0) {
-            return Err(model::error!(
-                NotFound,
-                "{}: node #{} of setting '{}' is not in the graph",
-                self.procedure,
-                node.0,
-                names[0]
-            ));
-        }
+        let node = node_of(value).ok_or_else(|| self.wrong_type(name, value, "NODE or INTEGER (a node id)"))?;
+        self.require_nodes(names[0], &[node], view)?;
         Ok(node)
+    }
+
+    /// Nodes of the view, each given as a node or by its id: a list of them, or a single one; each once, in the order of
+    /// their first mention.
+    pub(crate) fn nodes(&self, names: &[&'static str], view: &dyn ReadView) -> Result<Option<Vec<NodeId>>> {
+        const EXPECTED: &str = "NODE, INTEGER (a node id) or LIST of these";
+        let Some((name, value)) = self.get(names)? else { return Ok(None) };
+        let items = match value {
+            Value::List(items) => &items[..],
+            single => std::slice::from_ref(single),
+        };
+        if items.is_empty() {
+            return Err(self.refuse(&format!("setting '{name}' is an empty list, leave it out for all nodes")));
+        }
+        let (mut nodes, mut known) = (Vec::with_capacity(items.len()), Set::default());
+        for item in items {
+            let node = node_of(item).ok_or_else(|| self.wrong_type(name, item, EXPECTED))?;
+            if known.insert(node) {
+                nodes.push(node);
+            }
+        }
+        self.require_nodes(names[0], &nodes, view)?;
+        Ok(Some(nodes))
+    }
+
+    fn require_nodes(&self, name: &str, nodes: &[NodeId], view: &dyn ReadView) -> Result<()> {
+        let exist = view.nodes_exist(nodes)?;
+        match (0..nodes.len()).find(|&at| !exist.get(at)) {
+            None => Ok(()),
+            Some(at) => {
+                let (procedure, node) = (&self.procedure, nodes[at].0);
+                Err(model::error!(NotFound, "{procedure}: node #{node} of setting '{name}' is not in the graph"))
+            }
+        }
+    }
+
+    /// True or false.
+    pub(crate) fn flag(&self, name: &'static str) -> Result<Option<bool>> {
+        match self.get(&[name])? {
+            None => Ok(None),
+            Some((_, Value::Bool(flag))) => Ok(Some(*flag)),
+            Some((_, other)) => Err(self.wrong_type(name, other, "BOOLEAN")),
+        }
     }
 
     /// Which way edges are followed.
@@ -185,6 +219,15 @@ const THREADS_MAX: u64 = 256;
 pub(crate) const SOURCE: &[&str] = &["sourceNode", "source"];
 /// Names for the node where a search ends.
 pub(crate) const TARGET: &[&str] = &["targetNode", "target"];
+
+/// The node that a value stands for: itself, or its id.
+fn node_of(value: &Value) -> Option<NodeId> {
+    match value {
+        Value::Node(node) => Some(*node),
+        Value::Int(id) if *id >= 0 => Some(NodeId(id.cast_unsigned())),
+        _ => None,
+    }
+}
 
 /// The candidate that is most like `name`, if any is like it at all.
 pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {

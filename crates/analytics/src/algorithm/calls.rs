@@ -177,27 +177,42 @@ struct Found {
     times: [Value; 2],
 }
 
-/// Opens the graph, runs, and gives what the graph is still needed for.
-fn compute<A: Algorithm>(context: &ProcedureContext<'_>, asked: &Asked<'_, A>) -> Result<Found> {
+/// Opens the graph and works on it; gives what came of it, and the times of both.
+fn on_graph<A: Algorithm, T>(
+    context: &ProcedureContext<'_>,
+    asked: &Asked<'_, A>,
+    work: impl FnOnce(&Graph<'_>, &Run<'_>) -> Result<T>,
+) -> Result<(T, [Value; 2])> {
     let mut watch = StopWatch::start(context.clock);
     let estimate = asked.choose(context)?;
     let held = Held::take(context, A::ABOUT.name, estimate.bytes as usize)?;
-    let graph = Graph::open(asked.selection(context), estimate.execution, asked.threads, context.interrupt)?;
+    let selection = asked.selection(context);
+    let graph = Graph::open(selection, estimate.execution, asked.threads, context.interrupt)?;
     let opened = watch.lap_millis();
     let run = Run {
         threads: asked.threads,
         interrupt: context.interrupt,
         workspace: context.workspace,
         execution: estimate.execution,
+        selection,
     };
-    let outcome = A::run(&graph, &asked.config, &run)?;
+    let found = work(&graph, &run)?;
     let computed = watch.lap_millis();
-    let nodes = match A::ABOUT.shape {
-        Shape::Nodes => (0..graph.node_count() as u32).map(|number| graph.node(number)).collect(),
-        Shape::Pairs | Shape::Rows => Vec::new(),
-    };
     drop(held);
-    Ok(Found { nodes, outcome, times: [opened, computed] })
+    Ok((found, [opened, computed]))
+}
+
+/// Opens the graph, runs, and gives what the graph is still needed for.
+fn compute<A: Algorithm>(context: &ProcedureContext<'_>, asked: &Asked<'_, A>) -> Result<Found> {
+    let ((nodes, outcome), times) = on_graph(context, asked, |graph, run| {
+        let outcome = A::run(graph, &asked.config, run)?;
+        let nodes = match A::ABOUT.shape {
+            Shape::Nodes => (0..graph.node_count() as u32).map(|number| graph.node(number)).collect(),
+            Shape::Pairs | Shape::Rows => Vec::new(),
+        };
+        Ok((nodes, outcome))
+    })?;
+    Ok(Found { nodes, outcome, times })
 }
 
 /// Memory of a call, given back when dropped.
@@ -221,17 +236,11 @@ impl Drop for Held<'_> {
 
 fn stream<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, Mode::Stream)?;
+    if A::ABOUT.shape != Shape::Nodes {
+        return on_graph(context, &asked, |graph, run| A::send(graph, &asked.config, run, sink)).map(drop);
+    }
     let Found { nodes, outcome, .. } = compute(context, &asked)?;
     let rows = outcome.columns.first().map_or(0, Column::len);
-    if A::ABOUT.shape != Shape::Nodes {
-        for start in (0..rows).step_by(BATCH_ROWS) {
-            let end = (start + BATCH_ROWS).min(rows);
-            if !sink(outcome.columns.iter().map(|column| column.slice(start, end)).collect())? {
-                break;
-            }
-        }
-        return Ok(());
-    }
     let order: Box<dyn Iterator<Item = u32>> = match &outcome.order {
         Some(order) => Box::new(order.iter().copied()),
         None => Box::new(0..rows as u32),
@@ -248,6 +257,18 @@ fn stream<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, si
             return Ok(());
         }
     }
+}
+
+/// Hands on columns as rows, a batch at a time, until no more are wanted.
+pub(super) fn send_columns(columns: &[Column], sink: &mut RowSink<'_>) -> Result<()> {
+    let rows = columns.first().map_or(0, Column::len);
+    for start in (0..rows).step_by(BATCH_ROWS) {
+        let end = (start + BATCH_ROWS).min(rows);
+        if !sink(columns.iter().map(|column| column.slice(start, end)).collect())? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn stats<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
