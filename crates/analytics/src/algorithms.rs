@@ -4,6 +4,7 @@ pub mod astar;
 pub mod bfs;
 pub mod dijkstra;
 pub mod pagerank;
+pub mod scc;
 pub mod shortest_path;
 pub mod sssp;
 pub mod wcc;
@@ -23,6 +24,7 @@ fn all() -> &'static [AlgorithmProcedure] {
         let searches = vec![shortest_path::PROCEDURE, dijkstra::PROCEDURE, astar::PROCEDURE];
         let whole = [
             procedures_of::<pagerank::Algorithm>(),
+            procedures_of::<scc::Algorithm>(),
             procedures_of::<wcc::Algorithm>(),
             procedures_of::<bfs::Algorithm>(),
             procedures_of::<sssp::Algorithm>(),

@@ -10,5 +10,9 @@ mod generated;
 mod graphalytics;
 #[path = "algorithms/naive.rs"]
 mod naive;
+#[path = "algorithms/naive_structure.rs"]
+mod naive_structure;
 #[path = "algorithms/roads.rs"]
 mod roads;
+#[path = "algorithms/structure.rs"]
+mod structure;
