@@ -103,14 +103,14 @@ impl<'a> Graph<'a> {
     pub fn rows(&self) -> &dyn Rows {
         match &self.way {
             Way::Memory(view) => &**view,
-            Way::Streamed(rows) => rows,
+            Way::Streamed(streamed) => streamed.rows(),
         }
     }
 
     fn numbering(&self) -> &Numbering {
         match &self.way {
             Way::Memory(view) => view.numbering(),
-            Way::Streamed(rows) => rows.numbering(),
+            Way::Streamed(streamed) => streamed.numbering(),
         }
     }
 

@@ -14,5 +14,7 @@ mod naive;
 mod naive_structure;
 #[path = "algorithms/roads.rs"]
 mod roads;
+#[path = "algorithms/rows.rs"]
+mod rows;
 #[path = "algorithms/structure.rs"]
 mod structure;

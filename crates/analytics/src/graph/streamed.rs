@@ -1,62 +1,73 @@
 //! Rows that are read from the store each time they are asked for.
 //!
-//! Cost: nothing is held but the buffers of a block; a pass over all rows follows the edges of all nodes, in batches.
+//! - [`partitioned`]: from the store's edge partitions, in sequential reads.
+//! - [`blocks`]: runs of edges made rows of consecutive nodes.
+//! - [`numbered`]: runs of edges with numbers for node ids, and with weights.
+//! - [`gathered`]: rows whose edges lie in several places, put together window by window.
+//! - [`expanded`]: by following the edges of batches of nodes, for stores without partitions.
+//!
+//! Cost: nothing is held but the buffers of a block.
 
-use std::ops::Range;
+mod blocks;
+mod expanded;
+mod gathered;
+mod numbered;
+mod partitioned;
 
-use model::batch::EdgeBatch;
-use model::column::{Bitmap, Column};
+use std::sync::Arc;
+
+use model::column::Bitmap;
 use model::error::Result;
-use model::id::NodeId;
 use model::interrupt::Interrupt;
-use model::limits::BATCH_ROWS;
-use model::store::{Direction, EdgeIds};
-use model::value::Value;
+use model::store::{Direction, EdgePartitions, ReadView};
 
 use super::Selection;
-use super::rows::{RowBlock, RowSink, Rows, Side};
-use crate::graph_view::numbering::{ABSENT, Numbering};
-use crate::parallel::even_ranges;
-use crate::projection::{Weight, edge_text, is_cost};
-
-/// Parts for each thread.
-const PARTS_PER_THREAD: usize = 16;
+use super::rows::{Rows, Side};
+use crate::graph_view::numbering::Numbering;
+use expanded::ExpandedRows;
+use partitioned::PartitionedRows;
 
 /// A selection whose rows are read when they are asked for.
 pub(crate) struct StreamedRows<'a> {
-    selection: Selection<'a>,
-    numbering: Numbering,
-    threads: usize,
-    batch_nodes: usize,
-    interrupt: &'a Interrupt,
-}
-
-/// Rows that were read, as a block has them.
-#[derive(Default)]
-struct Buffer {
-    first: u32,
-    offsets: Vec<u64>,
-    neighbors: Vec<u32>,
-    weights: Vec<f64>,
-}
-
-impl Buffer {
-    fn block(&self) -> RowBlock<'_> {
-        RowBlock { first: self.first, offsets: &self.offsets, neighbors: &self.neighbors, weights: &self.weights }
-    }
+    numbering: Arc<Numbering>,
+    rows: Box<dyn Rows + 'a>,
 }
 
 impl<'a> StreamedRows<'a> {
     pub(crate) fn new(selection: Selection<'a>, threads: usize, interrupt: &'a Interrupt) -> Result<StreamedRows<'a>> {
-        let numbering = Numbering::build(selection.view, selection.projection.labels.as_deref(), interrupt)?;
-        let batch_nodes = if selection.view.capabilities().is_remote { 8 * BATCH_ROWS } else { BATCH_ROWS };
-        Ok(StreamedRows { selection, numbering, threads, batch_nodes, interrupt })
+        let numbering = Arc::new(Numbering::build(selection.view, selection.projection.labels.as_deref(), interrupt)?);
+        let source = Source { selection, numbering: numbering.clone(), threads, interrupt };
+        let rows: Box<dyn Rows + 'a> = match partitions_of(selection.view) {
+            Some(partitions) => Box::new(PartitionedRows::new(source, partitions)),
+            None => Box::new(ExpandedRows::new(source)),
+        };
+        Ok(StreamedRows { numbering, rows })
     }
 
     pub(crate) fn numbering(&self) -> &Numbering {
         &self.numbering
     }
 
+    pub(crate) fn rows(&self) -> &dyn Rows {
+        &*self.rows
+    }
+}
+
+/// The partitions of a view, if rows can be read from them: ids must fit into 32 bits.
+pub(crate) fn partitions_of(view: &dyn ReadView) -> Option<&dyn EdgePartitions> {
+    let is_narrow = view.capabilities().dense_node_ids && u32::try_from(view.node_id_bound()).is_ok();
+    if is_narrow { view.edge_partitions() } else { None }
+}
+
+/// What is read, and by what numbers its nodes are known.
+struct Source<'a> {
+    selection: Selection<'a>,
+    numbering: Arc<Numbering>,
+    threads: usize,
+    interrupt: &'a Interrupt,
+}
+
+impl Source<'_> {
     /// Which way the store follows edges for rows of that side.
     fn direction(&self, side: Side) -> Direction {
         match side {
@@ -65,102 +76,45 @@ impl<'a> StreamedRows<'a> {
         }
     }
 
-    /// Follows the edges of a range of nodes, but for those not `among`, into a buffer.
-    fn expand(&self, side: Side, range: Range<usize>, among: Option<&Bitmap>, out: &mut Buffer) -> Result<()> {
-        let keys = self.selection.weight.map_or_else(Vec::new, Weight::keys);
-        let expand = self.selection.projection.expand(self.direction(side), keys, EdgeIds::Omit);
-        let wanted: Vec<u32> = (range.start as u32..range.end as u32)
-            .filter(|&number| among.is_none_or(|among| among.get(number as usize)))
-            .collect();
-        let nodes: Vec<NodeId> = wanted.iter().map(|&number| self.numbering.node(number)).collect();
-        out.first = range.start as u32;
-        out.neighbors.clear();
-        out.weights.clear();
-        let mut counts = vec![0_u64; range.len()];
-        if !nodes.is_empty() {
-            let mut cursor = self.selection.view.expand(&nodes, &expand)?;
-            let (mut input, mut numbers) = (EdgeBatch::default(), Vec::new());
-            while cursor.next(&mut input)? {
-                self.interrupt.check()?;
-                self.numbering.indices(&input.neighbors, &mut numbers);
-                self.append_weights(&input, &nodes, &numbers, out)?;
-                for (at, &number) in numbers.iter().enumerate().filter(|(_, number)| **number != ABSENT) {
-                    counts[wanted[input.inputs[at] as usize] as usize - range.start] += 1;
-                    out.neighbors.push(number);
-                }
-            }
-        }
-        out.offsets.clear();
-        out.offsets.push(0);
-        let mut end = 0;
-        out.offsets.extend(counts.into_iter().map(|count| {
-            end += count;
-            end
-        }));
-        Ok(())
-    }
-
-    /// Adds the weights of the edges whose other end takes part.
-    fn append_weights(&self, input: &EdgeBatch, nodes: &[NodeId], numbers: &[u32], out: &mut Buffer) -> Result<()> {
-        let Some(weight) = self.selection.weight else { return Ok(()) };
-        let mut costs = Vec::with_capacity(input.len());
-        weight.append(&input.properties, input.len(), &mut costs);
-        for (at, &cost) in costs.iter().enumerate().filter(|(at, _)| numbers[*at] != ABSENT) {
-            if !is_cost(cost) {
-                let value = input.properties.first().map_or(Value::Null, |column: &Column| column.value(at));
-                let edge_type = self.selection.view.schema().edge_type_name(input.types[at]);
-                let edge = edge_text(edge_type, nodes[input.inputs[at] as usize], input.neighbors[at]);
-                return Err(weight.fault(&value, &edge));
-            }
-            out.weights.push(cost);
-        }
-        Ok(())
+    /// About how many entries the rows of a side have, if so many edges are stored.
+    fn entries(&self, stored: u64) -> u64 {
+        if self.selection.projection.direction == Direction::Both { 2 * stored } else { stored }
     }
 }
 
-impl Rows for StreamedRows<'_> {
-    fn node_count(&self) -> usize {
-        self.numbering.len()
+/// True if one of the bits of a range is set.
+fn has_any(bits: &Bitmap, range: std::ops::Range<usize>) -> bool {
+    let end = range.end.min(bits.len());
+    if range.start >= end {
+        return false;
     }
-
-    fn edge_count(&self) -> u64 {
-        let statistics = self.selection.view.statistics();
-        let stored: u64 = match &self.selection.projection.types {
-            None => statistics.edges,
-            Some(types) => types.iter().map(|&edge_type| statistics.edge_type(edge_type)).sum(),
-        };
-        if self.selection.projection.direction == Direction::Both { 2 * stored } else { stored }
+    let (first, last) = (range.start / 64, (end - 1) / 64);
+    let low = u64::MAX << (range.start % 64);
+    let high = u64::MAX >> (63 - (end - 1) % 64);
+    let words = &bits.words()[first..=last];
+    if first == last {
+        return words[0] & low & high != 0;
     }
+    words[0] & low != 0 || words[words.len() - 1] & high != 0 || words[1..words.len() - 1].iter().any(|&word| word != 0)
+}
 
-    fn pieces(&self, _side: Side, count: usize) -> Vec<Range<usize>> {
-        even_ranges(self.numbering.len(), count, 1)
-    }
+#[cfg(test)]
+mod tests {
+    use model::column::Bitmap;
 
-    fn scan(&self, side: Side, nodes: Range<usize>, among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()> {
-        let mut buffer = Buffer::default();
-        for start in nodes.clone().step_by(self.batch_nodes) {
-            let batch = start..(start + self.batch_nodes).min(nodes.end);
-            if among.is_some_and(|among| !batch.clone().any(|number| among.get(number))) {
-                continue;
+    use super::has_any;
+
+    #[test]
+    fn bits_of_a_range_are_found() {
+        for length in [1, 63, 64, 65, 200] {
+            for bit in [0, 1, 62, 63, 64, 127, 128, 199] {
+                let bits: Bitmap = (0..length).map(|at| at == bit).collect();
+                for start in 0..length {
+                    for end in start..=length {
+                        assert_eq!(has_any(&bits, start..end), (start..end).contains(&bit) && bit < length);
+                    }
+                }
             }
-            self.expand(side, batch, among, &mut buffer)?;
-            sink(buffer.block())?;
-        }
-        Ok(())
-    }
-
-    fn part_count(&self, side: Side) -> usize {
-        self.pieces(side, PARTS_PER_THREAD * self.threads).len()
-    }
-
-    fn part_neighbors(&self, _side: Side, _part: usize) -> Range<usize> {
-        0..self.numbering.len()
-    }
-
-    fn scan_part(&self, side: Side, part: usize, among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()> {
-        match self.pieces(side, PARTS_PER_THREAD * self.threads).get(part) {
-            Some(nodes) => self.scan(side, nodes.clone(), among, sink),
-            None => Ok(()),
         }
     }
 }

@@ -100,6 +100,32 @@ impl Numbering {
         }
     }
 
+    /// The number of the node with that id, or [`ABSENT`].
+    #[inline]
+    pub(crate) fn number(&self, id: u32) -> u32 {
+        match self {
+            Numbering::Identity(count) => {
+                if id < *count {
+                    id
+                } else {
+                    ABSENT
+                }
+            }
+            Numbering::Dense { numbers, .. } => numbers.get(id as usize).copied().unwrap_or(ABSENT),
+            Numbering::Sparse { numbers, .. } => numbers.get(&NodeId(u64::from(id))).copied().unwrap_or(ABSENT),
+        }
+    }
+
+    /// How many nodes have an id below that one: the number of the node with that id, or of the next.
+    pub(crate) fn lower(&self, id: u64) -> usize {
+        match self {
+            Numbering::Identity(count) => id.min(u64::from(*count)) as usize,
+            Numbering::Dense { nodes, .. } | Numbering::Sparse { nodes, .. } => {
+                nodes.partition_point(|node| node.0 < id)
+            }
+        }
+    }
+
     /// Fills `out` with the numbers of `nodes`, [`ABSENT`] for those that do not take part; true if all do.
     pub(crate) fn indices(&self, nodes: &[NodeId], out: &mut Vec<u32>) -> bool {
         out.clear();

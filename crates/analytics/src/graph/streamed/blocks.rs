@@ -1,0 +1,165 @@
+//! Runs of edges made rows of consecutive nodes, without copying neighbors but for the run that a block cuts.
+
+use std::ops::Range;
+
+use model::error::Result;
+
+use super::numbered::NumberedRuns;
+use crate::graph::rows::{RowBlock, RowSink};
+
+/// So many empty rows in one stretch are put into a block rather than begin another.
+const GAP_ROWS_MAX: u32 = 24;
+/// Empty rows in one block.
+const EMPTY_ROWS: usize = 4_096;
+
+/// Hands runs on as pieces of rows, in the order in which they come.
+pub(super) struct Pieces<'s, 'k> {
+    sink: &'s mut RowSink<'k>,
+    offsets: Vec<u64>,
+}
+
+impl<'s, 'k> Pieces<'s, 'k> {
+    pub(super) fn new(sink: &'s mut RowSink<'k>) -> Pieces<'s, 'k> {
+        Pieces { sink, offsets: Vec::new() }
+    }
+
+    /// Hands on some of the runs.
+    pub(super) fn pass(&mut self, runs: &NumberedRuns<'_>, which: Range<usize>) -> Result<()> {
+        let mut at = which.start;
+        while at < which.end {
+            at = self.pass_block(runs, at, which.end, runs.nodes[at])?;
+        }
+        Ok(())
+    }
+
+    /// One block from the row `first` on, which is that of the run at `at` or one a little before it; gives the run at
+    /// which the block ends, because a gap follows it or the runs do not ascend.
+    fn pass_block(&mut self, runs: &NumberedRuns<'_>, mut at: usize, end: usize, first: u32) -> Result<usize> {
+        let start = runs.start_of(at);
+        self.offsets.clear();
+        self.offsets.push(0);
+        let (mut next, mut offset) = (first, 0);
+        while at < end {
+            let node = runs.nodes[at];
+            if node != next {
+                if node < next || node - next > GAP_ROWS_MAX {
+                    break;
+                }
+                self.offsets.extend((next..node).map(|_| offset));
+            }
+            offset = u64::from(runs.ends[at]) - start as u64;
+            self.offsets.push(offset);
+            next = node + 1;
+            at += 1;
+        }
+        let entries = start..start + offset as usize;
+        let weights = if runs.weights.is_empty() { &[][..] } else { &runs.weights[entries.clone()] };
+        (self.sink)(RowBlock { first, offsets: &self.offsets, neighbors: &runs.neighbors[entries], weights })?;
+        Ok(at)
+    }
+
+    /// Hands on rows without neighbors.
+    fn pass_empty(&mut self, rows: Range<u32>) -> Result<()> {
+        for first in rows.clone().step_by(EMPTY_ROWS) {
+            self.offsets.clear();
+            self.offsets.resize(EMPTY_ROWS.min((rows.end - first) as usize) + 1, 0);
+            (self.sink)(RowBlock { first, offsets: &self.offsets, neighbors: &[], weights: &[] })?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether rows without edges are handed on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum EmptyRows {
+    Pass,
+    LeaveOut,
+}
+
+/// Hands runs that ascend by node on as whole rows.
+pub(super) struct WholeRows<'s, 'k> {
+    pieces: Pieces<'s, 'k>,
+    rows: Range<u32>,
+    empty_rows: EmptyRows,
+    /// The last run of a block, which may go on in the next one.
+    open: Option<u32>,
+    neighbors: Vec<u32>,
+    weights: Vec<f64>,
+}
+
+impl<'s, 'k> WholeRows<'s, 'k> {
+    /// For the nodes of a range.
+    pub(super) fn new(rows: Range<u32>, empty_rows: EmptyRows, sink: &'s mut RowSink<'k>) -> WholeRows<'s, 'k> {
+        let pieces = Pieces::new(sink);
+        WholeRows { pieces, rows, empty_rows, open: None, neighbors: Vec::new(), weights: Vec::new() }
+    }
+
+    /// Takes the next block.
+    pub(super) fn take(&mut self, runs: &NumberedRuns<'_>) -> Result<()> {
+        let Some(last) = runs.nodes.len().checked_sub(1) else { return Ok(()) };
+        let mut at = 0;
+        if self.open == Some(runs.nodes[0]) {
+            self.extend_open(runs.run(0));
+            if last == 0 {
+                return Ok(());
+            }
+            at = 1;
+        }
+        self.close()?;
+        self.pass(runs, at..last)?;
+        self.neighbors.clear();
+        self.weights.clear();
+        self.open = Some(runs.nodes[last]);
+        self.extend_open(runs.run(last));
+        Ok(())
+    }
+
+    fn extend_open(&mut self, (neighbors, weights): (&[u32], &[f64])) {
+        self.neighbors.extend_from_slice(neighbors);
+        self.weights.extend_from_slice(weights);
+    }
+
+    /// Hands on the run that was kept back.
+    fn close(&mut self) -> Result<()> {
+        let Some(node) = self.open.take() else { return Ok(()) };
+        let (neighbors, weights) = (std::mem::take(&mut self.neighbors), std::mem::take(&mut self.weights));
+        let ends = [neighbors.len() as u32];
+        self.pass(&NumberedRuns { nodes: &[node], ends: &ends, neighbors: &neighbors, weights: &weights }, 0..1)?;
+        (self.neighbors, self.weights) = (neighbors, weights);
+        Ok(())
+    }
+
+    fn pass(&mut self, runs: &NumberedRuns<'_>, which: Range<usize>) -> Result<()> {
+        let mut at = which.start;
+        while at < which.end {
+            let node = runs.nodes[at];
+            if node < self.rows.start || node >= self.rows.end {
+                let (found, expected) = (node, &self.rows);
+                return Err(model::error!(
+                    Internal,
+                    "the store gave the edges of node {found} where those of {expected:?} follow in order"
+                ));
+            }
+            let mut first = node;
+            if self.empty_rows == EmptyRows::Pass && node > self.rows.start {
+                if node - self.rows.start > GAP_ROWS_MAX {
+                    self.pieces.pass_empty(self.rows.start..node)?;
+                } else {
+                    first = self.rows.start;
+                }
+            }
+            at = self.pieces.pass_block(runs, at, which.end, first)?;
+            self.rows.start = runs.nodes[at - 1] + 1;
+        }
+        Ok(())
+    }
+
+    /// Hands on what is left.
+    pub(super) fn finish(mut self) -> Result<()> {
+        self.close()?;
+        match self.empty_rows {
+            EmptyRows::Pass => self.pieces.pass_empty(self.rows.clone()),
+            EmptyRows::LeaveOut => Ok(()),
+        }
+    }
+}
