@@ -1,8 +1,12 @@
 //! The list of algorithms, one file each: claim, settings, run, verification by another method.
 
+pub mod article_rank;
 pub mod astar;
 pub mod bfs;
+pub mod degree;
 pub mod dijkstra;
+pub mod eigenvector;
+pub mod hits;
 pub mod pagerank;
 pub mod scc;
 pub mod shortest_path;
@@ -23,6 +27,10 @@ fn all() -> &'static [AlgorithmProcedure] {
     ALL.get_or_init(|| {
         let searches = vec![shortest_path::PROCEDURE, dijkstra::PROCEDURE, astar::PROCEDURE];
         let whole = [
+            procedures_of::<article_rank::Algorithm>(),
+            procedures_of::<degree::Algorithm>(),
+            procedures_of::<eigenvector::Algorithm>(),
+            procedures_of::<hits::Algorithm>(),
             procedures_of::<pagerank::Algorithm>(),
             procedures_of::<scc::Algorithm>(),
             procedures_of::<wcc::Algorithm>(),

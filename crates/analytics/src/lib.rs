@@ -7,6 +7,7 @@
 //! - [`graph`]: the graph that an algorithm works on, as rows in memory or streamed from the store.
 //! - [`algorithm`]: an algorithm written once, and the procedures made of it.
 //! - [`parallel`]: splitting work over threads, in the same pieces in every run.
+//! - [`pull`]: sums of values along edges, the step of many iterations.
 //! - [`random`]: seeded random numbers.
 //! - [`search`]: best-first search and paths straight over the waist, for algorithms that read a small part.
 //! - [`sphere`]: great-circle distances.
@@ -23,6 +24,7 @@ pub mod graph_view;
 pub(crate) mod parallel;
 pub(crate) mod procedure;
 pub(crate) mod projection;
+pub(crate) mod pull;
 pub(crate) mod random;
 pub(crate) mod search;
 pub mod settings;

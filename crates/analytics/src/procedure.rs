@@ -1,6 +1,7 @@
 //! What all algorithms share in being called and in giving rows or writing a property.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use model::column::{Column, ColumnData};
 use model::error::Result;
@@ -82,6 +83,17 @@ pub(crate) const fn column(name: &'static str, type_name: &'static str) -> Yield
 /// Sends one row.
 pub(crate) fn send_row(sink: &mut RowSink<'_>, values: &[Value]) -> Result<()> {
     sink(values.iter().map(|value| Column::constant(value, 1)).collect()).map(drop)
+}
+
+/// The least, the greatest and the mean of scores, as a map; null without scores.
+pub(crate) fn distribution(scores: &[f64]) -> Value {
+    if scores.is_empty() {
+        return Value::Null;
+    }
+    let least = scores.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+    Value::map([("min", least), ("mean", mean), ("max", most)].map(|(name, x)| (Arc::from(name), Value::Float(x))))
 }
 
 /// A column of nodes.

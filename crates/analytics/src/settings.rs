@@ -116,13 +116,18 @@ impl<'a> Settings<'a> {
 
     /// An integer of at least `least`.
     pub(crate) fn integer(&self, name: &'static str, least: i64) -> Result<Option<u64>> {
-        match self.get(&[name])? {
+        self.integer_of(&[name], least)
+    }
+
+    /// An integer of at least `least` under one of several names.
+    pub(crate) fn integer_of(&self, names: &[&'static str], least: i64) -> Result<Option<u64>> {
+        match self.get(names)? {
             None => Ok(None),
             Some((_, Value::Int(x))) if *x >= least => Ok(Some(x.cast_unsigned())),
-            Some((_, Value::Int(x))) => {
+            Some((name, Value::Int(x))) => {
                 Err(self.refuse(&format!("setting '{name}' is {x}, expected an integer of at least {least}")))
             }
-            Some((_, other)) => Err(self.wrong_type(name, other, "INTEGER")),
+            Some((name, other)) => Err(self.wrong_type(name, other, "INTEGER")),
         }
     }
 

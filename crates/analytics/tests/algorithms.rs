@@ -2,6 +2,8 @@
 
 #[path = "algorithms/call.rs"]
 mod call;
+#[path = "algorithms/centrality.rs"]
+mod centrality;
 #[path = "algorithms/errors.rs"]
 mod errors;
 #[path = "algorithms/generated.rs"]
@@ -12,6 +14,8 @@ mod graphalytics;
 mod naive;
 #[path = "algorithms/naive_structure.rs"]
 mod naive_structure;
+#[path = "algorithms/naive_centrality.rs"]
+mod naive_centrality;
 #[path = "algorithms/roads.rs"]
 mod roads;
 #[path = "algorithms/rows.rs"]

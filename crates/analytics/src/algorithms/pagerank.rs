@@ -5,15 +5,19 @@
 //! u→v + Σ score(w)/n over nodes w without edges), from 1/n each, until `maxIterations` or until an iteration changes
 //! all scores together by less than `tolerance`. Sums are kept in 64-bit floats. What a node gives to each neighbor is
 //! rounded to a 32-bit float (relative error 6e-8), which moves a score by at most 6e-8/(1 − d) of itself, 4e-7 for
-//! the default; with a tolerance above 0 and below 1e-7 nothing is rounded.
+//! the default; with a tolerance above 0 and below 1e-7 nothing is rounded. With weights, or with `sourceNodes` to
+//! return to, the general form is computed: see `pagerank/general.rs`.
 //! Cost: per iteration one pass over the in-edges, 4 bytes each, and one random read of 4 bytes an edge.
 //! After: Page, Brin, Motwani, Winograd, "The PageRank citation ranking", 1999; Beamer, Asanović, Patterson,
 //! "The GAP benchmark suite", 2015 (pulling); LDBC Graphalytics 1.0.1, section 2.3.2 (nodes without edges).
+
+pub mod general;
 
 use std::ops::Range;
 
 use model::column::{Column, ColumnData};
 use model::error::Result;
+use model::id::NodeId;
 use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
@@ -24,6 +28,7 @@ use crate::graph_view::{GraphView, Sides};
 use crate::parallel::{map_tasks, split_mut};
 use crate::procedure::column;
 use crate::settings::Settings;
+use general::Formula;
 
 /// What a run is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -239,45 +244,74 @@ pub fn verify(view: &GraphView, config: &Config, result: &PageRank) -> Result<()
     Ok(())
 }
 
+/// What a call is asked for: a walker who follows no edge goes to one of some nodes, or to any.
+#[derive(Clone, Debug, Default)]
+pub struct Personalized {
+    /// How to walk, and when to stop.
+    pub config: Config,
+    /// The nodes to return to; empty for all.
+    pub sources: Vec<NodeId>,
+}
+
+impl Personalized {
+    /// The numbers of the nodes to return to.
+    pub(super) fn source_numbers(&self, graph: &Graph<'_>) -> Result<Vec<u32>> {
+        self.sources.iter().map(|&node| graph.require(node, "sourceNodes")).collect()
+    }
+}
+
+/// Reads the settings of all random walks that rank.
+pub(super) fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Personalized> {
+    let default = Config::default();
+    let config = Config {
+        damping_factor: settings.number("dampingFactor", 0.0, 1.0)?.unwrap_or(default.damping_factor),
+        max_iterations: settings.integer("maxIterations", 1)?.unwrap_or(default.max_iterations),
+        tolerance: settings.number("tolerance", 0.0, f64::INFINITY)?.unwrap_or(default.tolerance),
+    };
+    Ok(Personalized { config, sources: settings.nodes(&["sourceNodes"], view)?.unwrap_or_default() })
+}
+
 /// `algo.pagerank`.
 pub struct Algorithm;
 
 impl crate::Algorithm for Algorithm {
-    type Config = Config;
+    type Config = Personalized;
 
     const ABOUT: About = About {
         name: "pagerank",
         aliases: &["algo.pageRank", "gds.pageRank"],
         description: "Ranks nodes by how likely a random walk is to be there.",
-        settings: &["dampingFactor", "maxIterations", "tolerance"],
+        settings: &["dampingFactor", "maxIterations", "tolerance", "sourceNodes"],
         direction: Follows::Chosen(Direction::Out),
-        takes_weights: false,
+        takes_weights: true,
         yields: &[column("score", "FLOAT")],
         stats: &[column("ranIterations", "INTEGER"), column("didConverge", "BOOLEAN")],
         shape: Shape::Nodes,
     };
 
-    fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
-        let default = Config::default();
-        Ok(Config {
-            damping_factor: settings.number("dampingFactor", 0.0, 1.0)?.unwrap_or(default.damping_factor),
-            max_iterations: settings.integer("maxIterations", 1)?.unwrap_or(default.max_iterations),
-            tolerance: settings.number("tolerance", 0.0, f64::INFINITY)?.unwrap_or(default.tolerance),
-        })
+    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Personalized> {
+        read(settings, view)
     }
 
-    fn needs(config: &Config, _is_weighted: bool) -> Needs {
-        let share_bytes = if config.is_rounded() { size_of::<f32>() } else { size_of::<f64>() };
+    fn needs(config: &Personalized, is_weighted: bool) -> Needs {
+        let share_bytes = if config.config.is_rounded() { size_of::<f32>() } else { size_of::<f64>() };
+        let is_general = is_weighted || !config.sources.is_empty();
+        let even_bytes = size_of::<f64>() + size_of::<u32>() + 2 * share_bytes;
         Needs {
             sides: Sides::Backward,
-            node_bytes: size_of::<f64>() + size_of::<u32>() + 2 * share_bytes,
+            node_bytes: if is_general { general::NODE_BYTES } else { even_bytes },
             edge_bytes: 0,
             executions: &[Execution::Memory, Execution::Streaming],
         }
     }
 
-    fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
-        let found = self::run(graph, config, run.threads, run.interrupt)?;
+    fn run(graph: &Graph<'_>, asked: &Personalized, run: &Run<'_>) -> Result<Outcome> {
+        let found = if asked.sources.is_empty() && run.selection.weight.is_none() {
+            self::run(graph, &asked.config, run.threads, run.interrupt)?
+        } else {
+            let sources = asked.source_numbers(graph)?;
+            general::run(graph, Formula::PageRank, &asked.config, &sources, run.threads, run.interrupt)?
+        };
         let stats = vec![Value::Int(found.iterations.cast_signed()), Value::Bool(found.did_converge)];
         Ok(Outcome { columns: vec![Column::new(ColumnData::Float(found.scores))], order: None, stats })
     }
