@@ -12,10 +12,10 @@ mod generated;
 mod graphalytics;
 #[path = "algorithms/naive.rs"]
 mod naive;
-#[path = "algorithms/naive_structure.rs"]
-mod naive_structure;
 #[path = "algorithms/naive_centrality.rs"]
 mod naive_centrality;
+#[path = "algorithms/naive_structure.rs"]
+mod naive_structure;
 #[path = "algorithms/roads.rs"]
 mod roads;
 #[path = "algorithms/rows.rs"]
