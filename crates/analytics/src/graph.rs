@@ -135,6 +135,14 @@ impl<'a> Graph<'a> {
         self.numbering().index(node)
     }
 
+    /// True if rows have weights.
+    pub fn has_weights(&self) -> bool {
+        match &self.way {
+            Way::Memory(view) => view.has_weights(),
+            Way::Streamed(streamed) => streamed.has_weights(),
+        }
+    }
+
     /// True if edges are followed both ways, so that forward and backward rows are the same.
     pub fn is_undirected(&self) -> bool {
         self.direction == Direction::Both

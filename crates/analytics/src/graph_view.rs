@@ -185,6 +185,11 @@ impl GraphView {
         self.find_backward().expect("the caller built this view with backward rows")
     }
 
+    /// Whether entries have weights.
+    pub(crate) fn has_weights(&self) -> bool {
+        self.forward.as_ref().or(self.backward.as_ref()).is_some_and(Csr::has_weights)
+    }
+
     /// Where edges come from, if the view knows.
     pub fn find_backward(&self) -> Option<&Csr> {
         if self.is_undirected() { self.forward.as_ref() } else { self.backward.as_ref() }

@@ -20,5 +20,7 @@ mod naive_structure;
 mod roads;
 #[path = "algorithms/rows.rs"]
 mod rows;
+#[path = "algorithms/streamed.rs"]
+mod streamed;
 #[path = "algorithms/structure.rs"]
 mod structure;

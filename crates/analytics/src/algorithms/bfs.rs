@@ -3,8 +3,10 @@
 //! Claim: the distance of each node is the least number of edges on a path from the source.
 //! Cost: at most one look at each edge. Where rows of both directions are at hand, a large frontier is not followed:
 //! nodes not yet reached look for a neighbor in it instead and stop at the first, which skips most edges of a graph
-//! with hubs.
+//! with hubs. Streamed rows are read level by level: see `bfs/streamed.rs`.
 //! After: Beamer, Asanović, Patterson, "Direction-optimizing breadth-first search", 2012, with its α = 15 and β = 18.
+
+mod streamed;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -76,6 +78,20 @@ pub fn run(
         }
     }
     Ok(search.distances.into_iter().map(AtomicU32::into_inner).collect())
+}
+
+/// The same for a graph that lies in memory or is streamed.
+pub(super) fn distances(
+    graph: &Graph<'_>,
+    source: u32,
+    depth_max: Option<u32>,
+    threads: usize,
+    interrupt: &Interrupt,
+) -> Result<Vec<u32>> {
+    match graph.view() {
+        Some(view) => run(view, source, depth_max, threads, interrupt),
+        None => streamed::run(graph.rows(), source, depth_max, threads, interrupt),
+    }
 }
 
 impl Search<'_> {
@@ -191,6 +207,24 @@ pub fn verify(view: &GraphView, source: u32, distances: &[u32]) -> Result<()> {
     }
 }
 
+/// The nodes that are reached, nearest first, those of one distance by number.
+fn by_distance(distances: &[u32]) -> Vec<u32> {
+    let reached = || distances.iter().filter(|&&distance| distance != UNREACHED);
+    // Distances are fewer than nodes, so that this is no more than a number for each node.
+    let mut starts = vec![0_u32; reached().max().map_or(0, |&most| most as usize + 2)];
+    reached().for_each(|&distance| starts[distance as usize + 1] += 1);
+    for distance in 1..starts.len() {
+        starts[distance] += starts[distance - 1];
+    }
+    let mut order = vec![0; reached().count()];
+    for (node, &distance) in (0..).zip(distances).filter(|(_, distance)| **distance != UNREACHED) {
+        let place = &mut starts[distance as usize];
+        order[*place as usize] = node;
+        *place += 1;
+    }
+    order
+}
+
 /// What a run is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
@@ -224,16 +258,17 @@ impl crate::Algorithm for Algorithm {
     }
 
     fn needs(_config: &Config, _is_weighted: bool) -> Needs {
-        let node_bytes = 3 * size_of::<u32>();
-        Needs { sides: Sides::ForwardAndBackward, node_bytes, edge_bytes: 0, executions: &[Execution::Memory] }
+        // The distance, the frontiers, and the result.
+        let node_bytes = 2 * size_of::<u32>() + size_of::<i64>();
+        let executions = &[Execution::Memory, Execution::Streaming];
+        Needs { sides: Sides::ForwardAndBackward, node_bytes, edge_bytes: 0, executions }
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
         let source = graph.require(config.source, SOURCE[0])?;
-        let distances = self::run(graph.in_memory_only()?, source, config.depth_max, run.threads, run.interrupt)?;
+        let distances = distances(graph, source, config.depth_max, run.threads, run.interrupt)?;
         let reached: Bitmap = distances.iter().map(|&distance| distance != UNREACHED).collect();
-        let mut order: Vec<u32> = (0..distances.len() as u32).filter(|&node| reached.get(node as usize)).collect();
-        order.sort_by_key(|&node| distances[node as usize]);
+        let order = by_distance(&distances);
         let farthest = order.last().map_or(0, |&node| distances[node as usize]);
         let stats = vec![Value::Int(order.len() as i64), Value::from(farthest)];
         let steps = ColumnData::Int(distances.into_iter().map(i64::from).collect());

@@ -7,6 +7,7 @@
 //! rounded to a 32-bit float (relative error 6e-8), which moves a score by at most 6e-8/(1 − d) of itself, 4e-7 for
 //! the default; with a tolerance above 0 and below 1e-7 nothing is rounded. With weights, or with `sourceNodes` to
 //! return to, the general form is computed: see `pagerank/general.rs`.
+//! A score is kept as what the node gives to each neighbor, times their number.
 //! Cost: per iteration one pass over the in-edges, 4 bytes each, and one random read of 4 bytes an edge.
 //! After: Page, Brin, Motwani, Winograd, "The PageRank citation ranking", 1999; Beamer, Asanović, Patterson,
 //! "The GAP benchmark suite", 2015 (pulling); LDBC Graphalytics 1.0.1, section 2.3.2 (nodes without edges).
@@ -113,7 +114,6 @@ pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Inter
 /// The rows one task works on.
 struct Piece<'a, S> {
     rows: Range<usize>,
-    scores: &'a mut [f64],
     shares: &'a mut [S],
 }
 
@@ -122,9 +122,6 @@ fn iterate<S: Share>(graph: &Graph<'_>, config: &Config, threads: usize, interru
     let threads = threads.min(graph.edge_count() as usize / EDGES_PER_THREAD_MIN + 1);
     let degrees = graph.forward_degrees(threads, interrupt)?;
     let start = 1.0 / node_count as f64;
-    let share_of =
-        |degree: u32, score: f64| if degree == 0 { S::default() } else { S::from_f64(score / f64::from(degree)) };
-    let mut scores = vec![start; node_count];
     let mut shares: Vec<S> = degrees.iter().map(|&degree| share_of(degree, start)).collect();
     let mut next_shares = shares.clone();
     let mut dangling = start * degrees.iter().filter(|&&degree| degree == 0).count() as f64;
@@ -135,9 +132,8 @@ fn iterate<S: Share>(graph: &Graph<'_>, config: &Config, threads: usize, interru
         interrupt.check()?;
         interrupt.report(found.iterations, config.max_iterations);
         let base = (1.0 - config.damping_factor + config.damping_factor * dangling) / node_count as f64;
-        let pieces =
-            ranges.iter().cloned().zip(split_mut(&mut scores, &ranges)).zip(split_mut(&mut next_shares, &ranges));
-        let pieces = pieces.map(|((rows, scores), shares)| Piece { rows, scores, shares }).collect();
+        let pieces = ranges.iter().cloned().zip(split_mut(&mut next_shares, &ranges));
+        let pieces = pieces.map(|(rows, shares)| Piece { rows, shares }).collect();
         let step = Step { degrees: &degrees, shares: &shares, base, damping_factor: config.damping_factor };
         let parts = map_tasks(threads, pieces, |piece| step.pull(graph.rows(), piece, interrupt));
         (found.change, dangling) = (0.0, 0.0);
@@ -153,8 +149,21 @@ fn iterate<S: Share>(graph: &Graph<'_>, config: &Config, threads: usize, interru
         }
     }
     interrupt.report(found.iterations, found.iterations);
-    found.scores = scores;
+    drop(next_shares);
+    found.scores = degrees.iter().zip(&shares).map(|(&degree, &share)| score_of(degree, share)).collect();
     Ok(found)
+}
+
+/// What a node of so many edges gives along each; its score itself where there is no edge to give it along.
+#[inline]
+fn share_of<S: Share>(degree: u32, score: f64) -> S {
+    S::from_f64(if degree == 0 { score } else { score / f64::from(degree) })
+}
+
+/// The score of a node that gives so much along each of so many edges.
+#[inline]
+fn score_of<S: Share>(degree: u32, share: S) -> f64 {
+    share.to_f64() * f64::from(degree.max(1))
 }
 
 /// One iteration.
@@ -173,17 +182,15 @@ impl<S: Share> Step<'_, S> {
         rows.scan(Side::Backward, piece.rows.clone(), None, &mut |block| {
             interrupt.check()?;
             let at = block.first as usize - start..block.first as usize - start + block.len();
-            let targets = piece.scores[at.clone()].iter_mut().zip(&mut piece.shares[at]);
-            let degrees = &self.degrees[block.first as usize..];
-            for (row, ((score, next_share), &degree)) in targets.zip(degrees).enumerate() {
+            let first = block.first as usize;
+            let before = self.degrees[first..].iter().zip(&self.shares[first..]);
+            for (row, (next_share, (&degree, &share))) in piece.shares[at].iter_mut().zip(before).enumerate() {
                 let received = sum_of(self.shares, block.neighbors(row));
-                let new = self.base + self.damping_factor * received;
-                change += (new - *score).abs();
-                *score = new;
+                let score = self.base + self.damping_factor * received;
+                change += (score - score_of(degree, share)).abs();
+                *next_share = share_of(degree, score);
                 if degree == 0 {
-                    dangling += new;
-                } else {
-                    *next_share = S::from_f64(new / f64::from(degree));
+                    dangling += score;
                 }
             }
             Ok(())
@@ -296,7 +303,8 @@ impl crate::Algorithm for Algorithm {
     fn needs(config: &Personalized, is_weighted: bool) -> Needs {
         let share_bytes = if config.config.is_rounded() { size_of::<f32>() } else { size_of::<f64>() };
         let is_general = is_weighted || !config.sources.is_empty();
-        let even_bytes = size_of::<f64>() + size_of::<u32>() + 2 * share_bytes;
+        // Degrees and shares, then those of the next iteration or the scores.
+        let even_bytes = size_of::<u32>() + share_bytes + size_of::<f64>();
         Needs {
             sides: Sides::Backward,
             node_bytes: if is_general { general::NODE_BYTES } else { even_bytes },

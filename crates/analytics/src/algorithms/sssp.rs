@@ -2,10 +2,12 @@
 //!
 //! Claim: the distances are the costs of cheapest paths. Without a weight property every edge costs 1. A negative weight
 //! is an error that names the edge.
-//! Cost: see `sssp/delta_stepping.rs`; without weights that of a breadth-first search.
+//! Cost: see `sssp/delta_stepping.rs` and, for streamed rows, `sssp/streamed.rs`; without weights that of a breadth-first
+//! search.
 //! After: Meyer, Sanders, "Δ-stepping: a parallelizable shortest path algorithm", 2003.
 
 mod delta_stepping;
+mod streamed;
 
 use model::column::{Bitmap, Column, ColumnData};
 use model::error::Result;
@@ -26,8 +28,12 @@ pub fn run(view: &GraphView, source: u32, threads: usize, interrupt: &Interrupt)
     if view.forward().has_weights() {
         return delta_stepping::run(view.forward(), source, threads, interrupt);
     }
-    let steps = bfs::run(view, source, None, threads, interrupt)?;
-    Ok(steps.iter().map(|&step| if step == bfs::UNREACHED { f64::INFINITY } else { f64::from(step) }).collect())
+    Ok(as_costs(&bfs::run(view, source, None, threads, interrupt)?))
+}
+
+/// Numbers of edges as costs.
+fn as_costs(steps: &[u32]) -> Vec<f64> {
+    steps.iter().map(|&step| if step == bfs::UNREACHED { f64::INFINITY } else { f64::from(step) }).collect()
 }
 
 /// Checks distances by another method: no edge leads to a node more cheaply than its distance says, and every node
@@ -87,12 +93,17 @@ impl crate::Algorithm for Algorithm {
 
     fn needs(_config: &Config, _is_weighted: bool) -> Needs {
         let node_bytes = size_of::<f64>() + 3 * size_of::<u32>();
-        Needs { sides: Sides::Forward, node_bytes, edge_bytes: 0, executions: &[Execution::Memory] }
+        let executions = &[Execution::Memory, Execution::Streaming];
+        Needs { sides: Sides::Forward, node_bytes, edge_bytes: 0, executions }
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
         let source = graph.require(config.source, SOURCE[0])?;
-        let costs = self::run(graph.in_memory_only()?, source, run.threads, run.interrupt)?;
+        let costs = match graph.view() {
+            Some(view) => self::run(view, source, run.threads, run.interrupt)?,
+            None if graph.has_weights() => streamed::run(graph.rows(), source, run.threads, run.interrupt)?,
+            None => as_costs(&bfs::distances(graph, source, None, run.threads, run.interrupt)?),
+        };
         let reached: Bitmap = costs.iter().map(|cost| cost.is_finite()).collect();
         let mut order: Vec<u32> = (0..costs.len() as u32).filter(|&node| reached.get(node as usize)).collect();
         order.sort_by(|&a, &b| costs[a as usize].total_cmp(&costs[b as usize]));

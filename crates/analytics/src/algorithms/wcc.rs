@@ -5,9 +5,12 @@
 //! Cost: close to one pass over the edges, 4 bytes each, and one random read of 4 bytes an edge. Afforest first links
 //! every node with its first two neighbors, which already joins most of a large component, so that for the other
 //! edges both ends are nearly always found to be in one component at once. Where rows of both directions are at hand,
-//! the nodes of the largest component are passed over: their edges to other components are seen from there.
+//! the nodes of the largest component are passed over: their edges to other components are seen from there. Streamed, the
+//! edges are read once: see `wcc/streamed.rs`.
 //! After: Sutton, Ben-Nun, Barak, "Optimizing parallel graph connectivity computation via subgraph sampling", 2018;
 //! Beamer, Asanović, Patterson, "The GAP benchmark suite", 2015.
+
+mod streamed;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -177,11 +180,19 @@ impl crate::Algorithm for Algorithm {
     }
 
     fn needs(_config: &(), _is_weighted: bool) -> Needs {
-        Needs { sides: Sides::Forward, node_bytes: size_of::<u32>(), edge_bytes: 0, executions: &[Execution::Memory] }
+        Needs {
+            sides: Sides::Forward,
+            node_bytes: size_of::<u32>(),
+            edge_bytes: 0,
+            executions: &[Execution::Memory, Execution::Streaming],
+        }
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {
-        let components = self::run(graph.in_memory_only()?, run.threads, run.interrupt)?;
+        let components = match graph.view() {
+            Some(view) => self::run(view, run.threads, run.interrupt)?,
+            None => streamed::run(graph.rows(), run.threads, run.interrupt)?,
+        };
         let count = (0..).zip(&components).filter(|(node, name)| node == *name).count();
         let names = components.iter().map(|&name| graph.node(name).0.cast_signed()).collect();
         let columns = vec![Column::new(ColumnData::Int(names))];

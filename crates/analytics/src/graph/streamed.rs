@@ -30,6 +30,7 @@ use partitioned::PartitionedRows;
 /// A selection whose rows are read when they are asked for.
 pub(crate) struct StreamedRows<'a> {
     numbering: Arc<Numbering>,
+    has_weights: bool,
     rows: Box<dyn Rows + 'a>,
 }
 
@@ -41,11 +42,15 @@ impl<'a> StreamedRows<'a> {
             Some(partitions) => Box::new(PartitionedRows::new(source, partitions)),
             None => Box::new(ExpandedRows::new(source)),
         };
-        Ok(StreamedRows { numbering, rows })
+        Ok(StreamedRows { numbering, has_weights: selection.weight.is_some(), rows })
     }
 
     pub(crate) fn numbering(&self) -> &Numbering {
         &self.numbering
+    }
+
+    pub(crate) fn has_weights(&self) -> bool {
+        self.has_weights
     }
 
     pub(crate) fn rows(&self) -> &dyn Rows {
