@@ -1,6 +1,6 @@
 """Workloads on the native store, with peers beside it where they can: prints tables.
 
-store.py FOLDER [PART…]; parts: inserts upserts linkbench reads. EDGES (default 2000000) is the number of edges of the
+store.py FOLDER [PART…]; parts: inserts upserts linkbench reads at_once. EDGES (default 2000000) is the number of edges of the
 sustained inserts; 100000000 is the length of the paper's figure 7a. RUN_SECONDS bounds each run of single inserts.
 SQLite comes with Python; LadybugDB is measured if it can be imported. Needs `workload`, built for release.
 """
@@ -16,7 +16,7 @@ import warnings
 
 warnings.simplefilter("ignore", DeprecationWarning)
 FOLDER = sys.argv[1]
-PARTS = sys.argv[2:] or ["inserts", "upserts", "linkbench", "reads"]
+PARTS = sys.argv[2:] or ["inserts", "upserts", "linkbench", "reads", "at_once"]
 EDGES = int(os.environ.get("EDGES", 2_000_000))
 SECONDS = int(os.environ.get("RUN_SECONDS", 5))
 NODES = int(os.environ.get("NODES", 100_000))
@@ -241,7 +241,15 @@ def reads():
     table("Lists of neighbours by degree, in µs", ["edges of the node", "out p50", "p99", "in p50", "p99"], rows)
 
 
+def at_once():
+    """Queries beside computations over the whole graph."""
+    rows = [[line["query"], line["computations"], line["priority"], *(line["latency"][f"p{p}_us"] for p in (50, 95, 99))]
+            for line in run("at_once", "at_once.knot", edges=EDGES, nodes=max(1000, EDGES // 16), durability="off")
+            if line["result"] == "at_once"]
+    table("Queries while PageRank runs in so many sessions, in µs", ["query", "PageRanks", "priority", "p50", "p95", "p99"], rows)
+
+
 for part in PARTS:
-    {"inserts": inserts, "upserts": upserts, "linkbench": linkbench, "reads": reads}[part]()
+    {"at_once": at_once, "inserts": inserts, "upserts": upserts, "linkbench": linkbench, "reads": reads}[part]()
 with open(os.path.join(FOLDER, "store.json"), "w") as file:
     json.dump(RESULTS, file, indent=1)

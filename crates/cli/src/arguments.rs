@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use database::{Durability, IsolationLevel};
+use database::{Durability, IsolationLevel, Priority};
 
 /// Knotwork: an embedded property-graph database.
 ///
@@ -57,6 +57,9 @@ pub(crate) struct OpeningArguments {
     /// How long a query may take, as 500ms, 10s or 5min [default: as long as it takes]
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     pub(crate) timeout: Option<Duration>,
+    /// How urgent queries are beside those of others: low, normal or high
+    #[arg(long, value_name = "PRIORITY", default_value = "normal", value_parser = priority)]
+    pub(crate) priority: Priority,
     /// Bytes a second that merges in the background may write, as 50MB [default: no limit]
     #[arg(long, value_name = "SIZE")]
     pub(crate) merge_rate: Option<String>,
@@ -97,6 +100,10 @@ fn isolation(text: &str) -> Result<IsolationLevel, String> {
         "serializable" => Ok(IsolationLevel::Serializable),
         _ => Err("expected snapshot or serializable".to_owned()),
     }
+}
+
+fn priority(text: &str) -> Result<Priority, String> {
+    Priority::of_name(text).ok_or_else(|| "expected low, normal or high".to_owned())
 }
 
 /// The verbs.

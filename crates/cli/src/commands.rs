@@ -69,6 +69,7 @@ fn open_as(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<D
         memory_bytes_max: memory_limit(opening.memory_limit.as_deref())?,
         query_memory_max: opening.query_memory.as_deref().map(import::bytes).transpose()?,
         timeout: opening.timeout,
+        priority: opening.priority,
         merge_bytes_per_second: opening.merge_rate.as_deref().map_or(Ok(0), import::bytes)? as u64,
         ..Config::default()
     };

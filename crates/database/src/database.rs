@@ -7,7 +7,7 @@ use exec::SpillSpace;
 use model::memory::Usage;
 use model::platform::{Clock, Platform};
 use model::procedure::Procedure;
-use model::{Consumer, GraphStore, Interrupt, MemoryBudget, Result};
+use model::{Consumer, GraphStore, Interrupt, MemoryBudget, Result, Scheduler};
 use storage::backup::CopySummary;
 use storage::bulk::BulkLoad;
 use storage::layout::Layout;
@@ -42,6 +42,8 @@ pub struct Database {
     /// Whose turn it is to try a statement again that others keep coming before.
     pub(crate) retries: Mutex<()>,
     platform: Platform,
+    /// Which statements may work when there are many.
+    pub(crate) scheduler: Arc<Scheduler>,
     /// Where queries spill to.
     pub(crate) spill: Arc<SpillSpace>,
 }
@@ -103,8 +105,10 @@ impl Database {
         let own = (config.access != Access::ReadOnly).then(|| store.path().to_path_buf());
         let directories = own.into_iter().chain([storage::os::temporary_directory()]).collect();
         let spill = SpillSpace::new(platform.disk.clone(), directories);
+        let scheduler = Scheduler::new(platform.clock.clone(), config.threads);
         Ok(Database {
             store,
+            scheduler,
             registry: Registry::new(&config),
             config,
             plans: PlanCache::default(),

@@ -28,7 +28,7 @@ pub mod statistics;
 
 pub use database::{Database, StoreInfo};
 pub use exec::profile::Counters;
-pub use model::{Error, ErrorCode, Interrupt, IsolationLevel, Result, Value};
+pub use model::{Error, ErrorCode, Interrupt, IsolationLevel, Priority, Result, Value};
 pub use plan_report::{PlanLine, PlanReport};
 pub use result::{Entities, QueryResult, ResultBatch, StatementSummary};
 pub use session::Session;

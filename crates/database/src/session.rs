@@ -12,6 +12,7 @@ use cypher::plan::{CopyPlan, PlanMode, Prefix, Statement};
 use exec::profile::Summary;
 use exec::{Environment, QueryMemory, RunSettings, Transactions};
 use model::procedure::GraphAccess;
+use model::schedule::{Priority, Turn};
 use model::{Column, Error, ErrorCode, Interrupt, IsolationLevel, ReadView, Result, WriteTransaction, error};
 
 use crate::Parameters;
@@ -36,6 +37,8 @@ pub struct Session<'d> {
     interrupt: Interrupt,
     query_memory_max: Option<usize>,
     timeout: Option<Duration>,
+    priority: Priority,
+    turn: Arc<Turn>,
 }
 
 /// Takes a result as it is made.
@@ -69,9 +72,11 @@ enum Text {
 
 impl<'d> Session<'d> {
     pub(crate) fn new(database: &'d Database) -> Session<'d> {
-        let Config { isolation, query_memory_max, timeout, .. } = *database.config();
-        let interrupt = Interrupt::new();
-        Session { database, transaction: None, began_us: 0, isolation, interrupt, query_memory_max, timeout }
+        let Config { isolation, query_memory_max, timeout, priority, .. } = *database.config();
+        let (interrupt, turn) = (Interrupt::new(), database.scheduler.turn());
+        interrupt.take_turns(turn.clone());
+        let transaction = None;
+        Session { database, transaction, began_us: 0, isolation, interrupt, query_memory_max, timeout, priority, turn }
     }
 
     /// The flag that stops the running statement, from another thread.
@@ -98,6 +103,11 @@ impl<'d> Session<'d> {
     /// and leaves no trace.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
+    }
+
+    /// How urgent the statements that are run from now on are beside those of other sessions.
+    pub fn set_priority(&mut self, priority: Priority) {
+        self.priority = priority;
     }
 
     /// Begins a transaction. If what it writes is written by another that commits first, its `commit` fails with
@@ -139,6 +149,8 @@ impl<'d> Session<'d> {
     pub fn run(&mut self, text: &str, parameters: &Parameters, sink: &mut dyn ResultSink) -> Result<StatementSummary> {
         let clock = self.database.clock();
         let start = clock.now_ns();
+        let turn = self.turn.clone();
+        let _at_work = turn.begin(self.priority, start, self.timeout);
         self.interrupt.reset();
         self.interrupt.set_deadline(self.timeout.map(|limit| (self.database.shared_clock(), limit)));
         // Within a transaction the plan rests on what the transaction sees.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::IsolationLevel;
+use model::{IsolationLevel, Priority};
 use storage::Durability;
 
 /// What a database is opened for.
@@ -37,7 +37,9 @@ pub struct Config {
     pub query_memory_max: Option<usize>,
     /// How long a statement may take, unless its session says otherwise; `None` for as long as it takes.
     pub timeout: Option<Duration>,
-    /// Threads that one statement may use.
+    /// How urgent the statements of a new session are beside those of others.
+    pub priority: Priority,
+    /// Threads that one statement may use, and that all together use before some make room for others.
     pub threads: usize,
     /// Whether the planner's optional rules are used; off only to compare answers.
     pub optimizer: Optimizer,
@@ -64,6 +66,7 @@ impl Default for Config {
             merge_bytes_per_second: 0,
             query_memory_max: None,
             timeout: None,
+            priority: Priority::Normal,
             threads,
             optimizer: Optimizer::On,
         }

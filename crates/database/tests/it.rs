@@ -8,6 +8,7 @@
 //! - `serializable`: the same, where what was read counts too.
 //! - `transactions`: what is visible to whom, what a failure leaves, what a cancelled statement leaves.
 //! - `limits`: queries that are cancelled, too slow or too large; bad input.
+//! - `priorities`: statements of all priorities at once.
 //! - `import`: files into stores and back.
 
 #[path = "it/acid.rs"]
@@ -28,6 +29,8 @@ mod import;
 mod limits;
 #[path = "it/oracle.rs"]
 mod oracle;
+#[path = "it/priorities.rs"]
+mod priorities;
 #[path = "it/queries.rs"]
 mod queries;
 #[path = "it/serializable.rs"]

@@ -155,8 +155,10 @@ pub(crate) fn run<T: Send>(
             }
         }
     };
+    let workers = runtime.environment.settings.threads.min(ranges.len());
+    runtime.environment.interrupt.use_threads(workers);
     std::thread::scope(|scope| {
-        for _ in 1..runtime.environment.settings.threads.min(ranges.len()) {
+        for _ in 1..workers {
             scope.spawn(work_through);
         }
         work_through();

@@ -1,11 +1,12 @@
 //! Cancellation, deadline and progress: how a long run hears that it should stop, and says how far it has come.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::platform::Clock;
+use crate::schedule::Turn;
 
 /// A flag shared by whoever runs something long and whoever may stop it, its deadline, and its progress counters.
 ///
@@ -21,6 +22,7 @@ struct State {
     deadline: Mutex<Option<Deadline>>,
     done: AtomicU64,
     total: AtomicU64,
+    turn: OnceLock<Arc<Turn>>,
 }
 
 #[derive(Debug)]
@@ -58,11 +60,34 @@ impl Interrupt {
         *self.0.deadline.lock().unwrap_or_else(PoisonError::into_inner) = deadline;
     }
 
+    /// From now on, every check is a step of that turn: it may rest while others come first. Only the first one counts.
+    pub fn take_turns(&self, turn: Arc<Turn>) {
+        let _ = self.0.turn.set(turn);
+    }
+
+    /// The run uses so many threads from now on, if it used fewer.
+    pub fn use_threads(&self, threads: usize) {
+        if let Some(turn) = self.0.turn.get() {
+            turn.uses(threads);
+        }
+    }
+
+    /// The run is a computation over the whole graph on so many threads: who asks for less comes first.
+    pub fn become_long(&self, threads: usize) {
+        if let Some(turn) = self.0.turn.get() {
+            turn.uses(threads);
+            turn.become_long();
+        }
+    }
+
     /// Fails with `CANCELLED` once somebody has asked for it, with `TIMEOUT` once the deadline has passed.
     #[inline]
     pub fn check(&self) -> Result<()> {
         if self.0.cancelled.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorCode::Cancelled, "the query was cancelled"));
+        }
+        if let Some(turn) = self.0.turn.get() {
+            turn.step();
         }
         if self.0.is_timed.load(Ordering::Relaxed) { self.check_deadline() } else { Ok(()) }
     }

@@ -13,6 +13,7 @@
 //! - [`index_scan`]: reading ordered indexes, and what a store without them does.
 //! - [`procedure`]: what `CALL` can call.
 //! - [`interrupt`]: cancellation and progress.
+//! - [`schedule`]: which of the statements that run at once may work.
 //! - [`platform`]: the operating system as traits.
 //! - [`memory`]: one budget for all that a database holds in memory.
 //! - [`limits`]: every default limit of the system, in one table.
@@ -32,6 +33,7 @@ pub mod memory;
 pub mod meter;
 pub mod platform;
 pub mod procedure;
+pub mod schedule;
 pub mod schema;
 pub mod statistics;
 pub mod store;
@@ -46,6 +48,7 @@ pub use id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 pub use index_scan::{IndexBatch, IndexCursor, IndexScan, KeyOrder, KeyRange};
 pub use interrupt::Interrupt;
 pub use memory::{Consumer, MemoryBudget, Reservation};
+pub use schedule::{Priority, Scheduler};
 pub use schema::{Constraint, Index, PropertyKind, PropertyType, Rule, Schema, SortKey, Subject};
 pub use statistics::{Sketches, Statistics};
 pub use store::{Capabilities, Direction, Expand, GraphStore, IsolationLevel, NodeScan, ReadView, WriteTransaction};

@@ -184,6 +184,7 @@ fn on_graph<A: Algorithm, T>(
     work: impl FnOnce(&Graph<'_>, &Run<'_>) -> Result<T>,
 ) -> Result<(T, [Value; 2])> {
     let mut watch = StopWatch::start(context.clock);
+    context.interrupt.become_long(asked.threads);
     let estimate = asked.choose(context)?;
     let held = Held::take(context, A::ABOUT.name, estimate.bytes as usize)?;
     let selection = asked.selection(context);

@@ -4,10 +4,12 @@
 //! - [`upserts`]: `UNWIND … MERGE` of nodes and of edges.
 //! - [`linkbench`]: the mix of requests of LinkBench, with latencies by request.
 //! - [`reads`]: lists of neighbours by degree and direction, friends of friends, bytes an edge.
+//! - [`at_once`]: queries while the whole graph is computed on.
 //! - [`measuring`]: arguments, random numbers, percentiles.
 //!
 //! Each line that it prints is one result; `benchmarks/store.py` makes tables of them.
 
+mod at_once;
 mod inserts;
 mod linkbench;
 mod measuring;
@@ -19,6 +21,7 @@ use measuring::{Arguments, Outcome};
 fn main() -> Outcome<()> {
     let arguments = Arguments::read()?;
     match arguments.name.as_str() {
+        "at_once" => at_once::run(&arguments),
         "inserts" => inserts::run(&arguments),
         "upserts" => upserts::run(&arguments),
         "linkbench" => linkbench::run(&arguments),

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::measuring::{Arguments, Outcome, Random, load_edges, load_nodes, now, percentiles, print, sizes};
 
-const FRIENDS: &str =
+pub(crate) const FRIENDS: &str =
     "MATCH (a:V {id: $i})-[:E]->(b:V) WITH b LIMIT 200 MATCH (b)-[:E]->(c:V) RETURN count(DISTINCT c)";
-const POINT: &str = "MATCH (a:V {id: $i}) RETURN a.id";
+pub(crate) const POINT: &str = "MATCH (a:V {id: $i}) RETURN a.id";
 
 /// Nodes measured for each doubling of the degree.
 const NODES_PER_BUCKET: usize = 200;

@@ -60,6 +60,7 @@ pub(super) fn settings(config: &Config) -> Arc<dyn Procedure> {
         ("isolation", format!("{:?}", config.isolation), "what transactions are protected from"),
         ("memory_limit", memory, "bytes that the database may use in all"),
         ("merge_rate", rate, "bytes a second that merges may write, 0 for no limit"),
+        ("priority", config.priority.name().to_owned(), "how urgent the statements of a new session are"),
         ("threads", config.threads.to_string(), "threads that one statement may use"),
     ];
     let mut made = listing("dbms.settings", "How the database was opened.", SETTING);

@@ -163,9 +163,11 @@ impl Physical for Gather {
                 exchange.end(part, outcome);
             }
         };
+        let workers = runtime.environment.settings.threads.min(ranges.len());
+        runtime.environment.interrupt.use_threads(workers);
         let flow = std::thread::scope(|threads| {
             let _stop = StopAtEnd(&exchange);
-            for _ in 0..runtime.environment.settings.threads.min(ranges.len()) {
+            for _ in 0..workers {
                 threads.spawn(work_through);
             }
             while let Some(chunk) = exchange.take()? {
