@@ -7,6 +7,9 @@ pub mod degree;
 pub mod dijkstra;
 pub mod eigenvector;
 pub mod hits;
+pub mod leiden;
+pub mod louvain;
+pub mod modularity;
 pub mod pagerank;
 pub mod scc;
 pub mod shortest_path;
@@ -31,6 +34,9 @@ fn all() -> &'static [AlgorithmProcedure] {
             procedures_of::<degree::Algorithm>(),
             procedures_of::<eigenvector::Algorithm>(),
             procedures_of::<hits::Algorithm>(),
+            procedures_of::<leiden::Algorithm>(),
+            procedures_of::<louvain::Algorithm>(),
+            procedures_of::<modularity::Algorithm>(),
             procedures_of::<pagerank::Algorithm>(),
             procedures_of::<scc::Algorithm>(),
             procedures_of::<wcc::Algorithm>(),

@@ -62,6 +62,11 @@ impl Csr {
         &self.neighbors
     }
 
+    /// The weights of all entries; empty without weights.
+    pub fn all_weights(&self) -> &[f64] {
+        &self.weights
+    }
+
     /// The neighbors of a node.
     #[inline]
     pub fn neighbors(&self, node: u32) -> &[u32] {

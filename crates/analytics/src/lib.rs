@@ -10,6 +10,7 @@
 //! - [`pull`]: sums of values along edges, the step of many iterations.
 //! - [`random`]: seeded random numbers.
 //! - [`search`]: best-first search and paths straight over the waist, for algorithms that read a small part.
+//! - [`network`]: undirected weighted networks, coarsened by their communities.
 //! - [`sphere`]: great-circle distances.
 //! - [`procedure`]: what all algorithms share in being called and in giving rows.
 //! - [`algorithms`]: the list, one file an algorithm.
@@ -21,6 +22,7 @@ pub mod algorithm;
 pub mod algorithms;
 pub mod graph;
 pub mod graph_view;
+pub(crate) mod network;
 pub(crate) mod parallel;
 pub(crate) mod procedure;
 pub(crate) mod projection;

@@ -141,7 +141,7 @@ impl<'a> Settings<'a> {
         };
         if !(least..=most).contains(&number) {
             let bounds =
-                if most.is_finite() { format!("from {least} to {most}") } else { format!("of at least {least}") };
+                if most < f64::MAX { format!("from {least} to {most}") } else { format!("of at least {least}") };
             return Err(self.refuse(&format!("setting '{name}' is {number}, expected a number {bounds}")));
         }
         Ok(Some(number))

@@ -4,6 +4,8 @@
 mod call;
 #[path = "algorithms/centrality.rs"]
 mod centrality;
+#[path = "algorithms/communities.rs"]
+mod communities;
 #[path = "algorithms/errors.rs"]
 mod errors;
 #[path = "algorithms/generated.rs"]

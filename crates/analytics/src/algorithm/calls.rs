@@ -304,7 +304,8 @@ fn write<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sin
     send_row(sink, &row)
 }
 
-/// Sets one property for each column; tells how many values there are.
+/// Sets one property for each column, but for those that were not asked for, which hold nothing; tells how many values
+/// there are.
 fn write_values(
     context: &mut ProcedureContext<'_>,
     about: &About,
@@ -314,8 +315,11 @@ fn write_values(
 ) -> Result<usize> {
     let interrupt = context.interrupt;
     let mut written = 0;
-    for (values, spec) in outcome.columns.iter().zip(about.yields) {
-        let name = if about.yields.len() == 1 { property.to_owned() } else { format!("{property}_{}", spec.name) };
+    let columns = outcome.columns.iter().zip(about.yields).enumerate();
+    let columns: Vec<_> =
+        columns.filter(|(at, (values, _))| *at == 0 || !matches!(values.data, ColumnData::Null(_))).collect();
+    for (_, (values, spec)) in &columns {
+        let name = if columns.len() == 1 { property.to_owned() } else { format!("{property}_{}", spec.name) };
         write_property(transaction(context)?, interrupt, &name, nodes.len(), |rows| {
             (nodes[rows.clone()].to_vec(), values.slice(rows.start, rows.end))
         })?;

@@ -51,15 +51,19 @@ impl Buckets {
         rows.iter().zip(weights).for_each(|(&row, &weight)| self.weights[(row >> self.shift) as usize].push(weight));
     }
 
-    /// Adds each edge at both ends; a self-loop once.
+    /// Adds each edge at both ends, one edge after the other, so that rows are in the same order however the edges are cut
+    /// into batches and tasks; a self-loop once.
     fn push_both_ways(&mut self, sources: &[u32], targets: &[u32], weights: &[f64]) {
-        self.push_all(sources, targets, weights);
-        for (at, (&source, &target)) in sources.iter().zip(targets).enumerate() {
+        for (&source, &target) in sources.iter().zip(targets) {
+            self.push(source, target);
             if source != target {
                 self.push(target, source);
-                if let Some(&weight) = weights.get(at) {
-                    self.weights[(target >> self.shift) as usize].push(weight);
-                }
+            }
+        }
+        for ((&source, &target), &weight) in sources.iter().zip(targets).zip(weights) {
+            self.weights[(source >> self.shift) as usize].push(weight);
+            if source != target {
+                self.weights[(target >> self.shift) as usize].push(weight);
             }
         }
     }

@@ -1,0 +1,250 @@
+//! Louvain: communities in which edges weigh more than chance would have it, found by moving nodes one by one and then
+//! taking communities for nodes, level by level.
+//!
+//! Claim: a partition of high modularity, equal to that of a recomputation over all edges; no node of the last level
+//! gains by moving. Edges are followed both ways, parallel ones add up, a self-loop counts twice. A community is named
+//! by the smallest node id in it. Nodes are looked at in an order drawn from `randomSeed`, by one thread, so that the
+//! same seed gives the same communities whatever the number of threads.
+//! Cost: a few looks at each edge in the first level, where 8 bytes are read at a random place for each; the levels
+//! after it are much smaller. A copy of the graph that the first level leaves: at most 12 bytes an edge.
+//! After: Blondel, Guillaume, Lambiotte, Lefebvre, "Fast unfolding of communities in large networks", 2008.
+
+use model::column::{Bitmap, Column};
+use model::error::Result;
+use model::id::PropertyKeyId;
+use model::interrupt::Interrupt;
+use model::store::{Direction, ReadView};
+use model::value::Value;
+
+use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::graph::{Execution, Graph};
+use crate::graph_view::{GraphView, Sides};
+use crate::network::{Network, Partition, by_smallest_node, move_nodes, seeds, unfold};
+use crate::procedure::column;
+use crate::projection::property_key;
+use crate::random::Random;
+use crate::settings::Settings;
+
+/// What a run is asked for.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Levels after which to stop in any case.
+    pub max_levels: u64,
+    /// How often at most a node is looked at in one level, on average.
+    pub max_iterations: u64,
+    /// Gain of modularity in one level below which to stop.
+    pub tolerance: f64,
+    /// How much what would be expected counts: more for smaller communities.
+    pub gamma: f64,
+    /// What the order of nodes is drawn from.
+    pub random_seed: u64,
+    /// Whether to keep the communities of every level.
+    pub keeps_levels: bool,
+    /// How communities are shown.
+    pub naming: Naming,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            max_levels: 10,
+            max_iterations: 10,
+            tolerance: 1e-4,
+            gamma: 1.0,
+            random_seed: 0,
+            keeps_levels: false,
+            naming: Naming::default(),
+        }
+    }
+}
+
+/// How communities come in and are shown.
+#[derive(Clone, Debug, Default)]
+pub struct Naming {
+    /// The property that states the communities to start from.
+    pub seed: Option<(String, PropertyKeyId)>,
+    /// Whether communities are numbered from 0 instead of named by a node.
+    pub is_consecutive: bool,
+    /// Communities of fewer nodes are not shown.
+    pub size_min: u64,
+}
+
+/// What a run found.
+#[derive(Clone, Debug, Default)]
+pub struct Communities {
+    /// For each node its community: numbers without gaps.
+    pub communities: Vec<u32>,
+    /// The communities after each level, if asked for.
+    pub levels: Vec<Vec<u32>>,
+    /// The modularity after each level, of which the last is that of the result.
+    pub modularities: Vec<f64>,
+    /// Whether it stopped by itself.
+    pub did_converge: bool,
+}
+
+/// Finds communities in an undirected view with forward rows, from those given or from every node for itself.
+pub fn run(
+    view: &GraphView,
+    config: &Config,
+    start: Option<Vec<u32>>,
+    threads: usize,
+    interrupt: &Interrupt,
+) -> Result<Communities> {
+    let mut network = Network::of_view(view);
+    let mut partition = match start {
+        Some(communities) => Partition::new(&network, communities),
+        None => Partition::singletons(&network),
+    };
+    let mut found = Communities { communities: (0..view.node_count() as u32).collect(), ..Communities::default() };
+    let mut last = network.modularity(&partition.communities, config.gamma);
+    let mut random = Random::new(config.random_seed);
+    for level in 0..config.max_levels {
+        interrupt.report(level, config.max_levels);
+        let visits_max = (config.max_iterations as usize).saturating_mul(network.node_count());
+        move_nodes(&network, &mut partition, config.gamma, visits_max, &mut random, interrupt)?;
+        let count = partition.renumber();
+        let modularity = network.modularity(&partition.communities, config.gamma);
+        unfold(&mut found.communities, &partition.communities);
+        found.modularities.push(modularity);
+        if config.keeps_levels {
+            found.levels.push(found.communities.clone());
+        }
+        if count == network.node_count() || modularity - last < config.tolerance {
+            found.did_converge = true;
+            break;
+        }
+        last = modularity;
+        network = network.coarsen(&partition.communities, count, threads, interrupt)?;
+        partition = Partition::singletons(&network);
+    }
+    Ok(found)
+}
+
+/// Checks a result by another method: its modularity is the one that a pass over all edges finds.
+pub fn verify(view: &GraphView, config: &Config, result: &Communities) -> Result<()> {
+    super::modularity::verify(view, &result.communities, config.gamma, result.modularities.last().copied())
+}
+
+/// Settings of Louvain and Leiden alike.
+pub(super) fn read_shared(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
+    let default = Config::default();
+    let seed = match settings.text("seedProperty")? {
+        Some(name) => Some((name.to_owned(), property_key(view.schema(), name)?)),
+        None => None,
+    };
+    Ok(Config {
+        max_levels: settings.integer("maxLevels", 1)?.unwrap_or(default.max_levels),
+        max_iterations: default.max_iterations,
+        tolerance: settings.number("tolerance", 0.0, f64::INFINITY)?.unwrap_or(default.tolerance),
+        gamma: settings.number("gamma", 0.0, f64::MAX)?.unwrap_or(default.gamma),
+        random_seed: settings.integer("randomSeed", 0)?.unwrap_or(default.random_seed),
+        keeps_levels: settings.flag("includeIntermediateCommunities")?.unwrap_or(false),
+        naming: Naming {
+            seed,
+            is_consecutive: settings.flag("consecutiveIds")?.unwrap_or(false),
+            size_min: settings.integer("minCommunitySize", 1)?.unwrap_or(1),
+        },
+    })
+}
+
+/// What Louvain and Leiden need alike.
+pub(super) fn shared_needs(config: &Config, more_node_bytes: usize) -> Needs {
+    // Strengths, loops, communities, totals, sizes, queue, neighborhood; and the network after the first level.
+    let level_bytes = if config.keeps_levels { 4 * config.max_levels.min(16) as usize } else { 0 };
+    Needs {
+        sides: Sides::Forward,
+        node_bytes: 96 + level_bytes + more_node_bytes,
+        edge_bytes: size_of::<u32>() + size_of::<f64>(),
+        executions: &[Execution::Memory],
+    }
+}
+
+/// Where a run starts, if a property says so.
+pub(super) fn start(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Option<Vec<u32>>> {
+    let Some((name, key)) = &config.naming.seed else { return Ok(None) };
+    let (communities, _) = seeds(graph, run.selection.view, (name, *key), run.interrupt)?;
+    Ok(Some(communities))
+}
+
+/// The rows and figures of communities.
+pub(super) fn outcome(graph: &Graph<'_>, config: &Config, found: &Communities) -> Outcome {
+    let naming = &config.naming;
+    let count = found.communities.iter().max().map_or(0, |&most| most as usize + 1);
+    let mut sizes = vec![0_u64; count];
+    found.communities.iter().for_each(|&community| sizes[community as usize] += 1);
+    let mut names = by_smallest_node(graph, &found.communities, naming.is_consecutive);
+    if naming.size_min > 1 {
+        let is_large: Bitmap =
+            found.communities.iter().map(|&community| sizes[community as usize] >= naming.size_min).collect();
+        names = Column::with_validity(names.data, is_large);
+    }
+    let levels: Vec<Column> =
+        found.levels.iter().map(|level| by_smallest_node(graph, level, naming.is_consecutive)).collect();
+    let of_levels = |node: usize| Value::list(levels.iter().map(|level| level.value(node)).collect());
+    let intermediate = if config.keeps_levels {
+        let lists: Vec<Value> = (0..found.communities.len()).map(of_levels).collect();
+        Column::from_values(&lists)
+    } else {
+        Column::nulls(found.communities.len())
+    };
+    let modularities = found.modularities.iter().map(|&modularity| Value::Float(modularity)).collect();
+    let stats = vec![
+        Value::Float(found.modularities.last().copied().unwrap_or(0.0)),
+        Value::list(modularities),
+        Value::Int(found.modularities.len() as i64),
+        Value::Int(count as i64),
+        Value::Bool(found.did_converge),
+    ];
+    Outcome { columns: vec![names, intermediate], order: None, stats }
+}
+
+/// The columns of Louvain and Leiden alike.
+pub(super) const YIELDS: &[model::procedure::YieldSpec] =
+    &[column("communityId", "INTEGER"), column("intermediateCommunityIds", "LIST OF INTEGER")];
+/// Their figures.
+pub(super) const STATS: &[model::procedure::YieldSpec] = &[
+    column("modularity", "FLOAT"),
+    column("modularities", "LIST OF FLOAT"),
+    column("ranLevels", "INTEGER"),
+    column("communityCount", "INTEGER"),
+    column("didConverge", "BOOLEAN"),
+];
+
+/// `algo.louvain`.
+pub struct Algorithm;
+
+impl crate::Algorithm for Algorithm {
+    type Config = Config;
+
+    const ABOUT: About = About {
+        name: "louvain",
+        aliases: &["gds.louvain"],
+        description: "Finds communities of high modularity, level by level.",
+        settings: &[
+            "maxLevels", "maxIterations", "tolerance", "gamma", "randomSeed", "seedProperty", "consecutiveIds",
+            "minCommunitySize", "includeIntermediateCommunities",
+        ],
+        direction: Follows::Always(Direction::Both),
+        takes_weights: true,
+        yields: YIELDS,
+        stats: STATS,
+        shape: Shape::Nodes,
+    };
+
+    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
+        let shared = read_shared(settings, view)?;
+        let max_iterations = settings.integer("maxIterations", 1)?.unwrap_or(shared.max_iterations);
+        Ok(Config { max_iterations, ..shared })
+    }
+
+    fn needs(config: &Config, _is_weighted: bool) -> Needs {
+        shared_needs(config, 0)
+    }
+
+    fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
+        let view = graph.in_memory_only()?;
+        let start = start(graph, config, run)?;
+        let found = self::run(view, config, start, run.threads, run.interrupt)?;
+        Ok(outcome(graph, config, &found))
+    }
+}
