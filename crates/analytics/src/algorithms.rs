@@ -2,10 +2,13 @@
 
 pub mod article_rank;
 pub mod astar;
+pub mod betweenness;
 pub mod bfs;
+pub mod closeness;
 pub mod degree;
 pub mod dijkstra;
 pub mod eigenvector;
+pub mod harmonic;
 pub mod hits;
 pub mod leiden;
 pub mod louvain;
@@ -31,17 +34,20 @@ fn all() -> &'static [AlgorithmProcedure] {
         let searches = vec![shortest_path::PROCEDURE, dijkstra::PROCEDURE, astar::PROCEDURE];
         let whole = [
             procedures_of::<article_rank::Algorithm>(),
+            procedures_of::<betweenness::Algorithm>(),
+            procedures_of::<bfs::Algorithm>(),
+            procedures_of::<closeness::Algorithm>(),
             procedures_of::<degree::Algorithm>(),
             procedures_of::<eigenvector::Algorithm>(),
+            procedures_of::<harmonic::Algorithm>(),
             procedures_of::<hits::Algorithm>(),
             procedures_of::<leiden::Algorithm>(),
             procedures_of::<louvain::Algorithm>(),
             procedures_of::<modularity::Algorithm>(),
             procedures_of::<pagerank::Algorithm>(),
             procedures_of::<scc::Algorithm>(),
-            procedures_of::<wcc::Algorithm>(),
-            procedures_of::<bfs::Algorithm>(),
             procedures_of::<sssp::Algorithm>(),
+            procedures_of::<wcc::Algorithm>(),
         ];
         [searches, whole.concat()].concat()
     })

@@ -13,6 +13,8 @@ use crate::parallel::{map_tasks, split_mut};
 
 /// Pieces that rows are cut into: enough to even out the work of as many threads as there may be.
 const PIECES: usize = 64;
+/// Edges below which a piece is not cut further: to begin a piece costs a read where rows are streamed.
+const EDGES_PER_PIECE_MIN: usize = 1 << 14;
 /// Edges below which a thread more costs more than it does.
 const EDGES_PER_THREAD_MIN: usize = 1 << 16;
 
@@ -28,8 +30,9 @@ pub(crate) struct Pull<'a> {
 impl<'a> Pull<'a> {
     pub(crate) fn new(graph: &'a Graph<'_>, side: Side, threads: usize, interrupt: &'a Interrupt) -> Pull<'a> {
         let rows = graph.rows();
-        let threads = threads.min(rows.edge_count() as usize / EDGES_PER_THREAD_MIN + 1);
-        Pull { rows, side, ranges: rows.pieces(side, PIECES), threads, interrupt }
+        let edges = rows.edge_count() as usize;
+        let ranges = rows.pieces(side, PIECES.min(edges / EDGES_PER_PIECE_MIN + 1));
+        Pull { rows, side, ranges, threads: threads.min(edges / EDGES_PER_THREAD_MIN + 1), interrupt }
     }
 
     /// Fills `out`: for each node what `finish` makes of the node and the sum over its row of the values there.

@@ -6,6 +6,8 @@ mod call;
 mod centrality;
 #[path = "algorithms/communities.rs"]
 mod communities;
+#[path = "algorithms/distance_centrality.rs"]
+mod distance_centrality;
 #[path = "algorithms/errors.rs"]
 mod errors;
 #[path = "algorithms/generated.rs"]

@@ -88,3 +88,73 @@ impl NaiveGraph {
         (authorities, hubs)
     }
 }
+
+/// Centralities by distances.
+impl NaiveGraph {
+    /// Costs of cheapest paths between all nodes (Floyd, Warshall).
+    pub(crate) fn all_distances(&self) -> Vec<Vec<f64>> {
+        let count = self.node_count;
+        let mut costs = vec![vec![f64::INFINITY; count]; count];
+        self.edges.iter().for_each(|&(source, target, cost)| costs[source][target] = costs[source][target].min(cost));
+        (0..count).for_each(|node| costs[node][node] = 0.0);
+        for over in 0..count {
+            let onward = costs[over].clone();
+            for row in &mut costs {
+                let first = row[over];
+                row.iter_mut().zip(&onward).for_each(|(cost, &second)| *cost = cost.min(first + second));
+            }
+        }
+        costs
+    }
+
+    /// Closeness, plain and as Wasserman and Faust have it, and harmonic centrality.
+    pub(crate) fn closeness(&self) -> [Vec<f64>; 3] {
+        let distances = self.all_distances();
+        let others = self.node_count.saturating_sub(1).max(1) as f64;
+        let mut found = [Vec::new(), Vec::new(), Vec::new()];
+        for node in 0..self.node_count {
+            let costs = (0..self.node_count).filter(|&from| from != node).map(|from| distances[from][node]);
+            let costs: Vec<f64> = costs.filter(|cost| cost.is_finite()).collect();
+            let (reached, total) = (costs.len() as f64, costs.iter().sum::<f64>());
+            let plain = if total > 0.0 { reached / total } else { 0.0 };
+            found[0].push(plain);
+            found[1].push(plain * reached / others);
+            found[2].push(costs.iter().filter(|&&cost| cost > 0.0).map(|cost| 1.0 / cost).sum::<f64>() / others);
+        }
+        found
+    }
+
+    /// For each source, how much each node adds to betweenness: shortest paths are counted from both ends.
+    pub(crate) fn dependencies(&self) -> Vec<Vec<f64>> {
+        let count = self.node_count;
+        let distances = self.all_distances();
+        let is_step = |source: usize, &(from, to, cost): &(usize, usize, f64)| {
+            distances[source][from].is_finite()
+                && close(distances[source][from] + cost, distances[source][to])
+                && distances[source][from] < distances[source][to]
+        };
+        let mut paths = vec![vec![0.0; count]; count];
+        for source in 0..count {
+            let mut steps: Vec<_> = self.edges.iter().filter(|edge| is_step(source, edge)).collect();
+            steps.sort_by(|a, b| distances[source][a.0].total_cmp(&distances[source][b.0]));
+            paths[source][source] = 1.0;
+            steps.iter().for_each(|&&(from, to, _)| paths[source][to] += paths[source][from]);
+        }
+        let mut found = vec![vec![0.0; count]; count];
+        for source in 0..count {
+            for target in (0..count).filter(|&target| target != source && distances[source][target].is_finite()) {
+                for over in (0..count).filter(|&over| over != source && over != target) {
+                    if close(distances[source][over] + distances[over][target], distances[source][target]) {
+                        let share = paths[source][over] * paths[over][target] / paths[source][target];
+                        found[source][over] += share;
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+fn close(a: f64, b: f64) -> bool {
+    a == b || (a - b).abs() < 1e-12 * b
+}
