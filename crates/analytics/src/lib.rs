@@ -27,6 +27,7 @@ pub(crate) mod many_sources;
 pub(crate) mod network;
 pub(crate) mod parallel;
 pub(crate) mod procedure;
+pub mod program;
 pub(crate) mod projection;
 pub(crate) mod pull;
 pub(crate) mod random;

@@ -1,0 +1,132 @@
+//! How a run divides the memory that it may hold: how long intervals and columns are, how large buffers.
+
+use model::error::Result;
+
+use crate::graph::Graph;
+use crate::program::files::Held;
+use crate::program::shards::{Layout, Position};
+use crate::program::vertex::VertexProgram;
+use crate::program::{Context, Plain};
+
+/// Bytes of a buffer, at the least and at the most.
+const BUFFER_BYTES: (usize, usize) = (64, 256 << 10);
+/// Columns to be had, so that threads have something to take; not by the number of threads, so that sums over columns
+/// are added in the same order for any.
+const COLUMNS_MIN: usize = 32;
+/// Less memory than this is asked for in any case.
+const BYTES_MIN: usize = 4 << 10;
+/// More than this is not needed besides what grows with the graph.
+const BYTES_FIXED: usize = 16 << 20;
+/// Files of one row that threads write at a time, for rows up to so many in all.
+const ROWS_OF_MANY_FILES: usize = 32;
+
+/// The memory of a run, divided.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// All of it.
+    pub(crate) bytes: usize,
+    pub(crate) layout: Layout,
+    /// Buffers of a part of a row whose nodes send.
+    pub(crate) send_buffer: usize,
+    /// Buffers of each part that a column receives from.
+    pub(crate) receive_buffer: usize,
+    /// Threads that write the values of one row.
+    pub(crate) send_threads: usize,
+    /// Threads that each work on a column.
+    pub(crate) threads: usize,
+}
+
+/// Sizes of what a program keeps, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// A state, in memory or in a file, whichever is more.
+    pub(crate) state: usize,
+    /// An edge while it is sorted.
+    pub(crate) edge: usize,
+    /// Whether edges are sent over both ways.
+    pub(crate) is_both_ways: bool,
+}
+
+impl Sizes {
+    fn of<P: VertexProgram>(is_undirected: bool) -> Sizes {
+        Sizes {
+            state: size_of::<P::State>().max(P::State::BYTES),
+            edge: if P::USES_WEIGHTS { 16 } else { 8 },
+            is_both_ways: P::BOTH_WAYS && !is_undirected,
+        }
+    }
+}
+
+impl Plan {
+    pub(crate) fn of<P: VertexProgram>(graph: &Graph<'_>, context: &Context<'_>) -> Result<Plan> {
+        let sizes = Sizes::of::<P>(graph.is_undirected());
+        let (nodes, edges) = (graph.node_count(), graph.edge_count() as usize);
+        let wanted = BYTES_FIXED
+            .saturating_add(nodes.saturating_mul(4 * (sizes.state + 5)))
+            .saturating_add(edges.saturating_mul(4 * sizes.edge));
+        let free = context.workspace.bytes_free();
+        let share = if context.is_on_disk() { free / 4 * 3 } else { free / 4 };
+        Plan::new(wanted.min(share), context.threads.max(1), nodes, sizes)
+    }
+
+    /// Divides so many bytes; fails if they are too few for so many nodes.
+    fn new(bytes: usize, threads: usize, nodes: usize, sizes: Sizes) -> Result<Plan> {
+        let side_count = if sizes.is_both_ways { 2 } else { 1 };
+        // Half for the states, degrees and marks of the nodes that send, half for the buffers over which they do.
+        let row_shift = log2(bytes / 2 / (sizes.state + 5)).min(nodes.next_power_of_two().ilog2());
+        let rows = nodes.div_ceil(1 << row_shift);
+        let send_threads = if rows * side_count > ROWS_OF_MANY_FILES { 1 } else { threads };
+        let send_buffer = bytes / 2 / (5 * send_threads);
+        // A quarter for the columns, before and after, a quarter for two buffers of each part that they receive from, and
+        // a quarter for the table of all parts.
+        let column_nodes = 1 << log2(bytes / 4 / (threads * (2 * sizes.state + 6))).min(row_shift);
+        let piece_shift = log2(column_nodes / 4);
+        let receive_buffer = bytes / 4 / (2 * threads * rows.max(1) * side_count);
+        let columns = (nodes.div_ceil(column_nodes) + rows + COLUMNS_MIN).min(nodes);
+        let table = rows * columns * side_count * (size_of::<Position>() + 16) + 16 * columns;
+        if bytes < BYTES_MIN || receive_buffer < BUFFER_BYTES.0 || send_buffer < BUFFER_BYTES.0 || table > bytes / 4 {
+            return Err(model::error!(Limit, "{bytes} bytes of memory are too few for windows over {nodes} nodes")
+                .with_remedy("raise the memory limit (--memory-limit, --query-memory), or name fewer labels"));
+        }
+        let layout = Layout {
+            node_count: nodes,
+            row_shift,
+            piece_shift,
+            column_nodes_max: column_nodes,
+            columns_min: COLUMNS_MIN,
+            is_both_ways: sizes.is_both_ways,
+            has_degrees: true,
+        };
+        let (send_buffer, receive_buffer) = (send_buffer.min(BUFFER_BYTES.1), receive_buffer.min(BUFFER_BYTES.1));
+        Ok(Plan { bytes, layout, send_buffer, receive_buffer, send_threads, threads })
+    }
+
+    /// Takes the memory.
+    pub(crate) fn hold<'a>(&self, context: &Context<'a>) -> Result<Held<'a>> {
+        Held::take(context.workspace, self.bytes)
+    }
+}
+
+/// The exponent of the largest power of two that is no more than that; 0 for 0.
+fn log2(count: usize) -> u32 {
+    count.max(1).ilog2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Plan, Sizes};
+
+    #[test]
+    fn a_million_nodes_fit_where_their_states_do_not() {
+        let sizes = Sizes { state: 8, edge: 8, is_both_ways: true };
+        for (bytes, nodes, rows) in
+            [(4 << 10, 100, 1), (4 << 10, 500, 4), (64 << 20, 1 << 20, 1), (4 << 20, 1 << 20, 8), (64 << 20, 1 << 24, 8)]
+        {
+            let plan = Plan::new(bytes, 2, nodes, sizes).unwrap();
+            assert_eq!(plan.layout.row_count(), rows, "{bytes} bytes, {nodes} nodes: {plan:?}");
+        }
+        let error = Plan::new(10_000, 2, 1 << 20, sizes).unwrap_err();
+        assert_eq!(error.message(), "10000 bytes of memory are too few for windows over 1048576 nodes");
+        assert_eq!(Plan::new(1 << 20, 2, 0, sizes).unwrap().layout.row_count(), 0);
+    }
+}
