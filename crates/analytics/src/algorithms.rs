@@ -18,6 +18,7 @@ pub mod scc;
 pub mod shortest_path;
 pub mod sssp;
 pub mod wcc;
+pub(crate) mod windows;
 
 use std::sync::{Arc, OnceLock};
 

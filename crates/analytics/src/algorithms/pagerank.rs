@@ -97,7 +97,7 @@ impl Share for f64 {
 }
 
 impl Config {
-    fn is_rounded(&self) -> bool {
+    pub(crate) fn is_rounded(&self) -> bool {
         !(self.tolerance > 0.0 && self.tolerance < ROUNDED_TOLERANCE_MIN)
     }
 }

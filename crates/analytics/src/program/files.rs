@@ -128,11 +128,12 @@ impl Scratch<'_> {
 /// What a failure of a temporary file means to the caller.
 fn failure(verb: &str, cause: &io::Error) -> Error {
     match cause.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => model::error!(
-            DiskFull,
-            "a computation keeps its state in temporary files, and the disk is full"
-        )
-        .with_remedy("free space there, or raise the memory limit so that less goes to disk; the store is unharmed"),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            model::error!(DiskFull, "a computation keeps its state in temporary files, and the disk is full")
+                .with_remedy(
+                    "free space there, or raise the memory limit so that less goes to disk; the store is unharmed",
+                )
+        }
         _ => model::error!(Io, "cannot {verb} a temporary file of a computation: {cause}"),
     }
 }

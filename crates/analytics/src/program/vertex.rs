@@ -86,8 +86,14 @@ pub trait VertexProgram: Sync {
     /// The state of a node before the first iteration.
     fn start(&self, node: Node, total: &mut Self::Total) -> Self::State;
 
-    /// Whether to go on, asked before each iteration. For the first, numbered 0, all nodes count as changed and the total
-    /// is that of `start`; then how many nodes the iteration before changed, and its total.
+    /// Whether a node has something to send in the first iteration. To be written where [`VertexProgram::ONLY_CHANGED`] is
+    /// true and few have: before a node has sent for the first time, the others may receive nothing from it.
+    fn is_new(&self, _node: Node, _state: &Self::State) -> bool {
+        true
+    }
+
+    /// Whether to go on, asked before each iteration: how many nodes the iteration before changed, and its total. For the
+    /// first, numbered 0, that is how many are new, and the total of `start`.
     fn should_iterate(&mut self, iteration: u64, changed: u64, total: &Self::Total) -> bool;
 
     /// What a node puts onto an edge. It is only kept, not necessarily asked for again, while the node does not change.
@@ -128,8 +134,7 @@ pub fn run_vertex_program<'a, P: VertexProgram>(
             false => build::<()>(graph, plan.layout, plan.bytes, context)?,
         };
         let mut machine = Machine::<P>::new(&shards, &plan, context)?;
-        let mut totals = machine.start(program)?;
-        let mut changed = graph.node_count() as u64;
+        let (mut changed, mut totals) = machine.start(program)?;
         let mut iteration = 0;
         while program.should_iterate(iteration, changed, &totals) {
             context.interrupt.check()?;

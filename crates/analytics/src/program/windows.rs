@@ -58,11 +58,7 @@ pub(crate) struct Machine<'m, 'a, P: VertexProgram> {
 }
 
 impl<'m, 'a, P: VertexProgram> Machine<'m, 'a, P> {
-    pub(crate) fn new(
-        shards: &'m Shards<'a>,
-        plan: &'m Plan,
-        context: &'m Context<'a>,
-    ) -> Result<Machine<'m, 'a, P>> {
+    pub(crate) fn new(shards: &'m Shards<'a>, plan: &'m Plan, context: &'m Context<'a>) -> Result<Machine<'m, 'a, P>> {
         Ok(Machine {
             shards,
             plan,
@@ -77,20 +73,25 @@ impl<'m, 'a, P: VertexProgram> Machine<'m, 'a, P> {
         self.states
     }
 
-    /// Makes the first states.
-    pub(crate) fn start(&mut self, program: &P) -> Result<P::Total> {
-        let (states, _, totals) = self.renewed(|column, out| {
+    /// Makes the first states; tells how many nodes are new, and the totals.
+    pub(crate) fn start(&mut self, program: &P) -> Result<(u64, P::Total)> {
+        let (states, new, totals) = self.renewed(|column, out| {
             let nodes = self.shards.column_nodes(column);
             let degrees = self.degrees(nodes.start, nodes.len())?;
             let mut totals = P::Total::default();
-            for (number, degree) in nodes.clone().zip(degrees) {
-                push(program.start(Node { number: number as u32, degree }, &mut totals), out);
+            let mut marks = Vec::with_capacity(nodes.len());
+            for (number, degree) in nodes.zip(degrees) {
+                let node = Node { number: number as u32, degree };
+                let state = program.start(node, &mut totals);
+                marks.push(u8::from(program.is_new(node, &state)));
+                push(state, out);
             }
-            out.resize(out.len() + nodes.len(), 1);
-            Ok((nodes.len() as u64, totals))
+            let new = marks.iter().map(|&mark| u64::from(mark)).sum();
+            out.extend(marks);
+            Ok((new, totals))
         })?;
         self.states = states;
-        Ok(totals)
+        Ok((new, totals))
     }
 
     /// Makes the states of all columns anew; `make` adds those of one column and a mark for each node.
@@ -163,7 +164,8 @@ impl<'m, 'a, P: VertexProgram> Machine<'m, 'a, P> {
                 return Ok((0, 0));
             }
             let (spot, is_touched) = lanes.append(|file| {
-                let before = before.map(|values| (&values.files[values.spots[column].0 as usize], values.spots[column].1));
+                let before =
+                    before.map(|values| (&values.files[values.spots[column].0 as usize], values.spots[column].1));
                 let mut sending = Sending { program, side, senders, file, out: Vec::new(), is_touched: false };
                 sending.part(part, before, self.plan.send_buffer, self.context)?;
                 Ok(sending.is_touched)

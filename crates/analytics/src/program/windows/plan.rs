@@ -119,9 +119,13 @@ mod tests {
     #[test]
     fn a_million_nodes_fit_where_their_states_do_not() {
         let sizes = Sizes { state: 8, edge: 8, is_both_ways: true };
-        for (bytes, nodes, rows) in
-            [(4 << 10, 100, 1), (4 << 10, 500, 4), (64 << 20, 1 << 20, 1), (4 << 20, 1 << 20, 8), (64 << 20, 1 << 24, 8)]
-        {
+        for (bytes, nodes, rows) in [
+            (4 << 10, 100, 1),
+            (4 << 10, 500, 4),
+            (64 << 20, 1 << 20, 1),
+            (4 << 20, 1 << 20, 8),
+            (64 << 20, 1 << 24, 8),
+        ] {
             let plan = Plan::new(bytes, 2, nodes, sizes).unwrap();
             assert_eq!(plan.layout.row_count(), rows, "{bytes} bytes, {nodes} nodes: {plan:?}");
         }
