@@ -20,6 +20,8 @@ mod naive;
 mod naive_centrality;
 #[path = "algorithms/naive_structure.rs"]
 mod naive_structure;
+#[path = "algorithms/programs.rs"]
+mod programs;
 #[path = "algorithms/roads.rs"]
 mod roads;
 #[path = "algorithms/rows.rs"]
@@ -28,3 +30,7 @@ mod rows;
 mod streamed;
 #[path = "algorithms/structure.rs"]
 mod structure;
+#[path = "algorithms/windows.rs"]
+mod windows;
+#[path = "algorithms/workspace.rs"]
+mod workspace;

@@ -186,7 +186,7 @@ fn on_graph<A: Algorithm, T>(
     let mut watch = StopWatch::start(context.clock);
     context.interrupt.become_long(asked.threads);
     let estimate = asked.choose(context)?;
-    let held = Held::take(context, A::ABOUT.name, estimate.bytes as usize)?;
+    let held = Held::take(context, A::ABOUT.name, estimate.bytes_ahead() as usize)?;
     let selection = asked.selection(context);
     let graph = Graph::open(selection, estimate.execution, asked.threads, context.interrupt)?;
     let opened = watch.lap_millis();

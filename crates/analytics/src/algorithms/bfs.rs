@@ -18,6 +18,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
+use super::windows;
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{Csr, GraphView, Sides};
@@ -260,13 +261,17 @@ impl crate::Algorithm for Algorithm {
     fn needs(_config: &Config, _is_weighted: bool) -> Needs {
         // The distance, the frontiers, and the result.
         let node_bytes = 2 * size_of::<u32>() + size_of::<i64>();
-        let executions = &[Execution::Memory, Execution::Streaming];
-        Needs { sides: Sides::ForwardAndBackward, node_bytes, edge_bytes: 0, executions }
+        Needs { sides: Sides::ForwardAndBackward, node_bytes, edge_bytes: 0, executions: &Execution::ALL }
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
         let source = graph.require(config.source, SOURCE[0])?;
-        let distances = distances(graph, source, config.depth_max, run.threads, run.interrupt)?;
+        let distances = match run.execution {
+            Execution::Windows => windows::bfs::run(graph, source, config.depth_max, run)?,
+            Execution::Memory | Execution::Streaming => {
+                distances(graph, source, config.depth_max, run.threads, run.interrupt)?
+            }
+        };
         let reached: Bitmap = distances.iter().map(|&distance| distance != UNREACHED).collect();
         let order = by_distance(&distances);
         let farthest = order.last().map_or(0, |&node| distances[node as usize]);

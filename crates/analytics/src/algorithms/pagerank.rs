@@ -23,6 +23,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
+use super::windows;
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph, Rows, Side};
 use crate::graph_view::{GraphView, Sides};
@@ -309,13 +310,18 @@ impl crate::Algorithm for Algorithm {
             sides: Sides::Backward,
             node_bytes: if is_general { general::NODE_BYTES } else { even_bytes },
             edge_bytes: 0,
-            executions: &[Execution::Memory, Execution::Streaming],
+            executions: if is_general { &Execution::ALL[..2] } else { &Execution::ALL },
         }
     }
 
     fn run(graph: &Graph<'_>, asked: &Personalized, run: &Run<'_>) -> Result<Outcome> {
         let found = if asked.sources.is_empty() && run.selection.weight.is_none() {
-            self::run(graph, &asked.config, run.threads, run.interrupt)?
+            match run.execution {
+                Execution::Windows => windows::pagerank::run(graph, &asked.config, run)?,
+                Execution::Memory | Execution::Streaming => {
+                    self::run(graph, &asked.config, run.threads, run.interrupt)?
+                }
+            }
         } else {
             let sources = asked.source_numbers(graph)?;
             general::run(graph, Formula::PageRank, &asked.config, &sources, run.threads, run.interrupt)?

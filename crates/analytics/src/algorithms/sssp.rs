@@ -16,7 +16,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use super::bfs;
+use super::{bfs, windows};
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
@@ -93,14 +93,14 @@ impl crate::Algorithm for Algorithm {
 
     fn needs(_config: &Config, _is_weighted: bool) -> Needs {
         let node_bytes = size_of::<f64>() + 3 * size_of::<u32>();
-        let executions = &[Execution::Memory, Execution::Streaming];
-        Needs { sides: Sides::Forward, node_bytes, edge_bytes: 0, executions }
+        Needs { sides: Sides::Forward, node_bytes, edge_bytes: 0, executions: &Execution::ALL }
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
         let source = graph.require(config.source, SOURCE[0])?;
         let costs = match graph.view() {
             Some(view) => self::run(view, source, run.threads, run.interrupt)?,
+            None if run.execution == Execution::Windows => windows::sssp::run(graph, source, run)?,
             None if graph.has_weights() => streamed::run(graph.rows(), source, run.threads, run.interrupt)?,
             None => as_costs(&bfs::distances(graph, source, None, run.threads, run.interrupt)?),
         };

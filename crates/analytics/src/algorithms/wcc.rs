@@ -22,6 +22,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
+use super::windows;
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{Csr, GraphView, Sides};
@@ -180,17 +181,13 @@ impl crate::Algorithm for Algorithm {
     }
 
     fn needs(_config: &(), _is_weighted: bool) -> Needs {
-        Needs {
-            sides: Sides::Forward,
-            node_bytes: size_of::<u32>(),
-            edge_bytes: 0,
-            executions: &[Execution::Memory, Execution::Streaming],
-        }
+        Needs { sides: Sides::Forward, node_bytes: size_of::<u32>(), edge_bytes: 0, executions: &Execution::ALL }
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {
         let components = match graph.view() {
             Some(view) => self::run(view, run.threads, run.interrupt)?,
+            None if run.execution == Execution::Windows => windows::wcc::run(graph, run)?,
             None => streamed::run(graph.rows(), run.threads, run.interrupt)?,
         };
         let count = (0..).zip(&components).filter(|(node, name)| node == *name).count();

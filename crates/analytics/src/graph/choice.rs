@@ -47,12 +47,17 @@ pub struct Estimate {
     pub edges: u64,
     /// Bytes held at the most.
     pub bytes: u64,
-    /// Bytes read from the store by one pass over the edges; 0 in memory, after the view is made.
+    /// Bytes read by one pass over the edges, from the store or, in windows, from temporary files; 0 in memory, after the
+    /// view is made.
     pub bytes_per_pass: u64,
 }
 
-/// Bytes that one interval of the windows way and its buffers hold at least.
-const WINDOW_BYTES: u64 = 32 << 20;
+/// Bytes of one interval of nodes and its windows, with their buffers: what is free beyond them is used too.
+const WINDOW_BYTES: u64 = 16 << 20;
+/// Bytes of the answer for each node: its value, its id, its place in the order of rows.
+const ANSWER_BYTES: u64 = 8 + 8 + 4;
+/// Bytes of the value that lies on an edge in windows, at the most.
+const VALUE_BYTES: u64 = 8;
 /// Buffers of one thread that streams.
 const STREAM_BYTES: u64 = 4 << 20;
 /// Bytes of an edge as the store streams it, about: a packed target and a share of the pointer index.
@@ -86,9 +91,20 @@ impl Estimate {
                 let streamed = stored * (STREAMED_EDGE_BYTES + weight_bytes);
                 (state + numbering + STREAM_BYTES * threads as u64, streamed)
             }
-            Execution::Windows => (WINDOW_BYTES + numbering, 2 * edges * (STREAMED_EDGE_BYTES + 8 + weight_bytes)),
+            Execution::Windows => {
+                let held = WINDOW_BYTES + STREAM_BYTES * threads as u64 + numbering + ANSWER_BYTES * nodes;
+                (held, edges * (STREAMED_EDGE_BYTES + VALUE_BYTES + weight_bytes))
+            }
         };
         Estimate { execution, nodes, edges, bytes, bytes_per_pass }
+    }
+
+    /// What is taken before the run: in windows, it takes the memory of its intervals itself, as much as is free.
+    pub(crate) fn bytes_ahead(&self) -> u64 {
+        match self.execution {
+            Execution::Memory | Execution::Streaming => self.bytes,
+            Execution::Windows => self.bytes.saturating_sub(WINDOW_BYTES),
+        }
     }
 
     /// The memory as people read it.

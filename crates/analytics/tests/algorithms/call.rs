@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::platform::Clock;
-use model::procedure::{GraphAccess, ProcedureContext, ProcedureMode, Procedures, Unaccounted};
+use model::procedure::{GraphAccess, ProcedureContext, ProcedureMode, Procedures, Unaccounted, Workspace};
 use model::{GraphStore, Interrupt, NodeId, Result, Value};
 
 /// A clock that moves on by a millisecond each time it is asked.
@@ -43,6 +43,18 @@ pub(crate) fn call_interrupted(
     threads: usize,
     interrupt: &Interrupt,
 ) -> Result<Vec<Vec<Value>>> {
+    call_within(store, name, entries, threads, interrupt, &Unaccounted)
+}
+
+/// The same with a workspace of one's own.
+pub(crate) fn call_within(
+    store: &dyn GraphStore,
+    name: &str,
+    entries: &[(&str, Value)],
+    threads: usize,
+    interrupt: &Interrupt,
+    workspace: &dyn Workspace,
+) -> Result<Vec<Vec<Value>>> {
     let mut procedures = Procedures::default();
     analytics::procedures().into_iter().for_each(|procedure| procedures.register(procedure));
     let procedure = procedures.find(name).unwrap_or_else(|| panic!("no procedure is called {name}"));
@@ -62,7 +74,7 @@ pub(crate) fn call_interrupted(
             let view = store.read()?;
             let graph = GraphAccess::Read(&*view);
             procedure.call(
-                &mut ProcedureContext { graph, interrupt, threads, clock: &clock, workspace: &Unaccounted },
+                &mut ProcedureContext { graph, interrupt, threads, clock: &clock, workspace },
                 &argument,
                 &mut sink,
             )?;
@@ -71,7 +83,7 @@ pub(crate) fn call_interrupted(
             let mut transaction = store.write()?;
             let graph = GraphAccess::Write(&mut *transaction);
             procedure.call(
-                &mut ProcedureContext { graph, interrupt, threads, clock: &clock, workspace: &Unaccounted },
+                &mut ProcedureContext { graph, interrupt, threads, clock: &clock, workspace },
                 &argument,
                 &mut sink,
             )?;

@@ -2,6 +2,7 @@
 
 use model::error::Result;
 
+use super::records::Spot;
 use crate::graph::Graph;
 use crate::program::files::Held;
 use crate::program::shards::{Layout, Position};
@@ -13,6 +14,8 @@ const BUFFER_BYTES: (usize, usize) = (64, 256 << 10);
 /// Columns to be had, so that threads have something to take; not by the number of threads, so that sums over columns
 /// are added in the same order for any.
 const COLUMNS_MIN: usize = 32;
+/// Bytes of the table of parts for each: where it begins, and where what was sent over it lies.
+const PART_BYTES: usize = size_of::<Position>() + size_of::<Spot>();
 /// Less memory than this is asked for in any case.
 const BYTES_MIN: usize = 4 << 10;
 /// More than this is not needed besides what grows with the graph.
@@ -72,19 +75,21 @@ impl Plan {
     /// Divides so many bytes; fails if they are too few for so many nodes.
     fn new(bytes: usize, threads: usize, nodes: usize, sizes: Sizes) -> Result<Plan> {
         let side_count = if sizes.is_both_ways { 2 } else { 1 };
-        // Half for the states, degrees and marks of the nodes that send, half for the buffers over which they do.
-        let row_shift = log2(bytes / 2 / (sizes.state + 5)).min(nodes.next_power_of_two().ilog2());
+        // A quarter is for the table of all parts; the rest for nodes that send and their buffers, then for nodes that
+        // receive, before and after, and two buffers of each part that they receive from.
+        let (table, half) = (bytes / 4, bytes / 8 * 3);
+        let row_shift = log2(half / (sizes.state + 5)).min(nodes.next_power_of_two().ilog2());
         let rows = nodes.div_ceil(1 << row_shift);
         let send_threads = if rows * side_count > ROWS_OF_MANY_FILES { 1 } else { threads };
-        let send_buffer = bytes / 2 / (5 * send_threads);
-        // A quarter for the columns, before and after, a quarter for two buffers of each part that they receive from, and
-        // a quarter for the table of all parts.
-        let column_nodes = 1 << log2(bytes / 4 / (threads * (2 * sizes.state + 6))).min(row_shift);
+        let send_buffer = half / (5 * send_threads);
+        let column_nodes = 1 << log2(half / (threads * (2 * sizes.state + 6))).min(row_shift);
         let piece_shift = log2(column_nodes / 4);
-        let receive_buffer = bytes / 4 / (2 * threads * rows.max(1) * side_count);
-        let columns = (nodes.div_ceil(column_nodes) + rows + COLUMNS_MIN).min(nodes);
-        let table = rows * columns * side_count * (size_of::<Position>() + 16) + 16 * columns;
-        if bytes < BYTES_MIN || receive_buffer < BUFFER_BYTES.0 || send_buffer < BUFFER_BYTES.0 || table > bytes / 4 {
+        let receive_buffer = half / (2 * threads * rows.max(1) * side_count);
+        let columns_max = table / (rows * side_count * PART_BYTES + size_of::<u64>()).max(1);
+        // As full as they may be, columns have at least three quarters of their nodes; but intervals end them too.
+        let columns = nodes.div_ceil(column_nodes) * 4 / 3 + rows;
+        let is_enough = bytes >= BYTES_MIN && columns < columns_max;
+        if !is_enough || receive_buffer < BUFFER_BYTES.0 || send_buffer < BUFFER_BYTES.0 {
             return Err(model::error!(Limit, "{bytes} bytes of memory are too few for windows over {nodes} nodes")
                 .with_remedy("raise the memory limit (--memory-limit, --query-memory), or name fewer labels"));
         }
@@ -93,7 +98,7 @@ impl Plan {
             row_shift,
             piece_shift,
             column_nodes_max: column_nodes,
-            columns_min: COLUMNS_MIN,
+            columns_min: ((columns_max - columns) / 2).clamp(1, COLUMNS_MIN),
             is_both_ways: sizes.is_both_ways,
             has_degrees: true,
         };
@@ -120,11 +125,11 @@ mod tests {
     fn a_million_nodes_fit_where_their_states_do_not() {
         let sizes = Sizes { state: 8, edge: 8, is_both_ways: true };
         for (bytes, nodes, rows) in [
-            (4 << 10, 100, 1),
-            (4 << 10, 500, 4),
+            (8 << 10, 100, 1),
+            (64 << 10, 8000, 8),
             (64 << 20, 1 << 20, 1),
-            (4 << 20, 1 << 20, 8),
-            (64 << 20, 1 << 24, 8),
+            (4 << 20, 1 << 20, 16),
+            (64 << 20, 1 << 24, 16),
         ] {
             let plan = Plan::new(bytes, 2, nodes, sizes).unwrap();
             assert_eq!(plan.layout.row_count(), rows, "{bytes} bytes, {nodes} nodes: {plan:?}");
