@@ -88,6 +88,26 @@ pub struct Run<'a> {
     pub selection: Selection<'a>,
 }
 
+/// Memory taken from a workspace, given back when dropped.
+pub(crate) struct Held<'a> {
+    workspace: &'a dyn Workspace,
+    bytes: usize,
+}
+
+impl<'a> Held<'a> {
+    /// Takes bytes for `what`, or fails with `LIMIT`.
+    pub(crate) fn take(workspace: &'a dyn Workspace, what: &'static str, bytes: usize) -> Result<Held<'a>> {
+        workspace.take(what, bytes)?;
+        Ok(Held { workspace, bytes })
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.workspace.give_back(self.bytes);
+    }
+}
+
 /// What a run found.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {

@@ -4,12 +4,15 @@ pub mod article_rank;
 pub mod astar;
 pub mod betweenness;
 pub mod bfs;
+pub mod cdlp;
 pub mod closeness;
 pub mod degree;
 pub mod dijkstra;
 pub mod eigenvector;
 pub mod harmonic;
 pub mod hits;
+pub mod kcore;
+pub mod lcc;
 pub mod leiden;
 pub mod louvain;
 pub mod modularity;
@@ -17,6 +20,7 @@ pub mod pagerank;
 pub mod scc;
 pub mod shortest_path;
 pub mod sssp;
+pub mod triangles;
 pub mod wcc;
 pub(crate) mod windows;
 
@@ -38,6 +42,7 @@ fn all() -> &'static [AlgorithmProcedure] {
             procedures_of::<betweenness::Algorithm>(),
             procedures_of::<bfs::Algorithm>(),
             procedures_of::<closeness::Algorithm>(),
+            procedures_of::<cdlp::Algorithm>(),
             procedures_of::<degree::Algorithm>(),
             procedures_of::<eigenvector::Algorithm>(),
             procedures_of::<harmonic::Algorithm>(),
@@ -45,10 +50,13 @@ fn all() -> &'static [AlgorithmProcedure] {
             procedures_of::<leiden::Algorithm>(),
             procedures_of::<louvain::Algorithm>(),
             procedures_of::<modularity::Algorithm>(),
+            procedures_of::<kcore::Algorithm>(),
+            procedures_of::<lcc::Algorithm>(),
             procedures_of::<pagerank::Algorithm>(),
             procedures_of::<scc::Algorithm>(),
             procedures_of::<sssp::Algorithm>(),
             procedures_of::<wcc::Algorithm>(),
+            procedures_of::<triangles::Algorithm>(),
         ];
         [searches, whole.concat()].concat()
     })

@@ -4,9 +4,11 @@
 //! it gains from access at random places it asks [`Graph::view`] first.
 //!
 //! - [`rows`]: rows in blocks, and the trait that gives them.
+//! - [`both`]: rows of both sides at once.
 //! - [`choice`]: which way to read, what it needs, and how that is shown.
 //! - [`streamed`]: rows read from the store each time they are asked for.
 
+pub(crate) mod both;
 pub(crate) mod choice;
 pub(crate) mod rows;
 pub(crate) mod streamed;

@@ -8,6 +8,7 @@
 //! - [`algorithm`]: an algorithm written once, and the procedures made of it.
 //! - [`parallel`]: splitting work over threads, in the same pieces in every run.
 //! - [`many_sources`]: searches from many nodes, at a time and one after another.
+//! - [`huge`]: large arrays in large pages.
 //! - [`pull`]: sums of values along edges, the step of many iterations.
 //! - [`random`]: seeded random numbers.
 //! - [`search`]: best-first search and paths straight over the waist, for algorithms that read a small part.
@@ -23,6 +24,7 @@ pub mod algorithm;
 pub mod algorithms;
 pub mod graph;
 pub mod graph_view;
+pub(crate) mod huge;
 pub(crate) mod many_sources;
 pub(crate) mod network;
 pub(crate) mod parallel;

@@ -7,22 +7,33 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// Cost: about 20 µs for each further thread, so callers pass one thread for small work.
 pub(crate) fn map_tasks<T: Send, R: Send>(threads: usize, tasks: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    let workers = threads.min(tasks.len());
-    if workers <= 1 {
-        return tasks.into_iter().map(work).collect();
+    map_tasks_with(&mut vec![(); threads.max(1)], tasks, |(), task| work(task))
+}
+
+/// The same on a thread for each of some states, at least one, that the tasks which a thread takes share.
+pub(crate) fn map_tasks_with<S: Send, T: Send, R: Send>(
+    states: &mut [S],
+    tasks: Vec<T>,
+    work: impl Fn(&mut S, T) -> R + Sync,
+) -> Vec<R> {
+    let workers = states.len().min(tasks.len());
+    let Some((own, others)) = states[..workers].split_first_mut() else { return Vec::new() };
+    if others.is_empty() {
+        return tasks.into_iter().map(|task| work(own, task)).collect();
     }
     let queue = Mutex::new(tasks.into_iter().enumerate());
-    let take_all = || {
+    let take_all = |state: &mut S| {
         let mut results = Vec::new();
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((index, task)) = next else { return results };
-            results.push((index, work(task)));
+            results.push((index, work(state, task)));
         }
     };
     let mut results = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..workers).map(|_| scope.spawn(take_all)).collect();
-        let mut results = take_all();
+        let take_all = &take_all;
+        let others: Vec<_> = others.iter_mut().map(|state| scope.spawn(move || take_all(state))).collect();
+        let mut results = take_all(own);
         for other in others {
             match other.join() {
                 Ok(more) => results.extend(more),

@@ -18,10 +18,14 @@ mod graphalytics;
 mod naive;
 #[path = "algorithms/naive_centrality.rs"]
 mod naive_centrality;
+#[path = "algorithms/naive_neighborhoods.rs"]
+mod naive_neighborhoods;
 #[path = "algorithms/naive_structure.rs"]
 mod naive_structure;
 #[path = "algorithms/programs.rs"]
 mod programs;
+#[path = "algorithms/neighborhoods.rs"]
+mod neighborhoods;
 #[path = "algorithms/roads.rs"]
 mod roads;
 #[path = "algorithms/rows.rs"]

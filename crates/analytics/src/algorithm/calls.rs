@@ -8,7 +8,7 @@ use model::procedure::{ProcedureContext, ProcedureMode, RowSink, YieldSpec};
 use model::store::{Direction, NewEdges};
 use model::value::Value;
 
-use super::{About, Algorithm, Follows, Needs, Outcome, Run, Shape};
+use super::{About, Algorithm, Follows, Held, Needs, Outcome, Run, Shape};
 use crate::graph::{Estimate, Graph, Selection, choice};
 use crate::procedure::{
     AlgorithmProcedure, StopWatch, column, node_column, send_row, signature_of, transaction, write_property,
@@ -186,7 +186,7 @@ fn on_graph<A: Algorithm, T>(
     let mut watch = StopWatch::start(context.clock);
     context.interrupt.become_long(asked.threads);
     let estimate = asked.choose(context)?;
-    let held = Held::take(context, A::ABOUT.name, estimate.bytes_ahead() as usize)?;
+    let held = Held::take(context.workspace, A::ABOUT.name, estimate.bytes_ahead() as usize)?;
     let selection = asked.selection(context);
     let graph = Graph::open(selection, estimate.execution, asked.threads, context.interrupt)?;
     let opened = watch.lap_millis();
@@ -214,25 +214,6 @@ fn compute<A: Algorithm>(context: &ProcedureContext<'_>, asked: &Asked<'_, A>) -
         Ok((nodes, outcome))
     })?;
     Ok(Found { nodes, outcome, times })
-}
-
-/// Memory of a call, given back when dropped.
-struct Held<'a> {
-    workspace: &'a dyn model::procedure::Workspace,
-    bytes: usize,
-}
-
-impl<'a> Held<'a> {
-    fn take(context: &ProcedureContext<'a>, what: &'static str, bytes: usize) -> Result<Held<'a>> {
-        context.workspace.take(what, bytes)?;
-        Ok(Held { workspace: context.workspace, bytes })
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.workspace.give_back(self.bytes);
-    }
 }
 
 fn stream<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {

@@ -22,6 +22,7 @@ use super::windows;
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{Csr, GraphView, Sides};
+use crate::huge;
 use crate::parallel::{even_ranges, map_tasks};
 use crate::procedure::column;
 use crate::settings::{SOURCE, Settings};
@@ -56,7 +57,7 @@ pub fn run(
     interrupt: &Interrupt,
 ) -> Result<Vec<u32>> {
     let rows = view.forward();
-    let distances: Vec<AtomicU32> = (0..view.node_count()).map(|_| AtomicU32::new(UNREACHED)).collect();
+    let distances: Vec<AtomicU32> = huge::collect((0..view.node_count()).map(|_| AtomicU32::new(UNREACHED)));
     distances[source as usize].store(0, Ordering::Relaxed);
     let search = Search { rows, distances, threads, interrupt };
     let mut frontier = vec![source];

@@ -27,6 +27,7 @@ use super::windows;
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph, Rows, Side};
 use crate::graph_view::{GraphView, Sides};
+use crate::huge;
 use crate::parallel::{map_tasks, split_mut};
 use crate::procedure::column;
 use crate::settings::Settings;
@@ -123,8 +124,8 @@ fn iterate<S: Share>(graph: &Graph<'_>, config: &Config, threads: usize, interru
     let threads = threads.min(graph.edge_count() as usize / EDGES_PER_THREAD_MIN + 1);
     let degrees = graph.forward_degrees(threads, interrupt)?;
     let start = 1.0 / node_count as f64;
-    let mut shares: Vec<S> = degrees.iter().map(|&degree| share_of(degree, start)).collect();
-    let mut next_shares = shares.clone();
+    let mut shares: Vec<S> = huge::collect(degrees.iter().map(|&degree| share_of(degree, start)));
+    let mut next_shares: Vec<S> = huge::collect(shares.iter().copied());
     let mut dangling = start * degrees.iter().filter(|&&degree| degree == 0).count() as f64;
     let ranges = graph.rows().pieces(Side::Backward, PIECES_PER_THREAD * threads);
     let mut found = PageRank { scores: Vec::new(), iterations: 0, change: f64::INFINITY, did_converge: false };

@@ -26,6 +26,7 @@ use super::windows;
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{Csr, GraphView, Sides};
+use crate::huge;
 use crate::parallel::{even_ranges, map_tasks, ranges_of_equal_work};
 use crate::procedure::column;
 use crate::settings::Settings;
@@ -44,7 +45,7 @@ pub fn run(view: &GraphView, threads: usize, interrupt: &Interrupt) -> Result<Ve
     let rows = view.forward();
     let node_count = view.node_count();
     let threads = threads.min(view.edge_count() / EDGES_PER_THREAD_MIN + 1);
-    let parents: Vec<AtomicU32> = (0..node_count as u32).map(AtomicU32::new).collect();
+    let parents: Vec<AtomicU32> = huge::collect((0..node_count as u32).map(AtomicU32::new));
     let even = even_ranges(node_count, PIECES_PER_THREAD * threads, 1);
     let each = |ranges: &[Range<usize>], work: &(dyn Fn(u32) + Sync)| -> Result<()> {
         let done = map_tasks(threads, ranges.to_vec(), |range| {

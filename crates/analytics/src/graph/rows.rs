@@ -8,6 +8,7 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 
 use crate::graph_view::{Csr, GraphView};
+use crate::huge;
 use crate::parallel::{map_tasks, ranges_of_equal_work};
 
 /// Which rows.
@@ -152,7 +153,7 @@ impl Rows for GraphView {
 
 /// For each node, how many entries its row has.
 pub(crate) fn degrees(rows: &dyn Rows, side: Side, threads: usize, interrupt: &Interrupt) -> Result<Vec<u32>> {
-    let degrees: Vec<AtomicU32> = (0..rows.node_count()).map(|_| AtomicU32::new(0)).collect();
+    let degrees: Vec<AtomicU32> = huge::collect((0..rows.node_count()).map(|_| AtomicU32::new(0)));
     let done = map_tasks(threads, (0..rows.part_count(side)).collect(), |part| {
         rows.scan_part(side, part, None, &mut |block| {
             interrupt.check()?;

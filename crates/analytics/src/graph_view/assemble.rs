@@ -11,6 +11,7 @@ use model::store::Direction;
 
 use super::edges::EdgeSource;
 use super::{Csr, Sides};
+use crate::huge;
 use crate::parallel::{map_tasks, split_mut};
 
 /// Most buckets that edges are scattered into: more write streams than this fall out of the nearest caches.
@@ -164,9 +165,9 @@ fn place(
     let weight_ranges: Vec<Range<usize>> =
         if has_weights { edge_ranges.clone() } else { vec![0..0; edge_ranges.len()] };
 
-    let mut offsets = vec![0; node_count + 1];
-    let mut neighbors = vec![0; total];
-    let mut placed_weights = vec![0.0; if has_weights { total } else { 0 }];
+    let mut offsets = huge::zeroed(node_count + 1);
+    let mut neighbors = huge::zeroed(total);
+    let mut placed_weights = huge::zeroed(if has_weights { total } else { 0 });
     let targets = split_mut(&mut offsets[1..], &row_ranges)
         .into_iter()
         .zip(split_mut(&mut neighbors, &edge_ranges))

@@ -12,6 +12,7 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 
 use crate::graph_view::Csr;
+use crate::huge;
 use crate::parallel::{even_ranges, map_tasks};
 
 /// Buckets kept apart; nodes farther away wait together until those are done.
@@ -51,7 +52,8 @@ pub(super) fn run(rows: &Csr, source: u32, threads: usize, interrupt: &Interrupt
     let mean = rows.mean_weight();
     let degree = (rows.edge_count() as f64 / rows.node_count() as f64).max(1.0);
     let width = if mean > 0.0 && mean.is_finite() { mean * WIDTH / degree } else { 1.0 };
-    let distances: Vec<AtomicU64> = (0..rows.node_count()).map(|_| AtomicU64::new(f64::INFINITY.to_bits())).collect();
+    let distances: Vec<AtomicU64> =
+        huge::collect((0..rows.node_count()).map(|_| AtomicU64::new(f64::INFINITY.to_bits())));
     distances[source as usize].store(0.0_f64.to_bits(), Ordering::Relaxed);
     let mut queue = Queue { width, first: 0, near: vec![Vec::new(); BUCKETS], far: Vec::new() };
     queue.push(source, 0);

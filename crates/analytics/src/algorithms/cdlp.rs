@@ -1,0 +1,332 @@
+//! Communities by label propagation: each node takes the label that is most frequent among its neighbors, again and again.
+//!
+//! Claim: the labels of LDBC Graphalytics' CDLP. Every node begins with its own id for a label. In an iteration all nodes
+//! at once take the label most frequent at the other ends of their edges, in-edges and out-edges each counted, the
+//! smallest of several; nodes without edges keep theirs. It ends after `maxIterations`, or when an iteration changes
+//! nothing.
+//! Cost: per iteration one random read of 4 bytes for each end of an edge, and a count. A node none of whose neighbors
+//! changed its label is passed over, once few labels change. The first iteration, in which all labels differ, looks for
+//! neighbors that come more than once in rows that are sorted.
+//! After: Raghavan, Albert, Kumara, "Near linear time algorithm to detect community structures in large-scale networks",
+//! 2007; LDBC Graphalytics 1.0.1, section 2.3.4 (synchronous, and so deterministic).
+
+use std::ops::Range;
+
+use model::column::{Bitmap, Column, ColumnData};
+use model::error::Result;
+use model::interrupt::Interrupt;
+use model::store::{Direction, ReadView};
+use model::value::Value;
+
+use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::graph::{Execution, Graph};
+use crate::graph_view::{GraphView, Sides};
+use crate::huge;
+use crate::parallel::{map_tasks_with, split_mut};
+use crate::procedure::column;
+use crate::settings::Settings;
+
+/// What a run is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Iterations after which to stop in any case.
+    pub max_iterations: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { max_iterations: 10 }
+    }
+}
+
+/// What a run found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labels {
+    /// For each node the number of the node whose id is its label.
+    pub labels: Vec<u32>,
+    /// Iterations done.
+    pub iterations: u64,
+    /// Whether the last iteration changed nothing.
+    pub did_converge: bool,
+}
+
+/// Labels of fewer neighbors than this are sorted, of more counted in a table.
+const TABLE_MIN: usize = 24;
+/// If the nodes that changed have less than this part of all nodes among them, the next iteration looks only at their
+/// neighbors.
+const FEW_CHANGES: usize = 16;
+/// Labels looked at to guess which one is most frequent.
+const SAMPLED_LABELS: usize = 1024;
+
+/// Spreads labels over a graph that has both sides, or is undirected.
+pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Interrupt) -> Result<Labels> {
+    let nodes = graph.node_count();
+    let pieces = graph.pieces_of_both(threads);
+    let mut labels: Vec<u32> = huge::collect(0..nodes as u32);
+    let mut next: Vec<u32> = huge::collect(0..nodes as u32);
+    let mut active: Option<Bitmap> = None;
+    let mut votes: Vec<Votes> = (0..threads).map(|_| Votes::new(nodes)).collect();
+    let mut found = Labels { labels: Vec::new(), iterations: 0, did_converge: nodes == 0 };
+    while found.iterations < config.max_iterations && !found.did_converge {
+        interrupt.report(found.iterations, config.max_iterations);
+        let step = Step {
+            graph,
+            labels: &labels,
+            is_first: found.iterations == 0,
+            guess: most_frequent(&labels),
+            active: active.as_ref(),
+            interrupt,
+        };
+        let parts = pieces.iter().cloned().zip(split_mut(&mut next, &pieces)).collect();
+        let changed = map_tasks_with(&mut votes, parts, |votes, (piece, next)| step.run(votes, piece, next));
+        let changed = changed.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        std::mem::swap(&mut labels, &mut next);
+        found.iterations += 1;
+        found.did_converge = changed.is_empty();
+        // What the nodes that are passed over next time have now must be in both arrays.
+        changed.iter().for_each(|&node| next[node as usize] = labels[node as usize]);
+        let is_last = found.iterations == config.max_iterations || found.did_converge;
+        active = if is_last || changed.len() > nodes / FEW_CHANGES {
+            None
+        } else {
+            Some(graph.neighbors_of(&changed, &pieces, threads, interrupt)?)
+        };
+    }
+    interrupt.report(found.iterations, found.iterations);
+    found.labels = labels;
+    Ok(found)
+}
+
+/// A label that many nodes have, judged by nodes at even distances.
+fn most_frequent(labels: &[u32]) -> u32 {
+    let mut sample: Vec<u32> = labels.iter().copied().step_by((labels.len() / SAMPLED_LABELS).max(1)).collect();
+    most_of_sorted(&mut sample)
+}
+
+/// The most frequent of some labels, the smallest of several; they are sorted for it.
+fn most_of_sorted(labels: &mut [u32]) -> u32 {
+    labels.sort_unstable();
+    let (mut best, mut best_count) = (0, 0);
+    for run in labels.chunk_by(|a, b| a == b) {
+        if run.len() > best_count {
+            (best, best_count) = (run[0], run.len());
+        }
+    }
+    best
+}
+
+/// One iteration.
+struct Step<'a> {
+    graph: &'a Graph<'a>,
+    labels: &'a [u32],
+    is_first: bool,
+    guess: u32,
+    active: Option<&'a Bitmap>,
+    interrupt: &'a Interrupt,
+}
+
+impl Step<'_> {
+    /// Fills in the next labels of a piece; gives the nodes whose label changed.
+    fn run(&self, votes: &mut Votes, piece: Range<usize>, next: &mut [u32]) -> Result<Vec<u32>> {
+        let mut changed = Vec::new();
+        let start = piece.start;
+        self.graph.scan_both(piece, self.active, self.interrupt, |node, forward, backward| {
+            let before = self.labels[node as usize];
+            let label = if forward.len() + backward.len() == 0 {
+                before
+            } else if self.is_first {
+                votes.most_of_rows(forward, backward)
+            } else {
+                votes.most_of_labels(forward, backward, self.labels, self.guess)
+            };
+            next[node as usize - start] = label;
+            if label != before {
+                changed.push(node);
+            }
+        })?;
+        Ok(changed)
+    }
+}
+
+/// Counts labels.
+struct Votes {
+    buffer: Vec<u32>,
+    /// For each label how often it came; all 0 between nodes.
+    table: Vec<u32>,
+}
+
+impl Votes {
+    fn new(nodes: usize) -> Votes {
+        Votes { buffer: Vec::new(), table: huge::zeroed(nodes) }
+    }
+
+    /// The node that comes most often in two rows, the smallest of several.
+    fn most_of_rows(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
+        if forward.is_sorted() && backward.is_sorted() {
+            return most_of_merged(forward, backward);
+        }
+        self.buffer.clear();
+        self.buffer.extend_from_slice(forward);
+        self.buffer.extend_from_slice(backward);
+        // Rows are a few sorted runs as a rule, which this sort finds.
+        self.buffer.sort();
+        most_of_merged(&self.buffer, &[])
+    }
+
+    /// The label that comes most often among those of two rows, the smallest of several.
+    fn most_of_labels(&mut self, forward: &[u32], backward: &[u32], labels: &[u32], guess: u32) -> u32 {
+        let Votes { buffer, table } = self;
+        buffer.clear();
+        buffer.extend(forward.iter().map(|&neighbor| labels[neighbor as usize]));
+        buffer.extend(backward.iter().map(|&neighbor| labels[neighbor as usize]));
+        let guessed: usize = buffer.iter().map(|&label| usize::from(label == guess)).sum();
+        if 2 * guessed > buffer.len() {
+            return guess;
+        }
+        if buffer.len() < TABLE_MIN {
+            return most_of_sorted(buffer);
+        }
+        let (mut best, mut best_count) = (u32::MAX, 0);
+        for &label in buffer.iter() {
+            let count = table[label as usize] + 1;
+            table[label as usize] = count;
+            if count > best_count || (count == best_count && label < best) {
+                (best, best_count) = (label, count);
+            }
+        }
+        buffer.iter().for_each(|&label| table[label as usize] = 0);
+        best
+    }
+}
+
+/// The number that comes most often in two ascending lists, the smallest of several.
+fn most_of_merged(a: &[u32], b: &[u32]) -> u32 {
+    let (mut at_a, mut at_b) = (0, 0);
+    let (mut best, mut best_count) = (0, 0);
+    let (mut last, mut count) = (u32::MAX, 0);
+    while at_a + at_b < a.len() + b.len() {
+        let next_a = a.get(at_a).copied().unwrap_or(u32::MAX);
+        let next_b = b.get(at_b).copied().unwrap_or(u32::MAX);
+        let number = next_a.min(next_b);
+        let (is_a, is_b) = (usize::from(next_a == number), usize::from(next_b == number));
+        (at_a, at_b) = (at_a + is_a, at_b + is_b);
+        count = if number == last { count } else { 0 } + is_a + is_b;
+        last = number;
+        (best, best_count) = if count > best_count { (number, count) } else { (best, best_count) };
+    }
+    best
+}
+
+/// Checks a result by another method: one more iteration, counted by sorting, gives the same labels, if it converged;
+/// otherwise, and in any case, every label is the number of a node of the same weak component, none larger than the
+/// largest there.
+///
+/// The view must have both sides or be undirected.
+pub fn verify(view: &GraphView, result: &Labels) -> Result<()> {
+    let backward = |node: u32| if view.is_undirected() { &[][..] } else { view.backward().neighbors(node) };
+    if result.did_converge {
+        for node in 0..view.node_count() as u32 {
+            let row = view.forward().neighbors(node).iter().chain(backward(node));
+            let mut around: Vec<u32> = row.map(|&neighbor| result.labels[neighbor as usize]).collect();
+            let expected = if around.is_empty() { result.labels[node as usize] } else { most_of_sorted(&mut around) };
+            let found = result.labels[node as usize];
+            if found != expected {
+                return Err(model::error!(Internal, "node {node} has label {found}, expected {expected}"));
+            }
+        }
+    }
+    let components = super::wcc::run(view, 1, &Interrupt::new())?;
+    match (0..)
+        .zip(&result.labels)
+        .find(|&(node, &label): &(usize, &u32)| components.get(label as usize) != Some(&components[node]))
+    {
+        Some((node, label)) => {
+            Err(model::error!(Internal, "node {node} has label {label}, which no path joins with it"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// `algo.cdlp`.
+pub struct Algorithm;
+
+impl crate::Algorithm for Algorithm {
+    type Config = Config;
+
+    const ABOUT: About = About {
+        name: "cdlp",
+        aliases: &["algo.labelPropagation", "gds.labelPropagation"],
+        description: "Finds communities: each node takes the label most frequent among its neighbors, several times.",
+        settings: &["maxIterations"],
+        direction: Follows::Chosen(Direction::Out),
+        takes_weights: false,
+        yields: &[column("communityId", "INTEGER")],
+        stats: &[
+            column("communityCount", "INTEGER"),
+            column("ranIterations", "INTEGER"),
+            column("didConverge", "BOOLEAN"),
+        ],
+        shape: Shape::Nodes,
+    };
+
+    fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
+        let default = Config::default();
+        let max_iterations = settings.integer("maxIterations", 1)?.unwrap_or(default.max_iterations);
+        Ok(Config { max_iterations })
+    }
+
+    fn needs(_config: &Config, _is_weighted: bool) -> Needs {
+        Needs {
+            sides: Sides::ForwardAndBackward,
+            node_bytes: 6 * size_of::<u32>(),
+            edge_bytes: 0,
+            executions: &[Execution::Memory, Execution::Streaming],
+        }
+    }
+
+    fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
+        let found = self::run(graph, config, run.threads, run.interrupt)?;
+        let mut is_used = Bitmap::filled(graph.node_count(), false);
+        found.labels.iter().for_each(|&label| is_used.set(label as usize, true));
+        let stats = vec![
+            Value::Int(is_used.count_ones() as i64),
+            Value::Int(found.iterations.cast_signed()),
+            Value::Bool(found.did_converge),
+        ];
+        let ids = found.labels.iter().map(|&label| graph.node(label).0.cast_signed()).collect();
+        Ok(Outcome { columns: vec![Column::new(ColumnData::Int(ids))], order: None, stats })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Votes, most_of_merged, most_of_sorted};
+
+    #[test]
+    fn every_way_of_counting_finds_the_smallest_of_the_most_frequent() {
+        let mut numbers = 12_345_u64;
+        let mut next = |bound: u64| {
+            numbers = numbers.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (numbers >> 33) % bound
+        };
+        for round in 0..300 {
+            let labels: Vec<u32> = (0..100).map(|_| next(1 + round % 9) as u32).collect();
+            let mut row = || (0..next(40)).map(|_| next(100) as u32).collect::<Vec<u32>>();
+            let (forward, backward) = (row(), [row(), vec![5]].concat());
+            let all = || forward.iter().chain(&backward);
+            let mut around: Vec<u32> = all().map(|&node| labels[node as usize]).collect();
+            let expected = most_of_sorted(&mut around);
+            let mut votes = Votes::new(100);
+            for guess in [0, 1, 99] {
+                assert_eq!(votes.most_of_labels(&forward, &backward, &labels, guess), expected);
+            }
+            let mut nodes: Vec<u32> = all().copied().collect();
+            let expected = most_of_sorted(&mut nodes);
+            assert_eq!(votes.most_of_rows(&forward, &backward), expected);
+            assert_eq!(most_of_merged(&nodes, &[]), expected);
+            let mut backward = backward.clone();
+            backward.sort_unstable();
+            assert_eq!(votes.most_of_rows(&nodes, &backward), most_of_merged(&backward, &nodes));
+        }
+    }
+}
