@@ -3,6 +3,7 @@
 //! - [`write`]: writing them.
 //! - [`blocks`]: which blocks of one file are in memory.
 //! - [`cache`]: which blocks of all files stay there.
+//! - [`scan`]: passes through parts of a file from start to end.
 //!
 //! Invariant: a block of `CHECKSUM_BLOCK_BYTES` is compared with its checksum before the first of its bytes is used,
 //! and again whenever it comes back from the disk.
@@ -33,8 +34,10 @@ use crate::format::{
 
 pub mod blocks;
 pub mod cache;
+pub mod scan;
 pub mod write;
 
+pub use scan::FileScan;
 pub use write::{FileWriter, TemporaryFile};
 
 /// What the manifest says about a file: which it is, and how it can be told from any other.
@@ -181,6 +184,13 @@ impl StoreFile {
         }
         let failed = |error| StorageError::io("read", &self.path, error);
         self.blocks.touch(first, last, |block| self.compare(block), failed)
+    }
+
+    /// Brings blocks, which exist, into memory for a pass.
+    fn pass(&self, first: usize, last: usize) -> Result<()> {
+        self.blocks.count_use();
+        let failed = |error| StorageError::io("read", &self.path, error);
+        self.blocks.pass(first, last, |block| self.compare(block), failed)
     }
 
     /// Compares one block with its checksum, in memory or not.

@@ -6,6 +6,7 @@
 //! - [`live`]: the edges of one type without those that patches deleted, with the properties that patches changed.
 //! - [`sorted`]: searches in sections whose type has a sort key.
 //! - [`stream`]: a section from start to end.
+//! - [`runs`]: a section by node, in either direction, for computing.
 //! - [`write`]: making the files of a partition from sorted edges.
 //!
 //! Invariant: within a section edges are sorted by source, then target; where the type had a sort key when the section was
@@ -31,6 +32,7 @@ use crate::version::slots::{SlotLease, Slots};
 pub mod ascending;
 pub mod live;
 pub mod pointer;
+pub mod runs;
 pub mod section;
 pub mod sorted;
 pub mod stream;

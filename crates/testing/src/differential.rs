@@ -8,6 +8,7 @@ mod choices;
 mod content;
 mod indexes;
 mod operation;
+mod runs;
 
 use model::{GraphStore, NodeBatch, NodeId, NodeScan, ReadView};
 

@@ -85,6 +85,51 @@ fn unpack_groups_of(bytes: &[u8], width: u8, out: &mut [u64]) {
         31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 64);
 }
 
+/// Fills `out` with `base` plus each of the entries from `start` on; their width is 32 at most.
+pub fn unpack_u32(bytes: &[u8], width: u8, base: u32, start: usize, out: &mut [u32]) {
+    debug_assert!(width <= 32, "wider entries do not fit");
+    let entry_at = |index: usize| base.wrapping_add(get(bytes, width, index) as u32);
+    let head = out.len().min(start.wrapping_neg() & 7);
+    let (first, rest) = out.split_at_mut(head);
+    first.iter_mut().zip(start..).for_each(|(entry, index)| *entry = entry_at(index));
+    let whole = rest.len() & !7;
+    let (groups, last) = rest.split_at_mut(whole);
+    if !groups.is_empty() {
+        unpack_u32_groups_of(&bytes[(start + head) / 8 * width as usize..], width, base, groups);
+    }
+    last.iter_mut().zip(start + head + whole..).for_each(|(entry, index)| *entry = entry_at(index));
+}
+
+/// Like [`unpack_groups`].
+fn unpack_u32_groups<const W: usize>(bytes: &[u8], base: u32, out: &mut [u32]) {
+    let mask = mask_of(W as u8) as u32;
+    let groups = out.len() / 8;
+    // One slice of the right length, so that no access below is compared with its end.
+    let bytes = &bytes[..groups * W + PADDING_BYTES];
+    for (group, entries) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        let bytes = &bytes[group * W..group * W + W + PADDING_BYTES];
+        for (index, entry) in entries.iter_mut().enumerate() {
+            let bit = index * W;
+            *entry = ((load(bytes, bit / 8) >> (bit % 8)) as u32 & mask).wrapping_add(base);
+        }
+    }
+}
+
+macro_rules! dispatch_u32 {
+    ($width:expr, $bytes:expr, $base:expr, $out:expr; $($w:literal)*) => {
+        match $width {
+            0 => $out.fill($base),
+            $($w => unpack_u32_groups::<$w>($bytes, $base, $out),)*
+            other => unreachable!("width {other} is more than 32"),
+        }
+    };
+}
+
+fn unpack_u32_groups_of(bytes: &[u8], width: u8, base: u32, out: &mut [u32]) {
+    dispatch_u32!(width, bytes, base, out;
+        1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
+}
+
 /// Packs entries one by one; whole bytes are ready to be taken at any time.
 #[derive(Debug)]
 pub struct Packer {
@@ -149,7 +194,7 @@ pub fn pack(entries: impl ExactSizeIterator<Item = u64>, width: u8, out: &mut Ve
 
 #[cfg(test)]
 mod tests {
-    use super::{get, mask_of, pack, packed_bytes, unpack, width_of};
+    use super::{get, mask_of, pack, packed_bytes, unpack, unpack_u32, width_of};
     use crate::codec::hash::mix;
 
     #[test]
@@ -165,6 +210,12 @@ mod tests {
                     unpack(&bytes, width as u8, start, &mut out);
                     assert_eq!(out, entries[start..], "width {width} start {start}");
                     assert_eq!(get(&bytes, width as u8, start), entries[start]);
+                    if width <= 32 {
+                        let mut out = vec![0; count - start];
+                        unpack_u32(&bytes, width as u8, 7, start, &mut out);
+                        let expected: Vec<u32> = entries[start..].iter().map(|&x| (x as u32).wrapping_add(7)).collect();
+                        assert_eq!(out, expected, "width {width} start {start}");
+                    }
                 }
             }
         }

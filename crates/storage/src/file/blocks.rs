@@ -6,6 +6,7 @@
 //! After: Leis et al., "Virtual-Memory Assisted Buffer Management", 2023 (stable addresses, replacement of our own);
 //! Wu, "Sequential file prefetching in Linux", 2007 (windows that grow, asked for before they are reached).
 
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,12 +22,14 @@ use crate::format::CHECKSUM_BLOCK_BYTES;
 const ABSENT: u8 = 0;
 /// Being given back by the clock.
 const LEAVING: u8 = 1;
+/// Being asked for; not yet counted, so that nobody may give it back.
+const COMING: u8 = 2;
 /// Asked for and counted; not yet verified.
-const AHEAD: u8 = 2;
+const AHEAD: u8 = 3;
 /// Verified; not used since the hand of the clock passed.
-const IDLE: u8 = 3;
+const IDLE: u8 = 4;
 /// Verified and used.
-const ACTIVE: u8 = 4;
+const ACTIVE: u8 = 5;
 
 /// Streams of one file that are remembered.
 const STREAMS: usize = 4;
@@ -163,6 +166,73 @@ impl Blocks {
         Ok(())
     }
 
+    /// Brings these blocks, which exist, into memory for a pass that does not come back soon: what it finds there is marked
+    /// as used, what it brings in itself is not.
+    pub(super) fn pass(
+        &self,
+        first: usize,
+        last: usize,
+        verify: impl Fn(usize) -> Result<()>,
+        failed: impl Fn(io::Error) -> Error,
+    ) -> Result<()> {
+        let is_here = |block: usize| matches!(self.states[block].load(Ordering::Relaxed), IDLE | ACTIVE);
+        let mut block = first;
+        while block <= last {
+            match self.states[block].load(Ordering::Relaxed) {
+                ACTIVE => {}
+                IDLE => drop(self.change(block, IDLE, ACTIVE)),
+                _ => {
+                    let most = (block + PIECE_BYTES / CHECKSUM_BLOCK_BYTES).min(last + 1);
+                    let end = (block + 1..most).find(|&block| is_here(block)).unwrap_or(most);
+                    self.ask(block..end);
+                    let bytes = self.range(block..end);
+                    self.map.populate(bytes.start, bytes.len()).map_err(&failed)?;
+                    (block..end).try_for_each(|block| self.arrive(block, IDLE, &verify))?;
+                    block = end;
+                    continue;
+                }
+            }
+            block += 1;
+        }
+        Ok(())
+    }
+
+    /// What keeps count of all blocks.
+    pub(super) fn cache(&self) -> Option<&Arc<BlockCache>> {
+        self.cache.as_ref()
+    }
+
+    /// How many blocks may be in memory.
+    pub(super) fn capacity_blocks(&self) -> usize {
+        self.cache.as_ref().map_or(usize::MAX, |cache| cache.capacity() / CHECKSUM_BLOCK_BYTES)
+    }
+
+    /// How many of the blocks are not in memory.
+    pub(super) fn count_absent(&self, blocks: Range<usize>) -> usize {
+        self.states[blocks].iter().filter(|state| state.load(Ordering::Relaxed) <= LEAVING).count()
+    }
+
+    /// Asks for those of the blocks that are not in memory, counts them, and adds them to `brought`.
+    pub(super) fn bring(&self, blocks: Range<usize>, brought: &mut VecDeque<Range<usize>>) {
+        self.ask_each(blocks, |part| match brought.back_mut() {
+            Some(last) if last.end == part.start => last.end = part.end,
+            _ => brought.push_back(part),
+        });
+    }
+
+    /// Gives back those of the blocks that were not used since they were brought in; tells how many.
+    pub(super) fn give_back(&self, blocks: Range<usize>) -> usize {
+        self.trim();
+        let mut ranges = Vec::new();
+        blocks.filter(|&block| self.change(block, IDLE, LEAVING)).for_each(|block| add_block(&mut ranges, block));
+        let gone = self.leave(&ranges);
+        if let Some(cache) = &self.cache {
+            cache.left(gone);
+            cache.went(gone);
+        }
+        gone
+    }
+
     /// Begins to read those of these blocks, which exist, that are not in memory.
     pub(super) fn will_need(&self, first: usize, last: usize) {
         if self.ask(self.around(first..last + 1)) > 0 {
@@ -181,6 +251,11 @@ impl Blocks {
 
     /// Asks for those of the blocks that are not in memory, and counts them; tells how many there were.
     fn ask(&self, blocks: Range<usize>) -> usize {
+        self.ask_each(blocks, |_| {})
+    }
+
+    /// Likewise, and names each stretch of them.
+    fn ask_each(&self, blocks: Range<usize>, mut each: impl FnMut(Range<usize>)) -> usize {
         let mut asked = 0;
         let mut start = blocks.start;
         while start < blocks.end {
@@ -190,25 +265,25 @@ impl Blocks {
             }
             if end > start {
                 asked += end - start;
+                self.resident.fetch_add(end - start, Ordering::Relaxed);
+                if let Some(cache) = &self.cache {
+                    cache.came(end - start);
+                }
+                self.states[start..end].iter().for_each(|state| state.store(AHEAD, Ordering::Relaxed));
                 let bytes = self.range(start..end);
                 self.map.will_need(bytes.start, bytes.len());
+                each(start..end);
             }
             start = end + 1;
-        }
-        if asked > 0 {
-            self.resident.fetch_add(asked, Ordering::Relaxed);
-            if let Some(cache) = &self.cache {
-                cache.came(asked);
-            }
         }
         asked
     }
 
-    /// Moves a block from absent to asked for; false if it is somewhere else.
+    /// Moves a block from absent to being asked for; false if it is somewhere else.
     fn take(&self, block: usize) -> bool {
         loop {
             match self.states[block].load(Ordering::Relaxed) {
-                ABSENT if self.change(block, ABSENT, AHEAD) => return true,
+                ABSENT if self.change(block, ABSENT, COMING) => return true,
                 ABSENT => {}
                 // It takes the clock some microseconds; what it gives back now must not be what we ask for next.
                 LEAVING => std::thread::yield_now(),
@@ -231,6 +306,7 @@ impl Blocks {
                         return Ok(());
                     }
                 }
+                COMING => std::thread::yield_now(),
                 // The clock took it before it was used: the memory is very small.
                 _ => drop(self.ask(block..block + 1)),
             }
@@ -290,45 +366,54 @@ impl Blocks {
         }
         let is_absent = |&block: &usize| self.states[block].load(Ordering::Relaxed) == ABSENT;
         let mut ranges: Vec<Range<usize>> = Vec::new();
-        for block in (0..self.states.len()).filter(is_absent) {
-            match ranges.last_mut() {
-                Some(last) if last.end == block => last.end = block + 1,
-                _ => ranges.push(block..block + 1),
-            }
-        }
+        (0..self.states.len()).filter(is_absent).for_each(|block| add_block(&mut ranges, block));
         let bytes: Vec<Range<usize>> = ranges.into_iter().map(|range| self.range(range)).collect();
         self.map.evict(&bytes);
     }
 
     /// The hand of the clock passes from block `hand` on: what was used gets a second chance, what was not goes, until
-    /// so many have gone. Gives how many went, and where the hand stands: at the end of the file, or before.
-    pub(super) fn sweep(&self, hand: usize, wanted: usize) -> (usize, usize) {
+    /// so many have gone, or `steps`, which is counted down, is 0. Gives how many went, and where the hand stands: at the
+    /// end of the file, or before.
+    pub(super) fn sweep(&self, hand: usize, wanted: usize, steps: &mut usize) -> (usize, usize) {
         if self.resident.load(Ordering::Relaxed) == 0 {
             return (0, self.states.len());
         }
         self.trim();
         let mut ranges: Vec<Range<usize>> = Vec::new();
         let (mut at, mut gone) = (hand, 0);
-        while at < self.states.len() && gone < wanted {
+        while at < self.states.len() && gone < wanted && *steps > 0 {
             let state = self.states[at].load(Ordering::Relaxed);
             if state == ACTIVE {
                 self.change(at, ACTIVE, IDLE);
             } else if (state == IDLE || state == AHEAD) && self.change(at, state, LEAVING) {
                 gone += 1;
-                match ranges.last_mut() {
-                    Some(last) if last.end == at => last.end = at + 1,
-                    _ => ranges.push(at..at + 1),
-                }
+                add_block(&mut ranges, at);
             }
+            *steps -= usize::from(state >= AHEAD);
             at += 1;
         }
-        if gone > 0 {
-            let bytes: Vec<Range<usize>> = ranges.iter().map(|range| self.range(range.clone())).collect();
-            self.map.evict(&bytes);
-            ranges.into_iter().flatten().for_each(|block| self.states[block].store(ABSENT, Ordering::Relaxed));
-            self.resident.fetch_sub(gone, Ordering::Relaxed);
-        }
+        self.leave(&ranges);
         (gone, at)
+    }
+
+    /// Gives the pages of leaving blocks back; tells how many there were.
+    fn leave(&self, blocks: &[Range<usize>]) -> usize {
+        let gone = blocks.iter().map(Range::len).sum();
+        if gone > 0 {
+            let bytes: Vec<Range<usize>> = blocks.iter().map(|range| self.range(range.clone())).collect();
+            self.map.evict(&bytes);
+            self.resident.fetch_sub(gone, Ordering::Relaxed);
+            blocks.iter().cloned().flatten().for_each(|block| self.states[block].store(ABSENT, Ordering::Relaxed));
+        }
+        gone
+    }
+}
+
+/// Adds a block to ascending stretches of blocks.
+fn add_block(ranges: &mut Vec<Range<usize>>, block: usize) {
+    match ranges.last_mut() {
+        Some(last) if last.end == block => last.end = block + 1,
+        _ => ranges.push(block..block + 1),
     }
 }
 

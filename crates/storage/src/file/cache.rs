@@ -194,12 +194,33 @@ impl BlockCache {
         }
     }
 
+    /// So many blocks were given back.
+    pub(super) fn went(&self, blocks: usize) {
+        self.evictions.fetch_add(blocks as u64, Ordering::Relaxed);
+    }
+
+    /// Blocks that are held now.
+    pub(super) fn held_blocks(&self) -> usize {
+        self.budget.used_by(Consumer::BlockCache) / CHECKSUM_BLOCK_BYTES
+    }
+
+    /// How many blocks too many are held once so many more have come.
+    pub(super) fn blocks_over(&self, more: usize) -> usize {
+        (self.held_blocks() + more).saturating_sub(self.capacity() / CHECKSUM_BLOCK_BYTES)
+    }
+
     /// Moves the hand until so many blocks are given back or it has passed everything twice; tells how many were.
-    fn evict(&self, wanted: usize) -> usize {
+    pub(super) fn evict(&self, wanted: usize) -> usize {
+        self.step(usize::MAX, wanted)
+    }
+
+    /// Moves the hand over so many blocks that are held, or less; until so many are given back or it has passed everything
+    /// twice; tells how many were.
+    pub(super) fn step(&self, mut steps: usize, wanted: usize) -> usize {
         let mut clock = self.clock();
         let mut gone = 0;
         let mut passes_left = 2 * clock.files.len() + 1;
-        while gone < wanted && passes_left > 0 && !clock.files.is_empty() {
+        while gone < wanted && steps > 0 && passes_left > 0 && !clock.files.is_empty() {
             let at = clock.file % clock.files.len();
             // A file that is opened anew begins at its start; one that is gone gives its place to the last.
             let Some(blocks) = clock.files[at].upgrade() else {
@@ -207,17 +228,17 @@ impl BlockCache {
                 clock.block = 0;
                 continue;
             };
-            let (here, hand) = blocks.sweep(clock.block, wanted - gone);
+            let (here, hand) = blocks.sweep(clock.block, wanted - gone, &mut steps);
             self.left(here);
             gone += here;
-            if gone < wanted {
+            if gone < wanted && steps > 0 {
                 (clock.file, clock.block) = (at + 1, 0);
                 passes_left -= 1;
             } else {
                 (clock.file, clock.block) = (at, hand);
             }
         }
-        self.evictions.fetch_add(gone as u64, Ordering::Relaxed);
+        self.went(gone);
         gone
     }
 

@@ -183,14 +183,41 @@ impl Ascending {
         let width = self.low_width as usize;
         file.ensure(self.low_start + start * width / 8, (out.len() + 1) * width / 8 + 8)?;
         unpack(&file.bytes()[self.low_start..], self.low_width, start, out);
-        let mut bit = self.select(file, self.ones_start, 0, start)?;
-        let last = out.len() - 1;
-        for (at, entry) in out.iter_mut().enumerate() {
-            let high = bit.checked_sub(start + at).ok_or_else(|| self.damage(file))?;
+        let bit = self.select(file, self.ones_start, 0, start)?;
+        if let [entry] = out {
+            let high = bit.checked_sub(start).ok_or_else(|| self.damage(file))?;
             *entry |= (high as u64) << self.low_width;
-            if at < last {
-                bit = self.next(file, 0, bit + 1)?;
+            return Ok(());
+        }
+        self.add_high(file, start, bit, out)
+    }
+
+    /// Adds the high parts to entries from `start` on, the first of which has its one at `bit`; word by word.
+    #[inline]
+    fn add_high(&self, file: &StoreFile, start: usize, bit: usize, out: &mut [u64]) -> Result<()> {
+        let words = self.bits / 64 + 1;
+        // As many words as the entries take on the average, and a few.
+        let step = out.len() / 32 + 2;
+        let (mut at, mut ensured) = (bit / 64, bit / 64);
+        let mut mask = u64::MAX << (bit % 64);
+        let mut done = 0;
+        while done < out.len() {
+            if at >= words {
+                return Err(self.damage(file));
             }
+            if at >= ensured {
+                ensured = (at + step).min(words);
+                file.ensure(self.high_start + at * 8, (ensured - at) * 8)?;
+            }
+            let mut word = self.word(file, at) & mask;
+            while word != 0 && done < out.len() {
+                let bit = at * 64 + word.trailing_zeros() as usize;
+                let Some(high) = bit.checked_sub(start + done) else { return Err(self.damage(file)) };
+                out[done] |= (high as u64) << self.low_width;
+                done += 1;
+                word &= word - 1;
+            }
+            (at, mask) = (at + 1, u64::MAX);
         }
         Ok(())
     }

@@ -268,26 +268,42 @@ impl PointerIndex {
         nodes: &mut Vec<u64>,
         ends: &mut Vec<u64>,
     ) -> Result<u64> {
-        let count = slots.len();
-        nodes.clear();
-        ends.clear();
-        ends.resize(count + 1, 0);
+        self.bounds(file, slots.clone(), ends)?;
+        let start = ends.remove(0);
+        self.nodes_at(file, slots, nodes)?;
+        Ok(start)
+    }
+
+    /// Replaces `out` by where the runs at `slots` start, and where the last one ends; `slots` must not be empty.
+    pub fn bounds(&self, file: &StoreFile, slots: Range<usize>, out: &mut Vec<u64>) -> Result<()> {
+        let count = slots.len() + 1;
+        out.resize(count, 0);
         if self.form == DENSE {
             let width = self.offset_width as usize;
-            file.ensure(self.offsets_start + slots.start * width / 8, (count + 1) * width / 8 + 8)?;
-            unpack(&file.bytes()[self.offsets_start..], self.offset_width, slots.start, ends);
+            file.ensure(self.offsets_start + slots.start * width / 8, count * width / 8 + 8)?;
+            unpack(&file.bytes()[self.offsets_start..], self.offset_width, slots.start, out);
         } else {
-            self.offsets.read(file, slots.start, ends)?;
+            self.offsets.read(file, slots.start, out)?;
         }
-        let start = ends.remove(0);
+        Ok(())
+    }
+
+    /// Replaces `out` by the nodes at `slots`.
+    pub fn nodes_at(&self, file: &StoreFile, slots: Range<usize>, out: &mut Vec<u64>) -> Result<()> {
         if self.form == SPARSE {
-            nodes.resize(count, 0);
-            self.keys.read(file, slots.start, nodes)?;
-            nodes.iter_mut().for_each(|node| *node += self.first);
+            out.resize(slots.len(), 0);
+            self.keys.read(file, slots.start, out)?;
+            out.iter_mut().for_each(|node| *node += self.first);
         } else {
-            nodes.extend(slots.map(|slot| self.first + slot as u64));
+            out.clear();
+            out.extend(slots.map(|slot| self.first + slot as u64));
         }
-        Ok(start)
+        Ok(())
+    }
+
+    /// The node of the first slot, where each slot is the next node; `None` where the nodes are listed.
+    pub fn first_of_dense(&self) -> Option<u64> {
+        (self.form != SPARSE).then_some(self.first)
     }
 
     /// Slots in all.

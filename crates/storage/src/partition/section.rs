@@ -7,10 +7,11 @@ use model::id::{EdgeTypeId, NodeId, PropertyKeyId};
 use model::{Column, Result, Value};
 
 use super::pointer::PointerIndex;
-use crate::codec::bits::{get, is_width, packed_bytes, unpack};
+use crate::codec::bits::{get, is_width, packed_bytes, unpack, unpack_u32};
 use crate::codec::bytes::{Get, Put};
 use crate::column::ColumnReader;
 use crate::file::StoreFile;
+use crate::format::PADDING_BYTES;
 
 /// Entries unpacked at a time.
 const UNPACK_ENTRIES: usize = 256;
@@ -74,6 +75,27 @@ impl NodeArray {
             out.extend(part.iter().map(|&entry| NodeId(self.base + entry)));
         }
         Ok(())
+    }
+
+    /// Where the entries of a run are in the file.
+    pub fn bytes_of(&self, run: &Range<u64>) -> Range<usize> {
+        let width = self.width as usize;
+        self.start + run.start as usize * width / 8..self.start + (run.end as usize * width).div_ceil(8) + PADDING_BYTES
+    }
+
+    /// Fails unless all entries are node ids of 32 bits, as those of every store are.
+    pub fn check_narrow(&self, file: &StoreFile) -> Result<()> {
+        if self.width <= 32 && u32::try_from(self.base).is_ok() {
+            return Ok(());
+        }
+        Err(file.damage(self.start, format!("entries of {} bits from {} on are no node ids", self.width, self.base)))
+    }
+
+    /// Fills `out` with the entries from `start` on, which the caller has brought into memory; see
+    /// [`NodeArray::check_narrow`].
+    #[inline]
+    pub fn unpack(&self, file: &StoreFile, start: u64, out: &mut [u32]) {
+        unpack_u32(&file.bytes()[self.start..], self.width, self.base as u32, start as usize, out);
     }
 
     /// One entry.
@@ -195,6 +217,17 @@ impl Section {
     /// The index from targets to places of the in-direction.
     pub fn in_index(&self) -> &PointerIndex {
         &self.in_index
+    }
+
+    /// The index and the other ends of one direction.
+    pub(super) fn direction(&self, is_in: bool) -> (&PointerIndex, &NodeArray) {
+        if is_in { (&self.in_index, &self.sources) } else { (&self.out_index, &self.targets) }
+    }
+
+    /// Bytes that a pass over all runs of one direction reads.
+    pub fn pass_bytes(&self, is_in: bool) -> usize {
+        let array = self.direction(is_in).1.bytes_of(&(0..self.edge_count));
+        array.end - array.start
     }
 
     /// The positions of the edges that start at a node; empty if there are none.

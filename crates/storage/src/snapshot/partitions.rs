@@ -1,15 +1,18 @@
 //! The edges as sequential streams: each partition of the files without its deleted edges, and the edges made since.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use model::batch::EdgeBlock;
+use model::batch::{EdgeBlock, EdgeRuns};
 use model::limits::BATCH_ROWS;
-use model::store::{EdgeBlockCursor, EdgeIds, EdgePartitions, EdgeStream};
-use model::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId, ReadView, Result};
+use model::store::{EdgeBlockCursor, EdgeIds, EdgePartitions, EdgeRunCursor, EdgeStream, RunScan, runs_by_stream};
+use model::{Direction, EdgeId, EdgeTypeId, NodeId, PropertyKeyId, ReadView, Result};
 
 use super::Snapshot;
 use crate::format::EdgePlace;
 use crate::memtable::edge_id;
+use crate::partition::Partition;
+use crate::partition::runs::{Lost, PartitionRuns};
 use crate::version::PartitionStream;
 
 impl Snapshot {
@@ -26,6 +29,23 @@ impl Snapshot {
             .collect();
         edges.sort_unstable();
         edges
+    }
+
+    /// The edges of a partition that were deleted since it was written: positions, or places of the in-direction.
+    fn lost_of(&self, partition: &Partition, is_in: bool) -> Result<Lost> {
+        let mut lost: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        if self.memtable.base_edges_deleted.is_empty() {
+            return Ok(Lost::new());
+        }
+        for (&edge, _) in self.memtable.edge_changes.iter().filter(|(_, change)| change.is_deleted) {
+            let here = |place: &EdgePlace| place.partition == usize::from(partition.slot());
+            let Some(place) = EdgePlace::of(EdgeId(edge)).filter(here) else { continue };
+            let Some(section) = partition.sections().get(place.section) else { continue };
+            let at = if is_in { section.in_place(place.position)? } else { place.position };
+            lost.entry(place.section).or_default().push(at);
+        }
+        lost.values_mut().for_each(|places| places.sort_unstable());
+        Ok(lost.into_iter().collect())
     }
 }
 
@@ -81,6 +101,40 @@ impl EdgePartitions for Snapshot {
             keys: stream.keys.clone(),
             edge_ids: stream.edge_ids,
         }))
+    }
+
+    fn runs<'a>(&'a self, partition: usize, scan: &'a RunScan<'a>) -> Result<Box<dyn EdgeRunCursor + 'a>> {
+        scan.check()?;
+        let Some(of) = self.version.partitions().get(partition) else { return runs_by_stream(self, partition, scan) };
+        let lost = self.lost_of(of, scan.direction == Direction::In)?;
+        let base = self.version.runs(partition, scan, lost);
+        Ok(Box::new(RunCursor { snapshot: self, base, slot: of.slot(), keys: &scan.keys }))
+    }
+}
+
+/// Runs of a partition of the files, corrected by what the memtable says.
+struct RunCursor<'a> {
+    snapshot: &'a Snapshot,
+    base: PartitionRuns<'a>,
+    slot: u16,
+    keys: &'a [PropertyKeyId],
+}
+
+impl EdgeRunCursor for RunCursor<'_> {
+    fn next(&mut self, out: &mut EdgeRuns) -> Result<bool> {
+        if !self.base.next(out)? {
+            return Ok(false);
+        }
+        let memtable = &self.snapshot.memtable;
+        if !self.keys.is_empty() && memtable.changes_edge_keys(self.keys) {
+            let (section, positions) = self.base.positions();
+            let base = EdgePlace::base(self.slot.into(), section);
+            let edges: Vec<EdgeId> = positions.iter().map(|position| EdgeId(base | position)).collect();
+            if edges.iter().any(|edge| memtable.edge_change(*edge).is_some()) {
+                out.properties = self.snapshot.columns_of_edges(&edges, self.keys)?;
+            }
+        }
+        Ok(true)
     }
 }
 

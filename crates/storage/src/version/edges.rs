@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use model::id::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId};
-use model::store::EdgeStream;
-use model::{Column, Result, Value};
+use model::store::{EdgeStream, RunScan};
+use model::{Column, Direction, Result, Value};
 
 use super::{PartitionStream, Version, grouped};
 use crate::format::EdgePlace;
-use crate::partition::{LiveSection, Partition};
+use crate::partition::runs::{Lost, PartitionRuns};
+use crate::partition::{LiveSection, Partition, Section};
 
 /// Where a section is: what a search by type finds.
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +164,16 @@ impl Version {
     /// Streams a partition as `EdgePartitions::stream` wants it.
     pub fn stream(&self, partition: usize, stream: &EdgeStream) -> Result<PartitionStream<'_>> {
         Ok(PartitionStream::new(&self.partitions[partition], stream))
+    }
+
+    /// Reads the runs of a partition that are asked for, without the edges that are lost besides those of its patches.
+    pub fn runs<'a>(&'a self, partition: usize, scan: &'a RunScan<'a>, lost: Lost) -> PartitionRuns<'a> {
+        let is_in = scan.direction == Direction::In;
+        let is_wanted =
+            |section: &&Section| scan.types.as_ref().is_none_or(|types| types.contains(&section.edge_type()));
+        let sections = self.partitions.iter().flat_map(|partition| partition.sections()).filter(is_wanted);
+        let pass_bytes = sections.map(|section| section.pass_bytes(is_in)).sum();
+        PartitionRuns::new(&self.partitions[partition], scan, pass_bytes, lost)
     }
 
     /// Advice that the edges of these nodes will be read soon.

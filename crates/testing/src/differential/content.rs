@@ -40,6 +40,7 @@ impl Content {
         check_both_directions(view, &ids, &names, &edges);
         check_degrees(view, &ids);
         check_partitions(view, &names, &edges);
+        super::runs::check_runs(view, &all_keys(view));
         check_statistics(view, &ids, edges.len());
         check_lookups(view, &ids);
         super::indexes::check_indexes(view);
@@ -89,7 +90,7 @@ fn assert_equal_lines(what: &str, a: &[String], b: &[String]) {
 
 /// A value with its type, to the last bit: `1` and `1.0` differ, as do the two zeros. Of a long one, the start, the
 /// length and a hash, since it is repeated in every edge of a node.
-fn exact(value: &Value) -> String {
+pub(super) fn exact(value: &Value) -> String {
     const CHARACTERS_SHOWN: usize = 40;
     let text = format!("{value:?}");
     if text.len() <= 2 * CHARACTERS_SHOWN {
