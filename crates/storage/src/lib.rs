@@ -19,6 +19,7 @@
 //! - [`compact_nodes`]: merging the runs of nodes and of key indexes.
 //! - [`wal`]: the write-ahead log.
 //! - [`memtable`]: what was written since the files were.
+//! - [`history`]: the states of the edges, and what came and went between them.
 //! - [`snapshot`]: files and memtable read as one graph.
 //! - [`transaction`]: the checks and effects of writing.
 //! - [`flush`]: the merge of a memtable into files.
@@ -41,6 +42,7 @@ pub mod error;
 pub mod file;
 mod flush;
 pub mod format;
+mod history;
 pub mod index;
 pub mod layout;
 pub mod manifest;

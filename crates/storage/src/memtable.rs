@@ -99,6 +99,10 @@ pub(crate) struct Memtable {
     pub(crate) edge_keys_changed: Vec<PropertyKeyId>,
     /// The edges of the files that are deleted.
     pub(crate) base_edges_deleted: Adjacency,
+    /// Edges that the transaction deleted that has not settled yet, its own included.
+    pub(crate) own_deleted: Vector<(EdgeTypeId, NodeId, NodeId)>,
+    /// Whether it changed properties of edges.
+    pub(crate) own_properties_changed: bool,
     /// Unique values written here, by constraint in the order of the schema.
     pub(crate) indexes: Vector<UniqueIndex>,
     /// Entries of ordered indexes written here, by index in the order of the schema.
@@ -136,6 +140,8 @@ impl Memtable {
             edge_changes: SharedMap::default(),
             edge_keys_changed: Vec::new(),
             base_edges_deleted: Adjacency::default(),
+            own_deleted: Vector::new(),
+            own_properties_changed: false,
             indexes,
             ordered,
             bytes: 0,
@@ -182,6 +188,7 @@ impl Memtable {
     pub(crate) fn properties_of_edge_mut(&mut self, edge: EdgeId) -> Option<&mut Properties> {
         let ordinal = ordinal(edge)?;
         let made = self.edges.properties(ordinal)?;
+        self.own_properties_changed = true;
         Some(self.edge_properties.entry(ordinal).or_insert_with(|| made.clone()))
     }
 
@@ -195,6 +202,13 @@ impl Memtable {
     pub(crate) fn settle(&mut self) {
         self.edges.settle();
         self.base_edges_deleted.settle();
+        self.own_deleted = Vector::new();
+        self.own_properties_changed = false;
+    }
+
+    /// True if a transaction that has not settled yet made or deleted edges.
+    pub(crate) fn changed_own_edges(&self) -> bool {
+        self.edges.has_own() || !self.own_deleted.is_empty()
     }
 
     /// What became of an edge of the files, if anything did.
@@ -256,6 +270,7 @@ impl Memtable {
 
     /// What became of an edge of the files, for change.
     pub(crate) fn edge_change_mut(&mut self, edge: EdgeId) -> &mut EdgeChange {
+        self.own_properties_changed = true;
         let bytes = &mut self.bytes;
         self.edge_changes.entry(edge.0).or_insert_with(|| {
             *bytes += weight::CHANGE;
@@ -266,7 +281,9 @@ impl Memtable {
     /// Marks an edge made here as deleted; its type, or `None` if it is gone already.
     pub(crate) fn delete_edge(&mut self, edge: EdgeId) -> Option<EdgeTypeId> {
         let ordinal = ordinal(edge)?;
-        let edge_type = self.edges.get(ordinal).filter(|link| !link.is_deleted)?.edge_type;
+        let link = self.edges.get(ordinal).filter(|link| !link.is_deleted)?;
+        let edge_type = link.edge_type;
+        self.own_deleted.push_back((edge_type, link.source, link.target));
         self.edges.delete(ordinal);
         self.edge_properties.remove(&ordinal);
         self.edges_deleted += 1;
@@ -281,6 +298,7 @@ impl Memtable {
         change.is_deleted = true;
         change.properties = Properties::default();
         self.bytes += weight::EDGE;
+        self.own_deleted.push_back((edge_type, source, target));
         self.base_edges_deleted.push(source, target, edge_type, Properties::default());
     }
 

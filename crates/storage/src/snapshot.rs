@@ -14,12 +14,13 @@ use std::sync::Arc;
 
 use model::choice::{Chooser, Choosing};
 use model::column::ColumnBuilder;
-use model::store::{EdgeCursor, EdgePartitions, NodeCursor, lookup_by_scan};
+use model::store::{EdgeCursor, EdgeDelta, EdgePartitions, NodeCursor, Topology, lookup_by_scan};
 use model::{
     Bitmap, Capabilities, Column, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan, LabelId, NodeId,
     NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
 };
 
+use crate::history::EdgeState;
 use crate::index::{KeyIndex, hash_row};
 use crate::memtable::{self, Memtable};
 use crate::version::Version;
@@ -29,6 +30,8 @@ use crate::version::Version;
 pub(crate) struct Snapshot {
     pub(crate) version: Arc<Version>,
     pub(crate) memtable: Memtable,
+    /// The state of what is committed of the edges.
+    pub(crate) edges: EdgeState,
 }
 
 /// Where an edge starts and ends, and its type.
@@ -58,7 +61,7 @@ impl Snapshot {
         let schema = Arc::new(manifest.schema.clone());
         let statistics = Arc::new(manifest.statistics.clone());
         let memtable = Memtable::new(schema, statistics, manifest.node_id_bound);
-        Snapshot { version, memtable }
+        Snapshot { version, memtable, edges: EdgeState::new() }
     }
 
     /// True if something was written that had better be in files soon: an index that was built, or a sort key.
@@ -288,5 +291,15 @@ impl ReadView for Snapshot {
 
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {
         Some(self)
+    }
+
+    fn topology(&self) -> Option<Topology> {
+        let is_own = self.memtable.changed_own_edges() || self.memtable.own_properties_changed;
+        (!is_own).then(|| self.edges.name())
+    }
+
+    fn edges_since(&self, before: &Topology) -> Result<Option<EdgeDelta>> {
+        let is_own = self.memtable.changed_own_edges() || self.memtable.own_properties_changed;
+        Ok(if is_own { None } else { self.edges.since(before) })
     }
 }

@@ -128,6 +128,8 @@ impl Engine {
             } else {
                 repeat(&mut snapshot, &records.records)?;
                 self.finish_commits(head.sequence)?;
+                // The same edges, in other places.
+                snapshot.edges = head.snapshot.edges.clone();
                 let snapshot = Arc::new(snapshot);
                 self.set_memtable_bytes(snapshot.memtable.bytes);
                 let before = std::mem::replace(&mut head.snapshot, snapshot.clone());

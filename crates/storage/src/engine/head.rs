@@ -266,6 +266,7 @@ impl Start {
         if let Some(since) = &mut head.since_flush {
             since.push(log.to_vec());
         }
+        snapshot.edges = head.snapshot.edges.after(&snapshot.memtable, &self.engine.memory);
         snapshot.memtable.settle();
         let snapshot = Arc::new(snapshot);
         self.engine.set_memtable_bytes(snapshot.memtable.bytes);

@@ -125,7 +125,8 @@ impl Engine {
         let mut head = lock(&self.head);
         let memtable = moved(&head.snapshot.memtable, &from, version, &mut moves)?;
         self.finish_commits(head.sequence)?;
-        let snapshot = Arc::new(Snapshot { version: version.clone(), memtable });
+        let edges = head.snapshot.edges.clone();
+        let snapshot = Arc::new(Snapshot { version: version.clone(), memtable, edges });
         let before = std::mem::replace(&mut head.snapshot, snapshot.clone());
         let published = std::mem::replace(&mut *lock(&self.published), snapshot);
         drop(head);

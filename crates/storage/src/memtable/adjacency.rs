@@ -74,6 +74,17 @@ impl Adjacency {
         (0..self.end()).filter_map(|ordinal| self.get(ordinal))
     }
 
+    /// True if a transaction added edges that are not yet put to those that were committed.
+    pub(crate) fn has_own(&self) -> bool {
+        self.tail.is_some()
+    }
+
+    /// The edges of such a transaction.
+    pub(crate) fn own(&self) -> impl Iterator<Item = Link> {
+        let first = self.base.end();
+        (first..self.end()).filter_map(|ordinal| self.get(ordinal))
+    }
+
     /// Adds an edge; gives its ordinal.
     pub(crate) fn push(
         &mut self,

@@ -5,7 +5,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use model::store::{AccessHint, EdgeCursor, EdgePartitions, NodeCursor};
+use model::store::{AccessHint, EdgeCursor, EdgeDelta, EdgePartitions, NodeCursor, Topology};
 use model::{
     Bitmap, Capabilities, Column, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan, IsolationLevel,
     LabelId, MemoryBudget, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Subject,
@@ -197,5 +197,16 @@ impl ReadView for Tracked {
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {
         self.note([Read::EdgesOf(None)]);
         self.snapshot.edge_partitions()
+    }
+
+    /// Whoever knows the edges of that name has read them.
+    fn topology(&self) -> Option<Topology> {
+        self.note([Read::EdgesOf(None)]);
+        self.snapshot.topology()
+    }
+
+    fn edges_since(&self, before: &Topology) -> Result<Option<EdgeDelta>> {
+        self.note([Read::EdgesOf(None)]);
+        self.snapshot.edges_since(before)
     }
 }

@@ -25,4 +25,5 @@ mod random;
 mod recover;
 mod sketches;
 mod sort_keys;
+mod topology;
 mod unique_build;
