@@ -67,6 +67,8 @@ pub enum StatementKind {
     DropSortKey(DropSortKey),
     /// `CREATE NODE TABLE …`, `CREATE REL TABLE …`.
     CreateTable(CreateTable),
+    /// `ALTER TABLE … ADD …`.
+    AlterTable(AlterTable),
     /// `COPY …`.
     Copy(Copy),
     /// `BEGIN [TRANSACTION]`.
@@ -142,6 +144,17 @@ pub struct CreateTable {
     pub key: Option<Name>,
 }
 
+/// `ALTER TABLE name ADD [IF NOT EXISTS] column TYPE`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterTable {
+    /// The label or the edge type.
+    pub name: Name,
+    /// An equal rule that is already there is no error.
+    pub if_not_exists: bool,
+    /// The property.
+    pub column: TableColumn,
+}
+
 /// A typed property.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableColumn {
@@ -169,6 +182,13 @@ pub enum CopyWay {
         name: Name,
         /// The files: texts or parameters.
         files: Vec<Expression>,
+    },
+    /// The rows of a query into nodes of a label or edges of a type.
+    FromQuery {
+        /// The label or the type.
+        name: Name,
+        /// The query.
+        query: Box<Query>,
     },
     /// The rows of a query into a file.
     To {
@@ -264,7 +284,7 @@ pub enum ClauseKind {
     /// `CREATE pattern, …`.
     Create(Vec<PathPattern>),
     /// `MERGE pattern [ON CREATE SET …] [ON MATCH SET …]`.
-    Merge(MergeClause),
+    Merge(Box<MergeClause>),
     /// `SET item, …`.
     Set(Vec<SetItem>),
     /// `REMOVE item, …`.
@@ -294,7 +314,7 @@ pub struct LetItem {
     pub value: Expression,
 }
 
-/// `[OPTIONAL] MATCH [mode] pattern [WHERE predicate]`.
+/// `[OPTIONAL] MATCH [mode] pattern [USING …] [WHERE predicate]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatchClause {
     /// Rows without a match are kept, with nulls.
@@ -303,8 +323,42 @@ pub struct MatchClause {
     pub mode: Option<MatchMode>,
     /// The comma-separated parts of the pattern.
     pub patterns: Vec<PathPattern>,
+    /// How the planner is to find its nodes.
+    pub hints: Vec<PlannerHint>,
     /// The `WHERE` that belongs to it.
     pub predicate: Option<Expression>,
+}
+
+/// `USING …` after a pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannerHint {
+    /// The whole hint.
+    pub span: Span,
+    /// What it wants.
+    pub kind: PlannerHintKind,
+}
+
+/// What a hint to the planner wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlannerHintKind {
+    /// `INDEX variable:subject(property, …)`: begin there, by that index.
+    Index {
+        /// The node or edge.
+        variable: Name,
+        /// Its label or type.
+        subject: Name,
+        /// The properties of the index.
+        properties: Vec<Name>,
+    },
+    /// `SCAN variable:subject`: find it by its label, not by an index.
+    Scan {
+        /// The node or edge.
+        variable: Name,
+        /// Its label or type.
+        subject: Name,
+    },
+    /// `JOIN ON variable, …`.
+    Join(Vec<Name>),
 }
 
 /// `UNWIND list AS variable`.
@@ -317,7 +371,7 @@ pub struct UnwindClause {
 }
 
 /// What `WITH` and `RETURN` share.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Projection {
     /// Equal rows are kept once.
     pub distinct: bool,
@@ -540,7 +594,7 @@ pub struct SubqueryClause {
     /// What it runs for each row.
     pub query: Query,
     /// How it is cut into transactions, if it is.
-    pub batches: Option<Batches>,
+    pub batches: Option<Box<Batches>>,
 }
 
 /// Which variables of the query around it a subquery sees.
@@ -565,8 +619,17 @@ pub struct Batches {
     pub rows: Option<Expression>,
     /// What happens if one fails, if it is said.
     pub on_error: Option<OnError>,
+    /// One that another writer came before is tried again for some time, if it is said.
+    pub retry: Option<Retry>,
     /// Takes what became of the transaction of each row.
     pub status: Option<Name>,
+}
+
+/// `RETRY [FOR n SECONDS]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Retry {
+    /// For how many seconds, if it is said.
+    pub seconds: Option<Expression>,
 }
 
 /// What happens after a transaction of `CALL { … } IN TRANSACTIONS` has failed.

@@ -15,6 +15,8 @@ use crate::plan::{
 };
 use crate::planner::Planner;
 
+mod copied;
+
 /// A statement with what is known about it besides.
 #[derive(Clone, Debug)]
 pub struct Compiled {
@@ -72,6 +74,11 @@ pub fn compile_parsed(
             Ok(schema_plan(change_plan(kind)))
         }
         StatementKind::CreateTable(table) => Ok(schema_plan(create_table(table))),
+        StatementKind::AlterTable(table) => Ok(schema_plan(alter_table(table, context)?)),
+        StatementKind::Copy(ast::Copy { way: ast::CopyWay::FromQuery { name, query }, options }) => {
+            let query = copied::into_graph(text, name, query, options, context)?;
+            compile_query(text, &query, prefix, context, config)
+        }
         StatementKind::Copy(copy) if prefix == Prefix::None => {
             Ok(plain(Statement::Copy(Arc::new(copy_plan(text, copy)))))
         }
@@ -93,11 +100,13 @@ fn compile_query(
 ) -> Result<Compiled> {
     let mut binder = Binder::new(text, context, config);
     let bound = binder.query(query)?;
-    let hints = binder.finish_hints();
+    let mut hints = binder.finish_hints();
     let (mode, parameters) = (binder.mode, std::mem::take(&mut binder.parameters));
     let mut slots = binder.slots;
     let columns = bound.columns.clone();
-    let mut root = Planner::new(context, config, &mut slots).union(bound)?;
+    let mut planner = Planner::new(context, config, &mut slots);
+    let mut root = planner.union(bound)?;
+    hints.append(&mut planner.unmet);
     let outputs: Vec<SlotId> = columns.iter().map(|(_, slot)| *slot).collect();
     let bound_to_snapshot = optimizer::optimize(&mut root, &outputs, &mut slots, context, config, mode);
     let plan = Plan { root, columns, slots: slots.into_infos(), mode };
@@ -108,6 +117,10 @@ fn copy_plan(text: &str, copy: &ast::Copy) -> CopyPlan {
     let way = match &copy.way {
         ast::CopyWay::From { name, files } => {
             CopyWay::From { name: Arc::from(name.text.as_str()), files: files.iter().map(copy_value).collect() }
+        }
+        // A query is compiled as one, so only files come here.
+        ast::CopyWay::FromQuery { name, .. } => {
+            CopyWay::From { name: Arc::from(name.text.as_str()), files: Vec::new() }
         }
         ast::CopyWay::To { query, file } => {
             let Span { start, end } = query.span;
@@ -171,6 +184,30 @@ fn create_table(table: &ast::CreateTable) -> Plan {
         (root(OperatorKind::CreateRule { rule, if_not_exists: table.if_not_exists }), Vec::new())
     };
     change_plan(OperatorKind::Union { branches: key.chain(types).map(branch).collect(), slots: Vec::new() })
+}
+
+/// The rule of a column that is added to a table.
+fn alter_table(table: &ast::AlterTable, context: &CompileContext<'_>) -> Result<Plan> {
+    let name = table.name.text.as_str();
+    let (is_label, is_type) = (context.schema.label(name).is_some(), context.schema.edge_type(name).is_some());
+    let on_edges = match (is_label, is_type) {
+        (true, false) => false,
+        (false, true) => true,
+        (true, true) => {
+            return Err(error!(Semantic, "{name} is a label and a relationship type too")
+                .at(table.name.span)
+                .with_remedy("write CREATE CONSTRAINT … FOR (n:…) or FOR ()-[r:…]-() REQUIRE … IS :: TYPE"));
+        }
+        (false, false) => {
+            return Err(error!(Semantic, "there is no table {name}")
+                .at(table.name.span)
+                .with_remedy("write CREATE NODE TABLE or CREATE REL TABLE"));
+        }
+    };
+    let variable = ast::Name { text: "x".to_owned(), span: table.name.span };
+    let pattern = ast::RulePattern { variable, subject: table.name.clone(), on_edges };
+    let rule = new_rule(None, &pattern, std::slice::from_ref(&table.column.name), Some(Rule::Type(table.column.kind)));
+    Ok(change_plan(OperatorKind::CreateRule { rule, if_not_exists: table.if_not_exists }))
 }
 
 fn drop_rule(kind: RuleKind, rule: &ast::DropRule) -> Plan {

@@ -12,6 +12,7 @@ use crate::suggestion;
 use crate::token::{self, RESERVED, Token, TokenKind};
 
 mod clause;
+mod composed;
 mod copy;
 mod expression;
 pub(crate) mod level;
@@ -78,6 +79,8 @@ struct Parser<'a> {
     open_cases: usize,
     /// The query ends at a closing parenthesis, as in `COPY (query) TO …`.
     paren_ends: bool,
+    /// The query ends at `WHEN` and `ELSE`, as behind `THEN`.
+    branch_ends: bool,
     /// A query must end in `RETURN`, a change or a call; in `EXISTS { … }` and `COUNT { … }` it need not.
     needs_result: bool,
     /// The keywords that would have been right at the token `tried_at`.
@@ -99,6 +102,7 @@ impl<'a> Parser<'a> {
             bar_ends: false,
             open_cases: 0,
             paren_ends: false,
+            branch_ends: false,
             needs_result: true,
             tried: Vec::new(),
             tried_at: 0,

@@ -18,7 +18,7 @@ pub use counting::{CountedBranch, CountedNested, CountedNode, CountedRule, Diffe
 pub use expression::{BinaryOperator, Expression, ExpressionKind, PathStep, QuantifierKind, SubqueryKind};
 pub use operator::{
     Aggregate, Batches, BoundEdge, EdgeChoice, EdgeCondition, EdgeFilter, EdgeFirst, ForEachResult, IndexRange,
-    IntersectLeg, LookupValue, NewEdge, NewNode, NewRule, OnError, Operator, OperatorId, OperatorKind, RuleKind,
+    IntersectLeg, LookupValue, NewEdge, NewNode, NewRule, OnError, Operator, OperatorId, OperatorKind, Retry, RuleKind,
     SetItem, SortKey,
 };
 

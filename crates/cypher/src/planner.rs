@@ -3,6 +3,7 @@
 use model::{Map, Result, Set};
 use std::sync::Arc;
 
+use crate::binder::Hint;
 use crate::binder::scope::Slots;
 use crate::binder::tree::{BoundCall, BoundClause, BoundMerge, BoundQuery, BoundUnion, QueryGraph};
 use crate::catalog::CompileContext;
@@ -28,6 +29,8 @@ pub(crate) struct Planner<'a> {
     context: &'a CompileContext<'a>,
     config: &'a OptimizerConfig,
     slots: &'a mut Slots,
+    /// Hints of the query that nothing can follow.
+    pub(crate) unmet: Vec<Hint>,
 }
 
 /// Rows on their way through a plan.
@@ -95,7 +98,7 @@ impl<'a> Planner<'a> {
         config: &'a OptimizerConfig,
         slots: &'a mut Slots,
     ) -> Planner<'a> {
-        Planner { context, config, slots }
+        Planner { context, config, slots, unmet: Vec::new() }
     }
 
     /// Plans a whole query.

@@ -16,6 +16,7 @@ pub(crate) mod conversion;
 mod graph;
 mod list;
 mod math;
+mod normal_form;
 mod path;
 mod predicate;
 mod string;

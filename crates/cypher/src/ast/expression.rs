@@ -156,6 +156,8 @@ pub enum ExpressionKind {
         list: Box<Expression>,
         /// The running value after each element.
         step: Box<Expression>,
+        /// What must hold of each running value: then it is `allReduce`, which tells whether it does.
+        predicate: Option<Box<Expression>>,
     },
     /// `variable{.key, .*, key: value, other}`.
     MapProjection {
@@ -363,8 +365,8 @@ impl Expression {
                 visit(list);
                 predicate.iter().for_each(|child| visit(child));
             }
-            Kind::Reduce { initial, list, step, .. } => {
-                [initial, list, step].into_iter().for_each(|child| visit(child));
+            Kind::Reduce { initial, list, step, predicate, .. } => {
+                [initial, list, step].into_iter().chain(predicate).for_each(|child| visit(child));
             }
             Kind::MapProjection { items, .. } => items.iter().for_each(|item| {
                 if let MapProjectionItem::Entry(entry) = item {

@@ -7,11 +7,11 @@ use std::fmt::{self, Display, Formatter};
 use model::{PropertyType, Rule};
 
 use super::{
-    Arrow, Batches, CallClause, Clause, ClauseKind, Copy, CopyWay, CreateConstraint, CreateIndex, CreateSortKey,
-    CreateTable, EdgePattern, Imports, LabelExpression, LabelExpressionKind, LetItem, MatchMode, MergeClause, Name,
-    NodePattern, OnError, PathPattern, Projection, ProjectionItem, Query, RemoveItem, RemoveItemKind, RulePattern,
-    SetItem, SetItemKind, Shortest, SingleQuery, SortItem, Statement, StatementKind, StatementMode, SubqueryClause,
-    VariableLength, Yield, YieldItem,
+    AlterTable, Arrow, Batches, CallClause, Clause, ClauseKind, Copy, CopyWay, CreateConstraint, CreateIndex,
+    CreateSortKey, CreateTable, EdgePattern, Imports, LabelExpression, LabelExpressionKind, LetItem, MatchMode,
+    MergeClause, Name, NodePattern, OnError, PathPattern, PlannerHint, PlannerHintKind, Projection, ProjectionItem,
+    Query, RemoveItem, RemoveItemKind, RulePattern, SetItem, SetItemKind, Shortest, SingleQuery, SortItem, Statement,
+    StatementKind, StatementMode, SubqueryClause, TableColumn, VariableLength, Yield, YieldItem,
 };
 use crate::lexer::scan;
 use crate::token::{self, KEYWORDS};
@@ -103,6 +103,10 @@ impl Display for Statement {
                 write!(f, "DROP SORT KEY{condition} FOR ()-[:{}]-()", sort_key.edge_type)
             }
             StatementKind::CreateTable(table) => table.fmt(f),
+            StatementKind::AlterTable(AlterTable { name, if_not_exists, column }) => {
+                let condition = if *if_not_exists { "IF NOT EXISTS " } else { "" };
+                write!(f, "ALTER TABLE {name} ADD {condition}{column}")
+            }
             StatementKind::Copy(copy) => copy.fmt(f),
             StatementKind::Begin => f.write_str("BEGIN"),
             StatementKind::Commit => f.write_str("COMMIT"),
@@ -206,6 +210,7 @@ impl Display for Clause {
                     Some(MatchMode::Repeatable) => "REPEATABLE ELEMENTS ",
                 })?;
                 join(f, &clause.patterns, ", ")?;
+                clause.hints.iter().try_for_each(|hint| write!(f, " {hint}"))?;
                 optional(f, " WHERE ", clause.predicate.as_ref())
             }
             ClauseKind::Unwind(clause) => write!(f, "UNWIND {} AS {}", clause.list, clause.variable.variable()),
@@ -245,6 +250,23 @@ impl Display for Clause {
     }
 }
 
+impl Display for PlannerHint {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            PlannerHintKind::Index { variable, subject, properties } => {
+                write!(f, "USING INDEX {}:{subject}(", variable.variable())?;
+                join(f, properties, ", ")?;
+                f.write_str(")")
+            }
+            PlannerHintKind::Scan { variable, subject } => write!(f, "USING SCAN {}:{subject}", variable.variable()),
+            PlannerHintKind::Join(names) => {
+                f.write_str("USING JOIN ON ")?;
+                join(f, &names.iter().map(Name::variable).collect::<Vec<_>>(), ", ")
+            }
+        }
+    }
+}
+
 impl Display for LetItem {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} = {}", self.variable.variable(), self.value)
@@ -280,12 +302,20 @@ impl Display for Batches {
         if let Some(rows) = &self.rows {
             write!(f, " OF {rows} ROWS")?;
         }
-        f.write_str(match self.on_error {
-            None => "",
-            Some(OnError::Continue) => " ON ERROR CONTINUE",
-            Some(OnError::Break) => " ON ERROR BREAK",
-            Some(OnError::Fail) => " ON ERROR FAIL",
-        })?;
+        if let Some(retry) = &self.retry {
+            f.write_str(" ON ERROR RETRY")?;
+            if let Some(seconds) = &retry.seconds {
+                write!(f, " FOR {seconds} SECONDS")?;
+            }
+        }
+        if let Some(on_error) = self.on_error {
+            f.write_str(if self.retry.is_some() { " THEN " } else { " ON ERROR " })?;
+            f.write_str(match on_error {
+                OnError::Continue => "CONTINUE",
+                OnError::Break => "BREAK",
+                OnError::Fail => "FAIL",
+            })?;
+        }
         optional(f, " REPORT STATUS AS ", self.status.as_ref().map(Name::variable).as_ref())
     }
 }
@@ -372,16 +402,20 @@ impl Display for CreateTable {
         let condition = if self.if_not_exists { "IF NOT EXISTS " } else { "" };
         write!(f, "CREATE {} TABLE {condition}{} (", if self.on_edges { "REL" } else { "NODE" }, self.name)?;
         let ends = self.ends.iter().map(|(from, to)| format!("FROM {from} TO {to}"));
-        let columns = self.columns.iter().map(|column| {
-            let (kind, brackets) = match column.kind {
-                PropertyType::One(kind) => (kind, ""),
-                PropertyType::List(kind) => (kind, "[]"),
-            };
-            format!("{} {}{brackets}", column.name, crate::parser::table_type_name(kind))
-        });
+        let columns = self.columns.iter().map(TableColumn::to_string);
         let key = self.key.iter().map(|key| format!("PRIMARY KEY ({key})"));
         f.write_str(&ends.chain(columns).chain(key).collect::<Vec<_>>().join(", "))?;
         f.write_str(")")
+    }
+}
+
+impl Display for TableColumn {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (kind, brackets) = match self.kind {
+            PropertyType::One(kind) => (kind, ""),
+            PropertyType::List(kind) => (kind, "[]"),
+        };
+        write!(f, "{} {}{brackets}", self.name, crate::parser::table_type_name(kind))
     }
 }
 
@@ -393,6 +427,7 @@ impl Display for Copy {
                 join(f, files, ", ")?;
                 f.write_str("]")?;
             }
+            CopyWay::FromQuery { name, query } => write!(f, "COPY {name} FROM ({query})")?,
             CopyWay::To { query, file } => write!(f, "COPY ({query}) TO {file}")?,
         }
         for (at, option) in self.options.iter().enumerate() {

@@ -13,6 +13,9 @@ use crate::ast::{CallClause, Name, Yield, YieldItem};
 use crate::plan::{Expression, ExpressionKind, SlotId, SlotKind};
 use crate::suggestion;
 
+/// The procedure that `LOAD CSV` is a call of.
+const LOAD_CSV: &str = "db.loadCsv";
+
 impl Binder<'_> {
     pub(super) fn call(&mut self, call: &CallClause, span: Span, alone: bool, bound: &mut BoundQuery) -> Result<()> {
         let name = call.procedure.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(".");
@@ -44,13 +47,22 @@ impl Binder<'_> {
             }
         };
         let arguments = fill_defaults(&signature, arguments, span);
-        let yields = self.yields(call, &signature, alone, name_span, bound)?;
+        let mut yields = self.yields(call, &signature, alone, name_span, bound)?;
+        if signature.name == LOAD_CSV {
+            let (line, file) = (self.slots.unnamed(SlotKind::Any), self.slots.unnamed(SlotKind::Any));
+            for (column, slot) in [("line", line), ("file", file)] {
+                yields.extend(signature.yields.iter().position(|of| of.name == column).map(|index| (index, slot)));
+            }
+            self.scope.csv = Some((line, file));
+        }
         if signature.mode == ProcedureMode::Write {
             self.require_write();
         }
         let writes = signature.mode == ProcedureMode::Write;
         let procedure = Arc::from(signature.name);
-        let columns = yields.iter().map(|(_, slot)| (Arc::from(self.slots.name(*slot)), *slot)).collect();
+        let is_named = |slot: &SlotId| self.scope.csv.is_none_or(|(line, file)| *slot != line && *slot != file);
+        let named = yields.iter().map(|(_, slot)| *slot).filter(is_named);
+        let columns = named.map(|slot| (Arc::from(self.slots.name(slot)), slot)).collect();
         let mut clauses = vec![BoundClause::Call(BoundCall { procedure, arguments, yields, span, writes })];
         if let Yield::Items { predicate: Some(predicate), .. } = &call.results {
             let predicate = self.plain_predicate(predicate, "WHERE")?;

@@ -9,7 +9,7 @@ use super::scope::{Scope, Variable, VariableKind};
 use super::tree::{BoundClause, BoundQuery, BoundSubquery, BoundUnion};
 use super::{Binder, is_write};
 use crate::ast::{self, ClauseKind, ExpressionKind as Ast, ForeachClause, Imports, Projection, SubqueryClause};
-use crate::plan::{Batches, OnError, PlanMode, SlotId, SlotKind};
+use crate::plan::{Batches, OnError, PlanMode, Retry, SlotId, SlotKind};
 
 /// Variables of the query around a subquery, by name.
 type Variables = Vec<(Arc<str>, Variable)>;
@@ -37,7 +37,7 @@ impl Binder<'_> {
         };
         let is_unit = query.columns.is_empty();
         self.declare_columns(&query, &inner, &clause.query, span)?;
-        let status = match (&clause.batches, &batches) {
+        let status = match (clause.batches.as_deref(), &batches) {
             (Some(ast::Batches { status: Some(name), .. }), Some(_)) => {
                 self.check_new(name)?;
                 let slot = self.slots.named(&name.text, SlotKind::Any);
@@ -136,7 +136,19 @@ impl Binder<'_> {
             Some(None) => Some(None),
             Some(Some(count)) => Some(Some(self.row_count(count, "IN")?)),
         };
-        Ok(Batches { rows, concurrent, on_error, status: None })
+        let retry = match &batches.retry {
+            None => None,
+            Some(ast::Retry { seconds: None }) => Some(Retry { seconds: None }),
+            Some(ast::Retry { seconds: Some(seconds) }) => {
+                let bound = self.plain_expression(seconds, "ON ERROR RETRY")?;
+                if !bound.is_row_independent() {
+                    let error = error!(Semantic::NonConstantExpression, "ON ERROR RETRY cannot use a variable");
+                    return Err(error.at(seconds.span).with_remedy("use a number or a parameter"));
+                }
+                Some(Retry { seconds: Some(bound) })
+            }
+        };
+        Ok(Batches { rows, concurrent, on_error, retry, status: None })
     }
 
     pub(super) fn foreach(&mut self, foreach: &ForeachClause, bound: &mut BoundQuery) -> Result<()> {

@@ -277,14 +277,18 @@ impl Binder<'_> {
                 };
                 ExpressionKind::Quantifier { kind, slot, list, predicate: Box::new(predicate) }
             }
-            Ast::Reduce { accumulator, initial, variable, list, step } => {
+            Ast::Reduce { accumulator, initial, variable, list, step, predicate } => {
                 let initial = self.boxed(initial)?;
                 let list = self.boxed(list)?;
                 let accumulated = self.slots.named(&accumulator.text, SlotKind::Any);
                 let slot = self.slots.named(&variable.text, SlotKind::Any);
                 let locals = [(accumulator, accumulated), (variable, slot)];
-                let body = self.with_local(&locals, "reduce", |binder| binder.boxed(step))?;
-                ExpressionKind::Reduce { accumulator: accumulated, initial, slot, list, body }
+                let (body, predicate) = self.with_local(&locals, "reduce", |binder| {
+                    let body = binder.boxed(step)?;
+                    let predicate = predicate.as_ref().map(|predicate| binder.condition(predicate));
+                    Ok((body, predicate.transpose()?.map(Box::new)))
+                })?;
+                ExpressionKind::Reduce { accumulator: accumulated, initial, slot, list, body, predicate }
             }
             _ => return Err(error!(Internal, "expected an iteration").at(expression.span)),
         };

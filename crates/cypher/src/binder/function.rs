@@ -25,6 +25,14 @@ impl Binder<'_> {
         if full_name.eq_ignore_ascii_case("exists") && arguments.len() == 1 {
             return self.exists_function(&arguments[0], span);
         }
+        let of_csv = ["linenumber", "file"].iter().position(|known| full_name.eq_ignore_ascii_case(known));
+        if let (Some(which), []) = (of_csv, arguments) {
+            let Some((line, file)) = self.scope.csv else {
+                let error = error!(Semantic, "{full_name}() is known only between LOAD CSV and the WITH after it");
+                return Err(error.at(span).with_remedy(format!("pass it on, as WITH {full_name}() AS x")));
+            };
+            return Ok(at(span, ExpressionKind::Slot(if which == 0 { line } else { file })));
+        }
         let catalog = self.context.catalog;
         let signature = *catalog.function(&full_name).ok_or_else(|| self.unknown_function(&full_name, name_span))?;
         check_argument_count(&signature, arguments.len(), name_span)?;

@@ -1,8 +1,12 @@
 //! Hints: what is probably not meant, though it is no error.
 
-use model::{Set, Span};
+use std::sync::Arc;
+
+use model::{Result, Set, Span};
 
 use super::Binder;
+use super::tree::GraphHint;
+use crate::ast::{Name, PlannerHint, PlannerHintKind};
 use crate::suggestion;
 
 /// Something in a query that is probably not meant: it runs, but likely finds nothing.
@@ -40,6 +44,27 @@ impl Binder<'_> {
             let known = suggestion::did_you_mean(key, names.iter().map(|name| &**name));
             self.hint(format!("nothing has the property {key}"), known, span);
         }
+    }
+
+    /// How the query wants something to be found; nothing if that is not to be had.
+    pub(super) fn planner_hint(&mut self, hint: &PlannerHint) -> Result<Option<GraphHint>> {
+        let text = |name: &Name| Arc::from(name.text.as_str());
+        let (variable, subject, keys) = match &hint.kind {
+            PlannerHintKind::Join(names) => {
+                for name in names {
+                    self.scope.get(&name.text, name.span)?;
+                }
+                let message = "USING JOIN is not followed: where parts of a pattern are joined is chosen by cost";
+                self.hints.push(Hint { message: message.to_owned(), span: hint.span });
+                return Ok(None);
+            }
+            PlannerHintKind::Scan { variable, subject } => (variable, subject, None),
+            PlannerHintKind::Index { variable, subject, properties } => {
+                (variable, subject, Some(properties.iter().map(text).collect()))
+            }
+        };
+        let slot = self.scope.get(&variable.text, variable.span)?.slot;
+        Ok(Some(GraphHint { slot, subject: text(subject), keys, span: hint.span }))
     }
 
     fn hint(&mut self, found: String, suggestion: Option<String>, span: Span) {

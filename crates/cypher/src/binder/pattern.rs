@@ -49,7 +49,12 @@ struct PatternContext {
 impl Binder<'_> {
     pub(super) fn match_clause(&mut self, clause: &ast::MatchClause) -> Result<QueryGraph> {
         let repeats = clause.mode == Some(MatchMode::Repeatable);
-        self.pattern_in_mode(&clause.patterns, clause.predicate.as_ref(), NewVariables::Declared, repeats)
+        let mut graph =
+            self.pattern_in_mode(&clause.patterns, clause.predicate.as_ref(), NewVariables::Declared, repeats)?;
+        for hint in &clause.hints {
+            graph.hints.extend(self.planner_hint(hint)?);
+        }
+        Ok(graph)
     }
 
     /// Binds the parts of one pattern and its `WHERE`.

@@ -124,6 +124,8 @@ pub(crate) struct Scope {
     dropped: Set<Arc<str>>,
     /// In a subquery, what it sees of the query around it.
     imports: Option<Rc<Imports>>,
+    /// The line and the file of the row that `LOAD CSV` read last, until a `WITH`.
+    pub(crate) csv: Option<(SlotId, SlotId)>,
 }
 
 /// Variables of the query around a subquery: seen everywhere in it, whatever its `WITH` pass on, and not to be
@@ -242,7 +244,7 @@ impl Scope {
     pub(crate) fn after_projection(&self, outputs: Vec<(Arc<str>, Variable)>) -> Scope {
         let mut dropped = self.dropped.clone();
         dropped.extend(self.variables.iter().map(|(name, _)| name.clone()));
-        Scope { variables: outputs, dropped, imports: self.imports.clone() }
+        Scope { variables: outputs, dropped, imports: self.imports.clone(), csv: None }
     }
 
     /// What an expression is known to give.

@@ -109,6 +109,20 @@ pub(crate) struct QueryGraph {
     pub(crate) predicates: Vec<Expression>,
     /// Path variables, computed from slots of nodes and edges.
     pub(crate) paths: Vec<(SlotId, Expression)>,
+    /// How the query wants some of it to be found.
+    pub(crate) hints: Vec<GraphHint>,
+}
+
+/// `USING INDEX` or `USING SCAN`.
+#[derive(Debug)]
+pub(crate) struct GraphHint {
+    /// The node or edge.
+    pub(crate) slot: SlotId,
+    /// Its label or type.
+    pub(crate) subject: Arc<str>,
+    /// The properties of the index; none of a scan.
+    pub(crate) keys: Option<Vec<Arc<str>>>,
+    pub(crate) span: Span,
 }
 
 /// A node of a pattern.
@@ -186,6 +200,7 @@ impl QueryGraph {
         self.edges.extend(other.edges);
         self.predicates.extend(other.predicates);
         self.paths.extend(other.paths);
+        self.hints.extend(other.hints);
     }
 
     /// Adds a node, or labels to one that is there.

@@ -198,12 +198,8 @@ impl Binder<'_> {
         for part in parts {
             match &part.kind {
                 LabelExpressionKind::Name(name) => names.push(name),
-                LabelExpressionKind::Computed { names, any: false } if clause == "CREATE" => {
+                LabelExpressionKind::Computed { names, any: false } => {
                     computed.push(self.plain_expression(names, "a label")?);
-                }
-                LabelExpressionKind::Computed { any: false, .. } => {
-                    let error = unsupported(&format!("a computed label in {clause}"), part.span);
-                    return Err(error.with_remedy("set the label after it: SET n:$(…)"));
                 }
                 _ => {
                     let error = error!(Semantic, "a node in {clause} takes plain labels, found a label expression");
@@ -219,7 +215,7 @@ impl Binder<'_> {
         let found = match edge.types.as_ref().map(|types| &types.kind) {
             None => "none".to_string(),
             Some(LabelExpressionKind::Name(name)) => return Ok((Arc::from(name.text.as_str()), None)),
-            Some(LabelExpressionKind::Computed { names, any: false }) if clause == "CREATE" => {
+            Some(LabelExpressionKind::Computed { names, any: false }) => {
                 return Ok((Arc::from(""), Some(self.plain_expression(names, "a type")?)));
             }
             Some(LabelExpressionKind::Or(parts)) if parts.iter().all(|part| part.name().is_some()) => {
@@ -275,7 +271,8 @@ impl Binder<'_> {
         }
         let path = self.merge_path(pattern, &nodes, &edges)?;
         let graph = self.merge_graph(pattern, &nodes, &edges, &creation, before)?;
-        let on_create = self.set_items(&merge.on_create)?;
+        let mut on_create = std::mem::take(&mut creation.labels);
+        on_create.append(&mut self.set_items(&merge.on_create)?);
         let on_match = self.set_items(&merge.on_match)?;
         let Creation { nodes, edges, .. } = creation;
         bound.clauses.push(BoundClause::Merge(BoundMerge { graph, nodes, edges, path, on_create, on_match }));

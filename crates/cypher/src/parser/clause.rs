@@ -10,6 +10,7 @@ use crate::ast::{
 use crate::token::{self, TokenKind};
 
 mod call;
+mod hint;
 mod load;
 pub(super) mod order;
 mod update;
@@ -18,7 +19,7 @@ mod update;
 #[rustfmt::skip]
 const CLAUSES: &[&str] = &[
     "MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CREATE", "MERGE", "SET", "REMOVE", "DELETE", "DETACH",
-    "FOREACH", "CALL", "LET", "FILTER", "FINISH", "LOAD",
+    "FOREACH", "CALL", "LET", "FILTER", "FINISH", "LOAD", "INSERT", "NODETACH",
 ];
 
 impl Parser<'_> {
@@ -32,7 +33,12 @@ impl Parser<'_> {
     /// Whether a clause starts here; a word that does not end the query is taken for a misspelt one.
     pub(super) fn starts_clause(&mut self) -> bool {
         self.try_keywords(CLAUSES);
-        token::is_one_of(self.word(0), CLAUSES) || self.unsupported_clause().is_some()
+        token::is_one_of(self.word(0), CLAUSES) || self.is_for() || self.unsupported_clause().is_some()
+    }
+
+    /// Whether `FOR variable IN` stands here.
+    fn is_for(&self) -> bool {
+        self.is_word(0, "FOR") && self.is_name(1) && self.is_word(2, "IN")
     }
 
     pub(super) fn clause(&mut self) -> Result<Clause> {
@@ -56,11 +62,12 @@ impl Parser<'_> {
             "UNWIND" => self.unwind().map(ClauseKind::Unwind),
             "WITH" => self.with().map(ClauseKind::With),
             "RETURN" => self.return_clause().map(ClauseKind::Return),
-            "CREATE" => self.create().map(ClauseKind::Create),
-            "MERGE" => self.merge().map(ClauseKind::Merge),
+            "FOR" if self.is_for() => self.for_clause().map(ClauseKind::Unwind),
+            "CREATE" | "INSERT" => self.create().map(ClauseKind::Create),
+            "MERGE" => self.merge().map(|merge| ClauseKind::Merge(Box::new(merge))),
             "SET" => self.set().map(ClauseKind::Set),
             "REMOVE" => self.remove().map(ClauseKind::Remove),
-            "DELETE" | "DETACH" => self.delete().map(ClauseKind::Delete),
+            "DELETE" | "DETACH" | "NODETACH" => self.delete().map(ClauseKind::Delete),
             "FOREACH" => self.foreach().map(ClauseKind::Foreach),
             "CALL" => self.call_clause(),
             "LET" => self.let_clause().map(ClauseKind::Let),
@@ -71,15 +78,14 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn match_clause(&mut self) -> Result<MatchClause> {
         let optional = self.take_keyword("OPTIONAL");
         self.expect_keyword("MATCH")?;
         let mode = self.match_mode();
         let patterns = self.patterns()?;
-        if let Some(error) = self.unsupported_hint() {
-            return Err(error);
-        }
-        Ok(MatchClause { optional, mode, patterns, predicate: self.predicate()? })
+        let hints = self.planner_hints()?;
+        Ok(MatchClause { optional, mode, patterns, hints, predicate: self.predicate()? })
     }
 
     /// `[WHERE expression]`.
@@ -92,6 +98,14 @@ impl Parser<'_> {
         let list = self.expression()?;
         self.expect_keyword("AS")?;
         Ok(UnwindClause { list, variable: self.variable()? })
+    }
+
+    /// `FOR variable IN list`, GQL's `UNWIND`.
+    fn for_clause(&mut self) -> Result<UnwindClause> {
+        self.expect_keyword("FOR")?;
+        let variable = self.variable()?;
+        self.expect_keyword("IN")?;
+        Ok(UnwindClause { list: self.expression()?, variable })
     }
 
     fn with(&mut self) -> Result<Projection> {
@@ -120,21 +134,27 @@ impl Parser<'_> {
             Some(_) if !self.take(TokenKind::Comma) => Vec::new(),
             _ => self.comma_separated(Self::projection_item)?,
         };
-        let mut order = Vec::new();
+        let mut projection = Projection { distinct, star, items, ..Projection::default() };
+        self.ordering(&mut projection)?;
+        Ok(projection)
+    }
+
+    /// `[ORDER BY …] [SKIP …] [LIMIT …]`.
+    pub(super) fn ordering(&mut self, projection: &mut Projection) -> Result<()> {
         if self.take_keyword("ORDER") {
             self.expect_keyword("BY")?;
-            order = self.comma_separated(Self::sort_item)?;
+            projection.order = self.comma_separated(Self::sort_item)?;
         }
         let has_skip = self.take_keyword("SKIP") || self.take_keyword("OFFSET");
-        let skip = if has_skip { Some(self.expression()?) } else { None };
-        let limit = if self.take_keyword("LIMIT") { Some(self.expression()?) } else { None };
-        if limit.is_some() && skip.is_none() && self.is_word(0, "SKIP") {
+        projection.skip = if has_skip { Some(self.expression()?) } else { None };
+        projection.limit = if self.take_keyword("LIMIT") { Some(self.expression()?) } else { None };
+        if projection.limit.is_some() && !has_skip && self.is_word(0, "SKIP") {
             return Err(self.misplaced("SKIP", "LIMIT"));
         }
-        if order.is_empty() && self.is_word(0, "ORDER") && self.is_word(1, "BY") {
-            return Err(self.misplaced("ORDER BY", if skip.is_some() { "SKIP" } else { "LIMIT" }));
+        if projection.order.is_empty() && self.is_word(0, "ORDER") && self.is_word(1, "BY") {
+            return Err(self.misplaced("ORDER BY", if has_skip { "SKIP" } else { "LIMIT" }));
         }
-        Ok(Projection { distinct, star, items, order, skip, limit, predicate: None })
+        Ok(())
     }
 
     fn misplaced(&self, what: &str, before: &str) -> Error {
@@ -178,11 +198,14 @@ impl Parser<'_> {
     }
 
     fn create(&mut self) -> Result<Vec<PathPattern>> {
-        self.expect_keyword("CREATE")?;
-        self.try_keywords(&["CONSTRAINT"]);
+        if !self.take_keyword("INSERT") {
+            self.expect_keyword("CREATE")?;
+            self.try_keywords(&["CONSTRAINT"]);
+        }
         self.patterns()
     }
 
+    #[inline(never)]
     fn merge(&mut self) -> Result<MergeClause> {
         self.expect_keyword("MERGE")?;
         let pattern = self.path_pattern()?;
@@ -205,12 +228,18 @@ impl Parser<'_> {
         Ok(MergeClause { pattern, on_create, on_match })
     }
 
+    #[inline(never)]
     fn delete(&mut self) -> Result<DeleteClause> {
         let detach = self.take_keyword("DETACH");
+        if !detach {
+            self.take_keyword("NODETACH");
+        }
         self.expect_keyword("DELETE")?;
         Ok(DeleteClause { detach, expressions: self.comma_separated(Self::expression)? })
     }
 
+    // Kept out of the frames of what calls it, of which many may lie on the stack.
+    #[inline(never)]
     fn foreach(&mut self) -> Result<ForeachClause> {
         self.expect_keyword("FOREACH")?;
         self.expect(TokenKind::LeftParen)?;

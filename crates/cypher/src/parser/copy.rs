@@ -3,38 +3,29 @@
 use model::Result;
 
 use super::Parser;
-use crate::ast::{Copy, CopyOption, CopyWay, Expression, ExpressionKind, StatementKind};
+use crate::ast::{Copy, CopyOption, CopyWay, Expression, ExpressionKind, Query, StatementKind};
 use crate::token::TokenKind;
 
 impl Parser<'_> {
-    /// `COPY name FROM 'file' [(option = value, …)]` or `COPY (query) TO 'file' [(…)]`.
+    /// `COPY name FROM 'file' [(option = value, …)]`, `COPY name FROM (query) [(…)]` or `COPY (query) TO 'file' [(…)]`.
     pub(super) fn copy(&mut self) -> Result<StatementKind> {
         self.expect_keyword("COPY")?;
         let way = if self.take(TokenKind::LeftParen) {
-            self.paren_ends = true;
-            let query = self.query()?;
-            self.paren_ends = false;
-            if !self.is(TokenKind::RightParen) {
-                return Err(self.expected("a clause or )"));
-            }
-            self.advance();
+            let query = self.copied_query()?;
             self.expect_keyword("TO")?;
             CopyWay::To { query: Box::new(query), file: self.file_name()? }
         } else {
             let name = self.name("a label, a relationship type, or a query in parentheses")?;
             self.expect_keyword("FROM")?;
-            if self.is(TokenKind::LeftParen) {
-                let remedy = "write the query with CREATE at its end";
-                return Err(self.unsupported("COPY from a query", self.here(), remedy));
-            }
-            let files = if self.take(TokenKind::LeftBracket) {
+            if self.take(TokenKind::LeftParen) {
+                CopyWay::FromQuery { name, query: Box::new(self.copied_query()?) }
+            } else if self.take(TokenKind::LeftBracket) {
                 let files = self.comma_separated(Self::file_name)?;
                 self.expect(TokenKind::RightBracket)?;
-                files
+                CopyWay::From { name, files }
             } else {
-                vec![self.file_name()?]
-            };
-            CopyWay::From { name, files }
+                CopyWay::From { name, files: vec![self.file_name()?] }
+            }
         };
         let mut options = Vec::new();
         if self.take(TokenKind::LeftParen) {
@@ -42,6 +33,18 @@ impl Parser<'_> {
             self.expect(TokenKind::RightParen)?;
         }
         Ok(StatementKind::Copy(Copy { way, options }))
+    }
+
+    /// A query and the parenthesis after it.
+    fn copied_query(&mut self) -> Result<Query> {
+        self.paren_ends = true;
+        let query = self.query()?;
+        self.paren_ends = false;
+        if !self.is(TokenKind::RightParen) {
+            return Err(self.expected("a clause or )"));
+        }
+        self.advance();
+        Ok(query)
     }
 
     fn file_name(&mut self) -> Result<Expression> {

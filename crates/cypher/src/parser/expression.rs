@@ -4,7 +4,7 @@ use model::{Result, Span, error};
 
 use super::pattern::Colons;
 use super::{Parser, level};
-use crate::ast::{BinaryOperator, Comparison, ComparisonOperator, Expression, ExpressionKind, UnaryOperator};
+use crate::ast::{BinaryOperator, Comparison, ComparisonOperator, Expression, ExpressionKind, Name, UnaryOperator};
 use crate::lexer::literal;
 use crate::token::TokenKind;
 
@@ -202,19 +202,56 @@ impl Parser<'_> {
         Ok(ExpressionKind::Comparison { first: Box::new(first), rest })
     }
 
-    /// `[NOT] NULL` after `IS`.
-    fn null_test(&mut self, operand: Expression) -> Result<ExpressionKind> {
+    /// `[NOT] NULL`, `:: type`, `LABELED label` or `[form] NORMALIZED` after `IS`.
+    fn null_test(&mut self, mut operand: Expression) -> Result<ExpressionKind> {
         let negated = self.take_keyword("NOT");
         if self.is(TokenKind::DoubleColon) || self.is_word(0, "TYPED") {
             self.advance();
             let of = self.value_type(self.bar_ends)?;
             return Ok(ExpressionKind::TypeTest { operand: Box::new(operand), negated, of });
         }
+        if let Some(kind) = self.word_test(&mut operand, negated)? {
+            return Ok(kind);
+        }
         let operator = if negated { UnaryOperator::IsNotNull } else { UnaryOperator::IsNull };
         if !self.take_keyword("NULL") {
-            return Err(self.unsupported_test().unwrap_or_else(|| self.expected("NULL")));
+            return Err(self.expected("NULL"));
         }
         Ok(ExpressionKind::Unary { operator, operand: Box::new(operand) })
+    }
+
+    /// `LABELED label`, `[form] NORMALIZED` after `IS [NOT]`.
+    // Kept out of the frames of what calls it, of which many may lie on the stack.
+    #[inline(never)]
+    fn word_test(&mut self, operand: &mut Expression, negated: bool) -> Result<Option<ExpressionKind>> {
+        let nothing = Expression::new(operand.span, ExpressionKind::Null);
+        if self.is_word(0, "LABELED") {
+            self.advance();
+            let labels = Box::new(self.label_expression(Colons::End)?);
+            let base = Box::new(std::mem::replace(operand, nothing));
+            return self.negated(negated, ExpressionKind::HasLabels { base, labels }).map(Some);
+        }
+        let form = call::NORMAL_FORMS.iter().find(|form| self.is_word(0, form) && self.is_word(1, "NORMALIZED"));
+        if form.is_none() && !self.is_word(0, "NORMALIZED") {
+            return Ok(None);
+        }
+        let span = self.here();
+        let form = Expression::new(span, ExpressionKind::String(form.unwrap_or(&"NFC").to_string()));
+        while !self.take_keyword("NORMALIZED") {
+            self.advance();
+        }
+        let name = vec![Name { text: "isNormalized".to_owned(), span }];
+        let arguments = vec![std::mem::replace(operand, nothing), form];
+        self.negated(negated, ExpressionKind::Function { name, distinct: false, arguments }).map(Some)
+    }
+
+    /// A test, or that it does not hold.
+    fn negated(&mut self, negated: bool, test: ExpressionKind) -> Result<ExpressionKind> {
+        if !negated {
+            return Ok(test);
+        }
+        let operand = Box::new(self.made(self.previous(), test)?);
+        Ok(ExpressionKind::Unary { operator: UnaryOperator::Not, operand })
     }
 
     /// An atom with the properties, indexes and labels after it.

@@ -26,7 +26,7 @@ impl Parser<'_> {
         }
         let start = self.advance().span;
         let variable = self.element_variable()?;
-        let labels = if self.take(TokenKind::Colon) { Some(self.label_expression(Colons::Join)?) } else { None };
+        let labels = if self.take_label_sign() { Some(self.label_expression(Colons::Join)?) } else { None };
         let properties = self.element_properties()?;
         let predicate = self.element_predicate()?;
         if !self.is(TokenKind::RightParen) {
@@ -79,7 +79,7 @@ impl Parser<'_> {
     /// What stands in the brackets of an edge, and the closing bracket.
     fn edge_details(&mut self, edge: &mut EdgePattern) -> Result<()> {
         edge.variable = self.element_variable()?;
-        if self.take(TokenKind::Colon) {
+        if self.take_label_sign() {
             edge.types = Some(self.label_expression(Colons::End)?);
         }
         if self.is(TokenKind::Star) {
@@ -103,7 +103,13 @@ impl Parser<'_> {
     }
 
     fn element_variable(&mut self) -> Result<Option<Name>> {
-        if !self.is_name(0) || self.is_word(0, "WHERE") { Ok(None) } else { self.variable().map(Some) }
+        let is_other = self.is_word(0, "WHERE") || self.is_word(0, "IS");
+        if !self.is_name(0) || is_other { Ok(None) } else { self.variable().map(Some) }
+    }
+
+    /// The colon before labels, or the word `IS` in its place.
+    fn take_label_sign(&mut self) -> bool {
+        self.take(TokenKind::Colon) || self.take_keyword("IS")
     }
 
     fn element_properties(&mut self) -> Result<Option<Expression>> {
@@ -269,10 +275,11 @@ impl Parser<'_> {
     }
 
     fn is_node_content(&self, mut at: usize, close: usize) -> bool {
-        if self.is_name(at) && !self.is_word(at, "WHERE") {
+        if self.is_name(at) && !self.is_word(at, "WHERE") && !self.is_word(at, "IS") {
             at += 1;
         }
-        if self.kind(at) == TokenKind::Colon {
+        let is_test = ["NULL", "NOT", "TYPED", "LABELED", "NORMALIZED"].iter().any(|word| self.is_word(at + 1, word));
+        if self.kind(at) == TokenKind::Colon || self.is_word(at, "IS") && !is_test {
             at = self.after_labels(at + 1);
         }
         match self.kind(at) {

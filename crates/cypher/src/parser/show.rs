@@ -3,7 +3,10 @@
 use model::{Result, Span};
 
 use super::Parser;
-use crate::ast::{CallClause, Clause, ClauseKind, Name, Query, SingleQuery, StatementKind, Yield, YieldItem};
+use crate::ast::{
+    CallClause, Clause, ClauseKind, Expression, ExpressionKind, Name, Projection, ProjectionItem, Query, SingleQuery,
+    StatementKind, Yield, YieldItem,
+};
 
 /// What can be shown.
 struct Shown {
@@ -35,7 +38,7 @@ const SHOWN: &[Shown] = &[
 ];
 
 impl Parser<'_> {
-    /// `SHOW things [YIELD … | WHERE …]`, and after `YIELD` a `RETURN`.
+    /// `SHOW things [YIELD … | WHERE …]`, and after `YIELD` an order, a `WHERE` and a `RETURN`.
     pub(super) fn show(&mut self) -> Result<StatementKind> {
         let start = self.expect_keyword("SHOW")?;
         // Neo4j's words for all kinds of a thing.
@@ -66,21 +69,48 @@ impl Parser<'_> {
         })
     }
 
-    /// The columns that are wanted, and the `RETURN` after them.
-    fn shown_columns(&mut self, shown: &Shown, span: Span) -> Result<(Yield, Option<Clause>)> {
+    /// The columns that are wanted, and what is made of them.
+    fn shown_columns(&mut self, shown: &Shown, span: Span) -> Result<(Yield, Vec<Clause>)> {
         let all = || shown.columns.iter().map(|column| item(column, span)).collect();
         if self.is_word(0, "WHERE") {
-            return Ok((Yield::Items { items: all(), predicate: self.predicate()? }, None));
+            return Ok((Yield::Items { items: all(), predicate: self.predicate()? }, Vec::new()));
         }
         if !self.take_keyword("YIELD") {
-            return Ok((Yield::All, None));
+            return Ok((Yield::All, Vec::new()));
         }
-        let results = match self.results()? {
-            Yield::All => Yield::Items { items: all(), predicate: None },
-            chosen => chosen,
+        let (items, predicate) = match self.results()? {
+            Yield::Items { items, predicate } => (items, predicate),
+            _ => (all(), None),
         };
-        let tail = if self.is_word(0, "RETURN") { Some(self.clause()?) } else { None };
-        Ok((results, tail))
+        let mut tail = Vec::new();
+        if predicate.is_none() && ["ORDER", "SKIP", "OFFSET", "LIMIT", "WHERE"].iter().any(|word| self.is_word(0, word))
+        {
+            tail = self.shown_order(&items)?;
+        }
+        if self.is_word(0, "RETURN") {
+            tail.truncate(1);
+            tail.push(self.clause()?);
+        }
+        Ok((Yield::Items { items, predicate }, tail))
+    }
+
+    /// `[ORDER BY …] [SKIP …] [LIMIT …] [WHERE …]` after the columns: a `WITH` of them, and the `RETURN` where none is written.
+    fn shown_order(&mut self, items: &[YieldItem]) -> Result<Vec<Clause>> {
+        let start = self.here();
+        let columns = || {
+            let names = items.iter().map(|item| item.alias.as_ref().unwrap_or(&item.column));
+            let column = |name: &Name| {
+                let expression = Expression { span: name.span, kind: ExpressionKind::Variable(name.text.clone()) };
+                ProjectionItem { span: name.span, expression, alias: None }
+            };
+            Projection { items: names.map(column).collect(), ..Projection::default() }
+        };
+        let mut ordered = columns();
+        self.ordering(&mut ordered)?;
+        ordered.predicate = self.predicate()?;
+        let span = self.since(start);
+        let clause = |kind| Clause { span, kind };
+        Ok(vec![clause(ClauseKind::With(ordered)), clause(ClauseKind::Return(columns()))])
     }
 }
 

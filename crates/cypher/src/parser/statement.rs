@@ -11,6 +11,7 @@ impl Parser<'_> {
     /// A statement without its semicolon.
     pub(super) fn statement(&mut self) -> Result<Statement> {
         let start = self.here();
+        self.language_version()?;
         let mode = if self.take_keyword("EXPLAIN") {
             StatementMode::Explain
         } else if self.take_keyword("PROFILE") {
@@ -20,6 +21,23 @@ impl Parser<'_> {
         };
         let kind = self.statement_kind()?;
         Ok(Statement { span: self.since(start), mode, kind })
+    }
+
+    /// `CYPHER 5` or `CYPHER 25` before a statement: both mean what is there.
+    fn language_version(&mut self) -> Result<()> {
+        if !self.is_word(0, "CYPHER") {
+            return Ok(());
+        }
+        let version = self.token(1);
+        if version.kind != TokenKind::Integer || !["5", "25"].contains(&self.slice(version.span)) {
+            return Err(self.unsupported("the CYPHER prefix with anything but 5 or 25", self.here(), "leave it out"));
+        }
+        self.advance();
+        self.advance();
+        if self.is_name(0) && self.kind(1) == TokenKind::Equal {
+            return Err(self.unsupported("an option of the CYPHER prefix", self.here(), "leave it out"));
+        }
+        Ok(())
     }
 
     /// The semicolons after a statement, or the end of the text.
@@ -40,6 +58,18 @@ impl Parser<'_> {
                 return Ok(kind);
             }
         }
+        if self.is_word(0, "START") && self.is_word(1, "TRANSACTION") {
+            self.advance();
+            self.advance();
+            if self.is_word(0, "READ") {
+                let remedy = "leave it out: a transaction that does not write is as fast";
+                return Err(self.unsupported("the mode of a transaction", self.here(), remedy));
+            }
+            return Ok(StatementKind::Begin);
+        }
+        if self.is_word(0, "ALTER") && self.is_word(1, "TABLE") {
+            return self.alter_table();
+        }
         if let Some(error) = self.unsupported_clause() {
             return Err(error);
         }
@@ -59,6 +89,9 @@ impl Parser<'_> {
             return self.drop_sort_key().map(StatementKind::DropSortKey);
         }
         if self.take_keyword("DROP") {
+            if self.is_word(0, "TABLE") {
+                return Err(self.drop_table());
+            }
             return self.drop_rule();
         }
         if self.is_word(0, "SHOW") {
@@ -73,8 +106,22 @@ impl Parser<'_> {
         self.query().map(StatementKind::Query)
     }
 
-    /// Single queries joined by `UNION`.
+    /// Queries, each going on with the rows of the one before: `query NEXT query`.
     pub(super) fn query(&mut self) -> Result<Query> {
+        let mut query = self.union_query()?;
+        if !self.at_keyword("NEXT") {
+            return Ok(query);
+        }
+        while self.at_keyword("NEXT") {
+            let next = self.advance().span;
+            query = self.followed(query, next)?;
+        }
+        order::check(&query.first, self.needs_result)?;
+        Ok(query)
+    }
+
+    /// Single queries joined by `UNION`.
+    pub(super) fn union_query(&mut self) -> Result<Query> {
         let start = self.here();
         let first = self.single_query()?;
         let mut unions = Vec::new();
@@ -95,15 +142,19 @@ impl Parser<'_> {
         Ok(Query { span: self.since(start), first, unions })
     }
 
-    fn single_query(&mut self) -> Result<SingleQuery> {
+    pub(super) fn single_query(&mut self) -> Result<SingleQuery> {
+        if self.is_word(0, "WHEN") {
+            return self.conditional_query();
+        }
         let start = self.here();
         let mut clauses = vec![self.clause()?];
         while self.starts_clause() {
             clauses.push(self.clause()?);
         }
         let is_end = matches!(self.kind(0), TokenKind::End | TokenKind::Semicolon | TokenKind::RightBrace)
-            || self.paren_ends && self.is(TokenKind::RightParen);
-        if !is_end && !self.at_keyword("UNION") {
+            || self.paren_ends && self.is(TokenKind::RightParen)
+            || self.branch_ends && (self.is_word(0, "WHEN") || self.is_word(0, "ELSE"));
+        if !is_end && !self.at_keyword("UNION") && !self.at_keyword("NEXT") {
             return Err(self.expected(match clauses.last().map(|clause| &clause.kind) {
                 Some(ClauseKind::Return(_)) => "an operator, AS, a comma or the end of the query",
                 _ => "a clause such as RETURN, or the end of the query",

@@ -1,9 +1,9 @@
 //! `CREATE NODE TABLE` and `CREATE REL TABLE`, the schema statements of Kùzu and LadybugDB, as the constraints they mean.
 
-use model::{PropertyKind, PropertyType, Result};
+use model::{Error, PropertyKind, PropertyType, Result};
 
 use super::Parser;
-use crate::ast::{CreateTable, StatementKind, TableColumn};
+use crate::ast::{AlterTable, CreateTable, StatementKind, TableColumn};
 use crate::token::TokenKind;
 
 /// Kùzu's names of types, and what they hold here.
@@ -63,6 +63,45 @@ impl Parser<'_> {
             return Err(model::error!(Semantic, "the primary key {key} is no column of the table").at(key.span));
         }
         Ok(StatementKind::CreateTable(table))
+    }
+
+    /// `ALTER TABLE name ADD [IF NOT EXISTS] column TYPE`; the other changes are made of other statements.
+    pub(super) fn alter_table(&mut self) -> Result<StatementKind> {
+        let start = self.expect_keyword("ALTER")?;
+        self.expect_keyword("TABLE")?;
+        let name = self.name("a label or relationship type")?;
+        let remedy = match self.word(0).to_ascii_uppercase().as_str() {
+            "DROP" => format!("MATCH (n:{name}) REMOVE n.column, and DROP CONSTRAINT type_{}_column", name.text),
+            "RENAME" if self.is_word(1, "TO") => format!("MATCH (n:{name}) SET n:Other REMOVE n:{name}"),
+            "RENAME" => format!("MATCH (n:{name}) SET n.other = n.column REMOVE n.column"),
+            _ => String::new(),
+        };
+        if !remedy.is_empty() {
+            let what = format!("ALTER TABLE … {}", self.word(0).to_ascii_uppercase());
+            return Err(self.unsupported(&what, start.to(self.here()), &remedy));
+        }
+        self.expect_keyword("ADD")?;
+        let if_not_exists = self.take_keyword("IF");
+        if if_not_exists {
+            self.expect_keyword("NOT")?;
+            self.expect_keyword("EXISTS")?;
+        }
+        let column = TableColumn { name: self.name("the name of a column")?, kind: self.table_type()? };
+        if self.is_word(0, "DEFAULT") {
+            return Err(self.unsupported("DEFAULT of a column", self.here(), "leave it out, and set the property"));
+        }
+        Ok(StatementKind::AlterTable(AlterTable { name, if_not_exists, column }))
+    }
+
+    /// `DROP TABLE name`: deletes data, which other statements do.
+    pub(super) fn drop_table(&mut self) -> Error {
+        let start = self.here();
+        self.advance();
+        let name = if self.is_word(0, "IF") { "Name" } else { self.slice(self.here()) };
+        let remedy = format!(
+            "delete what it holds, MATCH (n:{name}) DETACH DELETE n, then DROP CONSTRAINT what SHOW CONSTRAINTS lists of it"
+        );
+        self.unsupported("DROP TABLE", start, &remedy)
     }
 
     fn table_item(&mut self, table: &mut CreateTable) -> Result<()> {

@@ -64,6 +64,10 @@ fn nesting_is_limited_everywhere() {
     }
     let foreach = format!("{} CREATE (n) {}", "FOREACH (x IN [1] | ".repeat(10_000), ")".repeat(10_000));
     assert_eq!(parse(&foreach).expect_err("it is too deep").code(), model::ErrorCode::Limit);
+    let cases = format!("{} RETURN 1 AS x {}", "WHEN true THEN { ".repeat(10_000), "}".repeat(10_000));
+    assert_eq!(parse(&cases).expect_err("it is too deep").code(), model::ErrorCode::Limit);
+    let steps = format!("RETURN 1 AS x{}", " NEXT RETURN x".repeat(20_000));
+    assert!(parse(&steps).is_ok(), "one query after the other is no nesting");
     let labels = format!("MATCH (n:{}A)", "!(".repeat(10_000));
     assert_eq!(parse(&labels).expect_err("it is too deep").code(), model::ErrorCode::Limit);
 }

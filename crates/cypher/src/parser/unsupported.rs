@@ -9,11 +9,7 @@ use crate::token::TokenKind;
 const CLAUSES: &[(&[&str], &str, &str)] = &[
     (&["USE"], "USE", "open the store that the query is meant for"),
     (&["USING", "PERIODIC"], "USING PERIODIC COMMIT", "import large files with knot import"),
-    (&["INSERT"], "INSERT", "use CREATE"),
-    (&["NEXT"], "NEXT", "use WITH"),
     (&["CREATE", "UNIQUE"], "CREATE UNIQUE", "use MERGE"),
-    (&["NODETACH", "DELETE"], "NODETACH DELETE", "use DELETE"),
-    (&["WHEN"], "a conditional query", "use CASE, or two queries"),
     (&["CYPHER"], "the CYPHER prefix", "leave it out"),
     (&["START"], "START", "use MATCH"),
     (&["ALTER"], "ALTER", "leave it out"),
@@ -47,9 +43,6 @@ impl Parser<'_> {
         if let Some((words, what, remedy)) = CLAUSES.iter().find(|(words, ..)| is_all(words)) {
             return Some(self.unsupported(what, self.words_span(words.len()), remedy));
         }
-        if self.is_word(0, "FOR") && self.is_name(1) && self.is_word(2, "IN") {
-            return Some(self.unsupported("FOR", self.here(), "use UNWIND list AS variable"));
-        }
         if is_all(&["CREATE", "OR", "REPLACE"]) {
             return Some(self.unsupported("CREATE OR REPLACE", self.words_span(3), "drop it first"));
         }
@@ -66,27 +59,6 @@ impl Parser<'_> {
         Some(self.unsupported(&what, self.words_span(2), remedy))
     }
 
-    /// After the pattern of a `MATCH`.
-    pub(super) fn unsupported_hint(&self) -> Option<Error> {
-        let is_hint = self.is_word(0, "USING")
-            && ["INDEX", "SCAN", "JOIN", "RANGE", "TEXT", "POINT"].iter().any(|word| self.is_word(1, word));
-        is_hint.then(|| self.unsupported("a planner hint", self.words_span(2), "leave it out"))
-    }
-
-    /// After `IS` or `IS NOT`.
-    pub(super) fn unsupported_test(&self) -> Option<Error> {
-        let (what, remedy) = match self.kind(0) {
-            TokenKind::Word
-                if ["NORMALIZED", "NFC", "NFD", "NFKC", "NFKD"].iter().any(|word| self.is_word(0, word)) =>
-            {
-                ("a test of a string's normal form", "leave it out")
-            }
-            TokenKind::Word if self.is_word(0, "LABELED") => ("IS LABELED", "write n:Label"),
-            _ => return None,
-        };
-        Some(self.unsupported(what, self.here(), remedy))
-    }
-
     /// At a function's name, before its parenthesis.
     pub(super) fn unsupported_call(&self) -> Option<Error> {
         if self.kind(1) != TokenKind::LeftParen {
@@ -97,12 +69,6 @@ impl Parser<'_> {
             let what = format!("the function {}", self.word(0));
             return Some(self.unsupported(&what, self.here(), "use [x IN list WHERE predicate | value]"));
         }
-        let is_trim = ["BOTH", "LEADING", "TRAILING"].iter().any(|word| self.is_word(2, word))
-            && !matches!(self.kind(3), TokenKind::RightParen | TokenKind::Comma | TokenKind::Dot);
-        if self.is_word(0, "trim") && is_trim {
-            return Some(self.unsupported("trim with a specification", self.token(2).span, "use trim, ltrim or rtrim"));
-        }
-        let is_reduction = self.is_name(2) && self.kind(3) == TokenKind::Equal && self.is_word(0, "allReduce");
-        is_reduction.then(|| self.unsupported("allReduce", self.here(), "use reduce"))
+        None
     }
 }

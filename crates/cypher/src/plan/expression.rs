@@ -140,6 +140,8 @@ pub enum ExpressionKind {
         list: Box<Expression>,
         /// The next value.
         body: Box<Expression>,
+        /// What must hold of each value: then the result is whether it does.
+        predicate: Option<Box<Expression>>,
     },
     /// A path made of slots; null if any of them is null.
     Path {

@@ -472,8 +472,17 @@ pub struct Batches {
     pub concurrent: Option<Option<Expression>>,
     /// What happens if one fails.
     pub on_error: OnError,
+    /// One that another writer came before is tried again for some time.
+    pub retry: Option<Retry>,
     /// Takes what became of the transaction of each row.
     pub status: Option<SlotId>,
+}
+
+/// For how long a transaction is tried again.
+#[derive(Clone, Debug)]
+pub struct Retry {
+    /// In seconds, if it is said: a number, without slots.
+    pub seconds: Option<Expression>,
 }
 
 /// What happens if one transaction of several fails.

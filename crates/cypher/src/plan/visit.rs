@@ -6,7 +6,7 @@ use model::Set;
 
 use super::{
     Aggregate, Batches, EdgeFilter, Expression, ExpressionKind, IndexRange, IntersectLeg, LookupValue, NewEdge,
-    NewNode, Operator, OperatorKind, PathStep, SetItem, SlotId, SortKey, SubqueryKind,
+    NewNode, Operator, OperatorKind, PathStep, Retry, SetItem, SlotId, SortKey, SubqueryKind,
 };
 
 /// Pushes the inputs and subplans of an operator to a list, by reference or by mutable reference.
@@ -176,8 +176,11 @@ macro_rules! push_operator_expressions {
             Kind::Delete { expressions, .. } => $list.extend(expressions),
             Kind::Import { .. } | Kind::NodeUnionScan { .. } => {}
             Kind::ForEach { batches, .. } => {
-                if let Some(Batches { rows, concurrent, .. }) = batches {
+                if let Some(Batches { rows, concurrent, retry, .. }) = batches {
                     $list.extend(rows);
+                    if let Some(Retry { seconds: Some(seconds) }) = retry {
+                        $list.push(seconds);
+                    }
                     if let Some(Some(count)) = concurrent {
                         $list.push(count);
                     }
@@ -251,10 +254,13 @@ macro_rules! push_operands {
                 $list.push(list);
                 $list.push(predicate);
             }
-            Kind::Reduce { initial, list, body, .. } => {
+            Kind::Reduce { initial, list, body, predicate, .. } => {
                 $list.push(initial);
                 $list.push(list);
                 $list.push(body);
+                if let Some(predicate) = predicate {
+                    $list.push(predicate);
+                }
             }
         }
     }};

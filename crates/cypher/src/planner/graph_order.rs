@@ -82,6 +82,9 @@ impl Order<'_> {
     }
 
     fn best(&self, state: &State) -> Option<Candidate> {
+        if let Some(hinted) = self.problem.hinted.iter().find_map(|step| self.hinted(state, step)) {
+            return Some(hinted);
+        }
         let mut candidates = self.candidates(state);
         if !self.config.reorder_patterns {
             return if candidates.is_empty() { None } else { Some(candidates.swap_remove(0)) };
@@ -92,6 +95,23 @@ impl Order<'_> {
             .map(|candidate| (score(&candidate), candidate))
             .min_by(|a, b| a.0.total_cmp(&b.0))
             .map(|(_, candidate)| candidate)
+    }
+
+    /// A step that a hint wants, if it can be done now.
+    fn hinted(&self, state: &State, step: &Step) -> Option<Candidate> {
+        let graph = self.problem.graph;
+        match step {
+            Step::Seek { seek } => self.seek(state, *seek),
+            Step::Lookup { lookup } => self.lookup(state, *lookup),
+            // For each of many rows a scan is worse than a join with one, which is chosen where a part is begun.
+            Step::Scan { node } if state.rows <= NESTED_ROWS_MAX => {
+                let slot = graph.nodes[*node].slot;
+                let is_free = !state.bound.contains(&slot) && !state.elsewhere.contains(&slot);
+                let rows = state.rows * self.problem.cost.labelled(&graph.nodes[*node].labels);
+                is_free.then(|| Candidate { step: step.clone(), rows, cost: state.rows })
+            }
+            _ => None,
+        }
     }
 
     /// Rows after a step and the conditions that it makes testable.
@@ -119,22 +139,7 @@ impl Order<'_> {
             candidates.extend(self.walk(state, index));
         }
         candidates.extend(self.intersections(state));
-        for (index, lookup) in problem.lookups.iter().enumerate() {
-            let slot = problem.graph.nodes[lookup.node].slot;
-            let is_free = !state.bound.contains(&slot) && !state.elsewhere.contains(&slot);
-            if self.config.lookups && is_free && lookup.needs.is_subset(&state.bound) {
-                let count = match &lookup.value {
-                    LookupValue::One(_) => 1.0,
-                    LookupValue::Any(list) => match &list.kind {
-                        ExpressionKind::List(items) => items.len() as f64,
-                        _ => super::LIST_LENGTH,
-                    },
-                };
-                // An id is found even faster than a unique property.
-                let cost = if lookup.key.is_some() { state.rows } else { 0.9 * state.rows };
-                candidates.push(Candidate { step: Step::Lookup { lookup: index }, rows: state.rows * count, cost });
-            }
-        }
+        candidates.extend((0..problem.lookups.len()).filter_map(|index| self.lookup(state, index)));
         for index in 0..problem.seeks.len() {
             // What finds many may be dearer than to begin elsewhere.
             if problem.seeks[index].rows <= SEEK_ROWS_MAX {
@@ -142,6 +147,26 @@ impl Order<'_> {
             }
         }
         candidates
+    }
+
+    /// A lookup, if it can be done now.
+    fn lookup(&self, state: &State, index: usize) -> Option<Candidate> {
+        let lookup = &self.problem.lookups[index];
+        let slot = self.problem.graph.nodes[lookup.node].slot;
+        let is_free = !state.bound.contains(&slot) && !state.elsewhere.contains(&slot);
+        if !self.config.lookups || !is_free || !lookup.needs.is_subset(&state.bound) {
+            return None;
+        }
+        let count = match &lookup.value {
+            LookupValue::One(_) => 1.0,
+            LookupValue::Any(list) => match &list.kind {
+                ExpressionKind::List(items) => items.len() as f64,
+                _ => super::LIST_LENGTH,
+            },
+        };
+        // An id is found even faster than a unique property.
+        let cost = if lookup.key.is_some() { state.rows } else { 0.9 * state.rows };
+        Some(Candidate { step: Step::Lookup { lookup: index }, rows: state.rows * count, cost })
     }
 
     /// A seek, if it can be done now.
@@ -337,8 +362,16 @@ impl Order<'_> {
         let mut best: Option<State> = None;
         for nodes in parts {
             let starts = if self.config.reorder_patterns { nodes.len().min(STARTS_MAX) } else { 1 };
-            let tried = nodes[..starts].iter().map(|&node| self.from(base, node));
-            let cheapest = tried.chain(self.seeks_into(base, nodes)).min_by(|a, b| a.cost.total_cmp(&b.cost));
+            let is_hinted = |node: &&usize| {
+                self.problem.hinted.iter().any(|step| matches!(step, Step::Scan { node: of } if of == *node))
+            };
+            let cheapest = match nodes.iter().find(is_hinted) {
+                Some(&node) => Some(self.from(base, node)),
+                None => {
+                    let tried = nodes[..starts].iter().map(|&node| self.from(base, node));
+                    tried.chain(self.seeks_into(base, nodes)).min_by(|a, b| a.cost.total_cmp(&b.cost))
+                }
+            };
             let Some(part) = cheapest else { continue };
             if best.as_ref().is_none_or(|best| self.config.reorder_patterns && part.rows < best.rows) {
                 best = Some(part);

@@ -10,6 +10,7 @@ use super::path_plan::Walk;
 use super::seek::{Seek, SeekTarget};
 use super::step::{ConditionKind, Planned, Problem, ScanUnion, Step};
 use super::{Planner, Stream};
+use crate::binder::Hint;
 use crate::binder::expression::at;
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::optimizer::nullability::never_null;
@@ -30,6 +31,17 @@ impl Planner<'_> {
         let mut problem = Problem::new(&graph, CostModel::new(self.context), &stream.labels, &stream.bound);
         if self.config.lookups {
             problem.find_unions();
+        }
+        for &number in &problem.unmet {
+            let hint = &graph.hints[number];
+            let message = match &hint.keys {
+                None => format!("no node of the pattern can be found by a scan of {}", hint.subject),
+                Some(keys) => {
+                    let keys = keys.join(", ");
+                    format!("no index on {}({keys}) finds it; the hint is not followed", hint.subject)
+                }
+            };
+            self.unmet.push(Hint { message, span: hint.span });
         }
         let order = Order { problem: &problem, config: self.config, may_join: !stream.writes };
         let steps = order.solve(&stream.bound, stream.rows()).ok_or_else(|| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::{Map, Set};
 
 use super::cost::{CostModel, property_of_slot};
-use super::seek::{Seek, seeks};
+use super::seek::{Seek, SeekTarget, seeks};
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, LookupValue, SlotId};
 
@@ -95,6 +95,10 @@ pub(super) struct Problem<'a> {
     unions: Vec<ScanUnion>,
     /// Labels of nodes: of this graph, and known before.
     pub(super) labels: Map<SlotId, Vec<Arc<str>>>,
+    /// The steps that hints want to come first.
+    pub(super) hinted: Vec<Step>,
+    /// Hints that nothing can follow, by their number in the graph.
+    pub(super) unmet: Vec<usize>,
 }
 
 impl<'a> Problem<'a> {
@@ -118,12 +122,52 @@ impl<'a> Problem<'a> {
             edge_needs: Vec::new(),
             unions: Vec::new(),
             labels,
+            hinted: Vec::new(),
+            unmet: Vec::new(),
         };
         problem.add_conditions();
         problem.add_lookups(bound);
         problem.seeks = seeks(&problem, problem.cost.schema(), bound);
+        problem.follow_hints();
         problem.edge_needs = graph.edges.iter().map(|edge| problem.filter_needs(edge)).collect();
         problem
+    }
+
+    /// Finds the steps that hints want, and leaves out others that find the same.
+    fn follow_hints(&mut self) {
+        for (number, hint) in self.graph.hints.iter().enumerate() {
+            let slot_of_lookup = |lookup: &Lookup| self.graph.nodes[lookup.node].slot;
+            let slot_of_seek = |seek: &Seek| match seek.target {
+                SeekTarget::Node(node) => self.graph.nodes[node].slot,
+                SeekTarget::Edge(edge) => self.graph.edges[edge].slot,
+            };
+            let Some(keys) = &hint.keys else {
+                let carries = |node: &GraphNode| node.slot == hint.slot && node.labels.contains(&hint.subject);
+                match self.graph.nodes.iter().position(carries) {
+                    Some(node) => {
+                        self.lookups.retain(|lookup| lookup.node != node);
+                        self.seeks.retain(|seek| seek.target != SeekTarget::Node(node));
+                        self.hinted.push(Step::Scan { node });
+                    }
+                    None => self.unmet.push(number),
+                }
+                continue;
+            };
+            let is_lookup = |lookup: &Lookup| {
+                let key = lookup.key.as_ref();
+                let is_key =
+                    key.is_some_and(|(label, key)| *label == hint.subject && [key] == *keys.iter().collect::<Vec<_>>());
+                slot_of_lookup(lookup) == hint.slot && is_key
+            };
+            let is_seek =
+                |seek: &Seek| slot_of_seek(seek) == hint.slot && seek.subject == hint.subject && seek.keys == *keys;
+            let lookup = self.lookups.iter().position(is_lookup).map(|lookup| Step::Lookup { lookup });
+            let seek = || self.seeks.iter().position(is_seek).map(|seek| Step::Seek { seek });
+            match lookup.or_else(seek) {
+                Some(step) => self.hinted.push(step),
+                None => self.unmet.push(number),
+            }
+        }
     }
 
     /// Finds the conditions `n:A|B`, for each node the one that leaves fewest.

@@ -47,6 +47,7 @@ static SIGNATURE: ProcedureSignature = ProcedureSignature {
     yields: &[
         YieldSpec { name: "row", type_name: "LIST<STRING> | MAP" },
         YieldSpec { name: "line", type_name: "INTEGER" },
+        YieldSpec { name: "file", type_name: "STRING" },
     ],
 };
 
@@ -56,7 +57,9 @@ impl Procedure for LoadCsv {
     }
 
     fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
-        let mut records = Records::open(&path(&arguments[0])?, delimiter(&arguments[2])?)?;
+        let path = path(&arguments[0])?;
+        let mut records = Records::open(&path, delimiter(&arguments[2])?)?;
+        let file = Value::string(&std::path::absolute(&path).unwrap_or(path).display().to_string());
         let mut headers: Option<Vec<Arc<str>>> = None;
         if matches!(arguments[1], Value::Bool(true)) {
             let Some((_, fields)) = records.next_record()? else { return Ok(()) };
@@ -75,7 +78,11 @@ impl Procedure for LoadCsv {
             context.interrupt.check()?;
             let is_end = rows.len() < BATCH_ROWS;
             let wants_more = rows.is_empty()
-                || sink(vec![Column::new(ColumnData::Value(rows)), Column::new(ColumnData::Int(lines))])?;
+                || sink({
+                    let files = vec![file.clone(); rows.len()];
+                    let rows = Column::new(ColumnData::Value(rows));
+                    vec![rows, Column::new(ColumnData::Int(lines)), Column::new(ColumnData::Value(files))]
+                })?;
             if is_end || !wants_more {
                 return Ok(());
             }

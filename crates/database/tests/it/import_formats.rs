@@ -242,3 +242,21 @@ fn several_labels_and_types_in_one_import() {
     let error = subject.import(&missing).expect_err("there is no such file");
     assert!(error.code() == database::ErrorCode::File && error.message().contains("no.csv"), "{error}");
 }
+
+#[test]
+fn load_csv_knows_its_lines_and_its_file() {
+    let subject = Subject::new();
+    let path = subject.folder.write("people.csv", b"id,name\n1,\"Ada\nof two lines\"\n2,Bela\n");
+    let file = path.display();
+    let load = format!("LOAD CSV WITH HEADERS FROM '{file}' AS row");
+    subject.check(&[
+        (&format!("{load} RETURN row.id, linenumber() ORDER BY linenumber() DESC"), "'2',4; '1',2"),
+        (&format!("{load} WITH row, linenumber() AS line WHERE line > 2 RETURN row.name, line"), "'Bela',4"),
+        (&format!("{load} FILTER linenumber() = 2 RETURN file() = '{file}', count(*)"), "true,1"),
+    ]);
+    let session = &mut subject.database.session();
+    for wrong in ["RETURN linenumber()".to_owned(), format!("{load} WITH row RETURN file()")] {
+        let error = session.query(&wrong, &Default::default()).expect_err("there is no row");
+        assert!(error.to_string().contains("known only between LOAD CSV and the WITH after it"), "{error}");
+    }
+}

@@ -224,12 +224,13 @@ impl<'e> Compiler<'e> {
                 self.scope.pop();
                 NodeKind::Quantifier { kind: *kind, local, list, predicate }
             }
-            ExpressionKind::Reduce { accumulator, initial, slot, list, body } => {
+            ExpressionKind::Reduce { accumulator, initial, slot, list, body, predicate } => {
                 let (initial, list) = (self.boxed(initial)?, self.boxed(list)?);
                 let (accumulator, local) = (self.enter(*accumulator), self.enter(*slot));
                 let body = self.boxed(body)?;
+                let predicate = self.maybe(predicate)?;
                 self.scope.truncate(self.scope.len() - 2);
-                NodeKind::Reduce { accumulator, initial, local, list, body }
+                NodeKind::Reduce { accumulator, initial, local, list, body, predicate }
             }
             other => return Err(error!(Internal, "{other:?} does not run over a list")),
         })

@@ -96,8 +96,8 @@ fn over_list(kind: &NodeKind, frame: &Frame<'_>) -> Result<Vector> {
         NodeKind::Quantifier { kind, local, list, predicate } => {
             lists::quantifier(*kind, *local, list, predicate, frame)
         }
-        NodeKind::Reduce { accumulator, initial, local, list, body } => {
-            lists::reduce((*accumulator, initial), (*local, list), body, frame)
+        NodeKind::Reduce { accumulator, initial, local, list, body, predicate } => {
+            lists::reduce((*accumulator, initial), (*local, list), (body, predicate.as_deref()), frame)
         }
         other => Err(error!(Internal, "{other:?} does not run over a list")),
     }

@@ -97,6 +97,17 @@ struct Tally {
     unknown: u32,
 }
 
+impl Tally {
+    fn add(&mut self, value: &Value, predicate: &Node) -> Result<()> {
+        match truth(value).map_err(|error| error.at(predicate.span))? {
+            Some(true) => self.yes += 1,
+            Some(false) => self.no += 1,
+            None => self.unknown += 1,
+        }
+        Ok(())
+    }
+}
+
 /// `all(local IN list WHERE predicate)` and its kin.
 pub(crate) fn quantifier(
     kind: QuantifierKind,
@@ -112,12 +123,7 @@ pub(crate) fn quantifier(
         inner.set(local, Vector::from_values(&piece.elements));
         let vector = evaluate(predicate, &inner)?;
         for (index, &owner) in piece.owners.iter().enumerate() {
-            let tally = &mut tallies[owner as usize];
-            match truth(&vector.value(index)).map_err(|error| error.at(predicate.span))? {
-                Some(true) => tally.yes += 1,
-                Some(false) => tally.no += 1,
-                None => tally.unknown += 1,
-            }
+            tallies[owner as usize].add(&vector.value(index), predicate)?;
         }
         Ok(())
     })?;
@@ -141,11 +147,12 @@ fn verdict(kind: QuantifierKind, tally: Tally) -> Option<bool> {
     }
 }
 
-/// `reduce(accumulator = initial, local IN list | body)`: step by step, for all rows whose list goes on.
+/// `reduce(accumulator = initial, local IN list | body)`: step by step, for all rows whose list goes on; with a
+/// predicate, whether it holds of each value, as far as that is not known.
 pub(crate) fn reduce(
     (accumulator, initial): (usize, &Node),
     (local, list): (usize, &Node),
-    body: &Node,
+    (body, predicate): (&Node, Option<&Node>),
     frame: &Frame<'_>,
 ) -> Result<Vector> {
     let (initial, lists) = (evaluate(initial, frame)?, evaluate(list, frame)?);
@@ -153,6 +160,7 @@ pub(crate) fn reduce(
     let items = lists.iter().map(|value| items_of(value, list)).collect::<Result<Vec<_>>>()?;
     let mut values: Vec<Value> = (0..frame.rows()).map(|row| initial.value(row)).collect();
     let mut active: Vec<u32> = (0..frame.rows() as u32).collect();
+    let mut tallies = vec![Tally::default(); if predicate.is_some() { frame.rows() } else { 0 }];
     for step in 0.. {
         active.retain(|&row| items[row as usize].len() > step);
         if active.is_empty() {
@@ -167,6 +175,21 @@ pub(crate) fn reduce(
         inner.set(local, column(&|row| items[row][step].clone()));
         let next = evaluate(body, &inner)?;
         active.iter().enumerate().for_each(|(index, &row)| values[row as usize] = next.value(index));
+        if let Some(predicate) = predicate {
+            inner.set(accumulator, next);
+            let holds = evaluate(predicate, &inner)?;
+            for (index, &row) in active.iter().enumerate() {
+                tallies[row as usize].add(&holds.value(index), predicate)?;
+            }
+            active.retain(|&row| tallies[row as usize].no == 0);
+        }
+    }
+    if predicate.is_some() {
+        let mut results = TruthBuilder::new(frame.rows());
+        for (tally, list) in tallies.into_iter().zip(&lists) {
+            results.push(if list.is_null() { None } else { verdict(QuantifierKind::All, tally) });
+        }
+        return Ok(results.finish());
     }
     for (value, list) in values.iter_mut().zip(&lists) {
         if list.is_null() {

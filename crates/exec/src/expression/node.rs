@@ -97,6 +97,7 @@ pub(crate) enum NodeKind {
         local: usize,
         list: Box<Node>,
         body: Box<Node>,
+        predicate: Option<Box<Node>>,
     },
     Path {
         start: usize,

@@ -3,11 +3,12 @@
 use model::limits::LIST_ELEMENTS_MAX;
 use model::{Result, Value, error};
 
+use super::normal_form::{IS_NORMALIZED, NORMALIZE};
 use super::{Body, Function, integer, mismatch, text};
 
 pub(super) const FUNCTIONS: &[&Function] = &[
     &TO_UPPER, &UPPER, &TO_LOWER, &LOWER, &TRIM, &LTRIM, &RTRIM, &BTRIM, &REPLACE, &SPLIT, &SUBSTRING, &LEFT, &RIGHT,
-    &CHAR_LENGTH, &CHARACTER_LENGTH,
+    &CHAR_LENGTH, &CHARACTER_LENGTH, &NORMALIZE, &IS_NORMALIZED,
 ];
 
 const TO_UPPER: Function = Function {

@@ -75,7 +75,10 @@ fn children(expression: &Expression) -> impl Iterator<Item = &Expression> {
             list.extend(filter.as_deref().into_iter().chain(body.as_deref()));
         }
         ExpressionKind::Quantifier { list: over, predicate, .. } => list.extend([&**over, &**predicate]),
-        ExpressionKind::Reduce { initial, list: over, body, .. } => list.extend([&**initial, &**over, &**body]),
+        ExpressionKind::Reduce { initial, list: over, body, predicate, .. } => {
+            list.extend([&**initial, &**over, &**body]);
+            list.extend(predicate.as_deref());
+        }
     }
     list.into_iter()
 }

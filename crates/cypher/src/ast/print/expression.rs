@@ -133,9 +133,12 @@ impl Expression {
                 optional(f, " WHERE ", predicate.as_ref())?;
                 f.write_str(")")
             }
-            ExpressionKind::Reduce { accumulator, initial, variable, list, step } => {
+            ExpressionKind::Reduce { accumulator, initial, variable, list, step, predicate } => {
                 let (accumulator, variable) = (accumulator.variable(), variable.variable());
-                write!(f, "reduce({accumulator} = {initial}, {variable} IN {list} | {step})")
+                let name = if predicate.is_some() { "allReduce" } else { "reduce" };
+                write!(f, "{name}({accumulator} = {initial}, {variable} IN {list} | {step}")?;
+                optional(f, ", ", predicate.as_ref())?;
+                f.write_str(")")
             }
             ExpressionKind::Case { subject, branches, otherwise } => {
                 f.write_str("CASE")?;

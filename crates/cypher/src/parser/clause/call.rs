@@ -5,7 +5,7 @@ use model::{Result, error};
 use super::super::Parser;
 use super::order;
 use crate::ast::{
-    Batches, CallClause, Clause, ClauseKind, Imports, MatchClause, OnError, Query, SingleQuery, SubqueryClause,
+    Batches, CallClause, Clause, ClauseKind, Imports, MatchClause, OnError, Query, Retry, SingleQuery, SubqueryClause,
     SubqueryKind, Yield, YieldItem,
 };
 use crate::token::TokenKind;
@@ -61,7 +61,7 @@ impl Parser<'_> {
             return Err(self.expected("a clause or }"));
         }
         self.advance();
-        let batches = if self.is_word(0, "IN") { Some(self.batches()?) } else { None };
+        let batches = if self.is_word(0, "IN") { Some(Box::new(self.batches()?)) } else { None };
         Ok(SubqueryClause { optional, imports, query, batches })
     }
 
@@ -94,37 +94,58 @@ impl Parser<'_> {
             Some(Some(count))
         };
         self.expect_keyword("TRANSACTIONS")?;
-        let mut batches = Batches { span: start, concurrent, rows: None, on_error: None, status: None };
+        let mut batches = Batches { span: start, concurrent, rows: None, on_error: None, retry: None, status: None };
         if self.take_keyword("OF") {
             batches.rows = Some(self.nested(|parser| parser.postfix())?);
             if !self.take_keyword("ROW") {
                 self.expect_keyword("ROWS")?;
             }
         }
-        if self.take_keyword("ON") {
-            self.expect_keyword("ERROR")?;
-            batches.on_error = Some(self.on_error()?);
-        }
-        if self.take_keyword("REPORT") {
-            self.expect_keyword("STATUS")?;
-            self.expect_keyword("AS")?;
-            batches.status = Some(self.variable()?);
+        // The two may stand in either order.
+        for _ in 0..2 {
+            if batches.on_error.is_none() && batches.retry.is_none() && self.take_keyword("ON") {
+                self.expect_keyword("ERROR")?;
+                self.on_error(&mut batches)?;
+            }
+            if batches.status.is_none() && self.take_keyword("REPORT") {
+                self.expect_keyword("STATUS")?;
+                self.expect_keyword("AS")?;
+                batches.status = Some(self.variable()?);
+            }
         }
         batches.span = self.since(start);
         Ok(batches)
     }
 
-    fn on_error(&mut self) -> Result<OnError> {
+    /// `CONTINUE`, `BREAK`, `FAIL`, or `RETRY [FOR] [n SECONDS] [THEN one of them]`.
+    fn on_error(&mut self, batches: &mut Batches) -> Result<()> {
+        if !self.take_keyword("RETRY") {
+            batches.on_error = Some(self.after_error("CONTINUE, BREAK, FAIL or RETRY")?);
+            return Ok(());
+        }
+        let mut seconds = None;
+        let is_time = self.take_keyword("FOR")
+            || matches!(self.kind(0), TokenKind::Integer | TokenKind::Float | TokenKind::Parameter);
+        if is_time {
+            seconds = Some(self.nested(|parser| parser.postfix())?);
+            if !["SECONDS", "SECOND", "SEC"].into_iter().any(|word| self.take_keyword(word)) {
+                return Err(self.expected("SECONDS"));
+            }
+        }
+        batches.retry = Some(Retry { seconds });
+        if self.take_keyword("THEN") {
+            batches.on_error = Some(self.after_error("CONTINUE, BREAK or FAIL")?);
+        }
+        Ok(())
+    }
+
+    fn after_error(&mut self, expected: &str) -> Result<OnError> {
         for (word, choice) in [("CONTINUE", OnError::Continue), ("BREAK", OnError::Break), ("FAIL", OnError::Fail)] {
             if self.take_keyword(word) {
                 return Ok(choice);
             }
         }
-        if self.is_word(0, "RETRY") {
-            let remedy = "leave it out: a transaction that another one came before is tried again in any case";
-            return Err(self.unsupported("ON ERROR RETRY", self.here(), remedy));
-        }
-        Err(self.expected("CONTINUE, BREAK or FAIL"))
+        Err(self.expected(expected))
     }
 
     /// What stands in the braces of `EXISTS`, `COUNT` and `COLLECT`: a query, or a bare pattern with a `WHERE`.
@@ -146,7 +167,8 @@ impl Parser<'_> {
             return Err(self.expected(if predicate.is_some() { "an operator or }" } else { "WHERE or }" }));
         }
         let span = self.since(start);
-        let kind = ClauseKind::Match(MatchClause { optional: false, mode: None, patterns, predicate });
+        let kind =
+            ClauseKind::Match(MatchClause { optional: false, mode: None, patterns, hints: Vec::new(), predicate });
         self.grow()?;
         let first = SingleQuery { span, clauses: vec![Clause { span, kind }] };
         Ok(Query { span, first, unions: Vec::new() })

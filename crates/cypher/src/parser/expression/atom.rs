@@ -120,7 +120,9 @@ impl Parser<'_> {
         match next {
             TokenKind::LeftBrace => self.subquery_kind().map_or(WordMeaning::MapProjection, WordMeaning::Subquery),
             TokenKind::LeftParen if is("shortestPath") || is("allShortestPaths") => WordMeaning::Shortest,
-            TokenKind::LeftParen if is("reduce") && self.is_name(2) && self.kind(3) == TokenKind::Equal => {
+            TokenKind::LeftParen
+                if (is("reduce") || is("allReduce")) && self.is_name(2) && self.kind(3) == TokenKind::Equal =>
+            {
                 WordMeaning::Reduce
             }
             TokenKind::LeftParen

@@ -3,8 +3,11 @@
 use model::{Result, error};
 
 use super::super::Parser;
-use crate::ast::{Expression, ExpressionKind, MapEntry, MapProjectionItem, Quantifier};
+use crate::ast::{Expression, ExpressionKind, MapEntry, MapProjectionItem, Name, Quantifier};
 use crate::token::TokenKind;
+
+/// The normal forms of Unicode.
+pub(super) const NORMAL_FORMS: [&str; 4] = ["NFC", "NFD", "NFKC", "NFKD"];
 
 impl Parser<'_> {
     /// Whether names and dots here end in an opening parenthesis.
@@ -22,6 +25,9 @@ impl Parser<'_> {
         if let Some(error) = self.unsupported_call() {
             return Err(error);
         }
+        if self.is_trim_of() {
+            return self.trim_of();
+        }
         let mut name = vec![self.name("a function")?];
         while self.take(TokenKind::Dot) {
             name.push(self.name("a function")?);
@@ -33,13 +39,58 @@ impl Parser<'_> {
         }
         let mut arguments = Vec::new();
         if !self.is(TokenKind::RightParen) {
-            arguments = self.comma_separated(Self::expression)?;
+            let is_normalize = name.len() == 1 && name[0].text.eq_ignore_ascii_case("normalize");
+            arguments = self.comma_separated(|parser| {
+                let form = NORMAL_FORMS.iter().find(|form| parser.is_word(0, form)).filter(|_| is_normalize);
+                match form {
+                    Some(form) => {
+                        Ok(Expression::new(parser.advance().span, ExpressionKind::String((*form).to_string())))
+                    }
+                    None => parser.expression(),
+                }
+            })?;
         }
         if !self.is(TokenKind::RightParen) {
             return Err(self.expected("an operator, a comma or )"));
         }
         self.advance();
         self.made(start, ExpressionKind::Function { name, distinct, arguments })
+    }
+
+    /// Whether `trim(BOTH …`, or `trim(… FROM`, stands here.
+    fn is_trim_of(&self) -> bool {
+        let is_place = ["BOTH", "LEADING", "TRAILING"].iter().any(|word| self.is_word(2, word))
+            && !matches!(
+                self.kind(3),
+                TokenKind::RightParen | TokenKind::Comma | TokenKind::Dot | TokenKind::LeftParen
+            );
+        let is_from = self.kind(2) == TokenKind::String && self.is_word(3, "FROM");
+        self.is_word(0, "trim") && self.kind(1) == TokenKind::LeftParen && (is_place || is_from)
+    }
+
+    /// `trim([BOTH | LEADING | TRAILING] [characters] FROM text)`: a call of `btrim`, `ltrim` or `rtrim`.
+    // Kept out of the frames of what calls it, of which many may lie on the stack.
+    #[inline(never)]
+    fn trim_of(&mut self) -> Result<Expression> {
+        let start = self.advance().span;
+        self.expect(TokenKind::LeftParen)?;
+        let function = if self.take_keyword("LEADING") {
+            "ltrim"
+        } else if self.take_keyword("TRAILING") {
+            "rtrim"
+        } else {
+            self.take_keyword("BOTH");
+            "btrim"
+        };
+        let characters = if self.is_word(0, "FROM") { None } else { Some(self.expression()?) };
+        self.expect_keyword("FROM")?;
+        let arguments = std::iter::once(self.expression()?).chain(characters).collect();
+        if !self.is(TokenKind::RightParen) {
+            return Err(self.expected("an operator or )"));
+        }
+        self.advance();
+        let name = vec![Name { text: function.to_owned(), span: start }];
+        self.made(start, ExpressionKind::Function { name, distinct: false, arguments })
     }
 
     /// `all(variable IN list [WHERE predicate])` and its kin.
@@ -57,8 +108,9 @@ impl Parser<'_> {
         self.made(start, ExpressionKind::Quantifier { quantifier, variable, list, predicate })
     }
 
-    /// `reduce(accumulator = initial, variable IN list | step)`.
+    /// `reduce(accumulator = initial, variable IN list | step)`, and `allReduce` with a condition after it.
     pub(super) fn reduce(&mut self) -> Result<Expression> {
+        let has_predicate = self.is_word(0, "allReduce");
         let start = self.advance().span;
         self.expect(TokenKind::LeftParen)?;
         let accumulator = self.variable()?;
@@ -70,8 +122,16 @@ impl Parser<'_> {
         let list = Box::new(self.expression_before_bar()?);
         self.expect(TokenKind::Bar)?;
         let step = Box::new(self.expression()?);
+        let predicate = if has_predicate {
+            if !self.take(TokenKind::Comma) {
+                return Err(self.expected("a comma and a condition"));
+            }
+            Some(Box::new(self.expression()?))
+        } else {
+            None
+        };
         self.expect(TokenKind::RightParen)?;
-        self.made(start, ExpressionKind::Reduce { accumulator, initial, variable, list, step })
+        self.made(start, ExpressionKind::Reduce { accumulator, initial, variable, list, step, predicate })
     }
 
     /// `variable{.key, .*, key: value, other}`.

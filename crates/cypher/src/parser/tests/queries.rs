@@ -106,6 +106,23 @@ fn reading_clauses() {
         ("MATCH (n) OPTIONAL CALL () { MATCH (m) RETURN m } RETURN n", ""),
         ("MATCH (n) OPTIONAL CALL p() YIELD x RETURN x", ""),
         ("MATCH (n) CALL (n) { DELETE n } IN TRANSACTIONS", ""),
+        ("MATCH (n) CALL (n) { DELETE n } IN TRANSACTIONS ON ERROR RETRY", ""),
+        (
+            "CALL () { DELETE n } IN TRANSACTIONS REPORT STATUS AS s ON ERROR RETRY 2 SEC THEN BREAK",
+            "CALL () { DELETE n } IN TRANSACTIONS ON ERROR RETRY FOR 2 SECONDS THEN BREAK REPORT STATUS AS s",
+        ),
+        ("RETURN a.b NEXT RETURN 1", "WITH a.b AS `a.b` RETURN 1"),
+        ("RETURN 1 AS x UNION RETURN 2 AS x NEXT RETURN x", "CALL () { RETURN 1 AS x UNION RETURN 2 AS x } RETURN x"),
+        (
+            "WHEN a THEN CREATE (b) ELSE { DELETE c }",
+            "LET `case at 0` = CASE WHEN a THEN 0 ELSE 1 END CALL (*) { FILTER `case at 0` = 0 CALL (*) { CREATE (b) } \
+             UNION ALL FILTER `case at 0` = 1 CALL (*) { DELETE c } }",
+        ),
+        ("FOR x IN y INSERT (x) NODETACH DELETE x", "UNWIND y AS x CREATE (x) DELETE x"),
+        (
+            "MATCH (a IS A)-[IS R]-(b) USING INDEX SEEK a:A(x) USING SCAN b:B WHERE a.x RETURN a",
+            "MATCH (a:A)-[:R]-(b) USING INDEX a:A(x) USING SCAN b:B WHERE a.x RETURN a",
+        ),
         (
             "MATCH (n) CALL (n) { DELETE n } in 4 concurrent transactions of 10 row on error break report status as s FINISH",
             "MATCH (n) CALL (n) { DELETE n } IN 4 CONCURRENT TRANSACTIONS OF 10 ROWS ON ERROR BREAK REPORT STATUS AS s FINISH",
@@ -337,6 +354,11 @@ fn brackets_and_calls() {
         ("[x IN xs]", ""),
         ("[(x IN xs)]", ""),
         ("[x IN xs, y]", ""),
+        ("a IS NOT LABELED A&B", "NOT a:A:B"),
+        ("a IS NFKC NORMALIZED", "isNormalized(a, 'NFKC')"),
+        ("normalize(a, nfd)", "normalize(a, 'NFD')"),
+        ("trim(LEADING 'x' FROM a)", "ltrim(a, 'x')"),
+        ("allReduce(s = 0, x IN xs | s + x, s > 1)", ""),
         ("[x IN a >= b | x]", ""),
         ("[x IN (a >= b) WHERE x | x]", "[x IN a >= b WHERE x | x]"),
         ("[x IN a AND b]", ""),

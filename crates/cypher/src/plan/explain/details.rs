@@ -10,8 +10,8 @@ use super::PlanRow;
 use super::expression::{Printed, SlotNames, quoted};
 use crate::plan::{
     Aggregate, Batches, EdgeChoice, EdgeCondition, EdgeFirst, Expression, ExpressionKind, ForEachResult, IndexRange,
-    IntersectLeg, LookupValue, NewEdge, NewNode, NewRule, OnError, Operator, OperatorKind, RuleKind, SetItem, SlotId,
-    SlotInfo, SortKey,
+    IntersectLeg, LookupValue, NewEdge, NewNode, NewRule, OnError, Operator, OperatorKind, Retry, RuleKind, SetItem,
+    SlotId, SlotInfo, SortKey,
 };
 
 /// Adds the rows of an operator, its inputs, and the subplans of its expressions.
@@ -202,10 +202,14 @@ impl Details<'_> {
             _ if slots.is_empty() => {}
             _ => parts.push(self.slots(slots)),
         }
-        if let Some(Batches { rows, concurrent, on_error, status }) = batches {
+        if let Some(Batches { rows, concurrent, on_error, retry, status }) = batches {
             let mut text = "in transactions".to_string();
             text.extend(rows.as_ref().map(|rows| format!(" of {} rows", self.expression(rows))));
             text.push_str(if concurrent.is_some() { " concurrent" } else { "" });
+            if let Some(Retry { seconds }) = retry {
+                text.push_str(" retry");
+                text.extend(seconds.as_ref().map(|seconds| format!(" {} seconds", self.expression(seconds))));
+            }
             text.push_str(match on_error {
                 OnError::Fail => "",
                 OnError::Continue => " on error continue",

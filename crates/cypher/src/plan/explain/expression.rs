@@ -218,9 +218,12 @@ impl Printed<'_> {
                 };
                 write!(f, "{name}({} IN {} WHERE {})", self.1.of(*slot), self.of(list), self.of(predicate))
             }
-            ExpressionKind::Reduce { accumulator, initial, slot, list, body } => {
-                write!(f, "reduce({} = {}, ", self.1.of(*accumulator), self.of(initial))?;
-                write!(f, "{} IN {} | {})", self.1.of(*slot), self.of(list), self.of(body))
+            ExpressionKind::Reduce { accumulator, initial, slot, list, body, predicate } => {
+                let name = if predicate.is_some() { "allReduce" } else { "reduce" };
+                write!(f, "{name}({} = {}, ", self.1.of(*accumulator), self.of(initial))?;
+                write!(f, "{} IN {} | {}", self.1.of(*slot), self.of(list), self.of(body))?;
+                predicate.iter().try_for_each(|predicate| write!(f, ", {}", self.of(predicate)))?;
+                f.write_char(')')
             }
             _ => Ok(()),
         }

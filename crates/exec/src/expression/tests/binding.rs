@@ -189,12 +189,13 @@ impl<'n> Binder<'n> {
                 self.locals.pop();
                 ExpressionKind::Quantifier { kind, slot, list, predicate }
             }
-            ast::ExpressionKind::Reduce { accumulator, initial, variable, list, step } => {
+            ast::ExpressionKind::Reduce { accumulator, initial, variable, list, step, predicate } => {
                 let (initial, list) = (self.boxed(initial), self.boxed(list));
                 let (accumulator, slot) = (self.enter(accumulator), self.enter(variable));
                 let body = self.boxed(step);
+                let predicate = self.maybe(predicate);
                 self.locals.truncate(self.locals.len() - 2);
-                ExpressionKind::Reduce { accumulator, initial, slot, list, body }
+                ExpressionKind::Reduce { accumulator, initial, slot, list, body, predicate }
             }
             other => panic!("the tests of expressions do not bind {other:?}"),
         }

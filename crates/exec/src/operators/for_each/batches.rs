@@ -6,8 +6,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use cypher::plan::{self, OnError, OperatorId};
+use cypher::plan::{self, OnError, OperatorId, Retry};
 use model::procedure::GraphAccess;
 use model::{Column, ColumnBuilder, Error, ErrorCode, Map, Result, Value};
 
@@ -22,14 +23,24 @@ use crate::runtime::{Environment, Runtime, Scope};
 
 /// How many rows make a batch if nothing is said.
 const BATCH_ROWS: u64 = 1_000;
-/// How often a batch is tried where others write the same.
+/// How often a batch is tried where others write the same, if nothing is said.
 const ATTEMPTS: usize = 100;
+/// For how long a batch is tried with `RETRY`, in seconds, if no time is said.
+const RETRY_SECONDS: f64 = 30.0;
+/// The longest `RETRY`, in seconds: a year.
+const RETRY_SECONDS_MAX: f64 = 366.0 * 86_400.0;
+/// The first and the longest wait between two tries with `RETRY`, in microseconds; each is twice as long as the one before.
+const WAIT_US: (u64, u64) = (1_000, 1_000_000);
+/// What is slept at once, so that a cancelled statement ends soon.
+const NAP_US_MAX: u64 = 50_000;
 
 /// How the rows are cut.
 pub(super) struct Batches {
     rows: Option<CompiledExpression>,
     concurrent: Option<Option<CompiledExpression>>,
     on_error: OnError,
+    /// `RETRY`, maybe with its seconds.
+    retry: Option<Option<CompiledExpression>>,
     reports: bool,
 }
 
@@ -43,7 +54,34 @@ impl Batches {
             Some(None) => Some(None),
             Some(Some(count)) => Some(Some(compile(count)?)),
         };
-        Ok(Batches { rows, concurrent, on_error: batches.on_error, reports })
+        let retry = match &batches.retry {
+            None => None,
+            Some(Retry { seconds: None }) => Some(None),
+            Some(Retry { seconds: Some(seconds) }) => Some(Some(compile(seconds)?)),
+        };
+        Ok(Batches { rows, concurrent, on_error: batches.on_error, retry, reports })
+    }
+
+    /// For how many nanoseconds a batch is tried, if a time is set.
+    fn retry_ns(&self, scope: Scope<'_, '_>) -> Result<Option<u64>> {
+        let Some(seconds) = &self.retry else { return Ok(None) };
+        let value = match seconds {
+            None => Value::Float(RETRY_SECONDS),
+            Some(seconds) => {
+                let view = scope.runtime.view();
+                seconds.evaluate(&Chunk::unit(), &scope.runtime.evaluation(&view))?.value(0)
+            }
+        };
+        let seconds = match value {
+            Value::Int(seconds) => seconds as f64,
+            Value::Float(seconds) => seconds,
+            _ => f64::NAN,
+        };
+        if seconds >= 0.0 {
+            return Ok(Some((seconds.min(RETRY_SECONDS_MAX) * 1e9) as u64));
+        }
+        let found = value.type_name();
+        Err(model::error!(Argument, "ON ERROR RETRY needs a number of seconds from 0 up, found {value} ({found})"))
     }
 }
 
@@ -65,9 +103,10 @@ impl ForEach {
                 positive(count.as_ref(), scope, default, "IN … CONCURRENT TRANSACTIONS")? as usize
             }
         };
+        let retry_ns = batches.retry_ns(scope)?;
         let ranges: Vec<Range<usize>> =
             (0..input.rows).step_by(size).map(|start| start..(start + size).min(input.rows)).collect();
-        let outcomes = self.run_batches(scope, input, batches, &ranges, threads);
+        let outcomes = self.run_batches(scope, input, (batches.on_error, retry_ns), &ranges, threads);
         let transactions = scope.runtime.environment.transactions;
         scope.runtime.renew(transactions.ok_or_else(outside)?.snapshot()?);
         self.collect(scope, input, batches, ranges, outcomes)
@@ -78,7 +117,7 @@ impl ForEach {
         &self,
         scope: Scope<'_, '_>,
         input: &Chunk,
-        batches: &Batches,
+        (on_error, retry_ns): (OnError, Option<u64>),
         ranges: &[Range<usize>],
         threads: usize,
     ) -> Vec<Option<Outcome>> {
@@ -89,10 +128,10 @@ impl ForEach {
             while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&number| number < ranges.len())
             {
                 let rows = input.slice(ranges[number].start, ranges[number].end);
-                let outcome = self.batch(environment, prepared, &rows);
+                let outcome = self.batch(environment, prepared, &rows, retry_ns);
                 let goes_on = match &outcome.result {
                     Ok(_) => true,
-                    Err(error) => batches.on_error == OnError::Continue && error.code() != ErrorCode::Cancelled,
+                    Err(error) => on_error == OnError::Continue && error.code() != ErrorCode::Cancelled,
                 };
                 if !goes_on {
                     next.store(ranges.len(), Ordering::Relaxed);
@@ -110,18 +149,25 @@ impl ForEach {
     }
 
     /// Runs one batch and commits it; again, if another writer came first.
-    fn batch(&self, environment: Environment<'_>, prepared: &Prepared, rows: &Chunk) -> Outcome {
+    fn batch(&self, environment: Environment<'_>, prepared: &Prepared, rows: &Chunk, retry_ns: Option<u64>) -> Outcome {
         let mut outcome = Outcome { result: Err(outside()), counters: Counters::default(), profile: Map::default() };
-        for _ in 0..ATTEMPTS {
+        let start_ns = environment.clock.now_ns();
+        let mut wait_us = WAIT_US.0;
+        for attempt in 1.. {
             outcome.result = self.attempt(environment, prepared, rows).map(|(chunk, counters, profile)| {
                 outcome.counters = counters;
                 outcome.profile = profile;
                 chunk
             });
-            match &outcome.result {
-                Err(error) if error.code() == ErrorCode::Conflict => {}
-                _ => break,
+            let is_conflict = matches!(&outcome.result, Err(error) if error.code() == ErrorCode::Conflict);
+            let goes_on = match retry_ns {
+                None => attempt < ATTEMPTS,
+                Some(limit) => environment.clock.now_ns().saturating_sub(start_ns) + wait_us * 1_000 < limit,
+            };
+            if !is_conflict || !goes_on || retry_ns.is_some() && !waited(environment, wait_us) {
+                break;
             }
+            wait_us = (2 * wait_us).min(WAIT_US.1);
         }
         outcome
     }
@@ -179,6 +225,17 @@ impl ForEach {
         }
         Ok(output.finish(self.keep.len() + self.added.len() + self.missing + usize::from(batches.reports)))
     }
+}
+
+/// Waits, in short naps; false if the statement was cancelled meanwhile.
+fn waited(environment: Environment<'_>, wait_us: u64) -> bool {
+    let mut left = wait_us;
+    while left > 0 && environment.interrupt.check().is_ok() {
+        let nap = left.min(NAP_US_MAX);
+        std::thread::sleep(Duration::from_micros(nap));
+        left -= nap;
+    }
+    left == 0
 }
 
 /// What `REPORT STATUS` tells of a transaction.

@@ -44,7 +44,9 @@ impl BatchKey {
         let Some(direction) = simple_pattern(subplan) else { return Ok(None) };
         let (properties, ends) = match (nodes, edges, direction) {
             ([node], [], None) => (&node.properties, None),
-            ([], [edge], Some(direction)) => (&edge.properties, Some((edge.source, edge.target, direction))),
+            ([], [edge], Some(direction)) if edge.computed_type.is_none() => {
+                (&edge.properties, Some((edge.source, edge.target, direction)))
+            }
             _ => return Ok(None),
         };
         let Some(entries) = entries_of(properties.as_ref()) else { return Ok(None) };
