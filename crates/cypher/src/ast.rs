@@ -13,6 +13,7 @@ pub use expression::{
 };
 pub use path::{MatchMode, PathGroup, PathMode, PathSelector, Repetition, SelectorKind};
 
+mod clause;
 mod expression;
 mod path;
 mod print;

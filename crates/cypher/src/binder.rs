@@ -271,36 +271,3 @@ fn check_union_columns(parts: &[BoundQuery], union: &ast::Union) -> Result<()> {
         .at(union.span)
         .with_remedy("name the columns alike with AS, in the same order"))
 }
-
-/// Whether a clause changes data by itself.
-fn is_write(kind: &ClauseKind) -> bool {
-    matches!(
-        kind,
-        ClauseKind::Create(_)
-            | ClauseKind::Merge(_)
-            | ClauseKind::Set(_)
-            | ClauseKind::Remove(_)
-            | ClauseKind::Delete(_)
-            | ClauseKind::Foreach(_)
-    )
-}
-
-fn clause_name(kind: &ClauseKind) -> &'static str {
-    match kind {
-        ClauseKind::Match(clause) if clause.optional => "OPTIONAL MATCH",
-        ClauseKind::Match(_) => "MATCH",
-        ClauseKind::Unwind(_) => "UNWIND",
-        ClauseKind::With(_) => "WITH",
-        ClauseKind::Return(_) => "RETURN",
-        ClauseKind::Create(_) => "CREATE",
-        ClauseKind::Merge(_) => "MERGE",
-        ClauseKind::Set(_) => "SET",
-        ClauseKind::Remove(_) => "REMOVE",
-        ClauseKind::Delete(_) => "DELETE",
-        ClauseKind::Foreach(_) => "FOREACH",
-        ClauseKind::Call(_) | ClauseKind::Subquery(_) => "CALL",
-        ClauseKind::Let(_) => "LET",
-        ClauseKind::Filter(_) => "FILTER",
-        ClauseKind::Finish => "FINISH",
-    }
-}

@@ -121,7 +121,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_max: 1,
         usage: "sum(value)",
         description: "The sum of numbers (an integer if all are) or of durations; 0 of none.",
-        create: || Box::<sum::Sum>::default(),
+        create: || Box::new(sum::Totals::sum()),
     },
     Entry {
         name: "avg",
@@ -129,7 +129,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_max: 1,
         usage: "avg(value)",
         description: "The mean of numbers, as a float, or of durations; null of none.",
-        create: || Box::<sum::Average>::default(),
+        create: || Box::new(sum::Totals::average()),
     },
     Entry {
         name: "min",

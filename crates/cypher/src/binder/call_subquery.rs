@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use model::{Result, Span, error};
 
+use super::Binder;
 use super::projection::Position;
 use super::scope::{Scope, Variable, VariableKind};
 use super::tree::{BoundClause, BoundQuery, BoundSubquery, BoundUnion};
-use super::{Binder, is_write};
 use crate::ast::{self, ClauseKind, ExpressionKind as Ast, ForeachClause, Imports, Projection, SubqueryClause};
 use crate::plan::{Batches, OnError, PlanMode, Retry, SlotId, SlotKind};
 
@@ -160,7 +160,7 @@ impl Binder<'_> {
         self.scope.declare(&foreach.variable.text, slot, VariableKind::Any);
         let mut body = BoundQuery::default();
         let result = foreach.body.iter().try_for_each(|clause| {
-            debug_assert!(is_write(&clause.kind), "the parser lets nothing else into FOREACH");
+            debug_assert!(clause.kind.is_updating(), "the parser lets nothing else into FOREACH");
             self.clause(clause, false, &mut body)
         });
         self.scope = before;

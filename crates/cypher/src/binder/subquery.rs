@@ -93,14 +93,16 @@ impl Binder<'_> {
         };
         let mut planner = Planner::new(self.context, self.config, &mut self.slots);
         let plan = planner.union_within(bound, &outer, &Map::default(), &imports, &wanted)?.operator;
+        let mut unmet = std::mem::take(&mut planner.unmet);
+        self.hints.append(&mut unmet);
         Ok(at(span, ExpressionKind::Subquery { kind, plan: Arc::new(plan) }))
     }
 
     /// Fails if a clause writes, be it within a subquery.
     fn check_reads(&self, clause: &ast::Clause) -> Result<()> {
         match &clause.kind {
-            kind if super::is_write(kind) => {
-                let name = super::clause_name(kind);
+            kind if kind.is_updating() => {
+                let name = kind.keyword();
                 let here = self.keyword(clause.span, name);
                 Err(error!(Semantic, "{name} cannot stand in a subquery expression").at(here))
             }

@@ -258,10 +258,10 @@ impl Parser<'_> {
     /// A clause of the body of `FOREACH`.
     fn updating_clause(&mut self) -> Result<Clause> {
         let clause = self.clause()?;
-        if order::is_updating(&clause.kind) {
+        if clause.kind.is_updating() {
             return Ok(clause);
         }
-        let found = order::keyword(&clause.kind);
+        let found = clause.kind.keyword();
         Err(error!(Syntax, "expected an updating clause in FOREACH, found {found}")
             .at(clause.span)
             .with_remedy("use UNWIND for what reads"))

@@ -165,95 +165,74 @@ fn absorb(totals: &mut [Total], groups: &[u32], columns: &[Arc<Column>]) {
     }
 }
 
-/// `sum`.
-#[derive(Default)]
-pub(super) struct Sum(Vec<Total>, Durations);
+/// What is made of the total of a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Sum,
+    Average,
+}
 
-/// `avg`.
-#[derive(Default)]
-pub(super) struct Average(Vec<Total>, Durations);
+/// `sum` and `avg`.
+pub(super) struct Totals {
+    wanted: Wanted,
+    totals: Vec<Total>,
+    durations: Durations,
+}
 
-impl Aggregator for Sum {
-    fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
-        grow(&mut self.0, group_count);
-        update(&mut self.0, &mut self.1, "sum", groups, &arguments[0])
+impl Totals {
+    /// `sum`.
+    pub(super) fn sum() -> Totals {
+        Totals { wanted: Wanted::Sum, totals: Vec::new(), durations: Durations::default() }
     }
 
-    fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
-        grow(&mut self.0, group_count);
-        let other = same_kind::<Sum>(other)?;
-        merge(&mut self.0, &other.0, groups);
-        self.1.merge(other.1, groups)
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.len() * size_of::<Total>() + self.1.bytes()
-    }
-
-    fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
-        let groups = self.0.len();
-        let columns = [columns_of(&self.0), self.1.into_columns(groups)].concat();
-        give_columns(groups, columns, piece)
-    }
-
-    fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
-        grow(&mut self.0, group_count);
-        absorb(&mut self.0, groups, columns);
-        self.1.absorb(groups, &columns[5], &columns[6])
-    }
-
-    fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {
-        let totals = finished(self.0, group_count);
-        let sum = |(group, total): (usize, &Total)| match self.1.of(group, total.count)? {
-            Some((sum, _)) => Ok(Value::Duration(sum)),
-            None => total.sum(),
-        };
-        let sums = totals.iter().enumerate().map(sum).collect::<Result<Vec<_>>>()?;
-        Ok(Column::from_values(&sums))
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
+    /// `avg`.
+    pub(super) fn average() -> Totals {
+        Totals { wanted: Wanted::Average, ..Totals::sum() }
     }
 }
 
-impl Aggregator for Average {
+impl Aggregator for Totals {
     fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
-        grow(&mut self.0, group_count);
-        update(&mut self.0, &mut self.1, "avg", groups, &arguments[0])
+        grow(&mut self.totals, group_count);
+        let function = if self.wanted == Wanted::Sum { "sum" } else { "avg" };
+        update(&mut self.totals, &mut self.durations, function, groups, &arguments[0])
     }
 
     fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
-        grow(&mut self.0, group_count);
-        let other = same_kind::<Average>(other)?;
-        merge(&mut self.0, &other.0, groups);
-        self.1.merge(other.1, groups)
+        grow(&mut self.totals, group_count);
+        let other = same_kind::<Totals>(other)?;
+        merge(&mut self.totals, &other.totals, groups);
+        self.durations.merge(other.durations, groups)
     }
 
     fn bytes(&self) -> usize {
-        self.0.len() * size_of::<Total>() + self.1.bytes()
+        self.totals.len() * size_of::<Total>() + self.durations.bytes()
     }
 
     fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
-        let groups = self.0.len();
-        let columns = [columns_of(&self.0), self.1.into_columns(groups)].concat();
+        let groups = self.totals.len();
+        let columns = [columns_of(&self.totals), self.durations.into_columns(groups)].concat();
         give_columns(groups, columns, piece)
     }
 
     fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
-        grow(&mut self.0, group_count);
-        absorb(&mut self.0, groups, columns);
-        self.1.absorb(groups, &columns[5], &columns[6])
+        grow(&mut self.totals, group_count);
+        absorb(&mut self.totals, groups, columns);
+        self.durations.absorb(groups, &columns[5], &columns[6])
     }
 
     fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {
-        let totals = finished(self.0, group_count);
-        let average = |(group, total): (usize, &Total)| match self.1.of(group, total.count)? {
-            Some((sum, count)) => Ok(durations::mean(sum, count)),
-            None => Ok(total.average()),
+        let totals = finished(self.totals, group_count);
+        let result = |(group, total): (usize, &Total)| {
+            Ok(match (self.durations.of(group, total.count)?, self.wanted) {
+                (Some((sum, _)), Wanted::Sum) => Value::Duration(sum),
+                (Some((sum, count)), Wanted::Average) => durations::mean(sum, count),
+                (None, Wanted::Sum) => total.sum()?,
+                (None, Wanted::Average) => total.average(),
+            })
         };
-        let averages = totals.iter().enumerate().map(average).collect::<Result<Vec<_>>>()?;
-        Ok(Column::from_values(&averages))
+        let results = totals.iter().enumerate().map(result).collect::<Result<Vec<_>>>()?;
+        Ok(Column::from_values(&results))
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

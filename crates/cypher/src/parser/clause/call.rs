@@ -3,7 +3,6 @@
 use model::{Result, error};
 
 use super::super::Parser;
-use super::order;
 use crate::ast::{
     Batches, CallClause, Clause, ClauseKind, Imports, MatchClause, OnError, Query, Retry, SingleQuery, SubqueryClause,
     SubqueryKind, Yield, YieldItem,
@@ -180,8 +179,8 @@ impl Parser<'_> {
         let query = self.query()?;
         self.needs_result = outer;
         for single in std::iter::once(&query.first).chain(query.unions.iter().map(|union| &union.query)) {
-            if let Some(clause) = single.clauses.iter().find(|clause| order::is_updating(&clause.kind)) {
-                let found = order::keyword(&clause.kind);
+            if let Some(clause) = single.clauses.iter().find(|clause| clause.kind.is_updating()) {
+                let found = clause.kind.keyword();
                 return Err(error!(
                     Syntax::InvalidClauseComposition,
                     "expected clauses that only read in a subquery expression, found {found}"

@@ -4,61 +4,24 @@ use model::{Result, Span, error};
 
 use crate::ast::{ClauseKind, Query, SingleQuery, Yield};
 
-/// Whether the clause changes data.
-pub(super) fn is_updating(kind: &ClauseKind) -> bool {
-    matches!(
-        kind,
-        ClauseKind::Create(_)
-            | ClauseKind::Merge(_)
-            | ClauseKind::Set(_)
-            | ClauseKind::Remove(_)
-            | ClauseKind::Delete(_)
-            | ClauseKind::Foreach(_)
-    )
-}
-
-/// The words that the clause starts with.
-pub(super) fn keyword(kind: &ClauseKind) -> &'static str {
-    match kind {
-        ClauseKind::Match(clause) if clause.optional => "OPTIONAL MATCH",
-        ClauseKind::Match(_) => "MATCH",
-        ClauseKind::Unwind(_) => "UNWIND",
-        ClauseKind::With(_) => "WITH",
-        ClauseKind::Return(_) => "RETURN",
-        ClauseKind::Create(_) => "CREATE",
-        ClauseKind::Merge(_) => "MERGE",
-        ClauseKind::Set(_) => "SET",
-        ClauseKind::Remove(_) => "REMOVE",
-        ClauseKind::Delete(clause) if clause.detach => "DETACH DELETE",
-        ClauseKind::Delete(_) => "DELETE",
-        ClauseKind::Foreach(_) => "FOREACH",
-        ClauseKind::Call(_) => "CALL",
-        ClauseKind::Subquery(clause) if clause.optional => "OPTIONAL CALL { … }",
-        ClauseKind::Subquery(_) => "CALL { … }",
-        ClauseKind::Let(_) => "LET",
-        ClauseKind::Filter(_) => "FILTER",
-        ClauseKind::Finish => "FINISH",
-    }
-}
-
 /// Checks the order of the clauses. A query that needs a result must end in `RETURN`, a change or a call.
 pub(in crate::parser) fn check(query: &SingleQuery, needs_result: bool) -> Result<()> {
     let clauses = &query.clauses;
     let is_alone = clauses.len() == 1;
     let mut updated_by: Option<&'static str> = None;
     for (position, clause) in clauses.iter().enumerate() {
-        let word = keyword(&clause.kind);
+        let word = clause.kind.keyword();
         match &clause.kind {
             ClauseKind::Return(_) | ClauseKind::Finish => {
                 if let Some(next) = clauses.get(position + 1) {
-                    let next_word = keyword(&next.kind);
+                    let next_word = next.kind.keyword();
                     return Err(error!(Syntax, "expected the end of the query after {word}, found {next_word}")
                         .at(next.span)
                         .with_remedy("use WITH to go on with the rows, or a semicolon to start another query"));
                 }
             }
             ClauseKind::With(_) | ClauseKind::Let(_) | ClauseKind::Filter(_) => updated_by = None,
-            kind if is_updating(kind) => updated_by = Some(word),
+            kind if kind.is_updating() => updated_by = Some(word),
             ClauseKind::Match(_) | ClauseKind::Unwind(_) | ClauseKind::Call(_) | ClauseKind::Subquery(_) => {
                 if let Some(update) = updated_by {
                     return Err(error!(Syntax, "expected WITH between {update} and {word}")
@@ -96,7 +59,7 @@ pub(in crate::parser) fn check(query: &SingleQuery, needs_result: bool) -> Resul
         _ => false,
     };
     if is_open {
-        let word = keyword(&last.kind);
+        let word = last.kind.keyword();
         return Err(error!(Syntax, "expected RETURN or an updating clause after {word}, found the end of the query")
             .at(Span { start: last.span.end, end: last.span.end }));
     }
