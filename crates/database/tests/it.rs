@@ -35,5 +35,7 @@ mod priorities;
 mod queries;
 #[path = "it/serializable.rs"]
 mod serializable;
+#[path = "it/show.rs"]
+mod show;
 #[path = "it/transactions.rs"]
 mod transactions;

@@ -57,7 +57,7 @@ struct Variable<'a>(&'a str);
 
 impl Display for Variable<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        const CALL_LIKE: &[&str] = &["shortestPath", "allShortestPaths"];
+        const CALL_LIKE: &[&str] = &["shortestPath", "allShortestPaths", "NFC", "NFD", "NFKC", "NFKD"];
         if token::is_one_of(self.0, KEYWORDS) || token::is_one_of(self.0, CALL_LIKE) {
             write!(f, "`{}`", self.0)
         } else {
@@ -514,11 +514,13 @@ impl Display for EdgePattern {
         content.extend(self.length.as_ref().map(VariableLength::to_string));
         content.extend(self.properties.as_ref().map(|properties| format!(" {properties}")));
         content.extend(self.predicate.as_ref().map(|predicate| format!(" WHERE {predicate}")));
-        f.write_str(if self.arrow == Arrow::Left { "<-" } else { "-" })?;
+        // Without its heads what repeats would be read as a sum where an expression may stand.
+        let has_heads = self.arrow == Arrow::Both && self.repetition.is_some();
+        f.write_str(if self.arrow == Arrow::Left || has_heads { "<-" } else { "-" })?;
         if !content.is_empty() {
             write!(f, "[{}]", content.trim_start())?;
         }
-        f.write_str(if self.arrow == Arrow::Right { "->" } else { "-" })?;
+        f.write_str(if self.arrow == Arrow::Right || has_heads { "->" } else { "-" })?;
         optional(f, "", self.repetition.as_ref())
     }
 }

@@ -256,7 +256,7 @@ fn load_csv_knows_its_lines_and_its_file() {
     ]);
     let session = &mut subject.database.session();
     for wrong in ["RETURN linenumber()".to_owned(), format!("{load} WITH row RETURN file()")] {
-        let error = session.query(&wrong, &Default::default()).expect_err("there is no row");
+        let error = session.query(&wrong, &Default::default()).map(drop).expect_err("there is no row");
         assert!(error.to_string().contains("known only between LOAD CSV and the WITH after it"), "{error}");
     }
 }

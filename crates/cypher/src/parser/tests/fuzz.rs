@@ -23,6 +23,7 @@ const SEEDS: &[&str] = &[
     "UNWIND $rows AS row CALL (row) { CREATE (n:$(row.l)) SET n[row.k] = row.v REMOVE n:$(row.m) } IN 2 CONCURRENT TRANSACTIONS OF 100 ROWS ON ERROR CONTINUE REPORT STATUS AS s RETURN s",
     "LOAD CSV WITH HEADERS FROM $f AS line FIELDTERMINATOR ';' OPTIONAL CALL { WITH line MATCH (n) RETURN COLLECT { MATCH (n)-->(m) RETURN m } AS c } RETURN c, x IS NOT :: LIST<INTEGER NOT NULL> FINISH",
     "COPY (MATCH (n) RETURN n.a AS a) TO 'x.parquet' (format = 'parquet', header = true)", "COPY T FROM ['a', $b] (from='A', to='B')",
+    "COPY T FROM (MATCH (n) RETURN n.a, 1 AS b) (from = 'A', to = 'B')", "ALTER TABLE T ADD IF NOT EXISTS x INT64[]", "CYPHER 25 START TRANSACTION",
     "CREATE NODE TABLE IF NOT EXISTS P(id INT64 PRIMARY KEY, tags STRING[])", "CREATE REL TABLE R(FROM A TO B, since DATE, MANY_MANY)",
     "WHEN $a THEN MATCH (n IS A) RETURN n.x AS x WHEN n.b THEN { RETURN 1 AS x UNION RETURN 2 AS x } ELSE RETURN 3 AS x NEXT FOR y IN [x] RETURN y",
     "MATCH (a)-[r IS R]->(b) USING INDEX a:A(x, y) USING SCAN b:B USING JOIN ON a, b WHERE a.x IS NOT NFC NORMALIZED AND b IS LABELED B|C RETURN normalize(a.x, NFKD), trim(LEADING 'x' FROM b.y), allReduce(s = 0, e IN l | s + e, s < 9)",

@@ -45,7 +45,7 @@ fn patterns() {
         ("MATCH p = (a)-->(b), q = shortestPath((a)-[*]->(b)) RETURN p, q", ""),
         (
             "MATCH (a)-[:R]->+(b)<-[:S]-*(c)-[r WHERE r.x > 1]-{2}(d)-->{,3}(e) RETURN a",
-            "MATCH (a)-[:R]->+(b)<-[:S]-*(c)-[r WHERE r.x > 1]-{2}(d)-->{0,3}(e) RETURN a",
+            "MATCH (a)-[:R]->+(b)<-[:S]-*(c)<-[r WHERE r.x > 1]->{2}(d)-->{0,3}(e) RETURN a",
         ),
         (
             "MATCH ((a)-[r]->(b) WHERE a.x < b.x){1,5} RETURN a",
@@ -356,6 +356,8 @@ fn brackets_and_calls() {
         ("[x IN xs, y]", ""),
         ("a IS NOT LABELED A&B", "NOT a:A:B"),
         ("a IS NFKC NORMALIZED", "isNormalized(a, 'NFKC')"),
+        ("normalize(a, (NFD))", "normalize(a, `NFD`)"),
+        ("(a)<-[:R*1..2]->+(b) AND c", ""),
         ("normalize(a, nfd)", "normalize(a, 'NFD')"),
         ("trim(LEADING 'x' FROM a)", "ltrim(a, 'x')"),
         ("allReduce(s = 0, x IN xs | s + x, s > 1)", ""),
