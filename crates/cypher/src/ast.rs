@@ -7,6 +7,7 @@
 
 use model::{PropertyType, Rule, Span};
 
+pub use clause::{PlannerHint, PlannerHintKind};
 pub use expression::{
     BinaryOperator, CaseBranch, Comparison, ComparisonOperator, Expression, ExpressionKind, MapEntry,
     MapProjectionItem, Quantifier, SubqueryKind, UnaryOperator,
@@ -328,38 +329,6 @@ pub struct MatchClause {
     pub hints: Vec<PlannerHint>,
     /// The `WHERE` that belongs to it.
     pub predicate: Option<Expression>,
-}
-
-/// `USING …` after a pattern.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlannerHint {
-    /// The whole hint.
-    pub span: Span,
-    /// What it wants.
-    pub kind: PlannerHintKind,
-}
-
-/// What a hint to the planner wants.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PlannerHintKind {
-    /// `INDEX variable:subject(property, …)`: begin there, by that index.
-    Index {
-        /// The node or edge.
-        variable: Name,
-        /// Its label or type.
-        subject: Name,
-        /// The properties of the index.
-        properties: Vec<Name>,
-    },
-    /// `SCAN variable:subject`: find it by its label, not by an index.
-    Scan {
-        /// The node or edge.
-        variable: Name,
-        /// Its label or type.
-        subject: Name,
-    },
-    /// `JOIN ON variable, …`.
-    Join(Vec<Name>),
 }
 
 /// `UNWIND list AS variable`.

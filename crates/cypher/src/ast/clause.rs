@@ -1,6 +1,40 @@
-//! What kinds of clauses have in common.
+//! What kinds of clauses have in common, and hints to the planner.
 
-use super::ClauseKind;
+use model::Span;
+
+use super::{ClauseKind, Name};
+
+/// `USING …` after a pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannerHint {
+    /// The whole hint.
+    pub span: Span,
+    /// What it wants.
+    pub kind: PlannerHintKind,
+}
+
+/// What a hint to the planner wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlannerHintKind {
+    /// `INDEX variable:subject(property, …)`: begin there, by that index.
+    Index {
+        /// The node or edge.
+        variable: Name,
+        /// Its label or type.
+        subject: Name,
+        /// The properties of the index.
+        properties: Vec<Name>,
+    },
+    /// `SCAN variable:subject`: find it by its label, not by an index.
+    Scan {
+        /// The node or edge.
+        variable: Name,
+        /// Its label or type.
+        subject: Name,
+    },
+    /// `JOIN ON variable, …`.
+    Join(Vec<Name>),
+}
 
 impl ClauseKind {
     /// Whether the clause changes data by itself.
