@@ -16,7 +16,9 @@ pub mod lcc;
 pub mod leiden;
 pub mod louvain;
 pub mod modularity;
+pub mod node_similarity;
 pub mod pagerank;
+pub mod random_walk;
 pub mod scc;
 pub mod shortest_path;
 pub mod sssp;
@@ -52,7 +54,9 @@ fn all() -> &'static [AlgorithmProcedure] {
             procedures_of::<modularity::Algorithm>(),
             procedures_of::<kcore::Algorithm>(),
             procedures_of::<lcc::Algorithm>(),
+            procedures_of::<node_similarity::Algorithm>(),
             procedures_of::<pagerank::Algorithm>(),
+            procedures_of::<random_walk::Algorithm>(),
             procedures_of::<scc::Algorithm>(),
             procedures_of::<sssp::Algorithm>(),
             procedures_of::<wcc::Algorithm>(),

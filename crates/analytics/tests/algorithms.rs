@@ -30,6 +30,8 @@ mod neighborhoods;
 mod roads;
 #[path = "algorithms/rows.rs"]
 mod rows;
+#[path = "algorithms/similarity.rs"]
+mod similarity;
 #[path = "algorithms/streamed.rs"]
 mod streamed;
 #[path = "algorithms/structure.rs"]
@@ -38,3 +40,5 @@ mod structure;
 mod windows;
 #[path = "algorithms/workspace.rs"]
 mod workspace;
+#[path = "algorithms/walks.rs"]
+mod walks;

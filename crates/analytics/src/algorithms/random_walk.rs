@@ -1,0 +1,231 @@
+//! Random walks: from each node so many, each step along a random edge.
+//!
+//! Claim: a step from v, with the node t before it, goes to x in proportion to the weight of the edge v→x (1 without
+//! weights) times 1/`returnFactor` if x is t, 1 if there is an edge t→x, and 1/`inOutFactor` otherwise; the first step in
+//! proportion to the weight alone. A walk has `walkLength` nodes, or fewer if no edge of any weight leads on. The same
+//! seed gives the same walks, whatever the number of threads and whichever other nodes are asked for.
+//! Cost: a step draws a few times, and with weights or factors searches rows in the logarithm of their length. Walks are
+//! handed on as they are made; factors need a sorted copy of the rows, weights 8 bytes an edge.
+//! After: Grover, Leskovec, "node2vec: scalable feature learning for networks", 2016; Yang, Zhang, Chen, Li, Xu, Chen,
+//! "KnightKing: a fast distributed graph random walk engine", 2019 (drawing by rejection).
+
+mod walker;
+
+use std::sync::Arc;
+
+use model::column::{Column, ColumnData};
+use model::error::Result;
+use model::id::NodeId;
+use model::interrupt::Interrupt;
+use model::limits::LIST_ELEMENTS_MAX;
+use model::procedure::RowSink;
+use model::store::{Direction, ReadView};
+use model::value::Value;
+
+use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::graph::{Execution, Graph};
+use crate::graph_view::{GraphView, Sides};
+use crate::parallel::{even_ranges, map_tasks};
+use crate::procedure::column;
+use crate::random::Random;
+use crate::search::path::path_of;
+use crate::settings::Settings;
+use walker::Walker;
+
+/// What a run is asked for.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where walks begin; empty for all nodes.
+    pub sources: Vec<NodeId>,
+    /// Nodes of a walk, its first one counted.
+    pub walk_length: usize,
+    /// Walks from each node.
+    pub walks_per_node: u64,
+    /// Above 1, walks go back less.
+    pub return_factor: f64,
+    /// Above 1, walks stay near.
+    pub in_out_factor: f64,
+    /// Which walks.
+    pub seed: u64,
+    /// Whether rows have the relationships that were followed.
+    pub with_paths: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            sources: Vec::new(),
+            walk_length: 80,
+            walks_per_node: 10,
+            return_factor: 1.0,
+            in_out_factor: 1.0,
+            seed: 0,
+            with_paths: false,
+        }
+    }
+}
+
+/// Walks that a task makes at most.
+const WALKS_PER_TASK: u64 = 64;
+/// Nodes of walks that are held before they are handed on, about.
+const NODES_HELD: u64 = 1 << 20;
+
+/// Walks from nodes of a view that has forward rows: gives them in order, from each node the walks one after another, a
+/// batch at a time. Ends when `take` says that no more are wanted.
+pub fn run(
+    view: &GraphView,
+    config: &Config,
+    sources: &[u32],
+    threads: usize,
+    interrupt: &Interrupt,
+    mut take: impl FnMut(Vec<Vec<u32>>) -> Result<bool>,
+) -> Result<()> {
+    let walker = Walker::new(view, config, threads)?;
+    let total = (sources.len() as u64).saturating_mul(config.walks_per_node);
+    let tasks_at_once = 4 * threads as u64;
+    let each = (NODES_HELD / config.walk_length as u64 / tasks_at_once).clamp(1, WALKS_PER_TASK);
+    let batch = each * tasks_at_once;
+    let mut start = 0;
+    while start < total {
+        interrupt.report(start, total);
+        let walks = (batch.min(total - start)) as usize;
+        let tasks = even_ranges(walks, walks.div_ceil(each as usize), 1);
+        let done = map_tasks(threads, tasks, |range| -> Result<Vec<Vec<u32>>> {
+            let mut walks = Vec::with_capacity(range.len());
+            for walk in range.start as u64 + start..range.end as u64 + start {
+                let source = sources[(walk / config.walks_per_node) as usize];
+                let key = u64::from(source).wrapping_mul(config.walks_per_node) + walk % config.walks_per_node;
+                walks.push(walker.walk(source, &mut Random::of(config.seed, key), interrupt)?);
+            }
+            Ok(walks)
+        });
+        if !take(done.into_iter().collect::<Result<Vec<_>>>()?.concat())? {
+            break;
+        }
+        start += batch;
+    }
+    interrupt.report(total, total);
+    Ok(())
+}
+
+/// Checks a walk against the rows: every step is along an edge, and it ends early only where no edge leads on.
+///
+/// The view must have forward rows.
+pub fn verify(view: &GraphView, config: &Config, walk: &[u32]) -> Result<()> {
+    let rows = view.forward();
+    let could_step = |node: u32| {
+        !rows.neighbors(node).is_empty()
+            && (!rows.has_weights() || rows.weights(node).iter().any(|&weight| weight > 0.0))
+    };
+    if let Some(step) = walk.windows(2).find(|step| !rows.neighbors(step[0]).contains(&step[1])) {
+        return Err(model::error!(Internal, "a walk steps from node {} to {}, without an edge", step[0], step[1]));
+    }
+    match walk.last() {
+        Some(&last) if walk.len() == config.walk_length || walk.len() < config.walk_length && !could_step(last) => {
+            Ok(())
+        }
+        _ => Err(model::error!(Internal, "a walk has {} nodes, expected {}", walk.len(), config.walk_length)),
+    }
+}
+
+fn source_numbers(graph: &Graph<'_>, config: &Config) -> Result<Vec<u32>> {
+    if config.sources.is_empty() {
+        return Ok((0..graph.node_count() as u32).collect());
+    }
+    config.sources.iter().map(|&node| graph.require(node, "sourceNodes")).collect()
+}
+
+/// A factor, which must be greater than 0.
+fn factor(settings: &Settings<'_>, name: &'static str) -> Result<f64> {
+    let factor = settings.number(name, 0.0, f64::MAX)?.unwrap_or(1.0);
+    if factor == 0.0 || !(1.0 / factor).is_finite() {
+        return Err(settings.refuse(&format!("setting '{name}' is {factor}, expected a number greater than 0")));
+    }
+    Ok(factor)
+}
+
+/// `algo.randomWalk`.
+pub struct Algorithm;
+
+impl crate::Algorithm for Algorithm {
+    type Config = Config;
+
+    const ABOUT: About = About {
+        name: "randomWalk",
+        aliases: &["gds.randomWalk"],
+        description: "Walks along random relationships from each node.",
+        settings: &[
+            "sourceNodes", "walkLength", "walksPerNode", "inOutFactor", "returnFactor", "randomSeed", "withPaths",
+        ],
+        direction: Follows::Chosen(Direction::Out),
+        takes_weights: true,
+        yields: &[column("nodes", "LIST<NODE>"), column("path", "PATH?")],
+        stats: &[column("walkCount", "INTEGER"), column("stepCount", "INTEGER")],
+        shape: Shape::Rows,
+    };
+
+    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
+        let default = Config::default();
+        let length = settings.integer("walkLength", 2)?.unwrap_or(default.walk_length as u64);
+        if length > LIST_ELEMENTS_MAX as u64 {
+            return Err(settings.refuse(&format!(
+                "setting 'walkLength' is {length}, expected at most {LIST_ELEMENTS_MAX}, the longest that a list may be"
+            )));
+        }
+        Ok(Config {
+            sources: settings.nodes(&["sourceNodes"], view)?.unwrap_or_default(),
+            walk_length: length as usize,
+            walks_per_node: settings.integer("walksPerNode", 1)?.unwrap_or(default.walks_per_node),
+            return_factor: factor(settings, "returnFactor")?,
+            in_out_factor: factor(settings, "inOutFactor")?,
+            seed: settings.integer("randomSeed", i64::MIN)?.unwrap_or(default.seed),
+            with_paths: settings.flag("withPaths")?.unwrap_or(default.with_paths),
+        })
+    }
+
+    fn needs(config: &Config, is_weighted: bool) -> Needs {
+        let of_weights = if is_weighted { size_of::<f64>() } else { 0 };
+        let of_factors = if walker::is_first_order(config) { 0 } else { size_of::<u32>() };
+        Needs {
+            sides: Sides::Forward,
+            node_bytes: size_of::<u32>(),
+            edge_bytes: of_weights + of_factors,
+            executions: &[Execution::Memory],
+        }
+    }
+
+    fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
+        let sources = source_numbers(graph, config)?;
+        let (mut walks, mut steps) = (0, 0);
+        self::run(graph.in_memory_only()?, config, &sources, run.threads, run.interrupt, |made| {
+            walks += made.len();
+            steps += made.iter().map(|walk| walk.len() - 1).sum::<usize>();
+            Ok(true)
+        })?;
+        Ok(Outcome {
+            columns: Vec::new(),
+            order: None,
+            stats: vec![Value::Int(walks as i64), Value::Int(steps as i64)],
+        })
+    }
+
+    fn send(graph: &Graph<'_>, config: &Config, run: &Run<'_>, sink: &mut RowSink<'_>) -> Result<()> {
+        let sources = source_numbers(graph, config)?;
+        let selection = run.selection;
+        self::run(graph.in_memory_only()?, config, &sources, run.threads, run.interrupt, |made| {
+            let mut lists = Vec::with_capacity(made.len());
+            let mut paths = Vec::with_capacity(if config.with_paths { made.len() } else { 0 });
+            for walk in &made {
+                let nodes: Vec<NodeId> = walk.iter().map(|&number| graph.node(number)).collect();
+                lists.push(Value::list(nodes.iter().map(|&node| Value::Node(node)).collect()));
+                if config.with_paths {
+                    run.interrupt.check()?;
+                    let path = path_of(selection.view, selection.projection, selection.weight, nodes)?;
+                    paths.push(Value::Path(Arc::new(path)));
+                }
+            }
+            let paths = if config.with_paths { ColumnData::Value(paths) } else { ColumnData::Null(made.len()) };
+            sink(vec![Column::new(ColumnData::Value(lists)), Column::new(paths)])
+        })
+    }
+}
