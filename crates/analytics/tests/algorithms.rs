@@ -22,10 +22,10 @@ mod naive_centrality;
 mod naive_neighborhoods;
 #[path = "algorithms/naive_structure.rs"]
 mod naive_structure;
-#[path = "algorithms/programs.rs"]
-mod programs;
 #[path = "algorithms/neighborhoods.rs"]
 mod neighborhoods;
+#[path = "algorithms/programs.rs"]
+mod programs;
 #[path = "algorithms/roads.rs"]
 mod roads;
 #[path = "algorithms/rows.rs"]
@@ -36,9 +36,9 @@ mod similarity;
 mod streamed;
 #[path = "algorithms/structure.rs"]
 mod structure;
+#[path = "algorithms/walks.rs"]
+mod walks;
 #[path = "algorithms/windows.rs"]
 mod windows;
 #[path = "algorithms/workspace.rs"]
 mod workspace;
-#[path = "algorithms/walks.rs"]
-mod walks;
