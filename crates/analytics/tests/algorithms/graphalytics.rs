@@ -68,7 +68,9 @@ fn load(names: Vec<u64>, edges: &[(u64, u64, Option<f64>)]) -> Named {
 
 /// A list of nodes and a list of edges.
 fn load_lists(nodes: &PathBuf, edges: &PathBuf) -> Named {
-    let names = lines(nodes).iter().map(|fields| name(&fields[0])).collect();
+    // In the order of their names, which is that of their ids: the smallest label wins.
+    let mut names: Vec<u64> = lines(nodes).iter().map(|fields| name(&fields[0])).collect();
+    names.sort_unstable();
     let weight = |text: &String| text.parse().unwrap_or_else(|_| panic!("{text} is not a weight"));
     let edges: Vec<_> =
         lines(edges).iter().map(|line| (name(&line[0]), name(&line[1]), line.get(2).map(weight))).collect();
@@ -96,9 +98,27 @@ fn expected(path: &PathBuf, graph: &Named) -> Vec<f64> {
     graph.names.iter().map(|name| values[name]).collect()
 }
 
+/// The ways in which each kernel runs.
+const EXECUTIONS: [&str; 3] = ["memory", "streaming", "windows"];
+
+/// What a procedure finds, the same in every way of running.
 fn found(graph: &Named, procedure: &str, settings: &[(&str, Value)]) -> Vec<f64> {
-    let rows = call(&graph.store, procedure, settings, 2).unwrap_or_else(|error| panic!("{procedure}: {error}"));
-    by_number(&rows, &graph.ids).iter().map(number).collect()
+    let in_way = |execution: &str| -> Vec<f64> {
+        let settings = [settings, &[("execution", Value::string(execution))]].concat();
+        let rows = call(&graph.store, procedure, &settings, 2)
+            .unwrap_or_else(|error| panic!("{procedure}, {execution}: {error}"));
+        by_number(&rows, &graph.ids).iter().map(number).collect()
+    };
+    let [memory, streaming, windows] = EXECUTIONS.map(in_way);
+    assert_same(&streaming, &memory, 1e-6, &format!("{procedure}, streaming"));
+    assert_same(&windows, &memory, 1e-6, &format!("{procedure}, windows"));
+    memory
+}
+
+/// Labels that are node ids as the names of those nodes.
+fn as_names(graph: &Named, labels: &[f64]) -> Vec<f64> {
+    let names: Map<u64, u64> = graph.ids.iter().map(|id| id.0).zip(graph.names.iter().copied()).collect();
+    labels.iter().map(|label| names[&(*label as u64)] as f64).collect()
 }
 
 /// The tolerance of Graphalytics for floats is a ten-thousandth; ours is finer.
@@ -125,6 +145,14 @@ fn pagerank_settings(word: &str, iterations: i64) -> [(&'static str, Value); 3] 
     [("direction", Value::string(word)), ("maxIterations", Value::Int(iterations)), ("tolerance", Value::Int(0))]
 }
 
+fn label_settings(word: &str, iterations: i64) -> [(&'static str, Value); 2] {
+    [("direction", Value::string(word)), ("maxIterations", Value::Int(iterations))]
+}
+
+fn in_direction(word: &str) -> [(&'static str, Value); 1] {
+    [("direction", Value::string(word))]
+}
+
 const WEIGHT: (&str, Value) = ("weightProperty", Value::Null);
 
 fn with_weight(settings: [(&'static str, Value); 2]) -> Vec<(&'static str, Value)> {
@@ -141,6 +169,11 @@ fn validation_graphs_give_the_published_results() {
         assert_same(&found(&graph, "algo.bfs", &source(&graph, 1, word)), &output("bfs", &graph), 0.0, "bfs");
         let graph = adjacency("pr");
         assert_same(&found(&graph, "algo.pagerank", &pagerank_settings(word, 100)), &output("pr", &graph), 1e-4, "pr");
+        let graph = adjacency("cdlp");
+        let labels = as_names(&graph, &found(&graph, "algo.cdlp", &label_settings(word, 5)));
+        assert_same(&labels, &output("cdlp", &graph), 0.0, "cdlp");
+        let graph = adjacency("lcc");
+        assert_same(&found(&graph, "algo.lcc", &in_direction(word)), &output("lcc", &graph), 1e-6, "lcc");
         let graph = adjacency("wcc");
         assert_same_components(&found(&graph, "algo.wcc", &[]), &output("wcc", &graph), "wcc");
         let (nodes, edges) = (folder.join(format!("sssp/{kind}-input.v")), folder.join(format!("sssp/{kind}-input.e")));
@@ -161,6 +194,10 @@ fn validation_graphs_give_the_published_results() {
         let ranks = found(&graph, "algo.pagerank", &pagerank_settings(word, 2));
         assert_same(&ranks, &expected(&file("-PR"), &graph), 1e-4, long);
         assert_same_components(&found(&graph, "algo.wcc", &[]), &expected(&file("-WCC"), &graph), long);
+        let labels = as_names(&graph, &found(&graph, "algo.cdlp", &label_settings(word, 2)));
+        assert_same(&labels, &expected(&file("-CDLP"), &graph), 0.0, long);
+        let coefficients = found(&graph, "algo.lcc", &in_direction(word));
+        assert_same(&coefficients, &expected(&file("-LCC"), &graph), 1e-6, long);
         let settings = with_weight(source(&graph, start, word));
         assert_same(&found(&graph, "algo.sssp", &settings), &expected(&file("-SSSP"), &graph), 1e-12, long);
     }
@@ -172,6 +209,10 @@ fn gnutella_gives_the_published_results() {
     let file = |name: &str| folder.join("dataset").join(name);
     let graph = load_lists(&file("p2p-31.v"), &file("p2p-31.e"));
     assert_same_components(&found(&graph, "algo.wcc", &[]), &expected(&file("p2p-31-WCC"), &graph), "wcc");
+    let labels = as_names(&graph, &found(&graph, "algo.cdlp", &label_settings("BOTH", 10)));
+    assert_same(&labels, &expected(&file("p2p-31-CDLP"), &graph), 0.0, "cdlp");
+    let coefficients = found(&graph, "algo.lcc", &in_direction("BOTH"));
+    assert_same(&coefficients, &expected(&file("p2p-31-LCC"), &graph), 1e-6, "lcc");
     for (word, suffix) in [("OUT", "-directed"), ("BOTH", "")] {
         let results = |task: &str| expected(&file(&format!("p2p-31-{task}{suffix}")), &graph);
         let start = source(&graph, 6, word);
