@@ -11,6 +11,7 @@ mod constant_folding;
 mod count_matches;
 mod count_rows;
 mod covering_labels;
+mod edge_filter;
 mod edge_range;
 mod edge_top;
 mod filter_in_path;
@@ -40,6 +41,8 @@ pub struct OptimizerConfig {
     pub count_rows: bool,
     /// Test each edge of a path while it is walked.
     pub filter_in_path: bool,
+    /// Test properties of edges before rows are made of them.
+    pub edge_filters: bool,
     /// Let the sort key of a type find edges in a range, and the first ones of a node.
     pub sort_keys: bool,
     /// Read properties after a limit.
@@ -66,6 +69,7 @@ impl Default for OptimizerConfig {
             top: true,
             count_rows: true,
             filter_in_path: true,
+            edge_filters: true,
             sort_keys: true,
             late_projection: true,
             unused: true,
@@ -88,6 +92,7 @@ impl OptimizerConfig {
             top: false,
             count_rows: false,
             filter_in_path: false,
+            edge_filters: false,
             sort_keys: false,
             late_projection: false,
             unused: false,
@@ -138,6 +143,10 @@ pub(crate) fn optimize(
         if rewritten && config.unused {
             unused::drop_unused(root, columns);
         }
+    }
+    // Last, since an expansion that chooses is taken apart by no other rule.
+    if config.edge_filters {
+        for_each_operator(root, &mut edge_filter::push_down);
     }
     let mut next = 0;
     number(root, &mut next);

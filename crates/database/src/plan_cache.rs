@@ -12,6 +12,9 @@ use exec::Prepared;
 use model::limits::PLAN_CACHE_ENTRIES;
 use model::{LabelId, Map, Schema, Span, Statistics};
 
+#[cfg(test)]
+mod tests;
+
 /// A statement, compiled and lowered.
 pub(crate) struct Compiled {
     pub(crate) prefix: Prefix,

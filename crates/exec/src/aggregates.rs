@@ -15,6 +15,7 @@ mod deviation;
 mod distinct;
 mod extreme;
 mod node_set;
+mod pair_set;
 mod percentile;
 mod sum;
 

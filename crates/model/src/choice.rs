@@ -68,9 +68,11 @@ impl EdgeRange {
                     typed_bound(&self.lower, |value| if let Value::$kind(bound) = value { Some(*bound) } else { None }),
                     typed_bound(&self.upper, |value| if let Value::$kind(bound) = value { Some(*bound) } else { None }),
                 ) {
-                    rows.retain(|&row| {
-                        !column.is_null(row as usize) && is_between(&$values[row as usize], &lower, &upper)
-                    });
+                    let is_in = |row: usize| is_between(&$values[row], &lower, &upper);
+                    match &column.validity {
+                        None => keep(rows, is_in),
+                        Some(validity) => keep(rows, |row| validity.get(row) & is_in(row)),
+                    }
                     return;
                 }
             };
@@ -90,6 +92,18 @@ impl EdgeRange {
     }
 }
 
+/// Keeps the rows of which something is true. Which these are cannot be foretold, so that nothing branches on it.
+#[inline]
+fn keep(rows: &mut Vec<u32>, is_kept: impl Fn(usize) -> bool) {
+    let mut kept = 0;
+    for at in 0..rows.len() {
+        let row = rows[at];
+        rows[kept] = row;
+        kept += usize::from(is_kept(row as usize));
+    }
+    rows.truncate(kept);
+}
+
 /// A bound in the kind of a column; `None` if it is of another kind.
 fn typed_bound<T>(bound: &Bound<Value>, take: impl Fn(&Value) -> Option<T>) -> Option<Bound<T>> {
     Some(match bound {
@@ -107,7 +121,7 @@ fn is_between<T: PartialOrd>(value: &T, lower: &Bound<T>, upper: &Bound<T>) -> b
         Bound::Excluded(bound) => value > bound,
     };
     is_above
-        && match upper {
+        & match upper {
             Bound::Unbounded => true,
             Bound::Included(bound) => value <= bound,
             Bound::Excluded(bound) => value < bound,

@@ -35,6 +35,12 @@ pub(super) fn push_down(operator: &mut Operator, schema: &Schema) {
         return;
     }
     choice.get_or_insert_default().conditions.extend(conditions);
+    keep_conjuncts(operator, conjuncts);
+}
+
+/// Leaves a filter with these conditions; its input in its place, if there is none.
+pub(super) fn keep_conjuncts(operator: &mut Operator, mut conjuncts: Vec<Expression>) {
+    let OperatorKind::Filter { input, predicate } = &mut operator.kind else { return };
     match conjuncts.len() {
         0 => *operator = take_input(input),
         1 => *predicate = conjuncts.swap_remove(0),
@@ -43,11 +49,11 @@ pub(super) fn push_down(operator: &mut Operator, schema: &Schema) {
 }
 
 /// True for a constant of a kind whose values can all be compared with each other.
-fn is_plain(value: &Expression) -> bool {
+pub(super) fn is_plain(value: &Expression) -> bool {
     matches!(&value.kind, ExpressionKind::Literal(Value::Int(_) | Value::String(_) | Value::Bool(_)))
 }
 
-fn below_filters(operator: &mut Operator) -> &mut Operator {
+pub(super) fn below_filters(operator: &mut Operator) -> &mut Operator {
     if !matches!(operator.kind, OperatorKind::Filter { .. }) {
         return operator;
     }

@@ -103,7 +103,7 @@ pub enum OperatorKind {
         into: bool,
         /// Slots with edges or lists of edges of the same pattern, from which this edge must differ. Needs `edge`.
         distinct_from: Vec<SlotId>,
-        /// What the operators above ask of the edge, as far as the sort key of its type helps to find it.
+        /// What the operators above ask of the edge, as far as the store can see to it.
         choice: Option<Box<EdgeChoice>>,
     },
     /// For each row, the paths of `min` to `max` edges from a node, no edge twice in one path unless `repeats`.
@@ -566,11 +566,13 @@ pub enum IndexRange {
     StartsWith(Expression),
 }
 
-/// Which edges of a node the operators above will not leave out; they still ask for all of it themselves.
+/// Which edges of a node the operators above will not leave out. What they ask of edges that is not here they test themselves.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeChoice {
-    /// All of these hold.
+    /// All of these hold; the sort key of the type finds such edges.
     pub conditions: Vec<EdgeCondition>,
+    /// All of these hold too, and are tested edge by edge. With plain constants only.
+    pub tests: Vec<EdgeCondition>,
     /// Only the first edges of each node are wanted.
     pub first: Option<EdgeFirst>,
 }

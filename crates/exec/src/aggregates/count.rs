@@ -6,6 +6,7 @@ use std::sync::Arc;
 use model::{Bitmap, Column, ColumnData, Result, Set, Value};
 
 use super::node_set::NodeSet;
+use super::pair_set::PairSet;
 use super::{
     Aggregator, Groups, PIECE_ROWS, PieceSink, finished, for_each_value, give_columns, give_values, grow, same_kind,
 };
@@ -81,18 +82,48 @@ fn values_in(column: &Column, rows: usize) -> usize {
     }
 }
 
-/// Counts distinct values: nodes in sets of their own, everything else by hash.
+/// Counts distinct values: nodes and integers in sets of their own, everything else by hash.
 #[derive(Default)]
 pub(super) struct CountDistinct {
     nodes: Vec<NodeSet>,
+    integers: PairSet,
     others: Set<(u32, Value)>,
     counts: Vec<i64>,
+}
+
+fn give_integers(set: &PairSet, piece: &mut PieceSink<'_>) -> Result<()> {
+    let (mut groups, mut integers, mut outcome) = (Vec::new(), Vec::new(), Ok(()));
+    let mut give = |groups: &mut Vec<u32>, integers: &mut Vec<i64>| {
+        let column = Column::new(ColumnData::Int(std::mem::take(integers)));
+        let given = piece(groups, vec![column]);
+        groups.clear();
+        given
+    };
+    set.for_each(|group, integer| {
+        groups.push(group);
+        integers.push(integer);
+        if groups.len() == PIECE_ROWS && outcome.is_ok() {
+            outcome = give(&mut groups, &mut integers);
+        }
+    });
+    outcome?;
+    if groups.is_empty() { Ok(()) } else { give(&mut groups, &mut integers) }
+}
+
+/// The integer that a float may equal.
+fn whole(float: f64) -> Option<i64> {
+    (float.fract() == 0.0).then_some(float as i64)
 }
 
 impl CountDistinct {
     fn insert(&mut self, group: usize, value: Value) {
         let is_new = match value {
             Value::Node(node) => self.nodes[group].insert(node),
+            Value::Int(integer) => self.integers.insert(group as u32, integer),
+            // A float that equals an integer counts as that integer.
+            Value::Float(float) if whole(float).is_some_and(|integer| Value::Int(integer) == value) => {
+                self.integers.insert(group as u32, float as i64)
+            }
             value => self.others.insert((group as u32, value)),
         };
         self.counts[group] += i64::from(is_new);
@@ -111,6 +142,9 @@ impl Aggregator for CountDistinct {
             (ColumnData::Node(nodes), groups) => for_each_value(groups, column, |row, group| {
                 self.counts[group] += i64::from(self.nodes[group].insert(nodes[row]));
             }),
+            (ColumnData::Int(integers), groups) => for_each_value(groups, column, |row, group| {
+                self.counts[group] += i64::from(self.integers.insert(group as u32, integers[row]));
+            }),
             (_, groups) => for_each_value(groups, column, |row, group| self.insert(group, column.value(row))),
         }
         Ok(())
@@ -124,6 +158,11 @@ impl Aggregator for CountDistinct {
             let (mine, count) = (&mut self.nodes[group as usize], &mut self.counts[group as usize]);
             nodes.for_each(|node| *count += i64::from(mine.insert(node)));
         }
+        self.integers.reserve_for(&other.integers);
+        other.integers.for_each(|group, integer| {
+            let group = groups[group as usize];
+            self.counts[group as usize] += i64::from(self.integers.insert(group, integer));
+        });
         for (group, value) in other.others {
             self.insert(groups[group as usize] as usize, value);
         }
@@ -135,7 +174,7 @@ impl Aggregator for CountDistinct {
         // Texts in the set are as long as the first of them, about.
         let text = self.others.iter().next().map_or(0, |(_, value)| heap_bytes(value));
         let entry = size_of::<(u32, Value)>() + size_of::<u64>() + text;
-        nodes + self.counts.len() * size_of::<i64>() + self.others.len() * entry
+        nodes + self.integers.bytes() + self.counts.len() * size_of::<i64>() + self.others.len() * entry
     }
 
     fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {
@@ -147,6 +186,7 @@ impl Aggregator for CountDistinct {
                 piece(&vec![group as u32; nodes.len()], vec![column])?;
             }
         }
+        give_integers(&self.integers, piece)?;
         give_values(self.others.into_iter().map(|(group, value)| (group, vec![value])), piece)
     }
 

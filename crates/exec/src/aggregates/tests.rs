@@ -176,3 +176,43 @@ fn distinct_nodes_are_counted_at_any_size() {
         }
     }
 }
+
+#[test]
+fn distinct_integers_are_counted_at_any_size() {
+    for seed in 1..=4_u64 {
+        for (rows, values, run) in
+            [(10, 5, 1), (4_000, 300, 1), (30_000, 1 << 40, 1), (30_000, 4_000, 8), (30_000, 20, 100)]
+        {
+            let mut state = seed;
+            let mut next = |bound: u64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 20) % bound
+            };
+            let (mut groups, mut integers) = (Vec::new(), Vec::new());
+            for _ in 0..rows / run {
+                let integer = next(values) as i64 - 3;
+                for _ in 0..run {
+                    groups.push(next(7) as u32);
+                    integers.push(Value::Int(integer));
+                }
+            }
+            // Equal floats are the same values.
+            let floats = |value: &Value| if let Value::Int(x) = value { Value::Float(*x as f64) } else { Value::Null };
+            let twice = [integers.clone(), integers.iter().map(floats).collect()].concat();
+            let groups = [groups.clone(), groups].concat();
+            let mut expected = [const { Vec::new() }; 7];
+            groups.iter().zip(&twice).for_each(|(&group, value)| expected[group as usize].push(value.clone()));
+            let expected: Vec<Value> = expected
+                .iter()
+                .map(|values| Value::Int(values.iter().collect::<model::Set<_>>().len() as i64))
+                .collect();
+            for piece in [1_000, 1 << 20] {
+                let groups_and_end: Vec<u32> = groups.iter().copied().chain([6]).collect();
+                let values = [twice.clone(), vec![Value::Null]].concat();
+                let found = merged("count", true, &[values], &groups_and_end, piece).unwrap();
+                let found: Vec<Value> = found.values().collect();
+                assert_eq!(found, expected, "seed {seed}, {rows} rows in runs of {run}, pieces of {piece}");
+            }
+        }
+    }
+}

@@ -5,12 +5,13 @@
 //! and fail only if a row comes to such a one.
 //!
 //! Cost: each edge of the tree's types is followed once at most, for all rows together; edges to leaves of which nothing
-//! is asked are not followed at all, their nodes' degrees are enough. Memory: 8 bytes for each node id and inner node of
+//! is asked are not followed at all, their nodes' degrees are enough; nor are those of types that lead to labelled nodes
+//! always or never ([`labelled`]). Memory: 8 bytes for each node id and inner node of
 //! the tree, 16 where a branch must not lead back.
 
 mod evaluation;
 mod groups;
-mod implied;
+mod labelled;
 mod lists;
 mod tables;
 mod tree;

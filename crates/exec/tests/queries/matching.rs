@@ -142,3 +142,37 @@ fn stops_early() {
     check_ordered("UNWIND range(1, 10) AS i RETURN i LIMIT 0", &[]);
     check_graph("MATCH (a)--(b) WITH a LIMIT 1 RETURN count(*)", &["1"]);
 }
+
+#[test]
+fn edges_are_tested_before_rows_are_made_of_them() {
+    // Values of all kinds, and none.
+    const EDGES: &str = "CREATE (a:N {id: 1}), (b:N {id: 2}),
+        (a)-[:E {w: 1, x: 'p'}]->(b), (a)-[:E {w: 2}]->(a), (a)-[:E {w: 2.5, x: 'q'}]->(b), (b)-[:E {w: '2', x: 3}]->(a),
+        (b)-[:E {w: true}]->(b), (b)-[:E {w: [2]}]->(a), (b)-[:E]->(a), (b)-[:E {w: 0.0 / 0.0}]->(a), (b)-[:F {w: 2}]->(a);\n";
+    for (condition, expected) in [
+        ("r.w >= 2", "3"),
+        ("r.w > 2", "1"),
+        ("2 >= r.w", "3"),
+        ("r.w = 2", "2"),
+        ("r.w < '3'", "1"),
+        ("r.w = true", "1"),
+        ("r.w >= 1 AND r.w < 2", "1"),
+        ("r.w = 2 AND a <> b", "1"),
+        ("r.w > 0 AND r.x > 'p'", "1"),
+        ("NOT r.w > 2", "4"),
+        ("r.missing = 1", "0"),
+        ("r.w > 1 OR r.x = 3", "4"),
+    ] {
+        for edge in ["(a)-[r]->(b)", "(b)<-[r]-(a)", "(a:N)-[r:E|F]->(b:N)"] {
+            check(&format!("{EDGES}MATCH {edge} WHERE {condition} WITH a, b RETURN count(a.id + b.id)"), &[expected]);
+        }
+    }
+    check(&format!("{EDGES}MATCH (a)-[r]-(b) WHERE r.w >= 2 WITH r, a, b RETURN count(a.id + b.id)"), &["5"]);
+    check(&format!("{EDGES}MATCH (a)-[r {{w: 2}}]->(b)-[s]->(c) WHERE s.w >= 1 RETURN count(c.id + r.w)"), &["5"]);
+    check(
+        &format!(
+            "{EDGES}MATCH (a)-[r]->(b) WHERE r.w >= 2 SET r.w = 0 WITH r MATCH ()-[s]->() WHERE s.w = 0 RETURN count(DISTINCT s)"
+        ),
+        &["3"],
+    );
+}

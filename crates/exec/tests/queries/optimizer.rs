@@ -101,7 +101,11 @@ pub(super) fn graph(random: &mut SeededRandom) -> Vec<String> {
     for _ in 0..random.below(3 * count) {
         let (from, to) = (random.below(count), random.below(count));
         let edge_type = if random.chance(70) { "KNOWS" } else { "WORKS_AT" };
-        let since = random.below(4);
+        let since = match random.below(10) {
+            0 => "'2'".to_string(),
+            1 => "1.5".to_string(),
+            _ => random.below(4).to_string(),
+        };
         statements.push(format!(
             "MATCH (a {{id: {from}}}), (b {{id: {to}}}) CREATE (a)-[:{edge_type} {{since: {since}}}]->(b)"
         ));
@@ -207,7 +211,7 @@ impl Writer<'_> {
     fn condition(&mut self) -> String {
         let (a, b) = (self.value(), self.value());
         let node = if self.nodes.is_empty() { None } else { Some(self.random.pick(&self.nodes).clone()) };
-        match (self.random.below(9), node) {
+        match (self.random.below(11).min(9), node) {
             (0, Some(node)) => format!("({node})-[:KNOWS]->()"),
             (1, Some(node)) => format!("NOT ({node})<-[:WORKS_AT]-(:Person)"),
             (2, Some(node)) => format!("{node}:Person"),
@@ -218,6 +222,19 @@ impl Writer<'_> {
             (5, _) => format!("{a} IN [0, 2, {b}]"),
             (6, _) => format!("{a} = {b}"),
             (7, _) => format!("{a} < {b} + 1"),
+            (8 | 9, _) if !self.edges.is_empty() => {
+                let (edge, value) = (self.random.pick(&self.edges).clone(), self.random.below(4));
+                let operator = ["=", "<", "<=", ">", ">="][self.random.index(5)];
+                let value = ["", "'1'", "true"]
+                    .get(self.random.index(9))
+                    .filter(|it| !it.is_empty())
+                    .map_or(value.to_string(), |it| it.to_string());
+                if self.random.chance(30) {
+                    format!("{value} {operator} {edge}.since")
+                } else {
+                    format!("{edge}.since {operator} {value}")
+                }
+            }
             _ => format!("({a} <> {b} OR {a} IS NULL)"),
         }
     }
@@ -273,6 +290,7 @@ fn configs() -> Vec<OptimizerConfig> {
         OptimizerConfig { unused: false, ..all },
         OptimizerConfig { count_matches: false, ..all },
         OptimizerConfig { sort_keys: false, ..all },
+        OptimizerConfig { edge_filters: false, ..all },
     ]
 }
 

@@ -19,8 +19,13 @@ const AHEAD_POSITIONS: usize = 2_048;
 /// Positions that are no further apart than this, on average, are read without being asked for.
 const DENSE_GAP: u64 = 16;
 
+/// Blocks in memory that are held open together, at most.
+const OPEN_BLOCKS_MAX: usize = 64;
+
 /// Something that has the blocks of a column.
 pub trait BlockSource {
+    /// Blocks need not be asked for their bytes.
+    const IS_IN_MEMORY: bool = false;
     /// The headers of all blocks, in order.
     fn headers(&self) -> &[BlockHeader];
     /// A block with its bytes; see [`Block::ensure`].
@@ -54,6 +59,8 @@ impl BlockSource for ColumnReader {
 struct InMemory<'a>(&'a ColumnReader);
 
 impl BlockSource for InMemory<'_> {
+    const IS_IN_MEMORY: bool = true;
+
     fn headers(&self) -> &[BlockHeader] {
         &self.0.headers
     }
@@ -286,6 +293,16 @@ fn visit<'a, S: BlockSource>(
     mut each: impl FnMut(Option<(&Block<'a>, usize)>) -> Result<()>,
 ) -> Result<()> {
     let count = source.headers().len();
+    if S::IS_IN_MEMORY && count <= OPEN_BLOCKS_MAX {
+        // Positions may jump about among them.
+        let blocks: Vec<Block<'_>> = (0..count).map(|index| source.block(index)).collect::<Result<_>>()?;
+        for position in positions {
+            let (index, row) = (position as usize / COLUMN_BLOCK_ROWS, position as usize % COLUMN_BLOCK_ROWS);
+            let block = blocks.get(index).filter(|block| row < block.header.rows as usize);
+            each(block.and_then(|block| Some((block, block.place(row)?))))?;
+        }
+        return Ok(());
+    }
     let mut current: Option<(usize, Block<'a>)> = None;
     // The bytes of the present block that are known to be in memory.
     let mut seen = 0..0;

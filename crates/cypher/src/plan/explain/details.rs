@@ -221,16 +221,18 @@ impl Details<'_> {
         parts.join("; ")
     }
 
-    /// Which edges the sort key of their type finds.
+    /// Which edges are wanted, and how they are found.
     fn choice(&self, choice: &EdgeChoice) -> String {
         let condition = |condition: &EdgeCondition| {
             let EdgeCondition { key, operator, value } = condition;
             format!("{} {} {}", quoted(key), operator.symbol(), self.expression(value))
         };
-        let conditions: Vec<String> = choice.conditions.iter().map(condition).collect();
         let mut text = String::new();
-        if !conditions.is_empty() {
-            text.push_str(&format!(" by key {}", conditions.join(" AND ")));
+        for (word, conditions) in [("by key", &choice.conditions), ("where", &choice.tests)] {
+            let conditions: Vec<String> = conditions.iter().map(condition).collect();
+            if !conditions.is_empty() {
+                text.push_str(&format!(" {word} {}", conditions.join(" AND ")));
+            }
         }
         if let Some(EdgeFirst { keys, descending, limit, .. }) = &choice.first {
             let keys: Vec<String> = keys.iter().map(|key| quoted(key)).collect();

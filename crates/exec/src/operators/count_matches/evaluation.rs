@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cypher::plan::{Difference, NestedKind};
 use model::procedure::GraphAccess;
 use model::store::EdgeIds;
-use model::{Column, ColumnData, Direction, EdgeBatch, EdgeTypeId, Map, NodeBatch, NodeId, NodeScan, Result};
+use model::{Bitmap, Column, ColumnData, Direction, EdgeBatch, EdgeTypeId, Map, NodeBatch, NodeId, NodeScan, Result};
 
+use super::groups;
 use super::lists::Edges;
 use super::tables::{Message, Tables, Whole};
 use super::tree::{Branch, Group, Node};
-use super::{groups, implied};
 use crate::adjacency::expansion;
 use crate::chunk::Chunk;
 use crate::memory::Charge;
@@ -47,6 +47,8 @@ pub(super) enum Known {
     /// Every node stands for one match.
     One,
     Whole(Arc<Whole>),
+    /// One match for each place that is set.
+    Labelled(Bitmap),
     /// In the memo of that table.
     Memo(usize),
 }
@@ -88,7 +90,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     /// How many matches nodes stand for, that may come again.
     pub(super) fn values(&mut self, node: &Node, nodes: &[NodeId]) -> Result<Vec<u64>> {
         let known = self.know(node, nodes)?;
-        Ok(nodes.iter().map(|&it| self.get(&known, it).value).collect())
+        Ok(self.messages(&known, nodes).map(|message| message.value).collect())
     }
 
     /// Works out what nodes stand for, each of them anew.
@@ -172,7 +174,10 @@ impl<'e, 'r> Evaluation<'e, 'r> {
 
     /// For each node, the sum over the edges of a branch of what they lead to.
     pub(super) fn sums(&mut self, branch: &Branch, nodes: &[NodeId]) -> Result<Vec<u64>> {
-        if branch.is_bare() || (branch.chained.is_none() && self.is_known_implied(&branch.node)) {
+        if branch.chained.is_none() && branch.node.is_only_labelled() {
+            return self.sums_of_labelled(branch, nodes);
+        }
+        if branch.is_bare() {
             let view = self.runtime.view();
             let Some(expand) = expansion(view.view(), branch.direction, &branch.types, EdgeIds::Omit) else {
                 return Ok(vec![0; nodes.len()]);
@@ -213,7 +218,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     pub(super) fn contributions(&mut self, branch: &Branch, nodes: &[NodeId], edges: &Edges) -> Result<Vec<u64>> {
         let known = self.know(&branch.node, &edges.neighbors)?;
         let Some((back, difference)) = branch.chained else {
-            return Ok(edges.neighbors.iter().map(|&it| self.get(&known, it).value).collect());
+            return Ok(self.messages(&known, &edges.neighbors).map(|message| message.value).collect());
         };
         let again = &branch.node.branches[back];
         // What the walk back would have come to: the start seen as the end of the second edge.
@@ -229,7 +234,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             }
             for edge in range {
                 let neighbor = edges.neighbors[edge];
-                let Message { value, rest } = self.get(&known, neighbor);
+                let Message { value, rest } = self.get(&known, edge, neighbor);
                 let times = match difference {
                     Difference::Nodes => counts.get(&neighbor).copied().unwrap_or(0),
                     Difference::Edges => u64::from(same_edge.can_be(edges, edge, nodes[node] == neighbor)),
@@ -251,26 +256,49 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             return Ok(rests);
         }
         let known = self.know(node, nodes)?;
-        Ok(nodes.iter().map(|&it| self.get(&known, it).rest).collect())
+        Ok(self.messages(&known, nodes).map(|message| message.rest).collect())
     }
 
-    /// What one node stands for.
+    /// What nodes stand for that were asked for.
+    fn messages(&self, known: &Known, nodes: &[NodeId]) -> impl Iterator<Item = Message> {
+        nodes.iter().enumerate().map(move |(at, &node)| self.get(known, at, node))
+    }
+
+    /// What one node stands for, in this place among those that were asked for.
     #[inline]
-    pub(super) fn get(&self, known: &Known, node: NodeId) -> Message {
+    fn get(&self, known: &Known, at: usize, node: NodeId) -> Message {
         match known {
             Known::One => Message::ONE,
             Known::Whole(whole) => whole.get(node),
+            Known::Labelled(places) => {
+                if places.get(at) {
+                    Message::ONE
+                } else {
+                    Message::default()
+                }
+            }
             Known::Memo(table) => self.memos[*table].get(&node).copied().unwrap_or_default(),
         }
     }
 
     /// Sees that it is known what nodes stand for.
     pub(super) fn know(&mut self, node: &Node, nodes: &[NodeId]) -> Result<Known> {
-        if node.is_bare() || self.is_known_implied(node) {
+        if node.is_bare() {
             return Ok(Known::One);
+        }
+        if node.is_only_labelled() {
+            self.types_to(node)?;
+            self.tables.asked[node.table].fetch_add(nodes.len(), Ordering::Relaxed);
+            let is_implied = self.are_labels_implied(node);
+            return if is_implied { Ok(Known::One) } else { self.labelled(node, nodes).map(Known::Labelled) };
         }
         if let Some(whole) = self.tables.wholes[node.table].get() {
             return Ok(Known::Whole(whole));
+        }
+        let asked = self.tables.asked[node.table].fetch_add(nodes.len(), Ordering::Relaxed) + nodes.len();
+        if self.pays_whole(asked) {
+            self.find_types(node)?;
+            return self.whole(node).map(Known::Whole);
         }
         let mut memo = std::mem::take(&mut self.memos[node.table]);
         let mut new = Vec::new();
@@ -279,13 +307,6 @@ impl<'e, 'r> Evaluation<'e, 'r> {
                 new.push(it);
                 Message::default()
             });
-        }
-        let asked = self.tables.asked[node.table].fetch_add(nodes.len(), Ordering::Relaxed) + nodes.len();
-        if self.pays_whole(asked) {
-            if self.is_implied(node)? {
-                return Ok(Known::One);
-            }
-            return self.whole(node).map(Known::Whole);
         }
         self.charge.grow(new.len() * MEMO_BYTES)?;
         for some in new.chunks(STEP) {
@@ -303,26 +324,6 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         let view = self.runtime.view();
         let bound = view.view().node_id_bound();
         view.view().capabilities().dense_node_ids && bound <= WHOLE_IDS_MAX && nodes > bound as usize / WHOLE_SHARE
-    }
-
-    /// True if it was found that labels need not be tested.
-    fn are_labels_implied(&self, node: &Node) -> bool {
-        self.tables.implied[node.table].get().is_some_and(|implied| *implied)
-    }
-
-    /// The same of a node of which nothing else is asked.
-    fn is_known_implied(&self, node: &Node) -> bool {
-        node.is_only_labelled() && self.are_labels_implied(node)
-    }
-
-    /// Finds out whether all edges that lead to a node of the tree lead to nodes with its labels; true if nothing else is
-    /// asked of it.
-    fn is_implied(&self, node: &Node) -> Result<bool> {
-        if node.labels.is_empty() {
-            return Ok(false);
-        }
-        let make = || implied::is_implied(self.runtime, node);
-        Ok(*self.tables.implied[node.table].get_or_make(make)? && node.is_only_labelled())
     }
 
     /// What all nodes stand for.
@@ -348,7 +349,8 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     /// What the branches of a node lead to is wanted of all nodes if the node is.
     fn make_below(&mut self, node: &Node) -> Result<()> {
         for branch in node.branches.iter().filter(|branch| !branch.node.is_bare()) {
-            if !self.is_implied(&branch.node)? {
+            self.find_types(&branch.node)?;
+            if !branch.node.is_only_labelled() {
                 self.whole(&branch.node)?;
             }
         }

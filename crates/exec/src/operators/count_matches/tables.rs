@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use model::{NodeId, Result};
 
+use super::labelled::ByType;
 use super::lists::Lists;
 
 /// What a node stands for.
@@ -74,8 +75,8 @@ impl<T> Shared<T> {
 pub(super) struct Tables {
     /// By the number of a tree's node.
     pub(super) wholes: Vec<Shared<Whole>>,
-    /// By the number of a tree's node: whether all edges that lead there lead to nodes with its labels.
-    pub(super) implied: Vec<Shared<bool>>,
+    /// By the number of a tree's node: which types of edges lead to nodes with its labels; `None` if that is dear to know.
+    pub(super) types: Vec<Shared<Option<ByType>>>,
     /// By the number of a tree's node: how many nodes were asked for.
     pub(super) asked: Vec<AtomicUsize>,
     /// By the number of a list.
@@ -88,7 +89,7 @@ impl Tables {
         Tables {
             wholes: (0..tables).map(|_| Shared::new()).collect(),
             asked: (0..tables).map(|_| AtomicUsize::new(0)).collect(),
-            implied: (0..tables).map(|_| Shared::new()).collect(),
+            types: (0..tables).map(|_| Shared::new()).collect(),
             lists: (0..lists).map(|_| Shared::new()).collect(),
         }
     }

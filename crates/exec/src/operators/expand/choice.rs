@@ -30,8 +30,8 @@ struct First {
 impl Choice {
     /// Compiles what a plan says.
     pub(super) fn compile(lowering: &mut Lowering, choice: &EdgeChoice) -> Result<Choice> {
-        let mut conditions = Vec::with_capacity(choice.conditions.len());
-        for condition in &choice.conditions {
+        let mut conditions = Vec::with_capacity(choice.conditions.len() + choice.tests.len());
+        for condition in choice.conditions.iter().chain(&choice.tests) {
             let value = lowering.compile(&condition.value, &Default::default())?;
             conditions.push((condition.key.clone(), condition.operator, value));
         }
