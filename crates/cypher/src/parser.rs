@@ -73,6 +73,8 @@ struct Parser<'a> {
     depth: usize,
     /// How high the highest tree is that was finished within the innermost open level.
     height: usize,
+    /// How many clauses, and nodes and edges to be matched, the query has so far.
+    steps: usize,
     /// A bar ends the expression, as in `[x IN list WHERE x:A | x]`, rather than joining labels.
     bar_ends: bool,
     /// How many `CASE` are open; in them `WHEN`, `THEN`, `ELSE` and `END` are no variables.
@@ -99,6 +101,7 @@ impl<'a> Parser<'a> {
             at: 0,
             depth: 0,
             height: 0,
+            steps: 0,
             bar_ends: false,
             open_cases: 0,
             paren_ends: false,
@@ -282,6 +285,18 @@ impl<'a> Parser<'a> {
     fn grow(&mut self) -> Result<()> {
         self.height += 1;
         if self.height > limits::QUERY_DEPTH_MAX { Err(self.too_deep()) } else { Ok(()) }
+    }
+
+    /// Notes that the query has so many further steps.
+    fn add_steps(&mut self, count: usize) -> Result<()> {
+        self.steps += count;
+        if self.steps <= limits::QUERY_STEPS_MAX {
+            return Ok(());
+        }
+        let most = limits::QUERY_STEPS_MAX;
+        Err(error!(Limit, "the query has more than {most} clauses, and nodes and relationships to match")
+            .at(self.here())
+            .with_remedy("run parts of it as queries of their own, or UNWIND a list that is a parameter"))
     }
 
     fn too_deep(&self) -> Error {

@@ -24,6 +24,8 @@ pub(crate) struct Compiled {
     pub(crate) hints: Vec<Hint>,
     /// The parameters that must have values, each with its first place.
     pub(crate) parameters: Vec<(Arc<str>, Span)>,
+    /// Several threads may run it.
+    pub(crate) is_parallel: bool,
 }
 
 /// A plan and the fingerprint of the facts it rests on.

@@ -11,6 +11,10 @@ use cypher::optimizer::OptimizerConfig;
 use cypher::plan::{CopyPlan, PlanMode, Prefix, Statement};
 use exec::profile::Summary;
 use exec::{Environment, QueryMemory, RunSettings, Transactions};
+use model::limits::{
+    PARALLEL_QUERY_BYTES_MAX, PLAN_CACHE_TEXT_BYTES_MAX, QUERY_STEP_BYTES_MIN, QUERY_STEP_STACK_BYTES, QUERY_STEPS_MAX,
+    SHORT_QUERY_BYTES,
+};
 use model::procedure::GraphAccess;
 use model::schedule::{Priority, Turn};
 use model::{Column, Error, ErrorCode, Interrupt, IsolationLevel, ReadView, Result, WriteTransaction, error};
@@ -147,6 +151,15 @@ impl<'d> Session<'d> {
     /// Runs one statement and gives its rows to a sink as they are made; the rows of a statement that writes, after it
     /// has been committed.
     pub fn run(&mut self, text: &str, parameters: &Parameters, sink: &mut dyn ResultSink) -> Result<StatementSummary> {
+        if text.len() <= SHORT_QUERY_BYTES {
+            return self.run_here(text, parameters, sink);
+        }
+        // The plan of a long text may be deep, and so what recurses over it.
+        let steps = (text.len() / QUERY_STEP_BYTES_MIN).min(QUERY_STEPS_MAX);
+        stacker::grow(steps * QUERY_STEP_STACK_BYTES, || self.run_here(text, parameters, sink))
+    }
+
+    fn run_here(&mut self, text: &str, parameters: &Parameters, sink: &mut dyn ResultSink) -> Result<StatementSummary> {
         let clock = self.database.clock();
         let start = clock.now_ns();
         let turn = self.turn.clone();
@@ -284,8 +297,11 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView, kind: Facts) ->
         Statement::Query(prefix, plan) => (prefix, plan),
     };
     let prepared = exec::prepare(&plan)?;
-    let compiled = Arc::new(Compiled { prefix, plan, prepared, hints, parameters });
-    database.plans.put(text, facts, compiled.clone());
+    let is_parallel = text.len() <= PARALLEL_QUERY_BYTES_MAX;
+    let compiled = Arc::new(Compiled { prefix, plan, prepared, hints, parameters, is_parallel });
+    if text.len() <= PLAN_CACHE_TEXT_BYTES_MAX {
+        database.plans.put(text, facts, compiled.clone());
+    }
     Ok(Text::Query(compiled))
 }
 
@@ -332,7 +348,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn environment(&self) -> Environment<'_> {
         let settings = RunSettings {
-            threads: self.database.config().threads,
+            threads: if self.compiled.is_parallel { self.database.config().threads } else { 1 },
             profile: self.compiled.prefix == Prefix::Profile,
             transaction_us: self.transaction_us,
             ..RunSettings::default()

@@ -48,6 +48,13 @@ impl GroupTable {
         groups.clear();
         new.clear();
         let hashes = hash_rows(columns, rows);
+        if let [column] = columns
+            && let Some(values) = plain_integers(column)
+            && (self.keys.is_empty() || self.keys.iter().all(|key| plain_integers(key).is_some()))
+        {
+            self.insert_integers(values, &hashes, groups, new);
+            return self.store(columns, new);
+        }
         for (row, &hash) in hashes.iter().enumerate() {
             if (self.hashes.len() + 1) * 8 > self.places.len() * 7 {
                 self.grow();
@@ -71,6 +78,37 @@ impl GroupTable {
             groups.push(group);
         }
         self.store(columns, new);
+    }
+
+    /// The same for one key that is an integer in all rows so far: it is compared itself rather than its hash.
+    fn insert_integers(&mut self, values: &[i64], hashes: &[u64], groups: &mut Vec<u32>, new: &mut Vec<u32>) {
+        for (row, (&value, &hash)) in values.iter().zip(hashes).enumerate() {
+            if (self.hashes.len() + 1) * 8 > self.places.len() * 7 {
+                self.grow();
+            }
+            let stored = self.keys.first().and_then(plain_integers).unwrap_or_default();
+            let mask = self.places.len() - 1;
+            let mut place = spread(hash) & mask;
+            let group = loop {
+                let group = self.places[place];
+                if group == FREE {
+                    let group = self.hashes.len() as u32;
+                    self.places[place] = group;
+                    self.hashes.push(hash);
+                    new.push(row as u32);
+                    break group;
+                }
+                let held = match stored.get(group as usize) {
+                    Some(&held) => held,
+                    None => values[new[group as usize - stored.len()] as usize],
+                };
+                if held == value {
+                    break group;
+                }
+                place = (place + 1) & mask;
+            };
+            groups.push(group);
+        }
     }
 
     /// The group of each row, [`FREE`]-like `u32::MAX` where there is none.
@@ -131,6 +169,14 @@ impl GroupTable {
             }
             self.places[place] = group as u32;
         }
+    }
+}
+
+/// The values of a column of integers without nulls.
+fn plain_integers(column: &Column) -> Option<&[i64]> {
+    match (&column.data, &column.validity) {
+        (ColumnData::Int(values), None) => Some(values),
+        _ => None,
     }
 }
 
@@ -287,6 +333,24 @@ mod tests {
         insert(&[Value::list(vec![Value::Float(1.0)]), Value::string("a"), Value::Float(f64::NAN)], &[6, 5, 7]);
         insert(&[Value::Float(-f64::NAN)], &[7]);
         assert_eq!(table.len(), 8);
+    }
+
+    #[test]
+    fn integers_mix_with_other_keys() {
+        let mut table = GroupTable::default();
+        let (mut groups, mut new) = (Vec::new(), Vec::new());
+        let large = 9_007_199_254_740_993;
+        for (values, expected) in [
+            (vec![Value::Int(5), Value::Int(large), Value::Int(large - 1), Value::Int(5)], vec![0, 1, 2, 0]),
+            (vec![Value::Int(large - 1), Value::Int(7), Value::Int(large), Value::Int(7)], vec![2, 3, 1, 3]),
+            (vec![Value::Null, Value::Int(7), Value::Float(5.0)], vec![4, 3, 0]),
+            (vec![Value::Int(7), Value::Int(8), Value::Int(5)], vec![3, 5, 0]),
+            (vec![Value::string("7"), Value::Int(8)], vec![6, 5]),
+            (vec![Value::Int(-1), Value::Int(8)], vec![7, 5]),
+        ] {
+            table.insert(&[Arc::new(Column::from_values(&values))], values.len(), &mut groups, &mut new);
+            assert_eq!(groups, expected, "{values:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,21 @@
 pub const BATCH_ROWS: usize = 2_048;
 /// Deepest nesting of a query's expressions and patterns.
 pub const QUERY_DEPTH_MAX: usize = 256;
+/// Most clauses that follow each other in a query, the nodes and edges of patterns that are matched among them: plans are
+/// as deep.
+pub const QUERY_STEPS_MAX: usize = 4_000;
+/// Stack that each step of a long query is given, in bytes; it is taken as far as it is used.
+pub const QUERY_STEP_STACK_BYTES: usize = 64 << 10;
+/// Bytes of text that a step has at least.
+pub const QUERY_STEP_BYTES_MIN: usize = 5;
+/// Texts that are no longer than this need no stack of their own.
+pub const SHORT_QUERY_BYTES: usize = 1 << 10;
+/// Longer texts are run by one thread, since others have only the stack that they are born with.
+pub const PARALLEL_QUERY_BYTES_MAX: usize = 4 << 10;
+/// Plans of longer texts are not kept by the plan cache.
+pub const PLAN_CACHE_TEXT_BYTES_MAX: usize = 16 << 10;
+/// Most nodes and edges of one pattern for which the best order is sought; larger ones are matched as they are written.
+pub const ORDERED_PATTERN_MAX: usize = 96;
 /// Longest text of one query, in bytes.
 pub const QUERY_BYTES_MAX: usize = 16 << 20;
 /// Plans kept by the plan cache of one database.

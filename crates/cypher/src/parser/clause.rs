@@ -84,6 +84,7 @@ impl Parser<'_> {
         self.expect_keyword("MATCH")?;
         let mode = self.match_mode();
         let patterns = self.patterns()?;
+        self.add_steps(patterns.iter().map(|pattern| 1 + 2 * pattern.steps.len()).sum())?;
         let hints = self.planner_hints()?;
         Ok(MatchClause { optional, mode, patterns, hints, predicate: self.predicate()? })
     }

@@ -123,8 +123,10 @@ impl Parser<'_> {
     /// Single queries joined by `UNION`.
     pub(super) fn union_query(&mut self) -> Result<Query> {
         let start = self.here();
+        // What is joined stands side by side.
+        let before = self.steps;
         let first = self.single_query()?;
-        let mut unions = Vec::new();
+        let (mut unions, mut most) = (Vec::new(), self.steps);
         while self.at_keyword("UNION") {
             let start = self.advance().span;
             let all = self.take_keyword("ALL");
@@ -137,8 +139,11 @@ impl Parser<'_> {
                     .at(self.since(start))
                     .with_remedy("use one of the two throughout, or put a part of the query into CALL { … }"));
             }
+            self.steps = before;
             unions.push(Union { span: self.since(start), all, query: self.single_query()? });
+            most = most.max(self.steps);
         }
+        self.steps = most;
         Ok(Query { span: self.since(start), first, unions })
     }
 
@@ -149,6 +154,7 @@ impl Parser<'_> {
         let start = self.here();
         let mut clauses = vec![self.clause()?];
         while self.starts_clause() {
+            self.add_steps(1)?;
             clauses.push(self.clause()?);
         }
         let is_end = matches!(self.kind(0), TokenKind::End | TokenKind::Semicolon | TokenKind::RightBrace)

@@ -53,7 +53,8 @@ pub fn text_with(plan: &Plan, headers: &[&str], actual: &dyn Fn(OperatorId) -> V
 /// The first two columns to the left, numbers to the right.
 fn align(table: &[Vec<String>]) -> String {
     let width_of = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..table[0].len()).map(width_of).collect();
+    // No format pads to more than 65,535.
+    let widths: Vec<usize> = (0..table[0].len()).map(|column| width_of(column).min(usize::from(u16::MAX))).collect();
     let mut text = String::new();
     for row in table {
         let mut line = String::new();

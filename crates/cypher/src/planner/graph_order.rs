@@ -1,9 +1,11 @@
 //! The order of a pattern's steps: a start for each connected part, then always the step that leaves least to do.
 //!
-//! Every node is tried as the start of its part, so the cost is about nodes × edges²; patterns are small.
+//! Every node is tried as the start of its part, so the cost is about nodes × edges² and more; large patterns are
+//! matched as they are written.
 
 use std::sync::Arc;
 
+use model::limits::ORDERED_PATTERN_MAX;
 use model::{Direction, Set};
 
 use super::seek::SeekTarget;
@@ -74,6 +76,12 @@ impl Order<'_> {
         state.edges_done.iter().all(|done| *done).then_some(state.steps)
     }
 
+    /// Whether the best order is sought.
+    fn reorders(&self) -> bool {
+        let graph = self.problem.graph;
+        self.config.reorder_patterns && graph.nodes.len() + graph.edges.len() <= ORDERED_PATTERN_MAX
+    }
+
     /// Takes steps as long as something bound leads further.
     fn complete(&self, state: &mut State) {
         while let Some(candidate) = self.best(state) {
@@ -86,7 +94,7 @@ impl Order<'_> {
             return Some(hinted);
         }
         let mut candidates = self.candidates(state);
-        if !self.config.reorder_patterns {
+        if !self.reorders() {
             return if candidates.is_empty() { None } else { Some(candidates.swap_remove(0)) };
         }
         let score = |candidate: &Candidate| candidate.cost + self.rows_left(state, candidate);
@@ -361,7 +369,7 @@ impl Order<'_> {
         let base = if is_nested { state } else { &empty };
         let mut best: Option<State> = None;
         for nodes in parts {
-            let starts = if self.config.reorder_patterns { nodes.len().min(STARTS_MAX) } else { 1 };
+            let starts = if self.reorders() { nodes.len().min(STARTS_MAX) } else { 1 };
             let is_hinted = |node: &&usize| {
                 self.problem.hinted.iter().any(|step| matches!(step, Step::Scan { node: of } if of == *node))
             };
@@ -373,7 +381,7 @@ impl Order<'_> {
                 }
             };
             let Some(part) = cheapest else { continue };
-            if best.as_ref().is_none_or(|best| self.config.reorder_patterns && part.rows < best.rows) {
+            if best.as_ref().is_none_or(|best| self.reorders() && part.rows < best.rows) {
                 best = Some(part);
             }
         }

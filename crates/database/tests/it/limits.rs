@@ -201,3 +201,86 @@ fn bad_input_is_an_error_or_an_answer() {
     assert_eq!(error.code(), ErrorCode::Parameter);
     fixture.check(&mut session, "bad input");
 }
+
+/// Whatever it ends with, it ends, and nothing is left of it.
+fn check_ends(fixture: &Fixture, session: &mut database::Session<'_>, text: &str) {
+    session.begin().expect("a transaction can be begun");
+    session.set_timeout(Some(Duration::from_secs(20)));
+    session.set_query_memory(Some(100_000_000));
+    if let Err(error) = session.query(text, &Parameters::default()) {
+        assert_ne!(error.code(), ErrorCode::Internal, "{text:.60}…: {error:?}");
+        assert!(error.message().len() < 10_000, "{text:.60}…: a message of {} bytes", error.message().len());
+    }
+    session.rollback().expect("it can be rolled back");
+    fixture.check(session, &format!("{text:.60}"));
+}
+
+#[test]
+fn queries_of_a_megabyte_end() {
+    let fixture = Fixture::new();
+    let mut session = fixture.database.session();
+    let chain = |operand: &str, operator: &str| {
+        format!("RETURN {} AS x", vec![operand; (1 << 20) / (operand.len() + operator.len())].join(operator))
+    };
+    for text in [
+        chain("1", "+"),
+        chain("1", " - "),
+        chain("2", "*"),
+        chain("2", "^"),
+        chain("true", " AND "),
+        chain("$missing", " OR "),
+        chain("true", " XOR "),
+        chain("1", " < "),
+        chain("'a'", " + "),
+        chain("null", " IS NULL OR "),
+        chain("[1]", " + "),
+        format!("MATCH (n){} RETURN n", "-->()".repeat(200_000)),
+        format!("MATCH {} RETURN 1", vec!["(:N)"; 200_000].join(", ")),
+        format!("MATCH (n:{}) RETURN n", vec!["A"; 500_000].join("|")),
+        format!("RETURN x{}", ".y".repeat(500_000)),
+        format!("WITH 1 AS x {} RETURN x", "WITH x ".repeat(150_000)),
+        format!("WITH 1 AS x {} RETURN x", "WHERE x > 0 WITH x ".repeat(55_000)),
+        format!("RETURN 1 AS x{}", " UNION ALL RETURN 1 AS x".repeat(5_000)),
+        format!("CREATE {}", vec!["(:M)"; 170_000].join(", ")),
+        format!("RETURN CASE {} END AS x", "WHEN false THEN 1 ".repeat(58_000)),
+        format!("MATCH (n:Nowhere) SET {}", vec!["n.x = 1"; 110_000].join(", ")),
+        format!("UNWIND [1] AS a {} RETURN a", "CALL { RETURN 1 AS b } ".repeat(45_000)),
+        format!("RETURN '{}' AS x", "a".repeat(1 << 20)),
+        format!("RETURN {} AS x", "(".repeat(1 << 20)),
+        "`".repeat(1 << 20),
+        "é".repeat(1 << 19),
+    ] {
+        check_ends(&fixture, &mut session, &text);
+    }
+}
+
+#[test]
+fn queries_of_many_steps_run() {
+    let fixture = Fixture::new();
+    let mut session = fixture.database.session();
+    let steps = model::limits::QUERY_STEPS_MAX;
+    let numbered =
+        |from: &str, count: usize| (0..count).map(|at| from.replace('#', &at.to_string())).collect::<String>();
+    for text in [
+        format!("WITH 1 AS x {}RETURN x", "WITH x ".repeat(steps - 2)),
+        format!("WITH 1 AS x {}RETURN x", "WHERE x > 0 WITH x ".repeat(steps - 2)),
+        format!("{}RETURN 1 AS x", numbered("UNWIND [1] AS x# ", steps - 1)),
+        format!("{}RETURN 1 AS x", numbered("CREATE (:M) ", steps - 1)),
+        format!("MATCH (n:N {{id: 1}}) {}RETURN 1 AS x", numbered("SET n.x = # ", steps - 3)),
+        format!("{}RETURN 1 AS x", numbered("OPTIONAL MATCH (x#:Nowhere) ", 500)),
+        format!("{}RETURN 1 AS x", numbered("CALL { RETURN 1 AS x# } ", 500)),
+        format!("OPTIONAL MATCH (a:Nowhere){} RETURN 1 AS x", "-[:R]->()".repeat(200)),
+        format!("OPTIONAL MATCH {} RETURN 1 AS x", vec!["(:Nowhere)"; 300].join(", ")),
+    ] {
+        session.begin().expect("a transaction can be begun");
+        let result =
+            session.query(&text, &Parameters::default()).unwrap_or_else(|error| panic!("{text:.60}: {error:?}"));
+        assert_eq!(result.single(), Some(Value::Int(1)), "{text:.60}");
+        session.query(&format!("EXPLAIN {text}"), &Parameters::default()).expect("it can be explained");
+        session.rollback().expect("it can be rolled back");
+    }
+    let long = format!("WITH 1 AS x {}RETURN x", "WITH x ".repeat(steps));
+    let error = session.query(&long, &Parameters::default()).err().expect("it has too many clauses");
+    assert_eq!(error.code(), ErrorCode::Limit, "{error:?}");
+    assert!(error.message().contains("more than 4000 clauses"), "{error:?}");
+}

@@ -118,7 +118,10 @@ fn whole(float: f64) -> Option<i64> {
 impl CountDistinct {
     fn insert(&mut self, group: usize, value: Value) {
         let is_new = match value {
-            Value::Node(node) => self.nodes[group].insert(node),
+            Value::Node(node) => {
+                grow(&mut self.nodes, group + 1);
+                self.nodes[group].insert(node)
+            }
             Value::Int(integer) => self.integers.insert(group as u32, integer),
             // A float that equals an integer counts as that integer.
             Value::Float(float) if whole(float).is_some_and(|integer| Value::Int(integer) == value) => {
@@ -132,9 +135,11 @@ impl CountDistinct {
 
 impl Aggregator for CountDistinct {
     fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
-        grow(&mut self.nodes, group_count);
         grow(&mut self.counts, group_count);
         let column = &arguments[0];
+        if matches!(column.data, ColumnData::Node(_)) {
+            grow(&mut self.nodes, group_count);
+        }
         match (&column.data, groups) {
             (ColumnData::Node(nodes), Groups::One(_)) if column.validity.is_none() => {
                 self.counts[0] += self.nodes[0].insert_all(nodes) as i64;
@@ -151,9 +156,11 @@ impl Aggregator for CountDistinct {
     }
 
     fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {
-        grow(&mut self.nodes, group_count);
         grow(&mut self.counts, group_count);
         let other: CountDistinct = same_kind(other)?;
+        if !other.nodes.is_empty() {
+            grow(&mut self.nodes, group_count);
+        }
         for (&group, nodes) in groups.iter().zip(&other.nodes) {
             let (mine, count) = (&mut self.nodes[group as usize], &mut self.counts[group as usize]);
             nodes.for_each(|node| *count += i64::from(mine.insert(node)));
