@@ -185,6 +185,11 @@ impl GraphView {
         self.forward.as_ref().expect("the caller built this view with forward rows")
     }
 
+    /// Where edges lead, if the view knows.
+    pub fn find_forward(&self) -> Option<&Csr> {
+        self.forward.as_ref()
+    }
+
     /// Where edges come from; the view must have been built with backward rows.
     pub fn backward(&self) -> &Csr {
         self.find_backward().expect("the caller built this view with backward rows")

@@ -1,11 +1,13 @@
 //! Programs over a graph that its users write: what happens at an edge and at a node, and nothing about where they lie.
 //!
 //! - [`vertex`]: a node gathers what lies on its edges, is updated, and scatters new values onto its edges.
+//! - [`edge`]: the three functions of edge streaming, with nothing on edges; reads least.
 //! - [`plain`]: values of a fixed size, as states and what lies on edges must be.
 //! - `windows`: how vertex programs run, with states and values in files.
 //! - `shards`: the edges of a graph in files, to be read in windows.
 //! - `files`: temporary files, and memory in their place.
 
+pub mod edge;
 pub(crate) mod files;
 pub mod plain;
 pub(crate) mod shards;
@@ -23,6 +25,7 @@ use crate::algorithm::Run;
 use crate::graph::Execution;
 use files::Place;
 
+pub use edge::{EdgeProgram, edge_program_sides, run_edge_program};
 pub use plain::Plain;
 pub use vertex::{VertexProgram, run_vertex_program};
 pub use windows::States;

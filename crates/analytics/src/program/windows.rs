@@ -9,6 +9,7 @@
 //! changed, and columns that receive nothing new, are passed over if the program allows it.
 //! Invariant: nodes gather in the order of senders, forward edges before reversed ones, whatever the memory and threads.
 
+pub(crate) mod edges;
 mod plan;
 mod records;
 

@@ -10,7 +10,7 @@ use crate::program::vertex::VertexProgram;
 use crate::program::{Context, Plain};
 
 /// Bytes of a buffer, at the least and at the most.
-const BUFFER_BYTES: (usize, usize) = (64, 256 << 10);
+pub(crate) const BUFFER_BYTES: (usize, usize) = (64, 256 << 10);
 /// Columns to be had, so that threads have something to take; not by the number of threads, so that sums over columns
 /// are added in the same order for any.
 const COLUMNS_MIN: usize = 32;
@@ -44,6 +44,8 @@ pub(crate) struct Plan {
 pub(crate) struct Sizes {
     /// A state, in memory or in a file, whichever is more.
     pub(crate) state: usize,
+    /// A node that receives: its state before and after, and what gathers.
+    pub(crate) receiver: usize,
     /// An edge while it is sorted.
     pub(crate) edge: usize,
     /// Whether edges are sent over both ways.
@@ -52,8 +54,10 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     fn of<P: VertexProgram>(is_undirected: bool) -> Sizes {
+        let state = size_of::<P::State>().max(P::State::BYTES);
         Sizes {
-            state: size_of::<P::State>().max(P::State::BYTES),
+            state,
+            receiver: 2 * state + 6,
             edge: if P::USES_WEIGHTS { 16 } else { 8 },
             is_both_ways: P::BOTH_WAYS && !is_undirected,
         }
@@ -62,7 +66,11 @@ impl Sizes {
 
 impl Plan {
     pub(crate) fn of<P: VertexProgram>(graph: &Graph<'_>, context: &Context<'_>) -> Result<Plan> {
-        let sizes = Sizes::of::<P>(graph.is_undirected());
+        Plan::sized(Sizes::of::<P>(graph.is_undirected()), graph, context)
+    }
+
+    /// The same for what keeps so much.
+    pub(crate) fn sized(sizes: Sizes, graph: &Graph<'_>, context: &Context<'_>) -> Result<Plan> {
         let (nodes, edges) = (graph.node_count(), graph.edge_count() as usize);
         let wanted = BYTES_FIXED
             .saturating_add(nodes.saturating_mul(4 * (sizes.state + 5)))
@@ -82,7 +90,7 @@ impl Plan {
         let rows = nodes.div_ceil(1 << row_shift);
         let send_threads = if rows * side_count > ROWS_OF_MANY_FILES { 1 } else { threads };
         let send_buffer = half / (5 * send_threads);
-        let column_nodes = 1 << log2(half / (threads * (2 * sizes.state + 6))).min(row_shift);
+        let column_nodes = 1 << log2(half / (threads * sizes.receiver)).min(row_shift);
         let piece_shift = log2(column_nodes / 4);
         let receive_buffer = half / (2 * threads * rows.max(1) * side_count);
         let columns_max = table / (rows * side_count * PART_BYTES + size_of::<u64>()).max(1);
@@ -106,6 +114,11 @@ impl Plan {
         Ok(Plan { bytes, layout, send_buffer, receive_buffer, send_threads, threads })
     }
 
+    /// What is for nodes that send, and as much again for those that receive.
+    pub(crate) fn half(&self) -> usize {
+        self.bytes / 8 * 3
+    }
+
     /// Takes the memory.
     pub(crate) fn hold<'a>(&self, context: &Context<'a>) -> Result<Held<'a>> {
         Held::take(context.workspace, self.bytes)
@@ -123,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_million_nodes_fit_where_their_states_do_not() {
-        let sizes = Sizes { state: 8, edge: 8, is_both_ways: true };
+        let sizes = Sizes { state: 8, receiver: 22, edge: 8, is_both_ways: true };
         for (bytes, nodes, rows) in [
             (8 << 10, 100, 1),
             (64 << 10, 8000, 8),
