@@ -18,6 +18,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
+use super::windows;
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
@@ -280,12 +281,15 @@ impl crate::Algorithm for Algorithm {
             sides: Sides::ForwardAndBackward,
             node_bytes: 6 * size_of::<u32>(),
             edge_bytes: 0,
-            executions: &[Execution::Memory, Execution::Streaming],
+            executions: &Execution::ALL,
         }
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
-        let found = self::run(graph, config, run.threads, run.interrupt)?;
+        let found = match run.execution {
+            Execution::Windows => windows::cdlp::run(graph, config, run)?,
+            Execution::Memory | Execution::Streaming => self::run(graph, config, run.threads, run.interrupt)?,
+        };
         let mut is_used = Bitmap::filled(graph.node_count(), false);
         found.labels.iter().for_each(|&label| is_used.set(label as usize, true));
         let stats = vec![

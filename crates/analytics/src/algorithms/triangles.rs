@@ -18,6 +18,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
+use super::windows;
 use crate::algorithm::{About, Follows, Held, Needs, Outcome, Run, Shape};
 use crate::graph::both::Distinct;
 use crate::graph::{Execution, Graph};
@@ -53,6 +54,9 @@ pub(crate) fn run_in(graph: &Graph<'_>, run: &Run<'_>) -> Result<Triads> {
         let bytes = count::matrix_bytes(view.node_count(), !view.is_undirected());
         let _matrix = Held::take(run.workspace, "bits of neighbors", bytes)?;
         return self::run(view, run.threads, run.interrupt);
+    }
+    if run.execution == Execution::Windows {
+        return windows::triangles::run(graph, run);
     }
     let wanted = graph.edge_count() as usize * WINDOW_ENTRY_BYTES;
     let bytes = wanted.min(run.workspace.bytes_free() / 4 * 3).max(WINDOW_BYTES_MIN);
@@ -150,6 +154,6 @@ pub(crate) fn needs() -> Needs {
         sides: Sides::ForwardAndBackward,
         node_bytes: 64,
         edge_bytes: 2 * size_of::<u32>() + size_of::<bool>(),
-        executions: &[Execution::Memory, Execution::Streaming],
+        executions: &Execution::ALL,
     }
 }

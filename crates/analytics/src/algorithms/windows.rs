@@ -4,7 +4,8 @@
 
 pub(crate) mod bfs;
 pub(crate) mod cdlp;
-pub(crate) mod lcc;
+
 pub(crate) mod pagerank;
 pub(crate) mod sssp;
+pub(crate) mod triangles;
 pub(crate) mod wcc;

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use analytics::program::{Context, Edge, Node, VertexProgram, run_vertex_program};
-use analytics::{Execution, Graph, GraphView, Projection, Sides};
+use analytics::program::{
+    Context, Edge, EdgeProgram, Node, VertexProgram, edge_program_sides, run_edge_program, run_vertex_program,
+};
+use analytics::{Execution, Graph, GraphView, Projection, Selection, Sides, Weight};
 use model::store::Direction;
 use model::{ErrorCode, GraphStore, Interrupt};
 use testing::ReferenceStore;
 use testing::graphs::{Kronecker, kronecker};
 
-use crate::generated::{DIRECTIONS, on_all_graphs, turned, view_of};
+use crate::generated::{DIRECTIONS, assert_close, on_all_graphs, turned, view_of};
 use crate::workspace::Limited;
 
 /// Counts over how many edges something comes, weighted by how often it was sent: an edge's value grows by one with each
@@ -90,7 +92,7 @@ fn states_do_not_depend_on_memory_or_threads() {
     let interrupt = Interrupt::new();
     let view = store.read().unwrap();
     let projection = Projection::all(Direction::Out);
-    let selection = analytics::Selection { view: &*view, projection: &projection, weight: None, sides: Sides::Forward };
+    let selection = Selection { view: &*view, projection: &projection, weight: None, sides: Sides::Forward };
     let graph = Graph::open(selection, Execution::Windows, 2, &interrupt).unwrap();
     let run = |memory: usize, threads| {
         let workspace = Limited::new(memory, 1 << 30);
@@ -105,6 +107,139 @@ fn states_do_not_depend_on_memory_or_threads() {
     for (memory, threads) in [(1 << 28, 2), (1 << 20, 2), (256 << 10, 1), (256 << 10, 2)] {
         assert_eq!(run(memory, threads), expected, "{memory} bytes, {threads} threads");
     }
+}
+
+/// What cheapest paths from a node cost.
+struct Cheapest {
+    source: u32,
+}
+
+impl EdgeProgram for Cheapest {
+    type State = f64;
+    type Accumulator = Option<f64>;
+
+    const ONLY_CHANGED: bool = true;
+    const USES_WEIGHTS: bool = true;
+
+    fn start(&self, node: Node) -> f64 {
+        if node.number == self.source { 0.0 } else { f64::INFINITY }
+    }
+
+    fn is_new(&self, node: Node, _state: &f64) -> bool {
+        node.number == self.source
+    }
+
+    fn should_iterate(&mut self, _iteration: u64, changed: u64) -> bool {
+        changed > 0
+    }
+
+    fn process_edge(&self, source: &f64, weight: f64, least: &mut Option<f64>) {
+        let cost = source + weight;
+        *least = Some(least.map_or(cost, |least| least.min(cost)));
+    }
+
+    fn update_node(&self, _node: Node, state: &mut f64, least: Option<f64>) -> bool {
+        let is_less = least.is_some_and(|least| least < *state);
+        *state = least.map_or(*state, |least| least.min(*state));
+        is_less
+    }
+}
+
+/// PageRank; a state is a score, and how many edges share it.
+struct Ranking {
+    iterations: u64,
+    nodes: f64,
+}
+
+impl EdgeProgram for Ranking {
+    type State = (f64, u32);
+    type Accumulator = f64;
+
+    fn start(&self, node: Node) -> (f64, u32) {
+        (1.0 / self.nodes, node.degree)
+    }
+
+    fn should_iterate(&mut self, iteration: u64, _changed: u64) -> bool {
+        iteration < self.iterations
+    }
+
+    fn process_edge(&self, &(score, degree): &(f64, u32), _weight: f64, sum: &mut f64) {
+        *sum += score / f64::from(degree);
+    }
+
+    fn update_node(&self, node: Node, state: &mut (f64, u32), sum: f64) -> bool {
+        assert_eq!(node.degree, state.1, "a node is updated with its own state");
+        state.0 = 0.15 / self.nodes + 0.85 * sum;
+        true
+    }
+}
+
+/// Runs an edge program every way: rows in memory and streamed, states in memory and in files.
+fn each_way<P: EdgeProgram<State: PartialEq + std::fmt::Debug>>(
+    store: &ReferenceStore,
+    direction: Direction,
+    mut program: impl FnMut(&Graph<'_>) -> P,
+    memory: usize,
+    mut check: impl FnMut(&Graph<'_>, Vec<P::State>, &str),
+) {
+    let (view, interrupt, projection) = (store.read().unwrap(), Interrupt::new(), Projection::all(direction));
+    let key = view.schema().property_key("weight");
+    let weight = key.map(|_| Weight { key, name: "weight".into(), default: None });
+    let weight = weight.as_ref().filter(|_| P::USES_WEIGHTS);
+    let sides = edge_program_sides::<P>();
+    for execution in Execution::ALL {
+        for threads in [1, 2] {
+            let selection = Selection { view: &*view, projection: &projection, weight, sides };
+            let graph = Graph::open(selection, execution, threads, &interrupt).unwrap();
+            let workspace = Limited::new(memory, 1 << 30);
+            let context = Context { threads, interrupt: &interrupt, workspace: &workspace, execution };
+            let states = run_edge_program(&mut program(&graph), &graph, &context).unwrap();
+            workspace.assert_all_given_back("an edge program");
+            check(&graph, states, &format!("{direction:?}, {execution:?}, {threads} threads"));
+        }
+    }
+}
+
+#[test]
+fn edge_programs_run_every_way() {
+    on_all_graphs(|name, naive, store, ids, random| {
+        for (_, direction) in DIRECTIONS.into_iter().filter(|_| !ids.is_empty()) {
+            let source = random.index(ids.len());
+            let expected = turned(naive, direction).distances(source);
+            let program = |graph: &Graph<'_>| Cheapest { source: graph.index(ids[source]).unwrap() };
+            each_way(store, direction, program, 1 << 30, |graph, states, way| {
+                let found: Vec<f64> = ids.iter().map(|&id| states[graph.index(id).unwrap() as usize]).collect();
+                assert_close(&found, &expected, 1e-12, &format!("{name}, {way}"));
+            });
+        }
+    });
+}
+
+#[test]
+fn edge_programs_run_in_little_memory() {
+    let store = ReferenceStore::new();
+    kronecker(&Kronecker { scale: 12, seed: 3, ..Kronecker::default() }).load_into(&store).unwrap();
+    let mut first: Option<Vec<f64>> = None;
+    each_way(
+        &store,
+        Direction::Out,
+        |_| Ranking { iterations: 5, nodes: 4096.0 },
+        90 << 10,
+        |_, states, way| {
+            let scores: Vec<f64> = states.iter().map(|state| state.0).collect();
+            assert_close(&scores, first.get_or_insert_with(|| scores.clone()), 1e-12, way);
+        },
+    );
+    let mut first: Option<Vec<f64>> = None;
+    each_way(
+        &store,
+        Direction::Out,
+        |_| Cheapest { source: 1 },
+        90 << 10,
+        |_, costs, way| {
+            assert_close(&costs, first.get_or_insert_with(|| costs.clone()), 1e-12, way);
+        },
+    );
 }
 
 /// Fails at one node in one iteration.

@@ -7,14 +7,16 @@
 use model::error::Result;
 
 use crate::algorithm::Run;
+use crate::algorithms::cdlp::{Config, Labels};
 use crate::graph::Graph;
 use crate::program::{Context, Edge, Node, VertexProgram, run_vertex_program};
 
-struct Labels {
-    iterations: u64,
+struct Propagation<'c> {
+    config: &'c Config,
+    found: Labels,
 }
 
-impl VertexProgram for Labels {
+impl VertexProgram for Propagation<'_> {
     type State = u32;
     type Value = u32;
     type Gathered = Vec<u32>;
@@ -28,7 +30,9 @@ impl VertexProgram for Labels {
     }
 
     fn should_iterate(&mut self, iteration: u64, changed: u64, _total: &u64) -> bool {
-        changed > 0 && iteration < self.iterations
+        self.found.iterations = iteration;
+        self.found.did_converge = iteration > 0 && changed == 0;
+        changed > 0 && iteration < self.config.max_iterations
     }
 
     fn scatter(&self, _node: Node, &label: &u32, _edge: Edge, _before: u32) -> u32 {
@@ -57,7 +61,10 @@ impl VertexProgram for Labels {
     }
 }
 
-/// For each node the number of the node whose label it has after so many iterations.
-pub(crate) fn run(graph: &Graph<'_>, iterations: u64, run: &Run<'_>) -> Result<Vec<u32>> {
-    run_vertex_program(&mut Labels { iterations }, graph, &Context::of(run))?.to_vec()
+/// Labels the nodes of a graph that has forward rows.
+pub(crate) fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Labels> {
+    let found = Labels { labels: Vec::new(), iterations: 0, did_converge: false };
+    let mut program = Propagation { config, found };
+    let labels = run_vertex_program(&mut program, graph, &Context::of(run))?.to_vec()?;
+    Ok(Labels { labels, ..program.found })
 }

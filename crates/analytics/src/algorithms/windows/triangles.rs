@@ -1,7 +1,7 @@
-//! The local clustering coefficient with two windows of rows in memory at a time.
+//! Counts the pairs of a node's neighbors that are joined, with two windows of rows in memory at a time: for triangles
+//! and the local clustering coefficient.
 //!
-//! Claim: of the ordered pairs of a node's distinct neighbors, whichever way edges lead, the part in which an edge leads
-//! from the first to the second; 0 for nodes with fewer than two neighbors (LDBC Graphalytics).
+//! Claim: that of [`Triads`].
 //! Cost: with rows of B bytes in windows of W bytes, B/W · B bytes are read; the work is that of intersecting the
 //! neighbors of both ends of every edge.
 
@@ -11,6 +11,7 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 
 use crate::algorithm::Run;
+use crate::algorithms::triangles::Triads;
 use crate::graph::Graph;
 use crate::parallel::{map_tasks, ranges_of_equal_work};
 use crate::program::Context;
@@ -26,8 +27,8 @@ const PIECES_PER_THREAD: usize = 16;
 /// A list is searched in, not read along, if it is so many times longer than the other.
 const SEARCH_FACTOR: usize = 16;
 
-/// For each node its coefficient and how many distinct neighbors it has.
-pub(crate) fn run(graph: &Graph<'_>, run: &Run<'_>) -> Result<Vec<(f64, u32)>> {
+/// Counts in a graph that has forward rows.
+pub(crate) fn run(graph: &Graph<'_>, run: &Run<'_>) -> Result<Triads> {
     let context = Context::of(run);
     let nodes = graph.node_count();
     let wanted = (1_usize << 20).saturating_add(64 * nodes).saturating_add(64 * graph.edge_count() as usize);
@@ -49,8 +50,9 @@ pub(crate) fn run(graph: &Graph<'_>, run: &Run<'_>) -> Result<Vec<(f64, u32)>> {
     };
     let shards = build::<()>(graph, layout, bytes, &context)?;
     let windows = Windows::new(graph, &shards, bytes, run.interrupt)?;
-    let mut found = Vec::with_capacity(nodes);
-    let mut counted = 0;
+    let mut found = Triads { degrees: Vec::with_capacity(nodes), closed: Vec::with_capacity(nodes) };
+    // Without direction both ends of an edge have it in their rows, so that every pair is counted twice.
+    let times = if graph.is_undirected() { 2 } else { 1 };
     for window in 0..windows.cuts.len() - 1 {
         run.interrupt.report(window as u64, windows.cuts.len() as u64 - 1);
         let around = windows.load(window, &shards.sides)?;
@@ -60,14 +62,9 @@ pub(crate) fn run(graph: &Graph<'_>, run: &Run<'_>) -> Result<Vec<(f64, u32)>> {
             let leading = windows.load(other, &shards.sides[shards.sides.len() - 1..])?;
             count(&around, &leading, &mut joined, run)?;
         }
-        for (at, &joined) in joined.iter().enumerate() {
-            let degree = around.row(at).len();
-            let pairs = degree as f64 * (degree as f64 - 1.0);
-            found.push((if joined == 0 { 0.0 } else { joined as f64 / pairs }, degree as u32));
-        }
-        counted += around.nodes.len();
+        found.degrees.extend((0..around.nodes.len()).map(|at| around.row(at).len() as u32));
+        found.closed.extend(joined.iter().map(|joined| joined / times));
     }
-    debug_assert_eq!(counted, nodes, "windows cover all nodes");
     drop(held);
     Ok(found)
 }
