@@ -1,7 +1,8 @@
-//! Measures the sequential streams of edges: `stream_speed STORE [MEMORY_MIB] [ROUNDS]`.
+//! Measures the sequential streams of edges: `stream_speed STORE [MEMORY_MIB] [ROUNDS] [blocks]`.
 //!
 //! Reads all runs in both directions with one and two threads, some rounds each, and prints edges and bytes a second, and
-//! what came from the disk. Under a limit of memory the caller sees to it that the operating system keeps to it too.
+//! what came from the disk; with `blocks`, the streams of blocks for comparison. Under a limit of memory the caller sees to
+//! it that the operating system keeps to it too.
 //!
 //! `stream_speed make STORE SCALE [MEMORY_MIB]` builds a Kronecker graph without properties, edge factor 16.
 
@@ -9,9 +10,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use model::batch::EdgeRuns;
+use model::batch::{EdgeBlock, EdgeRuns};
 use model::platform::Platform;
-use model::store::RunScan;
+use model::store::{EdgeStream, RunScan};
 use model::{Column, ColumnData, Direction, GraphStore, Interrupt, ReadView, Result};
 use storage::bulk::{BulkConfig, BulkLoad, EdgeRows, KeyRows, NodeRows};
 use storage::codec::hash::mix;
@@ -145,6 +146,20 @@ fn scan(view: &dyn ReadView, direction: Direction, threads: usize) -> Result<(u6
     })
 }
 
+/// Reads all edges as blocks of sources and targets.
+fn stream(view: &dyn ReadView) -> Result<(u64, u64)> {
+    let partitions = view.edge_partitions().expect("the store streams");
+    let (mut block, mut edges, mut sum) = (EdgeBlock::default(), 0, 0u64);
+    for partition in 0..partitions.count() {
+        let mut cursor = partitions.stream(partition, &EdgeStream::default())?;
+        while cursor.next(&mut block)? {
+            edges += block.targets.len() as u64;
+            sum += block.targets.iter().step_by(16).map(|node| node.0).sum::<u64>();
+        }
+    }
+    Ok((edges, sum))
+}
+
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let argument = |at: usize| arguments.get(at).map_or("", |text| text);
@@ -158,11 +173,13 @@ fn main() -> Result<()> {
     let options = OpenOptions { memory_bytes_max, ..OpenOptions::read_only() };
     let store = NativeStore::open(Path::new(argument(0)), options, platform.clone())?;
     let view = store.read()?;
-    for direction in [Direction::Out, Direction::In] {
-        for threads in [1, 2] {
+    let is_blocks = argument(3) == "blocks";
+    let directions = if is_blocks { &[Direction::Out][..] } else { &[Direction::Out, Direction::In] };
+    for &direction in directions {
+        for threads in if is_blocks { 1..=1 } else { 1..=2 } {
             for round in 0..rounds {
                 let (before, start) = (store.cache_statistics(), platform.clock.now_ns());
-                let (edges, sum) = scan(&*view, direction, threads)?;
+                let (edges, sum) = if is_blocks { stream(&*view)? } else { scan(&*view, direction, threads)? };
                 let (time, after) = (seconds(&platform, start), store.cache_statistics());
                 let read = (after.bytes_read - before.bytes_read) as f64;
                 eprintln!(

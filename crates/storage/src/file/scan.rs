@@ -4,7 +4,7 @@
 //! the next pass begins with, and so find nothing there ever. Therefore it gives back first what it brought in itself and
 //! has read; what was there before stays and is found again. So of data that fits by two thirds each pass reads one third.
 //! Blocks that nobody passes over any more must not stay for ever: for each block brought in the hand of the clock moves so
-//! far that it comes around once in two passes at most; what was not used in that time goes.
+//! far that it comes around once in a pass at most; what was not used in that time goes.
 //! After: Chou and DeWitt, "An Evaluation of Buffer Management Strategies", 1985 (most recently used for loops).
 
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ pub struct FileScan<'a> {
     brought: VecDeque<Range<usize>>,
     /// Blocks of the whole pass, all files together.
     pass_blocks: usize,
-    /// Half steps of the clock's hand that are due, times `pass_blocks`.
+    /// Steps of the clock's hand that are due, times `pass_blocks`.
     steps: u64,
 }
 
@@ -112,9 +112,9 @@ impl<'a> FileScan<'a> {
             return;
         }
         self.steps += missing as u64 * cache.held_blocks() as u64;
-        let steps = self.steps / (2 * self.pass_blocks as u64);
+        let steps = self.steps / self.pass_blocks as u64;
         if steps >= ASK_BLOCKS as u64 / 4 {
-            self.steps -= steps * 2 * self.pass_blocks as u64;
+            self.steps -= steps * self.pass_blocks as u64;
             wanted = wanted.saturating_sub(cache.step(steps as usize, wanted));
         }
         wanted -= self.give_back(wanted);

@@ -2,7 +2,8 @@
 
 use std::io::{Seek, SeekFrom, Write};
 
-use model::store::{EdgeIds, NewEdges, NewNodes};
+use model::batch::EdgeRuns;
+use model::store::{EdgeIds, NewEdges, NewNodes, RunScan};
 use model::{Column, ColumnData, Consumer, Direction, ErrorCode, Expand, GraphStore, Interrupt, NodeId, ReadView};
 use storage::{Durability, NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
@@ -144,4 +145,36 @@ fn blocks_make_room_for_others() {
     all.chunks(500).for_each(|nodes| read(&*store.read().unwrap(), nodes).unwrap());
     assert!(store.memory().used() <= LIMIT + (64 << 10), "{:?}", store.memory().usage());
     drop(held);
+}
+
+/// Bytes that a pass over all runs of a direction asks of the disk.
+fn pass(store: &NativeStore, direction: Direction) -> u64 {
+    let (view, before) = (store.read().unwrap(), store.cache_statistics());
+    let (partitions, scan) = (view.edge_partitions().unwrap(), RunScan { direction, ..RunScan::default() });
+    let (mut runs, mut edges) = (EdgeRuns::default(), 0);
+    for partition in 0..partitions.count() {
+        let mut cursor = partitions.runs(partition, &scan).unwrap();
+        while cursor.next(&mut runs).unwrap() {
+            edges += runs.neighbors.len();
+            let now = store.cache_statistics();
+            assert!(now.bytes <= now.bytes_max + (64 << 10), "{} of {} bytes are held", now.bytes, now.bytes_max);
+        }
+    }
+    assert_eq!(edges, 3 * NODES);
+    store.cache_statistics().bytes_read - before.bytes_read
+}
+
+#[test]
+fn a_pass_finds_what_the_one_before_it_left() {
+    let directory = TestDirectory::new();
+    build(&directory);
+    let options = OpenOptions { memory_bytes_max: Some(300 << 10), ..OpenOptions::read_only() };
+    let store = directory.open_with(options);
+    for direction in [Direction::Out, Direction::In] {
+        let first = pass(&store, direction);
+        let last = (0..12).map(|_| pass(&store, direction)).last().unwrap();
+        let held = store.cache_statistics().bytes_max;
+        assert!(held < first, "the test needs less memory: {held} bytes for {first}");
+        assert!(last < first - held / 2, "{last} bytes read by a pass of {first}, {held} may be held");
+    }
 }
