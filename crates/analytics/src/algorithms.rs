@@ -1,11 +1,15 @@
 //! The list of algorithms, one file each: claim, settings, run, verification by another method.
 
+pub mod all_shortest_paths;
 pub mod article_rank;
+pub mod articulation_points;
 pub mod astar;
 pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;
 pub mod closeness;
+pub mod bidirectional_dijkstra;
+pub mod bridges;
 pub mod degree;
 pub mod dijkstra;
 pub mod eigenvector;
@@ -14,6 +18,7 @@ pub mod hits;
 pub mod kcore;
 pub mod lcc;
 pub mod leiden;
+pub mod longest_path;
 pub mod louvain;
 pub mod modularity;
 pub mod node_similarity;
@@ -21,10 +26,14 @@ pub mod pagerank;
 pub mod random_walk;
 pub mod scc;
 pub mod shortest_path;
+pub mod spanning_tree;
 pub mod sssp;
 pub mod triangles;
 pub mod wcc;
 pub(crate) mod windows;
+pub mod topological_sort;
+pub mod wcc;
+pub mod yens;
 
 use std::sync::{Arc, OnceLock};
 
@@ -38,18 +47,28 @@ use crate::procedure::AlgorithmProcedure;
 fn all() -> &'static [AlgorithmProcedure] {
     static ALL: OnceLock<Vec<AlgorithmProcedure>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let searches = vec![shortest_path::PROCEDURE, dijkstra::PROCEDURE, astar::PROCEDURE];
+        let searches = vec![
+            shortest_path::PROCEDURE,
+            dijkstra::PROCEDURE,
+            bidirectional_dijkstra::PROCEDURE,
+            astar::PROCEDURE,
+            all_shortest_paths::PROCEDURE,
+            yens::PROCEDURE,
+        ];
         let whole = [
             procedures_of::<article_rank::Algorithm>(),
             procedures_of::<betweenness::Algorithm>(),
             procedures_of::<bfs::Algorithm>(),
             procedures_of::<closeness::Algorithm>(),
             procedures_of::<cdlp::Algorithm>(),
+            procedures_of::<articulation_points::Algorithm>(),
+            procedures_of::<bridges::Algorithm>(),
             procedures_of::<degree::Algorithm>(),
             procedures_of::<eigenvector::Algorithm>(),
             procedures_of::<harmonic::Algorithm>(),
             procedures_of::<hits::Algorithm>(),
             procedures_of::<leiden::Algorithm>(),
+            procedures_of::<longest_path::Algorithm>(),
             procedures_of::<louvain::Algorithm>(),
             procedures_of::<modularity::Algorithm>(),
             procedures_of::<kcore::Algorithm>(),
@@ -58,6 +77,10 @@ fn all() -> &'static [AlgorithmProcedure] {
             procedures_of::<pagerank::Algorithm>(),
             procedures_of::<random_walk::Algorithm>(),
             procedures_of::<scc::Algorithm>(),
+            procedures_of::<spanning_tree::Algorithm>(),
+            procedures_of::<topological_sort::Algorithm>(),
+            procedures_of::<wcc::Algorithm>(),
+            procedures_of::<bfs::Algorithm>(),
             procedures_of::<sssp::Algorithm>(),
             procedures_of::<wcc::Algorithm>(),
             procedures_of::<triangles::Algorithm>(),

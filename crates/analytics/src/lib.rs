@@ -12,6 +12,7 @@
 //! - [`pull`]: sums of values along edges, the step of many iterations.
 //! - [`random`]: seeded random numbers.
 //! - [`search`]: best-first search and paths straight over the waist, for algorithms that read a small part.
+//! - [`blocks`]: what holds a graph together in two ways, in memory or streamed.
 //! - [`network`]: undirected weighted networks, coarsened by their communities.
 //! - [`sphere`]: great-circle distances.
 //! - [`procedure`]: what all algorithms share in being called and in giving rows.
@@ -22,6 +23,7 @@
 
 pub mod algorithm;
 pub mod algorithms;
+pub(crate) mod blocks;
 pub mod graph;
 pub mod graph_view;
 pub(crate) mod huge;

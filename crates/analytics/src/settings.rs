@@ -191,6 +191,11 @@ impl<'a> Settings<'a> {
         }
     }
 
+    /// Whether a setting is given under any of its names.
+    pub(crate) fn is_given(&self, names: &[&'static str]) -> Result<bool> {
+        Ok(self.get(names)?.is_some())
+    }
+
     /// True or false.
     pub(crate) fn flag(&self, name: &'static str) -> Result<Option<bool>> {
         match self.get(&[name])? {

@@ -10,6 +10,8 @@ mod communities;
 mod distance_centrality;
 #[path = "algorithms/errors.rs"]
 mod errors;
+#[path = "algorithms/errors_structure.rs"]
+mod errors_structure;
 #[path = "algorithms/generated.rs"]
 mod generated;
 #[path = "algorithms/graphalytics.rs"]
@@ -26,6 +28,8 @@ mod naive_structure;
 mod neighborhoods;
 #[path = "algorithms/programs.rs"]
 mod programs;
+#[path = "algorithms/paths.rs"]
+mod paths;
 #[path = "algorithms/roads.rs"]
 mod roads;
 #[path = "algorithms/rows.rs"]

@@ -13,14 +13,14 @@ use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
 use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
-use model::store::{Direction, ReadView};
+use model::store::ReadView;
 use model::value::Value;
 
-use super::dijkstra::{self, CheapestPath};
-use crate::procedure::{AlgorithmProcedure, column, signature};
+use super::dijkstra::{self, CheapestPath, Ends};
+use crate::procedure::{AlgorithmProcedure, signature};
 use crate::projection::{Projection, Weight, property_key};
 use crate::search::best_first::{self, Coordinates, Problem};
-use crate::settings::{SOURCE, Settings, TARGET};
+use crate::settings::Settings;
 
 /// What a run is asked for.
 #[derive(Clone, Debug)]
@@ -89,12 +89,6 @@ pub fn verify(
     Err(model::error!(Internal, "the path costs {found}, expected {expected}"))
 }
 
-const KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
-    "targetNode", "target", "weightProperty", "defaultWeight", "latitudeProperty", "longitudeProperty",
-    "heuristicScale", "maxExpanded",
-];
-
 /// `algo.astar`.
 pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
     signature: signature(
@@ -102,35 +96,28 @@ pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
         &["algo.astar.stream", "gds.shortestPath.astar.stream"],
         ProcedureMode::Read,
         "Finds a cheapest path between two nodes with latitude and longitude; no row if there is none.",
-        &[
-            column("path", "PATH"),
-            column("cost", "FLOAT"),
-            column("nodesExpanded", "INTEGER"),
-            column("storeBatches", "INTEGER"),
-        ],
+        dijkstra::PATH_YIELDS,
     ),
     body: stream,
 };
 
 fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
-    let settings = Settings::new("algo.astar", argument, KEYS)?;
-    settings.threads(context.threads)?;
+    let own = ["latitudeProperty", "longitudeProperty", "heuristicScale", "maxExpanded"];
+    let ends = Ends::read("algo.astar", context, argument, &own)?;
     let view = context.graph.view();
-    let projection = Projection::read(&settings, view.schema(), settings.direction(Direction::Out)?)?;
-    let weight = Weight::read(&settings, view.schema())?;
+    let dijkstra::Config { source, target, weight, expanded_max } = ends.config()?;
+    let settings = &ends.settings;
     let config = Config {
-        source: settings.node(SOURCE, view)?,
-        target: settings.node(TARGET, view)?,
-        heuristic_scale: read_scale(&settings, weight.is_some())?,
+        source,
+        target,
+        heuristic_scale: read_scale(settings, weight.is_some())?,
         weight,
         latitude: settings.text("latitudeProperty")?.unwrap_or("latitude").to_owned(),
         longitude: settings.text("longitudeProperty")?.unwrap_or("longitude").to_owned(),
-        expanded_max: settings.integer("maxExpanded", 1)?.unwrap_or(u64::MAX),
+        expanded_max,
     };
-    projection.require(view, config.source, SOURCE[0])?;
-    projection.require(view, config.target, TARGET[0])?;
-    let result = run(view, &projection, &config, context.interrupt)?;
-    dijkstra::send_path(view, &projection, config.weight.as_ref(), result, sink)
+    let result = run(view, &ends.projection, &config, context.interrupt)?;
+    dijkstra::send_path(view, &ends.projection, config.weight.as_ref(), result, sink)
 }
 
 fn read_scale(settings: &Settings<'_>, has_weight: bool) -> Result<f64> {

@@ -5,10 +5,11 @@
 //! Cost: see `search/best_first.rs`.
 //! After: Dijkstra, "A note on two problems in connexion with graphs", 1959.
 
+use model::column::Column;
 use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
-use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
+use model::procedure::{ProcedureContext, ProcedureMode, RowSink, YieldSpec};
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
@@ -94,10 +95,75 @@ pub fn verify(view: &GraphView, config: &Config, result: &CheapestPath, interrup
     Ok(())
 }
 
-const KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
-    "targetNode", "target", "weightProperty", "defaultWeight", "maxExpanded",
+/// The columns of searches for one path.
+pub(super) const PATH_YIELDS: &[YieldSpec] = &[
+    column("path", "PATH"),
+    column("cost", "FLOAT"),
+    column("nodesExpanded", "INTEGER"),
+    column("storeBatches", "INTEGER"),
 ];
+
+/// Settings of all searches between two nodes.
+const SHARED: &[&str] = &[
+    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
+    "targetNode", "target", "weightProperty", "relationshipWeightProperty", "defaultWeight",
+];
+
+/// A call of a search between two nodes, read.
+pub(super) struct Ends<'a> {
+    pub(super) settings: Settings<'a>,
+    pub(super) projection: Projection,
+    view: &'a dyn ReadView,
+}
+
+impl<'a> Ends<'a> {
+    /// Reads what all such searches share; `more` are the settings of one.
+    pub(super) fn read(
+        procedure: &'static str,
+        context: &'a ProcedureContext<'_>,
+        argument: &'a Value,
+        more: &[&str],
+    ) -> Result<Ends<'a>> {
+        let settings = Settings::new(procedure, argument, &[SHARED, more].concat())?;
+        settings.threads(context.threads)?;
+        let view = context.graph.view();
+        let projection = Projection::read(&settings, view.schema(), settings.direction(Direction::Out)?)?;
+        Ok(Ends { settings, projection, view })
+    }
+
+    /// The node of a setting, which must take part.
+    pub(super) fn node(&self, names: &[&'static str]) -> Result<NodeId> {
+        let node = self.settings.node(names, self.view)?;
+        self.projection.require(self.view, node, names[0])?;
+        Ok(node)
+    }
+
+    /// From where to where, and what edges cost.
+    pub(super) fn config(&self) -> Result<Config> {
+        self.settings.node(SOURCE, self.view)?;
+        self.config_to(self.node(TARGET)?)
+    }
+
+    /// The same to a node that no setting names.
+    pub(super) fn config_to(&self, target: NodeId) -> Result<Config> {
+        Ok(Config {
+            source: self.node(SOURCE)?,
+            target,
+            weight: Weight::read(&self.settings, self.view.schema())?,
+            expanded_max: self.settings.integer("maxExpanded", 1)?.unwrap_or(u64::MAX),
+        })
+    }
+}
+
+/// Fails when a search has expanded as many nodes as it may.
+pub(super) fn check_expanded(expanded: u64, most: u64) -> Result<()> {
+    if expanded < most {
+        return Ok(());
+    }
+    Err(model::error!(Limit, "no path was found within {most} expansions, the setting 'maxExpanded'")
+        .with_remedy("raise 'maxExpanded', or leave it out"))
+}
+
 /// `algo.dijkstra`.
 pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
     signature: signature(
@@ -105,35 +171,21 @@ pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
         &["algo.dijkstra.stream", "gds.shortestPath.dijkstra.stream"],
         ProcedureMode::Read,
         "Finds a cheapest path between two nodes; no row if there is none.",
-        &[
-            column("path", "PATH"),
-            column("cost", "FLOAT"),
-            column("nodesExpanded", "INTEGER"),
-            column("storeBatches", "INTEGER"),
-        ],
+        PATH_YIELDS,
     ),
     body: stream,
 };
 
 fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
-    let settings = Settings::new("algo.dijkstra", argument, KEYS)?;
-    settings.threads(context.threads)?;
+    let ends = Ends::read("algo.dijkstra", context, argument, &["maxExpanded"])?;
     let view = context.graph.view();
-    let projection = Projection::read(&settings, view.schema(), settings.direction(Direction::Out)?)?;
-    let config = Config {
-        source: settings.node(SOURCE, view)?,
-        target: settings.node(TARGET, view)?,
-        weight: Weight::read(&settings, view.schema())?,
-        expanded_max: settings.integer("maxExpanded", 1)?.unwrap_or(u64::MAX),
-    };
-    projection.require(view, config.source, SOURCE[0])?;
-    projection.require(view, config.target, TARGET[0])?;
-    let result = run(view, &projection, &config, context.interrupt)?;
-    send_path(view, &projection, config.weight.as_ref(), result, sink)
+    let config = ends.config()?;
+    let result = run(view, &ends.projection, &config, context.interrupt)?;
+    send_path(view, &ends.projection, config.weight.as_ref(), result, sink)
 }
 
 /// Sends the one row of a search between two nodes, or none if there is no path.
-pub(crate) fn send_path(
+pub(super) fn send_path(
     view: &dyn ReadView,
     projection: &Projection,
     weight: Option<&Weight>,
@@ -144,4 +196,18 @@ pub(crate) fn send_path(
     let path = path_of(view, projection, weight, nodes)?;
     let (expanded, batches) = (result.expanded.cast_signed(), result.batches.cast_signed());
     send_row(sink, &[Value::Path(path.into()), Value::Float(cost), Value::Int(expanded), Value::Int(batches)])
+}
+
+/// Sends one of several paths: path, cost and number; says whether more are wanted.
+pub(super) fn send_numbered(
+    view: &dyn ReadView,
+    projection: &Projection,
+    weight: Option<&Weight>,
+    (nodes, cost): (Vec<NodeId>, f64),
+    index: usize,
+    sink: &mut RowSink<'_>,
+) -> Result<bool> {
+    let path = path_of(view, projection, weight, nodes)?;
+    let row = [Value::Path(path.into()), Value::Float(cost), Value::Int(index as i64)];
+    sink(row.iter().map(|value| Column::constant(value, 1)).collect())
 }

@@ -130,7 +130,7 @@ impl crate::Algorithm for Algorithm {
         let (communities, names) = seeds(graph, run.selection.view, (name, *key), run.interrupt)?;
         let parts = self::run(graph, &communities, config.gamma, run.interrupt)?;
         let stats = vec![
-            Value::Float(parts.iter().sum()),
+            Value::Float(parts.iter().fold(0.0, |sum, part| sum + part)),
             Value::Int(parts.len() as i64),
             Value::Int(communities.len() as i64),
         ];

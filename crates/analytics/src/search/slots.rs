@@ -58,6 +58,15 @@ impl Slots {
         slot
     }
 
+    /// The slot of a node, if it was met.
+    #[inline]
+    pub(crate) fn find(&self, node: NodeId) -> Option<u32> {
+        match &self.numbers {
+            Numbers::Dense(numbers) => numbers.get(node.index()).and_then(|number| number.checked_sub(1)),
+            Numbers::Sparse(numbers) => numbers.get(&node).copied(),
+        }
+    }
+
     /// The node of a slot.
     #[inline]
     pub(crate) fn node(&self, slot: u32) -> NodeId {

@@ -37,7 +37,7 @@ fn assert_near(found: f64, expected: f64, name: &str) {
 
 fn has_weights(store: &ReferenceStore) -> bool {
     use model::GraphStore;
-    store.read().unwrap().schema().property_key("weight").is_some()
+    store.read().expect("a store in memory can be read").schema().property_key("weight").is_some()
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn modularity_is_that_of_the_definition() {
 fn assert_named_by_smallest(communities: &[Value], ids: &[NodeId], name: &str) {
     for community in communities {
         let members = communities.iter().zip(ids).filter(|(other, _)| *other == community);
-        let smallest = members.map(|(_, id)| id.0).min().unwrap();
+        let smallest = members.map(|(_, id)| id.0).min().expect("the community has a member");
         assert_eq!(*community, Value::Int(smallest.cast_signed()), "{name}");
     }
 }

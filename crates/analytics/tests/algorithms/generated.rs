@@ -219,7 +219,14 @@ fn distances_are_the_costs_of_cheapest_paths() {
 }
 
 /// Checks a row of path, cost or distance against what is expected; null in `expected` for no path.
-fn check_path(rows: &[Vec<Value>], from: NodeId, to: NodeId, expected: f64, direction: Direction, name: &str) {
+pub(crate) fn check_path(
+    rows: &[Vec<Value>],
+    from: NodeId,
+    to: NodeId,
+    expected: f64,
+    direction: Direction,
+    name: &str,
+) {
     if expected.is_infinite() {
         assert!(rows.is_empty(), "{name}: there is no path, found {rows:?}");
         return;

@@ -1,0 +1,147 @@
+//! Several paths between two nodes, and one from both ends, on all generated graphs.
+
+use analytics::algorithms::{all_shortest_paths, bidirectional_dijkstra, dijkstra, yens};
+use analytics::{Projection, Sides, Weight};
+use model::store::Direction;
+use model::{GraphStore, Interrupt, NodeId, Value};
+use testing::ReferenceStore;
+
+use crate::call::{call, number};
+use crate::generated::{DIRECTIONS, check_path, on_all_graphs, turned, view_of, weighted};
+
+/// What a search between two nodes is asked for, with or without weights.
+fn config(store: &ReferenceStore, ends: [NodeId; 2], is_weighted: bool) -> dijkstra::Config {
+    let key = store.read().expect("a store in memory can be read").schema().property_key("weight");
+    let weight = is_weighted.then(|| Weight { key, name: "weight".into(), default: None });
+    dijkstra::Config { source: ends[0], target: ends[1], weight, expanded_max: u64::MAX }
+}
+
+fn has_weights(store: &ReferenceStore) -> bool {
+    store.read().expect("a store in memory can be read").schema().property_key("weight").is_some()
+}
+
+#[test]
+fn a_path_from_both_ends_is_as_cheap_as_from_one() {
+    on_all_graphs(|name, graph, store, ids, random| {
+        for round in 0..12 {
+            if ids.is_empty() {
+                return;
+            }
+            let (source, target) = (random.index(ids.len()), random.index(ids.len()));
+            let (word, direction) = DIRECTIONS[round % 3];
+            let name = format!("{name}, {source} to {target}, {word}");
+            let graph = turned(graph, direction);
+            let settings = [
+                ("sourceNode", Value::Node(ids[source])),
+                ("targetNode", Value::Node(ids[target])),
+                ("direction", Value::string(word)),
+            ];
+            let rows = call(store, "algo.bidirectionalDijkstra", &settings, 1).unwrap();
+            check_path(&rows, ids[source], ids[target], graph.hops(source)[target], direction, &name);
+            if !has_weights(store) {
+                continue;
+            }
+            let weighted = [&settings[..], &[("weightProperty", Value::string("weight"))]].concat();
+            let rows = call(store, "algo.bidirectional_dijkstra.stream", &weighted, 1).unwrap();
+            check_path(&rows, ids[source], ids[target], graph.distances(source)[target], direction, &name);
+            let view = store.read().unwrap();
+            let config = config(store, [ids[source], ids[target]], true);
+            let projection = Projection::all(direction);
+            let found = bidirectional_dijkstra::run(&*view, &projection, &config, &Interrupt::new()).unwrap();
+            let rows = view_of(store, direction, true, Sides::Forward);
+            dijkstra::verify(&rows, &config, &found, &Interrupt::new())
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    });
+}
+
+#[test]
+fn several_paths_are_the_cheapest_and_different() {
+    on_all_graphs(|name, graph, store, ids, random| {
+        for round in 0..6 {
+            // The check follows every path without a circle: on large graphs there are too many.
+            if ids.is_empty() || graph.edges.len() > 320 {
+                return;
+            }
+            let (source, target) = (random.index(ids.len()), random.index(ids.len()));
+            let (word, direction) = DIRECTIONS[round % 3];
+            let is_small = graph.edges.len() <= 60 && (ids.len() > 20 || direction != Direction::Both);
+            for (is_weighted, k) in [(true, 1), (false, 3), (true, 5), (true, if is_small { 1000 } else { 7 })] {
+                if is_weighted && !has_weights(store) {
+                    continue;
+                }
+                let config = yens::Config { ends: config(store, [ids[source], ids[target]], is_weighted), k };
+                let (view, projection) = (store.read().unwrap(), Projection::all(direction));
+                let found = yens::run(&*view, &projection, &config, &Interrupt::new()).unwrap();
+                let rows = view_of(store, direction, is_weighted, Sides::Forward);
+                yens::verify(&rows, &config, &found)
+                    .unwrap_or_else(|error| panic!("{name}, {source} to {target}, {word}, {k}: {error}"));
+            }
+        }
+    });
+}
+
+#[test]
+fn all_cheapest_paths_are_found() {
+    on_all_graphs(|name, graph, store, ids, random| {
+        for round in 0..9 {
+            if ids.is_empty() {
+                return;
+            }
+            let (source, target) = (random.index(ids.len()), random.index(ids.len()));
+            let (word, direction) = DIRECTIONS[round % 3];
+            for is_weighted in [false, has_weights(store)] {
+                let config = config(store, [ids[source], ids[target]], is_weighted);
+                let (view, projection) = (store.read().unwrap(), Projection::all(direction));
+                let mut found = Vec::new();
+                let mut sink = |nodes: Vec<NodeId>, cost: f64| {
+                    found.push((nodes, cost));
+                    Ok(true)
+                };
+                all_shortest_paths::run(&*view, &projection, &config, &Interrupt::new(), &mut sink).unwrap();
+                let rows = view_of(store, direction, is_weighted, Sides::Forward);
+                all_shortest_paths::verify(&rows, &config, &found, &Interrupt::new())
+                    .unwrap_or_else(|error| panic!("{name}, {source} to {target}, {word}: {error}"));
+            }
+            let settings = [("sourceNode", Value::Node(ids[source])), ("direction", Value::string(word))];
+            let rows = call(store, "gds.allShortestPaths.dijkstra.stream", &settings, 1).unwrap();
+            let hops = turned(graph, direction).hops(source);
+            assert_eq!(rows.len(), hops.iter().filter(|hops| hops.is_finite()).count(), "{name}, {word}");
+            assert!(rows.is_sorted_by_key(|row| row[1].clone()), "{name}: the nearest first");
+            for (index, row) in rows.iter().enumerate() {
+                let Value::Path(path) = &row[0] else { panic!("{name}: expected a path, found {:?}", row[0]) };
+                let last = ids.iter().position(|id| path.nodes.last() == Some(id)).unwrap();
+                check_path(&[row[..2].to_vec()], ids[source], ids[last], hops[last], direction, &name);
+                assert_eq!(row[2], Value::Int(index as i64), "{name}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_small_graph_has_known_paths() {
+    let edges =
+        [(0, 1, 1.0), (0, 2, 1.0), (1, 3, 1.0), (2, 3, 1.0), (0, 3, 3.0), (0, 3, 2.5), (3, 0, 0.0), (3, 4, 1.0)];
+    for store in [ReferenceStore::new(), ReferenceStore::foreign(3)] {
+        let ids = weighted(5, &edges).load_into(&store).unwrap();
+        let settings = [
+            ("sourceNode", Value::Node(ids[0])),
+            ("targetNode", Value::Node(ids[3])),
+            ("weightProperty", Value::string("weight")),
+            ("k", Value::Int(10)),
+        ];
+        let costs = |rows: &[Vec<Value>]| rows.iter().map(|row| number(&row[1])).collect::<Vec<f64>>();
+        let rows = call(&store, "gds.shortestPath.yens.stream", &settings, 1).unwrap();
+        assert_eq!(costs(&rows), [2.0, 2.0, 2.5], "of parallel relationships the cheaper is taken");
+        assert_eq!(rows[2][2], Value::Int(2));
+        let rows = call(&store, "algo.allShortestPaths", &settings[..3], 1).unwrap();
+        assert_eq!(costs(&rows), [2.0, 2.0]);
+        let same = [("sourceNode", Value::Node(ids[1])), ("targetNode", Value::Node(ids[1]))];
+        for procedure in ["algo.yens", "algo.allShortestPaths", "algo.bidirectionalDijkstra"] {
+            let rows = call(&store, procedure, &same, 1).unwrap();
+            assert_eq!(costs(&rows), [0.0], "{procedure}: a node is at itself");
+            let none = [("sourceNode", Value::Node(ids[4])), ("targetNode", Value::Node(ids[0]))];
+            assert!(call(&store, procedure, &none, 1).unwrap().is_empty(), "{procedure}: there is no way back");
+        }
+    }
+}
