@@ -9,6 +9,8 @@ mod start;
 
 use std::borrow::Cow;
 
+use model::error::Result;
+
 use crate::graph_view::GraphView;
 
 pub(crate) use coarsen::unfold;
@@ -32,8 +34,8 @@ pub(crate) struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    /// The network of an undirected view with forward rows.
-    pub(crate) fn of_view(view: &'a GraphView) -> Network<'a> {
+    /// The network of an undirected view with forward rows; fails if its weights do not add up to a number.
+    pub(crate) fn of_view(view: &'a GraphView) -> Result<Network<'a>> {
         let rows = view.forward();
         let weights = if rows.has_weights() { rows.all_weights() } else { &[] };
         let mut network = Network {
@@ -49,7 +51,8 @@ impl<'a> Network<'a> {
             network.loops[node as usize] = 2.0 * own;
         }
         network.weigh();
-        network
+        require_finite(network.total)?;
+        Ok(network)
     }
 
     /// Adds up strengths and total.
@@ -104,4 +107,13 @@ impl<'a> Network<'a> {
         let expected = |total: f64| gamma * (total / self.total) * (total / self.total);
         inside.iter().zip(totals).map(|(inside, total): (&f64, f64)| inside / self.total - expected(total)).sum()
     }
+}
+
+/// Fails if weights were added up to infinity, so that no share of them means anything.
+pub(crate) fn require_finite(total: f64) -> Result<()> {
+    if total.is_finite() {
+        return Ok(());
+    }
+    Err(model::error!(Argument, "the weights of all relationships add up to {total}, expected a finite number")
+        .with_remedy("find the relationship whose weight is infinite, or scale the weights down"))
 }

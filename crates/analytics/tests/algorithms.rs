@@ -26,10 +26,10 @@ mod naive_neighborhoods;
 mod naive_structure;
 #[path = "algorithms/neighborhoods.rs"]
 mod neighborhoods;
-#[path = "algorithms/programs.rs"]
-mod programs;
 #[path = "algorithms/paths.rs"]
 mod paths;
+#[path = "algorithms/programs.rs"]
+mod programs;
 #[path = "algorithms/roads.rs"]
 mod roads;
 #[path = "algorithms/rows.rs"]

@@ -46,7 +46,7 @@ pub fn run(
     interrupt: &Interrupt,
 ) -> Result<Communities> {
     let Config { shared, theta } = config;
-    let first = Network::of_view(view);
+    let first = Network::of_view(view)?;
     let mut coarse: Option<Network<'static>> = None;
     let mut partition = match start {
         Some(communities) => Partition::new(&first, communities),

@@ -90,7 +90,7 @@ pub fn run(
     threads: usize,
     interrupt: &Interrupt,
 ) -> Result<Communities> {
-    let mut network = Network::of_view(view);
+    let mut network = Network::of_view(view)?;
     let mut partition = match start {
         Some(communities) => Partition::new(&network, communities),
         None => Partition::singletons(&network),

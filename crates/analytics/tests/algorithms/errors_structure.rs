@@ -75,6 +75,21 @@ fn edges_without_a_usable_weight_are_named_and_nothing_is_written() {
 }
 
 #[test]
+fn weights_that_add_up_to_no_number_are_refused() {
+    let store = store(Value::Float(f64::INFINITY));
+    for name in ["algo.louvain", "algo.leiden", "algo.modularity"] {
+        let mut settings = vec![("weightProperty", Value::string("length"))];
+        if name == "algo.modularity" {
+            let mut transaction = store.write().unwrap();
+            transaction.property_key("group").unwrap();
+            transaction.commit().unwrap();
+            settings.push(("communityProperty", Value::string("group")));
+        }
+        check(&store, name, &settings, "the weights of all relationships add up to inf, expected a finite number");
+    }
+}
+
+#[test]
 fn settings_that_cannot_be_are_refused() {
     let store = store(Value::Int(1));
     let text = |name, text| (name, Value::string(text));
