@@ -31,7 +31,6 @@ pub mod sssp;
 pub mod topological_sort;
 pub mod triangles;
 pub mod wcc;
-pub mod wcc;
 pub(crate) mod windows;
 pub mod yens;
 
@@ -57,33 +56,31 @@ fn all() -> &'static [AlgorithmProcedure] {
         ];
         let whole = [
             procedures_of::<article_rank::Algorithm>(),
+            procedures_of::<articulation_points::Algorithm>(),
             procedures_of::<betweenness::Algorithm>(),
             procedures_of::<bfs::Algorithm>(),
-            procedures_of::<closeness::Algorithm>(),
-            procedures_of::<cdlp::Algorithm>(),
-            procedures_of::<articulation_points::Algorithm>(),
             procedures_of::<bridges::Algorithm>(),
+            procedures_of::<cdlp::Algorithm>(),
+            procedures_of::<closeness::Algorithm>(),
             procedures_of::<degree::Algorithm>(),
             procedures_of::<eigenvector::Algorithm>(),
             procedures_of::<harmonic::Algorithm>(),
             procedures_of::<hits::Algorithm>(),
+            procedures_of::<kcore::Algorithm>(),
+            procedures_of::<lcc::Algorithm>(),
             procedures_of::<leiden::Algorithm>(),
             procedures_of::<longest_path::Algorithm>(),
             procedures_of::<louvain::Algorithm>(),
             procedures_of::<modularity::Algorithm>(),
-            procedures_of::<kcore::Algorithm>(),
-            procedures_of::<lcc::Algorithm>(),
             procedures_of::<node_similarity::Algorithm>(),
             procedures_of::<pagerank::Algorithm>(),
             procedures_of::<random_walk::Algorithm>(),
             procedures_of::<scc::Algorithm>(),
             procedures_of::<spanning_tree::Algorithm>(),
-            procedures_of::<topological_sort::Algorithm>(),
-            procedures_of::<wcc::Algorithm>(),
-            procedures_of::<bfs::Algorithm>(),
             procedures_of::<sssp::Algorithm>(),
-            procedures_of::<wcc::Algorithm>(),
+            procedures_of::<topological_sort::Algorithm>(),
             procedures_of::<triangles::Algorithm>(),
+            procedures_of::<wcc::Algorithm>(),
         ];
         [searches, whole.concat()].concat()
     })
