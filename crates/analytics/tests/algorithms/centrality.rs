@@ -198,3 +198,97 @@ fn a_small_graph_has_known_scores() {
     let Value::Map(map) = &stats[0][0] else { panic!("expected a map, found {:?}", stats[0][0]) };
     assert_eq!(["min", "mean", "max"].map(|key| number(&map[key])), [1.0, 2.0, 3.0]);
 }
+
+#[test]
+fn settings_that_cannot_be_are_refused() {
+    let store = ReferenceStore::new();
+    let ids = crate::generated::weighted(2, &[(0, 1, 1.0)]).load_into(&store).unwrap();
+    let check = |name: &str, setting: (&str, Value), expected: &str| match call(&store, name, &[setting], 1) {
+        Ok(rows) => panic!("{name} gives {rows:?}, expected: {expected}"),
+        Err(error) => assert_eq!(error.message(), expected),
+    };
+    let list = |items: &[Value]| Value::list(items.to_vec());
+    check(
+        "algo.pagerank",
+        ("sourceNodes", list(&[])),
+        "algo.pagerank: setting 'sourceNodes' is an empty list, leave it out for all nodes",
+    );
+    check(
+        "gds.eigenvector.stream",
+        ("sourceNodes", list(&[Value::Node(ids[0]), Value::Int(7)])),
+        "algo.eigenvector: node #7 of setting 'sourceNodes' is not in the graph",
+    );
+    check(
+        "algo.articleRank",
+        ("sourceNodes", list(&[Value::string("a")])),
+        "algo.articleRank: setting 'sourceNodes' is STRING, expected NODE, INTEGER (a node id) or LIST of these",
+    );
+    check(
+        "algo.closeness",
+        ("useWassermanFaust", Value::Int(1)),
+        "algo.closeness: setting 'useWassermanFaust' is INTEGER, expected BOOLEAN",
+    );
+    check(
+        "algo.betweenness",
+        ("samplingSize", Value::Int(0)),
+        "algo.betweenness: setting 'samplingSize' is 0, expected an integer of at least 1",
+    );
+    check(
+        "algo.betweenness",
+        ("execution", Value::string("streaming")),
+        "algo.betweenness: setting 'execution' is 'streaming', expected 'auto' or one of: memory",
+    );
+    check(
+        "algo.nodeSimilarity",
+        ("similarityMetric", Value::string("euclid")),
+        "algo.nodeSimilarity: setting 'similarityMetric' is 'euclid', expected 'JACCARD', 'OVERLAP' or 'COSINE'",
+    );
+    check(
+        "algo.nodeSimilarity",
+        ("similarityCutoff", Value::Float(1.5)),
+        "algo.nodeSimilarity: setting 'similarityCutoff' is 1.5, expected a number from 0 to 1",
+    );
+    check(
+        "algo.randomWalk",
+        ("returnFactor", Value::Int(0)),
+        "algo.randomWalk: setting 'returnFactor' is 0, expected a number greater than 0",
+    );
+    check(
+        "algo.randomWalk",
+        ("walkLength", Value::Int(1_000_000_000)),
+        "algo.randomWalk: setting 'walkLength' is 1000000000, expected at most 100000000, the longest that a list may be",
+    );
+    let both = [("topK", Value::Int(1)), ("bottomK", Value::Int(1))];
+    let error = call(&store, "algo.nodeSimilarity", &both, 1).expect_err("only one limit is for each node");
+    assert_eq!(error.message(), "algo.nodeSimilarity: 'topK' and 'bottomK' exclude each other, give one of them");
+}
+
+#[test]
+fn runs_that_were_cancelled_end() {
+    let store = ReferenceStore::new();
+    crate::generated::weighted(2, &[(0, 1, 1.0)]).load_into(&store).unwrap();
+    let interrupt = Interrupt::new();
+    interrupt.cancel();
+    for name in [
+        "degree", "articleRank", "eigenvector", "hits", "closeness", "harmonic", "betweenness", "nodeSimilarity",
+        "randomWalk",
+    ] {
+        let name = format!("algo.{name}");
+        let error = crate::call::call_interrupted(&store, &name, &[], 2, &interrupt).expect_err("it was cancelled");
+        assert_eq!(error.code(), model::ErrorCode::Cancelled, "{name}");
+    }
+}
+
+#[test]
+fn write_modes_set_a_property_for_each_value() {
+    let store = ReferenceStore::new();
+    let ids = crate::generated::weighted(3, &[(0, 1, 1.0), (1, 2, 1.0)]).load_into(&store).unwrap();
+    let written = |name: &str| call(&store, name, &[("writeProperty", Value::string("x"))], 1).unwrap()[0][0].clone();
+    assert_eq!(written("gds.hits.write"), Value::Int(6));
+    assert_eq!(written("gds.degree.write"), Value::Int(3));
+    let values = |name: &str| numbers(&crate::call::property(&store, &ids, name));
+    assert_eq!(values("x"), [1.0, 1.0, 0.0]);
+    let half = 0.5_f64.sqrt();
+    assert_close(&values("x_hub"), &[half, half, 0.0], 1e-12, "hubs");
+    assert_close(&values("x_auth"), &[0.0, half, half], 1e-12, "authorities");
+}
