@@ -136,6 +136,11 @@ fn what_can_spill_finishes_with_little_memory() {
         ("MATCH (a:N), (b:N) WITH a.id AS x, b.k AS y ORDER BY y, x RETURN count(*)", 4_000_000),
         ("MATCH (a:N), (b:N) WHERE a.id < 200 WITH DISTINCT a.id AS x, b.id AS y RETURN count(*)", 398_000),
         ("MATCH (a:N), (b:N) WHERE a.id < 200 WITH a.id AS x, b.id AS y, count(*) AS c RETURN sum(c)", 398_000),
+        (
+            "MATCH (a:N), (b:N) WHERE a.id <= 10 CALL (a, b) { SET a.x = b.id } IN TRANSACTIONS OF 3000 ROWS \
+             ON ERROR BREAK REPORT STATUS AS s RETURN count(DISTINCT s.transactionId)",
+            7,
+        ),
     ] {
         session.set_query_memory(Some(100_000));
         let result = session.query(text, &Parameters::default()).unwrap_or_else(|error| panic!("{text}: {error:?}"));

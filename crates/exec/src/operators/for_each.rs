@@ -13,7 +13,8 @@ use crate::lowering::{Demand, Lowered, Lowering, Slots, keep, misplaced};
 use crate::operators::aggregate::push_in_batches;
 use crate::rows::{NO_ROW, RowBuffer, gather_columns, gather_or_null, share_columns};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
-use crate::writing::{change_all, read_all};
+use crate::spill::RowStore;
+use crate::writing::change_all;
 
 struct ForEach {
     input: Step,
@@ -122,7 +123,13 @@ impl Physical for ForEach {
             let mut work = |chunk: Chunk| self.run_rows(scope.runtime, &chunk);
             return change_all((&self.input, self.width, false), scope, "ForEach", &mut work, sink);
         };
-        let (input, _charge) = read_all(&self.input, scope, self.width, "ForEach")?;
-        push_in_batches(scope, self.in_batches(scope, &input, batches)?, sink)
+        let mut input = RowStore::new(scope.runtime.charge("ForEach"));
+        self.input.run(scope, &mut |chunk| {
+            scope.runtime.environment.interrupt.check()?;
+            input.push(chunk)?;
+            Ok(Flow::Continue)
+        })?;
+        let output = self.in_batches(scope, input.finish(self.width), batches)?;
+        output.for_each(&mut |chunk| push_in_batches(scope, chunk, sink))
     }
 }

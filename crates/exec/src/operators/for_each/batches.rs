@@ -19,7 +19,8 @@ use crate::lowering::{Lowering, Prepared};
 use crate::operators::limit::row_count;
 use crate::profile::{Counters, OperatorProfile};
 use crate::rows::RowBuffer;
-use crate::runtime::{Environment, Runtime, Scope};
+use crate::runtime::{Environment, Flow, Runtime, Scope};
+use crate::spill::{RowStore, StoredRows};
 
 /// How many rows make a batch if nothing is said.
 const BATCH_ROWS: u64 = 1_000;
@@ -85,6 +86,26 @@ impl Batches {
     }
 }
 
+/// Rows that are put together, at least, before their batches are run, where the input has spilled.
+const WAVE_ROWS: usize = 16_384;
+
+/// How many rows a batch has, how many run at a time, and for how long one is tried.
+#[derive(Clone, Copy)]
+struct Cut {
+    rows: usize,
+    threads: usize,
+    retry_ns: Option<u64>,
+}
+
+/// What has become of the batches so far.
+struct Progress<'m> {
+    output: RowStore<'m>,
+    batches: usize,
+    committed: usize,
+    /// One has failed, and no further one is begun.
+    is_ended: bool,
+}
+
 /// What became of a batch.
 struct Outcome {
     result: Result<Chunk>,
@@ -94,8 +115,13 @@ struct Outcome {
 
 impl ForEach {
     /// Runs the subplan for all rows, batch by batch.
-    pub(super) fn in_batches(&self, scope: Scope<'_, '_>, input: &Chunk, batches: &Batches) -> Result<Chunk> {
-        let size = positive(batches.rows.as_ref(), scope, BATCH_ROWS, "OF … ROWS")? as usize;
+    pub(super) fn in_batches<'r>(
+        &self,
+        scope: Scope<'_, 'r>,
+        input: StoredRows<'r>,
+        batches: &Batches,
+    ) -> Result<StoredRows<'r>> {
+        let rows = positive(batches.rows.as_ref(), scope, BATCH_ROWS, "OF … ROWS")? as usize;
         let threads = match &batches.concurrent {
             None => 1,
             Some(count) => {
@@ -103,13 +129,58 @@ impl ForEach {
                 positive(count.as_ref(), scope, default, "IN … CONCURRENT TRANSACTIONS")? as usize
             }
         };
-        let retry_ns = batches.retry_ns(scope)?;
-        let ranges: Vec<Range<usize>> =
-            (0..input.rows).step_by(size).map(|start| start..(start + size).min(input.rows)).collect();
-        let outcomes = self.run_batches(scope, input, (batches.on_error, retry_ns), &ranges, threads);
+        let cut = Cut { rows, threads, retry_ns: batches.retry_ns(scope)? };
+        let output = RowStore::new(scope.runtime.charge("ForEach"));
+        let mut progress = Progress { output, batches: 0, committed: 0, is_ended: false };
+        match input.into_chunk() {
+            Ok((input, _charge)) => self.wave(scope, &input, (batches, cut), &mut progress)?,
+            Err(stored) => self.waves(scope, &stored, (batches, cut), &mut progress)?,
+        }
         let transactions = scope.runtime.environment.transactions;
         scope.runtime.renew(transactions.ok_or_else(outside)?.snapshot()?);
-        self.collect(scope, input, batches, ranges, outcomes)
+        let width = self.keep.len() + self.added.len() + self.missing + usize::from(batches.reports);
+        Ok(progress.output.finish(width))
+    }
+
+    /// Runs the batches of rows that lie on disk: as many rows at a time as make whole batches for all threads.
+    fn waves(
+        &self,
+        scope: Scope<'_, '_>,
+        stored: &StoredRows<'_>,
+        (batches, cut): (&Batches, Cut),
+        progress: &mut Progress<'_>,
+    ) -> Result<()> {
+        let wanted = cut.rows.saturating_mul(cut.threads).max(WAVE_ROWS);
+        let mut pending = RowBuffer::default();
+        stored.for_each(&mut |chunk| {
+            pending.push(chunk);
+            if pending.len() >= wanted {
+                let rows = std::mem::take(&mut pending).finish(self.width);
+                let whole = rows.rows - rows.rows % cut.rows;
+                self.wave(scope, &rows.slice(0, whole), (batches, cut), progress)?;
+                pending.push(rows.slice(whole, rows.rows));
+            }
+            Ok(Flow::Continue)
+        })?;
+        self.wave(scope, &pending.finish(self.width), (batches, cut), progress)
+    }
+
+    /// Runs the batches of some rows.
+    fn wave(
+        &self,
+        scope: Scope<'_, '_>,
+        input: &Chunk,
+        (batches, cut): (&Batches, Cut),
+        progress: &mut Progress<'_>,
+    ) -> Result<()> {
+        let ranges: Vec<Range<usize>> =
+            (0..input.rows).step_by(cut.rows).map(|start| start..(start + cut.rows).min(input.rows)).collect();
+        let outcomes = if progress.is_ended {
+            ranges.iter().map(|_| None).collect()
+        } else {
+            self.run_batches(scope, input, (batches.on_error, cut), &ranges)
+        };
+        self.collect(scope, input, batches, (ranges, outcomes), progress)
     }
 
     /// What became of each batch; nothing of those that were not begun.
@@ -117,9 +188,8 @@ impl ForEach {
         &self,
         scope: Scope<'_, '_>,
         input: &Chunk,
-        (on_error, retry_ns): (OnError, Option<u64>),
+        (on_error, cut): (OnError, Cut),
         ranges: &[Range<usize>],
-        threads: usize,
     ) -> Vec<Option<Outcome>> {
         let (environment, prepared) = (scope.runtime.environment, scope.runtime.prepared);
         let outcomes: Vec<Mutex<Option<Outcome>>> = ranges.iter().map(|_| Mutex::new(None)).collect();
@@ -128,7 +198,7 @@ impl ForEach {
             while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&number| number < ranges.len())
             {
                 let rows = input.slice(ranges[number].start, ranges[number].end);
-                let outcome = self.batch(environment, prepared, &rows, retry_ns);
+                let outcome = self.batch(environment, prepared, &rows, cut.retry_ns);
                 let goes_on = match &outcome.result {
                     Ok(_) => true,
                     Err(error) => on_error == OnError::Continue && error.code() != ErrorCode::Cancelled,
@@ -140,7 +210,7 @@ impl ForEach {
             }
         };
         std::thread::scope(|scope| {
-            for _ in 1..threads.min(ranges.len()) {
+            for _ in 1..cut.threads.min(ranges.len()) {
                 scope.spawn(work);
             }
             work();
@@ -188,19 +258,20 @@ impl ForEach {
         Ok((chunk, counters, profile))
     }
 
-    /// Puts the rows of all batches together.
+    /// Puts the rows of some batches to those of the ones before.
     fn collect(
         &self,
         scope: Scope<'_, '_>,
         input: &Chunk,
         batches: &Batches,
-        ranges: Vec<Range<usize>>,
-        outcomes: Vec<Option<Outcome>>,
-    ) -> Result<Chunk> {
-        let mut output = RowBuffer::default();
-        let committed = outcomes.iter().flatten().filter(|outcome| outcome.result.is_ok()).count();
-        for (number, (range, outcome)) in ranges.into_iter().zip(outcomes).enumerate() {
-            let mut status = Status { number: number + 1, started: outcome.is_some(), error: None };
+        (ranges, outcomes): (Vec<Range<usize>>, Vec<Option<Outcome>>),
+        progress: &mut Progress<'_>,
+    ) -> Result<()> {
+        progress.committed += outcomes.iter().flatten().filter(|outcome| outcome.result.is_ok()).count();
+        progress.is_ended |= outcomes.iter().any(Option::is_none);
+        for (range, outcome) in ranges.into_iter().zip(outcomes) {
+            progress.batches += 1;
+            let mut status = Status { number: progress.batches, started: outcome.is_some(), error: None };
             let result = outcome.map(|outcome| {
                 scope.runtime.add(&outcome.counters, &outcome.profile);
                 outcome.result
@@ -211,9 +282,10 @@ impl ForEach {
                     if batches.on_error == OnError::Fail
                         || matches!(error.code(), ErrorCode::Cancelled | ErrorCode::Timeout) =>
                 {
-                    return Err(told(error, number + 1, committed));
+                    return Err(told(error, progress.batches, progress.committed));
                 }
                 failed => {
+                    progress.is_ended |= batches.on_error == OnError::Break;
                     status.error = failed.and_then(Result::err).map(|error| error.message().to_string());
                     self.without_result(&input.slice(range.start, range.end))
                 }
@@ -221,9 +293,9 @@ impl ForEach {
             if batches.reports {
                 chunk.columns.push(Arc::new(status.column(chunk.rows)));
             }
-            output.push(chunk);
+            progress.output.push(chunk)?;
         }
-        Ok(output.finish(self.keep.len() + self.added.len() + self.missing + usize::from(batches.reports)))
+        Ok(())
     }
 }
 
