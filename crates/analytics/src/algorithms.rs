@@ -39,6 +39,7 @@ use std::sync::{Arc, OnceLock};
 use model::procedure::Procedure;
 
 use crate::algorithm::procedures_of;
+use crate::kept;
 use crate::procedure::AlgorithmProcedure;
 
 /// Every procedure of this crate: searches that read a small part of the graph, and those of each algorithm that reads
@@ -88,5 +89,6 @@ fn all() -> &'static [AlgorithmProcedure] {
 
 /// The algorithms, to be registered.
 pub fn procedures() -> Vec<Arc<dyn Procedure>> {
-    all().iter().map(|procedure| Arc::new(*procedure) as Arc<dyn Procedure>).collect()
+    let all = all().iter().map(|procedure| Arc::new(*procedure) as Arc<dyn Procedure>);
+    all.chain(kept::procedures()).collect()
 }

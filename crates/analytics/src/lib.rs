@@ -17,6 +17,7 @@
 //! - [`sphere`]: great-circle distances.
 //! - [`procedure`]: what all algorithms share in being called and in giving rows.
 //! - [`algorithms`]: the list, one file an algorithm.
+//! - [`kept`]: computations that are kept and mended as the graph changes.
 //!
 //! Invariants: data is reached only through [`model::ReadView`], in batches; no I/O happens here; the answer does not
 //! depend on the number of threads (sums of floats within the tolerance that an algorithm states).
@@ -29,6 +30,7 @@ pub mod graph_view;
 pub(crate) mod huge;
 pub(crate) mod many_sources;
 pub(crate) mod network;
+pub(crate) mod kept;
 pub(crate) mod parallel;
 pub(crate) mod procedure;
 pub mod program;

@@ -34,6 +34,16 @@ impl Projection {
     pub(crate) fn read(settings: &Settings<'_>, schema: &Schema, direction: Direction) -> Result<Projection> {
         let labels = settings.names(&["labels", "nodeLabels"])?;
         let types = settings.names(&["types", "relationshipTypes"])?;
+        Projection::of_names(labels, types, direction, schema)
+    }
+
+    /// The projection of these labels and types, all without. A name that the graph does not have is an error.
+    pub(crate) fn of_names(
+        labels: Option<Vec<&str>>,
+        types: Option<Vec<&str>>,
+        direction: Direction,
+        schema: &Schema,
+    ) -> Result<Projection> {
         Ok(Projection {
             labels: resolve(labels, "label", &schema.labels)?.map(|ids| ids.into_iter().map(LabelId).collect()),
             types: resolve(types, "relationship type", &schema.edge_types)?

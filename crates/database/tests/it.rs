@@ -8,6 +8,7 @@
 //! - `serializable`: the same, where what was read counts too.
 //! - `transactions`: what is visible to whom, what a failure leaves, what a cancelled statement leaves.
 //! - `limits`: queries that are cancelled, too slow or too large; bad input.
+//! - `kept`: computations kept while the graph changes.
 //! - `priorities`: statements of all priorities at once.
 //! - `import`: files into stores and back.
 
@@ -25,6 +26,8 @@ mod engine;
 mod golden;
 #[path = "it/import.rs"]
 mod import;
+#[path = "it/kept.rs"]
+mod kept;
 #[path = "it/limits.rs"]
 mod limits;
 #[path = "it/oracle.rs"]

@@ -83,6 +83,14 @@ pub fn run(view: &GraphView, threads: usize, interrupt: &Interrupt) -> Result<Ve
     Ok(parents.into_iter().map(AtomicU32::into_inner).collect())
 }
 
+/// The same for a graph that lies in memory or is streamed.
+pub fn components(graph: &Graph<'_>, threads: usize, interrupt: &Interrupt) -> Result<Vec<u32>> {
+    match graph.view() {
+        Some(view) => run(view, threads, interrupt),
+        None => streamed::run(graph.rows(), threads, interrupt),
+    }
+}
+
 fn link_all(node: u32, rows: &Csr, from: usize, parents: &[AtomicU32]) {
     rows.neighbors(node).iter().skip(from).for_each(|&neighbor| link(node, neighbor, parents));
 }
@@ -186,10 +194,9 @@ impl crate::Algorithm for Algorithm {
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {
-        let components = match graph.view() {
-            Some(view) => self::run(view, run.threads, run.interrupt)?,
-            None if run.execution == Execution::Windows => windows::wcc::run(graph, run)?,
-            None => streamed::run(graph.rows(), run.threads, run.interrupt)?,
+        let components = match run.execution {
+            Execution::Windows => windows::wcc::run(graph, run)?,
+            Execution::Memory | Execution::Streaming => components(graph, run.threads, run.interrupt)?,
         };
         let count = (0..).zip(&components).filter(|(node, name)| node == *name).count();
         let names = components.iter().map(|&name| graph.node(name).0.cast_signed()).collect();

@@ -1,0 +1,190 @@
+//! Computations that are kept and mended as the graph changes: PageRank and weakly connected components.
+//!
+//! `algo.keep` names one and runs it; `algo.kept` brings it up to date with the graph as it is now, by the edges that came
+//! and went since, and gives its rows. Where the store cannot tell what came and went, or it is too much, the computation
+//! runs anew: the rows are right in any case, `algo.kept.refresh` tells which it was. They are held in memory and end with
+//! the database that holds them.
+//!
+//! - [`ranks`]: PageRank by its residual.
+//! - [`components`]: components by searches from both ends of edges that went.
+//! - [`change`]: which nodes and edges came and went.
+//! - [`calls`]: the procedures.
+
+mod calls;
+mod change;
+mod components;
+mod ranks;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::error::Result;
+use model::interrupt::Interrupt;
+use model::procedure::Procedure;
+use model::store::{Direction, ReadView, Topology};
+
+use crate::projection::Projection;
+use change::Change;
+use components::Components;
+use ranks::Ranks;
+
+/// Which computation is kept, and how it is set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// Weakly connected components.
+    Components,
+    /// PageRank, with its damping factor and the error that all scores together may have.
+    Ranks { damping_factor: f64, tolerance: f64 },
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Components => "wcc",
+            Kind::Ranks { .. } => "pagerank",
+        }
+    }
+}
+
+/// What is to be kept: names, so that it can be resolved in every snapshot.
+#[derive(Clone, Debug)]
+struct Definition {
+    kind: Kind,
+    labels: Option<Vec<String>>,
+    types: Option<Vec<String>>,
+    direction: Direction,
+}
+
+impl Definition {
+    fn projection(&self, view: &dyn ReadView) -> Result<Projection> {
+        fn texts(names: Option<&Vec<String>>) -> Option<Vec<&str>> {
+            names.map(|names| names.iter().map(String::as_str).collect())
+        }
+        let (labels, types) = (texts(self.labels.as_ref()), texts(self.types.as_ref()));
+        Projection::of_names(labels, types, self.direction, view.schema())
+    }
+}
+
+/// The values that are kept, by node id.
+#[derive(Debug)]
+enum State {
+    Components(Components),
+    Ranks(Ranks),
+}
+
+/// A kept computation.
+#[derive(Debug)]
+struct Kept {
+    definition: Definition,
+    /// The state of the edges that the values are of, and the nodes that take part, as bits.
+    topology: Option<Topology>,
+    nodes: change::Nodes,
+    state: State,
+}
+
+/// What a refresh did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Refreshed {
+    edges_added: usize,
+    edges_deleted: usize,
+    /// Nodes whose edges were followed.
+    nodes_touched: u64,
+    /// True if the computation ran anew.
+    did_run_anew: bool,
+    /// The most by which all values together may differ from those of an exact run; 0 where the values are exact.
+    error_bound: f64,
+}
+
+impl Kept {
+    fn new(
+        definition: Definition,
+        view: &dyn ReadView,
+        threads: usize,
+        interrupt: &Interrupt,
+    ) -> Result<(Kept, Refreshed)> {
+        if !view.capabilities().dense_node_ids || view.node_id_bound() >= u64::from(u32::MAX) {
+            return Err(model::error!(Unsupported, "a computation can only be kept of a store with dense node ids")
+                .with_remedy("call the algorithm itself"));
+        }
+        let projection = definition.projection(view)?;
+        let nodes = change::Nodes::read(view, &projection, interrupt)?;
+        let (state, error_bound) = match definition.kind {
+            Kind::Components => {
+                (State::Components(Components::run(view, &projection, &nodes, threads, interrupt)?), 0.0)
+            }
+            Kind::Ranks { damping_factor, tolerance } => {
+                let ranks = Ranks::run(view, &projection, &nodes, damping_factor, tolerance, threads, interrupt)?;
+                let bound = ranks.error_bound();
+                (State::Ranks(ranks), bound)
+            }
+        };
+        let refreshed = Refreshed { did_run_anew: true, error_bound, ..Refreshed::default() };
+        Ok((Kept { definition, topology: view.topology(), nodes, state }, refreshed))
+    }
+
+    /// Brings the values up to date with a view. After an error they are as they were, or the computation is to run anew.
+    fn refresh(&mut self, view: &dyn ReadView, threads: usize, interrupt: &Interrupt) -> Result<Refreshed> {
+        let projection = self.definition.projection(view)?;
+        let nodes = change::Nodes::read(view, &projection, interrupt)?;
+        let topology = view.topology();
+        let change = match (&self.topology, &topology) {
+            (Some(before), Some(_)) => Change::between(view, before, &projection, &self.nodes, &nodes)?,
+            _ => None,
+        };
+        // Until the values are those of the new state they are those of none.
+        self.topology = None;
+        let mended = match change {
+            None => None,
+            Some(change) => {
+                let touched = match &mut self.state {
+                    State::Components(components) => components.mend(view, &projection, &nodes, &change, interrupt)?,
+                    State::Ranks(ranks) => ranks.mend(view, &projection, &nodes, &change, interrupt)?,
+                };
+                touched.map(|nodes_touched| Refreshed {
+                    edges_added: change.added.len(),
+                    edges_deleted: change.deleted.len(),
+                    nodes_touched,
+                    did_run_anew: false,
+                    error_bound: match &self.state {
+                        State::Components(_) => 0.0,
+                        State::Ranks(ranks) => ranks.error_bound(),
+                    },
+                })
+            }
+        };
+        if let Some(refreshed) = mended {
+            (self.topology, self.nodes) = (topology, nodes);
+            return Ok(refreshed);
+        }
+        let (kept, refreshed) = Kept::new(self.definition.clone(), view, threads, interrupt)?;
+        *self = kept;
+        Ok(refreshed)
+    }
+}
+
+/// The kept computations of one database, by name.
+#[derive(Debug, Default)]
+struct Keeper {
+    kept: Mutex<BTreeMap<String, Arc<Mutex<Kept>>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Keeper {
+    fn find(&self, name: &str) -> Result<Arc<Mutex<Kept>>> {
+        let kept = lock(&self.kept);
+        kept.get(name).cloned().ok_or_else(|| {
+            let names: Vec<&str> = kept.keys().map(String::as_str).collect();
+            let error = model::error!(NotFound, "no computation is kept under the name '{name}'");
+            let known = if names.is_empty() { "none is".to_owned() } else { format!("kept: {}", names.join(", ")) };
+            error.with_remedy(format!("keep one with algo.keep; {known}"))
+        })
+    }
+}
+
+/// The procedures of kept computations, which share what is kept.
+pub(crate) fn procedures() -> Vec<Arc<dyn Procedure>> {
+    calls::all(&Arc::default())
+}

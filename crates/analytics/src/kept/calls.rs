@@ -1,0 +1,247 @@
+//! The procedures of kept computations.
+
+use std::sync::{Arc, Mutex};
+
+use model::NodeId;
+use model::column::{Column, ColumnData};
+use model::error::Result;
+use model::limits::BATCH_ROWS;
+use model::procedure::{
+    ArgumentSpec, Procedure, ProcedureContext, ProcedureMode, ProcedureSignature, RowSink, YieldSpec,
+};
+use model::store::Direction;
+use model::value::Value;
+
+use super::{Definition, Keeper, Kept, Kind, Refreshed, State, lock};
+use crate::procedure::{StopWatch, column, node_column, send_row, signature};
+use crate::settings::Settings;
+
+/// What can be done with kept computations.
+#[derive(Clone, Copy)]
+enum Verb {
+    Keep,
+    Rows,
+    Refresh,
+    List,
+    Drop,
+}
+
+struct KeptProcedure {
+    verb: Verb,
+    signature: ProcedureSignature,
+    keeper: Arc<Keeper>,
+}
+
+const KEEP_KEYS: &[&str] = &[
+    "name", "algorithm", "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency",
+    "dampingFactor", "tolerance",
+];
+const REFRESHED: &[YieldSpec] = &[
+    column("name", "STRING"),
+    column("edgesAdded", "INTEGER"),
+    column("edgesDeleted", "INTEGER"),
+    column("nodesTouched", "INTEGER"),
+    column("didRunAnew", "BOOLEAN"),
+    column("errorBound", "FLOAT"),
+    column("computeMillis", "INTEGER"),
+];
+const ROWS: &[YieldSpec] = &[column("node", "NODE"), column("value", "NUMBER")];
+const LISTED: &[YieldSpec] = &[
+    column("name", "STRING"),
+    column("algorithm", "STRING"),
+    column("nodeCount", "INTEGER"),
+    column("isCurrent", "BOOLEAN"),
+];
+const DROPPED: &[YieldSpec] = &[column("name", "STRING")];
+const NONE: &[ArgumentSpec] = &[];
+
+/// Every procedure of kept computations.
+pub(super) fn all(keeper: &Arc<Keeper>) -> Vec<Arc<dyn Procedure>> {
+    let read = ProcedureMode::Read;
+    let list = signature("algo.kept.list", &[], read, "Lists the computations that are kept.", LISTED);
+    let verbs = [
+        (
+            Verb::Keep,
+            signature(
+                "algo.keep",
+                &[],
+                read,
+                "Runs a computation (algorithm: 'pagerank' or 'wcc') and keeps it under a name, to be mended as the graph changes.",
+                REFRESHED,
+            ),
+        ),
+        (
+            Verb::Rows,
+            signature(
+                "algo.kept",
+                &["algo.kept.stream"],
+                read,
+                "Brings a kept computation up to date and gives its rows: scores, or the smallest node id of the component.",
+                ROWS,
+            ),
+        ),
+        (
+            Verb::Refresh,
+            signature(
+                "algo.kept.refresh",
+                &[],
+                read,
+                "Brings a kept computation up to date and tells what that took and how exact it is.",
+                REFRESHED,
+            ),
+        ),
+        (Verb::List, ProcedureSignature { arguments: NONE, ..list }),
+        (Verb::Drop, signature("algo.kept.drop", &[], read, "Keeps a computation no longer.", DROPPED)),
+    ];
+    let make = |(verb, signature)| -> Arc<dyn Procedure> {
+        Arc::new(KeptProcedure { verb, signature, keeper: keeper.clone() })
+    };
+    verbs.into_iter().map(make).collect()
+}
+
+impl Procedure for KeptProcedure {
+    fn signature(&self) -> &ProcedureSignature {
+        &self.signature
+    }
+
+    fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
+        let argument = arguments.first().unwrap_or(&Value::Null);
+        let keys: &[&str] = match self.verb {
+            Verb::Keep => KEEP_KEYS,
+            Verb::Rows | Verb::Refresh => &["name", "concurrency"],
+            Verb::List | Verb::Drop => &["name"],
+        };
+        let settings = Settings::new(self.signature.name, argument, keys)?;
+        match self.verb {
+            Verb::Keep => self.keep(context, &settings, sink),
+            Verb::Rows => self.rows(context, &settings, sink),
+            Verb::Refresh => {
+                let (name, kept) = self.named(&settings)?;
+                let mut watch = StopWatch::start(context.clock);
+                let refreshed = refresh(&kept, context, &settings)?;
+                send_refreshed(name, &refreshed, watch.lap_millis(), sink)
+            }
+            Verb::List => self.list(context, sink),
+            Verb::Drop => {
+                let (name, _) = self.named(&settings)?;
+                lock(&self.keeper.kept).remove(name);
+                send_row(sink, &[Value::string(name)])
+            }
+        }
+    }
+}
+
+/// Brings a computation up to date with the view of a call.
+fn refresh(kept: &Mutex<Kept>, context: &ProcedureContext<'_>, settings: &Settings<'_>) -> Result<Refreshed> {
+    let threads = settings.threads(context.threads)?;
+    context.interrupt.become_long(threads);
+    lock(kept).refresh(context.graph.view(), threads, context.interrupt)
+}
+
+fn send_refreshed(name: &str, refreshed: &Refreshed, millis: Value, sink: &mut RowSink<'_>) -> Result<()> {
+    let count = |count: usize| Value::Int(count as i64);
+    send_row(
+        sink,
+        &[
+            Value::string(name),
+            count(refreshed.edges_added),
+            count(refreshed.edges_deleted),
+            Value::Int(refreshed.nodes_touched.cast_signed()),
+            Value::Bool(refreshed.did_run_anew),
+            Value::Float(refreshed.error_bound),
+            millis,
+        ],
+    )
+}
+
+impl KeptProcedure {
+    fn named<'s>(&self, settings: &Settings<'s>) -> Result<(&'s str, Arc<Mutex<Kept>>)> {
+        let name = settings.required_text("name")?;
+        Ok((name, self.keeper.find(name)?))
+    }
+
+    fn keep(&self, context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut RowSink<'_>) -> Result<()> {
+        let name = settings.required_text("name")?;
+        let kind = match settings.required_text("algorithm")? {
+            "wcc" => Kind::Components,
+            "pagerank" | "pageRank" => Kind::Ranks {
+                damping_factor: settings.number("dampingFactor", 0.0, DAMPING_FACTOR_MAX)?.unwrap_or(0.85),
+                tolerance: settings.number("tolerance", TOLERANCE_MIN, 1.0)?.unwrap_or(1e-6),
+            },
+            other => {
+                let error = settings.refuse(&format!("setting 'algorithm' is '{other}', expected 'pagerank' or 'wcc'"));
+                return Err(error.with_remedy("others are computed anew each time: call them by themselves"));
+            }
+        };
+        let owned = |names: Option<Vec<&str>>| names.map(|names| names.into_iter().map(str::to_owned).collect());
+        let definition = Definition {
+            kind,
+            labels: owned(settings.names(&["labels", "nodeLabels"])?),
+            types: owned(settings.names(&["types", "relationshipTypes"])?),
+            direction: settings.direction(Direction::Out)?,
+        };
+        if lock(&self.keeper.kept).contains_key(name) {
+            let error = settings.refuse(&format!("a computation is kept under the name '{name}' already"));
+            return Err(error.with_remedy("choose another name, or drop it with algo.kept.drop"));
+        }
+        let threads = settings.threads(context.threads)?;
+        context.interrupt.become_long(threads);
+        let mut watch = StopWatch::start(context.clock);
+        let (kept, refreshed) = Kept::new(definition, context.graph.view(), threads, context.interrupt)?;
+        lock(&self.keeper.kept).insert(name.to_owned(), Arc::new(Mutex::new(kept)));
+        send_refreshed(name, &refreshed, watch.lap_millis(), sink)
+    }
+
+    fn rows(&self, context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut RowSink<'_>) -> Result<()> {
+        let (_, kept) = self.named(settings)?;
+        refresh(&kept, context, settings)?;
+        let (nodes, values): (Vec<NodeId>, ColumnData) = {
+            let mut kept = lock(&kept);
+            let Kept { nodes, state, .. } = &mut *kept;
+            let id = |node: u32| NodeId(u64::from(node));
+            match state {
+                State::Components(components) => {
+                    let names = components.names(nodes);
+                    let values = names.iter().map(|&(_, name)| i64::from(name)).collect();
+                    (names.iter().map(|&(node, _)| id(node)).collect(), ColumnData::Int(values))
+                }
+                State::Ranks(ranks) => {
+                    let scores = ranks.scores(nodes);
+                    let values = scores.iter().map(|&(_, score)| score).collect();
+                    (scores.iter().map(|&(node, _)| id(node)).collect(), ColumnData::Float(values))
+                }
+            }
+        };
+        let values = Column::new(values);
+        for start in (0..nodes.len()).step_by(BATCH_ROWS) {
+            let end = (start + BATCH_ROWS).min(nodes.len());
+            if !sink(vec![node_column(nodes[start..end].iter().copied()), values.slice(start, end)])? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self, context: &ProcedureContext<'_>, sink: &mut RowSink<'_>) -> Result<()> {
+        let all: Vec<(String, Arc<Mutex<Kept>>)> =
+            lock(&self.keeper.kept).iter().map(|(name, kept)| (name.clone(), kept.clone())).collect();
+        let now = context.graph.view().topology();
+        for (name, kept) in all {
+            let kept = lock(&kept);
+            let is_current = now.is_some_and(|now| kept.topology.is_some_and(|then| then.has_same_edges(&now)));
+            let row = [
+                Value::string(&name),
+                Value::string(kept.definition.kind.name()),
+                Value::Int(kept.nodes.count as i64),
+                Value::Bool(is_current),
+            ];
+            send_row(sink, &row)?;
+        }
+        Ok(())
+    }
+}
+
+/// With a damping factor near 1 a residual says little of the error.
+const DAMPING_FACTOR_MAX: f64 = 0.99;
+/// Less than this is not told from the rounding of sums.
+const TOLERANCE_MIN: f64 = 1e-12;
