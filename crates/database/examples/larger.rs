@@ -1,0 +1,87 @@
+//! Runs whole-graph algorithms on a store that is larger than the memory given: `larger STORE MEMORY_MIB DISK_RATE [NAMES]`.
+//!
+//! Everything goes through Cypher, straight from the transactional store. For each algorithm it prints the time, the bytes
+//! that were read from the disk, for each iteration where there are such, and the part of the disk's sequential rate
+//! (`DISK_RATE`, in MB/s, as the caller measured it; 0 if not) at which they came. Memory is limited by Knotwork's own
+//! limit; whether the operating system keeps to it too is the caller's affair. NAMES is a list like `pagerank,wcc`.
+
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+
+use database::{Access, Config, Database, Parameters, Value};
+use model::platform::Platform;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const ITERATIONS: u64 = 20;
+const LABEL_ITERATIONS: u64 = 10;
+/// What is run: a name, a call, and how many passes the algorithm makes, if that is known.
+const CALLS: [(&str, &str, u64); 6] = [
+    ("pagerank", "CALL algo.pagerank.stats({maxIterations: 20, tolerance: 0.0, execution: $way})", ITERATIONS),
+    ("wcc", "CALL algo.wcc.stats({execution: $way})", 1),
+    ("bfs", "CALL algo.bfs.stats({sourceNode: $source, execution: $way})", 0),
+    ("sssp", "CALL algo.sssp.stats({sourceNode: $source, execution: $way})", 0),
+    ("cdlp", "CALL algo.cdlp.stats({maxIterations: 10, execution: $way})", LABEL_ITERATIONS),
+    ("scc", "CALL algo.scc.stats({execution: $way})", 0),
+];
+const SOURCE: &str = "MATCH (a)-->() RETURN id(a) LIMIT 1";
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [store, memory_mib, rate, rest @ ..] = arguments.as_slice() else {
+        return Err("usage: larger STORE MEMORY_MIB DISK_RATE [NAMES [EXECUTION]]".into());
+    };
+    let names = rest.first().map_or("pagerank,wcc,bfs,cdlp", |names| names);
+    let way = rest.get(1).map_or("streaming", |way| way);
+    let memory = memory_mib.parse::<usize>()? << 20;
+    let config = Config {
+        access: Access::ReadOnly,
+        memory_bytes_max: Some(memory),
+        query_memory_max: Some(memory),
+        ..Config::default()
+    };
+    run(Path::new(store), config, rate.parse()?, names, way)
+}
+
+fn run(store: &Path, config: Config, disk_rate: f64, names: &str, way: &str) -> Outcome<()> {
+    let mut out = std::io::stdout();
+    let platform = storage::os::platform();
+    let database = Database::open(store, config)?;
+    let mut session = database.session();
+    let source = match session.query(SOURCE, &Parameters::default())?.rows().next() {
+        Some(row) => row[0].clone(),
+        None => return Err("the store has no edges".into()),
+    };
+    for name in names.split(',') {
+        let (_, call, passes) = CALLS.iter().find(|call| call.0 == name).ok_or(format!("nothing is called {name}"))?;
+        let mut parameters = Parameters::default();
+        parameters.insert("source".into(), source.clone());
+        parameters.insert("way".into(), Value::string(way));
+        let before = database.info()?.cache.bytes_read;
+        let (result, seconds) = timed(&platform, || session.query(call, &parameters))?;
+        let read = (database.info()?.cache.bytes_read - before) as f64 / 1e6;
+        let row = result.rows().next().unwrap_or_default();
+        let found: Vec<String> =
+            result.columns.iter().zip(&row).map(|(column, value)| format!("{column} {value}")).collect();
+        write!(out, "{name:<9} {seconds:>7.2} s  {read:>8.0} MB read")?;
+        if *passes > 0 {
+            write!(out, "  {:>7.1} MB and {:.3} s an iteration", read / *passes as f64, seconds / *passes as f64)?;
+        }
+        let rate = read / seconds;
+        write!(out, "  {rate:>6.0} MB/s")?;
+        if disk_rate > 0.0 {
+            write!(out, " ({:.0} % of the disk's {disk_rate:.0} MB/s)", 100.0 * rate / disk_rate)?;
+        }
+        writeln!(out, "  {}", found.join(", "))?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// What a call gives, and how long it took in seconds.
+fn timed<T>(platform: &Platform, call: impl FnOnce() -> model::Result<T>) -> Outcome<(T, f64)> {
+    let start = platform.clock.now_ns();
+    let result = call()?;
+    Ok((result, (platform.clock.now_ns() - start) as f64 / 1e9))
+}
