@@ -4,15 +4,17 @@
 //! - [`blocks`]: runs of edges made rows of consecutive nodes.
 //! - [`numbered`]: runs of edges with numbers for node ids, and with weights.
 //! - [`gathered`]: rows whose edges lie in several places, put together window by window.
+//! - [`resident`]: the edges of small partitions, read once.
 //! - [`expanded`]: by following the edges of batches of nodes, for stores without partitions.
 //!
-//! Cost: nothing is held but the buffers of a block.
+//! Cost: nothing is held but the buffers of a block, and the edges of small partitions.
 
 mod blocks;
 mod expanded;
 mod gathered;
 mod numbered;
 mod partitioned;
+mod resident;
 
 use std::sync::Arc;
 
@@ -39,7 +41,7 @@ impl<'a> StreamedRows<'a> {
         let numbering = Arc::new(Numbering::build(selection.view, selection.projection.labels.as_deref(), interrupt)?);
         let source = Source { selection, numbering: numbering.clone(), threads, interrupt };
         let rows: Box<dyn Rows + 'a> = match partitions_of(selection.view) {
-            Some(partitions) => Box::new(PartitionedRows::new(source, partitions)),
+            Some(partitions) => Box::new(PartitionedRows::new(source, partitions)?),
             None => Box::new(ExpandedRows::new(source)),
         };
         Ok(StreamedRows { numbering, has_weights: selection.weight.is_some(), rows })

@@ -5,6 +5,7 @@ use std::ops::Range;
 use model::error::Result;
 
 use super::numbered::NumberedRuns;
+use super::resident::Added;
 use crate::graph::rows::{RowBlock, RowSink};
 
 /// So many empty rows in one stretch are put into a block rather than begin another.
@@ -77,21 +78,27 @@ pub(super) enum EmptyRows {
 }
 
 /// Hands runs that ascend by node on as whole rows.
-pub(super) struct WholeRows<'s, 'k> {
+pub(super) struct WholeRows<'s, 'k, 'a> {
     pieces: Pieces<'s, 'k>,
     rows: Range<u32>,
     empty_rows: EmptyRows,
+    added: Added<'a>,
     /// The last run of a block, which may go on in the next one.
     open: Option<u32>,
     neighbors: Vec<u32>,
     weights: Vec<f64>,
 }
 
-impl<'s, 'k> WholeRows<'s, 'k> {
-    /// For the nodes of a range.
-    pub(super) fn new(rows: Range<u32>, empty_rows: EmptyRows, sink: &'s mut RowSink<'k>) -> WholeRows<'s, 'k> {
+impl<'s, 'k, 'a> WholeRows<'s, 'k, 'a> {
+    /// For the nodes of a range; to the rows of some of them runs are added.
+    pub(super) fn new(
+        rows: Range<u32>,
+        empty_rows: EmptyRows,
+        added: Added<'a>,
+        sink: &'s mut RowSink<'k>,
+    ) -> WholeRows<'s, 'k, 'a> {
         let pieces = Pieces::new(sink);
-        WholeRows { pieces, rows, empty_rows, open: None, neighbors: Vec::new(), weights: Vec::new() }
+        WholeRows { pieces, rows, empty_rows, added, open: None, neighbors: Vec::new(), weights: Vec::new() }
     }
 
     /// Takes the next block.
@@ -129,7 +136,42 @@ impl<'s, 'k> WholeRows<'s, 'k> {
         Ok(())
     }
 
+    /// Hands runs on with those that are added between them.
     fn pass(&mut self, runs: &NumberedRuns<'_>, which: Range<usize>) -> Result<()> {
+        let mut at = which.start;
+        while at < which.end {
+            self.pass_added(runs.nodes[at])?;
+            let Some(added) = self.added.node().filter(|&node| node <= runs.nodes[which.end - 1]) else {
+                return self.pass_alone(runs, at..which.end);
+            };
+            let stop = at + runs.nodes[at..which.end].partition_point(|&node| node < added);
+            self.pass_alone(runs, at..stop)?;
+            at = stop;
+            if runs.nodes[at] == added {
+                let (neighbors, weights) = runs.run(at);
+                self.pass_row(added, neighbors.to_vec(), weights.to_vec())?;
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands on what is added for nodes before `end`.
+    fn pass_added(&mut self, end: u32) -> Result<()> {
+        while let Some(node) = self.added.node().filter(|&node| node < end) {
+            self.pass_row(node, Vec::new(), Vec::new())?;
+        }
+        Ok(())
+    }
+
+    /// Hands on one row and what is added to it.
+    fn pass_row(&mut self, node: u32, mut neighbors: Vec<u32>, mut weights: Vec<f64>) -> Result<()> {
+        self.added.append(&mut neighbors, &mut weights)?;
+        let ends = [neighbors.len() as u32];
+        self.pass_alone(&NumberedRuns { nodes: &[node], ends: &ends, neighbors: &neighbors, weights: &weights }, 0..1)
+    }
+
+    fn pass_alone(&mut self, runs: &NumberedRuns<'_>, which: Range<usize>) -> Result<()> {
         let mut at = which.start;
         while at < which.end {
             let node = runs.nodes[at];
@@ -157,6 +199,7 @@ impl<'s, 'k> WholeRows<'s, 'k> {
     /// Hands on what is left.
     pub(super) fn finish(mut self) -> Result<()> {
         self.close()?;
+        self.pass_added(self.rows.end)?;
         match self.empty_rows {
             EmptyRows::Pass => self.pieces.pass_empty(self.rows.clone()),
             EmptyRows::LeaveOut => Ok(()),

@@ -14,6 +14,9 @@ pub(super) const WINDOW_EDGES: usize = 1 << 19;
 /// A window of more edges is read anew with fewer nodes.
 pub(super) const WINDOW_EDGES_MAX: usize = 4 * WINDOW_EDGES;
 
+/// Nodes of a window, at most.
+pub(super) const WINDOW_ROWS_MAX: usize = 1 << 18;
+
 /// The runs of a window of nodes, as they came.
 #[derive(Default)]
 pub(super) struct Window {
@@ -51,6 +54,15 @@ impl Window {
         }
         self.neighbors.extend_from_slice(runs.neighbors);
         self.weights.extend_from_slice(runs.weights);
+    }
+
+    /// Takes some of the runs.
+    pub(super) fn take_some(&mut self, runs: &NumberedRuns<'_>, which: Range<usize>) {
+        for at in which {
+            let (neighbors, weights) = runs.run(at);
+            let (nodes, ends) = (&runs.nodes[at..=at], [neighbors.len() as u32]);
+            self.take(&NumberedRuns { nodes, ends: &ends, neighbors, weights });
+        }
     }
 
     /// Hands the rows of the window's nodes on; runs of one node follow one another in the order in which they came.

@@ -14,8 +14,9 @@ use model::id::EdgeTypeId;
 use model::store::{Direction, EdgePartitions, RunScan};
 
 use super::blocks::{EmptyRows, Pieces, WholeRows};
-use super::gathered::{WINDOW_EDGES, WINDOW_EDGES_MAX, Window};
+use super::gathered::{WINDOW_EDGES, WINDOW_EDGES_MAX, WINDOW_ROWS_MAX, Window};
 use super::numbered::{Numberer, SelfLoops};
+use super::resident::{Added, ResidentRuns, Unsorted};
 use super::{Source, has_any};
 use crate::graph::rows::{RowSink, Rows, Side};
 use crate::graph_view::numbering::Numbering;
@@ -27,6 +28,13 @@ const PART_EDGES_MAX: u64 = 1 << 22;
 const PART_EDGES_MIN: u64 = 1 << 14;
 /// Parts for each thread, about.
 const PARTS_PER_THREAD: u64 = 16;
+
+/// Edges of a partition that is read once and kept, at most.
+const RESIDENT_EDGES_MAX: u64 = 1 << 16;
+/// Edges kept of all such partitions, at most.
+const RESIDENT_EDGES_TOTAL: u64 = 1 << 20;
+/// Of all edges, one in so many at most is in a partition that is kept.
+const RESIDENT_SHARE: u64 = 16;
 
 /// A partition that holds edges of the selection.
 struct Held {
@@ -41,9 +49,17 @@ struct Held {
 /// A stretch of a partition, in one direction.
 #[derive(Clone)]
 struct Part {
-    held: usize,
+    /// `None` for all edges of the partitions that are kept.
+    held: Option<usize>,
     direction: Direction,
     ids: Range<u64>,
+}
+
+/// A partition, read in one direction.
+#[derive(Clone, Copy)]
+struct Lane<'a> {
+    held: &'a Held,
+    direction: Direction,
 }
 
 /// A selection whose rows lie in partitions.
@@ -51,26 +67,55 @@ pub(super) struct PartitionedRows<'a> {
     source: Source<'a>,
     partitions: &'a dyn EdgePartitions,
     held: Vec<Held>,
+    /// The edges of the other partitions, by source and by target.
+    resident: [ResidentRuns; 2],
     edges: u64,
     forward: Vec<Part>,
     backward: Vec<Part>,
 }
 
 impl<'a> PartitionedRows<'a> {
-    pub(super) fn new(source: Source<'a>, partitions: &'a dyn EdgePartitions) -> PartitionedRows<'a> {
+    pub(super) fn new(source: Source<'a>, partitions: &'a dyn EdgePartitions) -> Result<PartitionedRows<'a>> {
         let types = source.selection.projection.types.as_deref();
-        let held: Vec<Held> = (0..partitions.count())
-            .filter_map(|partition| {
-                let edges = partitions.edge_count(partition, types);
-                let is_one_type = holds_one_type(&source, partitions, partition, edges);
-                (edges > 0).then(|| Held { partition, targets: partitions.interval(partition), edges, is_one_type })
-            })
-            .collect();
-        let edges = held.iter().map(|held| held.edges).sum();
-        let mut rows = PartitionedRows { source, partitions, held, edges, forward: Vec::new(), backward: Vec::new() };
+        let counts: Vec<u64> = (0..partitions.count()).map(|at| partitions.edge_count(at, types)).collect();
+        let edges = counts.iter().sum();
+        let (mut held, mut small, mut small_edges) = (Vec::new(), Vec::new(), 0);
+        for (partition, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let targets = partitions.interval(partition);
+            let is_one_type = holds_one_type(&source, partitions, partition, count);
+            let this = Held { partition, targets, edges: count, is_one_type };
+            let is_small = count <= RESIDENT_EDGES_MAX && count <= edges / RESIDENT_SHARE;
+            if is_small && small_edges + count <= RESIDENT_EDGES_TOTAL {
+                small_edges += count;
+                small.push(this);
+            } else {
+                held.push(this);
+            }
+        }
+        let resident = [ResidentRuns::default(), ResidentRuns::default()];
+        let (forward, backward) = (Vec::new(), Vec::new());
+        let mut rows = PartitionedRows { source, partitions, held, resident, edges, forward, backward };
+        rows.resident = [rows.keep(&small, Direction::Out)?, rows.keep(&small, Direction::In)?];
         rows.forward = rows.parts(Side::Forward);
         rows.backward = rows.parts(Side::Backward);
-        rows
+        Ok(rows)
+    }
+
+    /// Reads partitions that are to be kept.
+    fn keep(&self, small: &[Held], direction: Direction) -> Result<ResidentRuns> {
+        let mut edges = Unsorted::default();
+        let mut numberer = Numberer::new(&self.source, self.self_loops(direction));
+        for held in small {
+            self.read(held, direction, self.ids_of(held, direction), None, |runs| {
+                edges.take(&numberer.number(runs)?);
+                Ok(true)
+            })?;
+        }
+        Ok(edges.sort())
+    }
+
+    fn resident(&self, direction: Direction) -> &ResidentRuns {
+        &self.resident[usize::from(direction == Direction::In)]
     }
 
     /// The directions in which partitions are read for rows of a side, in the order of a row's edges.
@@ -93,11 +138,19 @@ impl<'a> PartitionedRows<'a> {
         let part_edges = part_edges.clamp(PART_EDGES_MIN, PART_EDGES_MAX);
         let mut parts = Vec::new();
         for &direction in self.directions(side) {
+            if !self.resident(direction).runs().nodes.is_empty() {
+                let ids = 0..self.source.selection.view.node_id_bound();
+                parts.push(Part { held: None, direction, ids });
+            }
             for (at, held) in self.held.iter().enumerate() {
                 let ids = self.ids_of(held, direction);
                 let step = (ids.end - ids.start).div_ceil(held.edges.div_ceil(part_edges)).next_multiple_of(64).max(64);
                 let starts = ids.clone().step_by(step as usize);
-                parts.extend(starts.map(|start| Part { held: at, direction, ids: start..(start + step).min(ids.end) }));
+                parts.extend(starts.map(|start| Part {
+                    held: Some(at),
+                    direction,
+                    ids: start..(start + step).min(ids.end),
+                }));
             }
         }
         parts
@@ -112,15 +165,22 @@ impl<'a> PartitionedRows<'a> {
     }
 
     /// Reads runs of a partition.
-    fn read(&self, part: &Part, among: Option<&Bitmap>, mut take: impl FnMut(&EdgeRuns) -> Result<bool>) -> Result<()> {
+    fn read(
+        &self,
+        held: &Held,
+        direction: Direction,
+        ids: Range<u64>,
+        among: Option<&Bitmap>,
+        mut take: impl FnMut(&EdgeRuns) -> Result<bool>,
+    ) -> Result<()> {
         let scan = RunScan {
-            direction: part.direction,
+            direction,
             types: self.source.selection.projection.types.clone(),
-            nodes: Some(part.ids.clone()),
+            nodes: Some(ids),
             among,
             keys: self.source.selection.weight.map_or_else(Vec::new, Weight::keys),
         };
-        let mut cursor = self.partitions.runs(self.held[part.held].partition, &scan)?;
+        let mut cursor = self.partitions.runs(held.partition, &scan)?;
         let mut runs = EdgeRuns::default();
         while cursor.next(&mut runs)? {
             self.source.interrupt.check()?;
@@ -153,7 +213,7 @@ impl<'a> PartitionedRows<'a> {
     }
 
     /// The stretches of a range of ids, each with the partitions that hold edges of its nodes.
-    fn stretches(&self, side: Side, ids: Range<u64>) -> Vec<(Range<u64>, Vec<Part>)> {
+    fn stretches(&self, side: Side, ids: Range<u64>) -> Vec<(Range<u64>, Vec<Lane<'_>>)> {
         let directions = self.directions(side);
         let mut bounds = vec![ids.start, ids.end];
         if directions.contains(&Direction::In) {
@@ -164,26 +224,27 @@ impl<'a> PartitionedRows<'a> {
         bounds.dedup();
         let stretch = |bounds: &[u64]| {
             let ids = bounds[0]..bounds[1];
-            let mut parts = Vec::new();
+            let mut lanes = Vec::new();
             for &direction in directions {
-                for (at, held) in self.held.iter().enumerate() {
+                let covers = |held: &&Held| {
                     let of = self.ids_of(held, direction);
-                    if of.start <= ids.start && ids.end <= of.end {
-                        parts.push(Part { held: at, direction, ids: ids.clone() });
-                    }
-                }
+                    of.start <= ids.start && ids.end <= of.end
+                };
+                lanes.extend(self.held.iter().filter(covers).map(|held| Lane { held, direction }));
             }
-            (ids, parts)
+            (ids, lanes)
         };
         bounds.windows(2).map(stretch).collect()
     }
 
     /// Rows of one partition with one type: they come in order.
-    fn scan_one(&self, part: &Part, rows: Range<u32>, among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()> {
+    fn scan_one(&self, lane: Lane<'_>, rows: Range<u32>, among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()> {
         let empty_rows = if among.is_some() { EmptyRows::LeaveOut } else { EmptyRows::Pass };
-        let mut whole = WholeRows::new(rows, empty_rows, sink);
-        let mut numberer = Numberer::new(&self.source, self.self_loops(part.direction));
-        self.read(part, among, |runs| {
+        let ids = self.ids(&(rows.start as usize..rows.end as usize));
+        let added = Added::new(self.resident(lane.direction), rows.clone());
+        let mut whole = WholeRows::new(rows, empty_rows, added, sink);
+        let mut numberer = Numberer::new(&self.source, self.self_loops(lane.direction));
+        self.read(lane.held, lane.direction, ids, among, |runs| {
             whole.take(&numberer.number(runs)?)?;
             Ok(true)
         })?;
@@ -193,31 +254,32 @@ impl<'a> PartitionedRows<'a> {
     /// Rows whose edges lie in several partitions.
     fn gather(
         &self,
-        parts: &[Part],
+        side: Side,
+        lanes: &[Lane<'_>],
         numbers: Range<usize>,
         among: (Option<&Bitmap>, Option<&Bitmap>),
         sink: &mut RowSink<'_>,
     ) -> Result<()> {
         let (by_number, by_id) = among;
-        let density = |part: &Part| {
-            let held = &self.held[part.held];
-            let ids = self.ids_of(held, part.direction);
-            held.edges as f64 / (ids.end - ids.start).max(1) as f64
-        };
-        let density: f64 = parts.iter().map(density).sum();
-        let mut width = ((WINDOW_EDGES as f64 / density.max(1e-3)) as usize).clamp(1, numbers.len());
+        let density: f64 = lanes.iter().map(|lane| self.density(lane)).sum();
+        let mut width = ((WINDOW_EDGES as f64 / density.max(1e-3)) as usize).clamp(1, WINDOW_ROWS_MAX);
         let mut window = Window::default();
         let mut start = numbers.start;
         while start < numbers.end {
             let nodes = start..(start + width).min(numbers.end);
             if by_number.is_none_or(|among| has_any(among, nodes.clone())) {
-                if !self.fill(&mut window, parts, &nodes, by_id)? {
+                if !self.fill(&mut window, lanes, &nodes, by_id)? {
                     width = (nodes.len() / 2).max(1);
                     continue;
                 }
+                for &direction in self.directions(side) {
+                    let resident = self.resident(direction);
+                    let which = resident.of(nodes.start as u32..nodes.end as u32);
+                    window.take_some(&resident.runs(), which);
+                }
                 window.pass(nodes.clone(), sink)?;
                 if window.edge_count() < WINDOW_EDGES / 2 {
-                    width *= 2;
+                    width = (2 * width).min(WINDOW_ROWS_MAX);
                 }
             }
             start = nodes.end;
@@ -225,15 +287,26 @@ impl<'a> PartitionedRows<'a> {
         Ok(())
     }
 
+    /// Edges of a partition for each id.
+    fn density(&self, lane: &Lane<'_>) -> f64 {
+        let ids = self.ids_of(lane.held, lane.direction);
+        lane.held.edges as f64 / (ids.end - ids.start).max(1) as f64
+    }
+
     /// Fills a window; false if it would hold too much.
-    fn fill(&self, window: &mut Window, parts: &[Part], nodes: &Range<usize>, among: Option<&Bitmap>) -> Result<bool> {
+    fn fill(
+        &self,
+        window: &mut Window,
+        lanes: &[Lane<'_>],
+        nodes: &Range<usize>,
+        among: Option<&Bitmap>,
+    ) -> Result<bool> {
         window.clear();
         let ids = self.ids(nodes);
-        for part in parts {
-            let part = Part { ids: ids.clone(), ..part.clone() };
-            let mut numberer = Numberer::new(&self.source, self.self_loops(part.direction));
+        for lane in lanes {
+            let mut numberer = Numberer::new(&self.source, self.self_loops(lane.direction));
             let mut fits = true;
-            self.read(&part, among, |runs| {
+            self.read(lane.held, lane.direction, ids.clone(), among, |runs| {
                 window.take(&numberer.number(runs)?);
                 fits = window.edge_count() <= WINDOW_EDGES_MAX || nodes.len() == 1;
                 Ok(fits)
@@ -276,12 +349,8 @@ impl Rows for PartitionedRows<'_> {
             return Vec::new();
         }
         let stretches = self.stretches(side, self.ids(&(0..self.node_count())));
-        let work = |(ids, parts): &(Range<u64>, Vec<Part>)| {
-            let edges = |part: &Part| {
-                let of = self.ids_of(&self.held[part.held], part.direction);
-                self.held[part.held].edges as f64 / (of.end - of.start) as f64
-            };
-            (1.0 + parts.iter().map(edges).sum::<f64>()) * (ids.end - ids.start) as f64
+        let work = |(ids, lanes): &(Range<u64>, Vec<Lane<'_>>)| {
+            (1.0 + lanes.iter().map(|lane| self.density(lane)).sum::<f64>()) * (ids.end - ids.start) as f64
         };
         let step = stretches.iter().map(work).sum::<f64>() / count.max(1) as f64;
         let mut pieces = Vec::new();
@@ -306,17 +375,18 @@ impl Rows for PartitionedRows<'_> {
         }
         let by_id = self.by_id(among, nodes.clone());
         let mut start = nodes.start;
-        for (ids, parts) in self.stretches(side, self.ids(&nodes)) {
+        for (ids, lanes) in self.stretches(side, self.ids(&nodes)) {
             let numbers = start..self.source.numbering.lower(ids.end);
             start = numbers.end;
             if numbers.is_empty() || among.is_some_and(|among| !has_any(among, numbers.clone())) {
                 continue;
             }
-            match &parts[..] {
-                [part] if self.held[part.held].is_one_type => {
-                    self.scan_one(part, numbers.start as u32..numbers.end as u32, by_id.as_deref(), sink)?;
+            let is_directed = self.directions(side).len() == 1;
+            match &lanes[..] {
+                [lane] if lane.held.is_one_type && is_directed => {
+                    self.scan_one(*lane, numbers.start as u32..numbers.end as u32, by_id.as_deref(), sink)?;
                 }
-                _ => self.gather(&parts, numbers, (among, by_id.as_deref()), sink)?,
+                _ => self.gather(side, &lanes, numbers, (among, by_id.as_deref()), sink)?,
             }
         }
         Ok(())
@@ -328,8 +398,8 @@ impl Rows for PartitionedRows<'_> {
 
     fn part_neighbors(&self, side: Side, part: usize) -> Range<usize> {
         match self.parts_of(side).get(part) {
-            Some(part) if part.direction == Direction::Out => {
-                let targets = &self.held[part.held].targets;
+            Some(Part { held: Some(held), direction: Direction::Out, .. }) => {
+                let targets = &self.held[*held].targets;
                 self.source.numbering.lower(targets.start)..self.source.numbering.lower(targets.end)
             }
             _ => 0..self.node_count(),
@@ -343,10 +413,14 @@ impl Rows for PartitionedRows<'_> {
         if numbers.is_empty() || among.is_some_and(|among| !has_any(among, numbers.clone())) {
             return Ok(());
         }
-        let by_id = self.by_id(among, numbers);
         let mut pieces = Pieces::new(sink);
+        let Some(held) = part.held else {
+            let runs = self.resident(part.direction).runs();
+            return pieces.pass(&runs, 0..runs.nodes.len());
+        };
+        let by_id = self.by_id(among, numbers);
         let mut numberer = Numberer::new(&self.source, self.self_loops(part.direction));
-        self.read(part, by_id.as_deref(), |runs| {
+        self.read(&self.held[held], part.direction, part.ids.clone(), by_id.as_deref(), |runs| {
             let runs = numberer.number(runs)?;
             pieces.pass(&runs, 0..runs.nodes.len())?;
             Ok(true)
