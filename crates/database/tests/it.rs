@@ -10,6 +10,7 @@
 //! - `limits`: queries that are cancelled, too slow or too large; bad input.
 //! - `kept`: computations kept while the graph changes.
 //! - `priorities`: statements of all priorities at once.
+//! - `streaming`: algorithms over edges streamed from native stores.
 //! - `import`: files into stores and back.
 
 #[path = "it/acid.rs"]
@@ -40,5 +41,7 @@ mod queries;
 mod serializable;
 #[path = "it/show.rs"]
 mod show;
+#[path = "it/streaming.rs"]
+mod streaming;
 #[path = "it/transactions.rs"]
 mod transactions;
