@@ -12,6 +12,7 @@ use model::interrupt::Interrupt;
 
 use super::UNREACHED;
 use crate::graph::{RowBlock, Rows, Side};
+use crate::huge;
 use crate::parallel::map_tasks;
 
 /// A frontier of more than this part of the nodes touches nearly every block: then those not reached look for it.
@@ -52,7 +53,7 @@ pub(super) fn run(
     interrupt: &Interrupt,
 ) -> Result<Vec<u32>> {
     let node_count = rows.node_count();
-    let distances: Vec<AtomicU32> = (0..node_count).map(|_| AtomicU32::new(UNREACHED)).collect();
+    let distances: Vec<AtomicU32> = huge::collect((0..node_count).map(|_| AtomicU32::new(UNREACHED)));
     distances[source as usize].store(0, Ordering::Relaxed);
     let search = Search { rows, distances, threads, interrupt };
     let mut frontier = Bitmap::filled(node_count, false);

@@ -13,13 +13,14 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 
 use crate::graph::{Rows, Side};
+use crate::huge;
 use crate::parallel::map_tasks;
 
 /// For each node, the cost of a cheapest path from the source; infinite without one.
 pub(super) fn run(rows: &dyn Rows, source: u32, threads: usize, interrupt: &Interrupt) -> Result<Vec<f64>> {
     let node_count = rows.node_count();
     // The bits of numbers that are not negative sort as the numbers do.
-    let costs: Vec<AtomicU64> = (0..node_count).map(|_| AtomicU64::new(f64::INFINITY.to_bits())).collect();
+    let costs: Vec<AtomicU64> = huge::collect((0..node_count).map(|_| AtomicU64::new(f64::INFINITY.to_bits())));
     costs[source as usize].store(0.0_f64.to_bits(), Ordering::Relaxed);
     let mut frontier = Bitmap::filled(node_count, false);
     frontier.set(source as usize, true);

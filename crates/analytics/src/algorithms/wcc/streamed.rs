@@ -11,6 +11,7 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 
 use crate::graph::{Rows, Side};
+use crate::huge;
 use crate::parallel::{even_ranges, map_tasks};
 
 /// Nodes that one task names at the end.
@@ -18,7 +19,7 @@ const TASK_NODES: usize = 1 << 18;
 
 /// For each node, the smallest number of a node in its component.
 pub(super) fn run(rows: &dyn Rows, threads: usize, interrupt: &Interrupt) -> Result<Vec<u32>> {
-    let parents: Vec<AtomicU32> = (0..rows.node_count() as u32).map(AtomicU32::new).collect();
+    let parents: Vec<AtomicU32> = huge::collect((0..rows.node_count() as u32).map(AtomicU32::new));
     // Either side names every edge once; rows by target are longer where partitions are intervals of targets.
     let parts = rows.part_count(Side::Backward);
     let linked = map_tasks(threads, (0..parts).collect(), |part| {
