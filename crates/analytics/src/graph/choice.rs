@@ -6,7 +6,7 @@ use model::error::Result;
 use model::store::Direction;
 use model::value::Value;
 
-use super::Selection;
+use super::{Selection, streamed};
 use crate::algorithm::Needs;
 use crate::graph_view::Sides;
 use crate::settings::Settings;
@@ -59,7 +59,7 @@ const ANSWER_BYTES: u64 = 8 + 8 + 4;
 /// Bytes of the value that lies on an edge in windows, at the most.
 const VALUE_BYTES: u64 = 8;
 /// Buffers of one thread that streams.
-const STREAM_BYTES: u64 = 4 << 20;
+const STREAM_BYTES: u64 = 8 << 20;
 /// Bytes of an edge as the store streams it, about: a packed target and a share of the pointer index.
 const STREAMED_EDGE_BYTES: u64 = 4;
 
@@ -88,8 +88,8 @@ impl Estimate {
                 (state + numbering + sides * (edges * (4 + weight_bytes) + 8 * nodes), 0)
             }
             Execution::Streaming => {
-                let streamed = stored * (STREAMED_EDGE_BYTES + weight_bytes);
-                (state + numbering + STREAM_BYTES * threads as u64, streamed)
+                let topology = streamed::pass_bytes(selection).unwrap_or(stored * STREAMED_EDGE_BYTES);
+                (state + numbering + STREAM_BYTES * threads as u64, topology + stored * weight_bytes)
             }
             Execution::Windows => {
                 let held = WINDOW_BYTES + STREAM_BYTES * threads as u64 + numbering + ANSWER_BYTES * nodes;

@@ -25,6 +25,7 @@ use model::store::{Direction, EdgePartitions, ReadView};
 
 use super::Selection;
 use super::rows::{Rows, Side};
+use crate::graph_view::Sides;
 use crate::graph_view::numbering::Numbering;
 use expanded::ExpandedRows;
 use partitioned::PartitionedRows;
@@ -64,6 +65,35 @@ impl<'a> StreamedRows<'a> {
 pub(crate) fn partitions_of(view: &dyn ReadView) -> Option<&dyn EdgePartitions> {
     let is_narrow = view.capabilities().dense_node_ids && u32::try_from(view.node_id_bound()).is_ok();
     if is_narrow { view.edge_partitions() } else { None }
+}
+
+/// Bytes of topology that one pass over a selection reads if nothing is cached, as the partitions are: neighbors packed to
+/// the bits that their interval needs, and a few bits of pointers for each node. `None` for stores without partitions.
+pub(crate) fn pass_bytes(selection: &Selection<'_>) -> Option<u64> {
+    let partitions = partitions_of(selection.view)?;
+    let (projection, bound) = (selection.projection, selection.view.node_id_bound());
+    let followed = match selection.sides {
+        Sides::Backward => projection.direction.reverse(),
+        Sides::Forward | Sides::ForwardAndBackward => projection.direction,
+    };
+    let directions = match followed {
+        Direction::Both => &[Direction::Out, Direction::In][..],
+        Direction::Out => &[Direction::Out],
+        Direction::In => &[Direction::In],
+    };
+    let bits_of = |ids: u64| u64::from(u64::BITS - ids.saturating_sub(1).leading_zeros());
+    let mut bits = 0;
+    for partition in 0..partitions.count() {
+        let edges = partitions.edge_count(partition, projection.types.as_deref());
+        let interval = partitions.interval(partition);
+        let targets = interval.end - interval.start;
+        for direction in directions {
+            let (nodes, others) = if *direction == Direction::In { (targets, bound) } else { (bound, targets) };
+            let listed = nodes.min(edges);
+            bits += edges * bits_of(others) + listed * (2 + bits_of(edges / listed.max(1)));
+        }
+    }
+    Some(bits / 8)
 }
 
 /// What is read, and by what numbers its nodes are known.
