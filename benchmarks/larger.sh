@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Whole-graph computation on stores larger than the memory given, straight from the transactional store.
 #
-# Makes Kronecker graphs (edge factor 16, no properties) below .cache, then runs PageRank (20 iterations), WCC, BFS and CDLP in
-# a control group whose limit counts the page cache: scale 22 within 1/8 of the store's size and within 1 GiB, scale 24 within
-# 1 GiB. LARGE_SCALES chooses other scales, ALGORITHMS what is run. Bytes read an iteration and the part of the disk's
+# Makes Kronecker graphs (edge factor 16) below .cache, then runs PageRank (20 iterations), WCC, BFS and CDLP in a control
+# group whose limit counts the page cache: scale 22 with two properties on its edges within 1/8 of the store's size, and scales
+# 22 and 24 without properties within 1 GiB. SMALL_SCALE and LARGE_SCALES choose others, ALGORITHMS what is run. Bytes read an iteration and the part of the disk's
 # sequential rate, measured by a plain read of the same file just before, are printed. Where this machine does not let us
 # make a control group (root, cgroup v1), only Knotwork's own limit holds.
 set -euo pipefail
@@ -12,7 +12,7 @@ cache=$PWD/.cache/bench
 scales=${LARGE_SCALES:-22 24}
 algorithms=${ALGORITHMS:-pagerank,wcc,bfs,cdlp}
 mkdir -p "$cache"
-cargo build --release --quiet -p knotwork-storage --example stream_speed
+cargo build --release --quiet -p knotwork-storage --example stream_speed --example build_speed
 cargo build --release --quiet -p knotwork-database --example larger
 
 # Takes the files of a store out of the page cache.
@@ -39,19 +39,23 @@ within() {
   rmdir "$group" 2>/dev/null || true
 }
 
+# Runs everything on a store within so many bytes.
+measure() {
+  local store=$1 limit=$2 bytes edges rate
+  bytes=$(du -sb "$store" | cut -f1)
+  edges=$(find "$store" -name '*.edges' -printf '%s %p\n' | sort -n | tail -1 | cut -d' ' -f2)
+  forget "$store"
+  rate=$(disk_rate "$edges")
+  echo "== ${store##*/}: $((bytes >> 20)) MiB of files, limit $((limit >> 20)) MiB, disk $rate MB/s"
+  # An eighth is for what is not the database's own: code, stacks, pages on their way.
+  within "$limit" target/release/examples/larger "$store" "$(((limit - limit / 8) >> 20))" "$rate" "$algorithms" auto
+}
+
+small=$cache/properties-${SMALL_SCALE:-22}.knot
+[ -d "$small" ] || target/release/examples/build_speed "$small" "${SMALL_SCALE:-22}" 1024
+measure "$small" $(($(du -sb "$small" | cut -f1) / 8))
 for scale in $scales; do
   store=$cache/topology-$scale.knot
   [ -d "$store" ] || target/release/examples/stream_speed make "$store" "$scale" 1024
-  bytes=$(du -sb "$store" | cut -f1)
-  edges=$(ls -S "$store"/*.edges | head -1)
-  limits=$((1 << 30))
-  [ "$scale" -gt 22 ] || limits="$((bytes / 8)) $limits"
-  for limit in $limits; do
-    forget "$store"
-    rate=$(disk_rate "$edges")
-    echo "== scale $scale: $((bytes >> 20)) MiB of files, limit $((limit >> 20)) MiB, disk $rate MB/s"
-    # What is not the database's own: code, stacks, pages on their way.
-    own=$((limit - limit / 8))
-    within "$limit" target/release/examples/larger "$store" "$((own >> 20))" "$rate" "$algorithms"
-  done
+  measure "$store" $((1 << 30))
 done

@@ -1,4 +1,5 @@
-//! Runs whole-graph algorithms on a store that is larger than the memory given: `larger STORE MEMORY_MIB DISK_RATE [NAMES]`.
+//! Runs whole-graph algorithms on a store that is larger than the memory given:
+//! `larger STORE MEMORY_MIB DISK_RATE [NAMES [EXECUTION]]`.
 //!
 //! Everything goes through Cypher, straight from the transactional store. For each algorithm it prints the time, the bytes
 //! that were read from the disk, for each iteration where there are such, and the part of the disk's sequential rate

@@ -255,8 +255,8 @@ pub(super) fn send_columns(columns: &[Column], sink: &mut RowSink<'_>) -> Result
 
 fn stats<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, Mode::Stats)?;
-    let Found { outcome, times, .. } = compute(context, &asked)?;
-    send_row(sink, &[&outcome.stats[..], &times].concat())
+    let (stats, times) = on_graph(context, &asked, |graph, run| Ok(A::run(graph, &asked.config, run)?.stats))?;
+    send_row(sink, &[&stats[..], &times].concat())
 }
 
 fn estimate<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
