@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use model::platform::Clock;
-use model::procedure::{GraphAccess, ProcedureContext, ProcedureMode, Procedures, Unaccounted, Workspace};
+use model::procedure::{GraphAccess, ProcedureContext, ProcedureMode, Procedures, Workspace};
 use model::{GraphStore, Interrupt, NodeId, Result, Value};
+
+use crate::workspace::Limited;
 
 /// A clock that moves on by a millisecond each time it is asked.
 #[derive(Debug, Default)]
@@ -43,7 +45,7 @@ pub(crate) fn call_interrupted(
     threads: usize,
     interrupt: &Interrupt,
 ) -> Result<Vec<Vec<Value>>> {
-    call_within(store, name, entries, threads, interrupt, &Unaccounted)
+    call_within(store, name, entries, threads, interrupt, &Limited::new(usize::MAX / 2, usize::MAX / 2))
 }
 
 /// The same with a workspace of one's own.
