@@ -115,9 +115,4 @@ impl Shards<'_> {
     pub(crate) fn part(&self, row: usize, column: usize) -> usize {
         row * self.column_count() + column
     }
-
-    /// Over how many edges something is sent.
-    pub(crate) fn edge_count(&self) -> u64 {
-        self.sides.iter().map(|side| side.starts[side.starts.len() - 1].edge).sum()
-    }
 }

@@ -182,7 +182,8 @@ fn each_way<P: EdgeProgram<State: PartialEq + std::fmt::Debug>>(
     memory: usize,
     mut check: impl FnMut(&Graph<'_>, Vec<P::State>, &str),
 ) {
-    let (view, interrupt, projection) = (store.read().unwrap(), Interrupt::new(), Projection::all(direction));
+    let (view, interrupt, projection) =
+        (store.read().expect("a store in memory can be read"), Interrupt::new(), Projection::all(direction));
     let key = view.schema().property_key("weight");
     let weight = key.map(|_| Weight { key, name: "weight".into(), default: None });
     let weight = weight.as_ref().filter(|_| P::USES_WEIGHTS);
@@ -190,10 +191,10 @@ fn each_way<P: EdgeProgram<State: PartialEq + std::fmt::Debug>>(
     for execution in Execution::ALL {
         for threads in [1, 2] {
             let selection = Selection { view: &*view, projection: &projection, weight, sides };
-            let graph = Graph::open(selection, execution, threads, &interrupt).unwrap();
+            let graph = Graph::open(selection, execution, threads, &interrupt).expect("a store in memory can be read");
             let workspace = Limited::new(memory, 1 << 30);
             let context = Context { threads, interrupt: &interrupt, workspace: &workspace, execution };
-            let states = run_edge_program(&mut program(&graph), &graph, &context).unwrap();
+            let states = run_edge_program(&mut program(&graph), &graph, &context).expect("there is memory and disk");
             workspace.assert_all_given_back("an edge program");
             check(&graph, states, &format!("{direction:?}, {execution:?}, {threads} threads"));
         }

@@ -27,7 +27,7 @@ fn check(
     graph: &str,
 ) {
     let in_memory = [settings, &[("execution", Value::string("memory"))]].concat();
-    let expected = by_number(&call(store, name, &in_memory, 2).unwrap(), ids);
+    let expected = by_number(&call(store, name, &in_memory, 2).expect("there is memory"), ids);
     let workspace = Limited::new(memory, PLENTY);
     let rows = call_within(store, name, &in_windows(settings), threads, &Interrupt::new(), &workspace)
         .unwrap_or_else(|error| panic!("{graph}, {name}: {error}"));
@@ -39,8 +39,11 @@ fn check(
     workspace.assert_all_given_back(name);
 }
 
-/// The kernels with their settings and tolerance.
-fn kernels(word: &str, source: NodeId, weight: &str) -> Vec<(&'static str, Vec<(&'static str, Value)>, f64)> {
+/// A kernel with its settings and tolerance.
+type Kernel = (&'static str, Vec<(&'static str, Value)>, f64);
+
+/// All of them.
+fn kernels(word: &str, source: NodeId, weight: &str) -> Vec<Kernel> {
     let direction = || vec![("direction", Value::string(word))];
     let from = || [direction(), vec![("sourceNode", Value::Node(source))]].concat();
     let weights = vec![("weightProperty", Value::string(weight)), ("defaultWeight", Value::Float(1.5))];
@@ -76,7 +79,7 @@ fn windows_give_what_memory_gives() {
 
 /// The memory in which a call has so many bytes for its intervals and windows.
 fn memory_with(store: &ReferenceStore, name: &str, settings: &[(&str, Value)], threads: usize, bytes: usize) -> usize {
-    let rows = call(store, &format!("{name}.estimate"), &in_windows(settings), threads).unwrap();
+    let rows = call(store, &format!("{name}.estimate"), &in_windows(settings), threads).expect("it can be estimated");
     number(&rows[0][2]) as usize - WINDOW_BYTES + bytes
 }
 
