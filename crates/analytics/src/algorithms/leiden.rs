@@ -4,7 +4,9 @@
 //! community are joined by a path within it. Between moving nodes and taking communities for nodes, each community is
 //! refined: its nodes are put together again by chance, the better the gain the likelier (`theta`), and only with what
 //! is well connected within it. Edges and seeds count as in `louvain.rs`; so are communities named.
-//! Cost: about twice that of Louvain. A run that is cut off by `maxLevels` or `tolerance`, or that starts from
+//! When no more communities can be taken for nodes it begins again with the nodes of the graph and the communities
+//! found, until that gains less than `tolerance` or `maxLevels` are done.
+//! Cost: about twice that of Louvain for each time it begins. A run that is cut off by `maxLevels` or `tolerance`, or that starts from
 //! communities which are not connected, has those in pieces taken apart at the end, which never lowers modularity.
 //! After: Traag, Waltman, van Eck, "From Louvain to Leiden: guaranteeing well-connected communities", 2019.
 
@@ -45,22 +47,53 @@ pub fn run(
     threads: usize,
     interrupt: &Interrupt,
 ) -> Result<Communities> {
-    let Config { shared, theta } = config;
+    let shared = &config.shared;
     let first = Network::of_view(view)?;
-    let mut coarse: Option<Network<'static>> = None;
     let mut partition = match start {
         Some(communities) => Partition::new(&first, communities),
         None => Partition::singletons(&first),
     };
-    // For each node of the graph, the node of the current level that it is in.
-    let mut places: Vec<u32> = (0..view.node_count() as u32).collect();
-    let mut found = Communities { communities: places.clone(), ..Communities::default() };
-    let mut last = f64::NEG_INFINITY;
+    let mut found = Communities { communities: partition.communities.clone(), ..Communities::default() };
     let mut random = Random::new(shared.random_seed);
-    for level in 0..shared.max_levels {
-        interrupt.report(level, shared.max_levels);
-        let network = coarse.as_ref().unwrap_or(&first);
-        move_nodes(network, &mut partition, shared.gamma, usize::MAX, &mut random, interrupt)?;
+    let mut last = f64::NEG_INFINITY;
+    while (found.modularities.len() as u64) < shared.max_levels {
+        climb(&first, partition, config, &mut found, threads, &mut random, interrupt)?;
+        let modularity = found.modularities.last().copied().unwrap_or(0.0);
+        if !found.did_converge || modularity - last < shared.tolerance {
+            break;
+        }
+        last = modularity;
+        partition = Partition::new(&first, found.communities.clone());
+    }
+    if refine::take_apart(view, &mut found.communities, interrupt)? {
+        found.modularities.push(first.modularity(&found.communities, shared.gamma));
+        if shared.keeps_levels {
+            found.levels.push(found.communities.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Goes up from the nodes, level by level, until communities cannot be taken for nodes any more.
+fn climb(
+    first: &Network<'_>,
+    mut partition: Partition,
+    config: &Config,
+    found: &mut Communities,
+    threads: usize,
+    random: &mut Random,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let Config { shared, theta } = config;
+    let mut coarse: Option<Network<'static>> = None;
+    // For each node of the graph, the node of the current level that it is in.
+    let mut places: Vec<u32> = (0..first.node_count() as u32).collect();
+    let mut last = f64::NEG_INFINITY;
+    found.did_converge = false;
+    while (found.modularities.len() as u64) < shared.max_levels {
+        interrupt.report(found.modularities.len() as u64, shared.max_levels);
+        let network = coarse.as_ref().unwrap_or(first);
+        move_nodes(network, &mut partition, shared.gamma, usize::MAX, random, interrupt)?;
         let count = partition.renumber();
         found.communities.clone_from(&places);
         unfold(&mut found.communities, &partition.communities);
@@ -73,7 +106,7 @@ pub fn run(
         last = modularity;
         let mut refined = Partition::singletons(network);
         if count < network.node_count() && !is_stable {
-            refine::refine(network, &partition, &mut refined, (shared.gamma, *theta), &mut random, interrupt)?;
+            refine::refine(network, &partition, &mut refined, (shared.gamma, *theta), random, interrupt)?;
         }
         let refined_count = refined.renumber();
         if refined_count == network.node_count() {
@@ -89,13 +122,7 @@ pub fn run(
         partition = Partition::new(&next, above);
         coarse = Some(next);
     }
-    if refine::take_apart(view, &mut found.communities, interrupt)? {
-        found.modularities.push(first.modularity(&found.communities, shared.gamma));
-        if shared.keeps_levels {
-            found.levels.push(found.communities.clone());
-        }
-    }
-    Ok(found)
+    Ok(())
 }
 
 /// Checks a result by another method: its modularity is the one that a pass over all edges finds, and a search within
