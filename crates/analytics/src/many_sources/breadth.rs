@@ -126,7 +126,7 @@ impl<'a> Searches<'a> {
     /// Lets nodes that not all sources have come to look for the frontier.
     fn pull(&mut self, backward: &Csr, all: &Bits) -> Result<()> {
         for (node, place) in (0..).zip(&mut self.places) {
-            if node as usize % CHECK_NODES == 0 {
+            if (node as usize).is_multiple_of(CHECK_NODES) {
                 self.interrupt.check()?;
             }
             let missing = without(all, &place.seen);

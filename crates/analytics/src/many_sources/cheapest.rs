@@ -54,7 +54,7 @@ impl<'a> CheapestPaths<'a> {
             if self.positions[node as usize] != NOWHERE {
                 continue;
             }
-            if self.order.len() % CHECK_NODES == 0 {
+            if self.order.len().is_multiple_of(CHECK_NODES) {
                 interrupt.check()?;
             }
             self.positions[node as usize] = self.order.len() as u32;
