@@ -31,7 +31,6 @@ pub mod sssp;
 pub mod topological_sort;
 pub mod triangles;
 pub mod wcc;
-pub(crate) mod windows;
 pub mod yens;
 
 use std::sync::{Arc, OnceLock};

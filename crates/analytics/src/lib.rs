@@ -17,6 +17,7 @@
 //! - [`sphere`]: great-circle distances.
 //! - [`procedure`]: what all algorithms share in being called and in giving rows.
 //! - [`algorithms`]: the list, one file an algorithm.
+//! - [`windowed`]: the kernels with nothing in memory but an interval of nodes.
 //! - [`kept`]: computations that are kept and mended as the graph changes.
 //!
 //! Invariants: data is reached only through [`model::ReadView`], in batches; no I/O happens here; the answer does not
@@ -28,9 +29,9 @@ pub(crate) mod blocks;
 pub mod graph;
 pub mod graph_view;
 pub(crate) mod huge;
+pub(crate) mod kept;
 pub(crate) mod many_sources;
 pub(crate) mod network;
-pub(crate) mod kept;
 pub(crate) mod parallel;
 pub(crate) mod procedure;
 pub mod program;
@@ -40,6 +41,7 @@ pub(crate) mod random;
 pub(crate) mod search;
 pub mod settings;
 pub(crate) mod sphere;
+pub(crate) mod windowed;
 
 pub use algorithm::{About, Algorithm, Follows, Needs, Outcome, Run, Shape};
 pub use algorithms::procedures;

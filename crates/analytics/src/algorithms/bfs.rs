@@ -18,7 +18,6 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use super::windows;
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{Csr, GraphView, Sides};
@@ -26,6 +25,7 @@ use crate::huge;
 use crate::parallel::{even_ranges, map_tasks};
 use crate::procedure::column;
 use crate::settings::{SOURCE, Settings};
+use crate::windowed;
 
 /// The distance of a node that is not reached.
 pub const UNREACHED: u32 = u32::MAX;
@@ -268,7 +268,7 @@ impl crate::Algorithm for Algorithm {
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
         let source = graph.require(config.source, SOURCE[0])?;
         let distances = match run.execution {
-            Execution::Windows => windows::bfs::run(graph, source, config.depth_max, run)?,
+            Execution::Windows => windowed::bfs::run(graph, source, config.depth_max, run)?,
             Execution::Memory | Execution::Streaming => {
                 distances(graph, source, config.depth_max, run.threads, run.interrupt)?
             }

@@ -18,7 +18,6 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use super::windows;
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
@@ -26,6 +25,7 @@ use crate::huge;
 use crate::parallel::{map_tasks_with, split_mut};
 use crate::procedure::column;
 use crate::settings::Settings;
+use crate::windowed;
 
 /// What a run is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -287,7 +287,7 @@ impl crate::Algorithm for Algorithm {
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
         let found = match run.execution {
-            Execution::Windows => windows::cdlp::run(graph, config, run)?,
+            Execution::Windows => windowed::cdlp::run(graph, config, run)?,
             Execution::Memory | Execution::Streaming => self::run(graph, config, run.threads, run.interrupt)?,
         };
         let mut is_used = Bitmap::filled(graph.node_count(), false);

@@ -23,7 +23,6 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use super::windows;
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph, Rows, Side};
 use crate::graph_view::{GraphView, Sides};
@@ -31,6 +30,7 @@ use crate::huge;
 use crate::parallel::{map_tasks, split_mut};
 use crate::procedure::column;
 use crate::settings::Settings;
+use crate::windowed;
 use general::Formula;
 
 /// What a run is asked for.
@@ -318,7 +318,7 @@ impl crate::Algorithm for Algorithm {
     fn run(graph: &Graph<'_>, asked: &Personalized, run: &Run<'_>) -> Result<Outcome> {
         let found = if asked.sources.is_empty() && run.selection.weight.is_none() {
             match run.execution {
-                Execution::Windows => windows::pagerank::run(graph, &asked.config, run)?,
+                Execution::Windows => windowed::pagerank::run(graph, &asked.config, run)?,
                 Execution::Memory | Execution::Streaming => {
                     self::run(graph, &asked.config, run.threads, run.interrupt)?
                 }

@@ -16,12 +16,13 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use super::{bfs, windows};
+use super::bfs;
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
 use crate::settings::{SOURCE, Settings};
+use crate::windowed;
 
 /// For each node of a view that has forward rows, the cost of a cheapest path from the source; infinite without one.
 pub fn run(view: &GraphView, source: u32, threads: usize, interrupt: &Interrupt) -> Result<Vec<f64>> {
@@ -100,7 +101,7 @@ impl crate::Algorithm for Algorithm {
         let source = graph.require(config.source, SOURCE[0])?;
         let costs = match graph.view() {
             Some(view) => self::run(view, source, run.threads, run.interrupt)?,
-            None if run.execution == Execution::Windows => windows::sssp::run(graph, source, run)?,
+            None if run.execution == Execution::Windows => windowed::sssp::run(graph, source, run)?,
             None if graph.has_weights() => streamed::run(graph.rows(), source, run.threads, run.interrupt)?,
             None => as_costs(&bfs::distances(graph, source, None, run.threads, run.interrupt)?),
         };

@@ -18,7 +18,6 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use super::windows;
 use crate::algorithm::{About, Follows, Held, Needs, Outcome, Run, Shape};
 use crate::graph::both::Distinct;
 use crate::graph::{Execution, Graph};
@@ -56,7 +55,7 @@ pub(crate) fn run_in(graph: &Graph<'_>, run: &Run<'_>) -> Result<Triads> {
         return self::run(view, run.threads, run.interrupt);
     }
     if run.execution == Execution::Windows {
-        return windows::triangles::run(graph, run);
+        return crate::windowed::triangles::run(graph, run);
     }
     let wanted = graph.edge_count() as usize * WINDOW_ENTRY_BYTES;
     let bytes = wanted.min(run.workspace.bytes_free() / 4 * 3).max(WINDOW_BYTES_MIN);

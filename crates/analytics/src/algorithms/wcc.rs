@@ -22,7 +22,6 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use super::windows;
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{Csr, GraphView, Sides};
@@ -30,6 +29,7 @@ use crate::huge;
 use crate::parallel::{even_ranges, map_tasks, ranges_of_equal_work};
 use crate::procedure::column;
 use crate::settings::Settings;
+use crate::windowed;
 
 /// How many neighbors of every node are linked first.
 const SAMPLED_NEIGHBORS: usize = 2;
@@ -195,7 +195,7 @@ impl crate::Algorithm for Algorithm {
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {
         let components = match run.execution {
-            Execution::Windows => windows::wcc::run(graph, run)?,
+            Execution::Windows => windowed::wcc::run(graph, run)?,
             Execution::Memory | Execution::Streaming => components(graph, run.threads, run.interrupt)?,
         };
         let count = (0..).zip(&components).filter(|(node, name)| node == *name).count();
