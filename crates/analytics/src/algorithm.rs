@@ -10,7 +10,7 @@ use model::procedure::{RowSink, Workspace, YieldSpec};
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-pub(crate) use calls::procedures_of;
+pub(crate) use calls::{GraphProcedure, procedures_of};
 
 use crate::graph::{Execution, Graph, Selection};
 use crate::graph_view::Sides;
@@ -99,6 +99,15 @@ impl<'a> Held<'a> {
     pub(crate) fn take(workspace: &'a dyn Workspace, what: &'static str, bytes: usize) -> Result<Held<'a>> {
         workspace.take(what, bytes)?;
         Ok(Held { workspace, bytes })
+    }
+}
+
+impl Held<'_> {
+    /// Gives some of it back already.
+    pub(crate) fn shrink(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.workspace.give_back(bytes);
+        self.bytes -= bytes;
     }
 }
 

@@ -37,14 +37,15 @@ use std::sync::{Arc, OnceLock};
 
 use model::procedure::Procedure;
 
-use crate::algorithm::procedures_of;
+use crate::algorithm::{GraphProcedure, procedures_of};
 use crate::kept;
 use crate::procedure::AlgorithmProcedure;
+use crate::view_cache::ViewCache;
 
 /// Every procedure of this crate: searches that read a small part of the graph, and those of each algorithm that reads
 /// all of a selection.
-fn all() -> &'static [AlgorithmProcedure] {
-    static ALL: OnceLock<Vec<AlgorithmProcedure>> = OnceLock::new();
+fn all() -> &'static (Vec<AlgorithmProcedure>, Vec<GraphProcedure>) {
+    static ALL: OnceLock<(Vec<AlgorithmProcedure>, Vec<GraphProcedure>)> = OnceLock::new();
     ALL.get_or_init(|| {
         let searches = vec![
             shortest_path::PROCEDURE,
@@ -82,12 +83,23 @@ fn all() -> &'static [AlgorithmProcedure] {
             procedures_of::<triangles::Algorithm>(),
             procedures_of::<wcc::Algorithm>(),
         ];
-        [searches, whole.concat()].concat()
+        (searches, whole.concat())
     })
 }
 
-/// The algorithms, to be registered.
+/// The algorithms, to be registered. They read the graph anew for every call.
 pub fn procedures() -> Vec<Arc<dyn Procedure>> {
-    let all = all().iter().map(|procedure| Arc::new(*procedure) as Arc<dyn Procedure>);
-    all.chain(kept::procedures()).collect()
+    with(None)
+}
+
+/// The algorithms, to be registered, with a place where they keep what they have read into memory.
+pub fn procedures_with(views: Arc<ViewCache>) -> Vec<Arc<dyn Procedure>> {
+    with(Some(views))
+}
+
+fn with(views: Option<Arc<ViewCache>>) -> Vec<Arc<dyn Procedure>> {
+    let (searches, whole) = all();
+    let searches = searches.iter().map(|procedure| Arc::new(*procedure) as Arc<dyn Procedure>);
+    let whole = whole.iter().map(|procedure| Arc::new(procedure.keeping(views.clone())) as Arc<dyn Procedure>);
+    searches.chain(whole).chain(kept::procedures()).collect()
 }

@@ -6,13 +6,16 @@
 
 pub(crate) mod assemble;
 pub(crate) mod edges;
+pub(crate) mod mend;
 pub(crate) mod numbering;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
+use model::memory::Reservation;
 use model::store::{Direction, ReadView};
 
 pub use edges::EdgeList;
@@ -112,6 +115,8 @@ pub struct GraphView {
     forward: Option<Csr>,
     backward: Option<Csr>,
     degrees: Vec<u32>,
+    /// The memory that it is charged to, if it is kept.
+    pub(crate) held: Option<Arc<Reservation>>,
 }
 
 impl GraphView {
@@ -147,7 +152,19 @@ impl GraphView {
 
     fn from_built(numbering: Numbering, direction: Direction, built: assemble::Built) -> GraphView {
         let assemble::Built { forward, backward, degrees } = built;
-        GraphView { numbering, direction, forward, backward, degrees }
+        GraphView { numbering, direction, forward, backward, degrees, held: None }
+    }
+
+    /// Bytes that it holds.
+    pub fn byte_count(&self) -> usize {
+        let rows = [&self.forward, &self.backward].into_iter().flatten();
+        let bytes = |rows: &Csr| 8 * rows.offsets.len() + 4 * rows.neighbors.len() + 8 * rows.weights.len();
+        rows.map(bytes).sum::<usize>() + 4 * self.degrees.len() + self.numbering.byte_count()
+    }
+
+    /// True if it has the rows of both sides.
+    pub(crate) fn has_both_sides(&self) -> bool {
+        self.forward.is_some() && (self.backward.is_some() || self.is_undirected())
     }
 
     pub(crate) fn numbering(&self) -> &Numbering {

@@ -4,6 +4,7 @@
 //! - [`settings`]: the one map argument of every algorithm, read with errors that name the key.
 //! - [`projection`]: which nodes, edges and weights of the graph take part.
 //! - [`graph_view`]: a compact copy of a projection in memory, for algorithms that read the whole graph.
+//! - [`view_cache`]: copies that are kept from call to call.
 //! - [`graph`]: the graph that an algorithm works on, as rows in memory or streamed from the store.
 //! - [`algorithm`]: an algorithm written once, and the procedures made of it.
 //! - [`parallel`]: splitting work over threads, in the same pieces in every run.
@@ -42,9 +43,11 @@ pub(crate) mod search;
 pub mod settings;
 pub(crate) mod sphere;
 pub(crate) mod windowed;
+pub mod view_cache;
 
 pub use algorithm::{About, Algorithm, Follows, Needs, Outcome, Run, Shape};
-pub use algorithms::procedures;
+pub use algorithms::{procedures, procedures_with};
 pub use graph::{Estimate, Execution, Graph, RowBlock, RowSink, Rows, Selection, Side};
 pub use graph_view::{Csr, EdgeList, GraphView, Sides};
 pub use projection::{Projection, Weight};
+pub use view_cache::{ViewCache, ViewCacheStats};

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use analytics::{ViewCache, ViewCacheStats};
 use exec::SpillSpace;
 use model::memory::Usage;
 use model::platform::{Clock, Platform};
@@ -38,6 +39,7 @@ pub struct Database {
     store: NativeStore,
     config: Config,
     pub(crate) registry: Registry,
+    views: Arc<ViewCache>,
     pub(crate) plans: PlanCache,
     /// Whose turn it is to try a statement again that others keep coming before.
     pub(crate) retries: Mutex<()>,
@@ -105,11 +107,13 @@ impl Database {
         let own = (config.access != Access::ReadOnly).then(|| store.path().to_path_buf());
         let directories = own.into_iter().chain([storage::os::temporary_directory()]).collect();
         let spill = SpillSpace::new(platform.disk.clone(), directories);
+        let views = ViewCache::new(store.memory().clone());
         let scheduler = Scheduler::new(platform.clock.clone(), config.threads);
         Ok(Database {
             store,
             scheduler,
-            registry: Registry::new(&config),
+            registry: Registry::new(&config, views.clone()),
+            views,
             config,
             plans: PlanCache::default(),
             retries: Mutex::default(),
@@ -149,6 +153,11 @@ impl Database {
     /// The budget of all that the database holds in memory.
     pub fn memory(&self) -> &Arc<MemoryBudget> {
         self.store.memory()
+    }
+
+    /// The graphs that algorithms have read into memory and the database keeps.
+    pub fn graph_views(&self) -> ViewCacheStats {
+        self.views.stats()
     }
 
     /// Where queries spill to, and how many temporary files they have open.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use analytics::ViewCache;
 use cypher::catalog::{Catalog, FunctionSignature};
 use exec::functions::FunctionCatalog;
 use model::procedure::{Procedure, ProcedureSignature, Procedures};
@@ -20,11 +21,11 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// All functions and procedures, for a database opened so.
-    pub fn new(config: &Config) -> Registry {
+    /// All functions and procedures, for a database opened so, which keeps graphs in memory there.
+    pub fn new(config: &Config, views: Arc<ViewCache>) -> Registry {
         let mut procedures = Procedures::default();
         let own: Vec<Arc<dyn Procedure>> = vec![ListStatistics::procedure(), load_csv::procedure()];
-        let all = own.into_iter().chain(exec::procedures::procedures()).chain(analytics::procedures());
+        let all = own.into_iter().chain(exec::procedures::procedures()).chain(analytics::procedures_with(views));
         all.for_each(|procedure| procedures.register(procedure));
         procedures.register(listing::settings(config));
         // The last, so that it lists all.

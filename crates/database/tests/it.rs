@@ -8,6 +8,7 @@
 //! - `serializable`: the same, where what was read counts too.
 //! - `transactions`: what is visible to whom, what a failure leaves, what a cancelled statement leaves.
 //! - `limits`: queries that are cancelled, too slow or too large; bad input.
+//! - `graph_views`: what algorithms keep in memory from call to call.
 //! - `kept`: computations kept while the graph changes.
 //! - `priorities`: statements of all priorities at once.
 //! - `streaming`: algorithms over edges streamed from native stores.
@@ -25,6 +26,8 @@ mod differential;
 mod engine;
 #[path = "it/golden.rs"]
 mod golden;
+#[path = "it/graph_views.rs"]
+mod graph_views;
 #[path = "it/import.rs"]
 mod import;
 #[path = "it/kept.rs"]

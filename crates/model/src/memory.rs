@@ -29,9 +29,11 @@ pub enum Consumer {
     OpenFiles,
     /// Buffers and key tables of bulk imports.
     Import,
+    /// Graphs that algorithms have read into memory, kept for the next call.
+    GraphViews,
 }
 
-const CONSUMERS: usize = 7;
+const CONSUMERS: usize = 8;
 
 impl Consumer {
     /// Every consumer, in the order of reports.
@@ -43,6 +45,7 @@ impl Consumer {
         Consumer::Query,
         Consumer::OpenFiles,
         Consumer::Import,
+        Consumer::GraphViews,
     ];
 
     /// Its name in messages and reports.
@@ -55,6 +58,7 @@ impl Consumer {
             Consumer::Query => "query",
             Consumer::OpenFiles => "open files",
             Consumer::Import => "import",
+            Consumer::GraphViews => "graph views",
         }
     }
 
@@ -65,7 +69,7 @@ impl Consumer {
             Consumer::Memtable => 4,
             Consumer::BlockCache => 8,
             Consumer::Compaction => 2,
-            Consumer::Sort | Consumer::Query | Consumer::Import => 8,
+            Consumer::Sort | Consumer::Query | Consumer::Import | Consumer::GraphViews => 8,
             Consumer::OpenFiles => 1,
         }
     }

@@ -1,20 +1,21 @@
 //! The procedures of an algorithm: its rows, its figures, its rows written, and what it would need.
 
+use std::sync::Arc;
+
 use model::NodeId;
 use model::column::{Bitmap, Column, ColumnData};
 use model::error::Result;
 use model::limits::BATCH_ROWS;
-use model::procedure::{ProcedureContext, ProcedureMode, RowSink, YieldSpec};
+use model::procedure::{Procedure, ProcedureContext, ProcedureMode, ProcedureSignature, RowSink, YieldSpec};
 use model::store::{Direction, NewEdges};
 use model::value::Value;
 
 use super::{About, Algorithm, Follows, Held, Needs, Outcome, Run, Shape};
-use crate::graph::{Estimate, Graph, Selection, choice};
-use crate::procedure::{
-    AlgorithmProcedure, StopWatch, column, node_column, send_row, signature_of, transaction, write_property,
-};
+use crate::graph::{Estimate, Execution, Graph, Selection, choice};
+use crate::procedure::{StopWatch, column, node_column, send_row, signature_of, transaction, write_property};
 use crate::projection::{Projection, Weight};
 use crate::settings::Settings;
+use crate::view_cache::ViewCache;
 
 /// Settings that all algorithms share.
 const SHARED: &[&str] = &["labels", "nodeLabels", "types", "relationshipTypes", "concurrency", "execution"];
@@ -50,8 +51,37 @@ impl Mode {
     }
 }
 
+/// The body of a procedure: context, the one argument, where rows go, and where views are kept.
+type Body = fn(&mut ProcedureContext<'_>, &Value, &mut RowSink<'_>, Option<&ViewCache>) -> Result<()>;
+
+/// An algorithm that reads all of a selection, as `CALL` sees it.
+#[derive(Clone)]
+pub(crate) struct GraphProcedure {
+    signature: ProcedureSignature,
+    body: Body,
+    /// Where views are kept from call to call; `None` to make one for every call.
+    views: Option<Arc<ViewCache>>,
+}
+
+impl GraphProcedure {
+    /// The same with a place where views are kept.
+    pub(crate) fn keeping(&self, views: Option<Arc<ViewCache>>) -> GraphProcedure {
+        GraphProcedure { views, ..self.clone() }
+    }
+}
+
+impl Procedure for GraphProcedure {
+    fn signature(&self) -> &ProcedureSignature {
+        &self.signature
+    }
+
+    fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
+        (self.body)(context, arguments.first().unwrap_or(&Value::Null), sink, self.views.as_deref())
+    }
+}
+
 /// Every procedure of an algorithm.
-pub(crate) fn procedures_of<A: Algorithm>() -> Vec<AlgorithmProcedure> {
+pub(crate) fn procedures_of<A: Algorithm>() -> Vec<GraphProcedure> {
     let mut all = vec![
         procedure::<A>(Mode::Stream, stream::<A>),
         procedure::<A>(Mode::Stats, stats::<A>),
@@ -63,7 +93,7 @@ pub(crate) fn procedures_of<A: Algorithm>() -> Vec<AlgorithmProcedure> {
     all
 }
 
-fn procedure<A: Algorithm>(mode: Mode, body: crate::procedure::Body) -> AlgorithmProcedure {
+fn procedure<A: Algorithm>(mode: Mode, body: Body) -> GraphProcedure {
     let about = A::ABOUT;
     let of_mode = |name: &str| format!("{name}.{}", mode.suffix());
     let mut names = vec![of_mode(&format!("algo.{}", about.name))];
@@ -102,7 +132,7 @@ fn procedure<A: Algorithm>(mode: Mode, body: crate::procedure::Body) -> Algorith
         Mode::Write => (ProcedureMode::Write, format!("{} Writes what it finds.", about.description)),
         Mode::Estimate => (ProcedureMode::Read, format!("What it would need: {}", about.description)),
     };
-    AlgorithmProcedure { signature: signature_of(names, access, description, yields), body }
+    GraphProcedure { signature: signature_of(names, access, description, yields), body, views: None }
 }
 
 /// The settings that a procedure of an algorithm knows.
@@ -164,9 +194,12 @@ impl<'a, A: Algorithm> Asked<'a, A> {
         }
     }
 
-    fn choose(&self, context: &ProcedureContext<'_>) -> Result<Estimate> {
+    /// The way to run; a view that is kept need not be made.
+    fn choose(&self, context: &ProcedureContext<'_>, views: Option<&ViewCache>) -> Result<Estimate> {
         let free = context.workspace.bytes_free() as u64;
-        choice::choose(&self.selection(context), &self.needs, &self.settings, self.threads, free)
+        let selection = self.selection(context);
+        let is_kept = views.is_some_and(|views| views.holds(&selection));
+        choice::choose(&selection, &self.needs, &self.settings, self.threads, free, is_kept)
     }
 }
 
@@ -181,14 +214,29 @@ struct Found {
 fn on_graph<A: Algorithm, T>(
     context: &ProcedureContext<'_>,
     asked: &Asked<'_, A>,
+    views: Option<&ViewCache>,
     work: impl FnOnce(&Graph<'_>, &Run<'_>) -> Result<T>,
 ) -> Result<(T, [Value; 2])> {
     let mut watch = StopWatch::start(context.clock);
     context.interrupt.become_long(asked.threads);
-    let estimate = asked.choose(context)?;
-    let held = Held::take(context.workspace, A::ABOUT.name, estimate.bytes_ahead() as usize)?;
+    let estimate = asked.choose(context, views)?;
+    let mut held = Held::take(context.workspace, A::ABOUT.name, estimate.bytes_ahead() as usize)?;
     let selection = asked.selection(context);
-    let graph = Graph::open(selection, estimate.execution, asked.threads, context.interrupt)?;
+    let graph = match views {
+        Some(views) if estimate.execution == Execution::Memory => {
+            Graph::in_memory(views.view(&selection, asked.threads, context.interrupt)?.0)
+        }
+        _ => Graph::open(selection, estimate.execution, asked.threads, context.interrupt)?,
+    };
+    // A view that is kept is charged to those who keep it.
+    let mut _made_after_all = None;
+    match graph.view() {
+        Some(view) if view.held.is_some() => held.shrink(estimate.view_bytes as usize),
+        Some(view) if estimate.view_bytes == 0 => {
+            _made_after_all = Some(Held::take(context.workspace, A::ABOUT.name, view.byte_count())?);
+        }
+        _ => {}
+    }
     let opened = watch.lap_millis();
     let run = Run {
         threads: asked.threads,
@@ -204,8 +252,12 @@ fn on_graph<A: Algorithm, T>(
 }
 
 /// Opens the graph, runs, and gives what the graph is still needed for.
-fn compute<A: Algorithm>(context: &ProcedureContext<'_>, asked: &Asked<'_, A>) -> Result<Found> {
-    let ((nodes, outcome), times) = on_graph(context, asked, |graph, run| {
+fn compute<A: Algorithm>(
+    context: &ProcedureContext<'_>,
+    asked: &Asked<'_, A>,
+    views: Option<&ViewCache>,
+) -> Result<Found> {
+    let ((nodes, outcome), times) = on_graph(context, asked, views, |graph, run| {
         let outcome = A::run(graph, &asked.config, run)?;
         let nodes = match A::ABOUT.shape {
             Shape::Nodes => (0..graph.node_count() as u32).map(|number| graph.node(number)).collect(),
@@ -216,12 +268,17 @@ fn compute<A: Algorithm>(context: &ProcedureContext<'_>, asked: &Asked<'_, A>) -
     Ok(Found { nodes, outcome, times })
 }
 
-fn stream<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+fn stream<A: Algorithm>(
+    context: &mut ProcedureContext<'_>,
+    argument: &Value,
+    sink: &mut RowSink<'_>,
+    views: Option<&ViewCache>,
+) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, Mode::Stream)?;
     if A::ABOUT.shape != Shape::Nodes {
-        return on_graph(context, &asked, |graph, run| A::send(graph, &asked.config, run, sink)).map(drop);
+        return on_graph(context, &asked, views, |graph, run| A::send(graph, &asked.config, run, sink)).map(drop);
     }
-    let Found { nodes, outcome, .. } = compute(context, &asked)?;
+    let Found { nodes, outcome, .. } = compute(context, &asked, views)?;
     let rows = outcome.columns.first().map_or(0, Column::len);
     let order: Box<dyn Iterator<Item = u32>> = match &outcome.order {
         Some(order) => Box::new(order.iter().copied()),
@@ -253,26 +310,41 @@ pub(super) fn send_columns(columns: &[Column], sink: &mut RowSink<'_>) -> Result
     Ok(())
 }
 
-fn stats<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+fn stats<A: Algorithm>(
+    context: &mut ProcedureContext<'_>,
+    argument: &Value,
+    sink: &mut RowSink<'_>,
+    views: Option<&ViewCache>,
+) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, Mode::Stats)?;
-    let (stats, times) = on_graph(context, &asked, |graph, run| Ok(A::run(graph, &asked.config, run)?.stats))?;
+    let (stats, times) = on_graph(context, &asked, views, |graph, run| Ok(A::run(graph, &asked.config, run)?.stats))?;
     send_row(sink, &[&stats[..], &times].concat())
 }
 
-fn estimate<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+fn estimate<A: Algorithm>(
+    context: &mut ProcedureContext<'_>,
+    argument: &Value,
+    sink: &mut RowSink<'_>,
+    views: Option<&ViewCache>,
+) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, Mode::Estimate)?;
-    let estimate = asked.choose(context)?;
+    let estimate = asked.choose(context, views)?;
     send_row(sink, &choice::row(&estimate))
 }
 
-fn write<A: Algorithm>(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+fn write<A: Algorithm>(
+    context: &mut ProcedureContext<'_>,
+    argument: &Value,
+    sink: &mut RowSink<'_>,
+    views: Option<&ViewCache>,
+) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, Mode::Write)?;
     let property = asked.settings.required_text("writeProperty")?;
     let edge_type = match A::ABOUT.shape {
         Shape::Pairs => Some(asked.settings.required_text("writeRelationshipType")?),
         Shape::Nodes | Shape::Rows => None,
     };
-    let Found { nodes, outcome, times } = compute(context, &asked)?;
+    let Found { nodes, outcome, times } = compute(context, &asked, views)?;
     let mut watch = StopWatch::start(context.clock);
     let written = match edge_type {
         Some(edge_type) => write_pairs(context, edge_type, property, &outcome)?,

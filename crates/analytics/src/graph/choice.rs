@@ -47,6 +47,8 @@ pub struct Estimate {
     pub edges: u64,
     /// Bytes held at the most.
     pub bytes: u64,
+    /// Bytes of the view in memory among those: 0 in other ways, and where the view is kept from an earlier call.
+    pub view_bytes: u64,
     /// Bytes read by one pass over the edges, from the store or, in windows, from temporary files; 0 in memory, after the
     /// view is made.
     pub bytes_per_pass: u64,
@@ -81,11 +83,13 @@ impl Estimate {
         let state = nodes * needs.node_bytes as u64 + edges * needs.edge_bytes as u64;
         let is_whole = projection.labels.is_none() && statistics.nodes == view.node_id_bound();
         let numbering = if is_whole { 0 } else { 4 * view.node_id_bound() + 8 * nodes };
+        let mut view_bytes = 0;
         let (bytes, bytes_per_pass) = match execution {
             Execution::Memory => {
                 let both = selection.sides == Sides::ForwardAndBackward && projection.direction != Direction::Both;
                 let sides = if both { 2 } else { 1 };
-                (state + numbering + sides * (edges * (4 + weight_bytes) + 8 * nodes), 0)
+                view_bytes = numbering + sides * (edges * (4 + weight_bytes) + 8 * nodes);
+                (state + view_bytes, 0)
             }
             Execution::Streaming => {
                 let topology = streamed::pass_bytes(selection).unwrap_or(stored * STREAMED_EDGE_BYTES);
@@ -96,7 +100,7 @@ impl Estimate {
                 (held, edges * (STREAMED_EDGE_BYTES + VALUE_BYTES + weight_bytes))
             }
         };
-        Estimate { execution, nodes, edges, bytes, bytes_per_pass }
+        Estimate { execution, nodes, edges, bytes, view_bytes, bytes_per_pass }
     }
 
     /// What is taken before the run: in windows, it takes the memory of its intervals itself, as much as is free.
@@ -124,7 +128,15 @@ pub(crate) fn choose(
     settings: &Settings<'_>,
     threads: usize,
     bytes_free: u64,
+    is_view_kept: bool,
 ) -> Result<Estimate> {
+    let estimate_of = |way: Execution| {
+        let mut estimate = Estimate::of(selection, needs, way, threads);
+        if is_view_kept {
+            estimate.bytes -= std::mem::take(&mut estimate.view_bytes);
+        }
+        estimate
+    };
     if let Some(name) = settings.text("execution")?.filter(|name| !name.eq_ignore_ascii_case("auto")) {
         let known = Execution::ALL.into_iter().find(|way| way.name().eq_ignore_ascii_case(name));
         let names: Vec<&str> = needs.executions.iter().map(|way| way.name()).collect();
@@ -132,9 +144,9 @@ pub(crate) fn choose(
             return Err(settings
                 .refuse(&format!("setting 'execution' is '{name}', expected 'auto' or one of: {}", names.join(", "))));
         };
-        return Ok(Estimate::of(selection, needs, asked, threads));
+        return Ok(estimate_of(asked));
     }
-    let estimates = needs.executions.iter().map(|&way| Estimate::of(selection, needs, way, threads));
+    let estimates = needs.executions.iter().map(|&way| estimate_of(way));
     let estimates: Vec<Estimate> = estimates.collect();
     match estimates.iter().find(|estimate| estimate.bytes <= bytes_free) {
         Some(estimate) => Ok(*estimate),

@@ -8,7 +8,7 @@ use model::interrupt::Interrupt;
 use model::store::{NodeScan, ReadView};
 
 /// The number of each node of a view, and the node of each number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Numbering {
     /// Every id below a bound is a node of the view: ids are the numbers.
     Identity(u32),
@@ -71,6 +71,15 @@ impl Numbering {
         } else {
             let numbers = nodes.iter().copied().zip(0..).collect();
             Ok(Numbering::Sparse { numbers, nodes })
+        }
+    }
+
+    /// Bytes that it holds, about.
+    pub(crate) fn byte_count(&self) -> usize {
+        match self {
+            Numbering::Identity(_) => 0,
+            Numbering::Dense { numbers, nodes } => 4 * numbers.len() + 8 * nodes.len(),
+            Numbering::Sparse { numbers, nodes } => 16 * numbers.capacity() + 8 * nodes.len(),
         }
     }
 

@@ -114,7 +114,13 @@ pub(crate) struct Bare {
 impl Bare {
     pub(crate) fn new(store: Box<dyn GraphStore>) -> Bare {
         let (settings, optimizer) = (RunSettings::default(), OptimizerConfig::default());
-        Bare { store, registry: Registry::new(&Config::default()), settings, optimizer, spills: false }
+        Bare {
+            store,
+            registry: Registry::new(&Config::default(), analytics::ViewCache::new(model::MemoryBudget::unlimited())),
+            settings,
+            optimizer,
+            spills: false,
+        }
     }
 
     fn compile(&self, text: &str, view: &dyn ReadView) -> Result<(Prefix, std::sync::Arc<Plan>), Error> {
