@@ -44,7 +44,7 @@ fn whole(rows: &dyn Rows, side: Side, among: Option<&Bitmap>, pieces: usize) -> 
             add(&mut table, block);
             Ok(())
         })
-        .unwrap();
+        .expect("the store of the test works");
         assert!(among.is_some() || next == range.end);
     }
     sorted(table, among)
@@ -59,7 +59,7 @@ fn in_parts(rows: &dyn Rows, side: Side, among: Option<&Bitmap>) -> Table {
             add(&mut table, block);
             Ok(())
         })
-        .unwrap();
+        .expect("the store of the test works");
     }
     sorted(table, among)
 }
@@ -70,7 +70,7 @@ fn check(view: &dyn ReadView, projection: &Projection, weight: Option<&Weight>, 
     for threads in [1, 2] {
         let selection = Selection { view, projection, weight, sides: Sides::ForwardAndBackward };
         let [memory, streamed] = [Execution::Memory, Execution::Streaming]
-            .map(|way| Graph::open(selection, way, threads, &interrupt).unwrap());
+            .map(|way| Graph::open(selection, way, threads, &interrupt).expect("the store of the test works"));
         let nodes = memory.node_count();
         assert_eq!(streamed.node_count(), nodes);
         let share = random.index(4) as u32 + 1;
@@ -85,8 +85,12 @@ fn check(view: &dyn ReadView, projection: &Projection, weight: Option<&Weight>, 
                 assert_eq!(in_parts(streamed.rows(), side, among), expected, "{name}, {side:?}, parts");
             }
         }
-        let degrees: Vec<u32> = memory.forward_degrees(threads, &interrupt).unwrap();
-        assert_eq!(streamed.forward_degrees(threads, &interrupt).unwrap(), degrees, "{name}");
+        let degrees: Vec<u32> = memory.forward_degrees(threads, &interrupt).expect("the store of the test works");
+        assert_eq!(
+            streamed.forward_degrees(threads, &interrupt).expect("the store of the test works"),
+            degrees,
+            "{name}"
+        );
     }
 }
 
@@ -111,13 +115,13 @@ fn streamed_rows_are_those_in_memory() {
         ("small batches", ReferenceStore::with_batch_rows(3)),
         ("foreign", ReferenceStore::foreign(7)),
     ] {
-        graph.load_into(&store).unwrap();
-        let view = store.read().unwrap();
+        graph.load_into(&store).expect("the store of the test works");
+        let view = store.read().expect("the store of the test works");
         let schema = view.schema();
         let weight = Weight { key: schema.property_key("weight"), name: "weight".into(), default: None };
         let labels: Vec<Vec<LabelId>> = (0..2).map(|label| vec![LabelId(label)]).collect();
         for direction in [Direction::Out, Direction::In, Direction::Both] {
-            for types in [None, Some(vec![schema.edge_type("OTHER").unwrap()])] {
+            for types in [None, Some(vec![schema.edge_type("OTHER").expect("the store of the test works")])] {
                 for labels in [None, labels.first().cloned(), labels.last().cloned()] {
                     let projection = Projection { labels, types: types.clone(), direction };
                     for weight in [None, Some(&weight)] {
