@@ -1,10 +1,12 @@
 //! A compact copy of a projection in memory: nodes numbered from 0, edges as compressed sparse rows.
 //!
-//! Cost: reads every edge once; 4 bytes an edge and direction (12 with weights), 8 bytes a node; while it is built
-//! another 8 bytes an edge and direction (16 with weights).
+//! Cost: 4 bytes an edge and direction (12 with weights), 8 bytes a node. A store with edge partitions gives the rows of
+//! each direction in order, and they are copied together, for which as much again is held; of other stores every edge is
+//! read once and sorted into rows, for which another 8 bytes an edge and direction are held (16 with weights).
 //! Invariant: the order of the neighbors in a row depends on the store only, never on the number of threads.
 
 pub(crate) mod assemble;
+mod collect;
 pub(crate) mod edges;
 pub(crate) mod mend;
 pub(crate) mod numbering;
@@ -20,7 +22,8 @@ use model::store::{Direction, ReadView};
 
 pub use edges::EdgeList;
 
-use crate::graph::RowBlock;
+use crate::graph::streamed::{StreamedRows, partitions_of};
+use crate::graph::{RowBlock, Selection, Side};
 use crate::projection::{Projection, Weight};
 use edges::EdgeSource;
 use numbering::Numbering;
@@ -129,10 +132,33 @@ impl GraphView {
         threads: usize,
         interrupt: &Interrupt,
     ) -> Result<GraphView> {
+        if partitions_of(view).is_some() {
+            let selection = Selection { view, projection, weight, sides };
+            return GraphView::collected(selection, threads, interrupt);
+        }
         let numbering = Numbering::build(view, projection.labels.as_deref(), interrupt)?;
         let source = edges::of_view(view, projection, weight, &numbering, threads, interrupt);
         let built = assemble::assemble(&*source, numbering.len(), projection.direction, sides, threads)?;
         drop(source);
+        Ok(GraphView::from_built(numbering, projection.direction, built))
+    }
+
+    /// Puts together the rows that a store reads from its partitions, in either direction.
+    fn collected(selection: Selection<'_>, threads: usize, interrupt: &Interrupt) -> Result<GraphView> {
+        let Selection { projection, sides, .. } = selection;
+        let is_undirected = projection.direction == Direction::Both;
+        let wants_forward = is_undirected || sides != Sides::Backward;
+        let wants_backward = !is_undirected && sides != Sides::Forward;
+        let streamed = StreamedRows::new(selection, threads, interrupt)?;
+        let collect = |side| collect::collect(streamed.rows(), side, threads, interrupt);
+        let forward = wants_forward.then(|| collect(Side::Forward)).transpose()?;
+        let backward = wants_backward.then(|| collect(Side::Backward)).transpose()?;
+        let numbering = streamed.into_numbering();
+        let degrees = match (&forward, &backward) {
+            (None, Some(backward)) => collect::count_neighbors(backward, numbering.len(), threads),
+            _ => Vec::new(),
+        };
+        let built = assemble::Built { forward, backward, degrees };
         Ok(GraphView::from_built(numbering, projection.direction, built))
     }
 

@@ -42,8 +42,8 @@ pub(crate) mod random;
 pub(crate) mod search;
 pub mod settings;
 pub(crate) mod sphere;
-pub(crate) mod windowed;
 pub mod view_cache;
+pub(crate) mod windowed;
 
 pub use algorithm::{About, Algorithm, Follows, Needs, Outcome, Run, Shape};
 pub use algorithms::{procedures, procedures_with};

@@ -48,6 +48,13 @@ impl<'a> StreamedRows<'a> {
         Ok(StreamedRows { numbering, has_weights: selection.weight.is_some(), rows })
     }
 
+    /// The numbers of nodes, when no more rows are read.
+    pub(crate) fn into_numbering(self) -> Numbering {
+        let StreamedRows { numbering, rows, .. } = self;
+        drop(rows);
+        Arc::unwrap_or_clone(numbering)
+    }
+
     pub(crate) fn numbering(&self) -> &Numbering {
         &self.numbering
     }
