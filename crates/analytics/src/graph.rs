@@ -5,11 +5,13 @@
 //!
 //! - [`rows`]: rows in blocks, and the trait that gives them.
 //! - [`both`]: rows of both sides at once.
+//! - [`pass`]: passes over the edges of one store read together.
 //! - [`choice`]: which way to read, what it needs, and how that is shown.
 //! - [`streamed`]: rows read from the store each time they are asked for.
 
 pub(crate) mod both;
 pub(crate) mod choice;
+pub(crate) mod pass;
 pub(crate) mod rows;
 pub(crate) mod streamed;
 

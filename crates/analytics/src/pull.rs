@@ -8,8 +8,9 @@ use std::ops::Range;
 use model::error::Result;
 use model::interrupt::Interrupt;
 
+use crate::graph::pass::map_pass;
 use crate::graph::{Graph, Rows, Side};
-use crate::parallel::{map_tasks, split_mut};
+use crate::parallel::split_mut;
 
 /// Pieces that rows are cut into: enough to even out the work of as many threads as there may be.
 const PIECES: usize = 64;
@@ -60,7 +61,7 @@ impl<'a> Pull<'a> {
 
     fn each_row(&self, out: &mut [f64], value: impl Fn(usize, &[u32], &[f64]) -> f64 + Sync) -> Result<()> {
         let pieces = self.ranges.iter().cloned().zip(split_mut(out, &self.ranges)).collect();
-        let done = map_tasks(self.threads, pieces, |(nodes, out): (Range<usize>, &mut [f64])| {
+        let done = map_pass(self.rows, self.threads, pieces, |(nodes, out): (Range<usize>, &mut [f64])| {
             let start = nodes.start;
             self.rows.scan(self.side, nodes, None, &mut |block| {
                 self.interrupt.check()?;

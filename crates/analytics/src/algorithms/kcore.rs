@@ -23,10 +23,10 @@ use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::both::Distinct;
+use crate::graph::pass::map_pass;
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::huge;
-use crate::parallel::map_tasks;
 use crate::procedure::column;
 use crate::settings::Settings;
 
@@ -51,8 +51,9 @@ fn lower(graph: &Graph<'_>, threads: usize, interrupt: &Interrupt) -> Result<Vec
     loop {
         interrupt.report(pass, 0);
         pass += 1;
-        let changed =
-            map_tasks(threads, pieces.clone(), |piece| lower_piece(graph, piece, active.as_ref(), &numbers, interrupt));
+        let changed = map_pass(graph.rows(), threads, pieces.clone(), |piece| {
+            lower_piece(graph, piece, active.as_ref(), &numbers, interrupt)
+        });
         let changed = changed.into_iter().collect::<Result<Vec<_>>>()?.concat();
         if changed.is_empty() {
             return Ok(numbers.into_iter().map(AtomicU32::into_inner).collect());

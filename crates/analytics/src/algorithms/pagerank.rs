@@ -24,10 +24,11 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::graph::pass::map_pass;
 use crate::graph::{Execution, Graph, Rows, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::huge;
-use crate::parallel::{map_tasks, split_mut};
+use crate::parallel::split_mut;
 use crate::procedure::column;
 use crate::settings::Settings;
 use crate::windowed;
@@ -137,7 +138,7 @@ fn iterate<S: Share>(graph: &Graph<'_>, config: &Config, threads: usize, interru
         let pieces = ranges.iter().cloned().zip(split_mut(&mut next_shares, &ranges));
         let pieces = pieces.map(|(rows, shares)| Piece { rows, shares }).collect();
         let step = Step { degrees: &degrees, shares: &shares, base, damping_factor: config.damping_factor };
-        let parts = map_tasks(threads, pieces, |piece| step.pull(graph.rows(), piece, interrupt));
+        let parts = map_pass(graph.rows(), threads, pieces, |piece| step.pull(graph.rows(), piece, interrupt));
         (found.change, dangling) = (0.0, 0.0);
         for part in parts {
             let (change, left) = part?;

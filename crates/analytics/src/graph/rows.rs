@@ -7,9 +7,10 @@ use model::column::Bitmap;
 use model::error::Result;
 use model::interrupt::Interrupt;
 
+use super::pass::{Hand, map_pass};
 use crate::graph_view::{Csr, GraphView};
 use crate::huge;
-use crate::parallel::{map_tasks, ranges_of_equal_work};
+use crate::parallel::ranges_of_equal_work;
 
 /// Which rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,6 +93,11 @@ pub trait Rows: Sync {
     /// out or empty, and what holds only such rows is not read.
     fn scan(&self, side: Side, nodes: Range<usize>, among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()>;
 
+    /// Where the passes over the store are that the rows are read from, if passes gain from reading together.
+    fn hand(&self) -> Option<&Hand> {
+        None
+    }
+
     /// How many parts [`Rows::scan_part`] knows, in order of [`Rows::part_neighbors`].
     fn part_count(&self, side: Side) -> usize;
 
@@ -154,7 +160,7 @@ impl Rows for GraphView {
 /// For each node, how many entries its row has.
 pub(crate) fn degrees(rows: &dyn Rows, side: Side, threads: usize, interrupt: &Interrupt) -> Result<Vec<u32>> {
     let degrees: Vec<AtomicU32> = huge::collect((0..rows.node_count()).map(|_| AtomicU32::new(0)));
-    let done = map_tasks(threads, (0..rows.part_count(side)).collect(), |part| {
+    let done = map_pass(rows, threads, (0..rows.part_count(side)).collect(), |part| {
         rows.scan_part(side, part, None, &mut |block| {
             interrupt.check()?;
             for row in 0..block.len() {

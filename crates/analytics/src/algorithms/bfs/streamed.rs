@@ -11,9 +11,9 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 
 use super::UNREACHED;
+use crate::graph::pass::map_pass;
 use crate::graph::{RowBlock, Rows, Side};
 use crate::huge;
-use crate::parallel::map_tasks;
 
 /// A frontier of more than this part of the nodes touches nearly every block: then those not reached look for it.
 const PULL_SHARE: usize = 64;
@@ -82,7 +82,7 @@ impl Search<'_> {
     fn push_level(&self, frontier: &Bitmap, depth: u32) -> Result<(Bitmap, usize)> {
         let (next, size) = (SharedBits::new(frontier.len()), AtomicUsize::new(0));
         let parts = (0..self.rows.part_count(Side::Forward)).collect();
-        let done = map_tasks(self.threads, parts, |part| {
+        let done = map_pass(self.rows, self.threads, parts, |part| {
             let mut found = 0;
             self.rows.scan_part(Side::Forward, part, Some(frontier), &mut |block| {
                 self.interrupt.check()?;
@@ -108,7 +108,7 @@ impl Search<'_> {
         let unreached: Bitmap = (0..frontier.len() as u32).map(|node| self.is_unreached(node)).collect();
         let (next, size) = (SharedBits::new(frontier.len()), AtomicUsize::new(0));
         let parts = self.rows.part_count(Side::Backward);
-        let done = map_tasks(self.threads, (0..parts).collect(), |part| {
+        let done = map_pass(self.rows, self.threads, (0..parts).collect(), |part| {
             let mut found = 0;
             let mut look = |block: RowBlock<'_>| {
                 self.interrupt.check()?;

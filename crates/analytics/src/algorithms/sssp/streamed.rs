@@ -12,9 +12,9 @@ use model::column::Bitmap;
 use model::error::Result;
 use model::interrupt::Interrupt;
 
+use crate::graph::pass::map_pass;
 use crate::graph::{Rows, Side};
 use crate::huge;
-use crate::parallel::map_tasks;
 
 /// For each node, the cost of a cheapest path from the source; infinite without one.
 pub(super) fn run(rows: &dyn Rows, source: u32, threads: usize, interrupt: &Interrupt) -> Result<Vec<f64>> {
@@ -30,7 +30,7 @@ pub(super) fn run(rows: &dyn Rows, source: u32, threads: usize, interrupt: &Inte
         round += 1;
         let next: Vec<AtomicU64> = (0..node_count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let any = AtomicBool::new(false);
-        let done = map_tasks(threads, (0..rows.part_count(Side::Forward)).collect(), |part| {
+        let done = map_pass(rows, threads, (0..rows.part_count(Side::Forward)).collect(), |part| {
             rows.scan_part(Side::Forward, part, Some(&frontier), &mut |block| {
                 interrupt.check()?;
                 for row in 0..block.len() {

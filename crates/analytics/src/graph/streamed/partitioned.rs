@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use model::batch::EdgeRuns;
 use model::column::Bitmap;
@@ -18,6 +19,7 @@ use super::gathered::{WINDOW_EDGES, WINDOW_EDGES_MAX, WINDOW_ROWS_MAX, Window};
 use super::numbered::{Numberer, SelfLoops};
 use super::resident::{Added, ResidentRuns, Unsorted};
 use super::{Source, has_any};
+use crate::graph::pass::Hand;
 use crate::graph::rows::{RowSink, Rows, Side};
 use crate::graph_view::numbering::Numbering;
 use crate::projection::Weight;
@@ -66,6 +68,8 @@ struct Lane<'a> {
 pub(super) struct PartitionedRows<'a> {
     source: Source<'a>,
     partitions: &'a dyn EdgePartitions,
+    /// Shared with others who read the store; none within a transaction that has written.
+    hand: Option<Arc<Hand>>,
     held: Vec<Held>,
     /// The edges of the other partitions, by source and by target.
     resident: [ResidentRuns; 2],
@@ -94,7 +98,8 @@ impl<'a> PartitionedRows<'a> {
         }
         let resident = [ResidentRuns::default(), ResidentRuns::default()];
         let (forward, backward) = (Vec::new(), Vec::new());
-        let mut rows = PartitionedRows { source, partitions, held, resident, edges, forward, backward };
+        let hand = source.selection.view.topology().map(|topology| Hand::of_store(topology.store));
+        let mut rows = PartitionedRows { source, partitions, hand, held, resident, edges, forward, backward };
         rows.resident = [rows.keep(&small, Direction::Out)?, rows.keep(&small, Direction::In)?];
         rows.forward = rows.parts(Side::Forward);
         rows.backward = rows.parts(Side::Backward);
@@ -337,6 +342,10 @@ fn holds_one_type(source: &Source<'_>, partitions: &dyn EdgePartitions, partitio
 impl Rows for PartitionedRows<'_> {
     fn node_count(&self) -> usize {
         self.source.numbering.len()
+    }
+
+    fn hand(&self) -> Option<&Hand> {
+        self.hand.as_deref()
     }
 
     fn edge_count(&self) -> u64 {
