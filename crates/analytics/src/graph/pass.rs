@@ -43,7 +43,7 @@ impl Hand {
         if self.passes.fetch_add(1, Ordering::Relaxed) == 0 {
             return 0;
         }
-        (u64::from(self.place.load(Ordering::Relaxed)) * tasks as u64 >> 32) as usize
+        ((u64::from(self.place.load(Ordering::Relaxed)) * tasks as u64) >> 32) as usize
     }
 
     fn is_at(&self, task: usize, tasks: usize) {

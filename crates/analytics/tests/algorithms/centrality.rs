@@ -22,7 +22,8 @@ const WAYS: [(usize, &str, bool); 4] =
 /// they do not count), the store, its nodes, settings and threads.
 fn in_all_ways(check: impl Fn(&str, &NaiveGraph, &ReferenceStore, &[NodeId], &[(&str, Value)], usize)) {
     on_all_graphs(|name, graph, store, ids, _| {
-        let has_weights = store.read().unwrap().schema().property_key("weight").is_some();
+        let has_weights =
+            store.read().expect("a store in memory can be read").schema().property_key("weight").is_some();
         for (word, direction) in DIRECTIONS {
             for (threads, way, is_weighted) in WAYS {
                 if is_weighted && !has_weights {
@@ -54,7 +55,7 @@ fn assert_near(found: &[f64], expected: &[f64], name: &str) {
 }
 
 fn scores(store: &ReferenceStore, name: &str, settings: &[(&str, Value)], threads: usize, ids: &[NodeId]) -> Vec<f64> {
-    numbers(&by_number(&call(store, name, settings, threads).unwrap(), ids))
+    numbers(&by_number(&call(store, name, settings, threads).expect(name), ids))
 }
 
 /// Every third node, as a list of nodes.
@@ -70,7 +71,11 @@ fn degrees_are_counted_and_weighed() {
         assert_close(&scores(store, "gds.degree.stream", settings, threads, ids), &graph.strengths(), 1e-12, name);
     });
     on_all_graphs(|name, _, store, ids, _| {
-        for is_weighted in [false, !ids.is_empty() && store.read().unwrap().schema().property_key("weight").is_some()] {
+        for is_weighted in [
+            false,
+            !ids.is_empty()
+                && store.read().expect("a store in memory can be read").schema().property_key("weight").is_some(),
+        ] {
             let view = view_of(store, Direction::Out, is_weighted, Sides::ForwardAndBackward);
             let scores = degree::run(&Graph::in_memory(Arc::new(view.clone())), 2, &Interrupt::new()).unwrap();
             degree::verify(&view, &scores).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -103,7 +108,10 @@ fn walks_rank_with_weights_and_chosen_nodes() {
 fn ranks_of_walks_verify() {
     on_all_graphs(|name, _, store, ids, _| {
         for (direction, is_weighted) in [(Direction::Out, false), (Direction::Both, false), (Direction::In, true)] {
-            if ids.is_empty() || is_weighted && store.read().unwrap().schema().property_key("weight").is_none() {
+            if ids.is_empty()
+                || is_weighted
+                    && store.read().expect("a store in memory can be read").schema().property_key("weight").is_none()
+            {
                 continue;
             }
             let view = view_of(store, direction, is_weighted, Sides::ForwardAndBackward);
@@ -187,7 +195,7 @@ fn a_small_graph_has_known_scores() {
         let is_close = found.iter().zip(&expected).all(|(found, expected)| (found - expected).abs() < 5e-7);
         assert!(is_close, "{name} gives {found:?}, expected {expected:?}");
     };
-    check("algo.degree", &[both.clone()], [2.0, 2.0, 3.0, 2.0, 1.0]);
+    check("algo.degree", std::slice::from_ref(&both), [2.0, 2.0, 3.0, 2.0, 1.0]);
     check("algo.degree", &[], [1.0, 1.0, 2.0, 1.0, 0.0]);
     let eigenvector = [0.4971537, 0.4971537, 0.6037035, 0.3424853, 0.1546684];
     check("algo.eigenvector", &[both.clone(), exact.clone(), long.clone()], eigenvector);

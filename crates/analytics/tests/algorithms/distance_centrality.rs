@@ -23,7 +23,8 @@ fn in_all_ways(check: impl Fn(&str, &NaiveGraph, &ReferenceStore, &[NodeId], &[(
         if ids.len() > NODES_MAX {
             return;
         }
-        let has_weights = store.read().unwrap().schema().property_key("weight").is_some();
+        let has_weights =
+            store.read().expect("a store in memory can be read").schema().property_key("weight").is_some();
         for (word, direction) in DIRECTIONS {
             for is_weighted in [false, true].into_iter().filter(|is_weighted| has_weights || !is_weighted) {
                 let graph = turned(graph, direction);
@@ -37,7 +38,7 @@ fn in_all_ways(check: impl Fn(&str, &NaiveGraph, &ReferenceStore, &[NodeId], &[(
 }
 
 fn scores(store: &ReferenceStore, name: &str, settings: &[(&str, Value)], threads: usize, ids: &[NodeId]) -> Vec<f64> {
-    numbers(&by_number(&call(store, name, settings, threads).unwrap(), ids))
+    numbers(&by_number(&call(store, name, settings, threads).expect(name), ids))
 }
 
 #[test]
@@ -88,7 +89,10 @@ fn betweenness_shares_shortest_paths() {
 fn results_verify() {
     on_all_graphs(|name, _, store, ids, _| {
         for (direction, is_weighted) in [(Direction::Out, false), (Direction::Both, false), (Direction::In, true)] {
-            if ids.is_empty() || is_weighted && store.read().unwrap().schema().property_key("weight").is_none() {
+            if ids.is_empty()
+                || is_weighted
+                    && store.read().expect("a store in memory can be read").schema().property_key("weight").is_none()
+            {
                 continue;
             }
             let view = view_of(store, direction, is_weighted, Sides::ForwardAndBackward);

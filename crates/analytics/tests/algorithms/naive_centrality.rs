@@ -110,16 +110,17 @@ impl NaiveGraph {
     /// Closeness, plain and as Wasserman and Faust have it, and harmonic centrality.
     pub(crate) fn closeness(&self) -> [Vec<f64>; 3] {
         let distances = self.all_distances();
-        let others = self.node_count.saturating_sub(1).max(1) as f64;
+        let count = self.node_count.saturating_sub(1).max(1) as f64;
         let mut found = [Vec::new(), Vec::new(), Vec::new()];
         for node in 0..self.node_count {
-            let costs = (0..self.node_count).filter(|&from| from != node).map(|from| distances[from][node]);
+            let others = distances.iter().enumerate().filter(|(from, _)| *from != node);
+            let costs = others.map(|(_, to)| to[node]);
             let costs: Vec<f64> = costs.filter(|cost| cost.is_finite()).collect();
             let (reached, total) = (costs.len() as f64, costs.iter().sum::<f64>());
             let plain = if total > 0.0 { reached / total } else { 0.0 };
             found[0].push(plain);
-            found[1].push(plain * reached / others);
-            found[2].push(costs.iter().filter(|&&cost| cost > 0.0).map(|cost| 1.0 / cost).sum::<f64>() / others);
+            found[1].push(plain * reached / count);
+            found[2].push(costs.iter().filter(|&&cost| cost > 0.0).map(|cost| 1.0 / cost).sum::<f64>() / count);
         }
         found
     }

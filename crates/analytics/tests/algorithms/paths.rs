@@ -111,7 +111,7 @@ fn all_cheapest_paths_are_found() {
             for (index, row) in rows.iter().enumerate() {
                 let Value::Path(path) = &row[0] else { panic!("{name}: expected a path, found {:?}", row[0]) };
                 let last = ids.iter().position(|id| path.nodes.last() == Some(id)).unwrap();
-                check_path(&[row[..2].to_vec()], ids[source], ids[last], hops[last], direction, &name);
+                check_path(&[row[..2].to_vec()], ids[source], ids[last], hops[last], direction, name);
                 assert_eq!(row[2], Value::Int(index as i64), "{name}");
             }
         }

@@ -84,7 +84,7 @@ fn frequencies(
 ) -> BTreeMap<Vec<usize>, f64> {
     let more =
         [("sourceNodes", Value::Node(ids[0])), ("walkLength", Value::Int(3)), ("walksPerNode", Value::Int(walks))];
-    let rows = call(store, "algo.randomWalk", &[settings, &more].concat(), 2).unwrap();
+    let rows = call(store, "algo.randomWalk", &[settings, &more].concat(), 2).expect("walks can be made");
     let mut found = BTreeMap::new();
     walks_of(&rows, ids).into_iter().for_each(|walk| *found.entry(walk).or_insert(0.0) += 1.0 / walks as f64);
     found

@@ -41,7 +41,7 @@ pub(super) fn finish<'a>(
                 low[node] = moment;
                 entered_at.push(moment);
                 open.push(frame.node);
-                if moment as usize % CHECK_NODES == 0 {
+                if (moment as usize).is_multiple_of(CHECK_NODES) {
                     interrupt.check()?;
                 }
             }
