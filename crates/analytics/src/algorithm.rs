@@ -117,14 +117,26 @@ impl Drop for Held<'_> {
     }
 }
 
+/// In which order the nodes of a result are streamed.
+#[derive(Clone, Debug, Default)]
+pub enum RowOrder {
+    /// By their numbers.
+    #[default]
+    ByNumber,
+    /// By the values of the first column, ascending, then by their numbers.
+    ByValue,
+    /// In this order; those not named have no row.
+    Given(Vec<u32>),
+}
+
 /// What a run found.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The columns of [`About::yields`]. For [`Shape::Nodes`] a row for each node, by number; nodes whose first value is
     /// null have no row in a stream, and lose the property when written.
     pub columns: Vec<Column>,
-    /// For [`Shape::Nodes`], the nodes in the order in which they are streamed, if that is not by number.
-    pub order: Option<Vec<u32>>,
+    /// For [`Shape::Nodes`], in which order the nodes are streamed.
+    pub order: RowOrder,
     /// The values of [`About::stats`].
     pub stats: Vec<Value>,
 }

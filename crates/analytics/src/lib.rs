@@ -45,7 +45,7 @@ pub(crate) mod sphere;
 pub mod view_cache;
 pub(crate) mod windowed;
 
-pub use algorithm::{About, Algorithm, Follows, Needs, Outcome, Run, Shape};
+pub use algorithm::{About, Algorithm, Follows, Needs, Outcome, RowOrder, Run, Shape};
 pub use algorithms::{procedures, procedures_with};
 pub use graph::{Estimate, Execution, Graph, RowBlock, RowSink, Rows, Selection, Side};
 pub use graph_view::{Csr, EdgeList, GraphView, Sides};

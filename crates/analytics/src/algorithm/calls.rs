@@ -10,7 +10,7 @@ use model::procedure::{Procedure, ProcedureContext, ProcedureMode, ProcedureSign
 use model::store::{Direction, NewEdges};
 use model::value::Value;
 
-use super::{About, Algorithm, Follows, Held, Needs, Outcome, Run, Shape};
+use super::{About, Algorithm, Follows, Held, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Estimate, Execution, Graph, Selection, choice};
 use crate::procedure::{StopWatch, column, node_column, send_row, signature_of, transaction, write_property};
 use crate::projection::{Projection, Weight};
@@ -281,8 +281,9 @@ fn stream<A: Algorithm>(
     let Found { nodes, outcome, .. } = compute(context, &asked, views)?;
     let rows = outcome.columns.first().map_or(0, Column::len);
     let order: Box<dyn Iterator<Item = u32>> = match &outcome.order {
-        Some(order) => Box::new(order.iter().copied()),
-        None => Box::new(0..rows as u32),
+        RowOrder::Given(order) => Box::new(order.iter().copied()),
+        RowOrder::ByValue => Box::new(by_value(&outcome.columns[0]).into_iter()),
+        RowOrder::ByNumber => Box::new(0..rows as u32),
     };
     let mut order = order.filter(|&node| !outcome.columns[0].is_null(node as usize));
     loop {
@@ -308,6 +309,17 @@ pub(super) fn send_columns(columns: &[Column], sink: &mut RowSink<'_>) -> Result
         }
     }
     Ok(())
+}
+
+/// The nodes with a value, by value, then by number.
+fn by_value(values: &Column) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..values.len() as u32).filter(|&node| !values.is_null(node as usize)).collect();
+    match &values.data {
+        ColumnData::Int(values) => order.sort_by_key(|&node| values[node as usize]),
+        ColumnData::Float(values) => order.sort_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize])),
+        _ => {}
+    }
+    order
 }
 
 fn stats<A: Algorithm>(

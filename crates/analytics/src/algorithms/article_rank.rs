@@ -13,7 +13,7 @@ use model::value::Value;
 
 use super::pagerank::general::{self, Formula};
 use super::pagerank::{self, Personalized};
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::Sides;
 use crate::procedure::{column, distribution};
@@ -62,6 +62,6 @@ impl crate::Algorithm for Algorithm {
             Value::Bool(found.did_converge),
             distribution(&found.scores),
         ];
-        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(found.scores))], order: None, stats })
+        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(found.scores))], order: RowOrder::ByNumber, stats })
     }
 }

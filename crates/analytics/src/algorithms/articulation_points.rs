@@ -9,7 +9,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::blocks::{Blocks, NODE_BYTES, NONE};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
@@ -97,6 +97,6 @@ impl crate::Algorithm for Algorithm {
         let is_point: Bitmap = pieces.iter().map(|&pieces| pieces > 0).collect();
         let stats = vec![Value::Int(is_point.count_ones() as i64)];
         let pieces = ColumnData::Int(pieces.into_iter().map(i64::from).collect());
-        Ok(Outcome { columns: vec![Column::with_validity(pieces, is_point)], order: None, stats })
+        Ok(Outcome { columns: vec![Column::with_validity(pieces, is_point)], order: RowOrder::ByNumber, stats })
     }
 }

@@ -18,7 +18,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{Csr, GraphView, Sides};
 use crate::huge;
@@ -209,24 +209,6 @@ pub fn verify(view: &GraphView, source: u32, distances: &[u32]) -> Result<()> {
     }
 }
 
-/// The nodes that are reached, nearest first, those of one distance by number.
-fn by_distance(distances: &[u32]) -> Vec<u32> {
-    let reached = || distances.iter().filter(|&&distance| distance != UNREACHED);
-    // Distances are fewer than nodes, so that this is no more than a number for each node.
-    let mut starts = vec![0_u32; reached().max().map_or(0, |&most| most as usize + 2)];
-    reached().for_each(|&distance| starts[distance as usize + 1] += 1);
-    for distance in 1..starts.len() {
-        starts[distance] += starts[distance - 1];
-    }
-    let mut order = vec![0; reached().count()];
-    for (node, &distance) in (0..).zip(distances).filter(|(_, distance)| **distance != UNREACHED) {
-        let place = &mut starts[distance as usize];
-        order[*place as usize] = node;
-        *place += 1;
-    }
-    order
-}
-
 /// What a run is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
@@ -274,10 +256,9 @@ impl crate::Algorithm for Algorithm {
             }
         };
         let reached: Bitmap = distances.iter().map(|&distance| distance != UNREACHED).collect();
-        let order = by_distance(&distances);
-        let farthest = order.last().map_or(0, |&node| distances[node as usize]);
-        let stats = vec![Value::Int(order.len() as i64), Value::from(farthest)];
+        let farthest = distances.iter().filter(|&&distance| distance != UNREACHED).max().copied().unwrap_or(0);
+        let stats = vec![Value::Int(reached.count_ones() as i64), Value::from(farthest)];
         let steps = ColumnData::Int(distances.into_iter().map(i64::from).collect());
-        Ok(Outcome { columns: vec![Column::with_validity(steps, reached)], order: Some(order), stats })
+        Ok(Outcome { columns: vec![Column::with_validity(steps, reached)], order: RowOrder::ByValue, stats })
     }
 }

@@ -10,7 +10,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::blocks::{Blocks, NODE_BYTES, NONE};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
@@ -135,6 +135,6 @@ impl crate::Algorithm for Algorithm {
         let sizes = bridges.iter().map(|bridge| bridge.sizes.map(|size| Value::Int(i64::from(size))).to_vec());
         let sizes: Vec<Value> = sizes.map(Value::list).collect();
         let columns = vec![ends(0), ends(1), Column::from_values(&sizes)];
-        Ok(Outcome { columns, order: None, stats: vec![Value::Int(bridges.len() as i64)] })
+        Ok(Outcome { columns, order: RowOrder::ByNumber, stats: vec![Value::Int(bridges.len() as i64)] })
     }
 }

@@ -18,7 +18,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::huge;
@@ -298,7 +298,7 @@ impl crate::Algorithm for Algorithm {
             Value::Bool(found.did_converge),
         ];
         let ids = found.labels.iter().map(|&label| graph.node(label).0.cast_signed()).collect();
-        Ok(Outcome { columns: vec![Column::new(ColumnData::Int(ids))], order: None, stats })
+        Ok(Outcome { columns: vec![Column::new(ColumnData::Int(ids))], order: RowOrder::ByNumber, stats })
     }
 }
 

@@ -10,7 +10,7 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::{column, distribution};
@@ -75,6 +75,6 @@ impl crate::Algorithm for Algorithm {
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {
         let scores = self::run(graph, run.threads, run.interrupt)?;
         let stats = vec![distribution(&scores)];
-        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(scores))], order: None, stats })
+        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(scores))], order: RowOrder::ByNumber, stats })
     }
 }

@@ -15,7 +15,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::{column, distribution};
@@ -155,6 +155,6 @@ impl crate::Algorithm for Algorithm {
             Value::Bool(found.did_converge),
             distribution(&found.scores),
         ];
-        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(found.scores))], order: None, stats })
+        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(found.scores))], order: RowOrder::ByNumber, stats })
     }
 }

@@ -11,7 +11,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 
 use super::closeness;
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::Graph;
 use crate::graph_view::GraphView;
 use crate::many_sources::distances;
@@ -73,6 +73,6 @@ impl crate::Algorithm for Algorithm {
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {
         let scores = self::run(graph.in_memory_only()?, run.threads, run.interrupt)?;
         let stats = vec![distribution(&scores)];
-        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(scores))], order: None, stats })
+        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(scores))], order: RowOrder::ByNumber, stats })
     }
 }

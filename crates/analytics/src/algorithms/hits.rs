@@ -13,7 +13,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
@@ -145,6 +145,6 @@ impl crate::Algorithm for Algorithm {
         let found = self::run(graph, config, run.threads, run.interrupt)?;
         let stats = vec![Value::Int(found.iterations.cast_signed()), Value::Bool(found.did_converge)];
         let columns = [found.authorities, found.hubs].map(|scores| Column::new(ColumnData::Float(scores)));
-        Ok(Outcome { columns: columns.into(), order: None, stats })
+        Ok(Outcome { columns: columns.into(), order: RowOrder::ByNumber, stats })
     }
 }

@@ -21,7 +21,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::both::Distinct;
 use crate::graph::pass::map_pass;
 use crate::graph::{Execution, Graph};
@@ -181,6 +181,10 @@ impl crate::Algorithm for Algorithm {
         let numbers = self::run(graph, run.threads, run.interrupt)?;
         let most = numbers.iter().copied().max().unwrap_or(0);
         let values = numbers.into_iter().map(i64::from).collect();
-        Ok(Outcome { columns: vec![Column::new(ColumnData::Int(values))], order: None, stats: vec![Value::from(most)] })
+        Ok(Outcome {
+            columns: vec![Column::new(ColumnData::Int(values))],
+            order: RowOrder::ByNumber,
+            stats: vec![Value::from(most)],
+        })
     }
 }

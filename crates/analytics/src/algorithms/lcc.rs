@@ -13,7 +13,7 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use super::triangles::{self, Triads};
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::Graph;
 use crate::graph_view::GraphView;
 use crate::procedure::column;
@@ -79,6 +79,6 @@ impl crate::Algorithm for Algorithm {
         let found = coefficients(&triangles::run_in(graph, run)?, graph.is_undirected());
         let average = if found.is_empty() { 0.0 } else { found.iter().sum::<f64>() / found.len() as f64 };
         let stats = vec![Value::Float(average), Value::Int(found.len() as i64)];
-        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(found))], order: None, stats })
+        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(found))], order: RowOrder::ByNumber, stats })
     }
 }

@@ -14,7 +14,7 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use super::topological_sort::{self, Order};
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::{column, node_column};
@@ -147,7 +147,7 @@ impl crate::Algorithm for Algorithm {
         let longest = found.order.nodes.iter().map(|&node| found.costs[node as usize]).fold(0.0, f64::max);
         let left_out = graph.node_count() - reached;
         let stats = vec![Value::Float(longest), Value::Int(reached as i64), Value::Int(left_out as i64)];
-        Ok(Outcome { columns: Vec::new(), order: None, stats })
+        Ok(Outcome { columns: Vec::new(), order: RowOrder::ByNumber, stats })
     }
 
     fn send(graph: &Graph<'_>, _config: &(), run: &Run<'_>, sink: &mut RowSink<'_>) -> Result<()> {

@@ -16,7 +16,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::network::{Network, Partition, by_smallest_node, move_nodes, seeds, unfold};
@@ -195,7 +195,7 @@ pub(super) fn outcome(graph: &Graph<'_>, config: &Config, found: &Communities) -
         Value::Int(count as i64),
         Value::Bool(found.did_converge),
     ];
-    Outcome { columns: vec![names, intermediate], order: None, stats }
+    Outcome { columns: vec![names, intermediate], order: RowOrder::ByNumber, stats }
 }
 
 /// The columns of Louvain and Leiden alike.

@@ -14,7 +14,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::network::{require_finite, seeds};
@@ -136,6 +136,6 @@ impl crate::Algorithm for Algorithm {
             Value::Int(communities.len() as i64),
         ];
         let columns = vec![Column::from_values(&names), Column::new(ColumnData::Float(parts))];
-        Ok(Outcome { columns, order: None, stats })
+        Ok(Outcome { columns, order: RowOrder::ByNumber, stats })
     }
 }

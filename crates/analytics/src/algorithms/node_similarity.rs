@@ -22,7 +22,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::many_sources::{distances, threads_expected};
@@ -361,6 +361,6 @@ impl crate::Algorithm for Algorithm {
             node_column(pairs.iter().map(|pair| graph.node(pair.other))),
             Column::new(ColumnData::Float(similarities)),
         ];
-        Ok(Outcome { columns, order: None, stats })
+        Ok(Outcome { columns, order: RowOrder::ByNumber, stats })
     }
 }

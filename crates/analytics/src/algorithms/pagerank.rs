@@ -23,7 +23,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::pass::map_pass;
 use crate::graph::{Execution, Graph, Rows, Side};
 use crate::graph_view::{GraphView, Sides};
@@ -329,6 +329,6 @@ impl crate::Algorithm for Algorithm {
             general::run(graph, Formula::PageRank, &asked.config, &sources, run.threads, run.interrupt)?
         };
         let stats = vec![Value::Int(found.iterations.cast_signed()), Value::Bool(found.did_converge)];
-        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(found.scores))], order: None, stats })
+        Ok(Outcome { columns: vec![Column::new(ColumnData::Float(found.scores))], order: RowOrder::ByNumber, stats })
     }
 }

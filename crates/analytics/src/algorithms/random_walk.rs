@@ -22,7 +22,7 @@ use model::procedure::RowSink;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::parallel::{even_ranges, map_tasks};
@@ -204,7 +204,7 @@ impl crate::Algorithm for Algorithm {
         })?;
         Ok(Outcome {
             columns: Vec::new(),
-            order: None,
+            order: RowOrder::ByNumber,
             stats: vec![Value::Int(walks as i64), Value::Int(steps as i64)],
         })
     }

@@ -21,7 +21,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::parallel::{even_ranges, map_tasks};
@@ -184,6 +184,6 @@ impl crate::Algorithm for Algorithm {
         let largest = sizes.into_iter().max().unwrap_or(0);
         let names = components.iter().map(|&name| graph.node(name).0.cast_signed()).collect();
         let columns = vec![Column::new(ColumnData::Int(names))];
-        Ok(Outcome { columns, order: None, stats: vec![Value::Int(count), Value::Int(largest)] })
+        Ok(Outcome { columns, order: RowOrder::ByNumber, stats: vec![Value::Int(count), Value::Int(largest)] })
     }
 }

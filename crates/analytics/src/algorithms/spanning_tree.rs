@@ -17,7 +17,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::{column, node_column};
@@ -291,7 +291,7 @@ impl crate::Algorithm for Algorithm {
             node_column(forest.iter().map(|(_, target, _)| graph.node(*target))),
             Column::new(ColumnData::Float(forest.iter().map(|(_, _, weight)| *weight).collect())),
         ];
-        Ok(Outcome { columns, order: None, stats })
+        Ok(Outcome { columns, order: RowOrder::ByNumber, stats })
     }
 }
 

@@ -17,7 +17,7 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use super::bfs;
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
@@ -106,12 +106,10 @@ impl crate::Algorithm for Algorithm {
             None => as_costs(&bfs::distances(graph, source, None, run.threads, run.interrupt)?),
         };
         let reached: Bitmap = costs.iter().map(|cost| cost.is_finite()).collect();
-        let mut order: Vec<u32> = (0..costs.len() as u32).filter(|&node| reached.get(node as usize)).collect();
-        order.sort_by(|&a, &b| costs[a as usize].total_cmp(&costs[b as usize]));
-        let stats = vec![Value::Int(order.len() as i64)];
+        let stats = vec![Value::Int(reached.count_ones() as i64)];
         Ok(Outcome {
             columns: vec![Column::with_validity(ColumnData::Float(costs), reached)],
-            order: Some(order),
+            order: RowOrder::ByValue,
             stats,
         })
     }

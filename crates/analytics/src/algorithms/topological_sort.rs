@@ -13,7 +13,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph, RowBlock, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
@@ -169,7 +169,7 @@ impl crate::Algorithm for Algorithm {
         let levels = ColumnData::Int(levels.into_iter().map(i64::from).collect());
         Ok(Outcome {
             columns: vec![Column::with_validity(levels, has_place)],
-            order: Some(nodes),
+            order: RowOrder::Given(nodes),
             stats: stats.map(Value::Int).to_vec(),
         })
     }

@@ -18,7 +18,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Held, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Held, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::both::Distinct;
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
@@ -143,7 +143,7 @@ impl crate::Algorithm for Algorithm {
         let total: u64 = closed.iter().sum::<u64>() / 3;
         let stats = vec![Value::Int(total.cast_signed()), Value::Int(closed.len() as i64)];
         let counts = ColumnData::Int(closed.into_iter().map(u64::cast_signed).collect());
-        Ok(Outcome { columns: vec![Column::new(counts)], order: None, stats })
+        Ok(Outcome { columns: vec![Column::new(counts)], order: RowOrder::ByNumber, stats })
     }
 }
 

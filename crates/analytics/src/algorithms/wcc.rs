@@ -22,7 +22,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{Csr, GraphView, Sides};
 use crate::huge;
@@ -201,6 +201,6 @@ impl crate::Algorithm for Algorithm {
         let count = (0..).zip(&components).filter(|(node, name)| node == *name).count();
         let names = components.iter().map(|&name| graph.node(name).0.cast_signed()).collect();
         let columns = vec![Column::new(ColumnData::Int(names))];
-        Ok(Outcome { columns, order: None, stats: vec![Value::Int(count as i64)] })
+        Ok(Outcome { columns, order: RowOrder::ByNumber, stats: vec![Value::Int(count as i64)] })
     }
 }
