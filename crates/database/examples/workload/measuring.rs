@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use database::{Config, Database, Durability};
+use database::{Config, Database, Durability, IsolationLevel};
 use model::platform::Platform;
 use model::store::{NewEdges, NewNodes};
 use model::{Column, ColumnData, Constraint, NodeId};
@@ -47,7 +47,7 @@ impl Arguments {
         Ok(PathBuf::from(self.values.get("store").ok_or("expected store=PATH")?))
     }
 
-    /// Opens the store as `durability` and `memory` (MiB) say.
+    /// Opens the store as `durability`, `isolation` and `memory` (MiB) say.
     pub(crate) fn open(&self) -> Outcome<Database> {
         let durability = match self.text("durability", "full").as_str() {
             "full" => Durability::Full,
@@ -55,9 +55,14 @@ impl Arguments {
             "off" => Durability::Off,
             other => return Err(format!("no durability has the name {other}").into()),
         };
+        let isolation = match self.text("isolation", "snapshot").as_str() {
+            "snapshot" => IsolationLevel::Snapshot,
+            "serializable" => IsolationLevel::Serializable,
+            other => return Err(format!("no isolation has the name {other}").into()),
+        };
         let memory = self.number("memory", 0)? as usize;
         let memory_bytes_max = (memory > 0).then_some(memory << 20);
-        Ok(Database::open(&self.store()?, Config { durability, memory_bytes_max, ..Config::default() })?)
+        Ok(Database::open(&self.store()?, Config { durability, isolation, memory_bytes_max, ..Config::default() })?)
     }
 }
 
