@@ -14,7 +14,6 @@
 
 use model::Map;
 use model::batch::EdgeBatch;
-use model::column::Bitmap;
 use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
@@ -162,14 +161,8 @@ impl Ranks {
             }
             // What is below the threshold everywhere is half of what may be left.
             let threshold = (allowed / (2.0 * nodes.count as f64)).max(left / (64.0 * nodes.count as f64));
-            let mut active = Bitmap::filled(nodes.bound, false);
-            let mut frontier = Vec::new();
-            for node in nodes.iter() {
-                if self.residuals[node as usize].abs() > threshold {
-                    active.set(node as usize, true);
-                    frontier.push(node);
-                }
-            }
+            let is_large = |&node: &u32| self.residuals[node as usize].abs() > threshold;
+            let frontier: Vec<u32> = nodes.iter().filter(is_large).collect();
             for batch in frontier.chunks(BATCH_NODES) {
                 interrupt.check()?;
                 touched += batch.len() as u64;
