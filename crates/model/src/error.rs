@@ -110,6 +110,8 @@ registry! {
     (DiskFull, "DISK_FULL", Database, "General.StorageError", "the disk is full", "free space; reopen the store"),
     (Corrupt, "CORRUPT", Database, "General.StorageDamageDetected", "the store's bytes are not what was written", "run knot check; restore a copy"),
     (Closed, "CLOSED", Database, "General.DatabaseUnavailable", "the store refuses work after a failed write", "reopen the store"),
+    (Source, "SOURCE", Transient, "Statement.ExternalResourceFailed", "a database that is attached does not answer as asked", "see that it runs and lets you in, then try again"),
+    (Definition, "DEFINITION", Client, "Statement.ExternalResourceFailed", "a graph definition does not fit its source", "mend the definition; knot source check says where"),
     (Internal, "INTERNAL", Database, "General.UnknownError", "a belief of this program was broken", "report it with the query"),
 }
 

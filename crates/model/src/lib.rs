@@ -51,7 +51,9 @@ pub use memory::{Consumer, MemoryBudget, Reservation};
 pub use schedule::{Priority, Scheduler};
 pub use schema::{Constraint, Index, PropertyKind, PropertyType, Rule, Schema, SortKey, Subject};
 pub use statistics::{Sketches, Statistics};
-pub use store::{Capabilities, Direction, Expand, GraphStore, IsolationLevel, NodeScan, ReadView, WriteTransaction};
+pub use store::{
+    Access, Capabilities, Count, Direction, Expand, GraphStore, IsolationLevel, NodeScan, ReadView, WriteTransaction,
+};
 pub use value::{EdgeValue, PathValue, Value};
 
 /// The hash map of the project: fast, and with the same iteration order in every run.

@@ -31,9 +31,11 @@ pub enum Consumer {
     Import,
     /// Graphs that algorithms have read into memory, kept for the next call.
     GraphViews,
+    /// Nodes and edges of attached databases, kept for the next query.
+    SourceCache,
 }
 
-const CONSUMERS: usize = 8;
+const CONSUMERS: usize = 9;
 
 impl Consumer {
     /// Every consumer, in the order of reports.
@@ -46,6 +48,7 @@ impl Consumer {
         Consumer::OpenFiles,
         Consumer::Import,
         Consumer::GraphViews,
+        Consumer::SourceCache,
     ];
 
     /// Its name in messages and reports.
@@ -59,6 +62,7 @@ impl Consumer {
             Consumer::OpenFiles => "open files",
             Consumer::Import => "import",
             Consumer::GraphViews => "graph views",
+            Consumer::SourceCache => "source cache",
         }
     }
 
@@ -71,6 +75,7 @@ impl Consumer {
             Consumer::Compaction => 2,
             Consumer::Sort | Consumer::Query | Consumer::Import | Consumer::GraphViews => 8,
             Consumer::OpenFiles => 1,
+            Consumer::SourceCache => 4,
         }
     }
 }

@@ -15,10 +15,18 @@ pub struct Meter {
     pub bytes_read: u64,
     /// Bytes of property values decoded from blocks, about.
     pub bytes_decoded: u64,
+    /// Round trips to databases that are attached, for which somebody waited.
+    pub round_trips: u64,
+    /// Rows that attached databases sent: nodes and edges, asked for or fetched ahead.
+    pub rows_fetched: u64,
+    /// Nodes and edges of attached databases that were given out, from the cache or not.
+    pub rows_used: u64,
+    /// Nodes that were asked for by id and found in the cache of an attached database.
+    pub source_hits: u64,
 }
 
 thread_local! {
-    static METER: Cell<Meter> = const { Cell::new(Meter { block_uses: 0, block_misses: 0, bytes_read: 0, bytes_decoded: 0 }) };
+    static METER: Cell<Meter> = const { Cell::new(Meter::NOTHING) };
 }
 
 /// The counts of this thread.
@@ -37,6 +45,17 @@ pub fn count(change: impl FnOnce(&mut Meter)) {
 }
 
 impl Meter {
+    const NOTHING: Meter = Meter {
+        block_uses: 0,
+        block_misses: 0,
+        bytes_read: 0,
+        bytes_decoded: 0,
+        round_trips: 0,
+        rows_fetched: 0,
+        rows_used: 0,
+        source_hits: 0,
+    };
+
     /// What was counted since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Meter) -> Meter {
@@ -45,6 +64,10 @@ impl Meter {
             block_misses: self.block_misses - earlier.block_misses,
             bytes_read: self.bytes_read - earlier.bytes_read,
             bytes_decoded: self.bytes_decoded - earlier.bytes_decoded,
+            round_trips: self.round_trips - earlier.round_trips,
+            rows_fetched: self.rows_fetched - earlier.rows_fetched,
+            rows_used: self.rows_used - earlier.rows_used,
+            source_hits: self.source_hits - earlier.source_hits,
         }
     }
 
@@ -54,5 +77,9 @@ impl Meter {
         self.block_misses += other.block_misses;
         self.bytes_read += other.bytes_read;
         self.bytes_decoded += other.bytes_decoded;
+        self.round_trips += other.round_trips;
+        self.rows_fetched += other.rows_fetched;
+        self.rows_used += other.rows_used;
+        self.source_hits += other.source_hits;
     }
 }

@@ -122,6 +122,32 @@ pub enum AccessHint<'a> {
     NodeProperties(&'a [NodeId], &'a [PropertyKeyId]),
 }
 
+/// What is asked of a store, for those who ask how it would go about it.
+#[derive(Clone, Copy, Debug)]
+pub enum Access<'a> {
+    /// Nodes found by label.
+    Scan(&'a NodeScan),
+    /// Nodes found by the unique value of a property.
+    Lookup(LabelId, PropertyKeyId),
+    /// Nodes or edges found in an ordered index.
+    Index(&'a IndexScan),
+    /// Edges followed from a batch of nodes.
+    Expand(&'a Expand),
+    /// Properties of nodes of a label (`None`: any) that were found before.
+    NodeProperties(Option<LabelId>, &'a [PropertyKeyId]),
+    /// How many nodes or edges there are.
+    Count(&'a Count),
+}
+
+/// Which nodes or edges to count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Nodes that carry all of these labels; all nodes if there are none.
+    Nodes(Vec<LabelId>),
+    /// Edges of one of these types; all edges if `None`. Each type at most once.
+    Edges(Option<Vec<EdgeTypeId>>),
+}
+
 /// A property graph.
 pub trait GraphStore: Send + Sync {
     /// What the store can do by itself.
@@ -256,6 +282,17 @@ pub trait ReadView: Send + Sync {
             batch.inputs.iter().for_each(|&input| degrees[input as usize] += 1);
         }
         Ok(degrees)
+    }
+
+    /// How many nodes or edges there are, where the store can tell without giving them out; `None` otherwise.
+    fn count(&self, _count: &Count) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    /// The statements, in the language of a foreign database, that an access sends to it, for `EXPLAIN`; none for a store
+    /// that sends none. Parameters stand in them by number.
+    fn statements(&self, _access: &Access<'_>) -> Vec<Arc<str>> {
+        Vec::new()
     }
 
     /// Advice about what comes next; may be ignored.

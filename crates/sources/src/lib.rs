@@ -1,8 +1,12 @@
-//! Graphs that others keep: today, files of rows to import.
+//! Graphs that others keep: databases that are attached and read where they are, and files of rows to import.
 //!
 //! Modules in reading order:
+//! - [`definition`]: what of a database is which part of the graph.
+//! - [`connector`]: what a database must be able to do, in questions and answers.
 //! - [`files`]: tables in files, read in chunks by several threads.
 //!
-//! Invariants: what a file holds is never an assertion here; a bad row is a value with its place and reason.
+//! Invariants: what a source or a file holds is never an assertion here; a bad row is a value with its place and reason.
 
+pub mod connector;
+pub mod definition;
 pub mod files;

@@ -1,0 +1,260 @@
+//! What a database must be able to do to be a source: answer questions about nodes and edges, many in one round trip.
+//!
+//! Between this and the waist stands [`crate::store`], with its cache and prefetchers. A connector knows the definition and
+//! the language of its database, nothing of ids, labels or caches: it is asked by the numbers of kinds and of their
+//! properties, and answers with keys.
+
+use std::ops::Bound;
+
+use model::{Column, Direction, KeyOrder, Result, Value};
+
+/// What a connector can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// All that one [`Reading`] answers is of one moment.
+    pub snapshots: bool,
+    /// [`Connector::write`] works.
+    pub writes: bool,
+    /// [`Which::Boxes`] is answered, by an index where there is one.
+    pub boxes: bool,
+    /// [`Which::Within`] is answered in one round trip.
+    pub lookahead: bool,
+    /// [`Which::Where`] is answered by the database; elsewhere it need not be asked.
+    pub conditions: bool,
+}
+
+/// A database that graphs are read from. Shared by all queries; it connects when it is first asked.
+pub trait Connector: Send + Sync {
+    /// What it can do.
+    fn abilities(&self) -> Abilities;
+    /// What is known of the sizes and indexes, cheaply; kept by the caller.
+    fn facts(&self) -> Result<Facts>;
+    /// Begins to read. Need not connect before the first question.
+    fn read(&self) -> Result<Box<dyn Reading>>;
+    /// Begins a transaction of the source; fails with `READ_ONLY` where there is none.
+    fn write(&self) -> Result<Box<dyn Writing>>;
+    /// The statement that a question becomes; parameters stand in it by number.
+    fn statement(&self, question: &Question<'_>) -> Option<String>;
+    /// The source as messages name it: a URL without a password, or a path.
+    fn name(&self) -> &str;
+}
+
+/// What is known of a source.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// For each kind of nodes.
+    pub nodes: Vec<KindFacts>,
+    /// For each kind of edges.
+    pub edges: Vec<KindFacts>,
+}
+
+/// What is known of a kind.
+#[derive(Clone, Debug, Default)]
+pub struct KindFacts {
+    /// Rows, about.
+    pub rows: u64,
+    /// The properties (by number) whose values an index finds; several together where one index has several.
+    pub indexed: Vec<Vec<usize>>,
+    /// The properties (by number) whose values are unique, the key included.
+    pub unique: Vec<usize>,
+    /// For edges: whether an index finds those that start, and those that end, at a node.
+    pub by_end: (bool, bool),
+}
+
+/// Answers questions: a connection, with its snapshot where the source has them.
+pub trait Reading: Send {
+    /// Asks all questions in one round trip, and gives the rows of each with its number, in any order and batches, as
+    /// [`Question`] says; questions whose rows are no longer wanted (false) may be cut short.
+    fn ask(&mut self, questions: &[Question<'_>], sink: &mut RowsSink<'_>) -> Result<()>;
+    /// Begins to read the rows of a question piece by piece; several may be open. They are closed with the reading.
+    fn start(&mut self, question: &Question<'_>) -> Result<StreamId>;
+    /// About `rows` further rows of a question; `None` at the end.
+    fn more(&mut self, stream: StreamId, rows: usize) -> Result<Option<Vec<Column>>>;
+    /// Closes a question whose rows are no longer wanted.
+    fn stop(&mut self, stream: StreamId);
+}
+
+/// Takes rows with the number of the question they answer: one column for each that the question asks.
+pub type RowsSink<'a> = dyn FnMut(usize, Vec<Column>) -> Result<bool> + 'a;
+
+/// A question that is read piece by piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StreamId(pub u64);
+
+/// What is asked.
+///
+/// Keys of one column are values of that column; of several columns, lists of their values.
+#[derive(Clone, Debug)]
+pub enum Question<'a> {
+    /// Nodes of a kind. Columns of the answer: the key, then the properties.
+    Nodes {
+        /// The kind's number.
+        kind: usize,
+        /// Which of them.
+        which: Which<'a>,
+        /// Properties by number.
+        properties: &'a [usize],
+        /// The order of the rows: by these properties, as `ORDER BY`.
+        order: Option<(&'a [usize], KeyOrder)>,
+        /// How many, at most.
+        limit: Option<u64>,
+    },
+    /// Edges of a kind at nodes of its near end: the source for `Out`, the target for `In` (never `Both`). Columns of the
+    /// answer: the key of the near node, that of the far node, the edge's key (null where the kind has none), then the
+    /// properties. A foreign end's key is the value of the property that it is found by.
+    Edges {
+        /// The kind's number.
+        kind: usize,
+        /// The way from the near to the far end.
+        direction: Direction,
+        /// Which nodes stand at the near end; [`Which::Where`] here is about the edges' own properties.
+        of: Which<'a>,
+        /// Properties by number.
+        properties: &'a [usize],
+    },
+    /// How many nodes of a kind there are: one row, one integer.
+    CountNodes {
+        /// The kind's number.
+        kind: usize,
+        /// Which of them.
+        which: Which<'a>,
+    },
+    /// How many edges of a kind there are: one row, one integer.
+    CountEdges {
+        /// The kind's number.
+        kind: usize,
+    },
+}
+
+/// Which nodes a question is about.
+#[derive(Clone, Debug)]
+pub enum Which<'a> {
+    /// All.
+    All,
+    /// Those of these keys. Keys that there are no nodes of are passed over; none is null, each stands once.
+    Keys(&'a Column),
+    /// Those that meet all conditions.
+    Where(&'a [Condition]),
+    /// Those that lie in one of the boxes.
+    Boxes {
+        /// The properties (by number, of the kind at the near end) that are the dimensions.
+        properties: &'a [usize],
+        /// For each box the least and the largest value (both within) of each dimension.
+        boxes: &'a [Vec<(f64, f64)>],
+    },
+    /// Those that can be reached over at most so many edges, the starts included.
+    Within {
+        /// Kinds of nodes with keys of each, from which to start.
+        starts: &'a [(usize, Column)],
+        /// The edges that may be followed: kinds and ways.
+        along: &'a [(usize, Direction)],
+        /// Edges at most.
+        depth: u32,
+        /// Nodes at most, about.
+        limit: u64,
+    },
+}
+
+/// What a property must be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// The property, by number.
+    pub property: usize,
+    /// What holds of it; never true of null.
+    pub test: Test,
+}
+
+/// A test of one value, as Cypher's operators have it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// It equals one of these values; none is null.
+    OneOf(Vec<Value>),
+    /// It lies between bounds of its own kind.
+    Between(Bound<Value>, Bound<Value>),
+    /// It is a text that starts so.
+    StartsWith(String),
+    /// It is there.
+    Present,
+}
+
+/// Reads and writes in one transaction of the source.
+pub trait Writing: Reading {
+    /// Makes a change; what follows reads it. Fails with `READ_ONLY` if that cannot be changed in this source, naming the
+    /// table and the reason.
+    fn change(&mut self, change: &Change<'_>) -> Result<Column>;
+    /// Makes everything durable and visible.
+    fn commit(self: Box<Self>) -> Result<()>;
+}
+
+/// A change. Rows are addressed by keys as in [`Question`].
+#[derive(Clone, Debug)]
+pub enum Change<'a> {
+    /// New nodes of a kind; the answer is their keys, which the source may choose.
+    InsertNodes {
+        /// The kind's number.
+        kind: usize,
+        /// How many.
+        count: usize,
+        /// Properties by number, with a column for each.
+        properties: &'a [(usize, &'a Column)],
+    },
+    /// New edges of a kind; for a foreign key, its column of the row that has it (which must be null so far). The answer is
+    /// their keys, null where the kind has none.
+    InsertEdges {
+        /// The kind's number.
+        kind: usize,
+        /// Keys of the nodes where they start.
+        sources: &'a Column,
+        /// Keys of the nodes where they end.
+        targets: &'a Column,
+        /// Properties by number, with a column for each.
+        properties: &'a [(usize, &'a Column)],
+    },
+    /// A property of nodes; null removes it. The answer is empty.
+    UpdateNodes {
+        /// The kind's number.
+        kind: usize,
+        /// Which nodes, a row for each.
+        keys: &'a Column,
+        /// The property, by number.
+        property: usize,
+        /// The values, a row for each.
+        values: &'a Column,
+    },
+    /// A property of edges, which need a key; null removes it. The answer is empty.
+    UpdateEdges {
+        /// The kind's number.
+        kind: usize,
+        /// Which edges: their ends and keys, a row for each.
+        edges: EdgeKeys<'a>,
+        /// The property, by number.
+        property: usize,
+        /// The values, a row for each.
+        values: &'a Column,
+    },
+    /// Deletes nodes. The answer is empty.
+    DeleteNodes {
+        /// The kind's number.
+        kind: usize,
+        /// Which.
+        keys: &'a Column,
+    },
+    /// Deletes edges; for a foreign key, sets its column null. The answer is empty.
+    DeleteEdges {
+        /// The kind's number.
+        kind: usize,
+        /// Which.
+        edges: EdgeKeys<'a>,
+    },
+}
+
+/// Edges by what names them.
+#[derive(Clone, Copy, Debug)]
+pub struct EdgeKeys<'a> {
+    /// Keys of the nodes where they start.
+    pub sources: &'a Column,
+    /// Keys of the nodes where they end.
+    pub targets: &'a Column,
+    /// Their own keys; null where the kind has none.
+    pub keys: &'a Column,
+}
