@@ -122,26 +122,9 @@ def kronecker_queries(given):
 
 def lsqb_queries(_):
     message, either = "(message:Message)", "(message:Post:Comment)"
-    tags = "MATCH (tag1:Tag)<-[:HAS_TAG]-(message:Message)<-[:REPLY_OF]-(comment:Comment)-[:HAS_TAG]->(tag2:Tag)"
-    friends = "MATCH (a:Person)-[:KNOWS]-(b:Person)-[:KNOWS]-(c:Person)-[:HAS_INTEREST]->(:Tag)"
-    optional = ("OPTIONAL MATCH (message)<-[:LIKES]-(liker:Person) OPTIONAL MATCH (message)<-[:REPLY_OF]-(reply:Comment) "
-                "RETURN count(*)")
-    # One MATCH each: persons of one city share the edge from it to the country.
-    country = "MATCH ({}:Person)-[:IS_LOCATED_IN]->(:City)-[:IS_PART_OF]->(country)"
-    texts = [
-        "MATCH (:Country)<-[:IS_PART_OF]-(:City)<-[:IS_LOCATED_IN]-(:Person)<-[:HAS_MEMBER]-(:Forum)-[:CONTAINER_OF]->(:Post)"
-        "<-[:REPLY_OF]-(:Comment)-[:HAS_TAG]->(:Tag)-[:HAS_TYPE]->(:TagClass) RETURN count(*)",
-        "MATCH (a:Person)-[:KNOWS]-(b:Person), (a)<-[:HAS_CREATOR]-(:Comment)-[:REPLY_OF]->(:Post)-[:HAS_CREATOR]->(b) RETURN count(*)",
-        f"MATCH (country:Country) {' '.join(country.format(person) for person in 'abc')} "
-        "MATCH (a)-[:KNOWS]-(b)-[:KNOWS]-(c)-[:KNOWS]-(a) RETURN count(*)",
-        "MATCH (:Tag)<-[:HAS_TAG]-(message:Message)-[:HAS_CREATOR]->(:Person), (message)<-[:LIKES]-(:Person), "
-        "(message)<-[:REPLY_OF]-(:Comment) RETURN count(*)",
-        f"{tags} WHERE tag1 <> tag2 RETURN count(*)",
-        f"{friends} WHERE a <> c RETURN count(*)",
-        f"MATCH (:Tag)<-[:HAS_TAG]-(message:Message)-[:HAS_CREATOR]->(:Person) {optional}",
-        f"{tags} WHERE NOT (comment)-[:HAS_TAG]->(tag1) AND tag1 <> tag2 RETURN count(*)",
-        f"{friends} WHERE NOT (a)-[:KNOWS]-(c) AND a <> c RETURN count(*)",
-    ]
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "lsqb.cypher")) as file:
+        lines = [line for line in file.read().splitlines() if not line.startswith("//")]
+    texts = [" ".join(text.split()) for text in " ".join(lines).split(";") if text.strip()]
     # LadybugDB has no node with two labels; several labels in a pattern are alternatives there, and <> is of ids.
     plain = lambda text: (text.replace(message, either).replace("tag1 <> tag2", "id(tag1) <> id(tag2)")
                           .replace("a <> c", "id(a) <> id(c)"))

@@ -3,6 +3,7 @@
 //! Modules in reading order:
 //! - `golden`: all golden files, on several kinds of stores and in several ways of running.
 //! - `oracle`, `queries`, `differential`: random graphs and queries, against a naive matcher and between engines.
+//! - `lsqb`: the nine patterns of a benchmark, on its own data and with its own counts.
 //! - `acid`: the ACID tests of a benchmark's definition, with many threads.
 //! - `conflicts`: two transactions at once, step by step.
 //! - `serializable`: the same, where what was read counts too.
@@ -34,6 +35,8 @@ mod import;
 mod kept;
 #[path = "it/limits.rs"]
 mod limits;
+#[path = "it/lsqb.rs"]
+mod lsqb;
 #[path = "it/oracle.rs"]
 mod oracle;
 #[path = "it/priorities.rs"]
