@@ -105,7 +105,7 @@ fn history_path() -> Option<PathBuf> {
 
 struct Shell<'d> {
     database: &'d Database,
-    session: Session<'d>,
+    session: Session,
     parameters: Parameters,
     format: Format,
 }

@@ -85,7 +85,7 @@ fn with(start: i64) -> Parameters {
     Parameters::from_iter([("i".into(), Value::Int(start))])
 }
 
-fn single(session: &mut Session<'_>, query: &str, start: Option<i64>) -> Outcome<Json> {
+fn single(session: &mut Session, query: &str, start: Option<i64>) -> Outcome<Json> {
     let result = session.query(query, &start.map(with).unwrap_or_default())?;
     Ok(to_json(&result.single().ok_or("expected one value")?))
 }

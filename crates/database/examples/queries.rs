@@ -52,7 +52,7 @@ fn main() -> Outcome<()> {
 }
 
 /// The latencies and answers of one query.
-fn measure(session: &mut Session<'_>, query: &Json) -> Outcome<Json> {
+fn measure(session: &mut Session, query: &Json) -> Outcome<Json> {
     let seconds = query["seconds"].as_f64().unwrap_or(30.0);
     let parameters: Vec<Parameters> = match list(&query["parameters"]) {
         [] => vec![Parameters::default()],

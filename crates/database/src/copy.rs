@@ -20,8 +20,7 @@ mod writer;
 
 /// Runs a `COPY` in a session.
 pub(crate) fn run(
-    session: &mut Session<'_>,
-    database: &Database,
+    session: &mut Session,
     copy: &CopyPlan,
     parameters: &Parameters,
     sink: &mut dyn ResultSink,
@@ -30,9 +29,9 @@ pub(crate) fn run(
     match &copy.way {
         CopyWay::From { name, files } => {
             let files = files.iter().map(|file| path(file, parameters)).collect::<Result<Vec<_>>>()?;
-            let plan = options.import_plan(name, files, database)?;
+            let plan = options.import_plan(name, files, session.database())?;
             options.finish()?;
-            copy_from(session, database, &plan, sink)
+            copy_from(session, &plan, sink)
         }
         CopyWay::To { query, start, file } => {
             let file = path(file, parameters)?;
@@ -60,18 +59,13 @@ fn shifted(failure: model::Error, start: u32) -> model::Error {
     }
 }
 
-fn copy_from(
-    session: &Session<'_>,
-    database: &Database,
-    plan: &ImportPlan,
-    sink: &mut dyn ResultSink,
-) -> Result<StatementSummary> {
+fn copy_from(session: &Session, plan: &ImportPlan, sink: &mut dyn ResultSink) -> Result<StatementSummary> {
     if session.in_transaction() {
         return Err(error!(TransactionState, "COPY FROM is a transaction of its own, and one is open")
             .with_remedy("commit or roll it back first, or use LOAD CSV within it"));
     }
     let interrupt: Interrupt = session.interrupt();
-    let done = database.import(plan, &ImportProgress::default(), &interrupt)?;
+    let done = session.database().import(plan, &ImportProgress::default(), &interrupt)?;
     let mut summary = StatementSummary::default();
     summary.counters.nodes_created = done.nodes_created;
     summary.counters.edges_created = done.edges_created;

@@ -1,7 +1,7 @@
 //! A store that is open, with the functions, procedures and plans of all its sessions.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use analytics::{ViewCache, ViewCacheStats};
 use exec::SpillSpace;
@@ -23,7 +23,8 @@ use crate::statistics::Statistic;
 
 use cypher::catalog::Catalog as _;
 
-/// A database: open it once, make a session for each user.
+/// A database: open it once, make a session for each user. A clone is another handle of the same database, which is closed
+/// with the last of its handles and sessions.
 ///
 /// ```no_run
 /// # fn main() -> database::Result<()> {
@@ -35,10 +36,17 @@ use cypher::catalog::Catalog as _;
 /// # Ok(())
 /// # }
 /// ```
+#[derive(Clone)]
 pub struct Database {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What the handles and sessions of a database share.
+pub(crate) struct Shared {
     store: NativeStore,
     config: Config,
-    pub(crate) registry: Registry,
+    /// Replaced as a whole, so that a statement keeps the one that it was compiled with.
+    registry: RwLock<Arc<Registry>>,
     views: Arc<ViewCache>,
     pub(crate) plans: PlanCache,
     /// Whose turn it is to try a statement again that others keep coming before.
@@ -88,7 +96,8 @@ pub struct StoreInfo {
 }
 
 impl Database {
-    /// Opens the store in a directory, which is this process's until the database is dropped.
+    /// Opens the store in a directory, which is this process's until the last handle and session of the database are
+    /// dropped.
     pub fn open(path: &Path, config: Config) -> Result<Database> {
         let platform = storage::os::platform();
         let mode = match config.access {
@@ -109,102 +118,102 @@ impl Database {
         let spill = SpillSpace::new(platform.disk.clone(), directories);
         let views = ViewCache::new(store.memory().clone());
         let scheduler = Scheduler::new(platform.clock.clone(), config.threads);
-        Ok(Database {
-            store,
-            scheduler,
-            registry: Registry::new(&config, views.clone()),
-            views,
-            config,
-            plans: PlanCache::default(),
-            retries: Mutex::default(),
-            platform,
-            spill,
-        })
+        let registry = RwLock::new(Arc::new(Registry::new(&config, views.clone())));
+        let (plans, retries) = (PlanCache::default(), Mutex::default());
+        let shared = Shared { store, config, registry, views, plans, retries, platform, scheduler, spill };
+        Ok(Database { shared: Arc::new(shared) })
     }
 
-    /// Adds a procedure that `CALL` can call, under a name that is new.
-    pub fn register_procedure(&mut self, procedure: Arc<dyn Procedure>) -> Result<()> {
+    /// Adds a procedure that `CALL` can call, under a name that is new; statements that start from now on know it.
+    pub fn register_procedure(&self, procedure: Arc<dyn Procedure>) -> Result<()> {
+        let mut held = self.shared.registry.write().unwrap_or_else(PoisonError::into_inner);
         let signature = procedure.signature();
         for name in signature.aliases.iter().chain([&signature.name]) {
-            if self.registry.procedures.find(name).is_some() {
+            if held.procedures.find(name).is_some() {
                 let error = model::error!(Argument, "there is a procedure {name} already");
                 return Err(error.with_remedy("choose another name"));
             }
         }
-        self.registry.procedures.register(procedure);
+        Arc::make_mut(&mut held).procedures.register(procedure);
         Ok(())
     }
 
     /// A session for one user.
-    pub fn session(&self) -> Session<'_> {
-        Session::new(self)
+    pub fn session(&self) -> Session {
+        Session::new(self.clone())
+    }
+
+    /// The functions and procedures as they are now.
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        self.shared.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The store, for whoever needs the waist itself.
     pub fn store(&self) -> &dyn GraphStore {
-        &self.store
+        &self.shared.store
     }
 
     /// What the store has done since it was opened: commits, syncs, merges.
     pub fn stats(&self) -> StoreStats {
-        self.store.stats()
+        self.shared.store.stats()
     }
 
     /// The budget of all that the database holds in memory.
     pub fn memory(&self) -> &Arc<MemoryBudget> {
-        self.store.memory()
+        self.shared.store.memory()
     }
 
     /// The graphs that algorithms have read into memory and the database keeps.
     pub fn graph_views(&self) -> ViewCacheStats {
-        self.views.stats()
+        self.shared.views.stats()
     }
 
     /// Where queries spill to, and how many temporary files they have open.
     pub fn spill_space(&self) -> &Arc<SpillSpace> {
-        &self.spill
+        &self.shared.spill
     }
 
     /// How it was opened.
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.shared.config
     }
 
     /// Time.
     pub fn clock(&self) -> &dyn Clock {
-        &*self.platform.clock
+        &*self.shared.platform.clock
     }
 
     /// Time, to be kept.
     pub(crate) fn shared_clock(&self) -> Arc<dyn Clock> {
-        self.platform.clock.clone()
+        self.shared.platform.clock.clone()
     }
 
     /// Sixty-four random bits.
     pub(crate) fn random(&self) -> u64 {
-        self.platform.random.next_u64()
+        self.shared.platform.random.next_u64()
     }
 
     /// The names of all functions and procedures.
     pub fn callable_names(&self) -> Vec<String> {
-        let functions = self.registry.function_names();
-        functions.into_iter().chain(self.registry.procedure_names()).map(str::to_string).collect()
+        let registry = self.registry();
+        let functions = registry.function_names();
+        functions.into_iter().chain(registry.procedure_names()).map(str::to_string).collect()
     }
 
     /// Merges all writes into files.
     pub fn checkpoint(&self) -> Result<()> {
-        self.store.checkpoint(&Interrupt::new())
+        self.shared.store.checkpoint(&Interrupt::new())
     }
 
     /// Merges all writes, and the files as far as that goes.
     pub fn compact(&self, interrupt: &Interrupt) -> Result<()> {
-        self.store.compact(interrupt)
+        self.shared.store.compact(interrupt)
     }
 
     /// Copies the store as it is now into a new directory, while it is read and written. Files that the backup `base` of
     /// the same store has are shared with it, where both lie on one file system.
     pub fn backup(&self, destination: &Path, base: Option<&Path>, interrupt: &Interrupt) -> Result<CopySummary> {
-        self.store.backup(destination, base, interrupt)
+        self.shared.store.backup(destination, base, interrupt)
     }
 
     /// Imports files. If it fails, the store is as it was.
@@ -212,8 +221,8 @@ impl Database {
         let config = import::bulk_config(plan, self.memory())?;
         // The import's own limit holds even where it is above that of the database; the block cache gives way.
         let _held = self.memory().charge(Consumer::Import, config.memory_bytes);
-        let schema = self.store.read()?.schema().clone();
-        self.store.rebuild(interrupt, |base| {
+        let schema = self.shared.store.read()?.schema().clone();
+        self.shared.store.rebuild(interrupt, |base| {
             let mut load = BulkLoad::new(base, config, interrupt)?;
             let summary = import::run(plan, &mut load, &schema, progress, interrupt)?;
             Ok((load.finish()?, summary))
@@ -222,12 +231,12 @@ impl Database {
 
     /// What the store holds and where.
     pub fn info(&self) -> Result<StoreInfo> {
-        let view = self.store.read()?;
+        let view = self.shared.store.read()?;
         let (schema, statistics) = (view.schema(), view.statistics());
         let labels = schema.labels.iter().enumerate();
         let edge_types = schema.edge_types.iter().enumerate();
         Ok(StoreInfo {
-            path: self.store.path().to_path_buf(),
+            path: self.shared.store.path().to_path_buf(),
             nodes: statistics.nodes,
             edges: statistics.edges,
             labels: labels.map(|(id, name)| (name.clone(), statistics.label(model::LabelId(id as u32)))).collect(),
@@ -239,17 +248,17 @@ impl Database {
             indexes: schema.indexes.iter().map(|held| schema.index_statement(held)).collect(),
             statistics: crate::statistics::list(schema, statistics),
             files: self.files()?,
-            memtable_bytes: self.store.memtable_bytes(),
-            layout: self.store.layout()?,
-            stats: self.store.stats(),
-            cache: self.store.cache_statistics(),
+            memtable_bytes: self.shared.store.memtable_bytes(),
+            layout: self.shared.store.layout()?,
+            stats: self.shared.store.stats(),
+            cache: self.shared.store.cache_statistics(),
             memory: (self.memory().limit(), self.memory().used(), self.memory().peak()),
             memory_usage: self.memory().usage(),
         })
     }
 
     fn files(&self) -> Result<Vec<(String, u64)>> {
-        let (disk, path) = (&self.platform.disk, self.store.path());
+        let (disk, path) = (&self.shared.platform.disk, self.shared.store.path());
         let failed = |cause: std::io::Error| model::error!(Io, "{}: {cause}", path.display());
         let mut files = Vec::new();
         for name in disk.list(path).map_err(failed)? {

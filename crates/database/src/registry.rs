@@ -14,8 +14,9 @@ mod listing;
 mod load_csv;
 
 /// What is registered.
+#[derive(Clone)]
 pub struct Registry {
-    functions: FunctionCatalog,
+    functions: Arc<FunctionCatalog>,
     /// What `CALL` can call.
     pub procedures: Procedures,
 }
@@ -30,7 +31,7 @@ impl Registry {
         procedures.register(listing::settings(config));
         // The last, so that it lists all.
         procedures.register(listing::procedures(&procedures));
-        Registry { functions: FunctionCatalog::default(), procedures }
+        Registry { functions: Arc::default(), procedures }
     }
 }
 

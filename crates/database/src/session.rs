@@ -23,6 +23,7 @@ use crate::Parameters;
 use crate::database::Database;
 use crate::plan_cache::{Compiled, fingerprint};
 use crate::plan_report::PlanReport;
+use crate::registry::Registry;
 use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
 use crate::settings::{Config, Optimizer};
 
@@ -32,8 +33,8 @@ const ATTEMPTS: usize = 100;
 const FIRST_WAIT_US_MAX: u64 = 200;
 
 /// A session: runs statements, one at a time.
-pub struct Session<'d> {
-    database: &'d Database,
+pub struct Session {
+    database: Database,
     transaction: Option<Box<dyn WriteTransaction>>,
     /// Microseconds since the Unix epoch when it was begun.
     began_us: i64,
@@ -74,13 +75,18 @@ enum Text {
     Rollback,
 }
 
-impl<'d> Session<'d> {
-    pub(crate) fn new(database: &'d Database) -> Session<'d> {
+impl Session {
+    pub(crate) fn new(database: Database) -> Session {
         let Config { isolation, query_memory_max, timeout, priority, .. } = *database.config();
-        let (interrupt, turn) = (Interrupt::new(), database.scheduler.turn());
+        let (interrupt, turn) = (Interrupt::new(), database.shared.scheduler.turn());
         interrupt.take_turns(turn.clone());
         let transaction = None;
         Session { database, transaction, began_us: 0, isolation, interrupt, query_memory_max, timeout, priority, turn }
+    }
+
+    /// The database.
+    pub fn database(&self) -> &Database {
+        &self.database
     }
 
     /// The flag that stops the running statement, from another thread.
@@ -160,7 +166,7 @@ impl<'d> Session<'d> {
     }
 
     fn run_here(&mut self, text: &str, parameters: &Parameters, sink: &mut dyn ResultSink) -> Result<StatementSummary> {
-        let clock = self.database.clock();
+        let clock = self.database.shared_clock();
         let start = clock.now_ns();
         let turn = self.turn.clone();
         let _at_work = turn.begin(self.priority, start, self.timeout);
@@ -169,8 +175,8 @@ impl<'d> Session<'d> {
         // Within a transaction the plan rests on what the transaction sees.
         let snapshot = if self.transaction.is_none() { Some(self.database.store().read()?) } else { None };
         let compiled = match (&self.transaction, &snapshot) {
-            (Some(transaction), _) => compile(self.database, text, transaction.view(), Facts::Estimated),
-            (None, Some(snapshot)) => compile(self.database, text, &**snapshot, Facts::Exact),
+            (Some(transaction), _) => compile(&self.database, text, transaction.view(), Facts::Estimated),
+            (None, Some(snapshot)) => compile(&self.database, text, &**snapshot, Facts::Exact),
             (None, None) => return Err(error!(Internal, "a session without a view")),
         };
         let compiled = compiled.map_err(Error::when_compiled)?;
@@ -178,7 +184,7 @@ impl<'d> Session<'d> {
             Text::Begin => self.begin().map(|()| StatementSummary::default()),
             Text::Commit => self.commit().map(|()| StatementSummary::default()),
             Text::Rollback => self.rollback().map(|()| StatementSummary::default()),
-            Text::Copy(copy) => crate::copy::run(self, self.database, &copy, parameters, sink),
+            Text::Copy(copy) => crate::copy::run(self, &copy, parameters, sink),
             Text::Query(compiled) => self.run_query(&compiled, parameters, snapshot, sink).map(|mut summary| {
                 summary.hints.clone_from(&compiled.hints);
                 summary
@@ -203,11 +209,21 @@ impl<'d> Session<'d> {
             return Err(error!(Parameter, "parameter ${name} has no value").at(*span).when_compiled());
         }
         let names: Vec<Arc<str>> = compiled.plan.columns.iter().map(|(name, _)| name.clone()).collect();
-        let (database, isolation) = (self.database, self.isolation);
-        let memory = QueryMemory::new(database.memory().clone(), self.query_memory_max, database.spill.clone());
+        let (database, isolation) = (&self.database, self.isolation);
+        let memory = QueryMemory::new(database.memory().clone(), self.query_memory_max, database.shared.spill.clone());
         let transaction_us = self.transaction.is_some().then_some(self.began_us);
         let (interrupt, memory_account) = (&self.interrupt, &memory);
-        let run = Run { database, compiled, parameters, isolation, interrupt, memory: memory_account, transaction_us };
+        let registry = database.registry();
+        let run = Run {
+            database,
+            registry,
+            compiled,
+            parameters,
+            isolation,
+            interrupt,
+            memory: memory_account,
+            transaction_us,
+        };
         let summary = match (compiled.plan.mode, snapshot) {
             (PlanMode::Read, Some(snapshot)) => {
                 sink.columns(&names)?;
@@ -283,11 +299,11 @@ enum Facts {
 fn compile(database: &Database, text: &str, view: &dyn ReadView, kind: Facts) -> Result<Text> {
     let (schema, statistics) = (view.schema(), view.estimates());
     let facts = fingerprint(schema, statistics).wrapping_add(u64::from(kind == Facts::Estimated));
-    if let Some(compiled) = database.plans.get(text, facts) {
+    if let Some(compiled) = database.shared.plans.get(text, facts) {
         return Ok(Text::Query(compiled));
     }
-    let capabilities = view.capabilities();
-    let context = CompileContext { catalog: &database.registry, schema, statistics, capabilities };
+    let (capabilities, registry) = (view.capabilities(), database.registry());
+    let context = CompileContext { catalog: &*registry, schema, statistics, capabilities };
     let cypher::Compiled { statement, hints, parameters, .. } = plan_for_facts(database, text, &context, kind)?;
     let (prefix, plan) = match statement {
         Statement::Copy(copy) => return Ok(Text::Copy(copy)),
@@ -300,7 +316,7 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView, kind: Facts) ->
     let is_parallel = text.len() <= PARALLEL_QUERY_BYTES_MAX;
     let compiled = Arc::new(Compiled { prefix, plan, prepared, hints, parameters, is_parallel });
     if text.len() <= PLAN_CACHE_TEXT_BYTES_MAX {
-        database.plans.put(text, facts, compiled.clone());
+        database.shared.plans.put(text, facts, compiled.clone());
     }
     Ok(Text::Query(compiled))
 }
@@ -336,6 +352,7 @@ const KEPT_ROWS: &str = "the result, which is kept until the statement is commit
 /// One run of one statement.
 struct Run<'a> {
     database: &'a Database,
+    registry: Arc<Registry>,
     compiled: &'a Compiled,
     parameters: &'a Parameters,
     isolation: IsolationLevel,
@@ -355,7 +372,7 @@ impl Run<'_> {
         };
         Environment {
             parameters: self.parameters,
-            procedures: &self.database.registry.procedures,
+            procedures: &self.registry.procedures,
             interrupt: self.interrupt,
             clock: self.database.clock(),
             settings,
@@ -399,7 +416,7 @@ impl Run<'_> {
                 Err(_) => self.interrupt.check()?,
             }
             if attempt == 2 {
-                turn = Some(self.database.retries.lock().unwrap_or_else(PoisonError::into_inner));
+                turn = Some(self.database.shared.retries.lock().unwrap_or_else(PoisonError::into_inner));
             } else if turn.is_none() {
                 let wait_us = self.database.random() % FIRST_WAIT_US_MAX;
                 std::thread::sleep(Duration::from_micros(wait_us));

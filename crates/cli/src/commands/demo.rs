@@ -156,7 +156,7 @@ fn import(database: &Database, arguments: &DemoArguments, folder: &Path) -> Outc
 }
 
 /// Runs a query, prints it and its rows, and gives them.
-fn show(session: &mut Session<'_>, title: &str, query: &str, parameters: &Parameters) -> Outcome<QueryResult> {
+fn show(session: &mut Session, title: &str, query: &str, parameters: &Parameters) -> Outcome<QueryResult> {
     let cancelling = signals::cancel_with(session.interrupt());
     let result = session.query(query, parameters).map_err(|error| Failure::Error(error, Some(query.to_string())))?;
     drop(cancelling);
@@ -176,7 +176,7 @@ fn show(session: &mut Session<'_>, title: &str, query: &str, parameters: &Parame
 }
 
 /// The map of all airports that flights lead to, with the route.
-fn picture_of(session: &mut Session<'_>, route: &QueryResult) -> Outcome<String> {
+fn picture_of(session: &mut Session, route: &QueryResult) -> Outcome<String> {
     let scored = session.query(SCORES, &Parameters::default())?;
     let airports: Vec<Airport> = scored.rows().filter_map(|row| airport(&row)).collect();
     let Some(Value::List(stops)) = route.rows().next().map(|row| row[0].clone()) else {

@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &QueryArguments) -> Outcome<()> {
 
 /// Runs all statements of a text, one after the other, until one fails.
 pub(crate) fn run_text(
-    session: &mut Session<'_>,
+    session: &mut Session,
     text: &str,
     parameters: &Parameters,
     format: Format,
@@ -50,7 +50,7 @@ pub(crate) fn run_text(
 
 /// Runs one statement.
 pub(crate) fn run_statement(
-    session: &mut Session<'_>,
+    session: &mut Session,
     statement: &str,
     parameters: &Parameters,
     format: Format,

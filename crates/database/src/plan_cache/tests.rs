@@ -9,7 +9,7 @@ use testing::Folder;
 use super::Compiled;
 use crate::{Config, Database, Durability, Parameters, Session};
 
-fn with_database(run: impl FnOnce(&Database, &mut Session<'_>)) {
+fn with_database(run: impl FnOnce(&Database, &mut Session)) {
     let folder = Folder::new();
     let config = Config { durability: Durability::Off, threads: 1, ..Config::default() };
     let database = Database::open(&folder.join("store.knot"), config).expect("a store can be opened");
@@ -23,7 +23,7 @@ fn parameters(named: &[(&str, Value)]) -> Parameters {
 }
 
 /// All rows of a statement as text.
-fn ask(session: &mut Session<'_>, text: &str, named: &[(&str, Value)]) -> String {
+fn ask(session: &mut Session, text: &str, named: &[(&str, Value)]) -> String {
     let result = session.query(text, &parameters(named)).unwrap_or_else(|error| panic!("{text}: {error:?}"));
     let row = |row: Vec<Value>| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     result.rows().map(|values| row(values.to_vec())).collect::<Vec<_>>().join("; ")
@@ -31,12 +31,12 @@ fn ask(session: &mut Session<'_>, text: &str, named: &[(&str, Value)]) -> String
 
 /// The plan that the cache holds of a text, whatever facts it was made under.
 fn held(database: &Database, text: &str) -> Option<Arc<Compiled>> {
-    let plans = database.plans.plans.lock().unwrap_or_else(PoisonError::into_inner);
+    let plans = database.shared.plans.plans.lock().unwrap_or_else(PoisonError::into_inner);
     plans.get(text).map(|(_, plan)| plan.clone())
 }
 
 fn count(database: &Database) -> usize {
-    database.plans.plans.lock().unwrap_or_else(PoisonError::into_inner).len()
+    database.shared.plans.plans.lock().unwrap_or_else(PoisonError::into_inner).len()
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Subject {
     }
 
     /// Writers run transactions, numbered from 1; readers read until they are done.
-    fn race(&self, write: impl Fn(&mut Session<'_>, i64) + Sync, read: impl Fn(&mut Session<'_>) + Sync) {
+    fn race(&self, write: impl Fn(&mut Session, i64) + Sync, read: impl Fn(&mut Session) + Sync) {
         let (number, is_done) = (AtomicI64::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
             let writer = || {
@@ -62,20 +62,20 @@ impl Subject {
     }
 }
 
-fn rows(session: &mut Session<'_>, text: &str, parameters: &[(&str, i64)]) -> Result<Vec<Vec<String>>, Error> {
+fn rows(session: &mut Session, text: &str, parameters: &[(&str, i64)]) -> Result<Vec<Vec<String>>, Error> {
     let parameters: Parameters = parameters.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     Ok(answer_of(session, text, &parameters)?.rows)
 }
 
 /// The numbers of the one row of a result.
-fn numbers(session: &mut Session<'_>, text: &str, parameters: &[(&str, i64)]) -> Result<Vec<i64>, Error> {
+fn numbers(session: &mut Session, text: &str, parameters: &[(&str, i64)]) -> Result<Vec<i64>, Error> {
     let rows = rows(session, text, parameters)?;
     assert_eq!(rows.len(), 1, "{text}");
     Ok(rows[0].iter().map(|cell| cell.parse().expect("it is a number")).collect())
 }
 
 /// Runs a transaction; true if it was committed, false if another came first.
-fn try_transaction(session: &mut Session<'_>, body: &dyn Fn(&mut Session<'_>) -> Result<(), Error>) -> bool {
+fn try_transaction(session: &mut Session, body: &dyn Fn(&mut Session) -> Result<(), Error>) -> bool {
     session.begin().expect("no transaction is open");
     match body(session).and_then(|()| session.commit()) {
         Ok(()) => true,
@@ -90,12 +90,12 @@ fn try_transaction(session: &mut Session<'_>, body: &dyn Fn(&mut Session<'_>) ->
 }
 
 /// Runs a transaction until it is committed.
-fn transaction(session: &mut Session<'_>, body: &dyn Fn(&mut Session<'_>) -> Result<(), Error>) {
+fn transaction(session: &mut Session, body: &dyn Fn(&mut Session) -> Result<(), Error>) {
     while !try_transaction(session, body) {}
 }
 
 /// Two reads in one transaction, with time in between for others to commit.
-fn two_reads(session: &mut Session<'_>, text: &str) -> (Vec<i64>, Vec<i64>) {
+fn two_reads(session: &mut Session, text: &str) -> (Vec<i64>, Vec<i64>) {
     session.begin().expect("no transaction is open");
     let first = numbers(session, text, &[]).expect("it can be read");
     linger();
@@ -112,7 +112,7 @@ fn linger() {
 fn atomicity_of_commits_and_rollbacks() {
     let subject = Subject::new(&["CREATE (:Person {id: 1, emails: ['a']})"]);
     let committed = AtomicI64::new(0);
-    let write = |session: &mut Session<'_>, number: i64| {
+    let write = |session: &mut Session, number: i64| {
         let text =
             "MATCH (p:Person {id: 1}) CREATE (p)-[:KNOWS]->(:Person {id: 1 + $n}) SET p.emails = p.emails + ['x']";
         let commits = number % 3 > 0;
@@ -146,7 +146,7 @@ fn g0_dirty_writes_do_not_happen() {
     let subject = Subject::new(&[
         "CREATE (:Person {id: 1, versions: [0]})-[:KNOWS {versions: [0]}]->(:Person {id: 2, versions: [0]})",
     ]);
-    let write = |session: &mut Session<'_>, number: i64| {
+    let write = |session: &mut Session, number: i64| {
         transaction(session, &|session| {
             let path = "MATCH (p:Person {id: 1})-[k:KNOWS]->(q:Person {id: 2})";
             for name in ["p", "k", "q"] {
@@ -164,7 +164,7 @@ fn g0_dirty_writes_do_not_happen() {
 #[test]
 fn g1a_aborted_reads_do_not_happen() {
     let subject = Subject::new(&["CREATE (:Person {id: 1, version: 1})"]);
-    let write = |session: &mut Session<'_>, _: i64| {
+    let write = |session: &mut Session, _: i64| {
         session.begin().expect("no transaction is open");
         match rows(session, "MATCH (p:Person {id: 1}) SET p.version = 2", &[]) {
             Ok(_) => linger(),
@@ -180,7 +180,7 @@ fn g1a_aborted_reads_do_not_happen() {
 #[test]
 fn g1b_intermediate_reads_do_not_happen() {
     let subject = Subject::new(&["CREATE (:Person {id: 1, version: 99})"]);
-    let write = |session: &mut Session<'_>, number: i64| {
+    let write = |session: &mut Session, number: i64| {
         transaction(session, &|session| {
             rows(session, "MATCH (p:Person {id: 1}) SET p.version = $n", &[("n", 2 * number)])?;
             linger();
@@ -198,7 +198,7 @@ fn g1b_intermediate_reads_do_not_happen() {
 fn g1c_circular_information_flow_does_not_happen() {
     let subject = Subject::new(&["UNWIND range(1, 4) AS i CREATE (:Person {id: i, version: 0})"]);
     let seen: Mutex<Vec<(i64, i64)>> = Mutex::default();
-    let write = |session: &mut Session<'_>, number: i64| {
+    let write = |session: &mut Session, number: i64| {
         let (one, other) = (1 + number % 4, 1 + (number / 4 + number + 1) % 4);
         if one == other {
             return;
@@ -225,7 +225,7 @@ const RING: &str = "CREATE (a:Person {id: 1, version: 0})-[:KNOWS]->(b:Person {i
                     (c:Person {id: 3, version: 0})-[:KNOWS]->(d:Person {id: 4, version: 0})-[:KNOWS]->(a)";
 const RING_PATTERN: &str = "MATCH (a:Person {id: 1})-[:KNOWS]->(b)-[:KNOWS]->(c)-[:KNOWS]->(d)-[:KNOWS]->(a)";
 
-fn write_ring(session: &mut Session<'_>) {
+fn write_ring(session: &mut Session) {
     transaction(session, &|session| {
         for name in ["a", "b", "c", "d"] {
             rows(session, &format!("{RING_PATTERN} SET {name}.version = {name}.version + 1"), &[])?;
@@ -271,7 +271,7 @@ fn fr_fractured_reads_do_not_happen() {
 #[test]
 fn imp_items_do_not_change_within_a_transaction() {
     let subject = Subject::new(&["CREATE (:Person {id: 1, version: 1})"]);
-    let write = |session: &mut Session<'_>, _: i64| {
+    let write = |session: &mut Session, _: i64| {
         transaction(session, &|session| {
             rows(session, "MATCH (p:Person {id: 1}) SET p.version = p.version + 1", &[]).map(drop)
         });
@@ -285,7 +285,7 @@ fn imp_items_do_not_change_within_a_transaction() {
 #[test]
 fn pmp_answers_do_not_change_within_a_transaction() {
     let subject = Subject::new(&["CREATE (:Person {id: 1}), (:Post {id: 1})"]);
-    let write = |session: &mut Session<'_>, _: i64| {
+    let write = |session: &mut Session, _: i64| {
         transaction(session, &|session| {
             rows(session, "MATCH (p:Person {id: 1}), (q:Post {id: 1}) CREATE (p)-[:LIKES]->(q)", &[]).map(drop)
         });
@@ -299,7 +299,7 @@ fn pmp_answers_do_not_change_within_a_transaction() {
 #[test]
 fn lu_updates_are_not_lost() {
     let subject = Subject::new(&["CREATE (:Person {id: 1, friends: 0})"]);
-    let write = |session: &mut Session<'_>, number: i64| {
+    let write = |session: &mut Session, number: i64| {
         transaction(session, &|session| {
             let text =
                 "MATCH (p:Person {id: 1}) SET p.friends = p.friends + 1 CREATE (p)-[:KNOWS]->(:Person {id: 1 + $n})";

@@ -12,7 +12,7 @@ fn open(folder: &Folder) -> Database {
     Database::open(&folder.join("store.knot"), config).expect("a store can be opened")
 }
 
-fn run(session: &mut Session<'_>, text: &str) -> Result<Vec<String>, Error> {
+fn run(session: &mut Session, text: &str) -> Result<Vec<String>, Error> {
     let answer = answer_of(session, text, &Parameters::default())?;
     Ok(answer.rows.iter().map(|row| row.join(",")).collect())
 }

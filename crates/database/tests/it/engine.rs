@@ -86,11 +86,7 @@ impl Engine for Native {
 }
 
 /// What a session answers.
-pub(crate) fn answer_of(
-    session: &mut database::Session<'_>,
-    text: &str,
-    parameters: &Parameters,
-) -> Result<Answer, Error> {
+pub(crate) fn answer_of(session: &mut database::Session, text: &str, parameters: &Parameters) -> Result<Answer, Error> {
     let result = session.query(text, parameters)?;
     let entities = result.entities();
     Ok(Answer {

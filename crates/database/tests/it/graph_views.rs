@@ -9,12 +9,12 @@ fn open(folder: &Folder) -> Database {
     Database::open(&folder.join("store.knot"), config).expect("a store can be opened")
 }
 
-fn ask(session: &mut Session<'_>, text: &str) -> Vec<Vec<Value>> {
+fn ask(session: &mut Session, text: &str) -> Vec<Vec<Value>> {
     session.query(text, &Parameters::default()).unwrap_or_else(|error| panic!("{text}: {error}")).rows().collect()
 }
 
 /// The answers of algorithms that read one side, both and an undirected view, of all types and of one.
-fn answers(session: &mut Session<'_>, execution: &str) -> Vec<Vec<Vec<Value>>> {
+fn answers(session: &mut Session, execution: &str) -> Vec<Vec<Vec<Value>>> {
     let calls = [
         "algo.wcc({SETTINGS}) YIELD node, component AS value",
         "algo.cdlp({maxIterations: 3, SETTINGS}) YIELD node, communityId AS value",

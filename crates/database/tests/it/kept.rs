@@ -4,7 +4,7 @@ use database::{Config, Database, Durability, Parameters, Session, Value};
 use testing::Folder;
 use testing::random::{SeededRandom, seed_or};
 
-fn ask(session: &mut Session<'_>, text: &str) -> Vec<Vec<Value>> {
+fn ask(session: &mut Session, text: &str) -> Vec<Vec<Value>> {
     session.query(text, &Parameters::default()).unwrap_or_else(|error| panic!("{text}: {error}")).rows().collect()
 }
 
@@ -17,7 +17,7 @@ fn number(value: &Value) -> f64 {
 }
 
 /// A change of a few edges and nodes.
-fn change(session: &mut Session<'_>, random: &mut SeededRandom) {
+fn change(session: &mut Session, random: &mut SeededRandom) {
     let mut pick = || random.below(120);
     let (a, b, c) = (pick(), pick(), pick());
     let text = match random.below(9) {

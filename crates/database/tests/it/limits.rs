@@ -54,7 +54,7 @@ impl Fixture {
     }
 
     /// Nothing is held, no file is left, and the session can write.
-    fn check(&self, session: &mut database::Session<'_>, place: &str) {
+    fn check(&self, session: &mut database::Session, place: &str) {
         assert_eq!(self.database.memory().used_by(Consumer::Query), 0, "{place}");
         assert_eq!(self.database.spill_space().open_files(), 0, "{place}");
         assert!(self.files().iter().all(|name| !name.contains("tmp")), "{place}: {:?}", self.files());
@@ -208,7 +208,7 @@ fn bad_input_is_an_error_or_an_answer() {
 }
 
 /// Whatever it ends with, it ends, and nothing is left of it.
-fn check_ends(fixture: &Fixture, session: &mut database::Session<'_>, text: &str) {
+fn check_ends(fixture: &Fixture, session: &mut database::Session, text: &str) {
     session.begin().expect("a transaction can be begun");
     session.set_timeout(Some(Duration::from_secs(20)));
     session.set_query_memory(Some(100_000_000));

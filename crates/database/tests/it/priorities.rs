@@ -10,7 +10,7 @@ fn statements_of_all_priorities_get_on_at_once() {
     let folder = Folder::new();
     let config = Config { durability: Durability::Off, threads: 1, ..Config::default() };
     let database = Database::open(&folder.join("store.knot"), config).expect("a store can be opened");
-    let ask = |session: &mut database::Session<'_>, text: &str| -> Vec<Vec<Value>> {
+    let ask = |session: &mut database::Session, text: &str| -> Vec<Vec<Value>> {
         session.query(text, &Parameters::default()).expect(text).rows().collect()
     };
     let mut session = database.session();

@@ -12,7 +12,7 @@ const GRAPH: &[&str] = &[
     "CREATE (:K {id: 1, n: 0}), (:K {id: 2, n: 0}), (:Log {n: 0}), (:New {n: 0})",
 ];
 
-fn run(session: &mut Session<'_>, text: &str) -> Result<Vec<String>, Error> {
+fn run(session: &mut Session, text: &str) -> Result<Vec<String>, Error> {
     let answer = answer_of(session, text, &Parameters::default())?;
     Ok(answer.rows.iter().map(|row| row.join(",")).collect())
 }

@@ -12,7 +12,7 @@ fn open(folder: &Folder) -> Database {
 }
 
 /// Runs statements; each must give the rows that stand beside it, as `a,b; c,d`, or the code of an error.
-fn check(session: &mut Session<'_>, steps: &[(&str, &str)]) {
+fn check(session: &mut Session, steps: &[(&str, &str)]) {
     for (text, expected) in steps {
         let found = match answer_of(session, text, &Parameters::default()) {
             Ok(answer) => answer.rows.iter().map(|row| row.join(",")).collect::<Vec<_>>().join("; "),
@@ -276,4 +276,23 @@ fn a_subquery_in_transactions_commits_by_itself_and_not_within_a_transaction() {
     let delete = "MATCH (a:A) CALL (a) { CREATE (:A) } IN TRANSACTIONS OF 1 ROWS WITH count(*) AS c \
                   RETURN c, COUNT { MATCH (a:A) } AS after";
     check(&mut session, &[(delete, "2,4"), (COUNT, "4")]);
+}
+
+/// A session holds the database open by itself, and may work on any thread.
+#[test]
+fn a_session_outlives_the_handle_it_came_from() {
+    let folder = Folder::new();
+    let database = open(&folder);
+    let (handle, mut session) = (database.clone(), database.session());
+    drop(database);
+    let written = std::thread::spawn(move || {
+        session.query("CREATE (:N {id: 1})", &Parameters::default()).expect("it can be written");
+    });
+    written.join().expect("the thread ends well");
+    let found = handle.session().query("MATCH (n:N) RETURN n.id", &Parameters::default()).expect("it can be read");
+    assert_eq!(found.single(), Some(1.into()));
+    let path = folder.join("store.knot");
+    assert_eq!(Database::open(&path, Config::default()).err().map(|error| error.code()), Some(ErrorCode::Busy));
+    drop(handle);
+    assert!(Database::open(&path, Config::default()).is_ok());
 }

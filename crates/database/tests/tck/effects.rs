@@ -17,7 +17,7 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// Reads the whole graph.
-    pub(crate) fn read(session: &mut Session<'_>) -> Result<Snapshot, String> {
+    pub(crate) fn read(session: &mut Session) -> Result<Snapshot, String> {
         let mut snapshot = Snapshot::default();
         for query in ["MATCH (n) RETURN n", "MATCH ()-[r]->() RETURN r"] {
             let found = session.query(query, &Parameters::default());
