@@ -59,6 +59,10 @@ pub struct KindFacts {
     pub unique: Vec<usize>,
     /// For edges: whether an index finds those that start, and those that end, at a node.
     pub by_end: (bool, bool),
+    /// For edges: whether the source sees to it that the nodes where they start, and where they end, are there: by a
+    /// foreign key, or because its statements join their tables. Elsewhere an edge is given out only once its far node
+    /// was found.
+    pub ends_exist: (bool, bool),
 }
 
 /// Answers questions: a connection, with its snapshot where the source has them.
