@@ -422,7 +422,7 @@ pub struct Savepoint(pub u64);
 ///
 /// Contract: each call either happens whole or fails and changes nothing. Ids stay valid until the transaction ends; the
 /// ids of nodes also after it was committed.
-pub trait WriteTransaction: Send {
+pub trait WriteTransaction: Send + Sync {
     /// The graph as this transaction has left it so far.
     fn view(&self) -> &dyn ReadView;
 
