@@ -7,6 +7,7 @@
 //! - [`view_cache`]: copies that are kept from call to call.
 //! - [`graph`]: the graph that an algorithm works on, as rows in memory or streamed from the store.
 //! - [`algorithm`]: an algorithm written once, and the procedures made of it.
+//! - [`arrays`]: a graph that lies in arrays, for callers without a store.
 //! - [`parallel`]: splitting work over threads, in the same pieces in every run.
 //! - [`many_sources`]: searches from many nodes, at a time and one after another.
 //! - [`huge`]: large arrays in large pages.
@@ -26,6 +27,7 @@
 
 pub mod algorithm;
 pub mod algorithms;
+pub mod arrays;
 pub(crate) mod blocks;
 pub mod graph;
 pub mod graph_view;
@@ -47,6 +49,7 @@ pub(crate) mod windowed;
 
 pub use algorithm::{About, Algorithm, Follows, Needs, Outcome, RowOrder, Run, Shape};
 pub use algorithms::{procedures, procedures_with};
+pub use arrays::ArrayGraph;
 pub use graph::{Estimate, Execution, Graph, RowBlock, RowSink, Rows, Selection, Side};
 pub use graph_view::{Csr, EdgeList, GraphView, Sides};
 pub use projection::{Projection, Weight};

@@ -1,5 +1,7 @@
 //! The algorithms as they are called, against naive references, verifiers, published results and errors.
 
+#[path = "algorithms/arrays.rs"]
+mod arrays;
 #[path = "algorithms/call.rs"]
 mod call;
 #[path = "algorithms/centrality.rs"]
