@@ -17,7 +17,7 @@ bench:
 
 # The quick inner loop: does it compile, and does it keep the house rules?
 check:
-	cargo check --workspace --all-targets
+	cargo check --workspace --all-targets --all-features
 	cargo test --package knotwork-testing --test tidy --test layering
 
 fmt:

@@ -10,6 +10,7 @@
 //! - [`golden`]: text files of graphs, queries and expected results.
 //! - [`folder`]: a folder on the real disk for one test.
 //! - [`simulation`]: an operating system in memory that fails on purpose.
+//! - [`servers`]: PostgreSQL, Redis and MariaDB, real ones, started for a test process.
 //! - [`random`]: the seeded random numbers of all of these.
 
 pub mod crashes;
@@ -20,6 +21,7 @@ pub mod graphs;
 pub mod histories;
 pub mod random;
 pub mod reference_store;
+pub mod servers;
 pub mod simulation;
 pub mod store_contract;
 pub mod times;

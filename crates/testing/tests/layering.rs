@@ -20,6 +20,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
 const FENCED: &[(&str, &str)] = &[
     ("arrow", "sources"),
     ("parquet", "sources"),
+    ("postgres-protocol", "sources"),
+    ("rustls", "sources"),
+    ("rusqlite", "sources"),
+    ("mysql", "sources"),
+    ("redis", "sources"),
     ("rustyline", "cli"),
     ("clap", "cli"),
     ("indicatif", "cli"),
