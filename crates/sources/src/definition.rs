@@ -3,11 +3,26 @@
 //! A definition says nothing of credentials. After: Yoneki, Roy, "A unified graph query layer for multiple databases",
 //! 2012, section 4.3, whose two examples (figures 2 and 3) are definitions too.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::Result;
 use model::schema::PropertyKind;
+
+mod check;
+mod fields;
+mod json;
+mod read;
+mod rows;
+mod sql_text;
+mod url;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use sql_text::around_parameters;
 
 /// A graph that lies in one database, or in files.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +37,33 @@ pub struct GraphDefinition {
     pub prefetch: Prefetch,
     /// What to keep, and for how long.
     pub cache: CacheSettings,
+}
+
+impl GraphDefinition {
+    /// Reads a definition from JSON, as docs/sources.md describes it; fails with `DEFINITION`, naming the place.
+    pub fn from_json(text: &str) -> Result<GraphDefinition> {
+        read::definition(text)
+    }
+
+    /// The definition as JSON, which reads back as the same definition.
+    pub fn to_json(&self) -> String {
+        write::definition(self)
+    }
+
+    /// Fails with `DEFINITION` if its parts do not fit each other.
+    pub fn check(&self) -> Result<()> {
+        check::definition(self)
+    }
+
+    /// Takes paths that are not absolute to lie in a folder, that of the definition's own file.
+    pub fn resolve_paths(&mut self, folder: &Path) {
+        let nodes = self.nodes.iter_mut().map(|kind| &mut kind.rows);
+        for rows in nodes.chain(self.edges.iter_mut().map(|kind| &mut kind.rows)) {
+            if let Rows::File { path } = rows {
+                *path = folder.join(&*path);
+            }
+        }
+    }
 }
 
 /// Nodes that come from the same place.
