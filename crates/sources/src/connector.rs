@@ -6,7 +6,10 @@
 
 use std::ops::Bound;
 
-use model::{Column, Direction, KeyOrder, Result, Value};
+use model::{Column, Direction, KeyOrder, Result, Value, error};
+
+use crate::catalog::Catalog;
+use crate::check::Finding;
 
 /// What a connector can do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +40,15 @@ pub trait Connector: Send + Sync {
     fn statement(&self, question: &Question<'_>) -> Option<String>;
     /// The source as messages name it: a URL without a password, or a path.
     fn name(&self) -> &str;
+    /// What the source says of its own tables and keys, from which a definition can be written.
+    fn catalog(&self) -> Result<Catalog> {
+        Err(error!(Definition, "{}: there is no catalog of tables and keys to infer a definition from", self.name())
+            .with_remedy("write the definition by hand, as docs/sources.md shows"))
+    }
+    /// Compares the definition with the source.
+    fn check(&self) -> Result<Vec<Finding>> {
+        Err(error!(Unsupported, "{}: this source cannot be compared with its definition", self.name()))
+    }
 }
 
 /// What is known of a source.

@@ -3,11 +3,14 @@
 //! Modules in reading order:
 //! - [`definition`]: what of a database is which part of the graph.
 //! - [`connector`]: what a database must be able to do, in questions and answers.
+//! - [`catalog`]: what a relational database says of its tables; [`check`]: whether a definition fits its source.
 //! - [`store`]: a database with its definition as a graph behind the waist, with a cache and prefetchers.
 //! - [`files`]: tables in files, read in chunks by several threads.
 //!
 //! Invariants: what a source or a file holds is never an assertion here; a bad row is a value with its place and reason.
 
+pub mod catalog;
+pub mod check;
 pub mod connector;
 pub mod definition;
 pub mod files;

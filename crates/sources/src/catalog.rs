@@ -1,0 +1,179 @@
+//! What a relational database says of itself: tables, columns, keys and indexes.
+//!
+//! Definitions are written from it ([`crate::infer`]) and compared with it ([`crate::check`]).
+
+use std::fmt;
+
+use model::Result;
+use model::schema::PropertyKind;
+
+/// The tables of a database, in order of schema and name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Catalog {
+    /// Tables and views.
+    pub tables: Vec<Table>,
+}
+
+/// A table or a view.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Where it is, and what it is called.
+    pub name: TableName,
+    /// Whether it is a view, which has no keys and indexes of its own.
+    pub is_view: bool,
+    /// Its columns in order.
+    pub columns: Vec<TableColumn>,
+    /// The columns of its primary key; empty without one.
+    pub primary_key: Vec<String>,
+    /// Columns whose values no two rows have alike, other than the primary key.
+    pub unique: Vec<Vec<String>>,
+    /// Its foreign keys, in order of their first columns.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// What its indexes have as their columns, in order; those of keys included.
+    pub indexes: Vec<Vec<String>>,
+    /// Rows, about, if the database keeps count.
+    pub rows: Option<u64>,
+}
+
+/// A table's name; the schema is `None` where it is the default one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableName {
+    /// The schema.
+    pub schema: Option<String>,
+    /// The name in it.
+    pub name: String,
+}
+
+/// A column of a table or a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type as the database writes it.
+    pub declared: String,
+    /// What its values are.
+    pub kind: ColumnKind,
+    /// Whether it can be null.
+    pub is_nullable: bool,
+}
+
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// A property's.
+    One(PropertyKind),
+    /// Arrays of a property's.
+    List(PropertyKind),
+    /// Numbers with digits after the point, exact in the database, floats here.
+    Decimal,
+    /// Bytes.
+    Bytes,
+    /// JSON: maps, lists and values.
+    Json,
+    /// Anything, as SQLite's columns without a type.
+    Any,
+    /// A type that is read as text.
+    Other,
+}
+
+/// A foreign key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignKey {
+    /// Its columns.
+    pub columns: Vec<String>,
+    /// The table that it refers to.
+    pub table: TableName,
+    /// The columns there, in the same order.
+    pub referred: Vec<String>,
+}
+
+/// A connection that a relational database can be looked at through.
+pub trait Inspect {
+    /// The catalog.
+    fn catalog(&mut self) -> Result<Catalog>;
+    /// The columns that a query gives.
+    fn columns(&mut self, sql: &str) -> Result<Vec<TableColumn>>;
+    /// The one number that a query gives.
+    fn number(&mut self, sql: &str) -> Result<u64>;
+    /// A name as the database's SQL has it.
+    fn quote(&self, name: &str) -> String;
+}
+
+impl Catalog {
+    /// The table of that name.
+    pub fn table(&self, name: &TableName) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name == *name)
+    }
+}
+
+impl Table {
+    /// The column of that name.
+    pub fn column(&self, name: &str) -> Option<&TableColumn> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// Whether no two rows have the same values of these columns, whatever their order.
+    pub fn is_unique(&self, columns: &[String]) -> bool {
+        let within = |key: &Vec<String>| !key.is_empty() && key.iter().all(|column| columns.contains(column));
+        within(&self.primary_key) || self.unique.iter().any(within)
+    }
+
+    /// Whether an index begins with these columns, in any order.
+    pub fn is_indexed(&self, columns: &[String]) -> bool {
+        let begins = |index: &Vec<String>| {
+            index.len() >= columns.len() && index[..columns.len()].iter().all(|column| columns.contains(column))
+        };
+        self.indexes.iter().any(begins)
+    }
+
+    /// Whether a foreign key holds these columns to the key of that table.
+    pub fn refers(&self, columns: &[String], to: &TableName) -> bool {
+        self.foreign_keys.iter().any(|key| key.table == *to && key.columns == columns)
+    }
+}
+
+impl TableName {
+    /// A table of the default schema.
+    pub fn of(name: &str) -> TableName {
+        TableName { schema: None, name: name.to_owned() }
+    }
+
+    /// The name in SQL, each part quoted.
+    pub fn in_sql(&self, quote: impl Fn(&str) -> String) -> String {
+        match &self.schema {
+            Some(schema) => format!("{}.{}", quote(schema), quote(&self.name)),
+            None => quote(&self.name),
+        }
+    }
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.schema {
+            Some(schema) => write!(f, "{schema}.{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl ColumnKind {
+    /// Whether values can be converted to a kind of property, at least those that are written as one.
+    pub fn converts_to(self, kind: PropertyKind) -> bool {
+        use PropertyKind as P;
+        let from = match self {
+            ColumnKind::One(from) => from,
+            ColumnKind::Decimal => P::Float,
+            ColumnKind::Any | ColumnKind::Other => P::String,
+            ColumnKind::List(_) | ColumnKind::Bytes => return false,
+            ColumnKind::Json => return kind == P::String,
+        };
+        match (from, kind) {
+            (from, kind) if from == kind => true,
+            (P::String, _) | (_, P::String) => true,
+            (P::Integer, P::Float | P::Boolean) | (P::Float, P::Integer) => true,
+            (P::LocalDateTime | P::DateTime, P::Date | P::LocalDateTime | P::DateTime) => true,
+            (P::Date, P::LocalDateTime) | (P::LocalTime, P::Time) | (P::Time, P::LocalTime) => true,
+            _ => false,
+        }
+    }
+}
