@@ -135,6 +135,14 @@ fn procedure<A: Algorithm>(mode: Mode, body: Body) -> GraphProcedure {
     GraphProcedure { signature: signature_of(names, access, description, yields), body, views: None }
 }
 
+/// Whether a run that stops before it has converged is an error.
+const MUST_CONVERGE: &str = "mustConverge";
+
+/// Which of an algorithm's figures tells whether a run has converged.
+fn tells_convergence(about: &About) -> Option<usize> {
+    about.stats.iter().position(|figure| figure.name == "didConverge")
+}
+
 /// The settings that a procedure of an algorithm knows.
 fn known(about: &About, mode: Mode) -> Vec<&'static str> {
     let mut known = SHARED.to_vec();
@@ -145,6 +153,9 @@ fn known(about: &About, mode: Mode) -> Vec<&'static str> {
         known.extend(["weightProperty", "relationshipWeightProperty", "defaultWeight"]);
     }
     known.extend(about.settings);
+    if tells_convergence(about).is_some() {
+        known.push(MUST_CONVERGE);
+    }
     if matches!(mode, Mode::Write | Mode::Estimate) && about.shape != Shape::Rows {
         known.push("writeProperty");
         if about.shape == Shape::Pairs {
@@ -251,6 +262,19 @@ fn on_graph<A: Algorithm, T>(
     Ok((found, [opened, computed]))
 }
 
+/// Runs; fails if it had to converge and did not.
+fn run_to_the_end<A: Algorithm>(graph: &Graph<'_>, asked: &Asked<'_, A>, run: &Run<'_>) -> Result<Outcome> {
+    let outcome = A::run(graph, &asked.config, run)?;
+    if let Some(figure) = tells_convergence(&A::ABOUT)
+        && asked.settings.flag(MUST_CONVERGE)?.unwrap_or(false)
+        && outcome.stats[figure] == Value::Bool(false)
+    {
+        let error = model::error!(Limit, "algo.{} had not converged when it came to 'maxIterations'", A::ABOUT.name);
+        return Err(error.with_remedy("raise 'maxIterations' or 'tolerance', or leave out 'mustConverge'"));
+    }
+    Ok(outcome)
+}
+
 /// Opens the graph, runs, and gives what the graph is still needed for.
 fn compute<A: Algorithm>(
     context: &ProcedureContext<'_>,
@@ -258,7 +282,7 @@ fn compute<A: Algorithm>(
     views: Option<&ViewCache>,
 ) -> Result<Found> {
     let ((nodes, outcome), times) = on_graph(context, asked, views, |graph, run| {
-        let outcome = A::run(graph, &asked.config, run)?;
+        let outcome = run_to_the_end(graph, asked, run)?;
         let nodes = match A::ABOUT.shape {
             Shape::Nodes => (0..graph.node_count() as u32).map(|number| graph.node(number)).collect(),
             Shape::Pairs | Shape::Rows => Vec::new(),
@@ -329,7 +353,7 @@ fn stats<A: Algorithm>(
     views: Option<&ViewCache>,
 ) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, Mode::Stats)?;
-    let (stats, times) = on_graph(context, &asked, views, |graph, run| Ok(A::run(graph, &asked.config, run)?.stats))?;
+    let (stats, times) = on_graph(context, &asked, views, |graph, run| Ok(run_to_the_end(graph, &asked, run)?.stats))?;
     send_row(sink, &[&stats[..], &times].concat())
 }
 

@@ -3,7 +3,8 @@
 //! Claim: the score of v is the sum over pairs of other nodes s, t of σ(s, t through v)/σ(s, t), where σ counts shortest
 //! paths, parallel edges making paths of their own; with `'BOTH'` every pair counts once. With weights, which must be
 //! greater than 0, paths are cheapest ones; costs that only rounding tells apart differ. With `samplingSize` k only k
-//! nodes s, drawn evenly, are looked at, and scores are scaled by n/k: an estimate whose mean is the exact score.
+//! nodes s, drawn evenly, are looked at, and scores are scaled by n/k: an estimate whose mean is the exact score. With
+//! `sourceNodes` it is the nodes named, scaled likewise.
 //! Cost: for each s two passes over the edges that s can reach, 4 bytes and one random read of 24 bytes an edge; with
 //! weights a search for cheapest paths besides. 32 bytes a node and thread.
 //! After: Brandes, "A faster algorithm for betweenness centrality", 2001; Brandes, Pich, "Centrality estimation in large
@@ -12,6 +13,7 @@
 
 mod dependencies;
 
+use model::NodeId;
 use model::column::{Column, ColumnData};
 use model::error::Result;
 use model::interrupt::Interrupt;
@@ -27,12 +29,14 @@ use crate::settings::Settings;
 use dependencies::Dependencies;
 
 /// What a run is asked for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     /// How many nodes to search from; all of them if left out.
     pub sampling_size: Option<u64>,
     /// Which nodes are drawn.
     pub seed: u64,
+    /// The nodes to search from, by their numbers, if they are not to be drawn.
+    pub sources: Option<Vec<u32>>,
 }
 
 /// The score of each node of a view that has forward rows.
@@ -40,7 +44,7 @@ pub fn run(view: &GraphView, config: &Config, threads: usize, interrupt: &Interr
     refuse_free_edges(view)?;
     let count = view.node_count();
     let size = config.sampling_size.map_or(count, |size| usize::try_from(size).unwrap_or(count).min(count));
-    let sources = Random::new(config.seed).sample(size, count);
+    let sources = config.sources.clone().unwrap_or_else(|| Random::new(config.seed).sample(size, count));
     let found = add_up(
         sources.len(),
         1,
@@ -104,17 +108,24 @@ pub fn verify(view: &GraphView, scores: &[f64]) -> Result<()> {
     Ok(())
 }
 
+/// What a call is asked for.
+pub struct Asked {
+    config: Config,
+    /// The nodes to search from, if they are named.
+    sources: Option<Vec<NodeId>>,
+}
+
 /// `algo.betweenness`.
 pub struct Algorithm;
 
 impl crate::Algorithm for Algorithm {
-    type Config = Config;
+    type Config = Asked;
 
     const ABOUT: About = About {
         name: "betweenness",
         aliases: &["gds.betweenness"],
         description: "Scores nodes by the shares of shortest paths between other nodes that lead over them.",
-        settings: &["samplingSize", "samplingSeed", "randomSeed"],
+        settings: &["samplingSize", "samplingSeed", "randomSeed", "sourceNodes"],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: true,
         yields: &[column("score", "FLOAT")],
@@ -122,14 +133,20 @@ impl crate::Algorithm for Algorithm {
         shape: Shape::Nodes,
     };
 
-    fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
-        Ok(Config {
+    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Asked> {
+        let config = Config {
             sampling_size: settings.integer("samplingSize", 1)?,
             seed: settings.integer_of(&["samplingSeed", "randomSeed"], i64::MIN)?.unwrap_or(0),
-        })
+            sources: None,
+        };
+        let sources = settings.nodes(&["sourceNodes"], view)?;
+        if sources.is_some() && config.sampling_size.is_some() {
+            return Err(settings.refuse("both setting 'sourceNodes' and 'samplingSize' are given"));
+        }
+        Ok(Asked { config, sources })
     }
 
-    fn needs(_config: &Config, is_weighted: bool) -> Needs {
+    fn needs(_config: &Asked, is_weighted: bool) -> Needs {
         let of_search = if is_weighted { cheapest::NODE_BYTES } else { 0 };
         let each = dependencies::NODE_BYTES + of_search + size_of::<f64>();
         Needs {
@@ -140,8 +157,12 @@ impl crate::Algorithm for Algorithm {
         }
     }
 
-    fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
-        let scores = self::run(graph.in_memory_only()?, config, run.threads, run.interrupt)?;
+    fn run(graph: &Graph<'_>, asked: &Asked, run: &Run<'_>) -> Result<Outcome> {
+        let number = |&node: &NodeId| graph.require(node, "sourceNodes");
+        let sources =
+            asked.sources.as_ref().map(|nodes| nodes.iter().map(number).collect::<Result<_>>()).transpose()?;
+        let config = Config { sources, ..asked.config.clone() };
+        let scores = self::run(graph.in_memory_only()?, &config, run.threads, run.interrupt)?;
         let stats = vec![distribution(&scores)];
         Ok(Outcome { columns: vec![Column::new(ColumnData::Float(scores))], order: RowOrder::ByNumber, stats })
     }

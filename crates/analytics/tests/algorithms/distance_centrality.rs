@@ -82,6 +82,14 @@ fn betweenness_shares_shortest_paths() {
         let all = [settings, &[("samplingSize", Value::Int(1_000_000))]].concat();
         let whole = scores(store, "algo.betweenness", &all, 2, ids);
         assert_eq!(whole, scores(store, "algo.betweenness", settings, 1, ids), "{name}: a sample of all is exact");
+        if let Some(&first) = ids.first() {
+            let from_one = [settings, &[("sourceNodes", Value::Node(first))]].concat();
+            let found = scores(store, "algo.betweenness", &from_one, 2, ids);
+            for (node, found) in found.iter().enumerate() {
+                let expected = dependencies[0][node] * ids.len() as f64 / ends;
+                assert!((found - expected).abs() < 1e-9 * (1.0 + expected), "{name}: {node}: {found} for {expected}");
+            }
+        }
     });
 }
 
@@ -133,7 +141,7 @@ fn searches_from_many_nodes_agree_with_searches_from_one() {
             assert!(scores == again, "in-edges and threads change nothing");
             let graph = Graph::in_memory(Arc::new(forward));
             let view = graph.view().unwrap();
-            let config = betweenness::Config { sampling_size: Some(40), seed: 9 };
+            let config = betweenness::Config { sampling_size: Some(40), seed: 9, sources: None };
             let run = |threads| betweenness::run(view, &config, threads, &Interrupt::new()).unwrap();
             assert!(run(1) == run(3), "threads change nothing");
         }

@@ -123,3 +123,24 @@ fn a_search_gives_up_as_asked() {
         assert_eq!(error.code(), ErrorCode::Cancelled, "{name}");
     }
 }
+
+#[test]
+fn what_must_converge_and_does_not_is_an_error() {
+    let store = store(Value::Int(1), Value::Int(1));
+    let settings =
+        [("maxIterations", Value::Int(1)), ("tolerance", Value::Float(1e-12)), ("mustConverge", true.into())];
+    for (name, said) in [
+        ("algo.pagerank", "algo.pagerank had not converged when it came to 'maxIterations'"),
+        ("algo.eigenvector.stats", "algo.eigenvector had not converged when it came to 'maxIterations'"),
+    ] {
+        check(&store, name, &settings, said);
+        assert!(call(&store, name, &settings[..2], 1).is_ok(), "{name} may stop before");
+    }
+    let both = [("sourceNodes", Value::Int(0)), ("samplingSize", Value::Int(1))];
+    check(
+        &store,
+        "algo.betweenness",
+        &both,
+        "algo.betweenness: both setting 'sourceNodes' and 'samplingSize' are given",
+    );
+}
