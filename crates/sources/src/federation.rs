@@ -182,4 +182,20 @@ fn shared_edge(edge: EdgeId) -> EdgeId {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use model::EdgeId;
+
+    use super::{own_edge, shared_edge};
+
+    #[test]
+    fn edges_of_members_are_told_from_native_ones() {
+        // Native edges are in files, of any partition, or, with the highest bit, in memory.
+        for native in [0, 1 << 34, 4095 << 51, (1 << 63) - 1, 1 << 63, 1 << 63 | u64::from(u32::MAX)] {
+            assert_eq!(own_edge(EdgeId(native)), (0, EdgeId(native)));
+        }
+        for member in [1, 5, 127] {
+            let edge = EdgeId(member << 56 | 12_345);
+            assert_eq!(own_edge(shared_edge(edge)), (member as u8, edge));
+        }
+    }
+}

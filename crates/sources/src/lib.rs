@@ -5,6 +5,7 @@
 //! - [`connector`]: what a database must be able to do, in questions and answers.
 //! - [`catalog`]: what a relational database says of its tables; [`check`]: whether a definition fits its source.
 //! - [`store`]: a database with its definition as a graph behind the waist, with a cache and prefetchers.
+//! - [`federation`]: the native store and what is attached to it as one graph.
 //! - [`files`]: tables in files, read in chunks by several threads.
 //!
 //! Invariants: what a source or a file holds is never an assertion here; a bad row is a value with its place and reason.
@@ -13,5 +14,6 @@ pub mod catalog;
 pub mod check;
 pub mod connector;
 pub mod definition;
+pub mod federation;
 pub mod files;
 pub mod store;

@@ -1,6 +1,8 @@
 //! What a member asks of the other parts to follow an edge that leads there.
 
-use model::{Column, ColumnBuilder, IndexBatch, IndexScan, KeyOrder, KeyRange, NodeId, ReadView, Result, Subject, Value};
+use model::{
+    Column, ColumnBuilder, IndexBatch, IndexScan, KeyOrder, KeyRange, NodeId, ReadView, Result, Subject, Value,
+};
 use model::{Index, LabelId, PropertyKeyId};
 
 use super::view::Joined;

@@ -3,12 +3,10 @@
 //! Each part is asked for the whole batch at once: a store passes over ids that are not its own. Where one part alone can
 //! have edges its batches are passed on; where there are several their rows are merged by input.
 
-use model::choice::{Choosing, Chooser};
+use model::choice::{Chooser, Choosing};
 use model::limits::BATCH_ROWS;
 use model::store::{EdgeCursor, EdgeIds};
-use model::{
-    Direction, EdgeBatch, EdgeTypeId, Expand, NodeId, PropertyKeyId, ReadView, Result,
-};
+use model::{Direction, EdgeBatch, EdgeTypeId, Expand, NodeId, PropertyKeyId, Result};
 
 use super::shared_edge;
 use super::split::append;
@@ -174,7 +172,7 @@ impl EdgeCursor for PartCursor<'_> {
         }
         let types = &self.joined.map(self.part).types;
         if !types.is_same() {
-            out.types.iter_mut().for_each(|of| *of = EdgeTypeId(types.from_part(of.0)));
+            out.types.iter_mut().for_each(|of| *of = EdgeTypeId(types.shared(of.0)));
         }
         if self.part != 0 {
             out.edges.iter_mut().for_each(|edge| *edge = shared_edge(*edge));

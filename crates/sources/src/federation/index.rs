@@ -136,7 +136,8 @@ impl Joined {
         };
         let mut rows: Vec<usize> = (0..batch.inputs.len()).collect();
         rows.sort_by(|&a, &b| {
-            let by_values = values.iter().map(|column| order_rows(column, a, column, b)).fold(Ordering::Equal, Ordering::then);
+            let by_values =
+                values.iter().map(|column| order_rows(column, a, column, b)).fold(Ordering::Equal, Ordering::then);
             let by_id = || match scan.index.subject {
                 Subject::Label(_) => batch.nodes[a].cmp(&batch.nodes[b]),
                 Subject::EdgeType(_) => batch.edges[a].cmp(&batch.edges[b]),

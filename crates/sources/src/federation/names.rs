@@ -42,7 +42,7 @@ impl Numbers {
 
     /// What a name of the part is called in the whole.
     #[inline]
-    pub(super) fn from_part(&self, number: u32) -> u32 {
+    pub(super) fn shared(&self, number: u32) -> u32 {
         self.from_part[number as usize]
     }
 
@@ -78,8 +78,8 @@ impl NameMap {
 
     fn subject_from_part(&self, subject: Subject) -> Subject {
         match subject {
-            Subject::Label(label) => Subject::Label(LabelId(self.labels.from_part(label.0))),
-            Subject::EdgeType(of) => Subject::EdgeType(model::EdgeTypeId(self.types.from_part(of.0))),
+            Subject::Label(label) => Subject::Label(LabelId(self.labels.shared(label.0))),
+            Subject::EdgeType(of) => Subject::EdgeType(model::EdgeTypeId(self.types.shared(of.0))),
         }
     }
 
@@ -89,7 +89,7 @@ impl NameMap {
     }
 
     fn keys_from_part(&self, keys: &[PropertyKeyId]) -> Vec<PropertyKeyId> {
-        keys.iter().map(|key| PropertyKeyId(self.keys.from_part(key.0))).collect()
+        keys.iter().map(|key| PropertyKeyId(self.keys.shared(key.0))).collect()
     }
 
     fn index_from_part(&self, index: &Index) -> (Subject, Vec<PropertyKeyId>) {

@@ -14,8 +14,11 @@ pub(super) struct PartsScan<'a> {
     /// The next part to ask.
     next: usize,
     /// The part that is read, with the places of the keys there.
-    open: Option<(Box<dyn NodeCursor + 'a>, Vec<Option<PropertyKeyId>>)>,
+    open: Option<Open<'a>>,
 }
+
+/// A part that is read, with the places of the keys there.
+type Open<'a> = (Box<dyn NodeCursor + 'a>, Vec<Option<PropertyKeyId>>);
 
 impl Joined {
     pub(super) fn scan_parts(&self, scan: &NodeScan) -> PartsScan<'_> {

@@ -55,8 +55,11 @@ impl FederatedTransaction {
         if matches!(self.joined.parts[part].state, State::Member(_)) {
             let member = &self.members[part - 1];
             if self.isolation == IsolationLevel::Serializable {
-                return Err(error!(Unsupported, "a serializable transaction cannot write to the source {}", member.name)
-                    .with_remedy("write to it with snapshot isolation"));
+                return Err(error!(
+                    Unsupported,
+                    "a serializable transaction cannot write to the source {}", member.name
+                )
+                .with_remedy("write to it with snapshot isolation"));
             }
             self.joined.parts[part].state = State::MemberWriting(member.store.write_member()?);
         }
@@ -402,8 +405,10 @@ impl FederatedTransaction {
                 && self.joined.union.schema.is_rule_name(name)
         };
         match self.joined.parts.iter().find(of_source) {
-            Some(part) => Err(error!(SchemaRule, "{name} is a rule of {}", part.title())
-                .with_remedy("change it in that database")),
+            Some(part) => {
+                Err(error!(SchemaRule, "{name} is a rule of {}", part.title())
+                    .with_remedy("change it in that database"))
+            }
             None => Ok(()),
         }
     }

@@ -173,7 +173,7 @@ impl Joined {
             let mut found = ask(self.parts[group.part].view(), &group.ids)?;
             let numbers = &self.map(group.part).keys;
             for (key, _) in found.iter_mut().flatten() {
-                *key = PropertyKeyId(numbers.from_part(key.0));
+                *key = PropertyKeyId(numbers.shared(key.0));
             }
             found.iter_mut().for_each(|properties| properties.sort_unstable_by_key(|(key, _)| *key));
             group.scatter(found, &mut all);
@@ -189,10 +189,10 @@ impl Joined {
             sum.nodes += counts.nodes;
             sum.edges += counts.edges;
             for (label, count) in &counts.nodes_by_label {
-                *sum.nodes_by_label.entry(LabelId(map.labels.from_part(label.0))).or_default() += count;
+                *sum.nodes_by_label.entry(LabelId(map.labels.shared(label.0))).or_default() += count;
             }
             for (edge_type, count) in &counts.edges_by_type {
-                *sum.edges_by_type.entry(EdgeTypeId(map.types.from_part(edge_type.0))).or_default() += count;
+                *sum.edges_by_type.entry(EdgeTypeId(map.types.shared(edge_type.0))).or_default() += count;
             }
             if at == 0 && map.is_same() {
                 sum.sketches.clone_from(&counts.sketches);
@@ -299,7 +299,7 @@ impl ReadView for Joined {
             let numbers = &self.map(group.part).labels;
             if !numbers.is_same() {
                 for labels in &mut found {
-                    labels.iter_mut().for_each(|label| *label = LabelId(numbers.from_part(label.0)));
+                    labels.iter_mut().for_each(|label| *label = LabelId(numbers.shared(label.0)));
                     labels.sort_unstable();
                 }
             }
