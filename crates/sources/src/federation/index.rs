@@ -180,7 +180,7 @@ impl IndexCursor for PartIndex<'_> {
         let types = &self.joined.map(self.part).types;
         for edge in &mut out.edges {
             let id = if self.part == 0 { edge.id } else { shared_edge(edge.id) };
-            *edge = EdgeValue { id, edge_type: EdgeTypeId(types.from_part(edge.edge_type.0)), ..*edge };
+            *edge = EdgeValue { id, edge_type: EdgeTypeId(types.shared(edge.edge_type.0)), ..*edge };
         }
         Ok(true)
     }

@@ -189,7 +189,7 @@ impl Union {
 
     fn sort_key(&self, held: &SortKey) -> SortKey {
         let map = &self.maps[0];
-        let edge_type = model::EdgeTypeId(map.types.from_part(held.edge_type.0));
+        let edge_type = model::EdgeTypeId(map.types.shared(held.edge_type.0));
         SortKey { edge_type, keys: map.keys_from_part(&held.keys) }
     }
 
