@@ -6,14 +6,18 @@
 //! - [`catalog`]: what a relational database says of its tables; [`check`]: whether a definition fits its source.
 //! - [`store`]: a database with its definition as a graph behind the waist, with a cache and prefetchers.
 //! - [`federation`]: the native store and what is attached to it as one graph.
+//! - `keys`: keys of nodes as ids.
+//! - `cache`: what was fetched, kept for the next question.
 //! - [`files`]: tables in files, read in chunks by several threads.
 //!
 //! Invariants: what a source or a file holds is never an assertion here; a bad row is a value with its place and reason.
 
+mod cache;
 pub mod catalog;
 pub mod check;
 pub mod connector;
 pub mod definition;
 pub mod federation;
 pub mod files;
+mod keys;
 pub mod store;

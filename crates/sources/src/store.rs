@@ -1,13 +1,35 @@
 //! A database with its graph definition as a graph behind the waist, with a cache and prefetchers.
+//!
+//! Ids, labels and types are settled here, so that a connector knows of none; what was fetched is kept for the next
+//! question; what will be needed next is fetched along.
+//! Edges whose ends are missing: an edge is there only if both of its nodes are. Where the source does not see to that by
+//! itself (see [`KindFacts::ends_exist`](crate::connector::KindFacts)), the ends are looked for before an edge is given out.
 
 mod crossing;
+mod edge_ids;
+mod expansion;
+mod layout;
+mod link;
+mod load;
+mod nodes;
+mod scan;
+mod statements;
+mod view;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use model::MemoryBudget;
 use model::platform::Clock;
+use model::{Capabilities, GraphStore, MemoryBudget, ReadView, Result, Schema, WriteTransaction};
 
 pub use self::crossing::Crossing;
+use self::layout::Layout;
+use self::link::Link;
+pub use self::view::SourceView;
+use crate::cache::Cache;
+use crate::connector::Connector;
+use crate::definition::GraphDefinition;
+use crate::keys::Keys;
 
 /// What a source shares with the database that it is attached to.
 #[derive(Clone, Debug)]
@@ -16,4 +38,185 @@ pub struct Environment {
     pub memory: Arc<MemoryBudget>,
     /// Tells how old it is.
     pub clock: Arc<dyn Clock>,
+}
+
+/// A database that is attached, as a graph.
+#[derive(Clone)]
+pub struct SourceStore {
+    shared: Arc<Shared>,
+}
+
+/// What the views of a source share.
+pub(crate) struct Shared {
+    layout: Arc<Layout>,
+    connector: Arc<dyn Connector>,
+    environment: Environment,
+    capabilities: Capabilities,
+    keys: Keys,
+    cache: Arc<Cache>,
+    hot: Hot,
+    round_trips: Arc<AtomicU64>,
+}
+
+/// For each table of the cache, the properties that were ever asked for, so that a row need not be fetched once for each.
+struct Hot {
+    tables: Vec<Mutex<Vec<usize>>>,
+}
+
+impl Hot {
+    /// Adds properties, and gives all.
+    fn add(&self, table: usize, properties: &[usize]) -> Vec<usize> {
+        let mut hot = self.tables[table].lock().unwrap_or_else(PoisonError::into_inner);
+        for property in properties {
+            if let Err(at) = hot.binary_search(property) {
+                hot.insert(at, *property);
+            }
+        }
+        hot.clone()
+    }
+}
+
+/// What a source was asked, and what was kept of the answers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SourceStats {
+    /// Round trips since it was attached.
+    pub round_trips: u64,
+    /// Rows that it sent: nodes and edges, asked for or fetched ahead.
+    pub rows_fetched: u64,
+    /// Those of them that were used at least once.
+    pub rows_used: u64,
+    /// Nodes, and lists of edges, that were asked for.
+    pub lookups: u64,
+    /// Those of them that were in the cache.
+    pub hits: u64,
+    /// Bytes that the cache holds, and may hold.
+    pub cache_bytes: usize,
+    /// The most that it may hold.
+    pub cache_bytes_max: usize,
+    /// What is fetched ahead at present, in words.
+    pub prefetch: String,
+}
+
+impl SourceStats {
+    /// The share of what was asked for that was in the cache.
+    pub fn hit_rate(&self) -> f64 {
+        self.hits as f64 / self.lookups.max(1) as f64
+    }
+}
+
+impl SourceStore {
+    /// The graph that a definition makes of a database, as the part of that number of a larger graph. Asks the database for
+    /// its sizes and indexes.
+    pub fn new(
+        definition: Arc<GraphDefinition>,
+        connector: Arc<dyn Connector>,
+        member: u8,
+        environment: Environment,
+    ) -> Result<SourceStore> {
+        if definition.nodes.len() > 1 << 8 {
+            let found = definition.nodes.len();
+            return Err(model::error!(
+                Definition,
+                "{} has {found} kinds of nodes, expected at most 256",
+                connector.name()
+            ));
+        }
+        let abilities = connector.abilities();
+        let layout = Arc::new(Layout::new(definition, member, connector.facts()?, abilities));
+        let capabilities = Capabilities {
+            writes: abilities.writes,
+            dense_node_ids: false,
+            expands_against_direction: layout.goes_against_direction(),
+            looks_up_by_key: true,
+            streams_edges: false,
+            is_remote: true,
+        };
+        let tables = layout.table_count();
+        let cache = Cache::new(tables, layout.definition.cache.bytes_max, &environment.memory, Arc::default());
+        let keys = Keys::new(layout.space_count(), &environment.memory, connector.name());
+        let hot = Hot { tables: (0..tables).map(|_| Mutex::default()).collect() };
+        let round_trips = Arc::new(AtomicU64::new(0));
+        let shared = Shared { layout, connector, environment, capabilities, keys, cache, hot, round_trips };
+        Ok(SourceStore { shared: Arc::new(shared) })
+    }
+
+    /// A view, as what it is.
+    pub fn view(&self) -> SourceView {
+        let shared = &self.shared;
+        let is_shared = !shared.layout.definition.cache.age_max.is_zero();
+        let cache = if is_shared { shared.cache.clone() } else { self.private_cache() };
+        SourceView::new(shared, cache, Link::new(&shared.connector, &shared.layout, &shared.round_trips))
+    }
+
+    fn private_cache(&self) -> Arc<Cache> {
+        let shared = &self.shared;
+        Cache::new(
+            shared.layout.table_count(),
+            shared.cache.bytes_max(),
+            &shared.environment.memory,
+            shared.cache.counts.clone(),
+        )
+    }
+
+    /// The names that the source has in the graph.
+    pub fn schema(&self) -> &Schema {
+        &self.shared.layout.schema
+    }
+
+    /// The definition that it was made with.
+    pub fn definition(&self) -> &Arc<GraphDefinition> {
+        &self.shared.layout.definition
+    }
+
+    /// The database.
+    pub fn connector(&self) -> &Arc<dyn Connector> {
+        &self.shared.connector
+    }
+
+    /// Forgets all that is cached, so that the next view reads it anew.
+    pub fn forget(&self) {
+        self.shared.cache.forget(0..self.shared.layout.table_count());
+    }
+
+    /// Forgets what is cached of the kinds of nodes and edges that have a name; false if there is none.
+    pub fn forget_kind(&self, name: &str) -> bool {
+        let layout = &self.shared.layout;
+        let nodes = layout.definition.nodes.iter().enumerate().filter(|(_, kind)| &*kind.name == name);
+        let mut tables: Vec<usize> = nodes.map(|(number, _)| number).collect();
+        let edges = layout.definition.edges.iter().enumerate().filter(|(_, kind)| &*kind.name == name);
+        tables.extend(edges.flat_map(|(number, _)| {
+            [false, true].map(|is_reverse| layout.list_table(layout::ListKind { edge: number, is_reverse }))
+        }));
+        self.shared.cache.forget(tables.iter().copied());
+        !tables.is_empty()
+    }
+
+    /// What it was asked so far.
+    pub fn stats(&self) -> SourceStats {
+        let (shared, counts) = (&self.shared, &self.shared.cache.counts);
+        SourceStats {
+            round_trips: shared.round_trips.load(Ordering::Relaxed),
+            rows_fetched: counts.fetched.load(Ordering::Relaxed),
+            rows_used: counts.used.load(Ordering::Relaxed),
+            lookups: counts.lookups.load(Ordering::Relaxed),
+            hits: counts.hits.load(Ordering::Relaxed),
+            cache_bytes: shared.cache.bytes(),
+            cache_bytes_max: shared.cache.bytes_max(),
+            prefetch: String::new(),
+        }
+    }
+}
+
+impl GraphStore for SourceStore {
+    fn capabilities(&self) -> Capabilities {
+        self.shared.capabilities
+    }
+
+    fn read(&self) -> Result<Arc<dyn ReadView>> {
+        Ok(Arc::new(self.view()))
+    }
+
+    fn write(&self) -> Result<Box<dyn WriteTransaction>> {
+        Err(model::error!(ReadOnly, "{} is attached for reading only", self.shared.connector.name()))
+    }
 }

@@ -1,0 +1,157 @@
+//! The connection of a view: opened by its first question, asked by one thread at a time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::{Column, Error, ErrorCode, Result};
+
+use super::layout::Layout;
+use crate::connector::{Connector, Question, Reading, RowsSink, StreamId, Writing};
+
+/// A connection of a source, as views and transactions use it.
+pub(crate) struct Link {
+    connector: Arc<dyn Connector>,
+    layout: Arc<Layout>,
+    state: Mutex<State>,
+    /// Round trips of all links of the source.
+    round_trips: Arc<AtomicU64>,
+}
+
+enum State {
+    Closed,
+    Reading(Box<dyn Reading>),
+    Writing(Box<dyn Writing>),
+}
+
+impl Link {
+    pub(crate) fn new(connector: &Arc<dyn Connector>, layout: &Arc<Layout>, round_trips: &Arc<AtomicU64>) -> Link {
+        Link {
+            connector: connector.clone(),
+            layout: layout.clone(),
+            state: Mutex::new(State::Closed),
+            round_trips: round_trips.clone(),
+        }
+    }
+
+    /// The same for a transaction.
+    pub(crate) fn writing(self, writing: Box<dyn Writing>) -> Link {
+        Link { state: Mutex::new(State::Writing(writing)), ..self }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self) {
+        self.round_trips.fetch_add(1, Ordering::Relaxed);
+        model::meter::count(|meter| meter.round_trips += 1);
+    }
+
+    fn with<T>(&self, question: Option<&Question<'_>>, run: impl FnOnce(&mut dyn Reading) -> Result<T>) -> Result<T> {
+        let mut state = self.state();
+        let opened = match &mut *state {
+            State::Closed => self.connector.read().map(|reading| *state = State::Reading(reading)),
+            _ => Ok(()),
+        };
+        let result = opened.and_then(|()| match &mut *state {
+            State::Reading(reading) => run(reading.as_mut()),
+            State::Writing(writing) => run(writing.as_mut()),
+            State::Closed => Err(model::error!(Internal, "a connection was closed while it was asked")),
+        });
+        result.map_err(|error| self.explain(error, question))
+    }
+
+    /// Asks all questions in one round trip.
+    pub(crate) fn ask(&self, questions: &[Question<'_>], sink: &mut RowsSink<'_>) -> Result<()> {
+        if questions.is_empty() {
+            return Ok(());
+        }
+        self.count();
+        self.with(questions.first(), |reading| reading.ask(questions, sink))
+    }
+
+    /// Asks a question whose answer is one number.
+    pub(crate) fn ask_count(&self, questions: &[Question<'_>]) -> Result<u64> {
+        let mut count = 0;
+        self.ask(questions, &mut |_, rows| {
+            for column in rows.iter().take(1) {
+                for value in column.values() {
+                    let number = if let model::Value::Int(number) = value { u64::try_from(number).ok() } else { None };
+                    count += number.ok_or_else(|| model::error!(Source, "a count was answered with {value}"))?;
+                }
+            }
+            Ok(true)
+        })?;
+        Ok(count)
+    }
+
+    pub(crate) fn start(&self, question: &Question<'_>) -> Result<StreamId> {
+        self.with(Some(question), |reading| reading.start(question))
+    }
+
+    pub(crate) fn more(&self, stream: StreamId, rows: usize, question: &Question<'_>) -> Result<Option<Vec<Column>>> {
+        self.count();
+        self.with(Some(question), |reading| reading.more(stream, rows))
+    }
+
+    pub(crate) fn stop(&self, stream: StreamId) {
+        match &mut *self.state() {
+            State::Closed => {}
+            State::Reading(reading) => reading.stop(stream),
+            State::Writing(writing) => writing.stop(stream),
+        }
+    }
+
+    /// Uses the transaction, which must be one.
+    pub(crate) fn change<T>(&self, run: impl FnOnce(&mut dyn Writing) -> Result<T>) -> Result<T> {
+        self.count();
+        match &mut *self.state() {
+            State::Writing(writing) => run(writing.as_mut()).map_err(|error| self.explain(error, None)),
+            _ => Err(model::error!(TransactionState, "the transaction of {} has ended", self.connector.name())),
+        }
+    }
+
+    /// Ends the transaction, making it durable.
+    pub(crate) fn commit(&self) -> Result<()> {
+        self.count();
+        match std::mem::replace(&mut *self.state(), State::Closed) {
+            State::Writing(writing) => writing.commit().map_err(|error| self.explain(error, None)),
+            _ => Err(model::error!(TransactionState, "the transaction of {} has ended", self.connector.name())),
+        }
+    }
+
+    /// The error with what its message lacks: the source, the kind that was asked for, and the statement.
+    fn explain(&self, error: Error, question: Option<&Question<'_>>) -> Error {
+        if matches!(error.code(), ErrorCode::Cancelled | ErrorCode::Timeout | ErrorCode::Limit) {
+            return error;
+        }
+        let mut place = Vec::new();
+        if !error.message().contains(self.connector.name()) {
+            place.push(self.connector.name().to_owned());
+        }
+        if let Some(question) = question {
+            let kind = self.kind_name(question);
+            if !error.message().contains(&*kind) {
+                place.push(kind);
+            }
+            if let Some(statement) = self.connector.statement(question)
+                && !error.message().contains(&statement)
+            {
+                place.push(statement);
+            }
+        }
+        if place.is_empty() { error } else { error.within(&place.join(": ")) }
+    }
+
+    fn kind_name(&self, question: &Question<'_>) -> String {
+        let definition = &self.layout.definition;
+        match question {
+            Question::Nodes { kind, .. } | Question::CountNodes { kind, .. } => {
+                format!("nodes {}", definition.nodes[*kind].name)
+            }
+            Question::Edges { kind, .. } | Question::CountEdges { kind } => {
+                format!("edges {}", definition.edges[*kind].name)
+            }
+        }
+    }
+}

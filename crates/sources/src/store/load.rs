@@ -1,0 +1,213 @@
+//! Rows by their keys: from the cache, and what is missing there from the source, all in one round trip.
+
+use std::sync::Arc;
+
+use model::{Column, Result};
+
+use super::layout::ListKind;
+use super::view::SourceView;
+use crate::cache::{EdgeAnswer, Found, NOWHERE, Need, NodeAnswer, Origin, Piece};
+use crate::connector::{Question, Which};
+
+/// A table of the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Table {
+    /// Nodes of a kind.
+    Nodes(usize),
+    /// Lists of edges.
+    Lists(ListKind),
+}
+
+/// Rows that are wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) table: Table,
+    /// The numbers of their keys; may repeat.
+    pub(crate) keys: Vec<u64>,
+    /// What must be known of them: properties by number.
+    pub(crate) properties: Vec<usize>,
+}
+
+/// Rows that the cache lacks.
+#[derive(Clone, Debug)]
+pub(crate) struct Missing {
+    pub(crate) table: Table,
+    /// Ascending, each once.
+    pub(crate) keys: Vec<u64>,
+    /// What is asked: what is wanted now, and what was before.
+    pub(crate) properties: Vec<usize>,
+}
+
+impl SourceView {
+    /// Where the rows wanted are. Every row is found: a node that is not there as one that is noted as absent.
+    pub(crate) fn load(&self, wanted: &[Wanted]) -> Result<Vec<Found>> {
+        let mut founds = Vec::with_capacity(wanted.len());
+        let mut gaps = Vec::with_capacity(wanted.len());
+        for wanted in wanted {
+            let need = Need { properties: wanted.properties.clone(), since_ns: self.since_ns };
+            let mut found = Found::default();
+            gaps.push(self.cache.find(self.table(wanted.table), &wanted.keys, &need, &mut found));
+            founds.push(found);
+        }
+        for _ in 0..2 {
+            let missing = self.missing(wanted, &gaps);
+            if missing.is_empty() {
+                break;
+            }
+            let pieces = self.fetch(&missing)?;
+            for ((wanted, found), gaps) in wanted.iter().zip(&mut founds).zip(&mut gaps) {
+                self.fill(wanted, &pieces, found, gaps);
+            }
+        }
+        match gaps.iter().all(Vec::is_empty) {
+            true => Ok(founds),
+            false => Err(model::error!(Internal, "a source did not answer for all keys that it was asked")),
+        }
+    }
+
+    /// What to ask for the rows in `gaps`.
+    fn missing(&self, wanted: &[Wanted], gaps: &[Vec<u32>]) -> Vec<Missing> {
+        let mut missing: Vec<Missing> = Vec::new();
+        for (wanted, gaps) in wanted.iter().zip(gaps).filter(|(_, gaps)| !gaps.is_empty()) {
+            let mut keys: Vec<u64> = gaps.iter().map(|&at| wanted.keys[at as usize]).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            let properties = self.shared.hot.add(self.table(wanted.table), &wanted.properties);
+            missing.push(Missing { table: wanted.table, keys, properties });
+        }
+        missing
+    }
+
+    /// Takes from pieces what is still missing.
+    fn fill(&self, wanted: &Wanted, pieces: &[Arc<Piece>], found: &mut Found, gaps: &mut Vec<u32>) {
+        let table = self.table(wanted.table);
+        for piece in pieces.iter().filter(|piece| piece.table == table && piece.has(&wanted.properties)) {
+            let local = found.pieces.len() as u32;
+            let mut rows = Vec::new();
+            gaps.retain(|&at| {
+                let row = piece.row_of(wanted.keys[at as usize]);
+                if let Some(row) = row {
+                    found.places[at as usize] = (local, row as u32);
+                    rows.push(row);
+                }
+                row.is_none()
+            });
+            if !rows.is_empty() {
+                self.cache.note_uses(piece, rows.into_iter());
+                found.pieces.push(piece.clone());
+            }
+        }
+    }
+
+    pub(crate) fn table(&self, table: Table) -> usize {
+        match table {
+            Table::Nodes(kind) => kind,
+            Table::Lists(list) => self.shared.layout.list_table(list),
+        }
+    }
+
+    /// Asks for rows by their keys, in one round trip; a piece for each.
+    pub(crate) fn fetch(&self, missing: &[Missing]) -> Result<Vec<Arc<Piece>>> {
+        let columns: Vec<Column> = missing.iter().map(|missing| self.key_column(missing)).collect();
+        let questions: Vec<(Asked<'_>, Which<'_>)> =
+            missing.iter().zip(&columns).map(|(missing, keys)| (Asked::of(missing), Which::Keys(keys))).collect();
+        self.ask_rows(&questions)
+    }
+
+    pub(crate) fn key_column(&self, missing: &Missing) -> Column {
+        let space = match missing.table {
+            Table::Nodes(kind) => kind,
+            Table::Lists(list) => self.shared.layout.ends(list).0,
+        };
+        self.shared.keys.decode(space, &missing.keys)
+    }
+
+    /// Asks questions about rows, in one round trip; a piece for each.
+    pub(crate) fn ask_rows(&self, asked: &[(Asked<'_>, Which<'_>)]) -> Result<Vec<Arc<Piece>>> {
+        let mut answers: Vec<Answer> = asked.iter().map(|(asked, _)| self.answer(asked)).collect();
+        let questions: Vec<Question<'_>> = asked.iter().map(|(asked, which)| asked.question(which.clone())).collect();
+        let keys = &self.shared.keys;
+        let at_ns = self.shared.environment.clock.now_ns();
+        self.link.ask(&questions, &mut |number, rows| {
+            match &mut answers[number] {
+                Answer::Nodes(answer) => answer.push(keys, rows)?,
+                Answer::Edges(answer) => answer.push(keys, rows)?,
+            }
+            Ok(true)
+        })?;
+        let pieces = answers.into_iter().zip(asked).map(|(answer, (asked, _))| {
+            self.cache.keep(match answer {
+                Answer::Nodes(answer) => answer.finish(asked.keys, at_ns, asked.origin),
+                Answer::Edges(answer) => answer.finish(asked.keys, at_ns, asked.origin),
+            })
+        });
+        pieces.collect()
+    }
+
+    fn answer(&self, asked: &Asked<'_>) -> Answer {
+        let (layout, table) = (&self.shared.layout, self.table(asked.table));
+        match asked.table {
+            Table::Nodes(kind) => {
+                let count = layout.nodes[kind].property_count;
+                Answer::Nodes(NodeAnswer::new(table, kind, count, asked.properties.to_vec()))
+            }
+            Table::Lists(list) => {
+                let (near, far) = layout.ends(list);
+                let kind = &layout.edges[list.edge];
+                let spaces = [near, far, layout.edge_space(list.edge)];
+                let properties = asked.properties.to_vec();
+                Answer::Edges(EdgeAnswer::new(table, spaces, kind.has_keys, kind.property_count, properties))
+            }
+        }
+    }
+
+    /// Rows of one table, all of them.
+    pub(crate) fn load_one(&self, wanted: Wanted) -> Result<Found> {
+        Ok(self.load(&[wanted])?.pop().unwrap_or_default())
+    }
+
+    /// Which nodes of a kind there are.
+    pub(crate) fn which_exist(&self, kind: usize, keys: &[u64]) -> Result<Vec<bool>> {
+        let wanted = Wanted { table: Table::Nodes(kind), keys: keys.to_vec(), properties: Vec::new() };
+        let found = self.load_one(wanted)?;
+        Ok(found
+            .places
+            .iter()
+            .map(|&place| place != NOWHERE && found.piece(place).is_there(place.1 as usize))
+            .collect())
+    }
+}
+
+enum Answer {
+    Nodes(NodeAnswer),
+    Edges(EdgeAnswer),
+}
+
+/// What to ask of which table, but for which rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) table: Table,
+    pub(crate) properties: &'a [usize],
+    /// The keys that the answer must tell about, even if there are no rows for them.
+    pub(crate) keys: &'a [u64],
+    pub(crate) origin: Origin,
+}
+
+impl<'a> Asked<'a> {
+    fn of(missing: &'a Missing) -> Asked<'a> {
+        Asked { table: missing.table, properties: &missing.properties, keys: &missing.keys, origin: Origin::Asked }
+    }
+
+    fn question<'q>(&self, which: Which<'q>) -> Question<'q>
+    where
+        'a: 'q,
+    {
+        let properties = self.properties;
+        match self.table {
+            Table::Nodes(kind) => Question::Nodes { kind, which, properties, order: None, limit: None },
+            Table::Lists(list) => {
+                Question::Edges { kind: list.edge, direction: list.direction(), of: which, properties }
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! A source as a view: one connection, opened by the first question, with the cache that it shares with other views.
+
+use std::sync::Arc;
+
+use model::choice::{Chooser, Choosing};
+use model::index_scan::{IndexCursor, IndexScan};
+use model::store::{Access, AccessHint, Count, EdgeCursor, NodeCursor, lookup_by_scan};
+use model::{
+    Bitmap, Capabilities, Column, EdgeId, Expand, LabelId, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema,
+    Statistics,
+};
+
+use super::Shared;
+use super::crossing::Crossing;
+use super::edge_ids::EdgeNames;
+use super::expansion::ExpandCursor;
+use super::link::Link;
+use super::scan::{ScanCursor, index_scan};
+use super::statements;
+use crate::cache::{Cache, NodeAnswer, Origin};
+use crate::connector::{Question, Which};
+
+/// A source at one moment, as far as it has such: what is cached may be older, up to the age that its definition allows.
+///
+/// Invariant: whatever was cached or fetched ahead, answers are those of the source.
+pub struct SourceView {
+    pub(super) shared: Arc<Shared>,
+    pub(super) cache: Arc<Cache>,
+    pub(super) link: Link,
+    /// What was fetched before this is too old.
+    pub(super) since_ns: u64,
+    pub(super) edge_names: EdgeNames,
+}
+
+impl SourceView {
+    pub(super) fn new(shared: &Arc<Shared>, cache: Arc<Cache>, link: Link) -> SourceView {
+        let age_ns = u64::try_from(shared.layout.definition.cache.age_max.as_nanos()).unwrap_or(u64::MAX);
+        SourceView {
+            cache,
+            link,
+            since_ns: shared.environment.clock.now_ns().saturating_sub(age_ns),
+            edge_names: EdgeNames::new(shared.layout.member, &shared.environment.memory),
+            shared: shared.clone(),
+        }
+    }
+
+    /// Follows edges, to and from other parts of the graph too. [`ReadView::expand`] leaves out edges with such an end.
+    pub fn expand_with<'a>(
+        &'a self,
+        from: &'a [NodeId],
+        expand: &Expand,
+        crossing: Option<&'a dyn Crossing>,
+    ) -> Result<Box<dyn EdgeCursor + 'a>> {
+        if expand.is_chosen() {
+            let (plain, chooser) = Chooser::new(expand);
+            let inner = ExpandCursor::new(self, from, plain, crossing);
+            return Ok(Box::new(Choosing::new(inner, chooser)));
+        }
+        Ok(Box::new(ExpandCursor::new(self, from, expand.clone(), crossing)))
+    }
+
+    /// Keeps nodes that a scan found, as long as the scan so far is but a part of what can be kept.
+    pub(super) fn keep_scanned(
+        &self,
+        kind: usize,
+        properties: &[usize],
+        keys: &[u64],
+        columns: &[Column],
+        scanned: usize,
+    ) -> Result<()> {
+        model::meter::count(|meter| meter.rows_used += keys.len() as u64);
+        let mut answer =
+            NodeAnswer::new(kind, kind, self.shared.layout.nodes[kind].property_count, properties.to_vec());
+        answer.push_numbers(keys, columns);
+        let mut piece = answer.finish(&[], self.shared.environment.clock.now_ns(), Origin::Asked);
+        piece.is_scanned = scanned * SCANNED_ROW_BYTES > self.cache.bytes_max() / 2;
+        let piece = self.cache.keep(piece)?;
+        self.cache.note_uses(&piece, 0..piece.keys.len());
+        Ok(())
+    }
+}
+
+/// What a node that a scan found takes in the cache, about.
+const SCANNED_ROW_BYTES: usize = 64;
+
+impl ReadView for SourceView {
+    fn schema(&self) -> &Schema {
+        &self.shared.layout.schema
+    }
+
+    fn statistics(&self) -> &Statistics {
+        &self.shared.layout.statistics
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.shared.capabilities
+    }
+
+    fn node_id_bound(&self) -> u64 {
+        0
+    }
+
+    fn scan(&self, scan: &NodeScan) -> Result<Box<dyn NodeCursor + '_>> {
+        Ok(Box::new(ScanCursor::new(self, scan)))
+    }
+
+    fn expand<'a>(&'a self, from: &'a [NodeId], expand: &'a Expand) -> Result<Box<dyn EdgeCursor + 'a>> {
+        self.expand_with(from, expand, None)
+    }
+
+    fn node_properties(&self, nodes: &[NodeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
+        self.columns_of_nodes(nodes, keys)
+    }
+
+    fn edge_properties(&self, edges: &[EdgeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
+        self.columns_of_edges(edges, keys)
+    }
+
+    fn node_labels(&self, nodes: &[NodeId]) -> Result<Vec<Vec<LabelId>>> {
+        self.labels_of_nodes(nodes)
+    }
+
+    fn has_label(&self, nodes: &[NodeId], label: LabelId) -> Result<Bitmap> {
+        let layout = &self.shared.layout;
+        let carries = |kind: Option<usize>| kind.is_some_and(|kind| layout.nodes[kind].labels.contains(&label));
+        Ok(self.kinds_of_nodes(nodes)?.into_iter().map(carries).collect())
+    }
+
+    fn nodes_exist(&self, nodes: &[NodeId]) -> Result<Bitmap> {
+        Ok(self.kinds_of_nodes(nodes)?.iter().map(Option::is_some).collect())
+    }
+
+    fn edges_exist(&self, edges: &[EdgeId]) -> Result<Bitmap> {
+        self.which_edges_exist(edges)
+    }
+
+    fn lookup(&self, label: LabelId, key: PropertyKeyId, values: &Column) -> Result<Column> {
+        let layout = &self.shared.layout;
+        let kinds = layout.kinds_of(&[label]);
+        if layout.schema.unique(label, key).is_some()
+            && let [kind] = kinds[..]
+            && let Some(&property) = layout.nodes[kind].properties.get(&key)
+        {
+            return self.find_nodes(kind, property, values);
+        }
+        lookup_by_scan(self, label, key, values)
+    }
+
+    fn index_scan<'a>(&'a self, scan: &'a IndexScan) -> Result<Box<dyn IndexCursor + 'a>> {
+        index_scan(self, scan)
+    }
+
+    fn count(&self, count: &Count) -> Result<Option<u64>> {
+        let layout = &self.shared.layout;
+        let questions: Vec<Question<'_>> = match count {
+            Count::Nodes(labels) => {
+                let kinds = layout.kinds_of(labels).into_iter();
+                kinds.map(|kind| Question::CountNodes { kind, which: Which::All }).collect()
+            }
+            Count::Edges(types) => {
+                let lists = layout.lists(model::Direction::Out, types.as_deref());
+                // Rows whose ends are not there, or are of another part of the graph, are no edges of this one.
+                let is_sure = |edge: usize| {
+                    let kind = &layout.edges[edge];
+                    kind.ends_exist == [true, true] && !kind.ends.iter().any(|&space| layout.is_foreign(space))
+                };
+                if !lists.iter().all(|list| is_sure(list.edge)) {
+                    return Ok(None);
+                }
+                lists.iter().map(|list| Question::CountEdges { kind: list.edge }).collect()
+            }
+        };
+        self.link.ask_count(&questions).map(Some)
+    }
+
+    fn statements(&self, access: &Access<'_>) -> Vec<Arc<str>> {
+        statements::of(&self.shared, access)
+    }
+
+    fn prefetch(&self, _hint: &AccessHint<'_>) {}
+}
