@@ -112,6 +112,15 @@ impl Table {
         self.columns.iter().find(|column| column.name == name)
     }
 
+    /// Puts the foreign keys in the order of their first columns; of those that say the same, one stays.
+    pub fn arrange(&mut self) {
+        let mut keys = std::mem::take(&mut self.foreign_keys);
+        let place = |name: &String| self.columns.iter().position(|column| column.name == *name);
+        keys.sort_by_key(|key| key.columns.iter().map(place).collect::<Vec<_>>());
+        keys.dedup();
+        self.foreign_keys = keys;
+    }
+
     /// Whether no two rows have the same values of these columns, whatever their order.
     pub fn is_unique(&self, columns: &[String]) -> bool {
         let within = |key: &Vec<String>| !key.is_empty() && key.iter().all(|column| columns.contains(column));

@@ -4,6 +4,7 @@
 //! - [`definition`]: what of a database is which part of the graph.
 //! - [`connector`]: what a database must be able to do, in questions and answers.
 //! - [`catalog`]: what a relational database says of its tables; [`check`]: whether a definition fits its source.
+//! - [`infer`]: a definition from a catalog.
 //! - [`store`]: a database with its definition as a graph behind the waist, with a cache and prefetchers.
 //! - [`federation`]: the native store and what is attached to it as one graph.
 //! - `keys`: keys of nodes as ids.
@@ -19,5 +20,6 @@ pub mod connector;
 pub mod definition;
 pub mod federation;
 pub mod files;
+pub mod infer;
 mod keys;
 pub mod store;

@@ -108,18 +108,16 @@ fn by_key(place: &str, rows: &Rows, key_parts: usize) -> Result<()> {
     if key_parts != 1 {
         return Err(at(&format!("{place}.sql"), "a query by key has one parameter, but the key has several columns"));
     }
-    for (which, sql, expected) in [("sql", Some(sql), 1), ("reverse", reverse.as_ref(), 1), ("scan", scan.as_ref(), 0)]
-    {
-        let found = sql.map_or(expected, |sql| around_parameters(sql).len() - 1);
-        if found != expected {
-            let message = format_args!(
-                "expected {expected} parameter{} `?`, found {found}",
-                if expected == 1 { "" } else { "s" }
-            );
-            return Err(at(&format!("{place}.{which}"), message));
+    let parameters = |sql: &String| around_parameters(sql).len() - 1;
+    for (which, sql) in [("sql", Some(sql)), ("reverse", reverse.as_ref())] {
+        if sql.is_some_and(|sql| parameters(sql) == 0) {
+            return Err(at(&format!("{place}.{which}"), "expected a parameter `?`, the node's key, found none"));
         }
     }
-    Ok(())
+    match scan.as_ref().map_or(0, parameters) {
+        0 => Ok(()),
+        found => Err(at(&format!("{place}.scan"), format_args!("expected no parameter `?`, found {found}"))),
+    }
 }
 
 fn adjacency(place: &str, pattern: &KeyPattern) -> Result<()> {

@@ -1,9 +1,7 @@
 //! Where parameters stand in SQL that a definition holds: the question marks outside of texts, names and comments.
 
 /// The pieces of a query before, between and after its parameters; a query without parameters is one piece.
-///
-/// PostgreSQL's operators that are written with a question mark have functions of the same meaning (`jsonb_exists`),
-/// which definitions must use.
+/// `??` is no parameter but a question mark, for operators that are written with one.
 pub fn around_parameters(sql: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut at) = (0, 0);
@@ -14,6 +12,7 @@ pub fn around_parameters(sql: &str) -> Vec<&str> {
             b'-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
             b'/' if rest.starts_with("/*") => comment(rest),
             b'$' => dollar_quoted(rest),
+            b'?' if rest.starts_with("??") => 2,
             b'?' => {
                 pieces.push(&sql[start..at]);
                 start = at + 1;
@@ -79,6 +78,7 @@ mod tests {
             ("/* ? /* ? */ ? */ ?é", &["/* ? /* ? */ ? */ ", "é"]),
             ("$$ ? $$ ? $a$ $$ ? $a$", &["$$ ? $$ ", " $a$ $$ ? $a$"]),
             ("'open ?", &["'open ?"]),
+            ("a ?? 'b' = ?", &["a ?? 'b' = ", ""]),
         ] {
             assert_eq!(around_parameters(sql), pieces, "{sql}");
         }
