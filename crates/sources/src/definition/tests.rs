@@ -212,7 +212,11 @@ fn what_is_wrong_is_named_with_its_place() {
             "",
         ),
         (node(r#"{ "sql": "SELECT ?", "scan": "SELECT ?" }"#), "nodes.P.scan: expected no parameter `?`, found 1", ""),
-        (node(r#"{ "sql": "SELECT 1", "scan": "SELECT 2" }"#), "nodes.P.sql: expected a parameter `?`, the node's key, found none", ""),
+        (
+            node(r#"{ "sql": "SELECT 1", "scan": "SELECT 2" }"#),
+            "nodes.P.sql: expected a parameter `?`, the node's key, found none",
+            "",
+        ),
         (node(r#"{ "keys": "p" }"#), r#"nodes.P.keys: expected `{id}` once in "p", found it 0 times"#, ""),
         (node(r#"{ "keys": "p:{id}", "structure": "set" }"#), "nodes.P.structure: expected one of hash, flat", ""),
         (node(r#"{ "keys": "p:{id}", "schema": "set" }"#), "nodes.P.schema: stands only beside `table`", ""),
