@@ -147,6 +147,18 @@ impl<'a> Settings<'a> {
         Ok(Some(number))
     }
 
+    /// A list of numbers.
+    pub(crate) fn numbers(&self, name: &'static str) -> Result<Option<Vec<f64>>> {
+        let Some((_, value)) = self.get(&[name])? else { return Ok(None) };
+        let Value::List(items) = value else { return Err(self.wrong_type(name, value, "LIST OF FLOAT")) };
+        let number = |item: &Value| match item {
+            Value::Int(x) => Ok(*x as f64),
+            Value::Float(x) => Ok(*x),
+            other => Err(self.wrong_type(name, other, "LIST OF FLOAT")),
+        };
+        items.iter().map(number).collect::<Result<_>>().map(Some)
+    }
+
     /// A node of the view, given as a node or by its id.
     pub(crate) fn node(&self, names: &[&'static str], view: &dyn ReadView) -> Result<NodeId> {
         let Some((name, value)) = self.get(names)? else {

@@ -261,12 +261,19 @@ pub struct Personalized {
     pub config: Config,
     /// The nodes to return to; empty for all.
     pub sources: Vec<NodeId>,
+    /// How often to each, beside the others; empty for as often.
+    pub source_weights: Vec<f64>,
 }
 
 impl Personalized {
-    /// The numbers of the nodes to return to.
-    pub(super) fn source_numbers(&self, graph: &Graph<'_>) -> Result<Vec<u32>> {
-        self.sources.iter().map(|&node| graph.require(node, "sourceNodes")).collect()
+    /// The numbers of the nodes to return to, each with its weight.
+    pub(super) fn source_numbers(&self, graph: &Graph<'_>) -> Result<Vec<(u32, f64)>> {
+        let weights = self.source_weights.iter().copied().chain(std::iter::repeat(1.0));
+        self.sources
+            .iter()
+            .zip(weights)
+            .map(|(&node, weight)| Ok((graph.require(node, "sourceNodes")?, weight)))
+            .collect()
     }
 }
 
@@ -278,7 +285,18 @@ pub(super) fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Perso
         max_iterations: settings.integer("maxIterations", 1)?.unwrap_or(default.max_iterations),
         tolerance: settings.number("tolerance", 0.0, f64::INFINITY)?.unwrap_or(default.tolerance),
     };
-    Ok(Personalized { config, sources: settings.nodes(&["sourceNodes"], view)?.unwrap_or_default() })
+    let sources = settings.nodes(&["sourceNodes"], view)?.unwrap_or_default();
+    let source_weights = settings.numbers("sourceWeights")?.unwrap_or_default();
+    let is_wrong = |weight: &f64| !(0.0..f64::INFINITY).contains(weight);
+    if !source_weights.is_empty() && (source_weights.iter().any(is_wrong) || source_weights.iter().sum::<f64>() == 0.0)
+    {
+        return Err(settings.refuse("setting 'sourceWeights' must hold numbers of at least 0, not all 0"));
+    }
+    if !source_weights.is_empty() && source_weights.len() != sources.len() {
+        let (weights, nodes) = (source_weights.len(), sources.len());
+        return Err(settings.refuse(&format!("{weights} 'sourceWeights' for {nodes} different 'sourceNodes'")));
+    }
+    Ok(Personalized { config, sources, source_weights })
 }
 
 /// `algo.pagerank`.
@@ -291,7 +309,7 @@ impl crate::Algorithm for Algorithm {
         name: "pagerank",
         aliases: &["algo.pageRank", "gds.pageRank"],
         description: "Ranks nodes by how likely a random walk is to be there.",
-        settings: &["dampingFactor", "maxIterations", "tolerance", "sourceNodes"],
+        settings: &["dampingFactor", "maxIterations", "tolerance", "sourceNodes", "sourceWeights"],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: true,
         yields: &[column("score", "FLOAT")],

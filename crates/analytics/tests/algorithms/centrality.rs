@@ -117,7 +117,8 @@ fn ranks_of_walks_verify() {
             let view = view_of(store, direction, is_weighted, Sides::ForwardAndBackward);
             let graph = Graph::in_memory(Arc::new(view.clone()));
             for formula in [general::Formula::PageRank, general::Formula::ArticleRank] {
-                for sources in [&[][..], &[0]] {
+                let last = ids.len() as u32 - 1;
+                for sources in [&[][..], &[(0, 1.0)], &[(0, 1.0), (last, 3.0)][..ids.len().min(2)]] {
                     let config = pagerank::Config::default();
                     let result = general::run(&graph, formula, &config, sources, 2, &Interrupt::new()).unwrap();
                     general::verify(&view, formula, &config, sources, &result)

@@ -136,6 +136,14 @@ fn what_must_converge_and_does_not_is_an_error() {
         check(&store, name, &settings, said);
         assert!(call(&store, name, &settings[..2], 1).is_ok(), "{name} may stop before");
     }
+    let number = |x: f64| Value::Float(x);
+    for (weights, said) in [
+        (vec![number(1.0), number(2.0)], "algo.pagerank: 2 'sourceWeights' for 1 different 'sourceNodes'"),
+        (vec![number(0.0)], "algo.pagerank: setting 'sourceWeights' must hold numbers of at least 0, not all 0"),
+    ] {
+        let settings = [("sourceNodes", Value::Int(0)), ("sourceWeights", Value::list(weights))];
+        check(&store, "algo.pagerank", &settings, said);
+    }
     let both = [("sourceNodes", Value::Int(0)), ("samplingSize", Value::Int(1))];
     check(
         &store,

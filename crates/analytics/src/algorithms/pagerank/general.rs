@@ -35,11 +35,12 @@ struct Teleport {
 }
 
 impl Teleport {
-    fn new(formula: Formula, node_count: usize, sources: &[u32]) -> Teleport {
-        let share = |count: usize| if formula == Formula::PageRank { 1.0 / count as f64 } else { 1.0 };
+    fn new(formula: Formula, node_count: usize, sources: &[(u32, f64)]) -> Teleport {
+        let share = |weight: f64, total: f64| if formula == Formula::PageRank { weight / total } else { weight };
         let mut weights = vec![0.0; if sources.is_empty() { 0 } else { node_count }];
-        sources.iter().for_each(|&source| weights[source as usize] = share(sources.len()));
-        Teleport { even: share(node_count), weights }
+        let total = sources.iter().map(|source| source.1).sum();
+        sources.iter().for_each(|&(source, weight)| weights[source as usize] = share(weight, total));
+        Teleport { even: share(1.0, node_count as f64), weights }
     }
 
     #[inline]
@@ -58,12 +59,12 @@ fn divisors(formula: Formula, mut strengths: Vec<f64>) -> Vec<f64> {
 }
 
 /// Ranks the nodes of a graph that has backward rows, with the weights that it was opened with. A walker returns to the
-/// `sources`, different nodes, or without any to all nodes.
+/// `sources`, different nodes with how often each beside the others, or without any to all nodes.
 pub fn run(
     graph: &Graph<'_>,
     formula: Formula,
     config: &Config,
-    sources: &[u32],
+    sources: &[(u32, f64)],
     threads: usize,
     interrupt: &Interrupt,
 ) -> Result<PageRank> {
@@ -114,7 +115,13 @@ fn share_out(scores: &[f64], divisors: &[f64], shares: &mut [f64]) -> f64 {
 /// scores by no more than the last iteration did, damped; and the scores of PageRank must sum to 1.
 ///
 /// The view must have forward rows.
-pub fn verify(view: &GraphView, formula: Formula, config: &Config, sources: &[u32], result: &PageRank) -> Result<()> {
+pub fn verify(
+    view: &GraphView,
+    formula: Formula,
+    config: &Config,
+    sources: &[(u32, f64)],
+    result: &PageRank,
+) -> Result<()> {
     let node_count = view.node_count();
     if node_count == 0 {
         return Ok(());
