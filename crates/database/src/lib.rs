@@ -11,9 +11,11 @@
 //! - [`export`]: a store into files of rows.
 //! - `copy`: `COPY`, which uses both.
 //! - [`rendering`]: single values as text and as JSON.
+//! - [`array_graph`]: algorithms on edges that come from elsewhere, without a store.
 
-#[allow(clippy::module_inception, reason = "the crate is named for its main part")]
+pub mod array_graph;
 mod copy;
+#[allow(clippy::module_inception, reason = "the crate is named for its main part")]
 pub mod database;
 pub mod export;
 pub mod import;
@@ -26,6 +28,7 @@ pub mod session;
 pub mod settings;
 pub mod statistics;
 
+pub use array_graph::ArrayGraph;
 pub use database::{Database, StoreInfo};
 pub use exec::profile::Counters;
 pub use model::{Error, ErrorCode, Interrupt, IsolationLevel, Priority, Result, Value};
