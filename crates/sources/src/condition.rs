@@ -141,7 +141,8 @@ impl Shape {
         }
         let place = |property: &usize| fetch.iter().position(|other| other == property).unwrap_or(0);
         let order = order.map(|(by, way)| (by.iter().map(place).collect(), way));
-        let at = |condition: &Condition| Condition { property: place(&condition.property), test: condition.test.clone() };
+        let at =
+            |condition: &Condition| Condition { property: place(&condition.property), test: condition.test.clone() };
         let conditions = conditions.iter().map(at).collect();
         Shape { shown: properties.len(), conditions, order, limit, given: 0, held: None, fetch }
     }
@@ -254,9 +255,14 @@ mod tests {
 
     #[test]
     fn rows_are_shaped() {
-        let rows = || vec![Column::from_values(&[5, 6, 7, 8].map(Value::Int)), Column::from_values(&[3, 1, 2, 9].map(Value::Int))];
-        let conditions = [Condition { property: 4, test: Test::Between(Bound::Unbounded, Bound::Included(Value::Int(3))) }];
-        let keys = |columns: Option<Vec<Column>>| columns.map(|columns| (columns.len(), columns[0].values().collect::<Vec<_>>()));
+        let rows = || {
+            vec![Column::from_values(&[5, 6, 7, 8].map(Value::Int)), Column::from_values(&[3, 1, 2, 9].map(Value::Int))]
+        };
+        let conditions =
+            [Condition { property: 4, test: Test::Between(Bound::Unbounded, Bound::Included(Value::Int(3))) }];
+        let keys = |columns: Option<Vec<Column>>| {
+            columns.map(|columns| (columns.len(), columns[0].values().collect::<Vec<_>>()))
+        };
         let mut shape = Shape::new(&[], &conditions, Some((&[4], KeyOrder::Ascending)), Some(2));
         assert_eq!(shape.fetch(), [4]);
         assert!(shape.push(rows(), 1).is_none());

@@ -9,6 +9,7 @@
 //! - [`federation`]: the native store and what is attached to it as one graph.
 //! - `keys`: keys of nodes as ids.
 //! - `cache`: what was fetched, kept for the next question.
+//! - `redis`: a connector. `condition`: what is done with rows here where a source can not.
 //! - [`files`]: tables in files, read in chunks by several threads.
 //!
 //! Invariants: what a source or a file holds is never an assertion here; a bad row is a value with its place and reason.
@@ -16,10 +17,14 @@
 mod cache;
 pub mod catalog;
 pub mod check;
+#[cfg(feature = "redis")]
+mod condition;
 pub mod connector;
 pub mod definition;
 pub mod federation;
 pub mod files;
 pub mod infer;
 mod keys;
+#[cfg(feature = "redis")]
+pub mod redis;
 pub mod store;

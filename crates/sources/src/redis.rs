@@ -65,8 +65,12 @@ impl Connector for RedisConnector {
 
     fn write(&self) -> Result<Box<dyn Writing>> {
         let remedy = "write to Redis itself, or PRELOAD the source and write to the copy";
-        Err(error!(ReadOnly, "{}: Redis is read only here: it has no transactions that could be undone", self.server.name())
-            .with_remedy(remedy))
+        Err(error!(
+            ReadOnly,
+            "{}: Redis is read only here: it has no transactions that could be undone",
+            self.server.name()
+        )
+        .with_remedy(remedy))
     }
 
     fn statement(&self, question: &Question<'_>) -> Option<String> {

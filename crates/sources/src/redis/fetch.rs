@@ -99,8 +99,7 @@ impl NodeFetch<'_> {
         }
         if !absent.is_empty() {
             let mut absent = absent.into_iter().peekable();
-            let there: Vec<u32> =
-                (0..self.ids.len() as u32).filter(|&row| absent.next_if_eq(&row).is_none()).collect();
+            let there: Vec<u32> = (0..self.ids.len() as u32).filter(|&row| absent.next_if_eq(&row).is_none()).collect();
             answer = answer.iter().map(|column| column.gather(&there)).collect();
         }
         Ok(answer)
@@ -173,7 +172,9 @@ impl NodeFetch<'_> {
         let id = self.ids.get(row);
         match &self.plan.place {
             NodePlace::Hash(pattern) => pattern.key(id),
-            NodePlace::Flat(patterns) => patterns[property].as_ref().map_or_else(String::new, |pattern| pattern.key(id)),
+            NodePlace::Flat(patterns) => {
+                patterns[property].as_ref().map_or_else(String::new, |pattern| pattern.key(id))
+            }
         }
     }
 

@@ -46,7 +46,6 @@ pub(super) enum NodePlace {
 /// A property of nodes.
 #[derive(Debug)]
 pub(super) struct NodeProperty {
-    pub(super) name: Arc<str>,
     /// The field, or the name in the key.
     pub(super) field: String,
     pub(super) reading: Reading,
@@ -208,12 +207,7 @@ fn node_plan(node: &NodeKind) -> Result<NodePlan> {
             key_kind = property.kind;
         }
         let reading = if is_key { key_reading(property.kind) } else { reading_of(property.kind) };
-        properties.push(NodeProperty {
-            name: property.name.clone(),
-            field: property.column.clone(),
-            reading,
-            is_key,
-        });
+        properties.push(NodeProperty { field: property.column.clone(), reading, is_key });
     }
     if let Some(kind) = key_kind.filter(|kind| !matches!(kind, PropertyKind::Integer | PropertyKind::String)) {
         return Err(wrong(&node.name, &format_args!("the key is {}, in Redis it is INTEGER or STRING", kind.name())));
@@ -234,7 +228,10 @@ fn node_plan(node: &NodeKind) -> Result<NodePlan> {
     };
     let plan = NodePlan { name: node.name.clone(), key_kind, properties, place };
     if plan.patterns().next().is_none() {
-        return Err(wrong(&node.name, &"flat keys need a property beside the key, or there is no key to find a node by"));
+        return Err(wrong(
+            &node.name,
+            &"flat keys need a property beside the key, or there is no key to find a node by",
+        ));
     }
     Ok(plan)
 }
@@ -266,8 +263,7 @@ fn edge_plan(edge: &EdgeKind, nodes: &[NodePlan]) -> Result<EdgePlan> {
     let edge_hash = keys.edge_hash.as_deref().map(EdgePattern::parse).transpose().map_err(within)?;
     let mut properties = Vec::new();
     for property in &edge.properties {
-        let is_score =
-            |name: &String| *name == property.column || **name == *property.name;
+        let is_score = |name: &String| *name == property.column || **name == *property.name;
         let place = if keys.score.as_ref().is_some_and(is_score) {
             EdgePlace::Score
         } else if edge.source.columns.contains(&property.column) && edge_hash.is_none() {
@@ -278,7 +274,9 @@ fn edge_plan(edge: &EdgeKind, nodes: &[NodePlan]) -> Result<EdgePlan> {
             EdgePlace::Field(property.column.clone())
         } else {
             let reason = format!("there is no place for the property {}", property.name);
-            return Err(wrong(&edge.name, &reason).with_remedy("name it as the score, or give a pattern of edge hashes"));
+            return Err(
+                wrong(&edge.name, &reason).with_remedy("name it as the score, or give a pattern of edge hashes")
+            );
         };
         properties.push(EdgeProperty { name: property.name.clone(), kind: property.kind, place });
     }

@@ -26,7 +26,12 @@ pub(super) struct RedisReading {
 
 /// A question that is read piece by piece.
 enum Stream {
-    Scan { scanned: Scanned, scan: IdScan, shape: Shape, of: Option<Vec<model::Value>> },
+    Scan {
+        scanned: Scanned,
+        scan: IdScan,
+        shape: Shape,
+        of: Option<Vec<model::Value>>,
+    },
     /// Rows that are there already.
     Held(std::vec::IntoIter<Vec<Column>>),
 }
@@ -46,7 +51,8 @@ impl RedisReading {
     fn fetches<'p>(plan: &'p Plan, question: &Question<'_>, shape: Option<&Shape>) -> Option<Vec<Fetch<'p>>> {
         let mut fetches = Vec::new();
         match question {
-            Question::Nodes { kind, which: Which::Keys(keys), .. } | Question::CountNodes { kind, which: Which::Keys(keys) } => {
+            Question::Nodes { kind, which: Which::Keys(keys), .. }
+            | Question::CountNodes { kind, which: Which::Keys(keys) } => {
                 let node = &plan.nodes[*kind];
                 let end = EndPlan { kind: Some(*kind), key_kind: node.key_kind };
                 let properties = shape.map_or(&[][..], Shape::fetch);
@@ -127,7 +133,8 @@ impl RedisReading {
             for &number in &numbers {
                 outputs.push(match &questions[number] {
                     Question::Nodes { kind, .. } | Question::CountNodes { kind, .. } => {
-                        let properties = give.shapes[number].as_ref().map_or(Vec::new(), |shape| shape.fetch().to_vec());
+                        let properties =
+                            give.shapes[number].as_ref().map_or(Vec::new(), |shape| shape.fetch().to_vec());
                         Output::Nodes(*kind, properties)
                     }
                     Question::Edges { kind, direction, properties, .. } => {
@@ -150,7 +157,9 @@ impl RedisReading {
         let conditions = |which: &Which<'_>| -> Result<Vec<Condition>> {
             match which {
                 Which::Where(conditions) => Ok(conditions.to_vec()),
-                Which::Boxes { .. } => Err(error!(Unsupported, "{}: Redis has no index that finds boxes", self.link.name())),
+                Which::Boxes { .. } => {
+                    Err(error!(Unsupported, "{}: Redis has no index that finds boxes", self.link.name()))
+                }
                 _ => Ok(Vec::new()),
             }
         };
@@ -219,7 +228,9 @@ fn id_pieces(keys: &Column, end: &EndPlan, is_own: impl Fn(&str) -> bool) -> Vec
     for row in 0..keys.len() {
         let id = match &keys.data {
             // Most keys are integers: no value for each of them.
-            ColumnData::Int(numbers) if keys.validity.is_none() => key_text(&model::Value::Int(numbers[row]), end.key_kind),
+            ColumnData::Int(numbers) if keys.validity.is_none() => {
+                key_text(&model::Value::Int(numbers[row]), end.key_kind)
+            }
             _ => key_text(&keys.value(row), end.key_kind),
         };
         if let Some(id) = id.filter(|id| is_own(id)) {

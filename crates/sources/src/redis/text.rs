@@ -38,16 +38,6 @@ fn float(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// A text as the key of a node: an integer if it is written as one, else text; or as the definition says. `None` if it does
-/// not convert.
-pub(super) fn key_value(text: &str, kind: Option<PropertyKind>) -> Option<Value> {
-    match kind {
-        None => Some(integer(text).map_or_else(|| Value::string(text), Value::Int)),
-        Some(PropertyKind::Integer) => integer(text).map(Value::Int),
-        Some(kind) => convert(text, kind),
-    }
-}
-
 /// The text of a node's key; `None` if no key can have that value.
 pub(super) fn key_text(value: &Value, kind: Option<PropertyKind>) -> Option<String> {
     match (value, kind) {
@@ -225,7 +215,7 @@ mod tests {
     use model::schema::PropertyKind;
     use model::{ColumnData, Value};
 
-    use super::{Reading, TextColumn, key_text, key_value};
+    use super::{Reading, TextColumn, key_text};
 
     fn read(reading: Reading, text: &str) -> Option<Value> {
         let mut column = TextColumn::new(reading);
@@ -241,7 +231,9 @@ mod tests {
         check("-1.25e3", Value::Float(-1250.0));
         check("1e-7", Value::Float(1e-7));
         check("1e+20", Value::Float(1e20));
-        for text in ["05", "+5", "-0", "", "9223372036854775808", "12e4", "1.2.3", "00.5", ".5", "nan", "inf", "5 ", "a"] {
+        for text in
+            ["05", "+5", "-0", "", "9223372036854775808", "12e4", "1.2.3", "00.5", ".5", "nan", "inf", "5 ", "a"]
+        {
             check(text, Value::string(text));
         }
     }
@@ -259,11 +251,14 @@ mod tests {
     #[test]
     fn each_key_has_one_text() {
         for text in ["5", "05", "x", "-1", "1.5"] {
-            for kind in [None, Some(PropertyKind::String)] {
-                let value = key_value(text, kind).unwrap();
+            for (reading, kind) in
+                [(Reading::Key, None), (Reading::As(PropertyKind::String), Some(PropertyKind::String))]
+            {
+                let value = read(reading, text).unwrap();
                 assert_eq!(key_text(&value, kind).as_deref(), Some(text));
             }
         }
+        assert_eq!(read(Reading::IntegerKey, "05"), None);
         assert_eq!(key_text(&Value::string("5"), None), None);
         assert_eq!(key_text(&Value::Int(5), Some(PropertyKind::String)), None);
         assert_eq!(key_text(&Value::Float(5.0), None), None);
