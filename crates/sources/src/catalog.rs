@@ -10,6 +10,8 @@ use model::schema::PropertyKind;
 /// The tables of a database, in order of schema and name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalog {
+    /// The schema whose tables need not be named with it.
+    pub default_schema: String,
     /// Tables and views.
     pub tables: Vec<Table>,
 }
@@ -91,7 +93,7 @@ pub struct ForeignKey {
 pub trait Inspect {
     /// The catalog.
     fn catalog(&mut self) -> Result<Catalog>;
-    /// The columns that a query gives.
+    /// The columns that a query gives; fails with `DEFINITION` if the database does not understand the query.
     fn columns(&mut self, sql: &str) -> Result<Vec<TableColumn>>;
     /// The one number that a query gives.
     fn number(&mut self, sql: &str) -> Result<u64>;
@@ -103,6 +105,14 @@ impl Catalog {
     /// The table of that name.
     pub fn table(&self, name: &TableName) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == *name)
+    }
+}
+
+impl Catalog {
+    /// The table that a definition names, with or without the default schema.
+    pub fn find(&self, schema: Option<&str>, name: &str) -> Option<&Table> {
+        let schema = schema.filter(|schema| *schema != self.default_schema);
+        self.tables.iter().find(|table| table.name.schema.as_deref() == schema && table.name.name == name)
     }
 }
 

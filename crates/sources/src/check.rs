@@ -1,6 +1,10 @@
 //! Whether a definition fits its source, and what would make it fit or make it fast.
+//!
+//! - [`relational`]: for relational databases.
 
 use std::fmt;
+
+pub mod relational;
 
 /// Something that was found when a definition was compared with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,6 +22,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use fields::nearest;
 pub use sql_text::around_parameters;
 
 /// A graph that lies in one database, or in files.

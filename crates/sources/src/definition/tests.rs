@@ -1,5 +1,7 @@
 //! Definitions as people write them: what is read, what is refused and in which words, and that what is written reads back.
 
+mod schema;
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -40,7 +40,7 @@ fn catalog(text: &str) -> Catalog {
         table.arrange();
         tables.push(table);
     }
-    Catalog { tables }
+    Catalog { tables, ..Catalog::default() }
 }
 
 fn table_name(text: &str) -> TableName {
