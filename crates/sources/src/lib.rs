@@ -10,6 +10,7 @@
 //! - `keys`: keys of nodes as ids.
 //! - `cache`: what was fetched, kept for the next question.
 //! - `redis`: a connector. `condition`: what is done with rows here where a source can not.
+//! - [`sql`]: questions and changes as statements of SQL.
 //! - [`files`]: tables in files, read in chunks by several threads.
 //!
 //! Invariants: what a source or a file holds is never an assertion here; a bad row is a value with its place and reason.
@@ -27,4 +28,5 @@ pub mod infer;
 mod keys;
 #[cfg(feature = "redis")]
 pub mod redis;
+pub mod sql;
 pub mod store;

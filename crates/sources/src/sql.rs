@@ -1,0 +1,133 @@
+//! Questions and changes as statements of SQL, for the dialects of PostgreSQL, MySQL (with MariaDB) and SQLite.
+//!
+//! - [`catalog`]: what a database says of the columns behind the kinds of a definition.
+//! - [`quote`]: names, texts, and the `?` of queries by key.
+//! - `draft`: a statement being put together.
+//! - `rows`, `read`, `which`, `within`: questions.
+//! - `conditions`: tests of properties, and which of them a database answers as Cypher does.
+//! - `change`: changes.
+//! - [`rest`]: what a database does not do as Cypher does, done with its rows.
+//! - [`convert`]: the conversions that a definition asks for.
+//!
+//! A whole batch of keys is one statement, with one parameter for each column of the key where the dialect has arrays.
+
+use std::borrow::Cow;
+
+use model::{Column, PropertyKind, Result, Value};
+
+use crate::connector::{Change, Question};
+use crate::definition::GraphDefinition;
+
+pub mod catalog;
+mod change;
+mod conditions;
+pub mod convert;
+mod draft;
+pub mod quote;
+mod read;
+pub mod rest;
+mod rows;
+mod which;
+mod within;
+
+pub use catalog::{Catalog, ColumnFacts, RowsFacts};
+pub use rest::Rest;
+
+/// Whose SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// PostgreSQL: `$1`, arrays as parameters, `LATERAL`.
+    Postgres,
+    /// MySQL and MariaDB: `?`, a parameter for each value, backquotes.
+    MySql,
+    /// SQLite: `?1`, JSON for arrays.
+    Sqlite,
+}
+
+/// Makes statements of questions.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer<'a> {
+    /// Whose SQL.
+    pub dialect: Dialect,
+    /// What of the database is which part of the graph.
+    pub definition: &'a GraphDefinition,
+    /// What is known of the columns; may be empty.
+    pub catalog: &'a Catalog,
+    /// Whether `INSERT` may have `RETURNING`.
+    pub has_returning: bool,
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub struct Statement<'a> {
+    /// Its text.
+    pub text: String,
+    /// Its parameters, in the order of their numbers.
+    pub parameters: Vec<Parameter<'a>>,
+    /// What the columns of its rows are, in order. Empty for a change that answers nothing.
+    pub answer: Vec<Answer>,
+    /// What is left to be done with its rows.
+    pub rest: Rest,
+    /// For changes: how many rows it must change; another number means that it cannot be done.
+    pub expects: Option<usize>,
+}
+
+/// A parameter of a statement.
+#[derive(Clone, Debug)]
+pub struct Parameter<'a> {
+    /// What is passed.
+    pub value: ParameterValue<'a>,
+    /// The type of the value, or of the elements, as the database calls it; empty where it was not needed.
+    pub sql_type: String,
+}
+
+/// What is passed as a parameter.
+#[derive(Clone, Debug)]
+pub enum ParameterValue<'a> {
+    /// One value.
+    One(Value),
+    /// An array with the values of a column (PostgreSQL only).
+    Array(Cow<'a, Column>),
+}
+
+/// One column of an answer, which may be several of the statement's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The column as messages name it: `table.column`.
+    pub name: String,
+    /// How many columns of the statement it is: several make lists, none makes nulls.
+    pub columns: usize,
+    /// What its values are converted to; what the database says if `None`.
+    pub kind: Option<PropertyKind>,
+}
+
+impl<'a> Writer<'a> {
+    /// The statements that together answer a question: nearly always one.
+    ///
+    /// Fails with `DEFINITION` if the definition cannot be asked so, with `UNSUPPORTED` if the dialect cannot.
+    pub fn question<'q>(&self, question: &Question<'q>) -> Result<Vec<Statement<'q>>> {
+        read::question(self, question)
+    }
+
+    /// The statements that together make a change, in order.
+    ///
+    /// Fails with `READ_ONLY` if it cannot be made, naming the rows and the reason.
+    pub fn change<'q>(&self, change: &Change<'q>) -> Result<Vec<Statement<'q>>> {
+        change::change(self, change)
+    }
+}
+
+impl Statement<'_> {
+    /// The same with copies of its parameters.
+    pub fn into_owned(self) -> Statement<'static> {
+        let owned = |parameter: Parameter<'_>| Parameter {
+            value: match parameter.value {
+                ParameterValue::One(value) => ParameterValue::One(value),
+                ParameterValue::Array(values) => ParameterValue::Array(Cow::Owned(values.into_owned())),
+            },
+            sql_type: parameter.sql_type,
+        };
+        let parameters = self.parameters.into_iter().map(owned).collect();
+        Statement { text: self.text, parameters, answer: self.answer, rest: self.rest, expects: self.expects }
+    }
+}

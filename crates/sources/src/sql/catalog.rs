@@ -1,0 +1,79 @@
+//! What a database says of the columns behind the kinds of a definition.
+
+use std::sync::LazyLock;
+
+use model::{Map, PropertyKind};
+
+/// What is known of all kinds, by their numbers. May lack all of it: then types are left to the database.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// Of the kinds of nodes.
+    pub nodes: Vec<RowsFacts>,
+    /// Of the kinds of edges.
+    pub edges: Vec<RowsFacts>,
+}
+
+/// What is known of the rows of a kind.
+#[derive(Clone, Debug, Default)]
+pub struct RowsFacts {
+    /// Their columns.
+    pub columns: Map<String, ColumnFacts>,
+    /// The columns of the query that goes against the direction of edges, where there is one.
+    pub reverse_columns: Map<String, ColumnFacts>,
+    /// The type of the parameter of a query by key, and of the one that goes against the direction.
+    pub parameter: [String; 2],
+    /// For nodes: whether an index finds them by their keys. For edges: by the node where they start; where they end.
+    pub has_index: [bool; 2],
+    /// An expression of two columns that a spatial index is on, as the database prints it, with the columns.
+    pub points: Vec<PointIndex>,
+}
+
+/// A spatial index on points made of two columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PointIndex {
+    /// The expression, each column without its table.
+    pub expression: String,
+    /// The columns that are its coordinates.
+    pub columns: [String; 2],
+}
+
+/// What is known of a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnFacts {
+    /// Its type as it stands in a cast; empty if unknown.
+    pub sql_type: String,
+    /// The kind that its values have without conversion; `None` if unknown, or none of these.
+    pub kind: Option<PropertyKind>,
+    /// Whether its type compares as Cypher compares values of its kind: not so of durations, documents, enumerations.
+    pub compares: bool,
+    /// Whether texts in it are ordered by their bytes.
+    pub is_binary: bool,
+    /// Whether it may be null, or nothing is known of that.
+    pub is_nullable: bool,
+}
+
+/// A column of which nothing is known: compared by the database, which knows.
+static UNKNOWN: ColumnFacts =
+    ColumnFacts { sql_type: String::new(), kind: None, compares: true, is_binary: false, is_nullable: true };
+
+impl RowsFacts {
+    /// What is known of a column.
+    pub fn column(&self, name: &str) -> &ColumnFacts {
+        self.columns.get(name).unwrap_or(&UNKNOWN)
+    }
+}
+
+impl Catalog {
+    /// What is known of a kind of nodes.
+    pub fn node(&self, kind: usize) -> &RowsFacts {
+        self.nodes.get(kind).unwrap_or(&NOTHING)
+    }
+
+    /// What is known of a kind of edges.
+    pub fn edge(&self, kind: usize) -> &RowsFacts {
+        self.edges.get(kind).unwrap_or(&NOTHING)
+    }
+}
+
+/// What is known of rows of which nothing is known.
+static NOTHING: LazyLock<RowsFacts> = LazyLock::new(|| RowsFacts { has_index: [true, true], ..RowsFacts::default() });

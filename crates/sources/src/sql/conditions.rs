@@ -1,0 +1,265 @@
+//! Tests of properties: which of them a database answers as Cypher does, and the conditions that they become.
+
+use std::borrow::Cow;
+use std::ops::Bound;
+
+use model::{Column, PropertyKind, Result, Value, error};
+
+use crate::connector::{Condition, Test};
+use crate::definition::Property;
+use crate::sql::draft::Draft;
+use crate::sql::which::{bytes_of, one_of};
+use crate::sql::{ColumnFacts, Dialect, RowsFacts, quote};
+
+/// The property of that number.
+pub(super) fn property<'d>(kind: &str, properties: &'d [Property], number: usize) -> Result<&'d Property> {
+    properties
+        .get(number)
+        .ok_or_else(|| error!(Internal, "{kind} has {} properties, and number {number} is asked for", properties.len()))
+}
+
+/// Whether the database compares the values of a property as Cypher compares them after conversion.
+pub(super) fn is_compared_alike(property: &Property, facts: &ColumnFacts) -> bool {
+    facts.compares && (property.kind.is_none() || property.kind == facts.kind)
+}
+
+/// The condition that a test becomes; `None` if the database would not answer it as Cypher does.
+pub(super) fn condition(
+    draft: &mut Draft<'_>,
+    dialect: Dialect,
+    alias: &str,
+    (property, facts): (&Property, &ColumnFacts),
+    test: &Test,
+) -> Option<String> {
+    let column = quote::column(dialect, alias, &property.column);
+    if !is_compared_alike(property, facts) {
+        return matches!(test, Test::Present).then(|| format!("{column} IS NOT NULL"));
+    }
+    match test {
+        Test::Present => Some(format!("{column} IS NOT NULL")),
+        Test::OneOf(values) => {
+            let mut fitting = Vec::with_capacity(values.len());
+            for value in values {
+                match fit(value, facts) {
+                    Fit::Exactly(value) => fitting.push(value),
+                    Fit::Never => {}
+                    Fit::Unknown => return None,
+                }
+            }
+            if fitting.is_empty() {
+                return Some("1 = 0".to_owned());
+            }
+            let values = Cow::Owned(Column::from_values(&fitting));
+            Some(one_of(draft, dialect, &column, facts, values, true))
+        }
+        Test::Between(lower, upper) => between(draft, dialect, &column, facts, (lower, upper)),
+        Test::StartsWith(prefix) => match facts.kind {
+            None | Some(PropertyKind::String) => Some(starts_with(draft, dialect, &column, prefix)),
+            Some(_) => Some("1 = 0".to_owned()),
+        },
+    }
+}
+
+fn starts_with(draft: &mut Draft<'_>, dialect: Dialect, column: &str, prefix: &str) -> String {
+    let text = Value::string(prefix);
+    let pattern = Value::string(&quote::prefix_pattern(prefix));
+    match dialect {
+        Dialect::Postgres => format!("{column}::text LIKE {} ESCAPE '!'", draft.value(pattern, "text")),
+        Dialect::MySql => {
+            let (pattern, exact) = (draft.value(pattern, ""), draft.value(text, ""));
+            let bytes = bytes_of(column);
+            let start = format!("LEFT({bytes}, OCTET_LENGTH(CONVERT({exact} USING utf8mb4)))");
+            format!("({column} LIKE {pattern} ESCAPE '!' AND {start} = {exact})")
+        }
+        // LIKE takes letters of both cases for equal.
+        Dialect::Sqlite => {
+            let text = draft.value(text, "");
+            format!("(typeof({column}) = 'text' AND substr({column}, 1, length({text})) = {text})")
+        }
+    }
+}
+
+/// A range; `1 = 0` if the bounds are of another kind than the column.
+fn between(
+    draft: &mut Draft<'_>,
+    dialect: Dialect,
+    column: &str,
+    facts: &ColumnFacts,
+    (lower, upper): (&Bound<Value>, &Bound<Value>),
+) -> Option<String> {
+    let mut conditions = Vec::new();
+    let kind = facts.kind.or(kind_of_bound(lower)).or(kind_of_bound(upper));
+    let compared = compared(dialect, column, facts, kind);
+    for (bound, is_lower) in [(lower, true), (upper, false)] {
+        let (value, sign) = match bound {
+            Bound::Unbounded => continue,
+            Bound::Included(value) => (value, if is_lower { ">=" } else { "<=" }),
+            Bound::Excluded(value) => (value, if is_lower { ">" } else { "<" }),
+        };
+        let (value, sign) = match fit(value, facts) {
+            Fit::Exactly(value) => (value, sign),
+            Fit::Unknown => return None,
+            Fit::Never => match rounded(value, facts.kind, is_lower) {
+                Some(rounded) => rounded,
+                None => return Some("1 = 0".to_owned()),
+            },
+        };
+        // Columns of fewer bits are compared with integers that they cannot hold, too.
+        let is_integer = matches!(facts.sql_type.as_str(), "int2" | "int4");
+        let sql_type = if is_integer { "int8" } else { &facts.sql_type };
+        conditions.push(format!("{compared} {sign} {}", draft.value(value, sql_type)));
+    }
+    if matches!(upper, Bound::Unbounded) && matches!(facts.sql_type.as_str(), "float8" | "numeric") {
+        // NaN is larger than all numbers to PostgreSQL, and compares with nothing in Cypher.
+        conditions.push(format!("{column} < 'NaN'"));
+    }
+    if conditions.is_empty() {
+        conditions.push(format!("{column} IS NOT NULL"));
+    }
+    // Where columns have no types, values of other kinds lie beside each other.
+    if dialect == Dialect::Sqlite {
+        conditions.extend(type_of(column, kind));
+    }
+    Some(conditions.join(" AND "))
+}
+
+fn type_of(column: &str, kind: Option<PropertyKind>) -> Option<String> {
+    match kind? {
+        PropertyKind::Integer | PropertyKind::Float => Some(format!("typeof({column}) IN ('integer', 'real')")),
+        PropertyKind::String => Some(format!("typeof({column}) = 'text'")),
+        _ => None,
+    }
+}
+
+fn kind_of_bound(bound: &Bound<Value>) -> Option<PropertyKind> {
+    match bound {
+        Bound::Included(value) | Bound::Excluded(value) => PropertyKind::ALL.into_iter().find(|kind| kind.holds(value)),
+        Bound::Unbounded => None,
+    }
+}
+
+/// The column as it must stand where its values are put in order: texts go by their bytes in Cypher.
+pub(super) fn compared(dialect: Dialect, column: &str, facts: &ColumnFacts, kind: Option<PropertyKind>) -> String {
+    if kind != Some(PropertyKind::String) || facts.is_binary {
+        return column.to_owned();
+    }
+    match dialect {
+        Dialect::Postgres => format!("{column} COLLATE \"C\""),
+        Dialect::MySql => bytes_of(column),
+        Dialect::Sqlite => format!("{column} COLLATE BINARY"),
+    }
+}
+
+/// A value among those of a column.
+enum Fit {
+    /// This value of the column's type, and no other, equals it.
+    Exactly(Value),
+    /// No value of the column's type equals it.
+    Never,
+    /// The database's idea of equality is not Cypher's here.
+    Unknown,
+}
+
+fn fit(value: &Value, facts: &ColumnFacts) -> Fit {
+    let Some(kind) = facts.kind else {
+        return if facts.sql_type.is_empty() { Fit::Exactly(value.clone()) } else { Fit::Unknown };
+    };
+    match (kind, value) {
+        (_, Value::Float(x)) if x.is_nan() => Fit::Never,
+        (PropertyKind::Integer, Value::Int(x)) => match facts.sql_type.as_str() {
+            "int2" if i16::try_from(*x).is_err() => Fit::Never,
+            "int4" if i32::try_from(*x).is_err() => Fit::Never,
+            _ => Fit::Exactly(value.clone()),
+        },
+        (PropertyKind::Integer, Value::Float(x)) => match integer(*x) {
+            Some(x) => fit(&Value::Int(x), facts),
+            None => Fit::Never,
+        },
+        (PropertyKind::Float, Value::Int(x)) => {
+            if integer(*x as f64) == Some(*x) {
+                Fit::Exactly(Value::Float(*x as f64))
+            } else {
+                Fit::Never
+            }
+        }
+        (PropertyKind::String, Value::String(text)) if facts.sql_type == "uuid" => {
+            if is_uuid(text) {
+                Fit::Exactly(value.clone())
+            } else {
+                Fit::Never
+            }
+        }
+        // A text with this letter cannot even be passed to PostgreSQL.
+        (PropertyKind::String, Value::String(text)) if text.contains('\0') => Fit::Never,
+        (PropertyKind::DateTime, Value::DateTime(x)) if x.zone != model::temporal::Zone::UTC => Fit::Unknown,
+        (PropertyKind::DateTime, Value::DateTime(x)) if x.nanosecond % 1_000 != 0 => Fit::Unknown,
+        (PropertyKind::LocalDateTime, Value::LocalDateTime(x)) if x.nanosecond % 1_000 != 0 => Fit::Unknown,
+        (PropertyKind::LocalTime, Value::LocalTime(x)) if x.0 % 1_000 != 0 => Fit::Unknown,
+        (PropertyKind::Time | PropertyKind::Duration, _) => Fit::Unknown,
+        (kind, value) if kind.holds(value) => Fit::Exactly(value.clone()),
+        _ => Fit::Never,
+    }
+}
+
+/// A bound that no value of the column equals, moved to the next value that there is on the side of the range.
+fn rounded(value: &Value, kind: Option<PropertyKind>, is_lower: bool) -> Option<(Value, &'static str)> {
+    let (above, below) = if is_lower { (">=", ">") } else { ("<", "<=") };
+    match (kind?, value) {
+        (PropertyKind::Integer, Value::Float(x)) if !x.is_nan() => {
+            let whole = if is_lower { x.ceil() } else { x.floor() };
+            Some(match (integer(whole), is_lower, *x > 0.0) {
+                (Some(whole), true, _) => (Value::Int(whole), ">="),
+                (Some(whole), false, _) => (Value::Int(whole), "<="),
+                // Beyond all integers on the side of the range, none is in it; on the other side all are.
+                (None, true, true) => (Value::Int(i64::MAX), ">"),
+                (None, true, false) => (Value::Int(i64::MIN), ">="),
+                (None, false, true) => (Value::Int(i64::MAX), "<="),
+                (None, false, false) => (Value::Int(i64::MIN), "<"),
+            })
+        }
+        (PropertyKind::Integer, Value::Int(x)) => Some((Value::Int(*x), if is_lower { ">=" } else { "<=" })),
+        (PropertyKind::Float, Value::Int(x)) => {
+            let near = *x as f64;
+            let is_above = near as i128 > i128::from(*x);
+            Some((Value::Float(near), if is_above { above } else { below }))
+        }
+        _ => None,
+    }
+}
+
+fn integer(x: f64) -> Option<i64> {
+    // 2^63 is the first float that is no integer of 64 bits.
+    (x.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x)).then_some(x as i64)
+}
+
+/// Whether a text is what a `uuid` is printed as.
+fn is_uuid(text: &str) -> bool {
+    let is_right = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
+    };
+    text.len() == 36 && text.bytes().enumerate().all(is_right)
+}
+
+/// Adds the conditions to a draft; what the database does not answer is left to be tested.
+pub(super) fn add_conditions(
+    draft: &mut Draft<'_>,
+    dialect: Dialect,
+    alias: &str,
+    (kind, properties, facts): (&str, &[Property], &RowsFacts),
+    conditions: &[Condition],
+) -> Result<Vec<(usize, Test)>> {
+    let mut left = Vec::new();
+    for Condition { property: number, test } in conditions {
+        let property = property(kind, properties, *number)?;
+        let facts = facts.column(&property.column);
+        match condition(draft, dialect, alias, (property, facts), test) {
+            Some(text) => draft.conditions.push(text),
+            None => {
+                draft.conditions.push(format!("{} IS NOT NULL", quote::column(dialect, alias, &property.column)));
+                left.push((*number, test.clone()));
+            }
+        }
+    }
+    Ok(left)
+}

@@ -1,0 +1,81 @@
+//! What a database does not do as Cypher does, done with its rows: tests, order, limits and counts.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use model::{Column, ColumnData, KeyOrder, Result, Value};
+
+use crate::connector::Test;
+
+/// What is left to be done with the rows of a statement. Nothing, nearly always.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rest {
+    /// Tests of columns of the answer.
+    pub tests: Vec<(usize, Test)>,
+    /// The columns of the answer to sort by.
+    pub order: Option<(Vec<usize>, KeyOrder)>,
+    /// Rows at most.
+    pub limit: Option<u64>,
+    /// Columns at the end of the answer that only serve this.
+    pub hidden: usize,
+    /// Whether the number of rows is the answer.
+    pub is_count: bool,
+}
+
+impl Rest {
+    /// Whether nothing is left to be done.
+    pub fn is_done(&self) -> bool {
+        *self == Rest::default()
+    }
+
+    /// Does it with all rows of a statement.
+    pub fn finish(&self, mut columns: Vec<Column>) -> Result<Vec<Column>> {
+        let rows = columns.first().map_or(0, Column::len);
+        let holds = |row: &u32| self.tests.iter().all(|(at, test)| test.holds(&columns[*at].value(*row as usize)));
+        let mut kept: Vec<u32> = (0..rows as u32).filter(holds).collect();
+        if let Some((by, order)) = &self.order {
+            let keys: Vec<Vec<Value>> = by.iter().map(|&at| columns[at].values().collect()).collect();
+            kept.sort_by(|&a, &b| {
+                let compared = keys.iter().map(|key| key[a as usize].order(&key[b as usize]));
+                let found = compared.fold(Ordering::Equal, Ordering::then);
+                if *order == KeyOrder::Descending { found.reverse() } else { found }
+            });
+        }
+        if let Some(limit) = self.limit {
+            kept.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        }
+        if self.is_count {
+            return Ok(vec![Column::new(ColumnData::Int(vec![kept.len() as i64]))]);
+        }
+        columns.truncate(columns.len() - self.hidden);
+        if kept.len() == rows && self.order.is_none() {
+            return Ok(columns);
+        }
+        Ok(columns.iter().map(|column| column.gather(&kept)).collect())
+    }
+}
+
+impl Test {
+    /// Whether it holds of a value, as Cypher's operators have it; never of null.
+    pub fn holds(&self, value: &Value) -> bool {
+        let compares = |bound: &Value, allowed: fn(Ordering) -> bool| value.compare(bound).is_some_and(allowed);
+        match self {
+            Test::Present => !value.is_null(),
+            Test::OneOf(values) => values.iter().any(|wanted| wanted.equals(value) == Some(true)),
+            Test::StartsWith(prefix) => matches!(value, Value::String(text) if text.starts_with(&**prefix)),
+            Test::Between(lower, upper) => {
+                let above = match lower {
+                    Bound::Unbounded => !value.is_null(),
+                    Bound::Included(bound) => compares(bound, Ordering::is_ge),
+                    Bound::Excluded(bound) => compares(bound, Ordering::is_gt),
+                };
+                above
+                    && match upper {
+                        Bound::Unbounded => true,
+                        Bound::Included(bound) => compares(bound, Ordering::is_le),
+                        Bound::Excluded(bound) => compares(bound, Ordering::is_lt),
+                    }
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Which rows: by keys, and by boxes.
+
+use std::borrow::Cow;
+
+use model::{Column, Result, Value, error};
+
+use crate::definition::NodeKind;
+use crate::sql::draft::Draft;
+use crate::sql::rows::{equal, given_columns, is_empty, key_columns, unnest};
+use crate::sql::{ColumnFacts, Dialect, RowsFacts, Writer, quote};
+
+/// Joins rows with keys, or adds the condition that their key is one of these.
+///
+/// `expressions` are the columns of the key in the rows. Where an index finds them, PostgreSQL goes through it with the
+/// array; else it makes a table of the array, since it would look through all of the array for each row.
+pub(super) fn by_keys<'q>(
+    draft: &mut Draft<'q>,
+    dialect: Dialect,
+    expressions: &[String],
+    facts: &[&ColumnFacts],
+    keys: &'q Column,
+    has_index: bool,
+) -> Result<()> {
+    // An empty list of rows cannot be written.
+    if dialect == Dialect::MySql && is_empty(keys) {
+        draft.conditions.push("1 = 0".to_owned());
+        return Ok(());
+    }
+    if let ([expression], [facts]) = (expressions, facts) {
+        let condition = one_of(draft, dialect, expression, facts, Cow::Borrowed(keys), has_index);
+        draft.conditions.push(condition);
+        return Ok(());
+    }
+    match dialect {
+        Dialect::Postgres => {
+            let types: Vec<&str> = facts.iter().map(|facts| &*facts.sql_type).collect();
+            let given = unnest(draft, keys, &types, super::rows::GIVEN)?;
+            draft.from.push_str(&format!("\nJOIN {given} ON {}", equal(expressions, &given_columns(types.len()))));
+        }
+        Dialect::MySql => {
+            let rows = draft.array(Cow::Borrowed(keys), "");
+            let exact = key_columns(keys, facts.len())?;
+            draft.conditions.push(format!("({}) IN ({rows})", expressions.join(", ")));
+            for (expression, column) in expressions.iter().zip(exact) {
+                if is_text(&column) {
+                    let values = draft.array(Cow::Owned(column.into_owned()), "");
+                    draft.conditions.push(format!("{} IN ({values})", bytes_of(expression)));
+                }
+            }
+        }
+        Dialect::Sqlite => {
+            let array = draft.array(Cow::Borrowed(keys), "");
+            let parts: Vec<String> = (0..facts.len()).map(|at| format!("json_extract(value, '$[{at}]')")).collect();
+            let parts = parts.join(", ");
+            draft.conditions.push(format!("({}) IN (SELECT {parts} FROM json_each({array}))", expressions.join(", ")));
+        }
+    }
+    Ok(())
+}
+
+/// The condition that an expression equals one of the values, none of which is null.
+pub(super) fn one_of<'q>(
+    draft: &mut Draft<'q>,
+    dialect: Dialect,
+    expression: &str,
+    facts: &ColumnFacts,
+    values: Cow<'q, Column>,
+    has_index: bool,
+) -> String {
+    match dialect {
+        Dialect::Postgres => {
+            let array = draft.array(values, &facts.sql_type);
+            if has_index || facts.sql_type.is_empty() {
+                format!("{expression} = ANY({array})")
+            } else {
+                format!("{expression} IN (SELECT unnest({array}))")
+            }
+        }
+        Dialect::MySql => {
+            let texts = is_text(&values).then(|| values.clone());
+            let list = draft.array(values, "");
+            let condition = format!("{expression} IN ({list})");
+            // Most collations take letters of both cases for equal; the first condition finds, the second decides.
+            match texts {
+                Some(texts) => {
+                    let list = draft.array(texts, "");
+                    format!("({condition} AND {} IN ({list}))", bytes_of(expression))
+                }
+                None => condition,
+            }
+        }
+        Dialect::Sqlite => {
+            let array = draft.array(values, "");
+            format!("{expression} IN (SELECT value FROM json_each({array}))")
+        }
+    }
+}
+
+/// A text of MySQL as bytes of UTF-8, which compare as Cypher's texts do.
+pub(super) fn bytes_of(expression: &str) -> String {
+    format!("CAST(CONVERT({expression} USING utf8mb4) AS BINARY)")
+}
+
+fn is_text(column: &Column) -> bool {
+    (0..column.len()).any(|row| matches!(column.value(row), Value::String(_)))
+}
+
+/// The condition that a node, whose rows are under the alias `n`, lies in one of the boxes.
+pub(super) fn in_boxes(
+    draft: &mut Draft<'_>,
+    writer: &Writer<'_>,
+    (kind, node): (usize, &NodeKind),
+    properties: &[usize],
+    boxes: &[Vec<(f64, f64)>],
+) -> Result<String> {
+    let facts = writer.catalog.node(kind);
+    let mut columns = Vec::with_capacity(properties.len());
+    for &property in properties {
+        let property = node.properties.get(property).ok_or_else(|| {
+            error!(
+                Internal,
+                "{} has {} properties, and a box is of number {property}",
+                node.name,
+                node.properties.len()
+            )
+        })?;
+        columns.push(&*property.column);
+    }
+    let mut ranges: Vec<&Vec<(f64, f64)>> = Vec::with_capacity(boxes.len());
+    for bounds in boxes {
+        if bounds.len() != columns.len() {
+            return Err(error!(Internal, "a box has {} ranges for {} properties", bounds.len(), columns.len()));
+        }
+        if bounds.iter().all(|(least, largest)| least <= largest) {
+            ranges.push(bounds);
+        }
+    }
+    // The text is one of a few, so that statements are known again: the last box stands as often as it takes.
+    let wanted = ranges.len().next_power_of_two();
+    let last = ranges.last().copied();
+    ranges.resize(if ranges.is_empty() { 0 } else { wanted }, last.unwrap_or(&NO_BOX));
+    let each: Vec<String> =
+        ranges.iter().map(|bounds| in_box(draft, writer.dialect, facts, &columns, bounds)).collect();
+    Ok(if each.is_empty() { "1 = 0".to_owned() } else { format!("({})", each.join("\n    OR ")) })
+}
+
+static NO_BOX: Vec<(f64, f64)> = Vec::new();
+
+fn in_box(
+    draft: &mut Draft<'_>,
+    dialect: Dialect,
+    facts: &RowsFacts,
+    columns: &[&str],
+    bounds: &[(f64, f64)],
+) -> String {
+    if let Some((expression, order)) = point_index(dialect, facts, columns) {
+        let [x, y] = order.map(|at| bounds[at]);
+        let mut corner = |x: f64, y: f64| {
+            let (x, y) = (draft.value(Value::Float(x), "float8"), draft.value(Value::Float(y), "float8"));
+            format!("point({x}, {y})")
+        };
+        let (low, high) = (corner(x.0, y.0), corner(x.1, y.1));
+        return format!("{expression} <@ box({low}, {high})");
+    }
+    let ranges = columns.iter().zip(bounds).map(|(column, &(least, largest))| {
+        let facts = facts.column(column);
+        let (least, largest) = box_bounds(facts, least, largest);
+        let (least, largest) = (draft.value(least, &facts.sql_type), draft.value(largest, &facts.sql_type));
+        format!("{} BETWEEN {least} AND {largest}", quote::column(dialect, "n", column))
+    });
+    let ranges: Vec<String> = ranges.collect();
+    format!("({})", ranges.join(" AND "))
+}
+
+/// Bounds in the kind of the column: a column of integers is compared with integers, so that its index serves.
+fn box_bounds(facts: &ColumnFacts, least: f64, largest: f64) -> (Value, Value) {
+    if facts.kind != Some(model::PropertyKind::Integer) {
+        return (Value::Float(least), Value::Float(largest));
+    }
+    // The cast takes what is too large for it to the ends of the range.
+    let (low, high) = match facts.sql_type.as_str() {
+        "int2" => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        "int4" => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        _ => (i64::MIN, i64::MAX),
+    };
+    (Value::Int((least.ceil() as i64).max(low)), Value::Int((largest.floor() as i64).min(high)))
+}
+
+/// The spatial index of these two columns, and which column is its first coordinate.
+fn point_index<'f>(dialect: Dialect, facts: &'f RowsFacts, columns: &[&str]) -> Option<(&'f str, [usize; 2])> {
+    if dialect != Dialect::Postgres || columns.len() != 2 {
+        return None;
+    }
+    facts.points.iter().find_map(|index| {
+        let place = |name: &String| columns.iter().position(|column| column == name);
+        let (x, y) = (place(&index.columns[0])?, place(&index.columns[1])?);
+        (x != y).then_some((&*index.expression, [x, y]))
+    })
+}

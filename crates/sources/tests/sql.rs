@@ -1,0 +1,333 @@
+//! Statements that questions and changes become, in each dialect: compared with `sql/statements.txt`, which
+//! `UPDATE_GOLDEN=1` writes anew.
+
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+
+use model::{Column, Direction, KeyOrder, Map, PropertyKind, Value};
+use sources::connector::{Change, Condition, EdgeKeys, Question, Test, Which};
+use sources::definition::{EdgeKind, End, EndNode, GraphDefinition, NodeKind, Property, Rows};
+use sources::sql::catalog::PointIndex;
+use sources::sql::{Catalog, ColumnFacts, Dialect, ParameterValue, RowsFacts, Statement, Writer};
+
+fn table(name: &str) -> Rows {
+    Rows::Table { schema: None, name: name.to_owned() }
+}
+
+fn property(name: &str, column: &str, kind: Option<PropertyKind>) -> Property {
+    Property { name: name.into(), column: column.to_owned(), kind }
+}
+
+fn node(name: &str, rows: Rows, key: &[&str], properties: Vec<Property>) -> NodeKind {
+    let key = key.iter().map(|&name| name.to_owned()).collect();
+    NodeKind { name: name.into(), labels: vec![name.into()], rows, key, properties }
+}
+
+fn end(kind: usize, columns: &[&str], is_array: bool) -> End {
+    End { node: EndNode::Kind(kind), columns: columns.iter().map(|&name| name.to_owned()).collect(), is_array }
+}
+
+fn edge(name: &str, rows: Rows, source: End, target: End, key: &[&str], properties: Vec<Property>) -> EdgeKind {
+    let key = key.iter().map(|&name| name.to_owned()).collect();
+    EdgeKind { name: name.into(), edge_type: name.into(), rows, source, target, key, properties }
+}
+
+/// 0 Junction, 1 Person (text key), 2 Seat (two columns), 3 ByKey; edges 0 ROAD, 1 LIVES (foreign key), 2 KNOWS (array),
+/// 3 SITS, 4 by key, 5 into another part of the graph.
+fn definition() -> GraphDefinition {
+    let by_key = |sql: &str, reverse: Option<&str>, scan: Option<&str>| Rows::ByKey {
+        sql: sql.to_owned(),
+        reverse: reverse.map(str::to_owned),
+        scan: scan.map(str::to_owned),
+    };
+    let people = vec![
+        property("name", "full \"name\"", None),
+        property("age", "age", None),
+        property("born", "born", Some(PropertyKind::Date)),
+    ];
+    let place = vec![property("lat", "lat", None), property("long", "lon", None), property("id", "id", None)];
+    let roads = vec![property("length", "distance", Some(PropertyKind::Float))];
+    let foreign = EndNode::Foreign { label: "City".into(), property: "code".into() };
+    let crackle = "SELECT lat_f as lat, long_f as long FROM junctions WHERE id = ?";
+    let crackle_roads = "SELECT j_to, distance FROM roads WHERE j_from = ?";
+    GraphDefinition {
+        nodes: vec![
+            node("junction", table("junctions"), &["id"], place),
+            node("person", Rows::Table { schema: Some("app".into()), name: "people".into() }, &["code"], people),
+            node("seat", Rows::Query("SELECT * FROM seats -- all\n;".into()), &["hall", "number"], vec![]),
+            node("crossing", by_key(crackle, None, None), &["id"], vec![property("lat", "lat", None)]),
+        ],
+        edges: vec![
+            edge("road", table("roads"), end(0, &["j_from"], false), end(0, &["j_to"], false), &["id"], roads),
+            edge(
+                "lives",
+                Rows::Table { schema: Some("app".into()), name: "people".into() },
+                end(1, &["code"], false),
+                end(0, &["home"], false),
+                &[],
+                vec![],
+            ),
+            edge(
+                "knows",
+                Rows::Table { schema: Some("app".into()), name: "people".into() },
+                end(1, &["code"], false),
+                end(1, &["friends"], true),
+                &[],
+                vec![],
+            ),
+            edge(
+                "sits",
+                table("tickets"),
+                end(1, &["person"], false),
+                end(2, &["hall", "seat"], false),
+                &["id"],
+                vec![],
+            ),
+            edge(
+                "link",
+                by_key(crackle_roads, None, None),
+                end(3, &["j_from"], false),
+                end(3, &["j_to"], false),
+                &[],
+                vec![property("distance", "distance", None)],
+            ),
+            edge(
+                "mayor",
+                table("mayors"),
+                end(1, &["person"], false),
+                End { node: foreign, columns: vec!["city".into()], is_array: false },
+                &[],
+                vec![],
+            ),
+        ],
+        ..GraphDefinition::default()
+    }
+}
+
+fn facts(columns: &[(&str, &str, Option<PropertyKind>)]) -> RowsFacts {
+    let facts = |sql_type: &str, kind| ColumnFacts {
+        sql_type: sql_type.to_owned(),
+        kind,
+        compares: true,
+        is_binary: false,
+        is_nullable: false,
+    };
+    let columns: Map<String, ColumnFacts> =
+        columns.iter().map(|&(name, sql_type, kind)| (name.to_owned(), facts(sql_type, kind))).collect();
+    RowsFacts { columns, has_index: [true, true], ..RowsFacts::default() }
+}
+
+fn catalog() -> Catalog {
+    let (int, text) = (Some(PropertyKind::Integer), Some(PropertyKind::String));
+    let float = Some(PropertyKind::Float);
+    let people = [
+        ("code", "text", text),
+        ("full \"name\"", "text", text),
+        ("age", "int4", int),
+        ("born", "text", text),
+        ("home", "int4", int),
+        ("friends", "text[]", None),
+    ];
+    let by_key = RowsFacts { parameter: ["int4".to_owned(), String::new()], ..RowsFacts::default() };
+    Catalog {
+        nodes: vec![
+            facts(&[("id", "int4", int), ("lat", "float8", float), ("lon", "float8", float)]),
+            facts(&people),
+            facts(&[("hall", "text", text), ("number", "int4", int)]),
+            by_key.clone(),
+        ],
+        edges: vec![
+            facts(&[("id", "int8", int), ("j_from", "int4", int), ("j_to", "int4", int), ("distance", "int4", int)]),
+            facts(&people),
+            facts(&people),
+            RowsFacts {
+                has_index: [true, false],
+                ..facts(&[("id", "int8", int), ("person", "text", text), ("hall", "text", text), ("seat", "int4", int)])
+            },
+            by_key,
+            facts(&[("person", "text", text), ("city", "text", text)]),
+        ],
+    }
+}
+
+fn render(title: &str, dialect: Dialect, statements: model::Result<Vec<Statement<'_>>>, out: &mut String) {
+    out.push_str(&format!("=== {title} · {dialect:?}\n"));
+    let statements = match statements {
+        Ok(statements) => statements,
+        Err(error) => return out.push_str(&format!("{error}\n\n")),
+    };
+    for statement in statements {
+        out.push_str(&statement.text);
+        for (at, parameter) in statement.parameters.iter().enumerate() {
+            let value = match &parameter.value {
+                ParameterValue::One(value) => value.to_string(),
+                ParameterValue::Array(values) => Value::list(values.values().collect()).to_string(),
+            };
+            out.push_str(&format!("\n  {} = {value}", at + 1));
+        }
+        let answer: Vec<String> = statement
+            .answer
+            .iter()
+            .map(|held| {
+                format!(
+                    "{}({}){}",
+                    held.name,
+                    held.columns,
+                    held.kind.map_or(String::new(), |kind| format!(":{}", kind.name()))
+                )
+            })
+            .collect();
+        out.push_str(&format!("\n  -> {}", answer.join(", ")));
+        if !statement.rest.is_done() {
+            out.push_str(&format!("\n  then {:?}", statement.rest));
+        }
+        if let Some(rows) = statement.expects {
+            out.push_str(&format!("\n  changes {rows}"));
+        }
+        out.push('\n');
+    }
+    out.push('\n');
+}
+
+fn questions(out: &mut String) {
+    let ints = Column::from_values(&[Value::Int(7), Value::Int(8)]);
+    let texts = Column::from_values(&[Value::string("a"), Value::string("b'c")]);
+    let pair = |hall: &str, number| Value::list(vec![Value::string(hall), Value::Int(number)]);
+    let pairs = Column::from_values(&[pair("A", 1), pair("B", 2)]);
+    let condition = |property, test| Condition { property, test };
+    let adults = [condition(1, Test::Between(Bound::Excluded(Value::Float(17.5)), Bound::Unbounded))];
+    let named = [
+        condition(0, Test::StartsWith("A%".to_owned())),
+        condition(1, Test::OneOf(vec![Value::Int(1), Value::string("x"), Value::Float(2.0), Value::Int(1 << 40)])),
+        condition(0, Test::Between(Bound::Included(Value::string("a")), Bound::Excluded(Value::string("b")))),
+    ];
+    let born = [condition(2, Test::OneOf(vec![Value::Date(model::temporal::Date(0))]))];
+    let boxes = [vec![(1.0, 2.0), (3.0, 4.0)], vec![(5.0, 6.0), (7.0, 8.0)], vec![(5.5, 6.0), (7.0, 8.0)]];
+    let in_boxes = Which::Boxes { properties: &[0, 1], boxes: &boxes };
+    let starts = [(0, ints.clone())];
+    let roads = [(0, Direction::Out), (0, Direction::In)];
+    let near = Which::Within { starts: &starts, along: &roads, depth: 3, limit: 100 };
+    let people = [(1, texts.clone())];
+    let all_ways = [(1, Direction::Out), (2, Direction::Out), (0, Direction::Out)];
+    let mixed = Which::Within { starts: &people, along: &all_ways, depth: 2, limit: 50 };
+    let crossings = [(3, ints.clone())];
+    let links = Which::Within { starts: &crossings, along: &[(4, Direction::Out)], depth: 2, limit: 9 };
+    let nodes = |kind, which, properties, order, limit| Question::Nodes { kind, which, properties, order, limit };
+    let edges = |kind, direction, of, properties| Question::Edges { kind, direction, of, properties };
+    let (out_way, in_way) = (Direction::Out, Direction::In);
+    let ages: Option<(&[usize], KeyOrder)> = Some((&[1, 0], KeyOrder::Descending));
+    let cases: Vec<(&str, Question<'_>)> = vec![
+        ("all nodes", nodes(0, Which::All, &[0, 1], None, None)),
+        ("nodes by keys", nodes(0, Which::Keys(&ints), &[0], None, None)),
+        ("nodes by text keys", nodes(1, Which::Keys(&texts), &[0, 2], None, None)),
+        ("nodes by keys of two columns", nodes(2, Which::Keys(&pairs), &[], None, None)),
+        ("nodes by a query", nodes(3, Which::Keys(&ints), &[0], None, None)),
+        ("nodes of a query by key, all", nodes(3, Which::All, &[0], None, None)),
+        ("nodes where, in order", nodes(1, Which::Where(&adults), &[0], ages, Some(10))),
+        ("nodes where more", nodes(1, Which::Where(&named), &[0], None, None)),
+        ("nodes where a conversion stands between", nodes(1, Which::Where(&born), &[0], ages, Some(10))),
+        ("nodes in boxes", nodes(0, in_boxes.clone(), &[0, 1], None, None)),
+        ("nodes within", nodes(0, near.clone(), &[0], None, None)),
+        ("nodes within, of many kinds", nodes(0, mixed.clone(), &[2], None, None)),
+        ("nodes within, by queries", nodes(3, links.clone(), &[0], None, None)),
+        ("count", Question::CountNodes { kind: 1, which: Which::Where(&adults) }),
+        ("count where a conversion stands between", Question::CountNodes { kind: 1, which: Which::Where(&born) }),
+        ("all edges", edges(0, out_way, Which::All, &[0])),
+        ("edges by keys", edges(0, out_way, Which::Keys(&ints), &[0])),
+        ("edges against their direction", edges(0, in_way, Which::Keys(&ints), &[0])),
+        ("edges of a foreign key", edges(1, in_way, Which::Keys(&ints), &[])),
+        ("edges of an array", edges(2, out_way, Which::Keys(&texts), &[])),
+        ("edges of an array from its elements", edges(2, in_way, Which::Keys(&texts), &[])),
+        ("edges to keys of two columns", edges(3, in_way, Which::Keys(&pairs), &[])),
+        ("edges without an index", edges(3, out_way, Which::Keys(&texts), &[])),
+        ("edges by a query", edges(4, out_way, Which::Keys(&ints), &[0])),
+        ("edges by a query that has no other way", edges(4, in_way, Which::Keys(&ints), &[0])),
+        ("edges in boxes", edges(0, out_way, in_boxes, &[0])),
+        ("edges within", edges(0, out_way, near, &[0])),
+        ("edges within, of many kinds", edges(1, out_way, mixed, &[])),
+        ("edges to elsewhere", edges(5, out_way, Which::Keys(&texts), &[])),
+        ("edges from elsewhere", edges(5, in_way, Which::Keys(&texts), &[])),
+        ("count of edges of an array", Question::CountEdges { kind: 2 }),
+    ];
+    for (title, question) in &cases {
+        each_dialect(|writer| render(title, writer.dialect, writer.question(question), out));
+    }
+}
+
+fn changes(out: &mut String) {
+    let ints = Column::from_values(&[Value::Int(7), Value::Int(8)]);
+    let texts = Column::from_values(&[Value::string("a"), Value::string("b")]);
+    let nulls = Column::nulls(2);
+    let (new_person, new_road) = ([(0, &texts), (1, &ints)], [(0, &ints)]);
+    let of_edges = |sources, targets, keys| EdgeKeys { sources, targets, keys };
+    let cases: Vec<(&str, Change<'_>)> = vec![
+        ("insert nodes", Change::InsertNodes { kind: 1, count: 2, properties: &new_person }),
+        ("insert nodes of nothing", Change::InsertNodes { kind: 0, count: 1, properties: &[] }),
+        ("insert edges", Change::InsertEdges { kind: 0, sources: &ints, targets: &ints, properties: &new_road }),
+        ("insert a foreign key", Change::InsertEdges { kind: 1, sources: &texts, targets: &ints, properties: &[] }),
+        ("insert into an array", Change::InsertEdges { kind: 2, sources: &texts, targets: &texts, properties: &[] }),
+        ("update nodes", Change::UpdateNodes { kind: 0, keys: &ints, property: 0, values: &ints }),
+        ("update a query", Change::UpdateNodes { kind: 2, keys: &ints, property: 0, values: &ints }),
+        (
+            "update edges",
+            Change::UpdateEdges { kind: 0, edges: of_edges(&ints, &ints, &ints), property: 0, values: &nulls },
+        ),
+        ("delete nodes", Change::DeleteNodes { kind: 1, keys: &texts }),
+        ("delete edges", Change::DeleteEdges { kind: 0, edges: of_edges(&ints, &ints, &ints) }),
+        ("delete edges without a key", Change::DeleteEdges { kind: 5, edges: of_edges(&texts, &texts, &nulls) }),
+        ("delete a foreign key", Change::DeleteEdges { kind: 1, edges: of_edges(&texts, &ints, &nulls) }),
+    ];
+    for (title, change) in &cases {
+        each_dialect(|writer| render(title, writer.dialect, writer.change(change), out));
+    }
+}
+
+fn each_dialect(mut visit: impl FnMut(&Writer<'_>)) {
+    let (definition, known, unknown) = (definition(), catalog(), Catalog::default());
+    for dialect in [Dialect::Postgres, Dialect::MySql, Dialect::Sqlite] {
+        let catalog = if dialect == Dialect::Postgres { &known } else { &unknown };
+        visit(&Writer { dialect, definition: &definition, catalog, has_returning: dialect != Dialect::MySql });
+    }
+}
+
+#[test]
+fn statements_are_as_written_down() {
+    let mut found = String::new();
+    questions(&mut found);
+    changes(&mut found);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sql/statements.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap();
+    let sections = |text: &str| -> Vec<String> { text.split("=== ").map(str::to_owned).collect() };
+    for (found, expected) in sections(&found).iter().zip(&sections(&expected)) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(found.len(), expected.len());
+}
+
+#[test]
+fn a_spatial_index_serves_boxes() {
+    let (definition, mut catalog) = (definition(), catalog());
+    catalog.nodes[0].points =
+        vec![PointIndex { expression: "point(lon, lat)".into(), columns: ["lon".into(), "lat".into()] }];
+    let writer = Writer { dialect: Dialect::Postgres, definition: &definition, catalog: &catalog, has_returning: true };
+    let boxes = [vec![(1.0, 2.0), (3.0, 4.0)]];
+    let which = Which::Boxes { properties: &[0, 1], boxes: &boxes };
+    let question = Question::Nodes { kind: 0, which, properties: &[], order: None, limit: None };
+    let statement = writer.question(&question).unwrap().remove(0);
+    let text = "SELECT n.\"id\"\nFROM \"junctions\" AS n\nWHERE (point(lon, lat) <@ box(point($1::float8, $2::float8), \
+                point($3::float8, $4::float8)))";
+    assert_eq!(statement.text, text);
+    let values: Vec<Value> = statement
+        .parameters
+        .iter()
+        .map(|parameter| match &parameter.value {
+            ParameterValue::One(value) => value.clone(),
+            ParameterValue::Array(_) => Value::Null,
+        })
+        .collect();
+    assert_eq!(format!("{}", Value::List(Arc::new(values))), "[3.0, 1.0, 4.0, 2.0]");
+}
