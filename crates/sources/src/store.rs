@@ -220,3 +220,6 @@ impl GraphStore for SourceStore {
         Err(model::error!(ReadOnly, "{} is attached for reading only", self.shared.connector.name()))
     }
 }
+
+#[cfg(test)]
+mod tests;

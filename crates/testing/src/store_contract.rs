@@ -5,6 +5,7 @@
 mod constraints;
 mod indexes;
 mod reading;
+mod same;
 mod sort_keys;
 mod subject;
 mod transactions;
@@ -12,6 +13,7 @@ mod writing;
 
 use model::GraphStore;
 
+pub use same::{check_same, check_same_seeded};
 use subject::Subject;
 
 /// Makes an empty store.
@@ -63,8 +65,11 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
-    use super::check_store;
+    use model::GraphStore;
+
+    use super::{check_same, check_store};
     use crate::ReferenceStore;
+    use crate::graphs;
 
     #[test]
     fn the_reference_store_keeps_the_contract() {
@@ -79,5 +84,15 @@ mod tests {
     #[test]
     fn so_does_one_that_acts_as_foreign() {
         check_store(&|| Box::new(ReferenceStore::foreign(100)));
+    }
+
+    #[test]
+    fn stores_with_the_same_graph_are_the_same() {
+        let (store, foreign) = (ReferenceStore::new(), ReferenceStore::foreign(7));
+        let data = graphs::social(60, 3);
+        data.load_into(&store).unwrap();
+        data.load_into(&foreign).unwrap();
+        let (a, b) = (foreign.read().unwrap(), store.read().unwrap());
+        check_same(a.as_ref(), b.as_ref(), "name");
     }
 }

@@ -283,11 +283,12 @@ impl<'a> ExpandCursor<'a> {
     /// Chooses the next edges to give out, about `BATCH_ROWS`; none if all that is loaded was given out.
     fn choose_rows(&mut self) {
         self.rows.clear();
-        let mut starts: Vec<usize> = self
-            .sources
-            .iter()
-            .map(|source| source.inputs.partition_point(|&input| (input as usize) < self.at.input))
-            .collect();
+        let mut starts: Vec<usize> = Vec::with_capacity(self.sources.len());
+        for (number, source) in self.sources.iter().enumerate() {
+            // Of the present input, the sources before the present one are done.
+            let first = self.at.input as u32 + u32::from(number < self.at.source);
+            starts.push(source.inputs.partition_point(|&input| input < first));
+        }
         while self.at.input < self.loaded && self.rows.len() < BATCH_ROWS {
             let input = self.at.input as u32;
             while self.at.source < self.sources.len() && self.rows.len() < BATCH_ROWS {

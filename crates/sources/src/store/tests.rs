@@ -1,0 +1,154 @@
+//! Sources compared with a reference store that holds the same graph, whatever is cached and fetched ahead.
+
+mod memory;
+mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use model::{Direction, EdgeBatch, ErrorCode, Expand, GraphStore, NodeScan, ReadView};
+use testing::random::{SeededRandom, seed_or};
+use testing::store_contract::check_same_seeded;
+
+use self::world::{World, batch_of, first_nodes};
+use crate::connector::Abilities;
+use crate::definition::{CacheSettings, Prefetch};
+
+const PLAIN: Abilities = Abilities { snapshots: true, writes: true, boxes: false, lookahead: false, conditions: false };
+const ALL: Abilities = Abilities { snapshots: true, writes: true, boxes: true, lookahead: true, conditions: true };
+
+/// Every prefetcher.
+fn prefetchers() -> Vec<Prefetch> {
+    let block = |size: f64, names: &[&str]| Prefetch::Block {
+        properties: names.iter().map(|&name| Arc::from(name)).collect(),
+        size,
+    };
+    vec![
+        Prefetch::None,
+        Prefetch::Adaptive,
+        Prefetch::Lookahead(1),
+        Prefetch::Lookahead(3),
+        block(0.5, &["lat", "lon"]),
+        block(4.0, &[]),
+        block(1.0, &["age"]),
+    ]
+}
+
+#[test]
+fn a_source_is_the_graph_that_its_definition_makes_of_it() {
+    let seed = seed_or(11);
+    for (round, abilities) in [PLAIN, ALL, Abilities { conditions: true, ..PLAIN }].into_iter().enumerate() {
+        for bytes_max in [0, 30_000, 64 << 20] {
+            for ends_exist in [false, true] {
+                let seed = seed + (round * 100 + bytes_max % 97 + usize::from(ends_exist)) as u64;
+                let mut world = World::new(seed, abilities, ends_exist);
+                world.definition.cache = CacheSettings { bytes_max, age_max: Duration::from_secs(60) };
+                let store = world.store();
+                let reference = world.reference();
+                for view in 0..2 {
+                    let (view, seed) = (store.view(), seed + view);
+                    check_same_seeded(&view, reference.read().unwrap().as_ref(), "uid", seed);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn fetching_ahead_changes_no_answer() {
+    let seed = seed_or(5);
+    for (number, prefetch) in prefetchers().into_iter().enumerate() {
+        for (bytes_max, age_max) in [(0, 60), (20_000, 60), (64 << 20, 0), (64 << 20, 60)] {
+            {
+                let mut world = World::new(seed + number as u64, ALL, number % 2 == 0);
+                world.definition.cache = CacheSettings { bytes_max, age_max: Duration::from_secs(age_max) };
+                world.definition.prefetch = prefetch.clone();
+                let store = world.store();
+                let reference = world.reference();
+                check_same_seeded(&store.view(), reference.read().unwrap().as_ref(), "uid", seed + number as u64);
+                check_same_seeded(&store.view(), reference.read().unwrap().as_ref(), "uid", seed + number as u64 + 50);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_cached_is_not_asked_again() {
+    let world = World::new(3, ALL, true);
+    let store = world.store();
+    let (view, again) = (store.view(), store.view());
+    let nodes = first_nodes(&view, "Person", 50);
+    let expand = Expand { direction: Direction::Both, ..Expand::default() };
+    let found = batch_of(&view, &nodes, &expand);
+    assert!(!found.is_empty());
+    let before = store.stats().round_trips;
+    assert_eq!(batch_of(&again, &nodes, &expand).neighbors, found.neighbors);
+    assert_eq!(store.stats().round_trips, before);
+    store.forget();
+    batch_of(&again, &nodes, &expand);
+    assert_eq!(store.stats().round_trips, before + 1, "all kinds and both ways are one round trip");
+    assert!(store.forget_kind("person") && store.forget_kind("knows") && !store.forget_kind("nobody"));
+    assert!(store.stats().hit_rate() > 0.0 && store.stats().cache_bytes > 0);
+}
+
+#[test]
+fn what_is_too_old_is_asked_again() {
+    let mut world = World::new(4, ALL, true);
+    world.definition.cache.age_max = Duration::from_secs(10);
+    let store = world.store();
+    let nodes = first_nodes(&store.view(), "Person", 20);
+    let expand = Expand::default();
+    let view = store.view();
+    batch_of(&view, &nodes, &expand);
+    let before = store.stats().round_trips;
+    world.clock.advance(9_000_000_000);
+    batch_of(&store.view(), &nodes, &expand);
+    assert_eq!(store.stats().round_trips, before);
+    world.clock.advance(2_000_000_000);
+    batch_of(&view, &nodes, &expand);
+    assert_eq!(store.stats().round_trips, before, "what a view read stays as it was");
+    batch_of(&store.view(), &nodes, &expand);
+    assert_eq!(store.stats().round_trips, before + 1);
+}
+
+#[test]
+fn a_scan_pulls_no_more_than_is_wanted() {
+    let world = World::new(6, ALL, true);
+    let store = world.store();
+    let view = store.view();
+    let mut cursor = view.scan(&NodeScan::default()).unwrap();
+    assert_eq!(store.stats().round_trips, 0, "nothing is asked before the first node is wanted");
+    cursor.next(&mut model::NodeBatch::default()).unwrap();
+    assert_eq!(store.stats().round_trips, 1);
+}
+
+#[test]
+fn a_source_that_fails_in_the_middle_says_what_it_was_asked() {
+    let world = World::new(7, ALL, true);
+    let store = world.store();
+    let view = store.view();
+    let nodes = first_nodes(&view, "Person", 20);
+    world.connector.state.good_trips.store(0, Ordering::Relaxed);
+    let error = view.expand(&nodes, &Expand::default()).unwrap().next(&mut EdgeBatch::default()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Source);
+    assert_eq!(error.message(), "memory: edges knows: edges 0 Out: the connection was closed");
+    world.connector.state.good_trips.store(-1, Ordering::Relaxed);
+    assert!(!batch_of(&view, &nodes, &Expand::default()).is_empty(), "nothing of the failed answer was kept");
+}
+
+#[test]
+fn random_questions_of_many_threads_agree() {
+    let seed = seed_or(8);
+    let mut world = World::new(seed, ALL, false);
+    world.definition.cache.bytes_max = 30_000;
+    let (store, reference) = (world.store(), world.reference());
+    let view = store.view();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (view, reference) = (&view, reference.read().unwrap());
+            let seed = SeededRandom::new(seed + thread).next_u64();
+            scope.spawn(move || check_same_seeded(view, reference.as_ref(), "uid", seed));
+        }
+    });
+}
