@@ -12,12 +12,15 @@ pub use expression::{
     BinaryOperator, CaseBranch, Comparison, ComparisonOperator, Expression, ExpressionKind, MapEntry,
     MapProjectionItem, Quantifier, SubqueryKind, UnaryOperator,
 };
+pub use source::{Attach, Detach, Preload};
+
 pub use path::{MatchMode, PathGroup, PathMode, PathSelector, Repetition, SelectorKind};
 
 mod clause;
 mod expression;
 mod path;
 mod print;
+mod source;
 
 /// A name as written: variable, label, edge type, property key or function part, without its backticks.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +76,12 @@ pub enum StatementKind {
     AlterTable(AlterTable),
     /// `COPY …`.
     Copy(Copy),
+    /// `ATTACH …`.
+    Attach(Attach),
+    /// `DETACH …`.
+    Detach(Detach),
+    /// `PRELOAD …`.
+    Preload(Preload),
     /// `BEGIN [TRANSACTION]`.
     Begin,
     /// `COMMIT [TRANSACTION]`.

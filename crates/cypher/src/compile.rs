@@ -16,6 +16,7 @@ use crate::plan::{
 use crate::planner::Planner;
 
 mod copied;
+mod source;
 
 /// A statement with what is known about it besides.
 #[derive(Clone, Debug)]
@@ -85,6 +86,14 @@ pub fn compile_parsed(
         StatementKind::Copy(_) => Err(error!(Unsupported, "COPY has no plan to show")
             .at(statement.span)
             .with_remedy("explain the query that is copied")),
+        StatementKind::Attach(_) | StatementKind::Detach(_) | StatementKind::Preload(_) if prefix != Prefix::None => {
+            Err(error!(Unsupported, "ATTACH, DETACH and PRELOAD have no plan to show")
+                .at(statement.span)
+                .with_remedy("explain the queries that read the source"))
+        }
+        StatementKind::Attach(attach) => Ok(plain(Statement::Source(Arc::new(source::attach(attach))))),
+        StatementKind::Detach(detach) => Ok(plain(Statement::Source(Arc::new(source::detach(detach))))),
+        StatementKind::Preload(preload) => Ok(plain(Statement::Source(Arc::new(source::preload(text, preload))))),
         StatementKind::Begin => Ok(plain(Statement::Begin)),
         StatementKind::Commit => Ok(plain(Statement::Commit)),
         StatementKind::Rollback => Ok(plain(Statement::Rollback)),
@@ -138,6 +147,7 @@ fn copy_value(value: &ast::Expression) -> CopyValue {
         ast::ExpressionKind::Parameter(name) => CopyValue::Parameter(Arc::from(name.as_str())),
         ast::ExpressionKind::String(text) => CopyValue::Literal(Value::string(text)),
         ast::ExpressionKind::Integer(number) => CopyValue::Literal(Value::Int(*number)),
+        ast::ExpressionKind::Float(number) => CopyValue::Literal(Value::Float(*number)),
         ast::ExpressionKind::Boolean(is_so) => CopyValue::Literal(Value::Bool(*is_so)),
         _ => CopyValue::Literal(Value::Null),
     }

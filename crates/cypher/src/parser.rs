@@ -21,6 +21,7 @@ mod pattern;
 mod schema;
 mod show;
 mod sort_key;
+mod source;
 mod statement;
 mod table;
 mod unsupported;

@@ -12,6 +12,7 @@ pub mod explain;
 pub mod expression;
 pub mod operator;
 pub mod search;
+pub mod source;
 mod visit;
 
 pub use counting::{CountedBranch, CountedNested, CountedNode, CountedRule, Difference, NestedKind};
@@ -21,6 +22,8 @@ pub use operator::{
     IntersectLeg, LookupValue, NewEdge, NewNode, NewRule, OnError, Operator, OperatorId, OperatorKind, Retry, RuleKind,
     SetItem, SortKey,
 };
+
+pub use source::SourceStatement;
 
 pub use search::{HopCondition, SearchElement, SearchHop, SearchMode, SearchPattern, SearchSelector, WalkCondition};
 
@@ -135,6 +138,8 @@ pub enum Statement {
     Query(Prefix, Arc<Plan>),
     /// `COPY`.
     Copy(Arc<CopyPlan>),
+    /// `ATTACH`, `DETACH` or `PRELOAD`.
+    Source(Arc<SourceStatement>),
     /// `BEGIN`.
     Begin,
     /// `COMMIT`.

@@ -3,6 +3,7 @@
 //! Modules in reading order:
 //! - `golden`: all golden files, on several kinds of stores and in several ways of running.
 //! - `oracle`, `queries`, `differential`: random graphs and queries, against a naive matcher and between engines.
+//! - `federation`: a graph in several parts, against the same graph in one.
 //! - `lsqb`: the nine patterns of a benchmark, on its own data and with its own counts.
 //! - `acid`: the ACID tests of a benchmark's definition, with many threads.
 //! - `conflicts`: two transactions at once, step by step.
@@ -25,6 +26,8 @@ mod conflicts;
 mod differential;
 #[path = "it/engine.rs"]
 mod engine;
+#[path = "it/federation.rs"]
+mod federation;
 #[path = "it/golden.rs"]
 mod golden;
 #[path = "it/graph_views.rs"]

@@ -108,6 +108,9 @@ impl Display for Statement {
                 write!(f, "ALTER TABLE {name} ADD {condition}{column}")
             }
             StatementKind::Copy(copy) => copy.fmt(f),
+            StatementKind::Attach(attach) => attach.fmt(f),
+            StatementKind::Detach(detach) => detach.fmt(f),
+            StatementKind::Preload(preload) => preload.fmt(f),
             StatementKind::Begin => f.write_str("BEGIN"),
             StatementKind::Commit => f.write_str("COMMIT"),
             StatementKind::Rollback => f.write_str("ROLLBACK"),

@@ -34,6 +34,11 @@ const SHOWN: &[Shown] = &[
         procedure: &["dbms", "procedures"],
         columns: &["name", "signature", "description", "mode"],
     },
+    Shown {
+        words: &["SOURCES"],
+        procedure: &["source", "list"],
+        columns: &["name", "url", "labels", "relationshipTypes", "writable", "prefetch", "nodes", "relationships"],
+    },
     Shown { words: &["SETTINGS"], procedure: &["dbms", "settings"], columns: &["name", "value", "description"] },
 ];
 
@@ -47,7 +52,7 @@ impl Parser<'_> {
         }
         let Some(shown) = SHOWN.iter().find(|shown| self.is_shown(shown.words)) else {
             SHOWN.iter().for_each(|shown| self.try_keywords(&shown.words[..1]));
-            return Err(self.expected("CONSTRAINTS, INDEXES, SORT KEYS, FUNCTIONS, PROCEDURES or SETTINGS"));
+            return Err(self.expected("CONSTRAINTS, INDEXES, SORT KEYS, FUNCTIONS, PROCEDURES, SETTINGS or SOURCES"));
         };
         shown.words.iter().for_each(|_| {
             self.advance();

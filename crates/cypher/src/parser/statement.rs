@@ -103,6 +103,9 @@ impl Parser<'_> {
         if self.is_word(0, "COPY") {
             return self.copy();
         }
+        if self.is_source_statement() {
+            return self.source_statement();
+        }
         self.query().map(StatementKind::Query)
     }
 

@@ -28,6 +28,7 @@ const SEEDS: &[&str] = &[
     "WHEN $a THEN MATCH (n IS A) RETURN n.x AS x WHEN n.b THEN { RETURN 1 AS x UNION RETURN 2 AS x } ELSE RETURN 3 AS x NEXT FOR y IN [x] RETURN y",
     "MATCH (a)-[r IS R]->(b) USING INDEX a:A(x, y) USING SCAN b:B USING JOIN ON a, b WHERE a.x IS NOT NFC NORMALIZED AND b IS LABELED B|C RETURN normalize(a.x, NFKD), trim(LEADING 'x' FROM b.y), allReduce(s = 0, e IN l | s + e, s < 9)",
     "CALL (x) { INSERT (n) } IN TRANSACTIONS ON ERROR RETRY FOR 2 SECONDS THEN BREAK REPORT STATUS AS s MERGE (n:$(a))-[:$(b)]->(m) RETURN 1 NEXT NODETACH DELETE n",
+    "ATTACH 'url' AS s (dbtype postgres, CACHE = '64 MiB', b 0.5, c $p); DETACH IF EXISTS s; SHOW SOURCES; PRELOAD s NODES (n:A WHERE n.x > 1), (:B) RELATIONSHIPS R, S",
     "SHOW INDEXES YIELD name ORDER BY name DESC SKIP 1 LIMIT 2 WHERE name = 'x'",
     "SHOW INDEXES YIELD name AS n, type WHERE type = 'RANGE' RETURN n ORDER BY n", "RETURN CASE x WHEN > 3, IS NULL THEN 1 WHEN 2 THEN 3 END",
     "MATCH (n) CALL (n) { WITH n RETURN 1 AS `x``y` UNION RETURN 2 AS x } RETURN $1, $`a b`, /* c */ - - n.x || 'ü' // end",

@@ -250,6 +250,19 @@ fn lists_tables_and_files() {
             "COPY KNOWS FROM ['a.csv', $b] (from = 'Person', to = 'Person', header = true, delim = '|')",
         ),
         ("COPY (MATCH (n) RETURN n.name) TO 'p.parquet'", ""),
+        ("attach 'postgres://h/d' as shop", "ATTACH 'postgres://h/d' AS shop"),
+        (
+            "ATTACH 'dbname=d host=h' AS pg (dbtype postgres, PREFIX 'shop_', READ_ONLY = true, MAX_AGE $age)",
+            "ATTACH 'dbname=d host=h' AS pg (dbtype = 'postgres', PREFIX = 'shop_', READ_ONLY = true, MAX_AGE = $age)",
+        ),
+        ("ATTACH $url ()", "ATTACH $url"),
+        ("DETACH IF EXISTS shop", ""),
+        ("detach shop", "DETACH shop"),
+        (
+            "PRELOAD shop nodes (c:Customer WHERE c.country = 'IT'), (:Product) relationships BOUGHT, SOLD",
+            "PRELOAD shop NODES (c:Customer WHERE c.country = 'IT'), (:Product) RELATIONSHIPS BOUGHT, SOLD",
+        ),
+        ("PRELOAD shop", ""),
         (
             "LOAD CSV WITH HEADERS FROM 'file:///x.csv' AS line FIELDTERMINATOR ';' CREATE ({name: line.name})",
             "CALL db.loadCsv('file:///x.csv', true, ';') YIELD row AS line CREATE ({name: line.name})",
