@@ -307,6 +307,7 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView, kind: Facts) ->
     let cypher::Compiled { statement, hints, parameters, .. } = plan_for_facts(database, text, &context, kind)?;
     let (prefix, plan) = match statement {
         Statement::Copy(copy) => return Ok(Text::Copy(copy)),
+        Statement::Source(_) => return Err(error!(Unsupported, "sources cannot be attached by a statement")),
         Statement::Begin => return Ok(Text::Begin),
         Statement::Commit => return Ok(Text::Commit),
         Statement::Rollback => return Ok(Text::Rollback),

@@ -17,6 +17,7 @@ mod index;
 mod kept;
 mod names;
 mod scan;
+mod source;
 mod split;
 mod transaction;
 mod view;

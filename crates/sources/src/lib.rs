@@ -2,6 +2,7 @@
 //!
 //! Modules in reading order:
 //! - [`definition`]: what of a database is which part of the graph.
+//! - [`connect`]: from a URL to a driver.
 //! - [`connector`]: what a database must be able to do, in questions and answers.
 //! - [`catalog`]: what a relational database says of its tables; [`check`]: whether a definition fits its source.
 //! - [`infer`]: a definition from a catalog.
@@ -20,6 +21,7 @@ pub mod catalog;
 pub mod check;
 #[cfg(feature = "redis")]
 mod condition;
+pub mod connect;
 pub mod connector;
 pub mod definition;
 pub mod federation;

@@ -73,8 +73,7 @@ impl Parser<'_> {
 
     fn preload(&mut self) -> Result<Preload> {
         let name = self.name("the name of a source")?;
-        let nodes =
-            if self.take_keyword("NODES") { Some(self.comma_separated(Self::node_pattern)?) } else { None };
+        let nodes = if self.take_keyword("NODES") { Some(self.comma_separated(Self::node_pattern)?) } else { None };
         let types = if self.take_keyword("RELATIONSHIPS") {
             Some(self.comma_separated(|parser| parser.name("a relationship type"))?)
         } else {

@@ -108,8 +108,7 @@ fn split(rows: &Rows, random: &mut SeededRandom) -> Federation {
         let keys: Vec<_> = properties.iter().map(|(name, _)| transaction.property_key(name).unwrap()).collect();
         let columns: Vec<_> = properties.iter().map(|(_, value)| model::Column::constant(value, 1)).collect();
         let edge_type = transaction.edge_type(edge_type).unwrap();
-        let new =
-            NewEdges { edge_type, sources: &[source], targets: &[target], keys: &keys, properties: &columns };
+        let new = NewEdges { edge_type, sources: &[source], targets: &[target], keys: &keys, properties: &columns };
         transaction.create_edges(&new).unwrap();
     }
     for transaction in &mut writing {
@@ -248,7 +247,10 @@ fn writes_go_to_the_part_that_they_are_about() {
         assert_eq!(found, expected, "{text}");
     };
     check("CREATE (:Person {name: 'Bob'}) CREATE (:Person {name: 'Cid'})-[:LIVES_IN]->(:City {name: 'Oslo'})", &[]);
-    check("MATCH (p:Person) RETURN p.name, id(p) > 1000000 ORDER BY p.name", &["'Ann', true", "'Bob', true", "'Cid', true"]);
+    check(
+        "MATCH (p:Person) RETURN p.name, id(p) > 1000000 ORDER BY p.name",
+        &["'Ann', true", "'Bob', true", "'Cid', true"],
+    );
     check("CREATE (:Note {text: 'native', name: 'n'})-[:ABOUT {x: 1}]->(:Note {text: 'other'})", &[]);
     check("MATCH (n:Note)-[r:ABOUT]->() RETURN n.text, id(n) < 1000000, r.x", &["'native', true, 1"]);
     check("MATCH (p:Person {name: 'Bob'}) SET p.age = 7, p:Old RETURN p.age, labels(p)", &["7, ['Person', 'Old']"]);

@@ -6,8 +6,8 @@ use model::choice::{Chooser, Choosing};
 use model::index_scan::{IndexCursor, IndexScan};
 use model::store::{Access, AccessHint, Count, EdgeCursor, NodeCursor, lookup_by_scan};
 use model::{
-    Bitmap, Capabilities, Column, EdgeId, Expand, LabelId, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema,
-    Statistics,
+    Bitmap, Capabilities, Column, EdgeId, EdgeTypeId, Expand, LabelId, NodeId, NodeScan, PropertyKeyId, ReadView,
+    Result, Schema, Statistics,
 };
 
 use super::Shared;
@@ -57,6 +57,16 @@ impl SourceView {
             return Ok(Box::new(Choosing::new(inner, chooser)));
         }
         Ok(Box::new(ExpandCursor::new(self, from, expand.clone(), crossing)))
+    }
+
+    /// The types of edges that may have an end in another part of the graph.
+    pub(crate) fn crossing_types(&self) -> Vec<EdgeTypeId> {
+        let layout = &self.shared.layout;
+        let crosses = layout.edges.iter().filter(|kind| kind.ends.iter().any(|&space| layout.is_foreign(space)));
+        let mut types: Vec<EdgeTypeId> = crosses.map(|kind| kind.edge_type).collect();
+        types.sort_unstable();
+        types.dedup();
+        types
     }
 
     /// Keeps nodes that a scan found, as long as the scan so far is but a part of what can be kept.

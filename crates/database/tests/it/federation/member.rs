@@ -123,7 +123,8 @@ impl<I: Inner> Shifted<I> {
 
     fn ghost_of(&self, id: &Value) -> Option<NodeId> {
         let schema = self.inner.view().schema();
-        let scan = NodeScan { labels: vec![schema.label(GHOST)?], keys: vec![schema.property_key(END.1)?], range: None };
+        let scan =
+            NodeScan { labels: vec![schema.label(GHOST)?], keys: vec![schema.property_key(END.1)?], range: None };
         let (mut batch, mut cursor) = (NodeBatch::default(), self.inner.view().scan(&scan).unwrap());
         while cursor.next(&mut batch).unwrap() {
             let found = (0..batch.nodes.len()).find(|&row| batch.properties[0].value(row) == *id);

@@ -1,0 +1,36 @@
+//! Sources as members.
+
+use std::sync::Arc;
+
+use model::store::EdgeCursor;
+use model::{EdgeTypeId, Expand, GraphStore, NodeId, Result, error};
+
+use super::{MemberStore, MemberTransaction, MemberView};
+use crate::store::{Crossing, SourceStore, SourceView};
+
+impl MemberStore for SourceStore {
+    fn read_member(&self) -> Result<Arc<dyn MemberView>> {
+        Ok(Arc::new(self.view()))
+    }
+
+    fn write_member(&self) -> Result<Box<dyn MemberTransaction>> {
+        // Says why not.
+        self.write()?;
+        Err(error!(Internal, "{} began a transaction that nobody can share", self.connector().name()))
+    }
+}
+
+impl MemberView for SourceView {
+    fn crossing_types(&self) -> Vec<EdgeTypeId> {
+        SourceView::crossing_types(self)
+    }
+
+    fn expand_across<'a>(
+        &'a self,
+        from: &'a [NodeId],
+        expand: &'a Expand,
+        others: &'a dyn Crossing,
+    ) -> Result<Box<dyn EdgeCursor + 'a>> {
+        self.expand_with(from, expand, Some(others))
+    }
+}
