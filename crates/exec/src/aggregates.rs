@@ -20,6 +20,7 @@ mod percentile;
 mod sum;
 
 pub(crate) use count::Count;
+pub(crate) use percentile::Ranks;
 
 #[cfg(test)]
 mod tests;
@@ -48,10 +49,39 @@ pub trait Aggregator: Send {
     fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()>;
     /// Takes in a piece of states: row `i` is of group `groups[i]` here.
     fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()>;
+    /// How the values of a group can be put aside when they are too many; the first column of their pieces says which
+    /// value it is.
+    fn spread(&self) -> Spread {
+        Spread::Small
+    }
+    /// Gives the values away as [`Aggregator::give_away`] does and begins anew; only where they can be put aside.
+    fn shed(&mut self, _: &mut PieceSink<'_>) -> Result<()> {
+        unreachable!("an aggregator whose values are not put aside sheds none")
+    }
+    /// What the states come to once no value that they hold can come again; only for [`Spread::ByHash`].
+    fn settle(self: Box<Self>) -> Box<dyn Aggregator> {
+        unreachable!("an aggregator that is not parted by hash does not settle")
+    }
     /// The result of each group.
     fn finish(self: Box<Self>, group_count: usize) -> Result<Column>;
     /// For `merge`, which must see the other's states.
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// How the values of one group, of which an aggregator holds many, can be put aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// They need not be: the states are small.
+    Small,
+    /// They cannot be: the result holds them.
+    Whole,
+    /// Parted by the hash of group and value: the parts settle one by one, and are merged then.
+    ByHash,
+    /// Sorted by group and value: the result is at a rank.
+    ByRank {
+        /// Whether it lies between two values.
+        is_continuous: bool,
+    },
 }
 
 /// Takes a piece of states: the group of each row, and the columns that [`Aggregator::absorb`] wants back.
@@ -219,7 +249,7 @@ pub fn create(function: &str, distinct: bool, argument_count: usize) -> Result<B
         "count" => Ok(Box::<count::CountDistinct>::default()),
         // The smallest and largest of all are those of the distinct ones.
         "min" | "max" => Ok((entry.create)()),
-        _ => Ok(Box::new(distinct::Distinct::new((entry.create)()))),
+        _ => Ok(Box::new(distinct::Distinct::new(entry.create))),
     }
 }
 

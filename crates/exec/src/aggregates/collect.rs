@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::{Column, ColumnData, Result, Value};
 
-use super::{Aggregator, Groups, PieceSink, finished, for_each_value, give_values, grow, same_kind};
+use super::{Aggregator, Groups, PieceSink, Spread, finished, for_each_value, give_values, grow, same_kind};
 use crate::spill::column_bytes;
 
 /// The values of each group, in the order of rows.
@@ -55,6 +55,10 @@ impl Aggregator for Collect {
 
     fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
         self.update(Groups::Each(groups), group_count, columns)
+    }
+
+    fn spread(&self) -> Spread {
+        Spread::Whole
     }
 
     fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {

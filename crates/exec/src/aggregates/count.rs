@@ -8,7 +8,8 @@ use model::{Bitmap, Column, ColumnData, Result, Set, Value};
 use super::node_set::NodeSet;
 use super::pair_set::PairSet;
 use super::{
-    Aggregator, Groups, PIECE_ROWS, PieceSink, finished, for_each_value, give_columns, give_values, grow, same_kind,
+    Aggregator, Groups, PIECE_ROWS, PieceSink, Spread, finished, for_each_value, give_columns, give_values, grow,
+    same_kind,
 };
 use crate::rows::int_at;
 use crate::spill::heap_bytes;
@@ -199,6 +200,18 @@ impl Aggregator for CountDistinct {
 
     fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
         self.update(Groups::Each(groups), group_count, columns)
+    }
+
+    fn spread(&self) -> Spread {
+        Spread::ByHash
+    }
+
+    fn shed(&mut self, piece: &mut PieceSink<'_>) -> Result<()> {
+        Box::new(std::mem::take(self)).give_away(piece)
+    }
+
+    fn settle(self: Box<Self>) -> Box<dyn Aggregator> {
+        Box::new(Count { counts: self.counts })
     }
 
     fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {

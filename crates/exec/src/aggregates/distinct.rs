@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use model::{Column, Result, Set, Value};
 
-use super::{Aggregator, Groups, PIECE_ROWS, PieceSink, for_each_value, same_kind};
+use super::{Aggregator, Groups, PIECE_ROWS, PieceSink, Spread, for_each_value, same_kind};
 use crate::spill::heap_bytes;
 
 /// An aggregator that sees each value of a group once. Equal is what grouping calls equal.
 pub(super) struct Distinct {
+    create: fn() -> Box<dyn Aggregator>,
     inner: Box<dyn Aggregator>,
     seen: Set<(u32, Value)>,
     /// What was passed on, in order, so that it can be passed on to another: group and arguments.
@@ -17,8 +18,8 @@ pub(super) struct Distinct {
 }
 
 impl Distinct {
-    pub(super) fn new(inner: Box<dyn Aggregator>) -> Distinct {
-        Distinct { inner, seen: Set::default(), passed: Vec::new() }
+    pub(super) fn new(create: fn() -> Box<dyn Aggregator>) -> Distinct {
+        Distinct { create, inner: create(), seen: Set::default(), passed: Vec::new() }
     }
 
     fn pass_on(&mut self, groups: &[u32], group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
@@ -80,6 +81,20 @@ impl Aggregator for Distinct {
 
     fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
         self.update(Groups::Each(groups), group_count, columns)
+    }
+
+    fn spread(&self) -> Spread {
+        // A list of all values is as long as what would be put aside, and in their order.
+        if self.inner.spread() == Spread::Whole { Spread::Whole } else { Spread::ByHash }
+    }
+
+    fn shed(&mut self, piece: &mut PieceSink<'_>) -> Result<()> {
+        let empty = Distinct::new(self.create);
+        Box::new(std::mem::replace(self, empty)).give_away(piece)
+    }
+
+    fn settle(self: Box<Self>) -> Box<dyn Aggregator> {
+        self.inner
     }
 
     fn finish(self: Box<Self>, group_count: usize) -> Result<Column> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::{Column, Result, Value, error};
 
-use super::{Aggregator, Groups, PieceSink, finished, give_values, grow, same_kind, try_each_value};
+use super::{Aggregator, Groups, PieceSink, Spread, finished, give_values, grow, same_kind, try_each_value};
 
 /// The numbers of each group, and the percentile asked for.
 pub(super) struct Percentile {
@@ -33,16 +33,86 @@ impl Percentile {
             return Value::Null;
         };
         numbers.sort_unstable();
-        if self.is_continuous {
+        let place = Place::of(self.is_continuous, percentile, last);
+        place.result(&numbers[place.below], &numbers[place.above])
+    }
+}
+
+/// Where the result lies among numbers in order.
+struct Place {
+    below: usize,
+    above: usize,
+    /// How far it is from the one to the other; `None` if it is the number itself.
+    fraction: Option<f64>,
+}
+
+impl Place {
+    fn of(is_continuous: bool, percentile: f64, last: usize) -> Place {
+        if is_continuous {
             let at = percentile * last as f64;
-            let (below, above) = (as_float(&numbers[at.floor() as usize]), as_float(&numbers[at.ceil() as usize]));
-            // Without this an infinity next to itself would give NaN.
-            let between = if below == above { below } else { below + (above - below) * at.fract() };
-            Value::Float(between)
-        } else {
-            let rank = (percentile * numbers.len() as f64).ceil() as usize;
-            numbers[rank.saturating_sub(1).min(last)].clone()
+            return Place { below: at.floor() as usize, above: at.ceil() as usize, fraction: Some(at.fract()) };
         }
+        let rank = (percentile * (last + 1) as f64).ceil() as usize;
+        let place = rank.saturating_sub(1).min(last);
+        Place { below: place, above: place, fraction: None }
+    }
+
+    fn result(&self, below: &Value, above: &Value) -> Value {
+        let Some(fraction) = self.fraction else { return below.clone() };
+        let (below, above) = (as_float(below), as_float(above));
+        // Without this an infinity next to itself would give NaN.
+        Value::Float(if below == above { below } else { below + (above - below) * fraction })
+    }
+}
+
+/// The percentiles of numbers that come in order, once all were counted.
+pub(crate) struct Ranks {
+    is_continuous: bool,
+    groups: Vec<Rank>,
+}
+
+#[derive(Clone, Default)]
+struct Rank {
+    percentile: Option<f64>,
+    count: usize,
+    passed: usize,
+    below: Option<Value>,
+    result: Option<Value>,
+}
+
+impl Ranks {
+    pub(crate) fn new(is_continuous: bool, group_count: usize) -> Ranks {
+        Ranks { is_continuous, groups: vec![Rank::default(); group_count] }
+    }
+
+    /// Counts a number of a group; the first says the percentile.
+    pub(crate) fn count(&mut self, group: usize, percentile: impl FnOnce() -> Value) {
+        let rank = &mut self.groups[group];
+        rank.count += 1;
+        rank.percentile.get_or_insert_with(|| as_float(&percentile()));
+    }
+
+    /// Takes the next number of a group, in order.
+    pub(crate) fn pass(&mut self, group: usize, number: impl FnOnce() -> Value) {
+        let rank = &mut self.groups[group];
+        let (Some(percentile), Some(last)) = (rank.percentile, rank.count.checked_sub(1)) else { return };
+        let place = Place::of(self.is_continuous, percentile, last);
+        let at = rank.passed;
+        rank.passed += 1;
+        if at != place.below && at != place.above {
+            return;
+        }
+        let number = number();
+        let below = rank.below.get_or_insert_with(|| number.clone());
+        if at == place.above {
+            rank.result = Some(place.result(below, &number));
+        }
+    }
+
+    /// The result of each group.
+    pub(crate) fn finish(self) -> Column {
+        let results: Vec<Value> = self.groups.into_iter().map(|rank| rank.result.unwrap_or(Value::Null)).collect();
+        Column::from_values(&results)
     }
 }
 
@@ -109,6 +179,15 @@ impl Aggregator for Percentile {
 
     fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()> {
         self.update(Groups::Each(groups), group_count, columns)
+    }
+
+    fn spread(&self) -> Spread {
+        Spread::ByRank { is_continuous: self.is_continuous }
+    }
+
+    fn shed(&mut self, piece: &mut PieceSink<'_>) -> Result<()> {
+        let empty = Percentile { is_continuous: self.is_continuous, ..Percentile::continuous() };
+        Box::new(std::mem::replace(self, empty)).give_away(piece)
     }
 
     fn finish(mut self: Box<Self>, group_count: usize) -> Result<Column> {

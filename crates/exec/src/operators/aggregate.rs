@@ -2,17 +2,19 @@
 //!
 //! Groups are numbered by a hash table over key columns; each aggregate function holds the states of all groups as
 //! columns. Large scans are aggregated by several threads in parts, which are merged in order of the scan. Groups that do
-//! not fit into memory are put away ([`spilled`]).
+//! not fit into memory are put away ([`spilled`]); of a group that does not fit the values are put aside ([`values`]).
 
 mod runs;
 mod spilled;
 mod state;
+mod values;
 
 use std::sync::Arc;
 
 use cypher::plan::{Aggregate as PlanAggregate, Operator, OperatorKind, SlotId};
-use model::{Column, Result, Span};
+use model::{Column, Interrupt, Result, Span};
 
+use crate::aggregates::{self, Aggregator};
 use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, Slots, column_of, liveness, misplaced};
@@ -22,6 +24,7 @@ use crate::operators::intersect;
 use crate::parallel::{self, ScanPipeline};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use spilled::Gathering;
+use values::Room;
 
 pub(crate) struct Aggregate {
     input: Step,
@@ -46,6 +49,12 @@ impl Function {
     /// Whether it is `count(*)`.
     fn counts_rows(&self) -> bool {
         self.arguments.is_empty() && &*self.name == "count"
+    }
+
+    /// Its states, of no groups yet.
+    fn state(&self) -> Result<Box<dyn Aggregator>> {
+        let state = aggregates::create(&self.name, self.distinct, self.arguments.len());
+        state.map_err(|error| error.at(self.span))
     }
 }
 
@@ -130,22 +139,22 @@ impl Aggregate {
                     state.update(index, chunk.rows, &arguments).map_err(|error| error.at(function.span))?;
                 }
             }
-            gathering.account(self, chunk.rows)?;
+            gathering.account(self, chunk.rows, runtime.environment.interrupt)?;
             Ok(Flow::Continue)
         })?;
-        gathering.look(self)?;
+        gathering.look(self, runtime.environment.interrupt)?;
         Ok(gathering)
     }
 
     /// Puts the groups of the parts of a scan together, in order; what does not fit goes on as it is.
-    fn merge<'r>(&self, parts: Vec<Gathering<'r>>) -> Result<Vec<Gathering<'r>>> {
+    fn merge<'r>(&self, parts: Vec<Gathering<'r>>, interrupt: &Interrupt) -> Result<Vec<Gathering<'r>>> {
         let mut merged: Vec<Gathering<'r>> = Vec::with_capacity(1);
         for mut part in parts {
             match merged.last_mut() {
                 Some(last) if last.put_away.is_none() && part.put_away.is_none() => {
-                    last.state.merge(part.state)?;
+                    last.state.merge(part.state, &last.charge)?;
                     part.charge.count(0);
-                    last.look(self)?;
+                    last.look(self, interrupt)?;
                 }
                 _ => merged.push(part),
             }
@@ -162,12 +171,14 @@ impl Physical for Aggregate {
             None => None,
         };
         let mut gathered = match parts {
-            Some(parts) => self.merge(parts)?,
+            Some(parts) => self.merge(parts, scope.runtime.environment.interrupt)?,
             None => vec![self.accumulate(scope, charge.another())?],
         };
         if gathered.len() == 1 && gathered[0].put_away.is_none() {
-            let Gathering { state, charge: _charge, .. } = gathered.remove(0);
-            return push_in_batches(scope, state.finish(self)?, sink);
+            gathered[0].make_room()?;
+            let Gathering { state, charge, .. } = gathered.remove(0);
+            let room = Room { charge: &charge, interrupt: scope.runtime.environment.interrupt };
+            return push_in_batches(scope, state.finish(self, room)?, sink);
         }
         self.push_spilled(scope, gathered, sink)
     }

@@ -10,10 +10,9 @@ use crate::chunk::Chunk;
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, keep, misplaced};
 use crate::operators::aggregate::push_in_batches;
-use crate::rows::gather_columns;
+use crate::rows::share_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use crate::spill::RowStore;
-use crate::writing::read_all;
 
 struct Call {
     input: Step,
@@ -22,7 +21,6 @@ struct Call {
     yields: Vec<usize>,
     span: Span,
     keep: Vec<usize>,
-    width: usize,
 }
 
 /// Lowers `Call`.
@@ -33,14 +31,13 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let below = arguments.iter().fold(below, |below, argument| below.and_expression(argument));
     let (input, layout) = lowering.lower(input, &below)?;
     let arguments = arguments.iter().map(|argument| lowering.compile(argument, &layout)).collect::<Result<_>>()?;
-    let width = layout.len();
     let (keep, mut layout) = keep(&layout, demand);
     let mut wanted = Vec::new();
     for (column, slot) in yields.iter().filter(|(_, slot)| demand.slots.contains(slot)) {
         wanted.push(*column);
         layout.push(*slot);
     }
-    let call = Call { input, procedure: procedure.clone(), arguments, yields: wanted, span: *span, keep, width };
+    let call = Call { input, procedure: procedure.clone(), arguments, yields: wanted, span: *span, keep };
     Ok((Box::new(call), layout))
 }
 
@@ -52,9 +49,10 @@ impl Call {
     }
 
     /// Joins a row of the input with a batch of the procedure's rows.
-    fn join(&self, chunk: &Chunk, row: usize, batch: Vec<Column>) -> Result<Chunk> {
+    fn join(&self, kept: &[Arc<Column>], row: usize, batch: Vec<Column>) -> Result<Chunk> {
         let rows = batch.first().map_or(1, Column::len);
-        let mut columns = gather_columns(chunk, &self.keep, &vec![row as u32; rows]);
+        let same = vec![row as u32; rows];
+        let mut columns: Vec<Arc<Column>> = kept.iter().map(|column| Arc::new(column.gather(&same))).collect();
         let mut batch: Vec<Arc<Column>> = batch.into_iter().map(Arc::new).collect();
         for &column in &self.yields {
             let given = batch.get_mut(column).ok_or_else(|| {
@@ -65,21 +63,20 @@ impl Call {
         Ok(Chunk { rows, columns })
     }
 
-    /// Calls the procedure for each row of a chunk.
+    /// Calls the procedure for each of so many rows of columns that are kept and of arguments.
     fn call(
         &self,
         scope: Scope<'_, '_>,
         procedure: &dyn Procedure,
-        chunk: &Chunk,
+        (rows, kept, arguments): (usize, &[Arc<Column>], &[Arc<Column>]),
         sink: &mut Sink<'_>,
     ) -> Result<Flow> {
-        let columns = self.arguments(scope, chunk)?;
         let mut flow = Flow::Continue;
-        for row in 0..chunk.rows {
+        for row in 0..rows {
             scope.runtime.environment.interrupt.check()?;
-            let arguments = passed(procedure.signature(), &columns, row).map_err(|error| error.at(self.span))?;
+            let arguments = passed(procedure.signature(), arguments, row).map_err(|error| error.at(self.span))?;
             let called = scope.runtime.call(procedure, &arguments, &mut |batch| {
-                flow = sink(self.join(chunk, row, batch)?)?;
+                flow = sink(self.join(kept, row, batch)?)?;
                 Ok(flow == Flow::Continue)
             });
             called.map_err(|error: Error| error.at(self.span))?;
@@ -92,11 +89,24 @@ impl Call {
 
     /// Calls a procedure that writes: all rows are read before the first call, and passed on after the last.
     fn call_writing(&self, scope: Scope<'_, '_>, procedure: &dyn Procedure, sink: &mut Sink<'_>) -> Result<Flow> {
-        let (input, _charge) = read_all(&self.input, scope, self.width, "Call")?;
-        let mut output = RowStore::new(scope.runtime.charge("Call"));
-        self.call(scope, procedure, &input, &mut |chunk| {
-            output.push(chunk)?;
+        let interrupt = scope.runtime.environment.interrupt;
+        let kept = self.keep.len();
+        let mut input = RowStore::new(scope.runtime.charge("Call"));
+        self.input.run(scope, &mut |chunk| {
+            interrupt.check()?;
+            // Arguments are worked out here, so that none sees what a call wrote.
+            let mut columns = share_columns(&chunk, &self.keep);
+            columns.extend(self.arguments(scope, &chunk)?);
+            input.push(Chunk { rows: chunk.rows, columns })?;
             Ok(Flow::Continue)
+        })?;
+        let mut output = RowStore::new(scope.runtime.charge("Call"));
+        input.finish(kept + self.arguments.len()).for_each(&mut |chunk| {
+            let (kept, arguments) = chunk.columns.split_at(kept);
+            self.call(scope, procedure, (chunk.rows, kept, arguments), &mut |chunk| {
+                output.push(chunk)?;
+                Ok(Flow::Continue)
+            })
         })?;
         output.finish(0).for_each(&mut |chunk| push_in_batches(scope, chunk, sink))
     }
@@ -121,6 +131,10 @@ impl Physical for Call {
         if procedure.signature().mode == ProcedureMode::Write {
             return self.call_writing(scope, &**procedure, sink);
         }
-        self.input.run(scope, &mut |chunk| self.call(scope, &**procedure, &chunk, sink))
+        self.input.run(scope, &mut |chunk| {
+            let arguments = self.arguments(scope, &chunk)?;
+            let kept = share_columns(&chunk, &self.keep);
+            self.call(scope, &**procedure, (chunk.rows, &kept, &arguments), sink)
+        })
     }
 }

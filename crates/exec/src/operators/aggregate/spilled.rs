@@ -1,12 +1,14 @@
 //! Aggregation of more groups than fit: the groups so far are put away, parted by the hash of their keys, as often as
-//! memory is short; at the end the groups of each part are put together, and parted again if even these do not fit.
+//! memory is short; at the end the groups of each part are put together, and parted again if even these do not fit. What one group
+//! holds cannot be parted by its key: its values are put aside, as far as its functions allow ([`super::values`]).
 //!
 //! Invariant: results and their order are those of aggregation in memory, but for the rounding of floating sums.
 
 use model::{Interrupt, Result};
 
 use super::state::{GROUPS, State};
-use super::{Aggregate, Function, push_in_batches};
+use super::values::Room;
+use super::{Aggregate, push_in_batches};
 use crate::chunk::Chunk;
 use crate::memory::Charge;
 use crate::runtime::{Flow, Scope, Sink};
@@ -19,7 +21,7 @@ const LOOK_ROWS: usize = 8_192;
 
 /// Groups being gathered.
 pub(super) struct Gathering<'m> {
-    pub(super) state: State,
+    pub(super) state: State<'m>,
     pub(super) charge: Charge<'m>,
     pub(super) put_away: Option<Partitions<'m>>,
     level: u32,
@@ -36,42 +38,70 @@ impl<'m> Gathering<'m> {
 
     /// To be called after rows were taken in: looks now and then at what is held.
     #[inline]
-    pub(super) fn account(&mut self, aggregate: &Aggregate, rows: usize) -> Result<()> {
+    pub(super) fn account(&mut self, aggregate: &Aggregate, rows: usize, interrupt: &Interrupt) -> Result<()> {
         self.rows_since += rows;
-        if self.rows_since < self.rows_until { Ok(()) } else { self.look(aggregate) }
+        if self.rows_since < self.rows_until { Ok(()) } else { self.look(aggregate, interrupt) }
+    }
+
+    /// The same between pieces of states, where groups must stay where they are: values may be put aside.
+    fn account_within(&mut self, rows: usize) -> Result<()> {
+        self.rows_since += rows;
+        if self.rows_since < self.rows_until {
+            return Ok(());
+        }
+        self.rows_since = 0;
+        let bytes = self.state.bytes();
+        if self.charge.try_hold(bytes).is_err() {
+            if bytes > floor_bytes(self.charge.memory().limit()) {
+                self.state.shed(&self.charge)?;
+            }
+            self.charge.count(self.state.bytes());
+        }
+        Ok(())
+    }
+
+    /// Puts the rest of the values aside where others were: finishing needs the room.
+    pub(super) fn make_room(&mut self) -> Result<()> {
+        if self.state.has_aside() {
+            self.state.shed(&self.charge)?;
+            self.charge.count(self.state.bytes());
+        }
+        Ok(())
     }
 
     /// Accounts for what is held, and puts it away if that is too much.
-    pub(super) fn look(&mut self, aggregate: &Aggregate) -> Result<()> {
+    pub(super) fn look(&mut self, aggregate: &Aggregate, interrupt: &Interrupt) -> Result<()> {
         self.rows_since = 0;
         let limit = self.charge.memory().limit();
         // A look may cost a step for each group.
         self.rows_until = if limit < SMALL_LIMIT { 0 } else { LOOK_ROWS.max(self.state.group_count() / 4) };
         let bytes = self.state.bytes();
-        let Err(refusal) = self.charge.try_hold(bytes) else { return Ok(()) };
+        if self.charge.try_hold(bytes).is_ok() {
+            return Ok(());
+        }
         let may_stay = !self.state.has_keys() || self.level > 0;
         if may_stay && bytes <= floor_bytes(limit) {
             self.charge.count(bytes);
             return Ok(());
         }
         if !self.state.has_keys() || self.level > LEVELS_MAX || (self.level > 0 && self.state.group_count() == 1) {
-            return Err(aggregate.refuse(refusal));
+            self.state.shed(&self.charge)?;
+            return self.charge.hold(self.state.bytes()).map_err(|refusal| aggregate.refuse(refusal));
         }
         let parts = match &mut self.put_away {
             Some(parts) => parts,
             None => self.put_away.insert(Partitions::new(self.charge.another(), self.level)?),
         };
-        self.state.put_away(aggregate, parts)?;
+        self.state.put_away(aggregate, parts, interrupt)?;
         self.charge.count(0);
         Ok(())
     }
 }
 
 impl Aggregate {
-    /// The refusal of more memory, with the place of the function that holds values one by one, if there is one.
+    /// The refusal of more memory, with the place of the function whose result holds all values, if there is one.
     fn refuse(&self, refusal: model::Error) -> model::Error {
-        let holds = |function: &&Function| matches!(&*function.name, "collect" | "percentileCont" | "percentileDisc");
-        match self.functions.iter().find(|function| holds(function) || function.distinct) {
+        match self.functions.iter().find(|function| &*function.name == "collect") {
             Some(function) => refusal.within(&format!("{}()", function.name)).at(function.span),
             None => refusal,
         }
@@ -95,7 +125,7 @@ impl Aggregate {
                 Some(parts) => parts,
                 None => Partitions::new(place.charge.another(), 0)?,
             };
-            place.state.put_away(self, &mut parts)?;
+            place.state.put_away(self, &mut parts, interrupt)?;
             sources.push((parts, offset));
             offset += rows;
         }
@@ -123,9 +153,13 @@ impl Aggregate {
                 self.gather_part(&source.part(part), *offset, &mut gathering, interrupt)?;
             }
             match gathering.put_away.take() {
-                None => push(gathering.state.finish_numbered(self)?)?,
+                None => {
+                    gathering.make_room()?;
+                    let Gathering { state, charge, .. } = gathering;
+                    push(state.finish_numbered(self, Room { charge: &charge, interrupt })?)?;
+                }
                 Some(mut parts) => {
-                    gathering.state.put_away(self, &mut parts)?;
+                    gathering.state.put_away(self, &mut parts, interrupt)?;
                     drop(gathering);
                     self.gather_parts(&[(parts, 0)], charge, interrupt, push)?;
                 }
@@ -146,13 +180,14 @@ impl Aggregate {
         part.for_each(interrupt, &mut |tag, chunk| {
             if tag == GROUPS {
                 // Only here no states follow that name groups by their place.
-                gathering.look(self)?;
+                gathering.look(self, interrupt)?;
                 groups = gathering.state.absorb_groups(chunk, offset);
             } else {
                 gathering.state.absorb(tag, &chunk, &groups)?;
+                gathering.account_within(chunk.rows)?;
             }
             Ok(Flow::Continue)
         })?;
-        gathering.look(self)
+        gathering.look(self, interrupt)
     }
 }

@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
-use model::{Column, ColumnData, Result};
+use model::{Column, ColumnData, Interrupt, Result};
 
 use super::Aggregate;
 use super::runs::Runs;
-use crate::aggregates::{self, Aggregator, Count, Groups};
+use super::values::{Room, Values};
+use crate::aggregates::{Aggregator, Count, Groups};
 use crate::chunk::Chunk;
 use crate::group_table::{GroupTable, hash_rows};
+use crate::memory::Charge;
 use crate::rows::int_at;
 use crate::spill::Partitions;
 
 /// See the module.
-pub(crate) struct State {
+pub(super) struct State<'m> {
     table: GroupTable,
-    functions: Vec<FunctionState>,
+    functions: Vec<FunctionState<'m>>,
     has_keys: bool,
     /// For each group, the number of its first row.
     firsts: Vec<i64>,
@@ -25,10 +27,10 @@ pub(crate) struct State {
     new: Vec<u32>,
 }
 
-enum FunctionState {
+enum FunctionState<'m> {
     /// `count(*)`: rows by group.
     Rows(Vec<i64>),
-    Other(Box<dyn Aggregator>),
+    Other(Values<'m>),
 }
 
 /// The tag of rows that are groups; those of functions follow it.
@@ -57,15 +59,14 @@ fn put_piece(
     Ok(())
 }
 
-impl State {
+impl<'m> State<'m> {
     /// No groups, but for the one group of an aggregation without keys.
-    pub(super) fn new(aggregate: &Aggregate) -> Result<State> {
+    pub(super) fn new(aggregate: &Aggregate) -> Result<State<'m>> {
         let functions = aggregate.functions.iter().map(|function| {
             if function.counts_rows() {
                 return Ok(FunctionState::Rows(Vec::new()));
             }
-            let state = aggregates::create(&function.name, function.distinct, function.arguments.len());
-            Ok(FunctionState::Other(state.map_err(|error| error.at(function.span))?))
+            Ok(FunctionState::Other(Values::new(function.state()?)))
         });
         Ok(State {
             table: GroupTable::default(),
@@ -107,7 +108,12 @@ impl State {
 
     /// Puts all groups away. Of each part first its groups, as keys and the number of their first row, then for each
     /// function the states of these groups, which are named by their place.
-    pub(super) fn put_away(&mut self, aggregate: &Aggregate, parts: &mut Partitions<'_>) -> Result<()> {
+    pub(super) fn put_away(
+        &mut self,
+        aggregate: &Aggregate,
+        parts: &mut Partitions<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
         let empty = State { rows_before: self.rows_before, ..State::new(aggregate)? };
         let state = std::mem::replace(self, empty);
         let rows = state.group_count();
@@ -126,11 +132,11 @@ impl State {
         }
         parts.flush(GROUPS)?;
         for (function, tag) in state.functions.into_iter().zip(GROUPS + 1..) {
-            let function: Box<dyn Aggregator> = match function {
-                FunctionState::Rows(counts) => Box::new(Count::of_rows(counts)),
-                FunctionState::Other(state) => state,
-            };
-            function.give_away(&mut |groups, columns| put_piece(&places, groups, columns, tag, parts))?;
+            let mut piece = |groups: &[u32], columns| put_piece(&places, groups, columns, tag, parts);
+            match function {
+                FunctionState::Rows(counts) => Box::new(Count::of_rows(counts)).give_away(&mut piece)?,
+                FunctionState::Other(values) => values.give_away(interrupt, &mut piece)?,
+            }
             parts.flush(tag)?;
         }
         Ok(())
@@ -156,7 +162,7 @@ impl State {
                 added.for_each(|(row, &group)| counts[group as usize] += int_at(&chunk.columns[1], row));
                 Ok(())
             }
-            FunctionState::Other(state) => state.absorb(&groups, count, &chunk.columns[1..]),
+            FunctionState::Other(values) => values.state().absorb(&groups, count, &chunk.columns[1..]),
         }
     }
 
@@ -198,15 +204,28 @@ impl State {
     /// Takes the arguments of a function in.
     pub(super) fn update(&mut self, function: usize, rows: usize, arguments: &[Arc<Column>]) -> Result<()> {
         let count = self.group_count();
-        let FunctionState::Other(state) = &mut self.functions[function] else {
+        let FunctionState::Other(values) = &mut self.functions[function] else {
             unreachable!("the states were made from the same functions");
         };
         let groups = if self.has_keys { Groups::Each(&self.groups) } else { Groups::One(rows) };
-        state.update(groups, count, arguments)
+        values.state().update(groups, count, arguments)
     }
 
-    /// Takes the groups of another part in.
-    pub(super) fn merge(&mut self, other: State) -> Result<()> {
+    /// Whether values of any function were put aside.
+    pub(super) fn has_aside(&self) -> bool {
+        self.functions.iter().any(|function| matches!(function, FunctionState::Other(values) if values.has_aside()))
+    }
+
+    /// Puts the values of groups aside, of all functions for which that can be done.
+    pub(super) fn shed(&mut self, charge: &Charge<'m>) -> Result<()> {
+        self.functions.iter_mut().try_for_each(|function| match function {
+            FunctionState::Rows(_) => Ok(()),
+            FunctionState::Other(values) => values.shed(charge),
+        })
+    }
+
+    /// Takes the groups of another part in. Only if there are no keys may values have been put aside.
+    pub(super) fn merge(&mut self, other: State<'m>, charge: &Charge<'m>) -> Result<()> {
         let groups = if self.has_keys {
             let rows = other.table.len();
             if rows == 0 {
@@ -227,7 +246,9 @@ impl State {
                     mine.resize(count, 0);
                     theirs.iter().zip(&groups).for_each(|(rows, &group)| mine[group as usize] += rows);
                 }
-                (FunctionState::Other(mine), FunctionState::Other(theirs)) => mine.merge(theirs, &groups, count)?,
+                (FunctionState::Other(mine), FunctionState::Other(theirs)) => {
+                    mine.merge(theirs, &groups, count, charge)?
+                }
                 _ => unreachable!("the states were made from the same functions"),
             }
         }
@@ -236,9 +257,9 @@ impl State {
     }
 
     /// As `finish`, with a last column: the numbers of the first rows of the groups.
-    pub(super) fn finish_numbered(mut self, aggregate: &Aggregate) -> Result<Chunk> {
+    pub(super) fn finish_numbered(mut self, aggregate: &Aggregate, room: Room<'_, 'm>) -> Result<Chunk> {
         let firsts = Column::new(ColumnData::Int(std::mem::take(&mut self.firsts)));
-        let mut chunk = self.finish(aggregate)?;
+        let mut chunk = self.finish(aggregate, room)?;
         chunk.columns.push(Arc::new(firsts));
         Ok(chunk)
     }
@@ -249,7 +270,7 @@ impl State {
     }
 
     /// Keys and results, a row for each group.
-    pub(super) fn finish(self, aggregate: &Aggregate) -> Result<Chunk> {
+    pub(super) fn finish(self, aggregate: &Aggregate, room: Room<'_, 'm>) -> Result<Chunk> {
         let rows = self.group_count();
         let mut columns: Vec<Arc<Column>> = Vec::with_capacity(aggregate.keys.len() + self.functions.len());
         columns.extend(self.table.into_keys(aggregate.keys.len()).into_iter().map(Arc::new));
@@ -259,7 +280,9 @@ impl State {
                     counts.resize(rows, 0);
                     Column::new(ColumnData::Int(counts))
                 }
-                FunctionState::Other(state) => state.finish(rows).map_err(|error| error.at(function.span))?,
+                FunctionState::Other(values) => {
+                    values.finish(function, rows, room).map_err(|error| error.at(function.span))?
+                }
             }));
         }
         Ok(Chunk { rows, columns })
