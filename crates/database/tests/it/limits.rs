@@ -114,8 +114,8 @@ fn too_little_memory_is_an_error_that_names_the_limit() {
     for text in [
         "MATCH (a:N), (b:N) RETURN collect(a.id * b.id)",
         "MATCH (a:N), (b:N) RETURN a.k AS k, collect(b.id) AS l ORDER BY k",
-        "MATCH (a:N), (b:N) RETURN percentileCont(a.id * b.id, 0.5)",
-        "MATCH (a:N), (b:N) RETURN count(DISTINCT toString(a.id * b.id))",
+        "MATCH (a:N), (b:N) RETURN collect(DISTINCT toString(a.id * b.id))",
+        "MATCH (a:N) WHERE a.id = 1 RETURN size(COLLECT { MATCH (b:N), (c:N) RETURN b.id * c.id })",
         "MATCH (a:N), (b:N) SET a.x = b.id RETURN a.x, b.id, toString(a.id)",
     ] {
         session.set_query_memory(Some(100_000));
@@ -136,6 +136,9 @@ fn what_can_spill_finishes_with_little_memory() {
         ("MATCH (a:N), (b:N) WITH a.id AS x, b.k AS y ORDER BY y, x RETURN count(*)", 4_000_000),
         ("MATCH (a:N), (b:N) WHERE a.id < 200 WITH DISTINCT a.id AS x, b.id AS y RETURN count(*)", 398_000),
         ("MATCH (a:N), (b:N) WHERE a.id < 200 WITH a.id AS x, b.id AS y, count(*) AS c RETURN sum(c)", 398_000),
+        ("MATCH (a:N), (b:N) WHERE a.id <= 200 RETURN count(DISTINCT a.id * 2000 + b.id)", 400_000),
+        ("MATCH (a:N), (b:N) WHERE a.id <= 200 RETURN count(DISTINCT toString(a.id * 2000 + b.id))", 400_000),
+        ("MATCH (a:N), (b:N) WHERE a.id <= 200 RETURN percentileDisc(a.id * 2000 + b.id, 0.5)", 202_000),
         (
             "MATCH (a:N), (b:N) WHERE a.id <= 10 CALL (a, b) { SET a.x = b.id } IN TRANSACTIONS OF 3000 ROWS \
              ON ERROR BREAK REPORT STATUS AS s RETURN count(DISTINCT s.transactionId)",

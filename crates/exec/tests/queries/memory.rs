@@ -55,6 +55,21 @@ const QUERIES: &[&str] = &[
     "UNWIND range(1, 20000) AS i RETURN i % 997 AS k, collect(i) AS l",
     "UNWIND range(1, 20000) AS i RETURN i % 997 AS k, count(DISTINCT i % 7) AS c, collect(DISTINCT i % 3) AS l",
     "UNWIND range(1, 20000) AS i RETURN i % 997 AS k, percentileCont(i, 0.5) AS p, percentileDisc(i, 0.1) AS d",
+    "UNWIND range(1, 20000) AS i RETURN count(DISTINCT (i * 31) % 14999), count(DISTINCT toString(i % 9000)), count(*)",
+    "UNWIND range(1, 20000) AS i RETURN sum(DISTINCT i % 8000), avg(DISTINCT i % 7000), max(DISTINCT i), avg(i)",
+    "UNWIND range(1, 20000) AS i WITH CASE WHEN i % 2 = 0 THEN i % 3000 ELSE toFloat(i % 3000) END AS x \
+     RETURN count(DISTINCT x), percentileDisc(DISTINCT toInteger(x), 0.3), sum(DISTINCT x)",
+    "UNWIND range(1, 20000) AS i WITH (i * 7919) % 20011 AS x \
+     RETURN percentileCont(x, 0.37), percentileDisc(toFloat(x % 17), 0.9), percentileCont(x, 0), percentileDisc(x, 1.0)",
+    "UNWIND range(1, 20000) AS i WITH (i * 7919) % 20011 AS x RETURN percentileCont(DISTINCT x % 9973, 0.25) AS p",
+    "UNWIND range(1, 20000) AS i WITH CASE i % 2 WHEN 0 THEN -1 ELSE i END AS k, i \
+     RETURN k, count(DISTINCT i) AS c, percentileDisc(i, 0.5) AS p, count(DISTINCT toString(i)) AS t",
+    "UNWIND range(1, 20000) AS i RETURN i % 3 AS k, count(DISTINCT toString(i)) AS c, stDev(DISTINCT i) > 1 AS d, \
+     percentileCont(i, 0.75) AS p, sum(i) AS s",
+    "UNWIND range(1, 8000) AS i CREATE (:A {k: i, t: toString(i % 5000)});\n\
+     MATCH (a:A) RETURN count(DISTINCT a.t), percentileCont(a.k, 0.5), count(DISTINCT a), count(*), sum(DISTINCT a.k)",
+    "UNWIND range(1, 8000) AS i CREATE (:A {k: i % 2, t: toString(i)});\n\
+     MATCH (a:A) RETURN a.k AS k, count(DISTINCT a.t), percentileDisc(toInteger(a.t), 0.5), count(DISTINCT a)",
     "UNWIND range(1, 20000) AS i RETURN i % 997 AS k, stDev(i) > 0 AS p, avg(toFloat(i % 4)) AS d",
     "UNWIND range(1, 20000) AS i WITH i % 5000 AS k, collect(DISTINCT toString(i)) AS l WHERE size(l) > 3 RETURN k, l[0]",
     "UNWIND range(1, 6000) AS i CREATE (:A {k: i % 1000, t: toString(i)}), (:B {k: i % 1500});\n\
@@ -113,8 +128,10 @@ fn what_cannot_spill_names_the_limit() {
     for (query, operator) in [
         ("UNWIND range(1, 200000) AS i RETURN collect(i)", "collect(): Aggregate"),
         ("UNWIND range(1, 200000) AS i RETURN i % 2 AS k, collect(i)", "collect(): Aggregate"),
-        ("UNWIND range(1, 200000) AS i RETURN percentileCont(i, 0.5)", "percentileCont(): Aggregate"),
-        ("UNWIND range(1, 200000) AS i RETURN count(DISTINCT toString(i))", "count(): Aggregate"),
+        (
+            "UNWIND range(1, 200000) AS i RETURN count(DISTINCT i), collect(DISTINCT toString(i))",
+            "collect(): Aggregate",
+        ),
     ] {
         with_limit(500_000, |memory| {
             let outcome = super::run_with(&store, query, &Map::default(), RunSettings::default(), memory);

@@ -50,12 +50,14 @@ impl<'m> Gathering<'m> {
             return Ok(());
         }
         self.rows_since = 0;
-        let bytes = self.state.bytes();
-        if self.charge.try_hold(bytes).is_err() {
-            if bytes > floor_bytes(self.charge.memory().limit()) {
-                self.state.shed(&self.charge)?;
+        let (bytes, floor) = (self.state.bytes(), floor_bytes(self.charge.memory().limit()));
+        if self.charge.try_hold(bytes).is_err() && bytes > floor {
+            self.state.shed(&self.charge)?;
+            let left = self.state.bytes();
+            // What cannot be put aside may be too much still, which the next look finds.
+            if left <= floor {
+                self.charge.count(left);
             }
-            self.charge.count(self.state.bytes());
         }
         Ok(())
     }
