@@ -1,7 +1,7 @@
 //! The questions that binding and planning may ask: which functions and procedures exist, what the store holds.
 
 use model::procedure::ProcedureSignature;
-use model::{Capabilities, Schema, Statistics};
+use model::{Capabilities, Interrupt, Schema, Statistics};
 
 /// Whether a function turns one row into a value or many rows into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,4 +48,6 @@ pub struct CompileContext<'a> {
     pub statistics: &'a Statistics,
     /// What the store can do by itself.
     pub capabilities: Capabilities,
+    /// Says when planning must stop.
+    pub interrupt: &'a Interrupt,
 }

@@ -1,5 +1,6 @@
 //! Queries and the plans or errors they give, as golden text, and queries mangled at random.
 
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use cypher::optimizer::OptimizerConfig;
 use cypher::plan::{Statement, explain};
 use model::procedure::{ArgumentSpec, ProcedureMode, ProcedureSignature, YieldSpec};
 use model::statistics::{EdgeSketch, ValueSketch};
-use model::{Capabilities, Constraint, Schema, Sketches, Statistics, Value};
+use model::{Capabilities, Constraint, ErrorCode, Interrupt, Schema, Sketches, Statistics, Value};
 use testing::golden::{self, Step};
 use testing::random::SeededRandom;
 
@@ -83,6 +84,7 @@ impl Catalog for FakeCatalog {
 
 /// A hundred thousand persons who know fifty others each, ten thousand companies, a unique id on both.
 struct Fixture {
+    interrupt: Interrupt,
     schema: Schema,
     statistics: Statistics,
 }
@@ -104,7 +106,7 @@ impl Fixture {
         ["name", "age", "city", "since"].into_iter().for_each(|key| {
             schema.property_keys.intern(key);
         });
-        Fixture { schema, statistics }
+        Fixture { interrupt: Interrupt::new(), schema, statistics }
     }
 
     /// The same store after it was looked through: companies are few in what `WORKS_AT` starts at, and none know others.
@@ -136,7 +138,13 @@ impl Fixture {
             looks_up_by_key: true,
             ..Capabilities::default()
         };
-        CompileContext { catalog: &FakeCatalog, schema: &self.schema, statistics: &self.statistics, capabilities }
+        CompileContext {
+            catalog: &FakeCatalog,
+            schema: &self.schema,
+            statistics: &self.statistics,
+            capabilities,
+            interrupt: &self.interrupt,
+        }
     }
 }
 
@@ -261,11 +269,40 @@ fn fuzz_compile_never_panics() {
         }
         let text = mangled.concat();
         let config = if random.chance(20) { OptimizerConfig::none() } else { OptimizerConfig::default() };
-        let outcome = std::panic::catch_unwind(|| render(&text, &fixture.context(), &config));
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| render(&text, &fixture.context(), &config)));
         match outcome {
             Ok(result) => compiled += u64::from(result.is_ok()),
             Err(_) => panic!("seed {seed}, round {round}: {text}"),
         }
     }
     assert!(compiled > rounds / 50, "only {compiled} of {rounds} mutations compiled");
+}
+
+/// Many patterns that nothing connects.
+fn unconnected() -> Vec<String> {
+    let patterns = |pattern: &str, count: usize| {
+        let numbered = (0..count).map(|at| pattern.replace('#', &at.to_string()));
+        format!("MATCH {} RETURN 1 AS x", numbered.collect::<Vec<_>>().join(", "))
+    };
+    vec![
+        patterns("(a#:Person)", 90),
+        patterns("(a#:Person)", 300),
+        patterns("(a#:Person {age: #})", 1_000),
+        patterns("(a#:Person)-[:KNOWS]->(b#)", 30),
+        patterns("(a#:Person)-[:KNOWS]->(b#)", 300),
+        patterns("(a#:Person)-[:KNOWS]->(b#:Person)-[:KNOWS]->(a#)", 200),
+    ]
+}
+
+#[test]
+fn planning_stops_when_it_is_asked_to() {
+    let fixture = Fixture::new();
+    for text in unconnected() {
+        cypher::compile(&text, &fixture.context()).expect("it can be planned");
+    }
+    fixture.interrupt.cancel();
+    for text in unconnected() {
+        let error = cypher::compile(&text, &fixture.context()).expect_err("it was cancelled");
+        assert_eq!(error.code(), ErrorCode::Cancelled, "{error:?}");
+    }
 }

@@ -175,8 +175,10 @@ impl Session {
         // Within a transaction the plan rests on what the transaction sees.
         let snapshot = if self.transaction.is_none() { Some(self.database.store().read()?) } else { None };
         let compiled = match (&self.transaction, &snapshot) {
-            (Some(transaction), _) => compile(&self.database, text, transaction.view(), Facts::Estimated),
-            (None, Some(snapshot)) => compile(&self.database, text, &**snapshot, Facts::Exact),
+            (Some(transaction), _) => {
+                compile(&self.database, text, transaction.view(), Facts::Estimated, &self.interrupt)
+            }
+            (None, Some(snapshot)) => compile(&self.database, text, &**snapshot, Facts::Exact, &self.interrupt),
             (None, None) => return Err(error!(Internal, "a session without a view")),
         };
         let compiled = compiled.map_err(Error::when_compiled)?;
@@ -296,14 +298,14 @@ enum Facts {
 }
 
 /// The plan of a text on that view, from the cache or made now.
-fn compile(database: &Database, text: &str, view: &dyn ReadView, kind: Facts) -> Result<Text> {
+fn compile(database: &Database, text: &str, view: &dyn ReadView, kind: Facts, interrupt: &Interrupt) -> Result<Text> {
     let (schema, statistics) = (view.schema(), view.estimates());
     let facts = fingerprint(schema, statistics).wrapping_add(u64::from(kind == Facts::Estimated));
     if let Some(compiled) = database.shared.plans.get(text, facts) {
         return Ok(Text::Query(compiled));
     }
     let (capabilities, registry) = (view.capabilities(), database.registry());
-    let context = CompileContext { catalog: &*registry, schema, statistics, capabilities };
+    let context = CompileContext { catalog: &*registry, schema, statistics, capabilities, interrupt };
     let cypher::Compiled { statement, hints, parameters, .. } = plan_for_facts(database, text, &context, kind)?;
     let (prefix, plan) = match statement {
         Statement::Copy(copy) => return Ok(Text::Copy(copy)),

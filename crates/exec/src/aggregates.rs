@@ -19,6 +19,7 @@ mod pair_set;
 mod percentile;
 mod sum;
 
+pub(crate) use collect::shared_bytes;
 pub(crate) use count::Count;
 pub(crate) use percentile::Ranks;
 

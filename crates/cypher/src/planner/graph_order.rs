@@ -1,12 +1,12 @@
 //! The order of a pattern's steps: a start for each connected part, then always the step that leaves least to do.
 //!
 //! Every node is tried as the start of its part, so the cost is about nodes × edges² and more; large patterns are
-//! matched as they are written.
+//! matched as they are written. Every step looks at the interrupt.
 
 use std::sync::Arc;
 
 use model::limits::ORDERED_PATTERN_MAX;
-use model::{Direction, Set};
+use model::{Direction, Interrupt, Map, Result, Set};
 
 use super::seek::SeekTarget;
 use super::step::{ConditionKind, Planned, Problem, Step};
@@ -49,11 +49,12 @@ pub(super) struct Order<'a> {
     pub(super) config: &'a OptimizerConfig,
     /// Unconnected parts may be planned by themselves: nothing before them writes.
     pub(super) may_join: bool,
+    pub(super) interrupt: &'a Interrupt,
 }
 
 impl Order<'_> {
     /// The steps that match the whole pattern, if there is an order in which everything is bound before it is used.
-    pub(super) fn solve(&self, bound: &Set<SlotId>, rows: f64) -> Option<Vec<Planned>> {
+    pub(super) fn solve(&self, bound: &Set<SlotId>, rows: f64) -> Result<Option<Vec<Planned>>> {
         let problem = self.problem;
         let mut state = State {
             bound: bound.clone(),
@@ -65,15 +66,16 @@ impl Order<'_> {
             steps: Vec::new(),
         };
         self.take(&mut state, Candidate { step: Step::Begin, rows, cost: 0.0 });
+        let part_of = self.connected();
         loop {
-            self.complete(&mut state);
-            let parts = self.parts(&state);
+            self.complete(&mut state)?;
+            let parts = self.parts(&state, &part_of);
             if parts.is_empty() {
                 break;
             }
-            state = self.start(&state, &parts);
+            state = self.start(state, &parts)?;
         }
-        state.edges_done.iter().all(|done| *done).then_some(state.steps)
+        Ok(state.edges_done.iter().all(|done| *done).then_some(state.steps))
     }
 
     /// Whether the best order is sought.
@@ -83,10 +85,12 @@ impl Order<'_> {
     }
 
     /// Takes steps as long as something bound leads further.
-    fn complete(&self, state: &mut State) {
+    fn complete(&self, state: &mut State) -> Result<()> {
         while let Some(candidate) = self.best(state) {
+            self.interrupt.check()?;
             self.take(state, candidate);
         }
+        Ok(())
     }
 
     fn best(&self, state: &State) -> Option<Candidate> {
@@ -146,7 +150,10 @@ impl Order<'_> {
             }
             candidates.extend(self.walk(state, index));
         }
-        candidates.extend(self.intersections(state));
+        // Where there is nothing to choose, an edge that leads on comes first.
+        if self.reorders() {
+            candidates.extend(self.intersections(state));
+        }
         candidates.extend((0..problem.lookups.len()).filter_map(|index| self.lookup(state, index)));
         for index in 0..problem.seeks.len() {
             // What finds many may be dearer than to begin elsewhere.
@@ -338,35 +345,52 @@ impl Order<'_> {
         }
     }
 
-    /// The unbound nodes, by connected part.
-    fn parts(&self, state: &State) -> Vec<Vec<usize>> {
+    /// For each node the first node of its connected part.
+    fn connected(&self) -> Vec<usize> {
         let graph = self.problem.graph;
-        let position = |slot: SlotId| graph.nodes.iter().position(|node| node.slot == slot);
+        let positions: Map<SlotId, usize> =
+            graph.nodes.iter().enumerate().rev().map(|(index, node)| (node.slot, index)).collect();
         let mut part_of: Vec<usize> = (0..graph.nodes.len()).collect();
         for edge in &graph.edges {
-            let (Some(left), Some(right)) = (position(edge.left), position(edge.right)) else { continue };
+            let (Some(&left), Some(&right)) = (positions.get(&edge.left), positions.get(&edge.right)) else { continue };
             let (kept, merged) = (part_of[left].min(part_of[right]), part_of[left].max(part_of[right]));
-            part_of.iter_mut().filter(|part| **part == merged).for_each(|part| *part = kept);
+            if kept != merged {
+                part_of.iter_mut().filter(|part| **part == merged).for_each(|part| *part = kept);
+            }
         }
-        let mut parts: Vec<(usize, Vec<usize>)> = Vec::new();
-        for (index, node) in graph.nodes.iter().enumerate() {
+        part_of
+    }
+
+    /// The unbound nodes, by connected part.
+    fn parts(&self, state: &State, part_of: &[usize]) -> Vec<Vec<usize>> {
+        let mut places: Map<usize, usize> = Map::default();
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        for (index, node) in self.problem.graph.nodes.iter().enumerate() {
             if state.bound.contains(&node.slot) {
                 continue;
             }
-            match parts.iter_mut().find(|(part, _)| *part == part_of[index]) {
-                Some((_, nodes)) => nodes.push(index),
-                None => parts.push((part_of[index], vec![index])),
+            let place = *places.entry(part_of[index]).or_insert(parts.len());
+            match parts.get_mut(place) {
+                Some(nodes) => nodes.push(index),
+                None => parts.push(vec![index]),
             }
         }
-        parts.into_iter().map(|(_, nodes)| nodes).collect()
+        parts
     }
 
-    /// Starts the part that leaves the fewest rows, at the node that costs least.
-    fn start(&self, state: &State, parts: &[Vec<usize>]) -> State {
+    /// Starts the part that leaves the fewest rows, at the node that costs least; the first one, if parts stay in order.
+    fn start(&self, state: State, parts: &[Vec<usize>]) -> Result<State> {
         let is_nested = state.rows <= NESTED_ROWS_MAX || !self.may_join || !self.config.hash_joins;
-        let mut empty = State { bound: Set::default(), rows: 1.0, cost: 0.0, steps: Vec::new(), ..state.clone() };
-        empty.elsewhere.extend(state.bound.iter().copied());
-        let base = if is_nested { state } else { &empty };
+        let empty = State {
+            bound: Set::default(),
+            elsewhere: state.elsewhere.union(&state.bound).copied().collect(),
+            edges_done: state.edges_done.clone(),
+            conditions_done: state.conditions_done.clone(),
+            rows: 1.0,
+            cost: 0.0,
+            steps: Vec::new(),
+        };
+        let base = if is_nested { &state } else { &empty };
         let mut best: Option<State> = None;
         for nodes in parts {
             let starts = if self.reorders() { nodes.len().min(STARTS_MAX) } else { 1 };
@@ -374,26 +398,30 @@ impl Order<'_> {
                 self.problem.hinted.iter().any(|step| matches!(step, Step::Scan { node: of } if of == *node))
             };
             let cheapest = match nodes.iter().find(is_hinted) {
-                Some(&node) => Some(self.from(base, node)),
+                Some(&node) => Some(self.from(base, node)?),
                 None => {
                     let tried = nodes[..starts].iter().map(|&node| self.from(base, node));
-                    tried.chain(self.seeks_into(base, nodes)).min_by(|a, b| a.cost.total_cmp(&b.cost))
+                    let tried: Vec<State> = tried.chain(self.seeks_into(base, nodes)).collect::<Result<_>>()?;
+                    tried.into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost))
                 }
             };
             let Some(part) = cheapest else { continue };
-            if best.as_ref().is_none_or(|best| self.reorders() && part.rows < best.rows) {
+            if best.as_ref().is_none_or(|best| part.rows < best.rows) {
                 best = Some(part);
             }
+            if !self.reorders() {
+                break;
+            }
         }
-        match best {
+        Ok(match best {
             Some(part) if is_nested => part,
             Some(part) => self.join(state, part),
-            None => state.clone(),
-        }
+            None => state,
+        })
     }
 
     /// The states after each seek that finds something of a part, and all that follows from it.
-    fn seeks_into<'s>(&'s self, base: &'s State, nodes: &'s [usize]) -> impl Iterator<Item = State> + 's {
+    fn seeks_into<'s>(&'s self, base: &'s State, nodes: &'s [usize]) -> impl Iterator<Item = Result<State>> + 's {
         let graph = self.problem.graph;
         let is_of_part = move |index: &usize| match self.problem.seeks[*index].target {
             SeekTarget::Node(node) => nodes.contains(&node),
@@ -403,13 +431,13 @@ impl Order<'_> {
             let mut state = base.clone();
             let candidate = self.seek(&state, index)?;
             self.take(&mut state, candidate);
-            self.complete(&mut state);
-            Some(state)
+            Some(self.complete(&mut state).map(|()| state))
         })
     }
 
     /// The state after a scan and all that follows from it.
-    fn from(&self, base: &State, node: usize) -> State {
+    fn from(&self, base: &State, node: usize) -> Result<State> {
+        self.interrupt.check()?;
         let mut state = base.clone();
         let before = state.rows;
         let nodes = match self.problem.union_of(node) {
@@ -418,12 +446,12 @@ impl Order<'_> {
         };
         let rows = before * nodes;
         self.take(&mut state, Candidate { step: Step::Scan { node }, rows, cost: before });
-        self.complete(&mut state);
-        state
+        self.complete(&mut state)?;
+        Ok(state)
     }
 
     /// Joins a part that was planned by itself.
-    fn join(&self, state: &State, part: State) -> State {
+    fn join(&self, state: State, part: State) -> State {
         let mut on = Vec::new();
         let mut selectivity = 1.0;
         for (index, condition) in self.problem.conditions.iter().enumerate() {
@@ -434,12 +462,12 @@ impl Order<'_> {
         }
         let mut joined = State {
             bound: state.bound.union(&part.bound).copied().collect(),
-            elsewhere: state.elsewhere.clone(),
+            elsewhere: state.elsewhere,
             edges_done: part.edges_done,
             conditions_done: part.conditions_done,
             rows: state.rows,
             cost: state.cost + part.cost + part.rows,
-            steps: state.steps.clone(),
+            steps: state.steps,
         };
         let rows = state.rows * part.rows * selectivity;
         self.take(&mut joined, Candidate { step: Step::Join { steps: part.steps, on }, rows, cost: 0.0 });

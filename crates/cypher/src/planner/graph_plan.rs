@@ -43,8 +43,13 @@ impl Planner<'_> {
             };
             self.unmet.push(Hint { message, span: hint.span });
         }
-        let order = Order { problem: &problem, config: self.config, may_join: !stream.writes };
-        let steps = order.solve(&stream.bound, stream.rows()).ok_or_else(|| {
+        let order = Order {
+            problem: &problem,
+            config: self.config,
+            may_join: !stream.writes,
+            interrupt: self.context.interrupt,
+        };
+        let steps = order.solve(&stream.bound, stream.rows())?.ok_or_else(|| {
             let span = graph.edges.first().map_or_else(Span::default, |edge| edge.span);
             error!(Unsupported, "relationships of a pattern whose properties depend on each other are not supported")
                 .at(span)

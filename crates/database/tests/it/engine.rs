@@ -125,6 +125,7 @@ impl Bare {
             schema: view.schema(),
             statistics: view.statistics(),
             capabilities: view.capabilities(),
+            interrupt: &Interrupt::new(),
         };
         match cypher::compile_with(text, &context, &self.optimizer)?.statement {
             Statement::Query(prefix, plan) => Ok((prefix, plan)),

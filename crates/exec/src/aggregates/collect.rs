@@ -17,7 +17,7 @@ pub(super) struct Collect {
 }
 
 /// Bytes that the values of a column share with the column, or will take once they stand alone.
-fn shared_bytes(column: &Column) -> usize {
+pub(crate) fn shared_bytes(column: &Column) -> usize {
     match &column.data {
         ColumnData::String(text) => text.byte_count() + text.len() * 2 * size_of::<usize>(),
         ColumnData::Value(values) => column_bytes(column) - values.len() * size_of::<Value>(),

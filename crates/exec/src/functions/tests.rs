@@ -53,8 +53,8 @@ fn examples_run_as_queries() {
     let names = ["n", "r", "p"].map(Arc::<str>::from);
     let parameters = names.into_iter().zip(fixture.example_values()).collect();
     let (schema, statistics) = (fixture.view.schema(), fixture.view.statistics());
-    let compile_context =
-        CompileContext { catalog: &catalog, schema, statistics, capabilities: fixture.view.capabilities() };
+    let (capabilities, interrupt) = (fixture.view.capabilities(), model::Interrupt::new());
+    let compile_context = CompileContext { catalog: &catalog, schema, statistics, capabilities, interrupt: &interrupt };
     let clock = CountingClock::default();
     let environment = Environment {
         parameters: &parameters,

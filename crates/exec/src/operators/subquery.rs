@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cypher::plan::{Operator, SlotId, SubqueryKind};
 use model::{Column, ColumnData, Result, Value};
 
+use crate::aggregates::shared_bytes;
 use crate::chunk::{Chunk, Layout};
 use crate::lowering::{Demand, Lowering, Slots, column_of, is_row_local};
 use crate::nested::Nested;
@@ -74,6 +75,9 @@ fn lower_counted(
     Ok(Some((Nested::of(step, &inner, Some(row))?, count)))
 }
 
+/// Bytes of a list, on average, that are not accounted for: those of other values of a batch are not either.
+const LIST_BYTES_FREE: usize = 512;
+
 impl Subplan {
     /// Runs the subplan for all rows of a chunk.
     pub(crate) fn run(&self, runtime: &Runtime<'_>, chunk: &Chunk) -> Result<Arc<Column>> {
@@ -98,8 +102,11 @@ impl Subplan {
 
     fn collect(&self, runtime: &Runtime<'_>, chunk: &Chunk, column: usize) -> Result<Vec<Value>> {
         let mut lists: Vec<Vec<Value>> = vec![Vec::new(); chunk.rows];
+        let (mut charge, mut bytes) = (runtime.charge("COLLECT { }"), 0);
         self.nested.run(runtime, chunk, &mut |inner, rows| {
             let values = &inner.columns[column];
+            bytes += shared_bytes(values) + values.len() * size_of::<Value>();
+            charge.hold(bytes.saturating_sub(chunk.rows * LIST_BYTES_FREE))?;
             rows.iter().enumerate().for_each(|(index, &row)| lists[row as usize].push(values.value(index)));
             Ok(Flow::Continue)
         })?;

@@ -78,7 +78,8 @@ type Answer = (Vec<String>, Summary);
 fn compile(view: &dyn model::ReadView, text: &str) -> Result<Arc<cypher::plan::Plan>> {
     let catalog = Functions::new();
     let (schema, statistics, capabilities) = (view.schema(), view.statistics(), view.capabilities());
-    let context = CompileContext { catalog: &catalog, schema, statistics, capabilities };
+    let interrupt = Interrupt::new();
+    let context = CompileContext { catalog: &catalog, schema, statistics, capabilities, interrupt: &interrupt };
     match cypher::compile(text, &context)? {
         Statement::Query(_, plan) => Ok(plan),
         _ => panic!("{text} is not a query"),

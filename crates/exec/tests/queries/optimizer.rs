@@ -39,7 +39,9 @@ impl Bench {
         let view = self.store.read().expect("the store can be read");
         let capabilities = view.capabilities();
         let (schema, statistics) = (view.schema(), view.statistics());
-        let context = CompileContext { catalog: &self.functions, schema, statistics, capabilities };
+        let interrupt = Interrupt::new();
+        let context =
+            CompileContext { catalog: &self.functions, schema, statistics, capabilities, interrupt: &interrupt };
         let compiled = cypher::compile_with(text, &context, config).map_err(|error| error.render(text))?;
         let Statement::Query(_, plan) = &compiled.statement else { return Err("expected a query".to_string()) };
         let parameters: Map<Arc<str>, Value> = Map::default();
