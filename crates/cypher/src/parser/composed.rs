@@ -6,7 +6,7 @@ use super::Parser;
 use super::clause::order;
 use crate::ast::{
     CaseBranch, Clause, ClauseKind, Comparison, ComparisonOperator, Expression, ExpressionKind, Imports, LetItem, Name,
-    Projection, ProjectionItem, Query, SingleQuery, SubqueryClause, Union,
+    Projection, ProjectionItem, Query, SingleQuery, SubqueryClause, Union, UnwindClause,
 };
 use crate::token::TokenKind;
 
@@ -16,13 +16,14 @@ impl Parser<'_> {
     #[inline(never)]
     pub(super) fn followed(&mut self, query: Query, next: Span) -> Result<Query> {
         let start = query.span;
+        let columns = self.columns_of(&query, "before NEXT with UNION after it");
         let mut clauses = self.passed_on(query, next)?;
         let rest = self.union_query()?;
-        if let Some(union) = rest.unions.first() {
-            let remedy = "put the queries that it joins into CALL (*) { … }, with RETURN after it";
-            return Err(self.unsupported("UNION after NEXT", union.span, remedy));
+        if rest.unions.is_empty() {
+            clauses.extend(rest.first.clauses);
+        } else {
+            clauses.extend(self.joined_behind(&columns?.unwrap_or_default(), rest, next)?);
         }
-        clauses.extend(rest.first.clauses);
         let span = self.since(start);
         Ok(Query { span, first: SingleQuery { span, clauses }, unions: Vec::new() })
     }
@@ -48,6 +49,40 @@ impl Parser<'_> {
             }
             *kind = ClauseKind::With(projection);
         }
+        Ok(clauses)
+    }
+
+    /// Queries joined by `UNION` behind `NEXT`. Each begins with all rows, which therefore become a list first:
+    /// `WITH collect([columns]) AS list CALL (*) { UNWIND list AS row WITH row[0] AS … query UNION … } RETURN columns`.
+    fn joined_behind(&mut self, columns: &[Name], mut rest: Query, next: Span) -> Result<Vec<Clause>> {
+        let results = self.columns_of(&rest, "after NEXT with UNION")?;
+        // The subquery lies deeper, and so do the columns of the rows.
+        (0..4).try_for_each(|_| self.grow())?;
+        let place = |what: &str| Name { text: format!("{what} at {}", next.start), span: next };
+        let (list, row) = (place("rows"), place("row"));
+        let variable = |name: &Name| Expression::new(next, ExpressionKind::Variable(name.text.clone()));
+        let with = |items: Vec<(Expression, Name)>| {
+            let item = |(expression, alias)| ProjectionItem { span: next, expression, alias: Some(alias) };
+            let projection = Projection { items: items.into_iter().map(item).collect(), ..Projection::default() };
+            Clause { span: next, kind: ClauseKind::With(projection) }
+        };
+        let values = Expression::new(next, ExpressionKind::List(columns.iter().map(variable).collect()));
+        let name = vec![Name { text: "collect".to_owned(), span: next }];
+        let collect = ExpressionKind::Function { name, distinct: false, arguments: vec![values] };
+        let gathered = with(vec![(Expression::new(next, collect), list.clone())]);
+        let column = |(at, name): (i64, &Name)| {
+            let (base, index) = (Box::new(variable(&row)), Box::new(integer(at, next)));
+            (Expression::new(next, ExpressionKind::Index { base, index }), name.clone())
+        };
+        let unwind = UnwindClause { list: variable(&list), variable: row.clone() };
+        let begin =
+            [Clause { span: next, kind: ClauseKind::Unwind(unwind) }, with((0..).zip(columns).map(column).collect())];
+        for query in std::iter::once(&mut rest.first).chain(rest.unions.iter_mut().map(|union| &mut union.query)) {
+            query.clauses.splice(0..0, begin.iter().cloned());
+        }
+        let span = rest.span;
+        let mut clauses = vec![gathered, subquery(rest, Imports::All(next))];
+        clauses.extend(results.map(|results| returned(&results, span)));
         Ok(clauses)
     }
 
@@ -136,7 +171,7 @@ impl Parser<'_> {
     fn common_columns(&self, branches: &[(Query, Span)]) -> Result<Option<Vec<Name>>> {
         let mut common: Option<Option<Vec<Name>>> = None;
         for (query, word) in branches {
-            let columns = self.columns_of(query)?;
+            let columns = self.columns_of(query, "after WHEN … THEN")?;
             let texts = |columns: &Option<Vec<Name>>| {
                 columns.as_ref().map(|names| names.iter().map(|name| name.text.clone()).collect::<Vec<_>>())
             };
@@ -153,12 +188,12 @@ impl Parser<'_> {
         Ok(common.flatten())
     }
 
-    fn columns_of(&self, query: &Query) -> Result<Option<Vec<Name>>> {
+    fn columns_of(&self, query: &Query, place: &str) -> Result<Option<Vec<Name>>> {
         let Some(Clause { kind: ClauseKind::Return(projection), .. }) = query.first.clauses.last() else {
             return Ok(None);
         };
         match projection.star {
-            Some(star) => Err(error!(Syntax, "expected the names of the columns after WHEN … THEN, found *").at(star)),
+            Some(star) => Err(error!(Syntax, "expected the names of the columns {place}, found *").at(star)),
             None => Ok(Some(projection.items.iter().map(|item| self.column_name(item)).collect())),
         }
     }

@@ -112,6 +112,12 @@ fn reading_clauses() {
             "CALL () { DELETE n } IN TRANSACTIONS ON ERROR RETRY FOR 2 SECONDS THEN BREAK REPORT STATUS AS s",
         ),
         ("RETURN a.b NEXT RETURN 1", "WITH a.b AS `a.b` RETURN 1"),
+        (
+            "RETURN a.b NEXT RETURN 1 AS x UNION RETURN 2 AS x",
+            "WITH a.b AS `a.b` WITH collect([`a.b`]) AS `rows at 11` CALL (*) { UNWIND `rows at 11` AS `row at 11` \
+             WITH `row at 11`[0] AS `a.b` RETURN 1 AS x UNION UNWIND `rows at 11` AS `row at 11` \
+             WITH `row at 11`[0] AS `a.b` RETURN 2 AS x } RETURN x AS x",
+        ),
         ("RETURN 1 AS x UNION RETURN 2 AS x NEXT RETURN x", "CALL () { RETURN 1 AS x UNION RETURN 2 AS x } RETURN x"),
         (
             "WHEN a THEN CREATE (b) ELSE { DELETE c }",
