@@ -38,7 +38,7 @@ pub struct RedisConnector {
 impl RedisConnector {
     /// A server by its URL (`redis://`, or `rediss://` for TLS), with what of it is which part of the graph. Nothing is
     /// connected yet. The password comes with the URL or from `REDISCLI_AUTH`; `?timeout_ms=` and `?connect_timeout_ms=`
-    /// set time-outs.
+    /// set time-outs, `?sslrootcert=` names the file of an authority that is not one of the system's.
     pub fn open(url: &str, definition: &GraphDefinition) -> Result<RedisConnector> {
         let server = Arc::new(Server::of(url)?);
         let plan = Plan::of(definition).map_err(|failure| failure.within(server.name()))?;

@@ -3,6 +3,7 @@
 //! Invariant: a connection goes back to the pool only when every reply was read; a reading that has read something does not
 //! go on over another connection, since the server may have started again without its data.
 
+use std::io::Read;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The variable of the environment with the password, as `redis-cli` has it.
 const PASSWORD_VARIABLE: &str = "REDISCLI_AUTH";
+/// The parameter of the URL with the file of the authority that signed the server's certificate, if not one of the system's.
+const AUTHORITY: &str = "sslrootcert";
 
 /// A server and the connections that wait for the next query.
 pub(super) struct Server {
@@ -44,7 +47,11 @@ impl Server {
             let settings = info.redis_settings().clone().set_password(password);
             info = info.set_redis_settings(settings);
         }
-        let client = redis::Client::open(info).map_err(|cause| wrong(&reason(&cause)))?;
+        let client = match parameter(url, AUTHORITY) {
+            Some(path) => redis::Client::build_with_tls(info, authority(path)?),
+            None => redis::Client::open(info),
+        };
+        let client = client.map_err(|cause| wrong(&reason(&cause)))?;
         Ok(Server {
             client,
             connect_timeout: milliseconds(url, "connect_timeout_ms")?.unwrap_or(CONNECT_TIMEOUT),
@@ -74,12 +81,8 @@ impl Server {
 
     fn failure(&self, command: &str, timeout: Duration, cause: &RedisError) -> Error {
         let name = &self.name;
-        let is_refused = cause.kind() == ErrorKind::AuthenticationFailed
-            || matches!(cause.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM"));
-        if is_refused {
-            let remedy = format!("give user and password in the URL, or the password in {PASSWORD_VARIABLE}");
-            return error!(Source, "{name}: {command}: the server does not let us in: {}", reason(cause))
-                .with_remedy(remedy);
+        if cause.kind() == ErrorKind::AuthenticationFailed || cause.code().is_some_and(is_refusal) {
+            return not_let_in(name, command, &reason(cause));
         }
         if cause.is_timeout() {
             return error!(Source, "{name}: {command}: no answer within {timeout:?}")
@@ -87,6 +90,17 @@ impl Server {
         }
         error!(Source, "{name}: {command}: {}", reason(cause))
     }
+}
+
+/// Whether the code of an error says that somebody may not do this.
+pub(super) fn is_refusal(code: &str) -> bool {
+    matches!(code, "NOAUTH" | "WRONGPASS" | "NOPERM")
+}
+
+/// The error of a server that wants another user or password.
+pub(super) fn not_let_in(source: &str, command: &str, reason: &str) -> Error {
+    error!(Source, "{source}: {command}: the server does not let us in: {reason}")
+        .with_remedy(format!("give user and password in the URL, or the password in {PASSWORD_VARIABLE}"))
 }
 
 /// What went wrong, without the words that say which kind of thing it was.
@@ -111,11 +125,23 @@ fn without_password(url: &str) -> String {
     }
 }
 
+/// The value of a parameter of a URL.
+fn parameter<'a>(url: &'a str, name: &str) -> Option<&'a str> {
+    let (_, query) = url.split_once('?')?;
+    let mut pairs = query.split('#').next()?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// The certificate of an authority.
+fn authority(path: &str) -> Result<redis::TlsCertificates> {
+    let (path, mut certificate) = (std::path::Path::new(path), Vec::new());
+    let mut file = crate::files::open_file(path)?;
+    file.read_to_end(&mut certificate).map_err(|cause| crate::files::file_error(path, &cause))?;
+    Ok(redis::TlsCertificates { client_tls: None, root_cert: Some(certificate) })
+}
+
 fn milliseconds(url: &str, name: &str) -> Result<Option<Duration>> {
-    let query = url.split_once('?').map_or("", |(_, query)| query.split('#').next().unwrap_or(query));
-    let Some((_, text)) = query.split('&').filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name) else {
-        return Ok(None);
-    };
+    let Some(text) = parameter(url, name) else { return Ok(None) };
     match text.parse() {
         Ok(number) if number > 0 => Ok(Some(Duration::from_millis(number))),
         _ => Err(error!(Source, "the URL's {name} is '{text}', expected milliseconds")),

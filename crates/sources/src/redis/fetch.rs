@@ -3,7 +3,7 @@
 use model::{Column, Direction, Error, Result, StringColumn, error};
 use redis::Value as Reply;
 
-use super::connection::{Commands, Link};
+use super::connection::{Commands, Link, is_refusal, not_let_in};
 use super::plan::{Adjacency, EdgePlace, EdgePlan, NodePlace, NodePlan, adjacency_structure, structure_name};
 use super::text::{Reading, TextColumn};
 use crate::definition::Structure;
@@ -518,6 +518,9 @@ pub(super) fn refused(link: &mut Link, command: &str, key: &str, expected: &str,
 /// The error of a reply that is not what the command gives.
 pub(super) fn unexpected(source: &str, command: &str, reply: &Reply) -> Error {
     match reply {
+        Reply::ServerError(cause) if is_refusal(cause.code()) => {
+            not_let_in(source, command, &format!("{} {}", cause.code(), cause.details().unwrap_or_default()))
+        }
         Reply::ServerError(cause) => {
             error!(Source, "{source}: {command}: {} {}", cause.code(), cause.details().unwrap_or_default())
         }

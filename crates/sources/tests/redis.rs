@@ -1,0 +1,332 @@
+//! Redis as a source, with a real server: random graphs against the reference store, and what goes wrong.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[path = "support/world.rs"]
+mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use model::{Column, Direction, ErrorCode, GraphStore, Value};
+use redis::Commands;
+use sources::connector::{Connector, Question, Which};
+use sources::definition::{GraphDefinition, Prefetch};
+use sources::redis::RedisConnector;
+use testing::graphs::GraphData;
+use testing::random::seed_or;
+use testing::servers::{self, Redis, RedisOptions};
+use testing::store_contract::check_same_seeded;
+
+use world::{reference, store, uid, world};
+
+/// A database of the shared server that no other test uses, emptied.
+fn database() -> Option<(String, redis::Connection)> {
+    static NEXT: AtomicU8 = AtomicU8::new(0);
+    let url = servers::redis()?.url(NEXT.fetch_add(1, Ordering::Relaxed));
+    let mut connection = redis::Client::open(url.as_str()).unwrap().get_connection().unwrap();
+    redis::cmd("FLUSHDB").exec(&mut connection).unwrap();
+    Some((url, connection))
+}
+
+fn connector(url: &str, definition: &GraphDefinition) -> Arc<dyn Connector> {
+    Arc::new(RedisConnector::open(url, definition).unwrap())
+}
+
+fn definition(json: &str) -> GraphDefinition {
+    GraphDefinition::from_json(json).unwrap_or_else(|failure| panic!("{failure:?}"))
+}
+
+/// `any`: structures are found out; otherwise they are declared. `reverse`: the keys of the other direction are kept.
+fn world_definition(any: bool, reverse: bool, flat: bool) -> GraphDefinition {
+    let structure = |name: &str| if any { String::new() } else { format!(r#""structure": "{name}","#) };
+    let back = |name: &str| if reverse { format!(r#""reverse-keys": "{name}","#) } else { String::new() };
+    let place = if flat { "place:{id}:{property}" } else { "place:{id}" };
+    definition(&format!(
+        r#"{{ "engine": "redis", "server": "localhost", "nodes": {{
+        "Person": {{ "keys": "person:{{id}}", "properties": [
+            {{ "name": "uid", "column": "id", "type": "INTEGER" }}, {{ "name": "name", "type": "STRING" }}, "age",
+            {{ "name": "score", "type": "FLOAT" }}] }},
+        "Place": {{ "keys": "{place}", "properties": [
+            {{ "name": "uid", "column": "id" }}, {{ "name": "name", "type": "STRING" }}, "lat", "lon"] }}
+    }}, "edges": {{
+        "KNOWS": {{ {} {} "source": "Person", "target": "Person", "keys": "person:{{id}}:knows" }},
+        "LIKES": {{ {} {} "source": "Person", "target": "Place", "keys": "person:{{id}}:likes", "score": "weight", "properties": ["weight"] }},
+        "VISITED": {{ {} {} "source": "Person", "target": "Place", "keys": "visits:{{id}}" }},
+        "NEXT": {{ {} {} "source": "Place", "target": "Place", "keys": "next:{{id}}", "score": "since", "properties": ["since"] }},
+        "FRIEND": {{ {} {} "source": "Person", "target": "Person", "keys": "friends:{{id}}", "edge-hash": "friend:{{source}}:{{target}}",
+            "properties": ["since", {{ "name": "note", "type": "STRING" }}] }}
+    }} }}"#,
+        structure("set"),
+        back("person:{id}:known-by"),
+        structure("sorted-set"),
+        back("place:{id}:liked-by"),
+        structure("list"),
+        back("visitors:{id}"),
+        structure("hash"),
+        back("before:{id}"),
+        structure("set"),
+        back("friends-of:{id}"),
+    ))
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Writes a world as keys. Sorted sets are kept in one direction only where the other is a set.
+fn load(data: &GraphData, flat: bool, connection: &mut redis::Connection) {
+    for (group, name) in data.nodes.iter().zip(["person", "place"]) {
+        for row in 0..group.count {
+            let id = text(&group.properties[0].1.value(row));
+            for (property, column) in &group.properties[1..] {
+                let value = column.value(row);
+                if value.is_null() {
+                    continue;
+                }
+                let key = format!("{name}:{id}");
+                let () = if flat && name == "place" {
+                    connection.set(format!("{key}:{property}"), text(&value)).unwrap()
+                } else {
+                    connection.hset(key, property, text(&value)).unwrap()
+                };
+            }
+        }
+    }
+    for group in &data.edges {
+        for (row, (&source, &target)) in group.sources.iter().zip(&group.targets).enumerate() {
+            let (s, t) = (text(&uid(data, source)), text(&uid(data, target)));
+            let property = |at: usize| text(&group.properties[at].1.value(row));
+            let () = match group.edge_type.as_str() {
+                "KNOWS" => {
+                    let () = connection.sadd(format!("person:{s}:knows"), &t).unwrap();
+                    connection.sadd(format!("person:{t}:known-by"), &s).unwrap()
+                }
+                "LIKES" => {
+                    let () = connection.zadd(format!("person:{s}:likes"), &t, property(0)).unwrap();
+                    connection.zadd(format!("place:{t}:liked-by"), &s, property(0)).unwrap()
+                }
+                "VISITED" => {
+                    let () = connection.rpush(format!("visits:{s}"), &t).unwrap();
+                    connection.rpush(format!("visitors:{t}"), &s).unwrap()
+                }
+                "NEXT" => {
+                    let () = connection.hset(format!("next:{s}"), &t, property(0)).unwrap();
+                    connection.hset(format!("before:{t}"), &s, property(0)).unwrap()
+                }
+                _ => {
+                    let () = connection.sadd(format!("friends:{s}"), &t).unwrap();
+                    let () = connection.sadd(format!("friends-of:{t}"), &s).unwrap();
+                    let key = format!("friend:{s}:{t}");
+                    for (name, column) in &group.properties {
+                        if !column.is_null(row) {
+                            let () = connection.hset(&key, name, text(&column.value(row))).unwrap();
+                        }
+                    }
+                }
+            };
+        }
+    }
+}
+
+#[test]
+fn a_graph_in_redis_is_the_graph_that_was_written() {
+    let Some((url, mut connection)) = database() else { return };
+    for round in 0..6 {
+        let seed = seed_or(21) + round;
+        let data = world(seed);
+        let (any, reverse, flat) = (round % 2 == 0, round % 3 != 2, round % 4 < 2);
+        redis::cmd("FLUSHDB").exec(&mut connection).unwrap();
+        load(&data, flat, &mut connection);
+        let reference = reference(&data);
+        let mut definition = world_definition(any, reverse, flat);
+        let prefetchers = [Prefetch::None, Prefetch::Adaptive, Prefetch::Lookahead(2)];
+        definition.prefetch = prefetchers[round as usize % 3].clone();
+        definition.cache.bytes_max = if round % 2 == 0 { 64 << 20 } else { 20_000 };
+        let store = store(&definition, connector(&url, &definition));
+        check_same_seeded(&store.view(), reference.read().unwrap().as_ref(), "uid", seed);
+        check_same_seeded(&store.view(), reference.read().unwrap().as_ref(), "uid", seed + 50);
+    }
+}
+
+/// All rows of a question, sorted, as texts.
+fn rows(connector: &dyn Connector, question: &Question<'_>) -> model::Result<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    connector.read()?.ask(std::slice::from_ref(question), &mut |_, columns| {
+        rows.extend(
+            (0..columns[0].len()).map(|row| columns.iter().map(|column| column.value(row)).collect::<Vec<_>>()),
+        );
+        Ok(true)
+    })?;
+    rows.sort();
+    Ok(rows)
+}
+
+#[test]
+fn figure_3_runs_as_printed() {
+    let Some((url, mut connection)) = database() else { return };
+    let figure = definition(
+        r#"{ "node-space": "homogeneous", "node": { "properties": ["lat", "long"] },
+             "edges": { "road": { "suffix": "out" } } }"#,
+    );
+    for (id, lat, long) in [(1, "41.9", "12.4"), (2, "41.8", "12.5"), (3, "41.7", "12")] {
+        let () = connection.hset_multiple(id, &[("lat", lat), ("long", long)]).unwrap();
+    }
+    let () = connection.sadd("1:out", &[2, 3, 9]).unwrap();
+    let () = connection.sadd("3:out", &[1]).unwrap();
+    let connector = connector(&url, &figure);
+    let int = Value::Int;
+    let all = Question::Nodes { kind: 0, which: Which::All, properties: &[0, 1, 2], order: None, limit: None };
+    let expected = [
+        vec![int(1), int(1), Value::Float(41.9), Value::Float(12.4)],
+        vec![int(2), int(2), Value::Float(41.8), Value::Float(12.5)],
+        vec![int(3), int(3), Value::Float(41.7), int(12)],
+    ];
+    assert_eq!(rows(connector.as_ref(), &all).unwrap(), expected);
+    let keys = Column::from_values(&[int(1), int(2), int(7), Value::string("1:out")]);
+    let some = Question::Nodes { kind: 0, which: Which::Keys(&keys), properties: &[], order: None, limit: None };
+    assert_eq!(rows(connector.as_ref(), &some).unwrap(), [vec![int(1)], vec![int(2)]], "edges are not nodes");
+    for direction in [Direction::Out, Direction::In] {
+        let edges = Question::Edges { kind: 0, direction, of: Which::Keys(&keys), properties: &[] };
+        let expected: &[(i64, i64)] =
+            if direction == Direction::Out { &[(1, 2), (1, 3), (1, 9)] } else { &[(1, 3), (2, 1)] };
+        let expected: Vec<_> = expected.iter().map(|&(a, b)| vec![int(a), int(b), Value::Null]).collect();
+        assert_eq!(rows(connector.as_ref(), &edges).unwrap(), expected);
+    }
+    let starts = [(0, Column::from_values(&[int(2), int(3)]))];
+    let along = [(0, Direction::Out)];
+    for (depth, expected) in [(0, vec![2, 3]), (1, vec![1, 2, 3]), (2, vec![1, 2, 3])] {
+        let which = Which::Within { starts: &starts, along: &along, depth, limit: 1_000 };
+        let within = Question::Nodes { kind: 0, which: which.clone(), properties: &[], order: None, limit: None };
+        let expected: Vec<_> = expected.into_iter().map(|id| vec![int(id)]).collect();
+        assert_eq!(rows(connector.as_ref(), &within).unwrap(), expected, "depth {depth}");
+        let edges = Question::Edges { kind: 0, direction: Direction::Out, of: which, properties: &[] };
+        let count = if depth == 0 { 1 } else { 4 };
+        assert_eq!(rows(connector.as_ref(), &edges).unwrap().len(), count, "depth {depth}");
+    }
+    for (question, expected) in
+        [(Question::CountNodes { kind: 0, which: Which::All }, 3), (Question::CountEdges { kind: 0 }, 4)]
+    {
+        assert_eq!(rows(connector.as_ref(), &question).unwrap(), [vec![int(expected)]]);
+    }
+    let facts = connector.facts().unwrap();
+    assert_eq!((facts.nodes[0].rows, facts.edges[0].rows, facts.edges[0].by_end), (3, 4, (true, false)));
+    assert_eq!(connector.write().map(drop).unwrap_err().code(), ErrorCode::ReadOnly);
+}
+
+/// The error of asking for people 1 to 3 and whom they know.
+fn error_of(connector: &dyn Connector) -> (ErrorCode, String) {
+    let keys = Column::from_values(&[1, 2, 3].map(Value::Int));
+    let nodes =
+        Question::Nodes { kind: 0, which: Which::Keys(&keys), properties: &[0, 1, 2], order: None, limit: None };
+    let edges = Question::Edges { kind: 0, direction: Direction::Out, of: Which::Keys(&keys), properties: &[] };
+    let mut reading = connector.read().unwrap();
+    let error = reading.ask(&[nodes, edges], &mut |_, _| Ok(true)).unwrap_err();
+    (error.code(), error.message().to_owned())
+}
+
+const PEOPLE: &str = r#"{ "engine": "redis", "server": "localhost", "nodes": {
+    "Person": { "keys": "person:{id}", "properties": ["id", "name", { "name": "age", "type": "INTEGER" }] } },
+    "edges": { "KNOWS": { "source": "Person", "target": "Person", "keys": "knows:{id}", "structure": "set" } } }"#;
+
+#[test]
+fn what_does_not_fit_is_named_by_its_key() {
+    let Some((url, mut connection)) = database() else { return };
+    let people = connector(&url, &definition(PEOPLE));
+    for (command, expected) in [
+        ("RPUSH person:2 a", "key 'person:2' holds a list, the definition expects a hash"),
+        ("HSET person:3 age x1", "key 'person:3', field 'age': expected INTEGER, found 'x1'"),
+        ("ZADD knows:2 1 a", "key 'knows:2' holds a zset, the definition expects a set"),
+        ("SET knows:1 5", "key 'knows:1' holds a string, the definition expects a set"),
+    ] {
+        redis::cmd("FLUSHDB").exec(&mut connection).unwrap();
+        let mut words = command.split(' ');
+        let mut written = redis::cmd(words.next().unwrap());
+        words.for_each(|word| drop(written.arg(word)));
+        written.exec(&mut connection).unwrap();
+        assert_eq!(error_of(people.as_ref()), (ErrorCode::Definition, format!("{url}: {expected}")), "{command}");
+        if command.starts_with("RPUSH") {
+            let all = Question::CountNodes { kind: 0, which: Which::All };
+            let error = rows(people.as_ref(), &all).unwrap_err();
+            assert_eq!(error.message(), format!("{url}: {expected}"), "a scan does not pass it over");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_and_comes_back() {
+    let Some(server) = Redis::start(&RedisOptions::default()) else { return };
+    let url = server.url(0);
+    let fill = || server.run(0, "HSET person:1 name ann\nHSET person:2 name bob\nSADD knows:1 2\n");
+    fill();
+    let people = connector(&url, &definition(PEOPLE));
+    let all = Question::Nodes { kind: 0, which: Which::All, properties: &[1], order: None, limit: None };
+    let keys = Column::from_values(&[Value::Int(1)]);
+    let some = Question::Nodes { kind: 0, which: Which::Keys(&keys), properties: &[1], order: None, limit: None };
+    assert_eq!(rows(people.as_ref(), &all).unwrap().len(), 2);
+
+    let mut reading = people.read().unwrap();
+    reading.ask(std::slice::from_ref(&some), &mut |_, _| Ok(true)).unwrap();
+    server.server().kill();
+    let error = rows(people.as_ref(), &all).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Source);
+    assert!(error.message().starts_with(&format!("{url}: ")), "{error}");
+    server.server().start_again();
+    fill();
+    assert_eq!(rows(people.as_ref(), &all).unwrap().len(), 2, "another query connects again");
+    for _ in 0..2 {
+        let error = reading.ask(std::slice::from_ref(&some), &mut |_, _| Ok(true)).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Source, "a query does not go on over two lives of a server");
+        assert!(error.message().contains("HMGET person:1: the connection was lost"), "{error}");
+    }
+    // Connections that wait in the pool break with the server; a new query does not see that.
+    server.server().restart();
+    fill();
+    assert_eq!(rows(people.as_ref(), &some).unwrap(), [vec![Value::Int(1), Value::string("ann")]]);
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_a_time_out() {
+    let Some(server) = Redis::start(&RedisOptions::default()) else { return };
+    let url = server.url(0);
+    server.run(0, "HSET person:1 name ann\n");
+    let people = connector(&format!("{url}?timeout_ms=150"), &definition(PEOPLE));
+    let all = Question::Nodes { kind: 0, which: Which::All, properties: &[1], order: None, limit: None };
+    assert_eq!(rows(people.as_ref(), &all).unwrap().len(), 1);
+    server.server().pause();
+    let error = rows(people.as_ref(), &all).unwrap_err();
+    assert_eq!(
+        (error.code(), error.message()),
+        (ErrorCode::Source, &*format!("{url}: SCAN 0: no answer within 150ms"))
+    );
+    server.server().resume();
+    assert_eq!(rows(people.as_ref(), &all).unwrap().len(), 1);
+}
+
+#[test]
+fn passwords_and_certificates() {
+    let options = RedisOptions { password: Some("s3cret".into()), needs_tls: false };
+    let Some(server) = Redis::start(&options) else { return };
+    let url = server.url(0);
+    for login in ["", ":wrong@"] {
+        let (code, message) =
+            error_of(connector(&url.replace("//", &format!("//{login}")), &definition(PEOPLE)).as_ref());
+        assert_eq!(code, ErrorCode::Source);
+        assert!(message.contains("the server does not let us in") && !message.contains("wrong@"), "{message}");
+    }
+    let people = connector(&url.replace("//", "//:s3cret@"), &definition(PEOPLE));
+    let all = Question::CountNodes { kind: 0, which: Which::All };
+    assert_eq!(rows(people.as_ref(), &all).unwrap(), [vec![Value::Int(0)]]);
+    assert!(!people.name().contains("s3cret"));
+
+    let options = RedisOptions { password: None, needs_tls: true };
+    let Some(server) = Redis::start(&options) else { return };
+    let (code, message) = error_of(connector(&server.url(0), &definition(PEOPLE)).as_ref());
+    assert_eq!(code, ErrorCode::Source, "a certificate of an unknown authority is refused: {message}");
+    let authority = server.authority().unwrap().display().to_string();
+    let url = format!("{}?sslrootcert={authority}", server.url(0));
+    assert_eq!(rows(connector(&url, &definition(PEOPLE)).as_ref(), &all).unwrap(), [vec![Value::Int(0)]]);
+}
