@@ -60,7 +60,7 @@ fn world_definition(any: bool, reverse: bool, flat: bool) -> GraphDefinition {
         structure("set"),
         back("person:{id}:known-by"),
         structure("sorted-set"),
-        back("place:{id}:liked-by"),
+        back("liked-by:{id}"),
         structure("list"),
         back("visitors:{id}"),
         structure("hash"),
@@ -107,7 +107,7 @@ fn load(data: &GraphData, flat: bool, connection: &mut redis::Connection) {
                 }
                 "LIKES" => {
                     let () = connection.zadd(format!("person:{s}:likes"), &t, property(0)).unwrap();
-                    connection.zadd(format!("place:{t}:liked-by"), &s, property(0)).unwrap()
+                    connection.zadd(format!("liked-by:{t}"), &s, property(0)).unwrap()
                 }
                 "VISITED" => {
                     let () = connection.rpush(format!("visits:{s}"), &t).unwrap();

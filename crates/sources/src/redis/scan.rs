@@ -20,6 +20,8 @@ const SCAN_KEYS: &str = "2000";
 #[derive(Debug)]
 pub(super) struct IdScan {
     patterns: Vec<Pattern>,
+    /// Keys whose id is no integer are of something else, if the definition says that ids are integers.
+    are_integers: bool,
     cursor: String,
     seen: Seen,
     ids: StringColumn,
@@ -46,8 +48,9 @@ impl Seen {
 }
 
 impl IdScan {
-    pub(super) fn new(patterns: Vec<Pattern>) -> IdScan {
-        IdScan { patterns, cursor: "0".into(), seen: Seen::default(), ids: StringColumn::default() }
+    pub(super) fn new(patterns: Vec<Pattern>, reading: Reading) -> IdScan {
+        let are_integers = reading == Reading::IntegerKey;
+        IdScan { patterns, are_integers, cursor: "0".into(), seen: Seen::default(), ids: StringColumn::default() }
     }
 
     /// About so many further ids; `None` at the end.
@@ -65,6 +68,7 @@ impl IdScan {
                     error!(Definition, "{}: the key '{key}' is not UTF-8", link.name())
                 })?;
                 if let Some(id) = plan.id_of(pattern, key)
+                    && (!self.are_integers || integer(id).is_some())
                     && self.seen.add(id)
                 {
                     self.ids.push(id);
@@ -109,10 +113,16 @@ const PIECE_IDS: usize = 4_096;
 
 /// Begins the scan of all ids.
 pub(super) fn begin(plan: &Plan, scanned: &Scanned) -> IdScan {
-    IdScan::new(match scanned {
-        Scanned::Nodes(kind) => plan.nodes[*kind].patterns().cloned().collect(),
-        Scanned::Edges(kind, _) => vec![plan.edges[*kind].forward.pattern.clone()],
-    })
+    match scanned {
+        Scanned::Nodes(kind) => {
+            let node = &plan.nodes[*kind];
+            IdScan::new(node.patterns().cloned().collect(), node.reading())
+        }
+        Scanned::Edges(kind, _) => {
+            let edges = &plan.edges[*kind];
+            IdScan::new(vec![edges.forward.pattern.clone()], edges.source.reading())
+        }
+    }
 }
 
 /// The next piece, with these properties; `None` at the end.

@@ -203,8 +203,7 @@ mod tests {
         let column = Column::from_values(&[Value::string("1"), Value::string("x")]);
         let keys = Column::from_values(&[Value::Int(10), Value::Int(11)]);
         let error = convert(column, PropertyKind::Integer, "people.age", Some(&keys)).unwrap_err();
-        let expected =
-            "people.age: the value 'x' of the row with key 11 is STRING, which does not convert to INTEGER";
+        let expected = "people.age: the value 'x' of the row with key 11 is STRING, which does not convert to INTEGER";
         assert_eq!(error.message(), expected);
     }
 }
