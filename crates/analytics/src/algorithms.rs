@@ -39,19 +39,26 @@ use model::procedure::Procedure;
 
 use crate::algorithm::{GraphProcedure, procedures_of};
 use crate::kept;
-use crate::procedure::AlgorithmProcedure;
+use crate::procedure::{AlgorithmProcedure, SearchProcedure};
 use crate::view_cache::ViewCache;
 
-/// Every procedure of this crate: searches that read a small part of the graph, and those of each algorithm that reads
-/// all of a selection.
-fn all() -> &'static (Vec<AlgorithmProcedure>, Vec<GraphProcedure>) {
-    static ALL: OnceLock<(Vec<AlgorithmProcedure>, Vec<GraphProcedure>)> = OnceLock::new();
+/// Every procedure of this crate.
+struct All {
+    /// Searches that read a small part of the graph.
+    searches: Vec<AlgorithmProcedure>,
+    /// Those of them that keep what they read.
+    keeping: Vec<SearchProcedure>,
+    /// Those of each algorithm that reads all of a selection.
+    whole: Vec<GraphProcedure>,
+}
+
+fn all() -> &'static All {
+    static ALL: OnceLock<All> = OnceLock::new();
     ALL.get_or_init(|| {
+        let keeping = vec![dijkstra::PROCEDURE, astar::PROCEDURE];
         let searches = vec![
             shortest_path::PROCEDURE,
-            dijkstra::PROCEDURE,
             bidirectional_dijkstra::PROCEDURE,
-            astar::PROCEDURE,
             all_shortest_paths::PROCEDURE,
             yens::PROCEDURE,
         ];
@@ -83,7 +90,7 @@ fn all() -> &'static (Vec<AlgorithmProcedure>, Vec<GraphProcedure>) {
             procedures_of::<triangles::Algorithm>(),
             procedures_of::<wcc::Algorithm>(),
         ];
-        (searches, whole.concat())
+        All { searches, keeping, whole: whole.concat() }
     })
 }
 
@@ -98,8 +105,9 @@ pub fn procedures_with(views: Arc<ViewCache>) -> Vec<Arc<dyn Procedure>> {
 }
 
 fn with(views: Option<Arc<ViewCache>>) -> Vec<Arc<dyn Procedure>> {
-    let (searches, whole) = all();
+    let All { searches, keeping, whole } = all();
     let searches = searches.iter().map(|procedure| Arc::new(*procedure) as Arc<dyn Procedure>);
+    let keeping = keeping.iter().map(|procedure| Arc::new(procedure.keeping(views.clone())) as Arc<dyn Procedure>);
     let whole = whole.iter().map(|procedure| Arc::new(procedure.keeping(views.clone())) as Arc<dyn Procedure>);
-    searches.chain(whole).chain(kept::procedures()).collect()
+    searches.chain(keeping).chain(whole).chain(kept::procedures()).collect()
 }

@@ -14,6 +14,8 @@ use model::procedure::{
 use model::store::WriteTransaction;
 use model::value::Value;
 
+use crate::view_cache::ViewCache;
+
 /// Rows that one call to the store writes; the transaction holds them all.
 const WRITE_ROWS: usize = 10_000;
 
@@ -34,6 +36,34 @@ impl Procedure for AlgorithmProcedure {
 
     fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
         (self.body)(context, arguments.first().unwrap_or(&Value::Null), sink)
+    }
+}
+
+/// The body of a search: as [`Body`], and where it keeps what it reads.
+pub(crate) type SearchBody = fn(&mut ProcedureContext<'_>, &Value, Option<&ViewCache>, &mut RowSink<'_>) -> Result<()>;
+
+/// A search as `CALL` sees it: it reads a small part of the graph, and keeps that for the next one.
+#[derive(Clone)]
+pub struct SearchProcedure {
+    pub(crate) signature: ProcedureSignature,
+    pub(crate) body: SearchBody,
+    pub(crate) kept: Option<Arc<ViewCache>>,
+}
+
+impl SearchProcedure {
+    /// The same, keeping what it reads there.
+    pub(crate) fn keeping(&self, kept: Option<Arc<ViewCache>>) -> SearchProcedure {
+        SearchProcedure { kept, ..self.clone() }
+    }
+}
+
+impl Procedure for SearchProcedure {
+    fn signature(&self) -> &ProcedureSignature {
+        &self.signature
+    }
+
+    fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
+        (self.body)(context, arguments.first().unwrap_or(&Value::Null), self.kept.as_deref(), sink)
     }
 }
 

@@ -29,6 +29,11 @@ impl Point {
         Point([cos_latitude * cos_longitude, cos_latitude * sin_longitude, sin_latitude])
     }
 
+    /// Whether it is [`Point::NOWHERE`].
+    pub(crate) fn is_nowhere(self) -> bool {
+        self.0[0].is_nan()
+    }
+
     /// The great-circle distance to another point, in kilometres.
     #[inline]
     pub(crate) fn distance_km(self, other: Point) -> f64 {

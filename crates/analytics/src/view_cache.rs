@@ -4,7 +4,10 @@
 //! Which state the edges are in is told by [`model::store::Topology`]; nodes are compared by their numbering, which is made
 //! anew for every call. What is kept is charged to the memory budget, and given back when others need it: views that nobody
 //! uses just then, those that were not used for longest first.
+//! What searches have read is kept too, see [`grounds`].
 //! Cost: a hit takes a numbering (nothing, where all ids are taken); a mended view a copy of its rows.
+
+mod grounds;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +22,7 @@ use crate::graph::Selection;
 use crate::graph_view::mend::keeps_numbers;
 use crate::graph_view::numbering::Numbering;
 use crate::graph_view::{GraphView, Sides};
+use grounds::KeptGround;
 
 /// A delta of more than this part of a view's edges is not worth mending with.
 const MENDED_PART: usize = 8;
@@ -105,6 +109,7 @@ pub enum Origin {
 pub struct ViewCache {
     budget: Arc<MemoryBudget>,
     kept: Mutex<Vec<Kept>>,
+    grounds: Mutex<Vec<KeptGround>>,
     uses: AtomicU64,
     origins: [AtomicU64; 3],
 }
@@ -115,6 +120,7 @@ impl ViewCache {
         let cache = Arc::new(ViewCache {
             budget,
             kept: Mutex::default(),
+            grounds: Mutex::default(),
             uses: AtomicU64::new(0),
             origins: Default::default(),
         });
@@ -168,6 +174,10 @@ impl ViewCache {
 
     fn lock(&self) -> MutexGuard<'_, Vec<Kept>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_grounds(&self) -> MutexGuard<'_, Vec<KeptGround>> {
+        self.grounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn count(&self, origin: Origin) -> Origin {
@@ -257,7 +267,7 @@ impl ViewCache {
 
 impl Relief for ViewCache {
     fn give_back(&self, bytes: usize) -> usize {
-        let mut given = 0;
+        let mut given = self.give_back_grounds(bytes);
         let mut dropped = Vec::new();
         {
             let mut kept = self.lock();

@@ -23,7 +23,7 @@ use crate::statistics::Statistics;
 use crate::value::Value;
 
 pub use self::runs::{EdgeRunCursor, RUN_BLOCK_EDGES, RunScan, runs_by_stream};
-pub use self::topology::{EdgeDelta, Topology};
+pub use self::topology::{EdgeDelta, Moment, Topology};
 
 /// What a store can do by itself. Whoever plans may push work down only where the answer is true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -300,6 +300,11 @@ pub trait ReadView: Send + Sync {
 
     /// The edges as sequential streams, where the store has them so.
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {
+        None
+    }
+
+    /// The name of the state of all that is read; `None` if it has none, as in a transaction, or if reads must be known.
+    fn moment(&self) -> Option<Moment> {
         None
     }
 

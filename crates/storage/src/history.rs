@@ -6,10 +6,10 @@
 //! newest million of which are kept.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use model::store::{EdgeDelta, Topology};
+use model::store::{EdgeDelta, Moment, Topology};
 use model::{Consumer, EdgeTypeId, MemoryBudget, NodeId, Reservation};
 
 use crate::memtable::Memtable;
@@ -22,15 +22,14 @@ const MEMORY_SHARE: usize = 64;
 /// An edge that came or went: type, source and target; node ids have 32 bits.
 type Change = (u32, u32, u32);
 
-/// The next history's number in this process.
-static NEXT_STORE: AtomicU64 = AtomicU64::new(1);
-
 /// The state that the edges of a snapshot are in.
 #[derive(Clone, Debug)]
 pub(crate) struct EdgeState {
     history: Arc<History>,
     edges: u64,
     properties: u64,
+    /// Counts transactions; none within one.
+    commits: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -60,14 +59,15 @@ struct Record {
 impl EdgeState {
     /// The first state of a history of its own.
     pub(crate) fn new() -> EdgeState {
-        let store = NEXT_STORE.fetch_add(1, Ordering::Relaxed);
+        let store = Moment::next_store();
         let history = History { store, is_watched: AtomicBool::new(false), log: Mutex::default() };
-        EdgeState { history: Arc::new(history), edges: 0, properties: 0 }
+        EdgeState { history: Arc::new(history), edges: 0, properties: 0, commits: Some(0) }
     }
 
     /// The state after this one, the newest, by what a transaction left in its memtable.
     pub(crate) fn after(&self, memtable: &Memtable, memory: &Arc<MemoryBudget>) -> EdgeState {
         let mut next = self.clone();
+        next.commits = self.commits.map(|commits| commits + 1);
         next.edges += u64::from(memtable.changed_own_edges());
         next.properties += u64::from(memtable.changed_own_edges() || memtable.own_properties_changed);
         if next.edges > self.edges && self.history.is_watched.load(Ordering::Relaxed) {
@@ -82,6 +82,17 @@ impl EdgeState {
             self.history.log().push(record, self.edges, memory);
         }
         next
+    }
+
+    /// The same within a transaction, which may change what has no name.
+    pub(crate) fn in_transaction(mut self) -> EdgeState {
+        self.commits = None;
+        self
+    }
+
+    /// The name of all that is committed; none within a transaction.
+    pub(crate) fn moment(&self) -> Option<Moment> {
+        self.commits.map(|number| Moment { store: self.history.store, number })
     }
 
     /// Its name. From now on changes are kept.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use model::choice::{Chooser, Choosing};
 use model::column::ColumnBuilder;
-use model::store::{EdgeCursor, EdgeDelta, EdgePartitions, NodeCursor, Topology, lookup_by_scan};
+use model::store::{EdgeCursor, EdgeDelta, EdgePartitions, Moment, NodeCursor, Topology, lookup_by_scan};
 use model::{
     Bitmap, Capabilities, Column, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan, LabelId, NodeId,
     NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
@@ -291,6 +291,10 @@ impl ReadView for Snapshot {
 
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {
         Some(self)
+    }
+
+    fn moment(&self) -> Option<Moment> {
+        self.edges.moment()
     }
 
     fn topology(&self) -> Option<Topology> {

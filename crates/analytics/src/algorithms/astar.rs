@@ -17,10 +17,12 @@ use model::store::ReadView;
 use model::value::Value;
 
 use super::dijkstra::{self, CheapestPath, Ends};
-use crate::procedure::{AlgorithmProcedure, signature};
+use crate::procedure::{SearchProcedure, signature};
 use crate::projection::{Projection, Weight, property_key};
-use crate::search::best_first::{self, Coordinates, Problem};
+use crate::search::best_first::{self, Problem};
+use crate::search::ground::Coordinates;
 use crate::settings::Settings;
+use crate::view_cache::ViewCache;
 
 /// What a run is asked for.
 #[derive(Clone, Debug)]
@@ -48,6 +50,17 @@ pub fn run(
     config: &Config,
     interrupt: &Interrupt,
 ) -> Result<CheapestPath> {
+    run_keeping(view, projection, config, None, interrupt)
+}
+
+/// The same; what it reads is kept there, and what was kept is not read again.
+pub fn run_keeping(
+    view: &dyn ReadView,
+    projection: &Projection,
+    config: &Config,
+    kept: Option<&ViewCache>,
+    interrupt: &Interrupt,
+) -> Result<CheapestPath> {
     let coordinates = Coordinates {
         latitude: (&config.latitude, property_key(view.schema(), &config.latitude)?),
         longitude: (&config.longitude, property_key(view.schema(), &config.longitude)?),
@@ -62,7 +75,7 @@ pub fn run(
         target: config.target,
         expanded_max: config.expanded_max,
     };
-    let best_first::Outcome { path, expanded, batches } = best_first::run(&problem, interrupt)?;
+    let best_first::Outcome { path, expanded, batches } = best_first::run(&problem, kept, interrupt)?;
     Ok(CheapestPath { path, expanded, batches })
 }
 
@@ -90,7 +103,7 @@ pub fn verify(
 }
 
 /// `algo.astar`.
-pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
+pub const PROCEDURE: SearchProcedure = SearchProcedure {
     signature: signature(
         "algo.astar",
         &["algo.astar.stream", "gds.shortestPath.astar.stream"],
@@ -99,9 +112,15 @@ pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
         dijkstra::PATH_YIELDS,
     ),
     body: stream,
+    kept: None,
 };
 
-fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+fn stream(
+    context: &mut ProcedureContext<'_>,
+    argument: &Value,
+    kept: Option<&ViewCache>,
+    sink: &mut RowSink<'_>,
+) -> Result<()> {
     let own = ["latitudeProperty", "longitudeProperty", "heuristicScale", "maxExpanded"];
     let ends = Ends::read("algo.astar", context, argument, &own)?;
     let view = context.graph.view();
@@ -116,7 +135,7 @@ fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSi
         longitude: settings.text("longitudeProperty")?.unwrap_or("longitude").to_owned(),
         expanded_max,
     };
-    let result = run(view, &ends.projection, &config, context.interrupt)?;
+    let result = run_keeping(view, &ends.projection, &config, kept, context.interrupt)?;
     dijkstra::send_path(view, &ends.projection, config.weight.as_ref(), result, sink)
 }
 

@@ -66,7 +66,7 @@ pub fn run(
     }
     let expanded = near.front.expanded + far.front.expanded;
     let path = best.meeting.map(|(here, there)| join(&near, &far, here, there));
-    Ok(CheapestPath { path, expanded, batches: near.nearby.batches + far.nearby.batches })
+    Ok(CheapestPath { path, expanded, batches: near.nearby.batches() + far.nearby.batches() })
 }
 
 impl Best {

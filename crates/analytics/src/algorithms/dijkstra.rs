@@ -15,11 +15,12 @@ use model::value::Value;
 
 use super::sssp;
 use crate::graph_view::GraphView;
-use crate::procedure::{AlgorithmProcedure, column, send_row, signature};
+use crate::procedure::{SearchProcedure, column, send_row, signature};
 use crate::projection::{Projection, Weight};
 use crate::search::best_first::{self, Problem};
 use crate::search::path::path_of;
 use crate::settings::{SOURCE, Settings, TARGET};
+use crate::view_cache::ViewCache;
 
 /// What a run between two nodes is asked for.
 #[derive(Clone, Debug)]
@@ -52,6 +53,17 @@ pub fn run(
     config: &Config,
     interrupt: &Interrupt,
 ) -> Result<CheapestPath> {
+    run_keeping(view, projection, config, None, interrupt)
+}
+
+/// The same; what it reads is kept there, and what was kept is not read again.
+pub fn run_keeping(
+    view: &dyn ReadView,
+    projection: &Projection,
+    config: &Config,
+    kept: Option<&ViewCache>,
+    interrupt: &Interrupt,
+) -> Result<CheapestPath> {
     let problem = Problem {
         view,
         projection,
@@ -61,7 +73,7 @@ pub fn run(
         target: config.target,
         expanded_max: config.expanded_max,
     };
-    let best_first::Outcome { path, expanded, batches } = best_first::run(&problem, interrupt)?;
+    let best_first::Outcome { path, expanded, batches } = best_first::run(&problem, kept, interrupt)?;
     Ok(CheapestPath { path, expanded, batches })
 }
 
@@ -165,7 +177,7 @@ pub(super) fn check_expanded(expanded: u64, most: u64) -> Result<()> {
 }
 
 /// `algo.dijkstra`.
-pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
+pub const PROCEDURE: SearchProcedure = SearchProcedure {
     signature: signature(
         "algo.dijkstra",
         &["algo.dijkstra.stream", "gds.shortestPath.dijkstra.stream"],
@@ -174,13 +186,19 @@ pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
         PATH_YIELDS,
     ),
     body: stream,
+    kept: None,
 };
 
-fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
+fn stream(
+    context: &mut ProcedureContext<'_>,
+    argument: &Value,
+    kept: Option<&ViewCache>,
+    sink: &mut RowSink<'_>,
+) -> Result<()> {
     let ends = Ends::read("algo.dijkstra", context, argument, &["maxExpanded"])?;
     let view = context.graph.view();
     let config = ends.config()?;
-    let result = run(view, &ends.projection, &config, context.interrupt)?;
+    let result = run_keeping(view, &ends.projection, &config, kept, context.interrupt)?;
     send_path(view, &ends.projection, config.weight.as_ref(), result, sink)
 }
 

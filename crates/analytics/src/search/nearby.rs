@@ -2,18 +2,18 @@
 //! and kept for the searches after.
 //!
 //! [`Nearby`] holds the edges, [`Front`] is one search over them, which may be begun again without being made again.
-//! Cost: 16 bytes a node met and 12 an edge fetched; a front 24 bytes a node met.
+//! Cost: see `ground.rs`; a front 24 bytes a node met.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use model::batch::EdgeBatch;
+use model::Set;
 use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
-use model::store::{Direction, EdgeIds, Expand, ReadView};
+use model::store::{Direction, ReadView};
 
-use super::slots::Slots;
+use super::ground::{Ground, Reach, Row};
 use crate::projection::{Projection, Weight, is_cost};
 
 /// No slot.
@@ -27,28 +27,8 @@ const CHECK_EXPANSIONS: u64 = 256;
 
 /// Edges fetched so far, followed one way.
 pub(crate) struct Nearby<'a> {
-    view: &'a dyn ReadView,
-    projection: Projection,
-    weight: Option<&'a Weight>,
-    expand: Expand,
-    slots: Slots,
-    /// For each slot where its edges are, once fetched.
-    rows: Vec<Row>,
-    neighbors: Vec<u32>,
-    /// What edges cost; empty for 1 each.
-    costs: Vec<f64>,
-    buffer: EdgeBatch,
-    /// How many batches of nodes the store was asked to expand.
-    pub(crate) batches: u64,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Row {
-    first_edge: u32,
-    edge_count: u32,
-    is_fetched: bool,
-    /// Whether the node lacks the labels that were asked for.
-    is_out: bool,
+    reach: Reach<'a>,
+    ground: Ground,
 }
 
 impl<'a> Nearby<'a> {
@@ -59,97 +39,47 @@ impl<'a> Nearby<'a> {
         direction: Direction,
         weight: Option<&'a Weight>,
     ) -> Nearby<'a> {
-        let projection = Projection { direction, ..projection.clone() };
-        Nearby {
-            view,
-            weight,
-            expand: projection.expand(direction, weight.map_or_else(Vec::new, Weight::keys), EdgeIds::Omit),
-            projection,
-            slots: Slots::new(view),
-            rows: Vec::new(),
-            neighbors: Vec::new(),
-            costs: Vec::new(),
-            buffer: EdgeBatch::default(),
-            batches: 0,
-        }
+        Nearby { reach: Reach::new(view, projection, direction, weight, None), ground: Ground::new(view) }
     }
 
     /// The slot of a node, which is taken to take part if it is new.
     pub(crate) fn slot(&mut self, node: NodeId) -> u32 {
-        let slot = self.slots.slot(node);
-        if slot as usize == self.rows.len() {
-            self.rows.push(Row::default());
-        }
+        let slot = self.ground.slot(node);
+        self.ground.admit_all();
         slot
     }
 
     /// The slot of a node that was met.
     pub(crate) fn find(&self, node: NodeId) -> Option<u32> {
-        self.slots.find(node)
+        self.ground.find(node)
     }
 
     #[inline]
     pub(crate) fn node(&self, slot: u32) -> NodeId {
-        self.slots.node(slot)
+        self.ground.node(slot)
+    }
+
+    /// How many batches of nodes the store was asked to expand.
+    pub(crate) fn batches(&self) -> u64 {
+        self.ground.batches
     }
 
     /// The neighbors of a node whose edges are fetched and that take part, with what each edge costs.
     #[inline]
     pub(crate) fn edges(&self, slot: u32) -> impl Iterator<Item = (u32, f64)> + '_ {
-        let Row { first_edge, edge_count, .. } = self.rows[slot as usize];
+        let Ground { rows, neighbors, costs, .. } = &self.ground;
+        let Row { first_edge, edge_count, .. } = rows[slot as usize];
         let entries = first_edge as usize..(first_edge + edge_count) as usize;
-        let costs = if self.costs.is_empty() { &[][..] } else { &self.costs[entries.clone()] };
-        let edges = self.neighbors[entries].iter().enumerate();
+        let costs = if costs.is_empty() { &[][..] } else { &costs[entries.clone()] };
+        let edges = neighbors[entries].iter().enumerate();
         let edges = edges.map(move |(at, &neighbor)| (neighbor, costs.get(at).copied().unwrap_or(1.0)));
-        edges.filter(|(neighbor, _)| !self.rows[*neighbor as usize].is_out)
+        edges.filter(|(neighbor, _)| !rows[*neighbor as usize].is_out)
     }
 
     /// What the cheapest edge from a node to another costs.
     pub(crate) fn cheapest(&self, from: u32, to: u32) -> f64 {
         let costs = self.edges(from).filter(|(neighbor, _)| *neighbor == to).map(|(_, cost)| cost);
         costs.fold(f64::INFINITY, f64::min)
-    }
-
-    /// Fetches the edges of some nodes that were just marked as fetched.
-    fn fetch(&mut self, wanted: &[u32]) -> Result<()> {
-        let nodes: Vec<NodeId> = wanted.iter().map(|&slot| self.slots.node(slot)).collect();
-        let known = self.rows.len();
-        self.batches += 1;
-        let mut cursor = self.view.expand(&nodes, &self.expand)?;
-        let mut previous = NONE;
-        while cursor.next(&mut self.buffer)? {
-            let start = self.neighbors.len();
-            if u32::try_from(start + self.buffer.len()).is_err() {
-                return Err(model::error!(Limit, "a search has fetched {start} edges, it can hold {}", u32::MAX));
-            }
-            self.neighbors.extend(self.buffer.neighbors.iter().map(|&node| self.slots.slot(node)));
-            if let Some(weight) = self.weight {
-                weight.append(&self.buffer.properties, self.buffer.len(), &mut self.costs);
-            }
-            for (at, &input) in self.buffer.inputs.iter().enumerate() {
-                let row = &mut self.rows[wanted[input as usize] as usize];
-                if input != previous {
-                    previous = input;
-                    row.first_edge = (start + at) as u32;
-                }
-                row.edge_count += 1;
-            }
-        }
-        drop(cursor);
-        self.rows.resize(self.slots.len(), Row::default());
-        if self.projection.labels.is_some() && self.slots.len() > known {
-            let admitted = self.projection.admits(self.view, self.slots.nodes_from(known))?;
-            self.rows[known..].iter_mut().zip(admitted).for_each(|(row, admit)| row.is_out = !admit);
-        }
-        Ok(())
-    }
-
-    /// Why an edge of a node has no usable cost.
-    fn fault(&self, slot: u32) -> model::Error {
-        match self.weight {
-            Some(weight) => weight.fault_at(self.view, &self.projection, self.slots.node(slot)),
-            None => model::error!(Internal, "an edge without weight costs something else than 1"),
-        }
     }
 }
 
@@ -252,15 +182,15 @@ impl Front {
             interrupt.check()?;
             interrupt.report(self.expanded, 0);
         }
-        if !nearby.rows[slot as usize].is_fetched {
-            let wanted = self.with_next(&mut nearby.rows, slot);
-            nearby.fetch(&wanted)?;
+        if nearby.ground.rows[slot as usize].fetched_by == 0 {
+            let wanted = self.with_next(&nearby.ground.rows, slot);
+            nearby.ground.fetch(&nearby.reach, &wanted)?;
         }
         self.expanded += 1;
         let cost = self.cost(slot);
         for (neighbor, edge_cost) in nearby.edges(slot) {
             if !is_cost(edge_cost) {
-                return Err(nearby.fault(slot));
+                return Err(nearby.reach.fault(nearby.node(slot), nearby.node(neighbor)));
             }
             let node = nearby.node(neighbor);
             let met = Met { slot: neighbor, node, cost: cost + edge_cost, known: self.cost(neighbor) };
@@ -274,19 +204,19 @@ impl Front {
         Ok(())
     }
 
-    /// A node and those that will be settled next, of which the edges are not there; they are marked as fetched.
-    fn with_next(&self, rows: &mut [Row], slot: u32) -> Vec<u32> {
+    /// A node and those that will be settled next, of which the edges are not there.
+    fn with_next(&self, rows: &[Row], slot: u32) -> Vec<u32> {
         let most = (self.expanded / AHEAD_SHARE).clamp(AHEAD_MIN, AHEAD_MAX) as usize;
-        let waiting = self.queue.iter().filter(|(_, slot)| !rows[*slot as usize].is_fetched);
+        let waiting = self.queue.iter().filter(|(_, next)| *next != slot && rows[*next as usize].fetched_by == 0);
         let mut waiting: Vec<(u64, u32)> = waiting.map(|&(Reverse(bits), slot)| (bits, slot)).collect();
         if waiting.len() > most {
             waiting.select_nth_unstable(most);
             waiting.truncate(most);
         }
         waiting.sort_unstable();
-        waiting.insert(0, (0, slot));
-        waiting.retain(|(_, slot)| !std::mem::replace(&mut rows[*slot as usize].is_fetched, true));
-        waiting.into_iter().map(|(_, slot)| slot).collect()
+        let mut met = Set::default();
+        waiting.retain(|(_, slot)| met.insert(*slot));
+        std::iter::once(slot).chain(waiting.into_iter().map(|(_, slot)| slot)).collect()
     }
 
     /// The slots of the path to a node, from where the search began.

@@ -58,6 +58,22 @@ impl Slots {
         slot
     }
 
+    /// Appends the slots of some nodes, given now where they are new.
+    pub(crate) fn append(&mut self, nodes: &[NodeId], slots: &mut Vec<u32>) {
+        slots.reserve(nodes.len());
+        slots.extend(nodes.iter().map(|&node| self.slot(node)));
+    }
+
+    /// Bytes that it holds, about.
+    pub(crate) fn byte_count(&self) -> usize {
+        let numbers = match &self.numbers {
+            // All of it, though pages of which nothing was touched take no memory.
+            Numbers::Dense(numbers) => 4 * numbers.len(),
+            Numbers::Sparse(numbers) => 16 * numbers.capacity(),
+        };
+        numbers + size_of::<NodeId>() * self.nodes.capacity()
+    }
+
     /// The slot of a node, if it was met.
     #[inline]
     pub(crate) fn find(&self, node: NodeId) -> Option<u32> {

@@ -91,3 +91,42 @@ fn kept_views_give_way_to_others_and_are_not_seen_before_a_commit() {
     drop(taken);
     assert_eq!(ask(&mut session, count), [[Value::Int(1)]]);
 }
+
+/// What a search has read serves the next one, and nothing that was read before a change does.
+#[test]
+fn searches_see_what_was_committed_last() {
+    let folder = Folder::new();
+    let database = open(&folder);
+    let mut session = database.session();
+    let mut run = |text: &str| ask(&mut session, text);
+    run("UNWIND range(0, 399) AS i CREATE (:Place {id: i, latitude: (i / 20) * 0.01, longitude: (i % 20) * 0.01})");
+    run("MATCH (a:Place), (b:Place) WHERE b.id = a.id + 20 OR (b.id = a.id + 1 AND b.id % 20 <> 0) \
+         CREATE (a)-[:ROAD {length: 1.2}]->(b), (b)-[:ROAD {length: 1.2}]->(a)");
+    let search = |name: &str| {
+        format!(
+            "MATCH (s:Place {{id: 21}}), (g:Place {{id: 378}}) CALL {name}({{sourceNode: s, targetNode: g, \
+             weightProperty: 'length'{}}}) YIELD cost, storeBatches RETURN cost, storeBatches",
+            if name == "algo.astar" { ", heuristicScale: 1" } else { "" }
+        )
+    };
+    let changes = [
+        "RETURN 0",
+        "MATCH (:Place {id: 21})-[road:ROAD]->(:Place {id: 22}) SET road.length = 9.0",
+        "MATCH (:Place {id: 378})<-[road:ROAD]-(:Place {id: 377}) DELETE road",
+        "MATCH (a:Place {id: 42}), (b:Place {id: 315}) CREATE (a)-[:ROAD {length: 31.0}]->(b)",
+        "MATCH (a:Place {id: 100}) SET a.latitude = 0.5, a.longitude = 0.5",
+    ];
+    for change in changes {
+        run(change);
+        let expected = run(&search("algo.bidirectionalDijkstra"))[0][0].clone();
+        for name in ["algo.astar", "algo.dijkstra"] {
+            let (first, second) = (run(&search(name)), run(&search(name)));
+            assert!(first[0][1] != Value::Int(0), "{name} reads anew after {change}");
+            assert_eq!(second[0][1], Value::Int(0), "{name} reads nothing twice after {change}");
+            for rows in [first, second] {
+                let (Value::Float(found), Value::Float(expected)) = (&rows[0][0], &expected) else { panic!("no cost") };
+                assert!((found - expected).abs() < 1e-9, "{name} after {change}: {found}, expected {expected}");
+            }
+        }
+    }
+}

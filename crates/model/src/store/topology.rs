@@ -1,6 +1,28 @@
-//! The state of the edges of a view, named, so that what was made of them can be kept and mended.
+//! The state of a view, and of its edges alone, named, so that what was made of them can be kept and mended.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::id::{EdgeTypeId, NodeId};
+
+/// Names the state of all that a view reads: as long as a store is open, two views with equal names read the same, save
+/// that a store that may answer from what it read earlier may answer from what it read at different times.
+///
+/// Different names say nothing. A name means nothing to another process, or after the store was opened anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Moment {
+    /// The store, as long as it is open: a number of [`Moment::next_store`].
+    pub store: u64,
+    /// The state, among those of the store.
+    pub number: u64,
+}
+
+impl Moment {
+    /// A number that no other store of this process has.
+    pub fn next_store() -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+}
 
 /// Names the state of the edges of a view: as long as a store is open, two views with equal names have equal edges.
 ///

@@ -37,7 +37,8 @@ impl DerefMut for Tracked {
 }
 
 impl Tracked {
-    pub(crate) fn new(snapshot: Snapshot, isolation: IsolationLevel, memory: &Arc<MemoryBudget>) -> Tracked {
+    pub(crate) fn new(mut snapshot: Snapshot, isolation: IsolationLevel, memory: &Arc<MemoryBudget>) -> Tracked {
+        snapshot.edges = snapshot.edges.in_transaction();
         let reads = (isolation == IsolationLevel::Serializable).then(|| Reads::new(memory));
         Tracked { snapshot, reads }
     }

@@ -101,3 +101,24 @@ fn what_came_and_went_leads_from_state_to_state() {
     let store = NativeStore::open(directory.path(), options, storage::os::platform()).unwrap();
     assert_eq!(store.read().unwrap().edges_since(&states[0].0).unwrap(), None, "names end with the open store");
 }
+
+#[test]
+fn a_moment_is_named_until_anything_is_committed() {
+    let directory = TestDirectory::new();
+    let options = OpenOptions { durability: Durability::Off, ..OpenOptions::create() };
+    let store = NativeStore::open(directory.path(), options, storage::os::platform()).unwrap();
+    let mut transaction = store.write().unwrap();
+    let node = transaction.create_nodes(&NewNodes { count: 1, labels: &[], keys: &[], properties: &[] }).unwrap();
+    assert_eq!(transaction.view().moment(), None, "a transaction may change what has no name");
+    transaction.commit().unwrap();
+    let before = store.read().unwrap();
+    assert!(before.moment().is_some());
+    assert_eq!(store.read().unwrap().moment(), before.moment());
+    store.compact(&Interrupt::new()).unwrap();
+    assert_eq!(store.read().unwrap().moment(), before.moment(), "merging changes nothing");
+    let mut transaction = store.write().unwrap();
+    let key = transaction.property_key("value").unwrap();
+    transaction.set_node_properties(&node, key, &Column::from_values([&Value::Int(1)])).unwrap();
+    transaction.commit().unwrap();
+    assert_ne!(store.read().unwrap().moment(), before.moment());
+}

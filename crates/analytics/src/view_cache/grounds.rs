@@ -1,0 +1,100 @@
+//! What searches have read, kept for the next search of the same kind.
+//!
+//! A search takes what is kept out, so that it is its own as long as it runs, and puts it back when it is done; searches
+//! that run at the same time have one each.
+
+use model::id::{EdgeTypeId, LabelId, PropertyKeyId};
+use model::memory::{Consumer, Reservation};
+use model::store::{Direction, Moment};
+
+use super::ViewCache;
+use crate::search::best_first::Scratch;
+use crate::search::ground::{Ground, Reach};
+
+/// What a ground is of.
+#[derive(Clone, Debug, PartialEq)]
+struct Key {
+    labels: Option<Vec<LabelId>>,
+    types: Option<Vec<EdgeTypeId>>,
+    direction: Direction,
+    /// Whether there are weights; the property, and what stands for a missing one.
+    weight: Option<(Option<PropertyKeyId>, Option<u64>)>,
+    /// Latitude and longitude.
+    map: Option<(PropertyKeyId, PropertyKeyId)>,
+}
+
+impl Key {
+    fn of(reach: &Reach<'_>) -> Key {
+        Key {
+            labels: reach.projection.labels.clone(),
+            types: reach.projection.types.clone(),
+            direction: reach.projection.direction,
+            weight: reach.weight.map(|weight| (weight.key, weight.default.map(f64::to_bits))),
+            map: reach.map.map(|map| (map.latitude.1, map.longitude.1)),
+        }
+    }
+}
+
+/// A ground that no search has out.
+pub(super) struct KeptGround {
+    key: Key,
+    moment: Moment,
+    ground: Ground,
+    scratch: Scratch,
+    held: Reservation,
+    last_used: u64,
+}
+
+impl ViewCache {
+    /// Takes out what earlier searches of the kind have read, if nothing has changed since.
+    pub(crate) fn take_ground(&self, reach: &Reach<'_>) -> Option<(Ground, Scratch)> {
+        let moment = reach.view.moment()?;
+        let key = Key::of(reach);
+        let found = {
+            let mut grounds = self.lock_grounds();
+            let fits = |kept: &KeptGround| kept.moment == moment && kept.key == key;
+            let at = grounds.iter().rposition(fits)?;
+            grounds.swap_remove(at)
+        };
+        Some((found.ground, found.scratch))
+    }
+
+    /// Keeps what a search has read, in place of what was read at earlier moments, as far as there is memory for it.
+    pub(crate) fn keep_ground(&self, reach: &Reach<'_>, ground: Ground, scratch: Scratch) {
+        let Some(moment) = reach.view.moment() else { return };
+        let bytes = ground.byte_count() + scratch.byte_count();
+        let share = self.budget.share(Consumer::GraphViews);
+        if bytes > share {
+            return;
+        }
+        // What is dropped here is given back before anything is asked for, and no lock is held while asking.
+        let is_needless =
+            |kept: &mut KeptGround| kept.moment.store == moment.store && kept.moment.number < moment.number;
+        let needless: Vec<KeptGround> = self.lock_grounds().extract_if(.., is_needless).collect();
+        drop(needless);
+        let held: usize = self.lock_grounds().iter().map(|kept| kept.held.bytes()).sum();
+        if held + bytes > share {
+            self.give_back_grounds(held + bytes - share);
+        }
+        let Some(held) = self.budget.try_reserve(Consumer::GraphViews, bytes) else { return };
+        let kept = KeptGround { key: Key::of(reach), moment, ground, scratch, held, last_used: self.now() };
+        self.lock_grounds().push(kept);
+    }
+
+    /// Drops grounds, those that were not used for longest first, until so many bytes are free; says how many were.
+    pub(super) fn give_back_grounds(&self, bytes: usize) -> usize {
+        let mut given = 0;
+        let mut dropped = Vec::new();
+        {
+            let mut grounds = self.lock_grounds();
+            while given < bytes {
+                let Some((at, _)) = grounds.iter().enumerate().min_by_key(|(_, kept)| kept.last_used) else { break };
+                let oldest = grounds.swap_remove(at);
+                given += oldest.held.bytes();
+                dropped.push(oldest);
+            }
+        }
+        drop(dropped);
+        given
+    }
+}
