@@ -176,14 +176,14 @@ impl Cache {
         model::meter::count(|meter| meter.source_hits += (asked - missing) as u64);
     }
 
-    /// Which of these keys have rows that do; for who only wants to know what to fetch.
-    pub(crate) fn peek(&self, table: usize, keys: &[u64], need: &Need) -> Vec<bool> {
+    /// The coordinates of nodes, of which these properties are the first few; `None` where they are not known.
+    pub(crate) fn places_of(&self, table: usize, keys: &[u64], properties: &[usize]) -> Vec<Option<[f64; 3]>> {
         let inner = self.read();
-        let index = &inner.indexes[table];
-        let is_good = |number: usize| {
-            inner.pieces[number].as_ref().is_some_and(|p| p.fetched_ns >= need.since_ns && p.has(&need.properties))
+        let place = |key: &u64| {
+            let place = *inner.indexes[table].get(key)?;
+            inner.pieces[(place >> 32) as usize].as_ref()?.sides((place as u32) as usize, properties)
         };
-        keys.iter().map(|key| index.get(key).is_some_and(|&place| is_good((place >> 32) as usize))).collect()
+        keys.iter().map(place).collect()
     }
 
     /// Marks rows of a piece that was just fetched as used.

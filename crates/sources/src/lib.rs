@@ -10,6 +10,7 @@
 //! - [`federation`]: the native store and what is attached to it as one graph.
 //! - `keys`: keys of nodes as ids.
 //! - `cache`: what was fetched, kept for the next question.
+//! - `prefetch`: what to fetch along with what is asked.
 //! - `redis`: a connector. `condition`: what is done with rows here where a source can not.
 //! - [`sql`]: questions and changes as statements of SQL.
 //! - [`files`]: tables in files, read in chunks by several threads.
@@ -28,6 +29,7 @@ pub mod federation;
 pub mod files;
 pub mod infer;
 mod keys;
+mod prefetch;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod sql;

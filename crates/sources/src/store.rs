@@ -5,6 +5,7 @@
 //! Edges whose ends are missing: an edge is there only if both of its nodes are. Where the source does not see to that by
 //! itself (see [`KindFacts::ends_exist`](crate::connector::KindFacts)), the ends are looked for before an edge is given out.
 
+mod ahead;
 mod crossing;
 mod edge_ids;
 mod expansion;
@@ -30,6 +31,7 @@ use crate::cache::Cache;
 use crate::connector::Connector;
 use crate::definition::GraphDefinition;
 use crate::keys::Keys;
+use crate::prefetch::Prefetcher;
 
 /// What a source shares with the database that it is attached to.
 #[derive(Clone, Debug)]
@@ -55,6 +57,7 @@ pub(crate) struct Shared {
     keys: Keys,
     cache: Arc<Cache>,
     hot: Hot,
+    prefetcher: Prefetcher,
     round_trips: Arc<AtomicU64>,
 }
 
@@ -73,6 +76,11 @@ impl Hot {
             }
         }
         hot.clone()
+    }
+
+    /// Whether a property was ever asked for.
+    fn is_wanted(&self, table: usize) -> bool {
+        !self.tables[table].lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 }
 
@@ -136,7 +144,9 @@ impl SourceStore {
         let keys = Keys::new(layout.space_count(), &environment.memory, connector.name());
         let hot = Hot { tables: (0..tables).map(|_| Mutex::default()).collect() };
         let round_trips = Arc::new(AtomicU64::new(0));
-        let shared = Shared { layout, connector, environment, capabilities, keys, cache, hot, round_trips };
+        let facts = &layout.facts;
+        let prefetcher = Prefetcher::new(&layout.definition, abilities, &facts.nodes, &facts.edges);
+        let shared = Shared { layout, connector, environment, capabilities, keys, cache, hot, prefetcher, round_trips };
         Ok(SourceStore { shared: Arc::new(shared) })
     }
 
@@ -176,6 +186,7 @@ impl SourceStore {
     /// Forgets all that is cached, so that the next view reads it anew.
     pub fn forget(&self) {
         self.shared.cache.forget(0..self.shared.layout.table_count());
+        (0..self.shared.layout.nodes.len()).for_each(|kind| self.shared.prefetcher.forget(kind));
     }
 
     /// Forgets what is cached of the kinds of nodes and edges that have a name; false if there is none.
@@ -188,6 +199,7 @@ impl SourceStore {
             [false, true].map(|is_reverse| layout.list_table(layout::ListKind { edge: number, is_reverse }))
         }));
         self.shared.cache.forget(tables.iter().copied());
+        (0..layout.nodes.len()).for_each(|kind| self.shared.prefetcher.forget(kind));
         !tables.is_empty()
     }
 
@@ -202,7 +214,7 @@ impl SourceStore {
             hits: counts.hits.load(Ordering::Relaxed),
             cache_bytes: shared.cache.bytes(),
             cache_bytes_max: shared.cache.bytes_max(),
-            prefetch: String::new(),
+            prefetch: shared.prefetcher.describe(),
         }
     }
 }

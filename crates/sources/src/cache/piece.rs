@@ -112,6 +112,8 @@ pub(crate) struct Piece {
     used: Vec<AtomicU64>,
     /// For each row of lists, whether all its far nodes are known to be there.
     sure: Vec<AtomicU64>,
+    /// For each row of lists, whether its far nodes were looked for.
+    known: Vec<AtomicU64>,
     /// Whether a row was used since the clock's hand last passed.
     recent: AtomicBool,
     /// What its bytes are counted by.
@@ -143,6 +145,7 @@ impl Piece {
             is_scanned: false,
             used: bits(rows),
             sure: bits(rows),
+            known: bits(rows),
             recent: AtomicBool::new(true),
             held: None,
         }
@@ -205,6 +208,26 @@ impl Piece {
         set(&self.sure, row);
     }
 
+    /// Notes that the far nodes of a row were looked for; true for the first time.
+    #[inline]
+    pub(crate) fn note_known(&self, row: usize) -> bool {
+        set(&self.known, row)
+    }
+
+    /// The values of properties of a node as coordinates, if they are there and are numbers.
+    pub(crate) fn sides(&self, row: usize, properties: &[usize]) -> Option<[f64; 3]> {
+        let mut sides = [0.0; 3];
+        for (side, &property) in sides.iter_mut().zip(properties) {
+            let column = self.columns[property].as_ref().filter(|column| !column.is_null(row))?;
+            *side = match &column.data {
+                ColumnData::Float(rows) => rows[row],
+                ColumnData::Int(rows) => rows[row] as f64,
+                _ => return None,
+            };
+        }
+        Some(sides)
+    }
+
     /// Whether all these properties were fetched.
     #[inline]
     pub(crate) fn has(&self, properties: &[usize]) -> bool {
@@ -252,7 +275,7 @@ impl Piece {
                 mine.append(theirs);
             }
         }
-        for bits in [&mut self.used, &mut self.sure] {
+        for bits in [&mut self.used, &mut self.sure, &mut self.known] {
             bits.resize_with(rows.div_ceil(64), || AtomicU64::new(0));
         }
         for row in 0..other.keys.len() {
@@ -271,7 +294,7 @@ impl Piece {
     }
 }
 
-/// A row's key, its two bits, and its entry in the index.
+/// A row's key, its bits, and its entry in the index.
 const ROW_BYTES: usize = 8 + 1 + 32;
 
 /// What a column takes in memory, about.

@@ -115,6 +115,9 @@ impl<'a> ExpandCursor<'a> {
             source.found = found;
         }
         self.check_ends()?;
+        for source in &self.sources {
+            self.view.note_met(source.list, &source.keys, &source.found);
+        }
         self.cross()
     }
 

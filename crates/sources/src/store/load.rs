@@ -49,12 +49,12 @@ impl SourceView {
             gaps.push(self.cache.find(self.table(wanted.table), &wanted.keys, &need, &mut found));
             founds.push(found);
         }
-        for _ in 0..2 {
+        for is_last in [false, true] {
             let missing = self.missing(wanted, &gaps);
             if missing.is_empty() {
                 break;
             }
-            let pieces = self.fetch(&missing)?;
+            let pieces = if is_last { self.fetch(&missing)? } else { self.fetch_with_more(&missing)? };
             for ((wanted, found), gaps) in wanted.iter().zip(&mut founds).zip(&mut gaps) {
                 self.fill(wanted, &pieces, found, gaps);
             }
@@ -135,13 +135,36 @@ impl SourceView {
             }
             Ok(true)
         })?;
-        let pieces = answers.into_iter().zip(asked).map(|(answer, (asked, _))| {
-            self.cache.keep(match answer {
-                Answer::Nodes(answer) => answer.finish(asked.keys, at_ns, asked.origin),
-                Answer::Edges(answer) => answer.finish(asked.keys, at_ns, asked.origin),
-            })
-        });
-        pieces.collect()
+        let mut pieces: Vec<Option<Arc<Piece>>> = vec![None; asked.len()];
+        let (mut rows, mut edges) = (0, Vec::new());
+        for (number, (answer, (asked, _))) in answers.into_iter().zip(asked).enumerate() {
+            match answer {
+                Answer::Nodes(answer) => {
+                    let piece = self.cache.keep(answer.finish(asked.keys, at_ns, asked.origin))?;
+                    rows += piece.row_count();
+                    pieces[number] = Some(piece);
+                }
+                Answer::Edges(answer) => edges.push((number, answer)),
+            }
+        }
+        for (number, answer) in edges {
+            let (asked, which) = &asked[number];
+            let boxed = if let Which::Boxes { .. } = which { self.keys_in_boxes(asked.table, &pieces) } else { &[] };
+            let keys = if boxed.is_empty() { asked.keys } else { boxed };
+            let piece = self.cache.keep(answer.finish(keys, at_ns, asked.origin))?;
+            rows += piece.row_count();
+            pieces[number] = Some(piece);
+        }
+        self.shared.prefetcher.note_answer(rows, self.shared.environment.clock.now_ns().saturating_sub(at_ns));
+        Ok(pieces.into_iter().flatten().collect())
+    }
+
+    /// The nodes in the boxes that were asked for along with lists: those without edges have empty ones.
+    fn keys_in_boxes<'p>(&self, table: Table, pieces: &'p [Option<Arc<Piece>>]) -> &'p [u64] {
+        let Table::Lists(list) = table else { return &[] };
+        let near = self.shared.layout.ends(list).0;
+        let is_box = |piece: &&Arc<Piece>| piece.table == near && piece.origin == Origin::Ahead;
+        pieces.iter().flatten().find(is_box).map_or(&[], |piece| &piece.keys)
     }
 
     fn answer(&self, asked: &Asked<'_>) -> Answer {
@@ -194,7 +217,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn of(missing: &'a Missing) -> Asked<'a> {
+    pub(crate) fn of(missing: &'a Missing) -> Asked<'a> {
         Asked { table: missing.table, properties: &missing.properties, keys: &missing.keys, origin: Origin::Asked }
     }
 

@@ -1,6 +1,7 @@
 //! A source as a view: one connection, opened by the first question, with the cache that it shares with other views.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::choice::{Chooser, Choosing};
 use model::index_scan::{IndexCursor, IndexScan};
@@ -11,6 +12,7 @@ use model::{
 };
 
 use super::Shared;
+use super::ahead::Foresight;
 use super::crossing::Crossing;
 use super::edge_ids::EdgeNames;
 use super::expansion::ExpandCursor;
@@ -30,12 +32,19 @@ pub struct SourceView {
     /// What was fetched before this is too old.
     pub(super) since_ns: u64,
     pub(super) edge_names: EdgeNames,
+    pub(super) foresight: Foresight,
+    /// Rows used, rows fetched ahead, and those of them used, when the view began.
+    pub(super) counts_before: [u64; 3],
 }
 
 impl SourceView {
     pub(super) fn new(shared: &Arc<Shared>, cache: Arc<Cache>, link: Link) -> SourceView {
         let age_ns = u64::try_from(shared.layout.definition.cache.age_max.as_nanos()).unwrap_or(u64::MAX);
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let counts = &cache.counts;
         SourceView {
+            counts_before: [count(&counts.used), count(&counts.ahead_fetched), count(&counts.ahead_used)],
+            foresight: Foresight::default(),
             cache,
             link,
             since_ns: shared.environment.clock.now_ns().saturating_sub(age_ns),

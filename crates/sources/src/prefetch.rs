@@ -1,0 +1,246 @@
+//! What to fetch along with what is asked: nothing, what can be reached over few edges, or what lies near.
+//!
+//! Adaptive is the default. It fetches near nodes where an index finds nodes by two coordinates, else those that can be
+//! reached where the source can follow edges by itself, else nothing. How much follows from use: no more rows may lie unused
+//! than were used, and as many as are sent in the time of a round trip. So what is of no use stops by itself, and what is of
+//! use grows with the search.
+//!
+//! Invariant: what is fetched ahead only fills the cache; a question is answered from it as if it had been asked.
+//! After: Yoneki, Roy, "A unified graph query layer for multiple databases", 2012, section 7.
+
+mod cells;
+mod cost;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use model::Map;
+
+use crate::connector::{Abilities, KindFacts};
+use crate::definition::{GraphDefinition, NodeKind, Prefetch, Rows};
+
+use self::cells::Grid;
+pub(crate) use self::cells::{Cell, Sides};
+use self::cost::Cost;
+
+/// Nodes that are reached over edges in one go, at most.
+const LOOKAHEAD_NODES_MAX: u64 = 1 << 17;
+/// Most edges that an adaptive lookahead goes.
+const DEPTH_MAX: u32 = 8;
+/// Where lists lead that nobody asked for the properties of, nodes are of no use; this many edges a node are taken for
+/// usual where nothing is known.
+const DEGREE: f64 = 3.0;
+
+/// What is learned from one view to the next.
+pub(crate) struct Prefetcher {
+    mode: Prefetch,
+    abilities: Abilities,
+    /// For each kind of nodes, the properties that are its coordinates.
+    dimensions: Vec<Option<Vec<usize>>>,
+    degree: f64,
+    state: Mutex<State>,
+}
+
+struct State {
+    grids: Map<usize, Grid>,
+    cost: Cost,
+    last: String,
+}
+
+/// How much may be fetched now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Use {
+    /// Rows that were used since the view began.
+    pub(crate) used: u64,
+    /// Rows that were fetched ahead since then, and not used.
+    pub(crate) unused: u64,
+    /// Rows that the cache has room for, without what is used being dropped.
+    pub(crate) room: u64,
+}
+
+/// How far to follow edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Depth {
+    /// Lists of nodes within so many edges.
+    pub(crate) lists: u32,
+    /// Nodes within so many.
+    pub(crate) nodes: u32,
+    /// Nodes at most.
+    pub(crate) limit: u64,
+}
+
+impl Prefetcher {
+    pub(crate) fn new(
+        definition: &GraphDefinition,
+        abilities: Abilities,
+        nodes: &[KindFacts],
+        edges: &[KindFacts],
+    ) -> Prefetcher {
+        let mode = definition.prefetch.clone();
+        let kinds = definition.nodes.iter().zip(nodes);
+        let dimensions = kinds.map(|(kind, facts)| dimensions(&mode, abilities, kind, facts)).collect();
+        let rows = |facts: &[KindFacts]| facts.iter().map(|facts| facts.rows).sum::<u64>() as f64;
+        let degree = if rows(nodes) > 0.0 { (rows(edges) / rows(nodes)).clamp(0.1, 1e6) } else { DEGREE };
+        let state = State { grids: Map::default(), cost: Cost::default(), last: "nothing so far".to_owned() };
+        Prefetcher { mode, abilities, dimensions, degree, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether anything is ever fetched ahead.
+    pub(crate) fn is_on(&self) -> bool {
+        self.mode != Prefetch::None
+    }
+
+    /// The properties that are the coordinates of a kind of nodes, if near ones are fetched.
+    pub(crate) fn dimensions(&self, kind: usize) -> Option<&[usize]> {
+        self.dimensions.get(kind)?.as_deref()
+    }
+
+    /// What is done at present, in words.
+    pub(crate) fn describe(&self) -> String {
+        let mode = match &self.mode {
+            Prefetch::None => return "none".to_owned(),
+            Prefetch::Lookahead(depth) => return format!("lookahead({depth})"),
+            Prefetch::Block { size, .. } => format!("block({size})"),
+            Prefetch::Adaptive => "adaptive".to_owned(),
+        };
+        format!("{mode}: {}", self.state().last)
+    }
+
+    /// The cells to fetch around nodes at these places, and their boxes; none if nothing is to be fetched there.
+    ///
+    /// Of some nodes the place is not known, but one near it.
+    pub(crate) fn cells(
+        &self,
+        kind: usize,
+        (places, guesses): (&[Sides], &[Sides]),
+        usage: Use,
+        since_ns: u64,
+    ) -> (Vec<Cell>, Vec<Vec<(f64, f64)>>) {
+        let Some(dimensions) = self.dimensions(kind) else { return Default::default() };
+        let count = dimensions.len();
+        let mut state = self.state();
+        let budget = state.cost.budget(usage);
+        let grid = match &self.mode {
+            Prefetch::Block { size, .. } => state.grids.entry(kind).or_insert_with(|| Grid::of_size(*size, count)),
+            _ => state.grids.entry(kind).or_insert_with(|| Grid::unknown(count)),
+        };
+        let rows_max = if self.mode == Prefetch::Adaptive { budget } else { 0 };
+        if self.mode == Prefetch::Adaptive && budget == 0 {
+            return Default::default();
+        }
+        let mut places = places.to_vec();
+        places.extend(guesses.iter().filter_map(|place| grid.nearest(place, since_ns)));
+        let cells = grid.choose(&places, rows_max, since_ns);
+        let boxes = grid.boxes(&cells);
+        if !cells.is_empty() {
+            state.last = format!("{} blocks of {:.4} in {} boxes", cells.len(), state.grids[&kind].size(), boxes.len());
+        }
+        (cells, boxes)
+    }
+
+    /// Notes that cells were fetched, and what they held.
+    pub(crate) fn note_cells(&self, kind: usize, cells: &[Cell], rows: u64, at_ns: u64) {
+        let is_adaptive = self.mode == Prefetch::Adaptive;
+        if let Some(grid) = self.state().grids.get_mut(&kind) {
+            grid.note(cells, rows, at_ns, is_adaptive);
+        }
+    }
+
+    /// Notes that a node at this place was missing.
+    pub(crate) fn note_miss(&self, kind: usize, place: &Sides) {
+        if let Some(grid) = self.state().grids.get_mut(&kind) {
+            grid.forget(place);
+        }
+    }
+
+    /// Forgets what was fetched of a kind.
+    pub(crate) fn forget(&self, kind: usize) {
+        if let Some(grid) = self.state().grids.get_mut(&kind) {
+            grid.forget_all();
+        }
+    }
+
+    /// Notes how far apart two joined nodes are.
+    pub(crate) fn note_length(&self, kind: usize, from: &Sides, to: &Sides) {
+        let Some(dimensions) = self.dimensions(kind) else { return };
+        let count = dimensions.len();
+        if self.mode == Prefetch::Adaptive {
+            self.state().grids.entry(kind).or_insert_with(|| Grid::unknown(count)).note_length(from, to);
+        }
+    }
+
+    /// Notes how long an answer took.
+    pub(crate) fn note_answer(&self, rows: u64, ns: u64) {
+        self.state().cost.note(rows, ns);
+    }
+
+    /// How far to follow edges from so many nodes; `None` for not at all.
+    pub(crate) fn depth(&self, starts: usize, usage: Use) -> Option<Depth> {
+        match self.mode {
+            Prefetch::Lookahead(0) | Prefetch::None | Prefetch::Block { .. } => None,
+            Prefetch::Lookahead(depth) if self.abilities.lookahead => {
+                Some(Depth { lists: depth, nodes: depth, limit: LOOKAHEAD_NODES_MAX })
+            }
+            Prefetch::Adaptive if self.abilities.lookahead => {
+                let mut state = self.state();
+                let budget = state.cost.budget(usage).min(LOOKAHEAD_NODES_MAX);
+                let (mut depth, mut rows) = (0, starts as f64 * (1.0 + self.degree));
+                while depth < DEPTH_MAX && rows <= budget as f64 {
+                    depth += 1;
+                    rows *= self.degree.max(1.2);
+                }
+                if depth == 0 {
+                    return None;
+                }
+                state.last = format!("lookahead of {depth}");
+                Some(Depth { lists: depth - 1, nodes: depth, limit: budget })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The properties by which near nodes of a kind are found.
+fn dimensions(mode: &Prefetch, abilities: Abilities, kind: &NodeKind, facts: &KindFacts) -> Option<Vec<usize>> {
+    let find = |name: &str| kind.properties.iter().position(|property| property.name.eq_ignore_ascii_case(name));
+    match mode {
+        _ if !abilities.boxes || matches!(kind.rows, Rows::ByKey { .. }) => None,
+        Prefetch::None | Prefetch::Lookahead(_) => None,
+        Prefetch::Block { properties, .. } if !properties.is_empty() => {
+            let found: Option<Vec<usize>> = properties.iter().map(|name| find(name)).collect();
+            found.filter(|found| found.len() <= cells::DIMENSIONS_MAX)
+        }
+        _ => {
+            let named = COORDINATES.iter().find_map(|(a, b)| Some(vec![find(a)?, find(b)?]));
+            let is_found = |pair: &Vec<usize>| {
+                facts
+                    .indexed
+                    .iter()
+                    .any(|index| index.len() >= 2 && pair.iter().all(|property| index.contains(property)))
+            };
+            let is_explicit = matches!(mode, Prefetch::Block { .. });
+            named.filter(|pair| is_explicit || is_found(pair)).or_else(|| {
+                // Of an index over two properties that are not the key, these may be coordinates under other names.
+                let key = kind.properties.iter().position(|property| kind.key.contains(&property.column));
+                let pair =
+                    facts.indexed.iter().find(|index| index.len() == 2 && !index.iter().any(|p| Some(*p) == key));
+                pair.filter(|_| is_explicit).cloned()
+            })
+        }
+    }
+}
+
+/// What coordinates are called.
+const COORDINATES: [(&str, &str); 8] = [
+    ("lat", "lon"),
+    ("lat", "long"),
+    ("lat", "lng"),
+    ("latitude", "longitude"),
+    ("lat_f", "long_f"),
+    ("y", "x"),
+    ("x", "y"),
+    ("northing", "easting"),
+];
