@@ -81,7 +81,7 @@ fn copy_from(session: &Session, plan: &ImportPlan, sink: &mut dyn ResultSink) ->
 }
 
 /// Gives one row.
-fn report(sink: &mut dyn ResultSink, row: &[(&str, Value)]) -> Result<()> {
+pub(crate) fn report(sink: &mut dyn ResultSink, row: &[(&str, Value)]) -> Result<()> {
     let names: Vec<Arc<str>> = row.iter().map(|(name, _)| Arc::from(*name)).collect();
     sink.columns(&names)?;
     let columns = row.iter().map(|(_, value)| Arc::new(Column::new(ColumnData::Value(vec![value.clone()])))).collect();
@@ -96,7 +96,8 @@ fn path(file: &CopyValue, parameters: &Parameters) -> Result<PathBuf> {
     }
 }
 
-fn value_of(value: &CopyValue, parameters: &Parameters) -> Result<Value> {
+/// A value as it stands, or that of the parameter.
+pub(crate) fn value_of(value: &CopyValue, parameters: &Parameters) -> Result<Value> {
     match value {
         CopyValue::Literal(value) => Ok(value.clone()),
         CopyValue::Parameter(name) => {

@@ -14,6 +14,7 @@ use storage::bulk::BulkLoad;
 use storage::layout::Layout;
 use storage::{CacheStatistics, NativeStore, OpenMode, OpenOptions, StoreStats};
 
+use crate::attach::Attachments;
 use crate::import::{self, ImportPlan, ImportProgress, ImportSummary};
 use crate::plan_cache::PlanCache;
 use crate::registry::Registry;
@@ -43,7 +44,8 @@ pub struct Database {
 
 /// What the handles and sessions of a database share.
 pub(crate) struct Shared {
-    store: NativeStore,
+    store: Arc<NativeStore>,
+    pub(crate) attachments: Arc<Attachments>,
     config: Config,
     /// Replaced as a whole, so that a statement keeps the one that it was compiled with.
     registry: RwLock<Arc<Registry>>,
@@ -112,15 +114,17 @@ impl Database {
             ..OpenOptions::default()
         };
         options.compaction.bytes_per_second = config.merge_bytes_per_second;
-        let store = NativeStore::open(path, options, platform.clone())?;
+        let store = Arc::new(NativeStore::open(path, options, platform.clone())?);
         let own = (config.access != Access::ReadOnly).then(|| store.path().to_path_buf());
         let directories = own.into_iter().chain([storage::os::temporary_directory()]).collect();
         let spill = SpillSpace::new(platform.disk.clone(), directories);
         let views = ViewCache::new(store.memory().clone());
         let scheduler = Scheduler::new(platform.clock.clone(), config.threads);
-        let registry = RwLock::new(Arc::new(Registry::new(&config, views.clone())));
+        let attachments = Arc::new(Attachments::new(store.clone()));
+        let made = Registry::with_sources(&config, views.clone(), Some(attachments.clone()));
+        let registry = RwLock::new(Arc::new(made));
         let (plans, retries) = (PlanCache::default(), Mutex::default());
-        let shared = Shared { store, config, registry, views, plans, retries, platform, scheduler, spill };
+        let shared = Shared { store, attachments, config, registry, views, plans, retries, platform, scheduler, spill };
         Ok(Database { shared: Arc::new(shared) })
     }
 
@@ -148,8 +152,13 @@ impl Database {
         self.shared.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The store, for whoever needs the waist itself.
-    pub fn store(&self) -> &dyn GraphStore {
+    /// The graph, for whoever needs the waist itself: the native store and what is attached to it now.
+    pub fn store(&self) -> Arc<dyn GraphStore> {
+        self.shared.attachments.now().store.clone()
+    }
+
+    /// The native store, whatever is attached.
+    pub(crate) fn native(&self) -> &NativeStore {
         &self.shared.store
     }
 

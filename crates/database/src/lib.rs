@@ -10,10 +10,12 @@
 //! - [`import`]: files of rows into a store.
 //! - [`export`]: a store into files of rows.
 //! - `copy`: `COPY`, which uses both.
+//! - `attach`: databases that are attached, and copied.
 //! - [`rendering`]: single values as text and as JSON.
 //! - [`array_graph`]: algorithms on edges that come from elsewhere, without a store.
 
 pub mod array_graph;
+mod attach;
 mod copy;
 #[allow(clippy::module_inception, reason = "the crate is named for its main part")]
 pub mod database;
@@ -29,6 +31,7 @@ pub mod settings;
 pub mod statistics;
 
 pub use array_graph::ArrayGraph;
+pub use attach::{AttachOptions, Attachment, Preload, PreloadProgress, PreloadSummary, environment_variable};
 pub use database::{Database, StoreInfo};
 pub use exec::profile::Counters;
 pub use model::{Error, ErrorCode, Interrupt, IsolationLevel, Priority, Result, Value};

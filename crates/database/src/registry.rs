@@ -7,6 +7,7 @@ use cypher::catalog::{Catalog, FunctionSignature};
 use exec::functions::FunctionCatalog;
 use model::procedure::{Procedure, ProcedureSignature, Procedures};
 
+use crate::attach::Attachments;
 use crate::settings::Config;
 use crate::statistics::ListStatistics;
 
@@ -24,10 +25,20 @@ pub struct Registry {
 impl Registry {
     /// All functions and procedures, for a database opened so, which keeps graphs in memory there.
     pub fn new(config: &Config, views: Arc<ViewCache>) -> Registry {
+        Registry::with_sources(config, views, None)
+    }
+
+    /// As [`Registry::new`], with what is attached there.
+    pub(crate) fn with_sources(
+        config: &Config,
+        views: Arc<ViewCache>,
+        attachments: Option<Arc<Attachments>>,
+    ) -> Registry {
         let mut procedures = Procedures::default();
         let own: Vec<Arc<dyn Procedure>> = vec![ListStatistics::procedure(), load_csv::procedure()];
         let all = own.into_iter().chain(exec::procedures::procedures()).chain(analytics::procedures_with(views));
         all.for_each(|procedure| procedures.register(procedure));
+        crate::attach::procedures(attachments).into_iter().for_each(|procedure| procedures.register(procedure));
         procedures.register(listing::settings(config));
         // The last, so that it lists all.
         procedures.register(listing::procedures(&procedures));

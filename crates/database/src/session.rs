@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cypher::catalog::CompileContext;
 use cypher::optimizer::OptimizerConfig;
-use cypher::plan::{CopyPlan, PlanMode, Prefix, Statement};
+use cypher::plan::{CopyPlan, PlanMode, Prefix, SourceStatement, Statement};
 use exec::profile::Summary;
 use exec::{Environment, QueryMemory, RunSettings, Transactions};
 use model::limits::{
@@ -36,6 +36,8 @@ const FIRST_WAIT_US_MAX: u64 = 200;
 pub struct Session {
     database: Database,
     transaction: Option<Box<dyn WriteTransaction>>,
+    /// The state of what was attached when it was begun.
+    generation: u64,
     /// Microseconds since the Unix epoch when it was begun.
     began_us: i64,
     isolation: IsolationLevel,
@@ -70,6 +72,7 @@ impl ResultSink for QueryResult {
 enum Text {
     Query(Arc<Compiled>),
     Copy(Arc<CopyPlan>),
+    Source(Arc<SourceStatement>),
     Begin,
     Commit,
     Rollback,
@@ -81,7 +84,19 @@ impl Session {
         let (interrupt, turn) = (Interrupt::new(), database.shared.scheduler.turn());
         interrupt.take_turns(turn.clone());
         let transaction = None;
-        Session { database, transaction, began_us: 0, isolation, interrupt, query_memory_max, timeout, priority, turn }
+        let generation = 0;
+        Session {
+            database,
+            transaction,
+            generation,
+            began_us: 0,
+            isolation,
+            interrupt,
+            query_memory_max,
+            timeout,
+            priority,
+            turn,
+        }
     }
 
     /// The database.
@@ -126,7 +141,9 @@ impl Session {
         if self.in_transaction() {
             return Err(error!(TransactionState, "a transaction is open already").with_remedy("commit or roll it back"));
         }
-        self.transaction = Some(self.database.store().write_isolated(self.isolation)?);
+        let attached = self.database.shared.attachments.now();
+        self.transaction = Some(attached.store.write_isolated(self.isolation)?);
+        self.generation = attached.generation;
         self.began_us = self.database.clock().unix_us();
         Ok(())
     }
@@ -173,12 +190,17 @@ impl Session {
         self.interrupt.reset();
         self.interrupt.set_deadline(self.timeout.map(|limit| (self.database.shared_clock(), limit)));
         // Within a transaction the plan rests on what the transaction sees.
-        let snapshot = if self.transaction.is_none() { Some(self.database.store().read()?) } else { None };
+        let attached = self.database.shared.attachments.now();
+        let snapshot = if self.transaction.is_none() { Some(attached.store.read()?) } else { None };
         let compiled = match (&self.transaction, &snapshot) {
             (Some(transaction), _) => {
-                compile(&self.database, text, transaction.view(), Facts::Estimated, &self.interrupt)
+                let facts = Facts { is_exact: false, generation: self.generation };
+                compile(&self.database, text, transaction.view(), facts, &self.interrupt)
             }
-            (None, Some(snapshot)) => compile(&self.database, text, &**snapshot, Facts::Exact, &self.interrupt),
+            (None, Some(snapshot)) => {
+                let facts = Facts { is_exact: true, generation: attached.generation };
+                compile(&self.database, text, &**snapshot, facts, &self.interrupt)
+            }
             (None, None) => return Err(error!(Internal, "a session without a view")),
         };
         let compiled = compiled.map_err(Error::when_compiled)?;
@@ -187,6 +209,11 @@ impl Session {
             Text::Commit => self.commit().map(|()| StatementSummary::default()),
             Text::Rollback => self.rollback().map(|()| StatementSummary::default()),
             Text::Copy(copy) => crate::copy::run(self, &copy, parameters, sink),
+            Text::Source(statement) => {
+                // It may last, and what it changes is not in the snapshot.
+                drop(snapshot);
+                crate::attach::statement::run(self, &statement, parameters, sink)
+            }
             Text::Query(compiled) => self.run_query(&compiled, parameters, snapshot, sink).map(|mut summary| {
                 summary.hints.clone_from(&compiled.hints);
                 summary
@@ -288,28 +315,29 @@ fn give(names: &[Arc<str>], batches: Vec<ResultBatch>, sink: &mut dyn ResultSink
     Ok(())
 }
 
-/// Whether a plan may rest on the counts of a view.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Facts {
-    /// They are those of the one moment that the plan is for.
-    Exact,
-    /// A transaction goes on, and may be serializable: what it rests on it must read.
-    Estimated,
+/// What a plan may rest on besides the schema of a view.
+#[derive(Clone, Copy)]
+struct Facts {
+    /// Its counts are those of the one moment that the plan is for. Otherwise a transaction goes on, and may be serializable:
+    /// what it rests on it must read.
+    is_exact: bool,
+    /// The state of what is attached: other sources may have other names by the same numbers.
+    generation: u64,
 }
 
 /// The plan of a text on that view, from the cache or made now.
-fn compile(database: &Database, text: &str, view: &dyn ReadView, kind: Facts, interrupt: &Interrupt) -> Result<Text> {
+fn compile(database: &Database, text: &str, view: &dyn ReadView, facts: Facts, interrupt: &Interrupt) -> Result<Text> {
     let (schema, statistics) = (view.schema(), view.estimates());
-    let facts = fingerprint(schema, statistics).wrapping_add(u64::from(kind == Facts::Estimated));
-    if let Some(compiled) = database.shared.plans.get(text, facts) {
+    let basis = fingerprint(schema, statistics).wrapping_add(u64::from(!facts.is_exact) + 2 * facts.generation);
+    if let Some(compiled) = database.shared.plans.get(text, basis) {
         return Ok(Text::Query(compiled));
     }
     let (capabilities, registry) = (view.capabilities(), database.registry());
     let context = CompileContext { catalog: &*registry, schema, statistics, capabilities, interrupt };
-    let cypher::Compiled { statement, hints, parameters, .. } = plan_for_facts(database, text, &context, kind)?;
+    let cypher::Compiled { statement, hints, parameters, .. } = plan_for_facts(database, text, &context, facts)?;
     let (prefix, plan) = match statement {
         Statement::Copy(copy) => return Ok(Text::Copy(copy)),
-        Statement::Source(_) => return Err(error!(Unsupported, "sources cannot be attached by a statement")),
+        Statement::Source(statement) => return Ok(Text::Source(statement)),
         Statement::Begin => return Ok(Text::Begin),
         Statement::Commit => return Ok(Text::Commit),
         Statement::Rollback => return Ok(Text::Rollback),
@@ -319,7 +347,7 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView, kind: Facts, in
     let is_parallel = text.len() <= PARALLEL_QUERY_BYTES_MAX;
     let compiled = Arc::new(Compiled { prefix, plan, prepared, hints, parameters, is_parallel });
     if text.len() <= PLAN_CACHE_TEXT_BYTES_MAX {
-        database.shared.plans.put(text, facts, compiled.clone());
+        database.shared.plans.put(text, basis, compiled.clone());
     }
     Ok(Text::Query(compiled))
 }
@@ -332,14 +360,13 @@ fn plan_for_facts(
     database: &Database,
     text: &str,
     context: &CompileContext<'_>,
-    kind: Facts,
+    facts: Facts,
 ) -> Result<cypher::Compiled> {
     let default = match database.config().optimizer {
         Optimizer::On => OptimizerConfig::default(),
         Optimizer::Off => return cypher::compile_with(text, context, &OptimizerConfig::none()),
     };
-    let eager =
-        OptimizerConfig { covering_labels: kind == Facts::Exact && context.capabilities.dense_node_ids, ..default };
+    let eager = OptimizerConfig { covering_labels: facts.is_exact && context.capabilities.dense_node_ids, ..default };
     let compiled = cypher::compile_with(text, context, &eager)?;
     match &compiled.statement {
         Statement::Query(_, plan) if plan.mode != PlanMode::Read && compiled.bound_to_snapshot => {

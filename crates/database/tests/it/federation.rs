@@ -25,6 +25,8 @@ const PARTS: usize = 4;
 
 /// A graph in plain rows.
 struct Rows {
+    /// In the order of the schema.
+    labels: Vec<String>,
     nodes: Vec<(Vec<String>, Vec<(String, Value)>)>,
     edges: Vec<(usize, usize, String, Vec<(String, Value)>)>,
 }
@@ -36,7 +38,8 @@ impl Rows {
         let named = |properties: &[(PropertyKeyId, Value)]| {
             properties.iter().map(|(key, value)| (schema.property_key_name(*key).to_owned(), value.clone())).collect()
         };
-        let mut rows = Rows { nodes: Vec::new(), edges: Vec::new() };
+        let labels = schema.labels.iter().map(|name| name.to_string()).collect();
+        let mut rows = Rows { labels, nodes: Vec::new(), edges: Vec::new() };
         let (mut batch, mut numbers, mut ids) = (NodeBatch::default(), Map::default(), Vec::new());
         let mut cursor = view.scan(&NodeScan::default()).unwrap();
         while cursor.next(&mut batch).unwrap() {
@@ -76,8 +79,11 @@ fn split(rows: &Rows, random: &mut SeededRandom) -> Federation {
     let stores: Vec<ReferenceStore> =
         (0..PARTS).map(|part| ReferenceStore::with_batch_rows(1 + part + random.index(3))).collect();
     let mut writing: Vec<Box<dyn WriteTransaction>> = stores.iter().map(|store| store.write().unwrap()).collect();
-    // Names are met in another order in each part.
-    for transaction in &mut writing {
+    // Names are met in another order in each member; what the native store knows comes first in the whole.
+    for name in &rows.labels {
+        writing[0].label(name).unwrap();
+    }
+    for transaction in &mut writing[1..] {
         for _ in 0..random.index(4) {
             transaction.label(*random.pick(&["C", "B", "Z", "A"])).unwrap();
             transaction.property_key(*random.pick(&["x", "w", "z", "id", "n"])).unwrap();

@@ -168,7 +168,7 @@ impl Union {
             let schema = &self.sources[at];
             for held in &schema.constraints {
                 let (subject, keys) = (map.subject_from_part(held.subject), map.keys_from_part(&held.keys));
-                if !held.is_unique() || self.holders(subject) == [at] {
+                if !held.is_unique() || self.holders(subject).iter().all(|&holder| holder == at) {
                     constraints.push(Constraint { name: named(&held.name), subject, keys, rule: held.rule });
                 } else if held.keys.len() == 1 && self.is_indexed(subject, &keys) && is_new(&indexes, subject, &keys) {
                     indexes.push(Index { name: named(&held.name), subject, keys });

@@ -1,0 +1,191 @@
+//! What a text that is attached means: a URL, a graph definition, a file, or a connection string as Kùzu takes it.
+//!
+//! A definition says where its graph lies, without a password; the variable `KNOT_SOURCE_<NAME>_URL` of the environment
+//! says it instead, with one. Other secrets the drivers take from the environment as the tools of their databases do.
+
+use std::path::Path;
+
+use model::{Result, error};
+use sources::connect::{inspect, scheme, without_password};
+use sources::definition::{GraphDefinition, Rows};
+use sources::infer;
+
+use super::options::AttachOptions;
+
+/// What is to be attached.
+pub(super) struct Address {
+    pub(super) url: String,
+    pub(super) definition: GraphDefinition,
+    pub(super) notes: Vec<String>,
+}
+
+/// The variable of the environment that holds the URL of a source of that name.
+pub fn environment_variable(name: &str) -> String {
+    format!("KNOT_SOURCE_{}_URL", name.to_uppercase())
+}
+
+pub(super) fn resolve(name: &str, from: &str, options: &AttachOptions) -> Result<Address> {
+    let from = from.trim();
+    let is_definition = from.starts_with('{') || scheme(from).is_empty() && extension(from) == "json";
+    if !is_definition {
+        let url = match &options.dbtype {
+            Some(dbtype) => of_connection_string(from, dbtype)?,
+            None => of_text(from)?,
+        };
+        return match &options.definition {
+            Some(text) => Ok(Address { url, definition: definition(text)?, notes: Vec::new() }),
+            None => inferred(url),
+        };
+    }
+    if options.definition.is_some() || options.dbtype.is_some() {
+        return Err(error!(Argument, "a graph definition is attached, and DEFINITION or DBTYPE is given besides")
+            .with_remedy("attach the URL of the database, with the graph definition as DEFINITION"));
+    }
+    let definition = definition(from)?;
+    let variable = environment_variable(name);
+    let url = std::env::var(&variable).ok().or_else(|| definition.url.clone()).or_else(|| files_only(&definition));
+    match url {
+        Some(url) => Ok(Address { url, definition, notes: Vec::new() }),
+        None => Err(error!(Definition, "the graph definition does not say where the graph lies").with_remedy(format!(
+            "write `url` into it, set {variable}, or attach the URL with the definition as DEFINITION"
+        ))),
+    }
+}
+
+/// A definition from its text or its file.
+fn definition(text: &str) -> Result<GraphDefinition> {
+    if text.trim_start().starts_with('{') {
+        return GraphDefinition::from_json(text);
+    }
+    let path = Path::new(text.strip_prefix("file://").unwrap_or(text));
+    let read = std::fs::read_to_string(path).map_err(|cause| {
+        error!(Io, "graph definition {}: {cause}", path.display()).with_remedy("check the path; it is a file of JSON")
+    })?;
+    let mut definition =
+        GraphDefinition::from_json(&read).map_err(|failure| failure.within(&path.display().to_string()))?;
+    definition.resolve_paths(path.parent().unwrap_or(Path::new("")));
+    Ok(definition)
+}
+
+fn inferred(url: String) -> Result<Address> {
+    let failed = |failure: model::Error| failure.within(&without_password(&url));
+    let mut source = inspect(&url).map_err(failed)?;
+    let catalog = source.catalog().map_err(failed)?;
+    let infer::Inferred { definition, notes } = infer::definition(&catalog, &|name| source.quote(name));
+    if definition.nodes.is_empty() {
+        return Err(error!(
+            Definition,
+            "{}: no table has a primary key, so that none is nodes",
+            without_password(&url)
+        )
+        .with_remedy("write a graph definition, as docs/sources.md shows, and pass it as DEFINITION"));
+    }
+    Ok(Address { url, definition, notes })
+}
+
+/// Files lie where the definition says.
+fn files_only(definition: &GraphDefinition) -> Option<String> {
+    let mut rows = definition.nodes.iter().map(|kind| &kind.rows).chain(definition.edges.iter().map(|kind| &kind.rows));
+    rows.all(|rows| matches!(rows, Rows::File { .. })).then(|| "file:".to_owned())
+}
+
+fn extension(text: &str) -> String {
+    Path::new(text).extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default()
+}
+
+/// A URL, or a file that says by its ending what it is.
+fn of_text(text: &str) -> Result<String> {
+    if !scheme(text).is_empty() {
+        return Ok(text.to_owned());
+    }
+    match extension(text).as_str() {
+        "db" | "sqlite" | "sqlite3" => Ok(format!("sqlite:{text}")),
+        "parquet" | "csv" | "jsonl" => {
+            Err(error!(Argument, "{text} is a file of rows, which say not what is the graph")
+                .with_remedy("write a graph definition that names the file, and attach that"))
+        }
+        _ => {
+            Err(error!(Argument, "expected a URL or a graph definition to attach, found `{}`", without_password(text))
+                .with_remedy("write postgres://user@host/database, sqlite:file.db, redis://host or definition.json"))
+        }
+    }
+}
+
+/// A connection string as Kùzu takes it, `dbname=shop host=localhost`, or a URL or path, as a URL.
+fn of_connection_string(text: &str, dbtype: &str) -> Result<String> {
+    let scheme_of = match dbtype.to_lowercase().as_str() {
+        "postgres" | "postgresql" => "postgres",
+        "mysql" | "mariadb" => "mysql",
+        "sqlite" => "sqlite",
+        "redis" => "redis",
+        _ => {
+            return Err(error!(Argument, "unknown DBTYPE {dbtype}, expected postgres, mysql, sqlite or redis")
+                .with_remedy("attach a database of one of these, or COPY the data from files"));
+        }
+    };
+    if !scheme(text).is_empty() {
+        return Ok(text.to_owned());
+    }
+    if scheme_of == "sqlite" {
+        return Ok(format!("sqlite:{text}"));
+    }
+    let mut parts: Vec<(&str, &str)> = Vec::new();
+    for pair in text.split_whitespace() {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            error!(Argument, "expected name=value in the connection string, found a word without =")
+                .with_remedy("write dbname=shop host=localhost user=ann, or a URL")
+        })?;
+        parts.push((key, value.trim_matches('\'')));
+    }
+    let mut take = |names: &[&str]| {
+        let at = parts.iter().position(|(key, _)| names.iter().any(|name| key.eq_ignore_ascii_case(name)))?;
+        Some(parts.remove(at).1)
+    };
+    let host = take(&["host", "hostaddr", "server"]).unwrap_or("localhost");
+    let port = take(&["port"]).map(|port| format!(":{port}")).unwrap_or_default();
+    let password = take(&["password"]).map(|password| format!(":{}", encoded(password))).unwrap_or_default();
+    let user = take(&["user", "uid"]).map(encoded).unwrap_or_default();
+    let at = if user.is_empty() && password.is_empty() { "" } else { "@" };
+    let database = take(&["dbname", "database"]).map(|name| format!("/{}", encoded(name))).unwrap_or_default();
+    let settings: Vec<String> = parts.iter().map(|(key, value)| format!("{key}={}", encoded(value))).collect();
+    let settings = if settings.is_empty() { String::new() } else { format!("?{}", settings.join("&")) };
+    let host = if host.starts_with('/') { encoded(host) } else { host.to_owned() };
+    Ok(format!("{scheme_of}://{user}{password}{at}{host}{port}{database}{settings}"))
+}
+
+/// A text as it may stand in a URL.
+fn encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{of_connection_string, of_text};
+
+    #[test]
+    fn connection_strings_become_urls() {
+        let check = |text, dbtype, expected: &str| {
+            let found = match of_connection_string(text, dbtype) {
+                Ok(url) => url,
+                Err(failure) => failure.message().to_owned(),
+            };
+            assert_eq!(found, expected);
+        };
+        check("dbname=shop host=h port=5433 user=ann password=a/b", "postgres", "postgres://ann:a%2Fb@h:5433/shop");
+        check("dbname=shop sslmode=require", "POSTGRES", "postgres://localhost/shop?sslmode=require");
+        check("postgresql://h/shop", "postgres", "postgresql://h/shop");
+        check("shop.db", "sqlite", "sqlite:shop.db");
+        check("x", "duckdb", "unknown DBTYPE duckdb, expected postgres, mysql, sqlite or redis");
+    }
+
+    #[test]
+    fn texts_say_what_they_are() {
+        assert_eq!(of_text("redis://h").unwrap(), "redis://h");
+        assert_eq!(of_text("/data/shop.SQLITE").unwrap(), "sqlite:/data/shop.SQLITE");
+        assert!(of_text("shop").is_err() && of_text("people.parquet").is_err());
+    }
+}
