@@ -99,6 +99,7 @@ fn fill(database: &Database) -> Outcome<()> {
 fn clients(database: &Database, clients: u64, batch: u64, seconds: f64) -> Outcome<u64> {
     let edges = AtomicU64::new(0);
     let store = database.store();
+    let store = &*store;
     let schema = store.read()?.schema().clone();
     let edge_type = schema.edge_type("KNOWS").ok_or("the type is there")?;
     let key = schema.property_key("since").ok_or("the key is there")?;

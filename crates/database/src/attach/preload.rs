@@ -14,8 +14,8 @@ use exec::{Environment, QueryMemory, RunSettings};
 use model::limits::BATCH_ROWS;
 use model::procedure::GraphAccess;
 use model::{
-    Column, Constraint, Consumer, EdgeBatch, EdgeTypeId, Expand, Interrupt, LabelId, Map, NodeBatch, NodeId, NodeScan,
-    PropertyKeyId, ReadView, Result, Rule, Value, error,
+    Column, Constraint, Consumer, EdgeBatch, EdgeTypeId, Expand, GraphStore, Interrupt, LabelId, Map, NodeBatch,
+    NodeId, NodeScan, PropertyKeyId, ReadView, Result, Rule, Value, error,
 };
 use storage::bulk::{BulkLoad, EdgeLoader, NodeRows};
 
@@ -68,7 +68,7 @@ impl Database {
         let source = self.shared.attachments.now().source(name)?.clone();
         let view = source.member.store.read_member()?;
         let view: &dyn ReadView = &*view;
-        let copy = Copy { database: self, view, progress, interrupt, skipped: 0 };
+        let copy = Copying { database: self, view, progress, interrupt, skipped: 0 };
         let types = copy.types(name, what)?;
         let chosen = copy.chosen(what)?;
         let made = copy.add_constraints(chosen.is_some())?;
@@ -83,7 +83,7 @@ impl Database {
 
     fn preload_into(
         &self,
-        mut copy: Copy<'_>,
+        mut copy: Copying<'_>,
         chosen: Option<Vec<NodeId>>,
         types: Option<Vec<EdgeTypeId>>,
     ) -> Result<PreloadSummary> {
@@ -102,7 +102,7 @@ impl Database {
     }
 }
 
-struct Copy<'a> {
+struct Copying<'a> {
     database: &'a Database,
     view: &'a dyn ReadView,
     progress: &'a PreloadProgress,
@@ -110,7 +110,7 @@ struct Copy<'a> {
     skipped: u64,
 }
 
-impl Copy<'_> {
+impl Copying<'_> {
     fn types(&self, source: &str, what: &Preload) -> Result<Option<Vec<EdgeTypeId>>> {
         let Some(names) = &what.edge_types else { return Ok(None) };
         let schema = self.view.schema();
