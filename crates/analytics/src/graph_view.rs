@@ -137,7 +137,7 @@ impl GraphView {
             return GraphView::collected(selection, threads, interrupt);
         }
         let numbering = Numbering::build(view, projection.labels.as_deref(), interrupt)?;
-        let source = edges::of_view(view, projection, weight, &numbering, threads, interrupt);
+        let source = edges::of_view(view, projection, weight, &numbering, threads, interrupt)?;
         let built = assemble::assemble(&*source, numbering.len(), projection.direction, sides, threads)?;
         drop(source);
         Ok(GraphView::from_built(numbering, projection.direction, built))

@@ -23,7 +23,7 @@ use crate::statistics::Statistics;
 use crate::value::Value;
 
 pub use self::runs::{EdgeRunCursor, RUN_BLOCK_EDGES, RunScan, runs_by_stream};
-pub use self::topology::{EdgeDelta, Moment, Topology};
+pub use self::topology::{EdgeDelta, Freshness, Moment, Topology};
 
 /// What a store can do by itself. Whoever plans may push work down only where the answer is true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -301,6 +301,17 @@ pub trait ReadView: Send + Sync {
     /// The edges as sequential streams, where the store has them so.
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {
         None
+    }
+
+    /// All edges of the stream's types, as blocks in any order, where the store can give them without being asked node by
+    /// node; `None` otherwise. No ids are told. Edges at what is no node may be among them: whoever asks knows the nodes.
+    fn all_edges<'a>(&'a self, _stream: &EdgeStream) -> Result<Option<Box<dyn EdgeBlockCursor + 'a>>> {
+        Ok(None)
+    }
+
+    /// When what the view gave out was read from a store that keeps what it read.
+    fn freshness(&self) -> Freshness {
+        Freshness::default()
     }
 
     /// The name of the state of all that is read; `None` if it has none, as in a transaction, or if reads must be known.

@@ -73,6 +73,8 @@ pub(crate) struct Cache {
     inner: RwLock<Inner>,
     bytes_max: usize,
     memory: Arc<MemoryBudget>,
+    /// How often something was forgotten on demand.
+    forgotten: AtomicU64,
     pub(crate) counts: Arc<Counts>,
 }
 
@@ -97,7 +99,13 @@ impl Cache {
             hand: 0,
             bytes: 0,
         };
-        let cache = Arc::new(Cache { inner: RwLock::new(inner), bytes_max, memory: memory.clone(), counts });
+        let cache = Arc::new(Cache {
+            inner: RwLock::new(inner),
+            bytes_max,
+            memory: memory.clone(),
+            forgotten: AtomicU64::new(0),
+            counts,
+        });
         let relief: Weak<dyn Relief> = Arc::downgrade(&cache) as Weak<dyn Relief>;
         memory.on_pressure(relief);
         cache
@@ -227,6 +235,13 @@ impl Cache {
             }
             inner.indexes[table] = Map::default();
         }
+        // Only now, so that nobody takes what was there before for what is there after.
+        self.forgotten.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often something was forgotten on demand.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten.load(Ordering::Acquire)
     }
 
     /// All pieces that are not older than this.

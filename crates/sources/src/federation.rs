@@ -11,6 +11,7 @@
 //! highest bit set besides the member's number, where no id of a native edge has more than the highest bit; therefore at
 //! most [`MEMBERS_MAX`] members can be attached.
 
+mod all_edges;
 mod crossing;
 mod expand;
 mod index;

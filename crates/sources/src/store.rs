@@ -6,6 +6,7 @@
 //! itself (see [`KindFacts::ends_exist`](crate::connector::KindFacts)), the ends are looked for before an edge is given out.
 
 mod ahead;
+mod all_edges;
 mod crossing;
 mod edge_ids;
 mod expansion;
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::platform::Clock;
+use model::store::Moment;
 use model::{Capabilities, GraphStore, MemoryBudget, ReadView, Result, Schema, WriteTransaction};
 
 pub use self::crossing::Crossing;
@@ -59,6 +61,8 @@ pub(crate) struct Shared {
     hot: Hot,
     prefetcher: Prefetcher,
     round_trips: Arc<AtomicU64>,
+    /// The store as moments name it.
+    number: u64,
 }
 
 /// For each table of the cache, the properties that were ever asked for, so that a row need not be fetched once for each.
@@ -146,7 +150,18 @@ impl SourceStore {
         let round_trips = Arc::new(AtomicU64::new(0));
         let facts = &layout.facts;
         let prefetcher = Prefetcher::new(&layout.definition, abilities, &facts.nodes, &facts.edges);
-        let shared = Shared { layout, connector, environment, capabilities, keys, cache, hot, prefetcher, round_trips };
+        let shared = Shared {
+            layout,
+            connector,
+            environment,
+            capabilities,
+            keys,
+            cache,
+            hot,
+            prefetcher,
+            round_trips,
+            number: Moment::next_store(),
+        };
         Ok(SourceStore { shared: Arc::new(shared) })
     }
 
@@ -155,7 +170,11 @@ impl SourceStore {
         let shared = &self.shared;
         let is_shared = !shared.layout.definition.cache.age_max.is_zero();
         let cache = if is_shared { shared.cache.clone() } else { self.private_cache() };
-        SourceView::new(shared, cache, Link::new(&shared.connector, &shared.layout, &shared.round_trips))
+        let number = shared.cache.forgotten();
+        let mut view =
+            SourceView::new(shared, cache, Link::new(&shared.connector, &shared.layout, &shared.round_trips));
+        view.moment = is_shared.then_some(Moment { store: shared.number, number });
+        view
     }
 
     fn private_cache(&self) -> Arc<Cache> {

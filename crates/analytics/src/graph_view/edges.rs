@@ -1,7 +1,9 @@
-//! Where the edges of a view come from, in blocks: the partitions of a store, expansions of all its nodes, or a list.
+//! Where the edges of a view come from, in blocks: the partitions of a store, one stream of all its edges, expansions of all
+//! its nodes, or a list.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use model::batch::{EdgeBatch, EdgeBlock};
 use model::column::Column;
@@ -9,7 +11,7 @@ use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
 use model::limits::BATCH_ROWS;
-use model::store::{Direction, EdgeIds, EdgeStream, ReadView};
+use model::store::{Direction, EdgeBlockCursor, EdgeIds, EdgeStream, ReadView};
 use model::value::Value;
 
 use super::numbering::{ABSENT, Numbering};
@@ -41,19 +43,22 @@ pub(crate) fn of_view<'a>(
     numbering: &'a Numbering,
     threads: usize,
     interrupt: &'a Interrupt,
-) -> Box<dyn EdgeSource + 'a> {
+) -> Result<Box<dyn EdgeSource + 'a>> {
     let reader = Reader { view, projection, weight, numbering, interrupt, edges_read: AtomicU64::new(0) };
     match view.edge_partitions() {
         Some(partitions) => {
             let counts = (0..partitions.count()).map(|p| partitions.edge_count(p, projection.types.as_deref()));
             let edge_count = counts.sum();
             let tasks = partition_tasks(partitions.count(), view.node_id_bound(), threads);
-            Box::new(PartitionEdges { reader, tasks, edge_count })
+            Ok(Box::new(PartitionEdges { reader, tasks, edge_count }))
         }
         None => {
+            if let Some(cursor) = view.all_edges(&reader.stream(None))? {
+                return Ok(Box::new(StreamedEdges { reader, cursor: Mutex::new(Some(cursor)) }));
+            }
             let batch_nodes = if view.capabilities().is_remote { 8 * BATCH_ROWS } else { BATCH_ROWS };
             let tasks = even_ranges(numbering.len(), 8 * threads, batch_nodes);
-            Box::new(ExpandedEdges { reader, tasks, batch_nodes })
+            Ok(Box::new(ExpandedEdges { reader, tasks, batch_nodes }))
         }
     }
 }
@@ -92,6 +97,33 @@ struct Block {
 }
 
 impl Reader<'_> {
+    /// The edges of the projection, or those of some sources.
+    fn stream(&self, sources: Option<Range<u64>>) -> EdgeStream {
+        EdgeStream {
+            types: self.projection.types.clone(),
+            sources,
+            keys: self.weight.map_or_else(Vec::new, Weight::keys),
+            edge_ids: EdgeIds::Omit,
+        }
+    }
+
+    /// Reads a stream to its end.
+    fn read(&self, cursor: &mut dyn EdgeBlockCursor, edge_count: u64, sink: &mut EdgeSink<'_>) -> Result<()> {
+        let mut input = EdgeBlock::default();
+        let mut block = Block::default();
+        while cursor.next(&mut input)? {
+            self.advance(input.sources.len(), edge_count)?;
+            let sources_take_part = self.numbering.indices(&input.sources, &mut block.sources);
+            let targets_take_part = self.numbering.indices(&input.targets, &mut block.targets);
+            self.read_weights(&mut block, &input.properties, |row| {
+                let edge_type = self.view.schema().edge_type_name(input.edge_type);
+                edge_text(edge_type, input.sources[row], input.targets[row])
+            })?;
+            self.pass_on(&mut block, sources_take_part && targets_take_part, sink)?;
+        }
+        Ok(())
+    }
+
     /// Fails if the run was cancelled; otherwise says how far the reading has come.
     fn advance(&self, edges: usize, edges_total: u64) -> Result<()> {
         self.interrupt.check()?;
@@ -159,29 +191,44 @@ impl EdgeSource for PartitionEdges<'_> {
     fn scan(&self, task: usize, sink: &mut EdgeSink<'_>) -> Result<()> {
         let reader = &self.reader;
         let (partition, sources) = &self.tasks[task];
-        let stream = EdgeStream {
-            types: reader.projection.types.clone(),
-            sources: sources.clone(),
-            keys: reader.weight.map_or_else(Vec::new, Weight::keys),
-            edge_ids: EdgeIds::Omit,
-        };
         let Some(partitions) = reader.view.edge_partitions() else {
             return Err(model::error!(Internal, "a view that had edge partitions has none any more"));
         };
-        let mut cursor = partitions.stream(*partition, &stream)?;
-        let mut input = EdgeBlock::default();
-        let mut block = Block::default();
-        while cursor.next(&mut input)? {
-            reader.advance(input.sources.len(), self.edge_count)?;
-            let sources_take_part = reader.numbering.indices(&input.sources, &mut block.sources);
-            let targets_take_part = reader.numbering.indices(&input.targets, &mut block.targets);
-            reader.read_weights(&mut block, &input.properties, |row| {
-                let edge_type = reader.view.schema().edge_type_name(input.edge_type);
-                edge_text(edge_type, input.sources[row], input.targets[row])
-            })?;
-            reader.pass_on(&mut block, sources_take_part && targets_take_part, sink)?;
-        }
-        Ok(())
+        let mut cursor = partitions.stream(*partition, &reader.stream(sources.clone()))?;
+        reader.read(&mut *cursor, self.edge_count, sink)
+    }
+}
+
+/// The edges of a store that gives them all in one stream.
+struct StreamedEdges<'a> {
+    reader: Reader<'a>,
+    /// None once it was read.
+    cursor: Mutex<Option<Box<dyn EdgeBlockCursor + 'a>>>,
+}
+
+impl EdgeSource for StreamedEdges<'_> {
+    fn task_count(&self) -> usize {
+        1
+    }
+
+    fn edge_count(&self) -> u64 {
+        self.reader.view.statistics().edges
+    }
+
+    fn has_weights(&self) -> bool {
+        self.reader.weight.is_some()
+    }
+
+    fn scan(&self, _task: usize, sink: &mut EdgeSink<'_>) -> Result<()> {
+        let cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut cursor = match cursor {
+            Some(cursor) => cursor,
+            None => match self.reader.view.all_edges(&self.reader.stream(None))? {
+                Some(cursor) => cursor,
+                None => return Err(model::error!(Internal, "a view that gave all its edges does not any more")),
+            },
+        };
+        self.reader.read(&mut *cursor, self.edge_count(), sink)
     }
 }
 

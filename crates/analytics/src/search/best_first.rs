@@ -65,12 +65,14 @@ const UNMET: State = State { cost: f64::INFINITY, estimate: 0.0, parent: u32::MA
 struct Ahead {
     /// Cost of the path on which it was seen; not less than that of the cheapest.
     cost: f64,
+    /// Estimate of what is left.
+    estimate: f64,
     /// The search that saw it, and whether the node is among the chosen or on the horizon.
     search: u32,
     is_listed: bool,
 }
 
-const UNSEEN: Ahead = Ahead { cost: f64::INFINITY, search: 0, is_listed: false };
+const UNSEEN: Ahead = Ahead { cost: f64::INFINITY, estimate: 0.0, search: 0, is_listed: false };
 
 /// The arrays of a search, by slot: kept with the ground, so that another search need not make them.
 #[derive(Default)]
@@ -95,6 +97,8 @@ const CHECK_EXPANSIONS: u64 = 1024;
 /// Nodes in one batch, at most; and how many may be in one when enough are ahead already.
 const BATCH_NODES_MAX: usize = 1024;
 const BATCH_NODES_MIN: usize = 32;
+/// The part of what was used that a batch may hold in any case.
+const LEAST_SHARE: u64 = 16;
 /// Nodes that may in any case be fetched ahead of being expanded.
 const AHEAD_NODES_MIN: u64 = 256;
 /// Rounds of looking ahead at a time, at most.
@@ -317,7 +321,7 @@ impl<'a> Search<'a> {
         self.scratch.ahead.resize(self.ground.rows.len(), UNSEEN);
         self.chosen.clear();
         self.chosen.push(slot);
-        self.scratch.ahead[slot as usize] = Ahead { cost, search: self.ground.search, is_listed: true };
+        self.scratch.ahead[slot as usize] = Ahead { cost, estimate, search: self.ground.search, is_listed: true };
         self.choose_from_horizon(slot, limit);
         if self.is_warm {
             self.choose_from_queue(limit);
@@ -330,7 +334,7 @@ impl<'a> Search<'a> {
             self.cover();
             self.scratch.ahead.resize(self.ground.rows.len(), UNSEEN);
             self.choose_neighbors(limit);
-            let is_last = self.batch_nodes_max() == BATCH_NODES_MIN;
+            let is_last = self.batch_nodes_max() == self.batch_nodes_least();
             if is_last || self.chosen.len() * ROUND_SHARE < largest || self.chosen.is_empty() {
                 break;
             }
@@ -356,7 +360,12 @@ impl<'a> Search<'a> {
     fn batch_nodes_max(&self) -> usize {
         let may_be_ahead = self.used.max(AHEAD_NODES_MIN);
         let are_ahead = self.fetched.saturating_sub(self.used);
-        (may_be_ahead.saturating_sub(are_ahead) as usize).clamp(BATCH_NODES_MIN, BATCH_NODES_MAX)
+        (may_be_ahead.saturating_sub(are_ahead) as usize).clamp(self.batch_nodes_least(), BATCH_NODES_MAX)
+    }
+
+    /// How many nodes a batch may hold though enough are ahead.
+    fn batch_nodes_least(&self) -> usize {
+        ((self.used / LEAST_SHARE) as usize).clamp(BATCH_NODES_MIN, BATCH_NODES_MAX)
     }
 
     /// The cost at which the search is known to come to a node.
@@ -374,7 +383,7 @@ impl<'a> Search<'a> {
             if slot == first {
                 return false;
             }
-            let comes_at = self.known_cost(slot) + self.find_estimate(slot);
+            let comes_at = self.known_cost(slot) + self.scratch.ahead[slot as usize].estimate;
             let is_due = comes_at <= limit && self.chosen.len() < most;
             if is_due {
                 self.chosen.push(slot);
@@ -398,7 +407,8 @@ impl<'a> Search<'a> {
             if self.chosen.len() >= most {
                 break;
             }
-            *ahead = Ahead { cost: self.scratch.states[slot as usize].cost, search, is_listed: true };
+            let State { cost, estimate, .. } = self.scratch.states[slot as usize];
+            *ahead = Ahead { cost, estimate, search, is_listed: true };
             self.chosen.push(slot);
         }
     }
@@ -420,14 +430,14 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 let ahead = &mut self.scratch.ahead[neighbor as usize];
-                if ahead.search != search {
-                    *ahead = Ahead { search, ..UNSEEN };
-                }
-                ahead.cost = ahead.cost.min(cost);
-                if std::mem::replace(&mut ahead.is_listed, true) {
+                if ahead.search == search && ahead.is_listed {
+                    ahead.cost = ahead.cost.min(cost);
                     continue;
                 }
-                let comes_at = cost + self.find_estimate(neighbor);
+                let seen_at = if ahead.search == search { ahead.cost.min(cost) } else { cost };
+                let estimate = self.find_estimate(neighbor);
+                self.scratch.ahead[neighbor as usize] = Ahead { cost: seen_at, estimate, search, is_listed: true };
+                let comes_at = cost + estimate;
                 if comes_at <= limit && self.chosen.len() < most {
                     self.chosen.push(neighbor);
                 } else {

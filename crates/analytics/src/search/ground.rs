@@ -115,6 +115,8 @@ pub(crate) struct Ground {
     /// Where nodes lie; empty without coordinates.
     pub(crate) points: Vec<Point>,
     buffer: EdgeBatch,
+    /// When the oldest of what it holds was read from the source.
+    pub(crate) oldest_ns: u64,
     /// The present search, from 1.
     pub(crate) search: u32,
     /// How many batches of nodes the store was asked to expand.
@@ -131,6 +133,7 @@ impl Ground {
             costs: Vec::new(),
             points: Vec::new(),
             buffer: EdgeBatch::default(),
+            oldest_ns: u64::MAX,
             search: 1,
             batches: 0,
         }

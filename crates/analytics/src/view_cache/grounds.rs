@@ -1,7 +1,8 @@
 //! What searches have read, kept for the next search of the same kind.
 //!
 //! A search takes what is kept out, so that it is its own as long as it runs, and puts it back when it is done; searches
-//! that run at the same time have one each.
+//! that run at the same time have one each. What came from a source that may be read again only after some time is dropped
+//! when it is older than a view allows.
 
 use model::id::{EdgeTypeId, LabelId, PropertyKeyId};
 use model::memory::{Consumer, Reservation};
@@ -50,8 +51,10 @@ impl ViewCache {
     pub(crate) fn take_ground(&self, reach: &Reach<'_>) -> Option<(Ground, Scratch)> {
         let moment = reach.view.moment()?;
         let key = Key::of(reach);
+        let since_ns = reach.view.freshness().since_ns;
         let found = {
             let mut grounds = self.lock_grounds();
+            grounds.retain(|kept| kept.moment != moment || kept.ground.oldest_ns >= since_ns);
             let fits = |kept: &KeptGround| kept.moment == moment && kept.key == key;
             let at = grounds.iter().rposition(fits)?;
             grounds.swap_remove(at)
@@ -60,8 +63,9 @@ impl ViewCache {
     }
 
     /// Keeps what a search has read, in place of what was read at earlier moments, as far as there is memory for it.
-    pub(crate) fn keep_ground(&self, reach: &Reach<'_>, ground: Ground, scratch: Scratch) {
+    pub(crate) fn keep_ground(&self, reach: &Reach<'_>, mut ground: Ground, scratch: Scratch) {
         let Some(moment) = reach.view.moment() else { return };
+        ground.oldest_ns = ground.oldest_ns.min(reach.view.freshness().oldest_ns);
         let bytes = ground.byte_count() + scratch.byte_count();
         let share = self.budget.share(Consumer::GraphViews);
         if bytes > share {

@@ -22,6 +22,41 @@ impl Moment {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         NEXT.fetch_add(1, Ordering::Relaxed)
     }
+
+    /// The name of several states together; none if one has none.
+    pub fn joined(moments: impl IntoIterator<Item = Option<Moment>>) -> Option<Moment> {
+        let mut joined = Moment { store: u64::MAX, number: 0 };
+        for moment in moments {
+            let moment = moment?;
+            // Two independent mixes: that both meet by chance is as likely as that memory fails.
+            joined.store = mix(joined.store ^ mix(moment.store).rotate_left(1)) ^ moment.number;
+            joined.number = mix(joined.number.wrapping_add(mix(moment.number ^ 0x5851_F42D_4C95_7F2D)) ^ moment.store);
+        }
+        Some(joined)
+    }
+}
+
+/// A number of which each bit depends on all bits of another. After: Steele, Lea, Flood, "Fast splittable pseudorandom
+/// number generators", 2014.
+fn mix(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ (number >> 31)
+}
+
+/// How old the data is that a view gives out, by the clock of the store. By default as new as can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freshness {
+    /// When the oldest of what was given out so far was read.
+    pub oldest_ns: u64,
+    /// What was read before this is not given out.
+    pub since_ns: u64,
+}
+
+impl Default for Freshness {
+    fn default() -> Freshness {
+        Freshness { oldest_ns: u64::MAX, since_ns: 0 }
+    }
 }
 
 /// Names the state of the edges of a view: as long as a store is open, two views with equal names have equal edges.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use model::store::{AccessHint, EdgeCursor, NodeCursor};
+use model::store::{AccessHint, EdgeBlockCursor, EdgeCursor, EdgeStream, Freshness, Moment, NodeCursor};
 use model::{
     Access, Bitmap, Capabilities, Column, Count, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan,
     LabelId, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value, WriteTransaction,
@@ -370,6 +370,22 @@ impl ReadView for Joined {
 
     fn statements(&self, access: &Access<'_>) -> Vec<Arc<str>> {
         (1..self.parts.len()).flat_map(|part| self.statements_of(part, access)).collect()
+    }
+
+    fn all_edges<'a>(&'a self, stream: &EdgeStream) -> Result<Option<Box<dyn EdgeBlockCursor + 'a>>> {
+        Ok(self.stream_parts(stream)?.map(|cursor| Box::new(cursor) as Box<dyn EdgeBlockCursor + 'a>))
+    }
+
+    fn moment(&self) -> Option<Moment> {
+        Moment::joined(self.parts.iter().map(|part| part.view().moment()))
+    }
+
+    fn freshness(&self) -> Freshness {
+        let parts = self.parts.iter().map(|part| part.view().freshness());
+        parts.fold(Freshness::default(), |all, part| Freshness {
+            oldest_ns: all.oldest_ns.min(part.oldest_ns),
+            since_ns: all.since_ns.max(part.since_ns),
+        })
     }
 
     fn prefetch(&self, hint: &AccessHint<'_>) {

@@ -1,6 +1,7 @@
 //! Rows by their keys: from the cache, and what is missing there from the source, all in one round trip.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use model::{Column, Result};
 
@@ -60,7 +61,13 @@ impl SourceView {
             }
         }
         match gaps.iter().all(Vec::is_empty) {
-            true => Ok(founds),
+            true => {
+                let pieces = founds.iter().flat_map(|found| &found.pieces).map(|piece| piece.fetched_ns);
+                if let Some(oldest_ns) = pieces.min() {
+                    self.oldest_ns.fetch_min(oldest_ns, Ordering::Relaxed);
+                }
+                Ok(founds)
+            }
             false => Err(model::error!(Internal, "a source did not answer for all keys that it was asked")),
         }
     }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::choice::{Chooser, Choosing};
 use model::index_scan::{IndexCursor, IndexScan};
-use model::store::{Access, AccessHint, Count, EdgeCursor, NodeCursor, lookup_by_scan};
+use model::store::{
+    Access, AccessHint, Count, EdgeBlockCursor, EdgeCursor, EdgeStream, Freshness, Moment, NodeCursor, lookup_by_scan,
+};
 use model::{
     Bitmap, Capabilities, Column, EdgeId, EdgeTypeId, Expand, LabelId, NodeId, NodeScan, PropertyKeyId, ReadView,
     Result, Schema, Statistics,
@@ -35,6 +37,10 @@ pub struct SourceView {
     pub(super) foresight: Foresight,
     /// Rows used, rows fetched ahead, and those of them used, when the view began.
     pub(super) counts_before: [u64; 3],
+    /// The name of what is kept, as long as nothing of it is forgotten; none if that is this view's alone.
+    pub(super) moment: Option<Moment>,
+    /// When the oldest of what it used was fetched.
+    pub(super) oldest_ns: AtomicU64,
 }
 
 impl SourceView {
@@ -45,6 +51,8 @@ impl SourceView {
         SourceView {
             counts_before: [count(&counts.used), count(&counts.ahead_fetched), count(&counts.ahead_used)],
             foresight: Foresight::default(),
+            moment: None,
+            oldest_ns: AtomicU64::new(u64::MAX),
             cache,
             link,
             since_ns: shared.environment.clock.now_ns().saturating_sub(age_ns),
@@ -190,6 +198,18 @@ impl ReadView for SourceView {
             }
         };
         self.link.ask_count(&questions).map(Some)
+    }
+
+    fn all_edges<'a>(&'a self, stream: &EdgeStream) -> Result<Option<Box<dyn EdgeBlockCursor + 'a>>> {
+        Ok(self.stream_edges(stream).map(|cursor| Box::new(cursor) as Box<dyn EdgeBlockCursor + 'a>))
+    }
+
+    fn moment(&self) -> Option<Moment> {
+        self.moment
+    }
+
+    fn freshness(&self) -> Freshness {
+        Freshness { oldest_ns: self.oldest_ns.load(Ordering::Relaxed), since_ns: self.since_ns }
     }
 
     fn statements(&self, access: &Access<'_>) -> Vec<Arc<str>> {
