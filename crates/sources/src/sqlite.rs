@@ -1,0 +1,210 @@
+//! SQLite databases as sources.
+//!
+//! - [`worker`]: a connection on a thread of its own, since its open statements cannot leave it.
+//! - [`reading`]: questions and changes.
+//! - [`cells`]: cells as values by the declared types of columns.
+//! - [`inspect`]: the catalog.
+//!
+//! One read transaction answers all questions of a view, so that they are of one moment. Where the file is not in WAL mode a
+//! writer waits until readers have ended, up to its time-out.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use model::{Result, error};
+
+use crate::catalog::Catalog;
+use crate::check::{Finding, relational};
+use crate::connector::{Abilities, Connector, Facts, Question, Reading, Writing};
+use crate::definition::GraphDefinition;
+use crate::relational::known::{Known, know};
+use crate::sql::{self, Dialect};
+
+mod cells;
+mod inspect;
+mod reading;
+mod worker;
+
+use inspect::Inspector;
+use reading::SqliteReading;
+use worker::Worker;
+
+/// Connections that are kept open while nobody asks.
+const IDLE_MAX: usize = 4;
+/// How long a locked file is waited for, if the URL does not say.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// A database file.
+pub struct SqliteConnector {
+    source: Arc<Source>,
+}
+
+/// What a connector and its readings share.
+struct Source {
+    name: String,
+    file: File,
+    definition: Arc<GraphDefinition>,
+    idle: Mutex<Vec<Worker>>,
+    known: Mutex<Option<Arc<Known>>>,
+}
+
+/// How the file is opened.
+#[derive(Clone, Debug, PartialEq)]
+struct File {
+    path: PathBuf,
+    is_read_only: bool,
+    wait: Duration,
+}
+
+impl SqliteConnector {
+    /// A source from a URL: `sqlite:path`, with `?mode=ro` to read only and `?busy_timeout=ms`. Opens nothing yet.
+    pub fn new(url: &str, definition: Arc<GraphDefinition>) -> Result<SqliteConnector> {
+        let file = parse(url)?;
+        let name = format!("sqlite:{}", file.path.display());
+        let source = Source { name, file, definition, idle: Mutex::default(), known: Mutex::default() };
+        Ok(SqliteConnector { source: Arc::new(source) })
+    }
+}
+
+impl Source {
+    fn worker(&self) -> Result<Worker> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| Worker::open(&self.name, &self.file), Ok)
+    }
+
+    /// Takes a connection back, in no transaction.
+    fn keep(&self, worker: Worker) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX {
+            idle.push(worker);
+        }
+    }
+
+    /// What the catalog says, asked for once.
+    fn known(&self) -> Result<Arc<Known>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*known {
+            return Ok(known.clone());
+        }
+        let fresh = Arc::new(self.look()?);
+        *known = Some(fresh.clone());
+        Ok(fresh)
+    }
+
+    fn look(&self) -> Result<Known> {
+        let definition = self.definition.clone();
+        self.inspect(move |inspector| know(&definition, inspector, &cells::facts))
+    }
+
+    fn inspect<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&mut Inspector<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let worker = self.worker()?;
+        let found = worker.run(move |session| look(&mut Inspector { session }))?;
+        self.keep(worker);
+        Ok(found)
+    }
+
+    fn writer<'a>(&'a self, known: &'a Known) -> sql::Writer<'a> {
+        let definition = &*self.definition;
+        sql::Writer { dialect: Dialect::Sqlite, definition, catalog: &known.catalog, has_returning: true }
+    }
+}
+
+impl Connector for SqliteConnector {
+    fn abilities(&self) -> Abilities {
+        let writes = !self.source.file.is_read_only;
+        Abilities { snapshots: true, writes, boxes: true, lookahead: true, conditions: true }
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        let fresh = Arc::new(self.source.look()?);
+        *self.source.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());
+        Ok(fresh.facts.clone())
+    }
+
+    fn read(&self) -> Result<Box<dyn Reading>> {
+        Ok(Box::new(SqliteReading::new(self.source.clone())))
+    }
+
+    fn write(&self) -> Result<Box<dyn Writing>> {
+        if self.source.file.is_read_only {
+            return Err(error!(ReadOnly, "{}: opened for reading only", self.source.name).with_remedy("leave ?mode=ro out"));
+        }
+        let mut writing = SqliteReading::new(self.source.clone());
+        writing.begin_writing()?;
+        Ok(Box::new(writing))
+    }
+
+    fn statement(&self, question: &Question<'_>) -> Option<String> {
+        let known = self.source.known().ok()?;
+        let statements = self.source.writer(&known).question(question).ok()?;
+        Some(statements.into_iter().map(|statement| statement.text).collect::<Vec<_>>().join(";\n"))
+    }
+
+    fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    fn catalog(&self) -> Result<Catalog> {
+        use crate::catalog::Inspect;
+        self.source.inspect(|inspector| inspector.catalog())
+    }
+
+    fn check(&self) -> Result<Vec<Finding>> {
+        let definition = self.source.definition.clone();
+        self.source.inspect(move |inspector| relational::findings(&definition, inspector))
+    }
+}
+
+/// Reads `sqlite:path?settings`; `sqlite://path` is taken too.
+fn parse(url: &str) -> Result<File> {
+    let rest = url.strip_prefix("sqlite:").or_else(|| url.strip_prefix("sqlite3:")).unwrap_or(url);
+    let (path, settings) = rest.split_once('?').unwrap_or((rest, ""));
+    let path = match path.strip_prefix("//") {
+        Some(path) => path,
+        None => path,
+    };
+    if path.is_empty() {
+        return Err(error!(Argument, "{url}: expected a path after sqlite:"));
+    }
+    let mut file = File { path: PathBuf::from(path), is_read_only: false, wait: WAIT };
+    for setting in settings.split('&').filter(|setting| !setting.is_empty()) {
+        match setting.split_once('=') {
+            Some(("mode", "ro")) => file.is_read_only = true,
+            Some(("mode", "rw")) => file.is_read_only = false,
+            Some(("busy_timeout", number)) => {
+                let number = number.parse().map_err(|_| error!(Argument, "{url}: expected busy_timeout=milliseconds"))?;
+                file.wait = Duration::from_millis(number);
+            }
+            _ => {
+                return Err(error!(Argument, "{url}: there is no setting `{setting}`; expected mode=ro or busy_timeout=ms"));
+            }
+        }
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{WAIT, parse};
+
+    #[test]
+    fn urls_name_a_file() {
+        for (url, path, is_read_only, wait) in [
+            ("sqlite:a/b.db", "a/b.db", false, WAIT),
+            ("sqlite:///a/b.db?mode=ro", "/a/b.db", true, WAIT),
+            ("sqlite:b.db?busy_timeout=20&mode=rw", "b.db", false, Duration::from_millis(20)),
+        ] {
+            let file = parse(url).unwrap();
+            assert_eq!((file.path.to_str().unwrap(), file.is_read_only, file.wait), (path, is_read_only, wait), "{url}");
+        }
+        for url in ["sqlite:", "sqlite:a?mode=x", "sqlite:a?busy_timeout=x", "sqlite:a?b"] {
+            assert!(parse(url).is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Questions and changes, asked of a connection in a transaction.
+
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use model::{Column, Map, Result, error};
+
+use super::Source;
+use super::cells::to_sql;
+use super::worker::{Prepared, Worker, stopped};
+use crate::connector::{Change, Question, Reading, RowsSink, StreamId, Writing};
+use crate::relational::answers::{Shape, check_changed, gather};
+use crate::relational::known::Known;
+use crate::sql::{ParameterValue, Statement};
+
+/// Batches that wait to be taken while the next is read.
+const AHEAD: usize = 2;
+
+/// A connection with its transaction, which begins with the first question.
+pub(super) struct SqliteReading {
+    source: Arc<Source>,
+    state: Option<Begun>,
+    streams: Map<u64, Stream>,
+    last_stream: u64,
+}
+
+struct Begun {
+    worker: Worker,
+    known: Arc<Known>,
+}
+
+/// A question that is read piece by piece: the rows of one statement, or all of them at hand.
+struct Stream {
+    shape: Shape,
+    /// The number by which the worker knows it; none at its end.
+    open: Option<u64>,
+    /// Statements that follow.
+    next: Vec<(Prepared, Shape)>,
+}
+
+impl SqliteReading {
+    pub(super) fn new(source: Arc<Source>) -> SqliteReading {
+        SqliteReading { source, state: None, streams: Map::default(), last_stream: 0 }
+    }
+
+    pub(super) fn begin_writing(&mut self) -> Result<()> {
+        self.begin("BEGIN IMMEDIATE").map(|_| ())
+    }
+
+    fn begin(&mut self, command: &'static str) -> Result<&Begun> {
+        if self.state.is_none() {
+            let known = self.source.known()?;
+            let worker = self.source.worker()?;
+            worker.run(move |session| session.command(command))?;
+            self.state = Some(Begun { worker, known });
+        }
+        Ok(self.state.as_ref().expect("it was set above"))
+    }
+
+    /// The statements of a question, ready to be sent.
+    fn statements(&mut self, question: &Question<'_>) -> Result<Vec<(Prepared, Shape)>> {
+        let source = self.source.clone();
+        let known = self.begin("BEGIN")?.known.clone();
+        let statements = source.writer(&known).question(question)?;
+        statements.iter().map(|statement| Ok((prepared(statement)?, Shape::of(statement)))).collect()
+    }
+}
+
+fn prepared(statement: &Statement<'_>) -> Result<Prepared> {
+    let parameters = statement.parameters.iter().map(|parameter| match &parameter.value {
+        ParameterValue::One(value) => Ok(to_sql(value)),
+        ParameterValue::Array(_) => Err(error!(Internal, "SQLite has no arrays as parameters")),
+    });
+    Ok(Prepared { text: statement.text.clone(), parameters: parameters.collect::<Result<_>>()? })
+}
+
+impl Reading for SqliteReading {
+    fn ask(&mut self, questions: &[Question<'_>], sink: &mut RowsSink<'_>) -> Result<()> {
+        let mut shapes = Vec::new();
+        let mut statements = Vec::new();
+        for (number, question) in questions.iter().enumerate() {
+            for (statement, shape) in self.statements(question)? {
+                statements.push(statement);
+                shapes.push((number, shape));
+            }
+        }
+        let worker = &self.begin("BEGIN")?.worker;
+        let (batches, inbox) = sync_channel::<Result<(usize, Option<Vec<Column>>)>>(AHEAD);
+        worker.send(move |session| {
+            for (at, statement) in statements.iter().enumerate() {
+                let all = session.query(statement, &mut |columns| Ok(batches.send(Ok((at, Some(columns)))).is_ok()));
+                let end = all.map(|()| (at, None));
+                let is_over = end.is_err();
+                if batches.send(end).is_err() || is_over {
+                    return;
+                }
+            }
+        })?;
+        let mut held: Vec<Vec<Vec<Column>>> = vec![Vec::new(); shapes.len()];
+        let mut unwanted = vec![false; questions.len()];
+        for _ in 0..shapes.len() {
+            loop {
+                let (at, columns) = inbox.recv().map_err(|_| stopped())??;
+                let (number, shape) = &shapes[at];
+                let rows = match columns {
+                    Some(columns) if !shape.is_piecewise() => {
+                        held[at].push(columns);
+                        continue;
+                    }
+                    Some(columns) => columns,
+                    None if shape.is_piecewise() => break,
+                    None => gather(std::mem::take(&mut held[at])),
+                };
+                let is_last = !shape.is_piecewise();
+                if !unwanted[*number] {
+                    unwanted[*number] = !sink(*number, shape.answer(rows)?)?;
+                }
+                if is_last {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, question: &Question<'_>) -> Result<StreamId> {
+        let mut next = self.statements(question)?;
+        next.reverse();
+        let shape = next.last().map(|(_, shape)| shape.clone());
+        let shape = shape.ok_or_else(|| error!(Internal, "a question became no statement"))?;
+        self.last_stream += 1;
+        self.streams.insert(self.last_stream, Stream { shape, open: None, next });
+        Ok(StreamId(self.last_stream))
+    }
+
+    fn more(&mut self, stream: StreamId, rows: usize) -> Result<Option<Vec<Column>>> {
+        let Some(open) = self.streams.get_mut(&stream.0) else { return Ok(None) };
+        let Some(Begun { worker, .. }) = &self.state else { return Ok(None) };
+        loop {
+            let number = match (open.open, open.next.pop()) {
+                (Some(number), next) => {
+                    open.next.extend(next);
+                    number
+                }
+                (None, Some((statement, shape))) => {
+                    open.shape = shape;
+                    worker.run(move |session| session.start(&statement))?
+                }
+                (None, None) => return Ok(None),
+            };
+            // What must be sorted or counted here is read to its end first.
+            let most = if open.shape.is_piecewise() { rows.max(1) } else { usize::MAX };
+            let (columns, count) = worker.run(move |session| session.more(number, most))?;
+            open.open = Some(number);
+            if count < most {
+                worker.run(move |session| Ok(session.stop(number)))?;
+                open.open = None;
+            }
+            if count > 0 || !open.shape.is_piecewise() {
+                return open.shape.answer(columns).map(Some);
+            }
+        }
+    }
+
+    fn stop(&mut self, stream: StreamId) {
+        let open = self.streams.remove(&stream.0).and_then(|stream| stream.open);
+        if let (Some(number), Some(Begun { worker, .. })) = (open, &self.state) {
+            // What cannot be closed is closed with the connection.
+            let _ = worker.send(move |session| session.stop(number));
+        }
+    }
+}
+
+impl Writing for SqliteReading {
+    fn change(&mut self, change: &Change<'_>) -> Result<Column> {
+        let source = self.source.clone();
+        let known = self.begin("BEGIN IMMEDIATE")?.known.clone();
+        let statements = source.writer(&known).change(change)?;
+        let mut keys = Column::nulls(0);
+        for statement in &statements {
+            let (shape, expects, ready) = (Shape::of(statement), statement.expects, prepared(statement)?);
+            let worker = &self.begin("BEGIN IMMEDIATE")?.worker;
+            let has_rows = !statement.answer.is_empty();
+            let (count, rows) = worker.run(move |session| {
+                if !has_rows {
+                    return Ok((session.execute(&ready)?, Vec::new()));
+                }
+                let mut all = Vec::new();
+                session.query(&ready, &mut |columns| {
+                    all.push(columns);
+                    Ok(true)
+                })?;
+                let rows = gather(all);
+                Ok((rows.first().map_or(0, Column::len), rows))
+            })?;
+            check_changed(&source.name, &statement.text, expects, count)?;
+            if let Some(answer) = shape.answer(rows)?.first().filter(|_| has_rows) {
+                keys.append(answer);
+            }
+        }
+        Ok(keys)
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        let Some(Begun { worker, .. }) = self.state.take() else { return Ok(()) };
+        self.streams.clear();
+        worker.run(|session| {
+            session.close_streams();
+            session.command("COMMIT")
+        })?;
+        self.source.keep(worker);
+        Ok(())
+    }
+}
+
+impl Drop for SqliteReading {
+    fn drop(&mut self) {
+        if let Some(Begun { worker, .. }) = self.state.take()
+            && worker.run(|session| session.reset()).is_ok()
+        {
+            self.source.keep(worker);
+        }
+    }
+}
