@@ -26,6 +26,8 @@ pub fn connect(url: &str, definition: &GraphDefinition) -> Result<Arc<dyn Connec
     match scheme(url) {
         #[cfg(feature = "redis")]
         "redis" | "rediss" => Ok(Arc::new(crate::redis::RedisConnector::open(url, definition)?)),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => Ok(Arc::new(crate::sqlite::SqliteConnector::new(url, Arc::new(definition.clone()))?)),
         other => Err(no_driver(other)),
     }
 }
@@ -35,6 +37,8 @@ pub fn inspect(url: &str) -> Result<Box<dyn Inspect>> {
     match scheme(url) {
         "redis" | "rediss" | "file" => Err(error!(Unsupported, "only relational databases tell their tables")
             .with_remedy("write a graph definition, as docs/sources.md shows, and pass it as DEFINITION")),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => Ok(Box::new(crate::sqlite::SqliteConnector::new(url, Arc::default())?)),
         other => Err(no_driver(other)),
     }
 }

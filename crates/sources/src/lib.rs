@@ -13,6 +13,7 @@
 //! - `prefetch`: what to fetch along with what is asked.
 //! - `redis`: a connector. `condition`: what is done with rows here where a source can not.
 //! - [`sql`]: questions and changes as statements of SQL.
+//! - `sqlite`: a connector; `relational`: what connectors of relational databases share.
 //! - [`files`]: tables in files, read in chunks by several threads.
 //!
 //! Invariants: what a source or a file holds is never an assertion here; a bad row is a value with its place and reason.
@@ -32,5 +33,9 @@ mod keys;
 mod prefetch;
 #[cfg(feature = "redis")]
 pub mod redis;
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+mod relational;
 pub mod sql;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 pub mod store;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use model::{Result, error};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Inspect, TableColumn};
 use crate::check::{Finding, relational};
 use crate::connector::{Abilities, Connector, Facts, Question, Reading, Writing};
 use crate::definition::GraphDefinition;
@@ -99,7 +99,7 @@ impl Source {
 
     fn inspect<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&mut Inspector<'_>) -> Result<T> + Send + 'static,
+        look: impl FnOnce(&mut Inspector<'_, '_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let worker = self.worker()?;
         let found = worker.run(move |session| look(&mut Inspector { session }))?;
@@ -131,7 +131,9 @@ impl Connector for SqliteConnector {
 
     fn write(&self) -> Result<Box<dyn Writing>> {
         if self.source.file.is_read_only {
-            return Err(error!(ReadOnly, "{}: opened for reading only", self.source.name).with_remedy("leave ?mode=ro out"));
+            return Err(
+                error!(ReadOnly, "{}: opened for reading only", self.source.name).with_remedy("leave ?mode=ro out")
+            );
         }
         let mut writing = SqliteReading::new(self.source.clone());
         writing.begin_writing()?;
@@ -149,7 +151,6 @@ impl Connector for SqliteConnector {
     }
 
     fn catalog(&self) -> Result<Catalog> {
-        use crate::catalog::Inspect;
         self.source.inspect(|inspector| inspector.catalog())
     }
 
@@ -159,14 +160,31 @@ impl Connector for SqliteConnector {
     }
 }
 
+impl Inspect for SqliteConnector {
+    fn catalog(&mut self) -> Result<Catalog> {
+        Connector::catalog(self)
+    }
+
+    fn columns(&mut self, sql: &str) -> Result<Vec<TableColumn>> {
+        let sql = sql.to_owned();
+        self.source.inspect(move |inspector| inspector.columns(&sql))
+    }
+
+    fn number(&mut self, sql: &str) -> Result<u64> {
+        let sql = sql.to_owned();
+        self.source.inspect(move |inspector| inspector.number(&sql))
+    }
+
+    fn quote(&self, name: &str) -> String {
+        sql::quote::name(Dialect::Sqlite, name)
+    }
+}
+
 /// Reads `sqlite:path?settings`; `sqlite://path` is taken too.
 fn parse(url: &str) -> Result<File> {
     let rest = url.strip_prefix("sqlite:").or_else(|| url.strip_prefix("sqlite3:")).unwrap_or(url);
     let (path, settings) = rest.split_once('?').unwrap_or((rest, ""));
-    let path = match path.strip_prefix("//") {
-        Some(path) => path,
-        None => path,
-    };
+    let path = path.strip_prefix("//").unwrap_or(path);
     if path.is_empty() {
         return Err(error!(Argument, "{url}: expected a path after sqlite:"));
     }
@@ -176,11 +194,15 @@ fn parse(url: &str) -> Result<File> {
             Some(("mode", "ro")) => file.is_read_only = true,
             Some(("mode", "rw")) => file.is_read_only = false,
             Some(("busy_timeout", number)) => {
-                let number = number.parse().map_err(|_| error!(Argument, "{url}: expected busy_timeout=milliseconds"))?;
+                let number =
+                    number.parse().map_err(|_| error!(Argument, "{url}: expected busy_timeout=milliseconds"))?;
                 file.wait = Duration::from_millis(number);
             }
             _ => {
-                return Err(error!(Argument, "{url}: there is no setting `{setting}`; expected mode=ro or busy_timeout=ms"));
+                return Err(error!(
+                    Argument,
+                    "{url}: there is no setting `{setting}`; expected mode=ro or busy_timeout=ms"
+                ));
             }
         }
     }
@@ -201,7 +223,11 @@ mod tests {
             ("sqlite:b.db?busy_timeout=20&mode=rw", "b.db", false, Duration::from_millis(20)),
         ] {
             let file = parse(url).unwrap();
-            assert_eq!((file.path.to_str().unwrap(), file.is_read_only, file.wait), (path, is_read_only, wait), "{url}");
+            assert_eq!(
+                (file.path.to_str().unwrap(), file.is_read_only, file.wait),
+                (path, is_read_only, wait),
+                "{url}"
+            );
         }
         for url in ["sqlite:", "sqlite:a?mode=x", "sqlite:a?busy_timeout=x", "sqlite:a?b"] {
             assert!(parse(url).is_err(), "{url}");

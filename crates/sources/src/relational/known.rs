@@ -35,10 +35,8 @@ pub(crate) fn know(
         known.facts.nodes.push(node_facts(&catalog, kind));
     }
     for kind in &definition.edges {
-        let mut rows = RowsFacts {
-            columns: columns(&catalog, &kind.rows, source, column_facts)?,
-            ..RowsFacts::default()
-        };
+        let mut rows =
+            RowsFacts { columns: columns(&catalog, &kind.rows, source, column_facts)?, ..RowsFacts::default() };
         if let Rows::ByKey { reverse: Some(reverse), .. } = &kind.rows {
             rows.reverse_columns = query_columns(reverse, source, column_facts)?;
         }
@@ -132,8 +130,9 @@ fn edge_facts(catalog: &Catalog, definition: &GraphDefinition, kind: &EdgeKind) 
 fn exists(catalog: &Catalog, node: &NodeKind, edge: &EdgeKind, end: &End) -> bool {
     let Some((edges, nodes)) = table_of(catalog, &edge.rows).zip(table_of(catalog, &node.rows)) else { return false };
     let is_own_row = edges.name == nodes.name && end.columns == node.key;
-    let is_kept = edges.foreign_keys.iter().any(|key| {
-        key.table == nodes.name && key.columns == end.columns && key.referred == node.key
-    });
+    let is_kept = edges
+        .foreign_keys
+        .iter()
+        .any(|key| key.table == nodes.name && key.columns == end.columns && key.referred == node.key);
     !end.is_array && (is_own_row || is_kept)
 }

@@ -20,7 +20,7 @@ pub(super) struct Row<'a, 's>(pub(super) &'a rusqlite::Row<'s>);
 impl Decoder {
     pub(super) fn of(statement: &Statement<'_>) -> Decoder {
         let columns = statement.columns();
-        Decoder { kinds: columns.iter().map(|column| kind_of(column.decl_type().unwrap_or(""))).collect() }
+        Decoder { kinds: columns.map(|column| kind_of(column.decl_type().unwrap_or(""))).collect() }
     }
 
     pub(super) fn begin(&self) -> Vec<Cells> {
@@ -169,7 +169,9 @@ mod tests {
             ("10:30", PropertyKind::LocalTime, Some("10:30:00")),
         ] {
             let found = time_of(text, kind).map(|value| value.to_string());
-            let same = |a: &str, b: &str| a.trim_end_matches(":00").trim_end_matches('0') == b.trim_end_matches(":00").trim_end_matches('0');
+            let same = |a: &str, b: &str| {
+                a.trim_end_matches(":00").trim_end_matches('0') == b.trim_end_matches(":00").trim_end_matches('0')
+            };
             match (&found, value) {
                 (Some(found), Some(value)) => assert!(same(found, value), "{text}: {found}, {value}"),
                 (found, value) => assert_eq!(found.as_deref(), value, "{text}"),

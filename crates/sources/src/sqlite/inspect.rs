@@ -24,7 +24,7 @@ impl Inspect for Inspector<'_, '_> {
 
     fn columns(&mut self, sql: &str) -> Result<Vec<TableColumn>> {
         let prepared = self.session.connection.prepare(sql).map_err(|cause| self.failure(sql, &cause))?;
-        let columns = prepared.columns().into_iter().map(|column| {
+        let columns = prepared.columns().map(|column| {
             let declared = column.decl_type().unwrap_or("").to_owned();
             let kind = kind_of(&declared);
             TableColumn { name: column.name().to_owned(), declared, kind, is_nullable: true }
@@ -33,11 +33,8 @@ impl Inspect for Inspector<'_, '_> {
     }
 
     fn number(&mut self, sql: &str) -> Result<u64> {
-        let number: i64 = self
-            .session
-            .connection
-            .query_row(sql, [], |row| row.get(0))
-            .map_err(|cause| self.failure(sql, &cause))?;
+        let number: i64 =
+            self.session.connection.query_row(sql, [], |row| row.get(0)).map_err(|cause| self.failure(sql, &cause))?;
         Ok(u64::try_from(number).unwrap_or(0))
     }
 
@@ -67,8 +64,9 @@ impl Inspector<'_, '_> {
 
     fn table(&self, name: String, is_view: bool) -> Result<Table> {
         let mut table = Table { name: TableName::of(&name), is_view, ..Table::default() };
-        let definition = self
-            .rows("SELECT coalesce(sql, '') FROM sqlite_schema WHERE name = ?1", [&name], |row| row.get::<_, String>(0))?;
+        let definition = self.rows("SELECT coalesce(sql, '') FROM sqlite_schema WHERE name = ?1", [&name], |row| {
+            row.get::<_, String>(0)
+        })?;
         let definition = definition.into_iter().next().unwrap_or_default().to_ascii_uppercase();
         // Which column has the collation is not told; so it is said of all texts of the table.
         let has_collation = definition.contains("COLLATE") && !definition.contains("COLLATE BINARY");
@@ -119,7 +117,12 @@ impl Inspector<'_, '_> {
         }
         let sql = "SELECT id, \"table\", \"from\", \"to\" FROM pragma_foreign_key_list(?1) ORDER BY id, seq";
         let keys = self.rows(sql, [name], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?, row.get::<_, Option<String>>(3)?))
+            Ok((
+                row.get::<_, i64>(0)?,
+                row.get::<_, String>(1)?,
+                row.get::<_, String>(2)?,
+                row.get::<_, Option<String>>(3)?,
+            ))
         })?;
         let mut last = None;
         for (id, to, from, referred) in keys {

@@ -71,8 +71,7 @@ impl Worker {
             if opened.send(Ok(())).is_err() {
                 return;
             }
-            let mut session =
-                Session { connection: &connection, name: &name, streams: Map::default(), last_stream: 0 };
+            let mut session = Session { connection: &connection, name: &name, streams: Map::default(), last_stream: 0 };
             while let Ok(job) = inbox.recv() {
                 job(&mut session);
             }
@@ -120,11 +119,7 @@ impl<'c> Session<'c> {
     }
 
     /// Hands the rows of a statement over in batches, as long as they are wanted.
-    pub(super) fn query(
-        &self,
-        statement: &Prepared,
-        sink: &mut dyn FnMut(Vec<Column>) -> Result<bool>,
-    ) -> Result<()> {
+    pub(super) fn query(&self, statement: &Prepared, sink: &mut dyn FnMut(Vec<Column>) -> Result<bool>) -> Result<()> {
         let failed = |cause: rusqlite::Error| failure(self.name, &statement.text, &cause);
         let mut prepared = self.connection.prepare_cached(&statement.text).map_err(failed)?;
         bind(&mut prepared, &statement.parameters).map_err(failed)?;
@@ -184,13 +179,19 @@ impl<'c> Session<'c> {
 
 fn bind(statement: &mut Statement<'_>, parameters: &[SqlValue]) -> rusqlite::Result<()> {
     statement.clear_bindings();
-    parameters.iter().enumerate().try_for_each(|(at, value)| statement.raw_bind_parameter(at + 1, value))
+    // A condition that can be decided without its values leaves their numbers unused.
+    let used = statement.parameter_count();
+    parameters.iter().take(used).enumerate().try_for_each(|(at, value)| statement.raw_bind_parameter(at + 1, value))
 }
 
 /// What the database says, with a code that callers can react to.
 pub(super) fn failure(name: &str, statement: &str, cause: &rusqlite::Error) -> model::Error {
     use rusqlite::ErrorCode as E;
-    let code = match cause.sqlite_error_code() {
+    let found = match cause {
+        rusqlite::Error::SqlInputError { error, .. } => Some(error.code),
+        cause => cause.sqlite_error_code(),
+    };
+    let code = match found {
         Some(E::ConstraintViolation) => ErrorCode::Constraint,
         Some(E::ReadOnly) => ErrorCode::ReadOnly,
         Some(E::DatabaseBusy | E::DatabaseLocked) => ErrorCode::Source,
@@ -202,7 +203,7 @@ pub(super) fn failure(name: &str, statement: &str, cause: &rusqlite::Error) -> m
         _ => ErrorCode::Source,
     };
     let error = failed(code, name, &message(cause), statement);
-    match cause.sqlite_error_code() {
+    match found {
         Some(E::DatabaseBusy | E::DatabaseLocked) => error.with_remedy(
             "another connection holds the file; try again, raise ?busy_timeout=ms, or put the database into WAL mode",
         ),
