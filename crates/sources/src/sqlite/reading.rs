@@ -153,7 +153,7 @@ impl Reading for SqliteReading {
             let (columns, count) = worker.run(move |session| session.more(number, most))?;
             open.open = Some(number);
             if count < most {
-                worker.run(move |session| Ok(session.stop(number)))?;
+                worker.send(move |session| session.stop(number))?;
                 open.open = None;
             }
             if count > 0 || !open.shape.is_piecewise() {

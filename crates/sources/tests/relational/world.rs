@@ -17,8 +17,8 @@ use testing::graphs::{EdgeGroup, GraphData, NodeGroup};
 use testing::random::SeededRandom;
 
 /// Tables, and the definition over them.
-pub struct World {
-    pub definition: GraphDefinition,
+pub(crate) struct World {
+    pub(crate) definition: GraphDefinition,
     tables: Vec<Table>,
 }
 
@@ -33,10 +33,10 @@ struct Table {
 
 /// A type of each dialect for the words that the tables use: an exact text, a float, a moment.
 #[derive(Clone, Copy)]
-pub struct Types {
-    pub exact: &'static str,
-    pub float: &'static str,
-    pub moment: &'static str,
+pub(crate) struct Types {
+    pub(crate) exact: &'static str,
+    pub(crate) float: &'static str,
+    pub(crate) moment: &'static str,
 }
 
 const DEFINITION: &str = r#"{
@@ -72,14 +72,14 @@ const DEFINITION: &str = r#"{
 }"#;
 
 impl World {
-    pub fn new(seed: u64) -> World {
+    pub(crate) fn new(seed: u64) -> World {
         let mut random = SeededRandom::new(seed);
         let definition = GraphDefinition::from_json(DEFINITION).unwrap();
         World { definition, tables: tables(&mut random) }
     }
 
     /// The statements that make the tables.
-    pub fn statements(&self, types: Types) -> String {
+    pub(crate) fn statements(&self, types: Types) -> String {
         let mut text = String::new();
         for table in &self.tables {
             let column = |(name, of): &(&str, &str)| {
@@ -107,7 +107,7 @@ impl World {
     }
 
     /// The graph that the definition makes of the tables.
-    pub fn reference(&self) -> ReferenceStore {
+    pub(crate) fn reference(&self) -> ReferenceStore {
         let mut data = GraphData::default();
         let mut numbers: Vec<(usize, Vec<Value>)> = Vec::new();
         for (number, kind) in self.definition.nodes.iter().enumerate() {
@@ -177,7 +177,7 @@ impl Table {
 }
 
 /// A store over a connector.
-pub fn store(definition: &GraphDefinition, connector: Arc<dyn Connector>) -> SourceStore {
+pub(crate) fn store(definition: &GraphDefinition, connector: Arc<dyn Connector>) -> SourceStore {
     let clock = Arc::new(StillClock(AtomicU64::new(1_000_000_000_000)));
     let environment = Environment { memory: MemoryBudget::new(1 << 30), clock };
     SourceStore::new(Arc::new(definition.clone()), connector, 3, environment).unwrap()
