@@ -12,6 +12,7 @@ use model::{Consumer, GraphStore, Interrupt, MemoryBudget, Result, Scheduler};
 use storage::backup::CopySummary;
 use storage::bulk::BulkLoad;
 use storage::layout::Layout;
+use storage::version::Version;
 use storage::{CacheStatistics, NativeStore, OpenMode, OpenOptions, StoreStats};
 
 use crate::attach::Attachments;
@@ -231,11 +232,20 @@ impl Database {
         // The import's own limit holds even where it is above that of the database; the block cache gives way.
         let _held = self.memory().charge(Consumer::Import, config.memory_bytes);
         let schema = self.shared.store.read()?.schema().clone();
-        self.shared.store.rebuild(interrupt, |base| {
+        self.rebuild(interrupt, |base| {
             let mut load = BulkLoad::new(base, config, interrupt)?;
             let summary = import::run(plan, &mut load, &schema, progress, interrupt)?;
             Ok((load.finish()?, summary))
         })
+    }
+
+    /// Builds a new version of the store; see [`NativeStore::rebuild`].
+    pub(crate) fn rebuild<T>(
+        &self,
+        interrupt: &Interrupt,
+        build: impl FnOnce(&Arc<Version>) -> Result<(Arc<Version>, T)>,
+    ) -> Result<T> {
+        self.shared.store.rebuild(interrupt, build)
     }
 
     /// What the store holds and where.

@@ -3,11 +3,13 @@
 //! Modules in reading order:
 //! - [`registry`]: the functions and procedures that queries can call.
 //! - [`plan_cache`]: compiled statements, kept until the store has changed enough to plan anew.
+//! - [`outlook`]: what is known of a statement before it runs.
 //! - [`settings`]: how a database is opened and how queries run.
 //! - [`database`]: a store that is open.
 //! - [`session`]: statements and transactions of one user.
 //! - [`result`]: what a statement gives: columns in batches, with the nodes and edges that stand in them.
 //! - [`import`]: files of rows into a store.
+//! - [`load`]: tables in memory into a store.
 //! - [`export`]: a store into files of rows.
 //! - `copy`: `COPY`, which uses both.
 //! - `attach`: databases that are attached, and copied.
@@ -21,6 +23,8 @@ mod copy;
 pub mod database;
 pub mod export;
 pub mod import;
+pub mod load;
+pub mod outlook;
 pub mod plan_cache;
 pub mod plan_report;
 pub mod registry;
@@ -35,9 +39,10 @@ pub use attach::{AttachOptions, Attachment, Preload, PreloadProgress, PreloadSum
 pub use database::{Database, StoreInfo};
 pub use exec::profile::Counters;
 pub use model::{Error, ErrorCode, Interrupt, IsolationLevel, Priority, Result, Value};
+pub use outlook::{Action, Outlook};
 pub use plan_report::{PlanLine, PlanReport};
 pub use result::{Entities, QueryResult, ResultBatch, StatementSummary};
-pub use session::Session;
+pub use session::{ResultSink, Session};
 pub use settings::{Access, Config};
 pub use storage::{Durability, StoreStats};
 

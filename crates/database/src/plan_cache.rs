@@ -12,6 +12,8 @@ use exec::Prepared;
 use model::limits::PLAN_CACHE_ENTRIES;
 use model::{LabelId, Map, Schema, Span, Statistics};
 
+use crate::outlook::Outlook;
+
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +28,8 @@ pub(crate) struct Compiled {
     pub(crate) parameters: Vec<(Arc<str>, Span)>,
     /// Several threads may run it.
     pub(crate) is_parallel: bool,
+    /// What is known before it runs.
+    pub(crate) outlook: Outlook,
 }
 
 /// A plan and the fingerprint of the facts it rests on.

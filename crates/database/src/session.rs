@@ -21,6 +21,7 @@ use model::{Column, Error, ErrorCode, Interrupt, IsolationLevel, ReadView, Resul
 
 use crate::Parameters;
 use crate::database::Database;
+use crate::outlook::{Action, Outlook};
 use crate::plan_cache::{Compiled, fingerprint};
 use crate::plan_report::PlanReport;
 use crate::registry::Registry;
@@ -50,6 +51,11 @@ pub struct Session {
 
 /// Takes a result as it is made.
 pub trait ResultSink {
+    /// Whether to run the statement at all, now that it is compiled. If not, nothing else is called, and the summary is
+    /// empty.
+    fn admits(&mut self, _outlook: &Outlook) -> bool {
+        true
+    }
     /// The names of the columns, once, before the first rows.
     fn columns(&mut self, names: &[Arc<str>]) -> Result<()>;
     /// Further rows. False means that no more are wanted.
@@ -76,6 +82,16 @@ enum Text {
     Begin,
     Commit,
     Rollback,
+}
+
+impl Text {
+    fn outlook(&self) -> Outlook {
+        match self {
+            Text::Query(compiled) => compiled.outlook,
+            Text::Copy(_) => Outlook::without_plan(Action::Copy),
+            Text::Begin | Text::Commit | Text::Rollback => Outlook::without_plan(Action::Control),
+        }
+    }
 }
 
 impl Session {
@@ -204,6 +220,9 @@ impl Session {
             (None, None) => return Err(error!(Internal, "a session without a view")),
         };
         let compiled = compiled.map_err(Error::when_compiled)?;
+        if !sink.admits(&compiled.outlook()) {
+            return Ok(StatementSummary::default());
+        }
         let mut summary = match compiled {
             Text::Begin => self.begin().map(|()| StatementSummary::default()),
             Text::Commit => self.commit().map(|()| StatementSummary::default()),
@@ -281,17 +300,9 @@ impl Session {
             }
             (_, None) => {
                 let transaction = self.transaction.as_deref_mut().ok_or_else(|| no_transaction("write"))?;
-                let savepoint = transaction.savepoint();
-                match run.write(transaction) {
-                    Ok((summary, batches)) => {
-                        give(&names, batches, sink)?;
-                        summary
-                    }
-                    Err(failure) => {
-                        transaction.rollback_to(savepoint)?;
-                        return Err(failure);
-                    }
-                }
+                let (summary, batches) = run.write_or_undo(transaction)?;
+                give(&names, batches, sink)?;
+                summary
             }
         };
         let report = (compiled.prefix == Prefix::Profile).then(|| PlanReport::profile(&compiled.plan, &summary));
@@ -344,8 +355,9 @@ fn compile(database: &Database, text: &str, view: &dyn ReadView, facts: Facts, i
         Statement::Query(prefix, plan) => (prefix, plan),
     };
     let prepared = exec::prepare(&plan)?;
+    let outlook = Outlook::of_plan(prefix, &plan);
     let is_parallel = text.len() <= PARALLEL_QUERY_BYTES_MAX;
-    let compiled = Arc::new(Compiled { prefix, plan, prepared, hints, parameters, is_parallel });
+    let compiled = Arc::new(Compiled { prefix, outlook, plan, prepared, hints, parameters, is_parallel });
     if text.len() <= PLAN_CACHE_TEXT_BYTES_MAX {
         database.shared.plans.put(text, basis, compiled.clone());
     }
@@ -453,6 +465,18 @@ impl Run<'_> {
             }
         }
         Err(error!(Internal, "a statement was tried again forever"))
+    }
+
+    /// Runs a statement that writes within a transaction; if it fails, it is undone alone.
+    fn write_or_undo(&self, transaction: &mut dyn WriteTransaction) -> Result<(Summary, Vec<ResultBatch>)> {
+        let savepoint = transaction.savepoint();
+        match self.write(transaction) {
+            Ok(done) => Ok(done),
+            Err(failure) => {
+                transaction.rollback_to(savepoint)?;
+                Err(failure)
+            }
+        }
     }
 
     /// Runs a statement that writes; its rows are kept until it is known to have succeeded.

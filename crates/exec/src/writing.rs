@@ -38,6 +38,9 @@ pub(crate) fn read_all<'r>(
     Ok((buffer.finish(width), charge))
 }
 
+/// Rows that are worked on between two looks at the interrupt.
+const WORK_ROWS_MAX: usize = 1 << 18;
+
 /// Runs an input to its end, works on all its rows, and then passes on what came of them. Rows that do not fit into memory
 /// are worked on in blocks, each of which sees what was done for those before it; where they must not (`is_opaque`),
 /// that fails.
@@ -59,11 +62,19 @@ pub(crate) fn change_all(
         store.push(chunk)?;
         Ok(Flow::Continue)
     })?;
+    let mut output = RowStore::new(scope.runtime.charge(operator));
     let stored = match store.finish(width).into_chunk() {
-        Ok((chunk, _charge)) => return push_in_batches(scope, work(chunk)?, sink),
+        Ok((chunk, _charge)) if chunk.rows <= WORK_ROWS_MAX => return push_in_batches(scope, work(chunk)?, sink),
+        Ok((chunk, _charge)) => {
+            for start in (0..chunk.rows).step_by(WORK_ROWS_MAX) {
+                interrupt.check()?;
+                output.push(work(chunk.slice(start, (start + WORK_ROWS_MAX).min(chunk.rows)))?)?;
+            }
+            drop(chunk);
+            return output.finish(0).for_each(&mut |chunk| push_in_batches(scope, chunk, sink));
+        }
         Err(stored) => stored,
     };
-    let mut output = RowStore::new(scope.runtime.charge(operator));
     stored.for_each(&mut |chunk| {
         interrupt.check()?;
         output.push(work(chunk)?)?;

@@ -145,6 +145,26 @@ impl StringColumn {
     pub fn byte_count(&self) -> usize {
         self.bytes.len()
     }
+
+    /// Where each row starts in [`StringColumn::text`], and where the last one ends: one more than there are rows.
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// All texts, one after the other.
+    pub fn text(&self) -> &str {
+        &self.bytes
+    }
+
+    /// Rows that lie in `bytes` as [`StringColumn::offsets`] tells it; `None` if offsets fall, leave the text or cut a
+    /// character.
+    pub fn from_parts(offsets: Vec<u64>, bytes: String) -> Option<StringColumn> {
+        let ends_match = offsets.first() == Some(&0) && offsets.last() == Some(&(bytes.len() as u64));
+        let is_sound = ends_match
+            && offsets.is_sorted()
+            && (bytes.is_ascii() || offsets.iter().all(|&at| bytes.is_char_boundary(at as usize)));
+        is_sound.then_some(StringColumn { offsets, bytes })
+    }
 }
 
 impl<'a> FromIterator<&'a str> for StringColumn {
@@ -512,6 +532,19 @@ mod tests {
 
     fn mixed() -> Vec<Value> {
         vec![Value::Null, Value::Int(1), Value::Null, Value::string("a"), Value::Float(2.5), Value::Null]
+    }
+
+    #[test]
+    fn texts_are_made_of_sound_parts_only() {
+        let of = |offsets: &[u64], text: &str| super::StringColumn::from_parts(offsets.to_vec(), text.to_owned());
+        let whole = of(&[0, 1, 1, 3], "aé").expect("it is sound");
+        assert_eq!(whole.iter().collect::<Vec<_>>(), ["a", "", "é"]);
+        assert_eq!((whole.offsets(), whole.text()), (&[0, 1, 1, 3][..], "aé"));
+        for (offsets, text) in
+            [(&[][..], ""), (&[0, 2], "aé"), (&[1, 3], "aé"), (&[0, 2, 3], "aé"), (&[0, 3, 1, 3], "abc")]
+        {
+            assert!(of(offsets, text).is_none(), "{offsets:?} of {text:?}");
+        }
     }
 
     #[test]

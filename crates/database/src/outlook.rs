@@ -1,0 +1,55 @@
+//! What is known of a statement once it is compiled and before it runs: whether it writes, and how much it will do.
+
+use cypher::plan::{Operator, OperatorKind, Plan, PlanMode, Prefix};
+
+/// What a statement does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It reads.
+    Read,
+    /// It writes nodes, edges or rules.
+    Write,
+    /// It commits on its own, more than once.
+    Batches,
+    /// It copies from or to files.
+    Copy,
+    /// It tells a plan, or begins or ends a transaction.
+    Control,
+}
+
+/// What is known of a statement before it runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlook {
+    /// What it does.
+    pub action: Action,
+    /// Rows that it is expected to give.
+    pub rows: f64,
+    /// Rows that all its operators together are expected to give.
+    pub work: f64,
+    /// Whether it calls a procedure, of which no estimate tells what it costs.
+    pub calls_procedure: bool,
+}
+
+impl Outlook {
+    /// The outlook of a statement without a plan.
+    pub(crate) fn without_plan(action: Action) -> Outlook {
+        Outlook { action, rows: 0.0, work: 0.0, calls_procedure: false }
+    }
+
+    pub(crate) fn of_plan(prefix: Prefix, plan: &Plan) -> Outlook {
+        let action = match (prefix, plan.mode) {
+            (Prefix::Explain, _) => Action::Control,
+            (_, PlanMode::Read) => Action::Read,
+            (_, PlanMode::Write | PlanMode::Schema) => Action::Write,
+            (_, PlanMode::Batches) => Action::Batches,
+        };
+        let mut outlook = Outlook { rows: plan.root.estimated_rows, ..Outlook::without_plan(action) };
+        let mut operators: Vec<&Operator> = vec![&plan.root];
+        while let Some(operator) = operators.pop() {
+            outlook.work += operator.estimated_rows;
+            outlook.calls_procedure |= matches!(operator.kind, OperatorKind::Call { .. });
+            operators.extend(operator.inputs());
+        }
+        outlook
+    }
+}

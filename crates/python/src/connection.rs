@@ -1,0 +1,233 @@
+//! A connection: a session that is kept, with its settings, its transaction and the statement it runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use database::{Error, IsolationLevel, Priority, Session};
+use model::error;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::convert::from_python;
+use crate::error::raised;
+use crate::result::QueryResult;
+use crate::shared::{Seat, Shared, closed};
+use crate::statement::{self, Request, Settings};
+
+/// What stands in a call beside the query and its parameters.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) timeout: Option<f64>,
+    pub(crate) memory_limit: Option<usize>,
+    pub(crate) progress: Option<Py<PyAny>>,
+}
+
+/// A time limit in seconds as Python gives it.
+pub(crate) fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
+    let Some(timeout) = timeout else { return Ok(None) };
+    let limit = Duration::try_from_secs_f64(timeout);
+    limit.map(Some).map_err(|_| raised(error!(Argument, "expected a timeout in seconds, found {timeout}")))
+}
+
+impl Settings {
+    pub(crate) fn of(shared: &Shared) -> Settings {
+        let config = &shared.config;
+        let (timeout, query_memory) = (config.timeout, config.query_memory_max);
+        Settings { timeout, query_memory, isolation: config.isolation, priority: config.priority }
+    }
+
+    /// The settings of one statement.
+    pub(crate) fn with(mut self, options: &Options) -> PyResult<Settings> {
+        if let Some(timeout) = seconds(options.timeout)? {
+            self.timeout = Some(timeout);
+        }
+        if let Some(bytes) = options.memory_limit {
+            self.query_memory = Some(bytes);
+        }
+        Ok(self)
+    }
+}
+
+pub(crate) fn request(
+    settings: Settings,
+    query: &str,
+    parameters: Option<&Bound<'_, PyAny>>,
+    named: Option<&Bound<'_, PyDict>>,
+    options: Options,
+) -> PyResult<Request> {
+    let settings = settings.with(&options)?;
+    let parameters = from_python::parameters(parameters, named)?;
+    Ok(Request { text: Arc::from(query), parameters, settings, progress: options.progress })
+}
+
+/// A connection to a database: statements one after the other, and transactions.
+///
+/// Threads may share one, and then wait for each other; better is one for each.
+#[pyclass(frozen, subclass, module = "knotwork._knotwork", name = "Connection", weakref)]
+pub(crate) struct Connection {
+    shared: Arc<Shared>,
+    seat: Arc<Seat>,
+    settings: Mutex<Settings>,
+}
+
+impl Connection {
+    pub(crate) fn open(shared: &Arc<Shared>) -> PyResult<Connection> {
+        let seat = shared.seat().map_err(raised)?;
+        Ok(Connection { shared: shared.clone(), seat, settings: Mutex::new(Settings::of(shared)) })
+    }
+
+    fn settings(&self) -> Settings {
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Settings)) {
+        change(&mut self.settings.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        action: impl FnOnce(&mut Session) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let done = py.detach(|| {
+            let mut guard = self.seat.lock()?;
+            action(guard.as_mut().ok_or_else(closed)?)
+        });
+        done.map_err(raised)
+    }
+}
+
+#[pymethods]
+impl Connection {
+    #[new]
+    fn new(database: &Bound<'_, crate::database::Database>) -> PyResult<Connection> {
+        Connection::open(&database.get().shared)
+    }
+
+    /// Runs one statement. Parameters are given as a mapping, by keyword, or both.
+    #[pyo3(signature = (query, parameters=None, *, timeout=None, memory_limit=None, progress=None, **named))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords of Python")]
+    fn execute(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        parameters: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+        memory_limit: Option<usize>,
+        progress: Option<Py<PyAny>>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<QueryResult> {
+        let options = Options { timeout, memory_limit, progress };
+        let request = request(self.settings(), query, parameters, named, options)?;
+        let text = request.text.clone();
+        let started = statement::run_kept(py, &self.shared, &self.seat, request)?;
+        QueryResult::new(py, text, started)
+    }
+
+    /// Begins a transaction.
+    fn begin(&self, py: Python<'_>) -> PyResult<()> {
+        let settings = self.settings();
+        self.with(py, |session| {
+            session.set_isolation(settings.isolation);
+            session.begin()
+        })
+    }
+
+    /// Makes what the transaction wrote durable and visible.
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Session::commit)
+    }
+
+    /// Undoes what the transaction wrote.
+    fn rollback(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Session::rollback)
+    }
+
+    /// Whether a transaction is open.
+    #[getter]
+    fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |session| Ok(session.in_transaction()))
+    }
+
+    /// Cancels the statement that runs now, from another thread; it raises ``InterruptedError``.
+    fn interrupt(&self) {
+        match self.seat.pipe() {
+            Some(pipe) => pipe.cancel(),
+            None => self.seat.interrupt.cancel(),
+        }
+    }
+
+    /// Steps done and steps in all of the statement that runs now; 0 steps in all are unknown.
+    #[getter]
+    fn progress(&self) -> (u64, u64) {
+        self.seat.pipe().map_or_else(|| self.seat.interrupt.progress(), |pipe| pipe.progress())
+    }
+
+    /// How many seconds a statement may take; ``None`` for as long as it takes.
+    #[setter]
+    fn set_timeout(&self, timeout: Option<f64>) -> PyResult<()> {
+        let timeout = seconds(timeout)?;
+        self.change(|settings| settings.timeout = timeout);
+        Ok(())
+    }
+
+    #[getter]
+    fn get_timeout(&self) -> Option<f64> {
+        self.settings().timeout.map(|timeout| timeout.as_secs_f64())
+    }
+
+    /// Bytes of memory that a statement may hold; ``None`` for half of the database's limit.
+    #[setter]
+    fn set_memory_limit(&self, bytes: Option<usize>) {
+        self.change(|settings| settings.query_memory = bytes);
+    }
+
+    #[getter]
+    fn get_memory_limit(&self) -> Option<usize> {
+        self.settings().query_memory
+    }
+
+    /// What transactions are protected from: ``"snapshot"`` or ``"serializable"``.
+    #[setter]
+    fn set_isolation(&self, name: &str) -> PyResult<()> {
+        let isolation = isolation_of(name)?;
+        self.change(|settings| settings.isolation = isolation);
+        Ok(())
+    }
+
+    #[getter]
+    fn get_isolation(&self) -> &'static str {
+        match self.settings().isolation {
+            IsolationLevel::Snapshot => "snapshot",
+            IsolationLevel::Serializable => "serializable",
+        }
+    }
+
+    /// How urgent statements are beside those of others: ``"low"``, ``"normal"`` or ``"high"``.
+    #[setter]
+    fn set_priority(&self, name: &str) -> PyResult<()> {
+        let unknown = || raised(error!(Argument, "expected the priority low, normal or high, found {name}"));
+        let priority = Priority::of_name(name).ok_or_else(unknown)?;
+        self.change(|settings| settings.priority = priority);
+        Ok(())
+    }
+
+    #[getter]
+    fn get_priority(&self) -> &'static str {
+        self.settings().priority.name()
+    }
+
+    /// Rolls an open transaction back, and ends the connection.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.seat.leave());
+    }
+}
+
+/// The isolation of a name.
+pub(crate) fn isolation_of(name: &str) -> PyResult<IsolationLevel> {
+    match name {
+        "snapshot" => Ok(IsolationLevel::Snapshot),
+        "serializable" => Ok(IsolationLevel::Serializable),
+        other => Err(raised(error!(Argument, "expected the isolation snapshot or serializable, found {other}"))),
+    }
+}

@@ -1,0 +1,246 @@
+//! Objects of Python as values: what is passed as a parameter.
+
+use std::sync::Arc;
+
+use database::{Error, Parameters, Value};
+use model::error;
+use model::temporal;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDelta, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple,
+};
+
+use super::moments;
+use crate::arrow::import;
+use crate::duration::{Duration, of_timedelta};
+use crate::entity;
+use crate::error::raised;
+
+/// Deepest nesting of lists and maps.
+const DEPTH_MAX: usize = 128;
+
+/// Parameters of a dictionary and of keyword arguments; the latter win.
+pub(crate) fn parameters(given: Option<&Bound<'_, PyAny>>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Parameters> {
+    let mut parameters = Parameters::default();
+    match given {
+        None => {}
+        Some(given) if given.is_none() => {}
+        Some(given) => match given.cast::<PyDict>() {
+            Ok(dict) => insert(dict, &mut parameters)?,
+            Err(_) => {
+                let mapping = given.cast::<PyMapping>().map_err(|_| {
+                    let found = type_name(given);
+                    raised(error!(Type, "parameters are a mapping of names to values, found {found}"))
+                })?;
+                let dict = PyDict::new(given.py());
+                dict.update(mapping)?;
+                insert(&dict, &mut parameters)?;
+            }
+        },
+    }
+    if let Some(named) = named {
+        insert(named, &mut parameters)?;
+    }
+    Ok(parameters)
+}
+
+fn insert(dict: &Bound<'_, PyDict>, parameters: &mut Parameters) -> PyResult<()> {
+    for (name, object) in dict.iter() {
+        let name = name
+            .cast::<PyString>()
+            .map_err(|_| raised(error!(Type, "the name of a parameter is a text, found {}", type_name(&name))))?;
+        let name = name.to_cow()?;
+        let name = name.strip_prefix('$').unwrap_or(&name);
+        let value = value(&object, 0).map_err(|fault| fault.of(|| format!("parameter ${name}")))?;
+        parameters.insert(Arc::from(name), value);
+    }
+    Ok(())
+}
+
+/// Why an object is no value.
+pub(crate) enum Fault {
+    /// Cypher has no such value.
+    Value(Error),
+    /// Python raised it on the way.
+    Raised(PyErr),
+}
+
+impl Fault {
+    /// The exception, with the place of the object.
+    pub(crate) fn of(self, place: impl Fn() -> String) -> PyErr {
+        match self {
+            Fault::Value(error) => raised(error.within(&place())),
+            Fault::Raised(exception) => exception,
+        }
+    }
+}
+
+impl From<PyErr> for Fault {
+    fn from(exception: PyErr) -> Fault {
+        Fault::Raised(exception)
+    }
+}
+
+impl From<pyo3::CastError<'_, '_>> for Fault {
+    fn from(failed: pyo3::CastError<'_, '_>) -> Fault {
+        Fault::Raised(failed.into())
+    }
+}
+
+pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
+}
+
+/// An object as a value.
+pub(crate) fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
+    if object.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(text) = object.cast::<PyString>() {
+        return Ok(Value::string(&text.to_cow()?));
+    }
+    // Before integers, of which Python's booleans are a kind.
+    if let Ok(truth) = object.cast::<PyBool>() {
+        return Ok(Value::Bool(truth.is_true()));
+    }
+    if let Ok(integer) = object.cast::<PyInt>() {
+        return integer.extract::<i64>().map(Value::Int).map_err(|_| {
+            let found = object.str().map_or_else(|_| "one".to_owned(), |text| text.to_string());
+            Fault::Value(error!(Argument, "the integer {found} does not fit into 64 bits"))
+        });
+    }
+    if let Ok(float) = object.cast::<PyFloat>() {
+        return Ok(Value::Float(float.value()));
+    }
+    if depth >= DEPTH_MAX {
+        return Err(Fault::Value(error!(Argument, "lists and maps are nested more than {DEPTH_MAX} deep")));
+    }
+    if let Ok(list) = object.cast::<PyList>() {
+        return list.iter().map(|item| value(&item, depth + 1)).collect::<Result<_, _>>().map(Value::list);
+    }
+    if let Ok(dict) = object.cast::<PyDict>() {
+        return map(dict, depth);
+    }
+    if let Ok(tuple) = object.cast::<PyTuple>() {
+        return tuple.iter().map(|item| value(&item, depth + 1)).collect::<Result<_, _>>().map(Value::list);
+    }
+    rarer(object, depth)
+}
+
+fn map(dict: &Bound<'_, PyDict>, depth: usize) -> Result<Value, Fault> {
+    let mut entries = Vec::with_capacity(dict.len());
+    for (key, item) in dict.iter() {
+        let Ok(key) = key.cast::<PyString>() else {
+            return Err(Fault::Value(error!(Type, "the keys of a map are texts, found {}", type_name(&key))));
+        };
+        entries.push((Arc::from(key.to_cow()?), value(&item, depth + 1)?));
+    }
+    Ok(Value::map(entries))
+}
+
+/// Objects of classes that are not Python's most common ones.
+fn rarer(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
+    let py = object.py();
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return Ok(Value::Bytes(Arc::from(bytes.as_bytes())));
+    }
+    if let Ok(bytes) = object.cast::<PyByteArray>() {
+        return Ok(Value::Bytes(Arc::from(bytes.to_vec())));
+    }
+    if let Ok(duration) = object.cast::<Duration>() {
+        return Ok(Value::from(duration.get()));
+    }
+    let found = match entity::value_of(object) {
+        Some(found) => Some(found),
+        None => moments::value_of(object)?,
+    };
+    if let Some(found) = found {
+        return found.map_err(Fault::Value);
+    }
+    match type_name(object).as_str() {
+        // What pandas has for what is not there.
+        "NAType" | "NaTType" => return Ok(Value::Null),
+        "Timedelta" => return nanos(&object.getattr("value")?),
+        _ => {}
+    }
+    if let Ok(delta) = object.cast::<PyDelta>() {
+        return Ok(Value::Duration(of_timedelta(delta)));
+    }
+    if object.hasattr(intern!(py, "__arrow_c_stream__"))? || object.hasattr(intern!(py, "__arrow_c_array__"))? {
+        return import::list(object).map_err(Fault::Raised);
+    }
+    if object.hasattr(intern!(py, "dtype"))? {
+        return numpy(object, depth);
+    }
+    if object.hasattr(intern!(py, "to_dict"))? && object.hasattr(intern!(py, "columns"))? {
+        let rows = object.call_method1("to_dict", ("records",))?;
+        return value(&rows, depth);
+    }
+    if let Ok(mapping) = object.cast::<PyMapping>() {
+        let dict = PyDict::new(py);
+        dict.update(mapping)?;
+        return map(&dict, depth);
+    }
+    if let Some(number) = as_number(object)? {
+        return Ok(number);
+    }
+    if let Ok(items) = object.try_iter() {
+        return items.map(|item| value(&item?, depth + 1)).collect::<Result<_, _>>().map(Value::list);
+    }
+    let found = type_name(object);
+    Err(Fault::Value(
+        error!(Type, "Cypher has no value for a Python object of the class {found}")
+            .with_remedy("pass None, bool, int, float, str, bytes, a date or time, a list, or a dict"),
+    ))
+}
+
+/// Arrays and scalars of NumPy.
+fn numpy(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
+    let kind: String = object.getattr("dtype")?.getattr("kind")?.extract()?;
+    let is_scalar = object.getattr_opt("shape")?.is_none_or(|shape| shape.len().is_ok_and(|axes| axes == 0));
+    match (kind.as_str(), is_scalar) {
+        // Moments: as texts of ISO 8601, which lose nothing.
+        ("M", true) => {
+            let text: String = object.str()?.extract()?;
+            if text == "NaT" {
+                return Ok(Value::Null);
+            }
+            let moment = temporal::LocalDateTime::parse(&text).map(Value::LocalDateTime);
+            moment.ok_or_else(|| Fault::Value(error!(Argument, "the date {text} is out of range")))
+        }
+        ("m", true) => {
+            if object.str()? == "NaT" {
+                return Ok(Value::Null);
+            }
+            nanos(&object.call_method1("astype", ("timedelta64[ns]",))?.call_method1("astype", ("int64",))?)
+        }
+        ("M" | "m", false) => {
+            let items = object.try_iter()?;
+            items.map(|item| value(&item?, depth + 1)).collect::<Result<_, _>>().map(Value::list)
+        }
+        (_, true) => value(&object.call_method0("item")?, depth + 1),
+        (_, false) => value(&object.call_method0("tolist")?, depth + 1),
+    }
+}
+
+fn nanos(count: &Bound<'_, PyAny>) -> Result<Value, Fault> {
+    let count: i64 = count.call_method0("__int__")?.extract()?;
+    let day = temporal::NANOS_OF_DAY;
+    let (days, rest) = (count.div_euclid(day), count.rem_euclid(day));
+    let duration = temporal::Duration {
+        months: 0,
+        days,
+        seconds: rest / temporal::NANOS_OF_SECOND,
+        nanosecond: (rest % temporal::NANOS_OF_SECOND) as u32,
+    };
+    Ok(Value::Duration(duration))
+}
+
+/// What says of itself that it is a whole number. Decimals and fractions do not: they would be rounded in silence.
+fn as_number(object: &Bound<'_, PyAny>) -> Result<Option<Value>, Fault> {
+    match object.getattr_opt("__index__")? {
+        Some(index) => Ok(Some(value(&index.call0()?, DEPTH_MAX - 1)?)),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,192 @@
+//! A database: opened once in a process, used by all of its threads.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use database::{Access, Config, Durability, Interrupt};
+use model::error;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::connection::{Connection, Options, isolation_of, request, seconds};
+use crate::error::raised;
+use crate::load;
+use crate::result::QueryResult;
+use crate::shared::Shared;
+use crate::statement::{self, Settings};
+
+/// How often a relaxed commit is made durable.
+const RELAXED_INTERVAL: Duration = Duration::from_millis(100);
+
+/// A database that is open in this process.
+#[pyclass(frozen, subclass, module = "knotwork._knotwork", name = "Database", weakref)]
+pub(crate) struct Database {
+    pub(crate) shared: Arc<Shared>,
+    path: PathBuf,
+}
+
+fn durability_of(name: &str) -> PyResult<Durability> {
+    match name {
+        "full" => Ok(Durability::Full),
+        "relaxed" => Ok(Durability::Relaxed { interval: RELAXED_INTERVAL }),
+        "off" => Ok(Durability::Off),
+        other => Err(raised(error!(Argument, "expected the durability full, relaxed or off, found {other}"))),
+    }
+}
+
+#[pymethods]
+impl Database {
+    #[new]
+    #[pyo3(signature = (path, *, access="write", memory_limit=None, query_memory_limit=None, threads=None,
+                        timeout=None, durability="full", isolation="snapshot"))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords of Python")]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        access: &str,
+        memory_limit: Option<usize>,
+        query_memory_limit: Option<usize>,
+        threads: Option<usize>,
+        timeout: Option<f64>,
+        durability: &str,
+        isolation: &str,
+    ) -> PyResult<Database> {
+        let access = match access {
+            "read" => Access::ReadOnly,
+            "write" => Access::ReadWrite,
+            "existing" => Access::ReadWriteExisting,
+            other => {
+                return Err(raised(error!(Argument, "expected the access read, write or existing, found {other}")));
+            }
+        };
+        let mut config = Config {
+            access,
+            memory_bytes_max: memory_limit,
+            query_memory_max: query_memory_limit,
+            timeout: seconds(timeout)?,
+            durability: durability_of(durability)?,
+            isolation: isolation_of(isolation)?,
+            ..Config::default()
+        };
+        if let Some(threads) = threads.filter(|threads| *threads > 0) {
+            config.threads = threads;
+        }
+        let opened = py.detach(|| database::Database::open(&path, config)).map_err(raised)?;
+        Ok(Database { shared: Shared::new(opened), path })
+    }
+
+    /// Runs one statement as a transaction of its own. Parameters are given as a mapping, by keyword, or both.
+    #[pyo3(signature = (query, parameters=None, *, timeout=None, memory_limit=None, progress=None, **named))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords of Python")]
+    fn execute(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        parameters: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+        memory_limit: Option<usize>,
+        progress: Option<Py<PyAny>>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<QueryResult> {
+        let options = Options { timeout, memory_limit, progress };
+        let request = request(Settings::of(&self.shared), query, parameters, named, options)?;
+        let text = request.text.clone();
+        let started = statement::run_once(py, &self.shared, request)?;
+        QueryResult::new(py, text, started)
+    }
+
+    /// A connection: a session that is kept, for transactions that are begun by hand and for one thread's statements.
+    fn cursor(&self) -> PyResult<Connection> {
+        Connection::open(&self.shared)
+    }
+
+    /// The directory of the store.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// Whether it is still open.
+    #[getter]
+    fn is_open(&self) -> bool {
+        self.shared.is_open()
+    }
+
+    /// Merges all writes into files.
+    fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.shared.database()?.checkpoint()).map_err(raised)
+    }
+
+    /// Copies the store as it is now into a new directory, while it is used.
+    #[pyo3(signature = (destination, base=None))]
+    fn backup(&self, py: Python<'_>, destination: PathBuf, base: Option<PathBuf>) -> PyResult<()> {
+        let copy = || self.shared.database()?.backup(&destination, base.as_deref(), &Interrupt::new()).map(|_| ());
+        py.detach(copy).map_err(raised)
+    }
+
+    /// What the store holds: counts of nodes, edges, labels and edge types, constraints and indexes, files and memory.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let info = py.detach(|| self.shared.database()?.info()).map_err(raised)?;
+        let dict = PyDict::new(py);
+        dict.set_item("path", info.path)?;
+        dict.set_item("nodes", info.nodes)?;
+        dict.set_item("edges", info.edges)?;
+        dict.set_item("labels", counts(py, &info.labels)?)?;
+        dict.set_item("edge_types", counts(py, &info.edge_types)?)?;
+        dict.set_item("property_keys", info.property_keys.iter().map(|key| &**key).collect::<Vec<_>>())?;
+        dict.set_item("constraints", info.constraints)?;
+        dict.set_item("indexes", info.indexes)?;
+        dict.set_item("file_bytes", info.files.iter().map(|(_, bytes)| bytes).sum::<u64>())?;
+        let (limit, used, peak) = info.memory;
+        dict.set_item("memory_limit", limit)?;
+        dict.set_item("memory_used", used)?;
+        dict.set_item("memory_peak", peak)?;
+        Ok(dict)
+    }
+
+    #[pyo3(signature = (table, labels, key, names, on_duplicate, progress))]
+    #[allow(clippy::too_many_arguments, reason = "the method of Python names them")]
+    fn _load_nodes<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Bound<'py, PyAny>,
+        labels: Vec<String>,
+        key: Option<String>,
+        names: Option<Vec<(String, String)>>,
+        on_duplicate: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        load::nodes(py, &self.shared, table, labels, key, names, on_duplicate, progress.as_ref())
+    }
+
+    #[pyo3(signature = (table, edge_type, source, target, names, on_missing, progress))]
+    #[allow(clippy::too_many_arguments, reason = "the method of Python names them")]
+    fn _load_edges<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Bound<'py, PyAny>,
+        edge_type: String,
+        source: load::End,
+        target: load::End,
+        names: Option<Vec<(String, String)>>,
+        on_missing: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        load::edges(py, &self.shared, table, edge_type, source, target, names, on_missing, progress.as_ref())
+    }
+
+    /// Ends all that runs, undoes what is not committed and closes the store.
+    #[pyo3(name = "_close")]
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.shared.close()).map_err(raised)
+    }
+}
+
+fn counts<'py>(py: Python<'py>, counts: &[(Arc<str>, u64)]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, count) in counts {
+        dict.set_item(&**name, count)?;
+    }
+    Ok(dict)
+}

@@ -1,0 +1,55 @@
+//! The Python package: the engine as classes of Python, values and columns across the border.
+//!
+//! Modules in reading order:
+//! - [`shared`]: a database that is open, and its sessions.
+//! - [`statement`]: running a statement here or by another thread.
+//! - [`pipe`] and [`worker`]: rows on their way from that thread, and the thread.
+//! - [`database`](mod@database), [`connection`], [`result`](mod@result), [`record`], [`entity`], [`duration`]: the classes.
+//! - [`convert`]: values across the border.
+//! - [`arrow`]: columns across the border.
+//! - [`load`]: tables into a store.
+//! - [`error`](mod@error): errors as exceptions.
+//!
+//! What needs no speed is written in Python, in `python/knotwork`.
+//!
+//! Invariant: the engine works without Python's lock; it is taken again only to make objects and to hear signals.
+
+mod arrow;
+mod connection;
+mod convert;
+mod database;
+mod duration;
+mod entity;
+mod error;
+mod load;
+mod pipe;
+mod record;
+mod result;
+mod shared;
+mod statement;
+mod worker;
+
+use pyo3::prelude::*;
+
+/// The part of the package that is not written in Python.
+#[pymodule]
+mod _knotwork {
+    #[pymodule_export]
+    use super::connection::Connection;
+    #[pymodule_export]
+    use super::database::Database;
+    #[pymodule_export]
+    use super::duration::Duration;
+    #[pymodule_export]
+    use super::entity::{Edge, Node, Path};
+    #[pymodule_export]
+    use super::record::Record;
+    #[pymodule_export]
+    use super::result::QueryResult;
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

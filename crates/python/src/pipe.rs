@@ -1,0 +1,184 @@
+//! Rows on their way from the thread that makes them to the one that asks for them: a queue with a bound.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use database::{Error, Interrupt, Outlook, ResultBatch, ResultSink, StatementSummary};
+
+/// Batches that wait to be asked for, at most.
+const BATCHES_MAX: usize = 32;
+
+/// How a statement ended.
+pub(crate) type Outcome = Result<StatementSummary, Error>;
+
+/// What a reader finds.
+pub(crate) enum Found {
+    /// Rows.
+    Rows(ResultBatch),
+    /// Nothing yet.
+    Nothing,
+    /// There are no more rows; how the statement ended, told once.
+    End(Option<Outcome>),
+}
+
+/// How many rows a pipe may hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// A few batches: who makes them waits.
+    Few,
+    /// All there are.
+    All,
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// The first rows.
+    Rows,
+    /// The end.
+    End,
+}
+
+#[derive(Default)]
+struct State {
+    columns: Option<Vec<Arc<str>>>,
+    batches: VecDeque<ResultBatch>,
+    outcome: Option<Outcome>,
+    is_ended: bool,
+    is_abandoned: bool,
+}
+
+/// The queue.
+pub(crate) struct Pipe {
+    state: Mutex<State>,
+    changed: Condvar,
+    bound: Bound,
+    interrupt: Interrupt,
+}
+
+impl Pipe {
+    /// A pipe for a statement that this interrupt stops.
+    pub(crate) fn new(bound: Bound, interrupt: Interrupt) -> Arc<Pipe> {
+        Arc::new(Pipe { state: Mutex::default(), changed: Condvar::new(), bound, interrupt })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody will ask for rows any more: the statement stops as soon as it can.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.lock();
+        state.is_abandoned = true;
+        state.batches.clear();
+        // Only while it runs: its session may serve another statement afterwards.
+        if !state.is_ended {
+            self.interrupt.cancel();
+        }
+        self.changed.notify_all();
+    }
+
+    /// The statement has ended so; what follows is done before anybody hears of it, and not within reach of `abandon`.
+    pub(crate) fn end_with(&self, outcome: Outcome, last: impl FnOnce()) {
+        {
+            let mut state = self.lock();
+            state.outcome = Some(outcome);
+            state.is_ended = true;
+        }
+        last();
+        self.changed.notify_all();
+    }
+
+    /// How the statement ended, told once.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        self.lock().outcome.take()
+    }
+
+    /// Whether the statement has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(self.lock().outcome, Some(Err(_)))
+    }
+
+    /// Whether the statement has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.lock().is_ended
+    }
+
+    /// Cancels the statement: who asks for its rows is told.
+    pub(crate) fn cancel(&self) {
+        if !self.lock().is_ended {
+            self.interrupt.cancel();
+        }
+    }
+
+    /// Steps done and steps in all, as the statement tells them.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        self.interrupt.progress()
+    }
+
+    /// The names of the columns; none before they are known.
+    pub(crate) fn columns(&self) -> Vec<Arc<str>> {
+        self.lock().columns.clone().unwrap_or_default()
+    }
+
+    /// Whether the statement has ended, or has got so far as `goal`; waits a little if not.
+    pub(crate) fn has_reached(&self, goal: Goal, patience: Duration) -> bool {
+        let is_reached = |state: &State| state.is_ended || goal == Goal::Rows && !state.batches.is_empty();
+        let mut state = self.lock();
+        if !is_reached(&state) && !patience.is_zero() {
+            state = self.changed.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        is_reached(&state)
+    }
+
+    /// What there is to read; waits a little if there is nothing.
+    pub(crate) fn read(&self, patience: Duration) -> Found {
+        let mut state = self.lock();
+        if state.batches.is_empty() && !state.is_ended && !patience.is_zero() {
+            state = self.changed.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        match state.batches.pop_front() {
+            Some(batch) => {
+                // Only a writer who waits has to be told, and it waits only if the pipe was full.
+                if state.batches.len() + 1 >= BATCHES_MAX {
+                    self.changed.notify_all();
+                }
+                Found::Rows(batch)
+            }
+            None if state.is_ended => Found::End(state.outcome.take()),
+            None => Found::Nothing,
+        }
+    }
+}
+
+/// The end of a pipe that a statement writes to.
+pub(crate) struct PipeSink<'a>(pub(crate) &'a Pipe);
+
+impl ResultSink for PipeSink<'_> {
+    fn admits(&mut self, _outlook: &Outlook) -> bool {
+        !self.0.lock().is_abandoned
+    }
+
+    fn columns(&mut self, names: &[Arc<str>]) -> database::Result<()> {
+        let mut state = self.0.lock();
+        state.columns = Some(names.to_vec());
+        self.0.changed.notify_all();
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: ResultBatch) -> database::Result<bool> {
+        let mut state = self.0.lock();
+        while self.0.bound == Bound::Few && state.batches.len() >= BATCHES_MAX && !state.is_abandoned {
+            state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.is_abandoned {
+            return Ok(false);
+        }
+        state.batches.push_back(batch);
+        if state.batches.len() == 1 {
+            self.0.changed.notify_all();
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,459 @@
+//! The result of a statement: an iterator of records, and the same rows as dictionaries, tables and graphs.
+//!
+//! Invariant: rows are given once, in order. Looking ahead (`has_next`, the picture in a notebook) keeps what it finds.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use database::{Error, ResultBatch, StatementSummary};
+use model::error;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyCapsule, PyDict, PyList, PyTuple};
+
+use crate::arrow::export::Layout;
+use crate::arrow::stream::{ArrowStream, Reader, capsule};
+use crate::convert::to_python;
+use crate::error::{Failure, raised};
+use crate::pipe::Found;
+use crate::record::{Header, Record};
+use crate::statement::{Rest, SIGNAL_STEP, Started, Stream};
+
+/// Batches that are looked at before the types of a stream are told.
+const LOOK_AHEAD: usize = 64;
+
+/// What a statement did, once it is known.
+#[derive(Default)]
+pub(crate) struct Told(Mutex<Option<StatementSummary>>);
+
+impl Told {
+    pub(crate) fn tell(&self, summary: Option<StatementSummary>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = summary;
+    }
+}
+
+/// The error of rows that were given already.
+pub(crate) fn consumed() -> Error {
+    error!(Closed, "the rows of this result have been read already").with_remedy("run the query again")
+}
+
+#[derive(Default)]
+struct Rows {
+    ready: VecDeque<ResultBatch>,
+    current: Option<(ResultBatch, usize)>,
+    rest: Option<Stream>,
+    has_given: bool,
+}
+
+/// The rows of a statement, and what it did.
+///
+/// It is an iterator of records; ``fetchone``, ``fetchmany`` and ``fetchall`` take them too. ``to_arrow``, ``to_pandas``,
+/// ``to_polars``, ``to_dicts`` and ``to_networkx`` take all that are left. Large results are made while they are read;
+/// closing or dropping a result ends its query.
+#[pyclass(frozen, module = "knotwork", name = "Result", weakref)]
+pub(crate) struct QueryResult {
+    header: Arc<Header>,
+    text: Arc<str>,
+    rows: Mutex<Rows>,
+    told: Arc<Told>,
+}
+
+impl QueryResult {
+    pub(crate) fn new(py: Python<'_>, text: Arc<str>, started: Started) -> PyResult<QueryResult> {
+        let told = Arc::new(Told::default());
+        let rest = match started.rest {
+            Rest::Nothing(summary) => {
+                told.tell(Some(*summary));
+                None
+            }
+            Rest::Piped(stream) => Some(stream),
+        };
+        let rows = Mutex::new(Rows { ready: started.ready, rest, ..Rows::default() });
+        Ok(QueryResult { header: Header::new(py, started.columns)?, text, rows, told })
+    }
+
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Rows> {
+        self.rows.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next batch of the query itself.
+    fn pull(&self, py: Python<'_>, rows: &mut Rows) -> PyResult<Option<ResultBatch>> {
+        loop {
+            let Some(stream) = &rows.rest else { return Ok(None) };
+            let pipe = stream.0.clone();
+            let mut found = pipe.read(std::time::Duration::ZERO);
+            if matches!(found, Found::Nothing) {
+                found = py.detach(|| pipe.read(SIGNAL_STEP));
+            }
+            match found {
+                Found::Rows(batch) => return Ok(Some(batch)),
+                Found::Nothing => {
+                    if let Err(exception) = py.check_signals() {
+                        rows.rest = None;
+                        return Err(exception);
+                    }
+                }
+                Found::End(outcome) => {
+                    rows.rest = None;
+                    let summary = outcome.transpose().map_err(|error| Failure::of(error, &self.text))?;
+                    self.told.tell(summary);
+                }
+            }
+        }
+    }
+
+    /// Makes the row that comes next the current one; false at the end.
+    fn advance(&self, py: Python<'_>, rows: &mut Rows) -> PyResult<bool> {
+        loop {
+            if let Some((batch, row)) = &rows.current
+                && *row < batch.rows
+            {
+                return Ok(true);
+            }
+            let next = match rows.ready.pop_front() {
+                Some(batch) => Some(batch),
+                None => self.pull(py, rows)?,
+            };
+            rows.current = next.map(|batch| (batch, 0));
+            if rows.current.is_none() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Takes the next row as `make` makes it.
+    fn take_row<T>(
+        &self,
+        py: Python<'_>,
+        rows: &mut Rows,
+        make: impl Fn(&ResultBatch, usize) -> PyResult<T>,
+    ) -> PyResult<Option<T>> {
+        if !self.advance(py, rows)? {
+            return Ok(None);
+        }
+        let Some((batch, row)) = &mut rows.current else { return Ok(None) };
+        let made = make(batch, *row)?;
+        *row += 1;
+        rows.has_given = true;
+        Ok(Some(made))
+    }
+
+    fn tuple<'py>(&self, py: Python<'py>, batch: &ResultBatch, row: usize) -> PyResult<Bound<'py, PyTuple>> {
+        let cells = batch.columns.iter().map(|column| to_python::cell(py, column, row, &batch.entities));
+        PyTuple::new(py, cells.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    fn record(&self, py: Python<'_>, batch: &ResultBatch, row: usize) -> PyResult<Record> {
+        Ok(Record::new(self.header.clone(), self.tuple(py, batch, row)?.unbind()))
+    }
+
+    /// Takes up to so many rows, or all.
+    fn take_rows<T>(
+        &self,
+        py: Python<'_>,
+        count: Option<usize>,
+        make: impl Fn(&ResultBatch, usize) -> PyResult<T>,
+    ) -> PyResult<Vec<T>> {
+        let mut rows = self.lock(py);
+        let mut taken = Vec::new();
+        while count.is_none_or(|count| taken.len() < count) {
+            match self.take_row(py, &mut rows, &make)? {
+                Some(row) => taken.push(row),
+                None => break,
+            }
+            // Turning millions of rows into objects takes a while too.
+            if taken.len() % (1 << 16) == 0 {
+                py.check_signals()?;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Gives all rows that are left as a stream of Arrow, after a look at the first batches, or at all.
+    fn reader(&self, py: Python<'_>, look_ahead: Option<usize>) -> PyResult<Reader> {
+        let mut rows = self.lock(py);
+        if rows.has_given && rows.current.is_none() && rows.rest.is_none() && rows.ready.is_empty() {
+            return Err(raised(consumed()));
+        }
+        if let Some((batch, row)) = rows.current.take()
+            && row < batch.rows
+        {
+            let columns = batch.columns.iter().map(|column| Arc::new(column.slice(row, batch.rows))).collect();
+            rows.ready.push_front(ResultBatch { columns, rows: batch.rows - row, entities: batch.entities });
+        }
+        while look_ahead.is_none_or(|count| rows.ready.len() < count) {
+            match self.pull(py, &mut rows)? {
+                Some(batch) => rows.ready.push_back(batch),
+                None => break,
+            }
+        }
+        rows.has_given = true;
+        let (ready, rest) = (std::mem::take(&mut rows.ready), rows.rest.take());
+        let names = &self.header.names;
+        let layout = py.detach(|| Layout::of(names, ready.iter()));
+        Ok(Reader::new(layout, ready, rest, self.told.clone()))
+    }
+
+    /// Reads what is left into memory.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let mut rows = self.lock(py);
+        while let Some(batch) = self.pull(py, &mut rows)? {
+            rows.ready.push_back(batch);
+        }
+        Ok(())
+    }
+
+    fn helper<'py>(
+        slf: &Bound<'py, Self>,
+        module: &str,
+        name: &str,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import(module)?.getattr(name)?.call((slf,), options)
+    }
+}
+
+#[pymethods]
+impl QueryResult {
+    /// The names of the columns.
+    #[getter]
+    fn columns(&self, py: Python<'_>) -> Py<PyTuple> {
+        self.header.tuple.clone_ref(py)
+    }
+
+    /// The text of the query.
+    #[getter]
+    fn query(&self) -> &str {
+        &self.text
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Record>> {
+        self.take_row(py, &mut self.lock(py), |batch, row| self.record(py, batch, row))
+    }
+
+    /// The next record, or ``None`` at the end.
+    fn fetchone(&self, py: Python<'_>) -> PyResult<Option<Record>> {
+        self.__next__(py)
+    }
+
+    /// The next records, as many as that or fewer at the end.
+    #[pyo3(signature = (size=1))]
+    fn fetchmany(&self, py: Python<'_>, size: usize) -> PyResult<Vec<Record>> {
+        self.take_rows(py, Some(size), |batch, row| self.record(py, batch, row))
+    }
+
+    /// All records that are left, as a list.
+    fn fetchall(&self, py: Python<'_>) -> PyResult<Vec<Record>> {
+        self.take_rows(py, None, |batch, row| self.record(py, batch, row))
+    }
+
+    /// The first value of the next record, or ``None`` if there is none.
+    fn scalar<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let row = self.take_row(py, &mut self.lock(py), |batch, row| self.tuple(py, batch, row))?;
+        row.map(|row| row.get_item(0)).transpose()
+    }
+
+    /// All records that are left, as a list of dictionaries.
+    fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let names = self.header.tuple.bind(py);
+        self.take_rows(py, None, |batch, row| {
+            let dict = PyDict::new(py);
+            for (name, column) in names.iter().zip(&batch.columns) {
+                dict.set_item(name, to_python::cell(py, column, row, &batch.entities)?)?;
+            }
+            Ok(dict)
+        })
+    }
+
+    /// All rows that are left as a ``pyarrow.Table``.
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::helper(slf, "knotwork._tables", "to_arrow", None)
+    }
+
+    /// All rows that are left as a ``pandas.DataFrame``.
+    #[pyo3(signature = (**options))]
+    fn to_pandas<'py>(slf: &Bound<'py, Self>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+        Self::helper(slf, "knotwork._tables", "to_pandas", options)
+    }
+
+    /// All rows that are left as a ``polars.DataFrame``.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::helper(slf, "knotwork._tables", "to_polars", None)
+    }
+
+    /// The nodes, edges and paths of all rows that are left as a NetworkX graph.
+    #[pyo3(signature = (**options))]
+    fn to_networkx<'py>(slf: &Bound<'py, Self>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+        Self::helper(slf, "knotwork._graphs", "to_networkx", options)
+    }
+
+    /// The rows as a stream of Arrow: what ``pyarrow.table(result)`` and ``polars.DataFrame(result)`` ask for.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        capsule(py, self.reader(py, Some(LOOK_AHEAD))?)
+    }
+
+    /// The rows as a stream of Arrow whose types fit all rows: they are looked at first.
+    fn _arrow_stream(&self, py: Python<'_>) -> PyResult<ArrowStream> {
+        Ok(ArrowStream::new(self.reader(py, None)?))
+    }
+
+    /// The first records that are left, which stay where they are.
+    fn _peek(&self, py: Python<'_>, count: usize) -> PyResult<Vec<Record>> {
+        let mut rows = self.lock(py);
+        let mut found = Vec::new();
+        if !self.advance(py, &mut rows)? {
+            return Ok(found);
+        }
+        if let Some((batch, row)) = &rows.current {
+            for at in *row..batch.rows.min(row + count) {
+                found.push(self.record(py, batch, at)?);
+            }
+        }
+        let mut index = 0;
+        while found.len() < count {
+            if index == rows.ready.len() {
+                match self.pull(py, &mut rows)? {
+                    Some(batch) => rows.ready.push_back(batch),
+                    None => break,
+                }
+            }
+            let batch = &rows.ready[index];
+            for at in 0..batch.rows.min(count - found.len()) {
+                found.push(self.record(py, batch, at)?);
+            }
+            index += 1;
+        }
+        Ok(found)
+    }
+
+    /// What the statement did: counters, times, plan, hints. Rows that are left are read into memory first.
+    #[getter]
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.finish(py)?;
+        let summary = self.told.0.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default();
+        let counters = summary.counters;
+        let fields = PyDict::new(py);
+        let counts = PyDict::new(py);
+        for (name, count) in [
+            ("nodes_created", counters.nodes_created),
+            ("nodes_deleted", counters.nodes_deleted),
+            ("edges_created", counters.edges_created),
+            ("edges_deleted", counters.edges_deleted),
+            ("properties_set", counters.properties_set),
+            ("labels_added", counters.labels_added),
+            ("labels_removed", counters.labels_removed),
+            ("constraints_added", counters.constraints_added),
+            ("constraints_removed", counters.constraints_removed),
+            ("indexes_added", counters.indexes_added),
+            ("indexes_removed", counters.indexes_removed),
+        ] {
+            counts.set_item(name, count)?;
+        }
+        fields.set_item("query", &*self.text)?;
+        fields.set_item("counters", counts)?;
+        fields.set_item("time", summary.time_ns as f64 / 1e9)?;
+        fields.set_item("memory_peak", summary.memory_peak)?;
+        fields.set_item("spilled_bytes", summary.spilled_bytes)?;
+        fields.set_item("plan", summary.plan.as_deref())?;
+        fields.set_item("plan_json", summary.report.as_ref().map(|report| report.json()))?;
+        fields.set_item("hints", summary.hints.iter().map(|hint| hint.message.as_str()).collect::<Vec<_>>())?;
+        py.import("knotwork._summary")?.getattr("Summary")?.call((), Some(&fields))
+    }
+
+    /// Ends the query, if it still runs, and forgets the rows that are left.
+    fn close(&self, py: Python<'_>) {
+        let mut rows = self.lock(py);
+        let (ready, rest) = (std::mem::take(&mut rows.ready), rows.rest.take());
+        rows.current = None;
+        rows.has_given = true;
+        py.detach(|| drop((ready, rest)));
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _class: &Bound<'_, PyAny>,
+        _exception: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) {
+        self.close(py);
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<knotwork.Result columns=[{}]>", self.header.names.join(", "))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::helper(slf, "knotwork._notebook", "result_html", None)
+    }
+
+    /// Whether there is another row (as in Kuzu).
+    fn has_next(&self, py: Python<'_>) -> PyResult<bool> {
+        self.advance(py, &mut self.lock(py))
+    }
+
+    /// The next row as a list (as in Kuzu).
+    fn get_next<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let row = self.take_row(py, &mut self.lock(py), |batch, row| self.tuple(py, batch, row))?;
+        Ok(row.ok_or_else(|| raised(error!(NotFound, "the result has no more rows")))?.to_list())
+    }
+
+    /// All rows that are left as lists (as in Kuzu).
+    fn get_all<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyList>>> {
+        self.take_rows(py, None, |batch, row| Ok(self.tuple(py, batch, row)?.to_list()))
+    }
+
+    /// The next rows as lists (as in Kuzu).
+    fn get_n<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Vec<Bound<'py, PyList>>> {
+        self.take_rows(py, Some(count), |batch, row| Ok(self.tuple(py, batch, row)?.to_list()))
+    }
+
+    /// An iterator of rows as dictionaries (as in Kuzu).
+    fn rows_as_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::helper(slf, "knotwork._tables", "rows_as_dict", None)
+    }
+
+    /// The names of the columns as a list (as in Kuzu).
+    fn get_column_names(&self) -> Vec<&str> {
+        self.header.names.iter().map(|name| &**name).collect()
+    }
+
+    /// ``to_pandas`` (as in Kuzu).
+    fn get_as_df<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::to_pandas(slf, None)
+    }
+
+    /// ``to_polars`` (as in Kuzu).
+    fn get_as_pl<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::to_polars(slf)
+    }
+
+    /// ``to_arrow`` (as in Kuzu).
+    #[pyo3(signature = (chunk_size=None))]
+    fn get_as_arrow<'py>(slf: &Bound<'py, Self>, chunk_size: Option<usize>) -> PyResult<Bound<'py, PyAny>> {
+        let _ = chunk_size;
+        Self::to_arrow(slf)
+    }
+
+    /// ``to_networkx`` (as in Kuzu).
+    #[pyo3(signature = (directed=true))]
+    fn get_as_networkx<'py>(slf: &Bound<'py, Self>, directed: bool) -> PyResult<Bound<'py, PyAny>> {
+        let options = PyDict::new(slf.py());
+        options.set_item("directed", directed)?;
+        Self::to_networkx(slf, Some(&options))
+    }
+}

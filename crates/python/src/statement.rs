@@ -1,0 +1,287 @@
+//! Running a statement: here, if it is expected to be short, or by another thread while this one listens to signals.
+//!
+//! A statement that turns out longer than expected is stopped, which leaves no trace, and started again by another
+//! thread. Rows that were found by then have been shown to nobody.
+//!
+//! Cost: a short statement needs no other thread; a long one a few microseconds to reach it.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use database::{
+    Action, Error, ErrorCode, IsolationLevel, Outlook, Parameters, Priority, ResultBatch, ResultSink, Session,
+    StatementSummary,
+};
+use pyo3::prelude::*;
+
+use crate::error::Failure;
+use crate::pipe::{Bound, Goal, Outcome, Pipe, PipeSink};
+use crate::shared::{Seat, Shared, closed};
+use crate::worker;
+
+/// Rows of all operators together that a statement may be expected to make if it is run here.
+const HERE_WORK_MAX: f64 = 50_000.0;
+/// Rows that a statement that is run here may give.
+const HERE_ROWS_MAX: usize = 16_384;
+/// How long a statement that is run here may take.
+const HERE_TIME_MAX: Duration = Duration::from_millis(50);
+/// How often this thread looks for signals while it waits for another.
+pub(crate) const SIGNAL_STEP: Duration = Duration::from_millis(40);
+/// How often a statement that is to stop is told so.
+const STOP_STEP: Duration = Duration::from_millis(2);
+
+/// How statements run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) query_memory: Option<usize>,
+    pub(crate) isolation: IsolationLevel,
+    pub(crate) priority: Priority,
+}
+
+/// A statement to run.
+pub(crate) struct Request {
+    pub(crate) text: Arc<str>,
+    pub(crate) parameters: Parameters,
+    pub(crate) settings: Settings,
+    /// What is told how far it has come.
+    pub(crate) progress: Option<Py<PyAny>>,
+}
+
+/// A statement that has begun to give rows, or has ended.
+pub(crate) struct Started {
+    pub(crate) columns: Vec<Arc<str>>,
+    pub(crate) ready: VecDeque<ResultBatch>,
+    pub(crate) rest: Rest,
+}
+
+/// What is still to come.
+pub(crate) enum Rest {
+    /// Nothing, since it has ended.
+    Nothing(Box<StatementSummary>),
+    /// Rows that another thread makes.
+    Piped(Stream),
+}
+
+/// The reading end of a pipe: dropped, it ends the statement.
+pub(crate) struct Stream(pub(crate) Arc<Pipe>);
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+/// Takes the rows of a statement that is run here, as long as there are few.
+#[derive(Default)]
+struct HereSink {
+    outlook: Option<Outlook>,
+    columns: Vec<Arc<str>>,
+    batches: VecDeque<ResultBatch>,
+    rows: usize,
+    is_refused: bool,
+}
+
+impl ResultSink for HereSink {
+    fn admits(&mut self, outlook: &Outlook) -> bool {
+        self.outlook = Some(*outlook);
+        self.is_refused = match outlook.action {
+            Action::Control => false,
+            Action::Read | Action::Write => outlook.calls_procedure || outlook.work > HERE_WORK_MAX,
+            Action::Batches | Action::Copy => true,
+        };
+        !self.is_refused
+    }
+
+    fn columns(&mut self, names: &[Arc<str>]) -> database::Result<()> {
+        self.columns = names.to_vec();
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: ResultBatch) -> database::Result<bool> {
+        self.rows += batch.rows;
+        self.batches.push_back(batch);
+        // What a statement that has written gives cannot be asked for again.
+        let is_repeatable = self.outlook.is_some_and(|outlook| outlook.action == Action::Read);
+        self.is_refused = is_repeatable && self.rows > HERE_ROWS_MAX;
+        Ok(!self.is_refused)
+    }
+}
+
+/// Runs a statement in a session taken for it.
+pub(crate) fn run_once(py: Python<'_>, shared: &Arc<Shared>, request: Request) -> PyResult<Started> {
+    let seat = shared.borrow_seat().map_err(Failure::plain)?;
+    let tried = run_here(py, &seat, &request, Isolated::Refuse);
+    match tried {
+        Ok(Tried::Done(started)) => {
+            shared.return_seat(seat);
+            Ok(started)
+        }
+        Ok(Tried::Refused(outlook)) => run_there(py, seat, Some(shared.clone()), request, outlook, None),
+        Err(failure) => {
+            shared.return_seat(seat);
+            Err(failure)
+        }
+    }
+}
+
+/// Runs a statement in a session that is kept, in the transaction that it has open. What only reads and is long is run in
+/// another session if there is no transaction, so that the next statement need not wait for its last row.
+pub(crate) fn run_kept(py: Python<'_>, shared: &Arc<Shared>, seat: &Arc<Seat>, request: Request) -> PyResult<Started> {
+    match run_here(py, seat, &request, Isolated::Allow)? {
+        Tried::Done(started) => Ok(started),
+        Tried::Refused(outlook) if outlook.action == Action::Read && !in_transaction(py, seat)? => {
+            let other = shared.borrow_seat().map_err(Failure::plain)?;
+            run_there(py, other, Some(shared.clone()), request, outlook, Some(seat))
+        }
+        Tried::Refused(outlook) => run_there(py, seat.clone(), None, request, outlook, None),
+    }
+}
+
+/// Whether a session has a transaction open.
+pub(crate) fn in_transaction(py: Python<'_>, seat: &Seat) -> PyResult<bool> {
+    let found = py.detach(|| Ok::<_, Error>(seat.lock()?.as_ref().ok_or_else(closed)?.in_transaction()));
+    Ok(found.map_err(Failure::plain)?)
+}
+
+/// Whether a session may stay in a transaction after the statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Isolated {
+    Allow,
+    Refuse,
+}
+
+enum Tried {
+    Done(Started),
+    Refused(Outlook),
+}
+
+fn run_here(py: Python<'_>, seat: &Seat, request: &Request, isolated: Isolated) -> PyResult<Tried> {
+    let mut sink = HereSink::default();
+    let limit = request.settings.timeout.map_or(HERE_TIME_MAX, |timeout| timeout.min(HERE_TIME_MAX));
+    let outcome = py.detach(|| {
+        let mut guard = seat.lock()?;
+        let mut settings = request.settings;
+        settings.timeout = Some(limit);
+        let outcome = run_in(&mut guard, &settings, request, &mut sink);
+        if isolated == Isolated::Refuse
+            && let Some(session) = guard.as_mut()
+            && session.in_transaction()
+        {
+            session.rollback()?;
+            return Err(model::error!(TransactionState, "BEGIN needs a connection that stays the same")
+                .with_remedy("use `with db.transaction() as tx`, or db.cursor() for a connection"));
+        }
+        outcome
+    });
+    let outlook = sink.outlook;
+    match outcome {
+        Ok(summary) => match outlook {
+            Some(outlook) if sink.is_refused => Ok(Tried::Refused(outlook)),
+            _ => Ok(Tried::Done(Started {
+                columns: sink.columns,
+                ready: sink.batches,
+                rest: Rest::Nothing(Box::new(summary)),
+            })),
+        },
+        Err(error) => match outlook {
+            // It was stopped for its length here only: nothing has happened.
+            Some(outlook) if error.code() == ErrorCode::Timeout && request.settings.timeout != Some(limit) => {
+                Ok(Tried::Refused(outlook))
+            }
+            _ => Err(Failure::of(error, &request.text).into()),
+        },
+    }
+}
+
+/// Runs a statement in a session. One that panics is lost, and nothing else.
+fn run_in(guard: &mut Option<Session>, settings: &Settings, request: &Request, sink: &mut dyn ResultSink) -> Outcome {
+    let session = guard.as_mut().ok_or_else(closed)?;
+    session.set_timeout(settings.timeout);
+    session.set_query_memory(settings.query_memory);
+    session.set_isolation(settings.isolation);
+    session.set_priority(settings.priority);
+    let run = AssertUnwindSafe(|| session.run(&request.text, &request.parameters, sink));
+    catch_unwind(run).unwrap_or_else(|_| {
+        guard.take();
+        Err(model::error!(Internal, "the engine panicked; the session is lost, the database is not"))
+    })
+}
+
+/// Has a statement run by another thread; `asked` is the connection it is run for, if that is another one's session.
+fn run_there(
+    py: Python<'_>,
+    seat: Arc<Seat>,
+    home: Option<Arc<Shared>>,
+    mut request: Request,
+    outlook: Outlook,
+    asked: Option<&Arc<Seat>>,
+) -> PyResult<Started> {
+    let progress = request.progress.take();
+    let text = request.text.clone();
+    // What writes is over before it gives rows; what stays in its session makes the next statement wait.
+    let (bound, goal) = match (&home, outlook.action) {
+        (Some(_), Action::Read) => (Bound::Few, Goal::Rows),
+        _ => (Bound::All, Goal::End),
+    };
+    let pipe = Pipe::new(bound, seat.interrupt.clone());
+    seat.set_pipe(&pipe);
+    if let Some(asked) = asked {
+        asked.set_pipe(&pipe);
+    }
+    let (writer, shared) = (pipe.clone(), home);
+    worker::run(Box::new(move || {
+        let outcome = match seat.lock() {
+            Ok(mut guard) => run_in(&mut guard, &request.settings, &request, &mut PipeSink(&writer)),
+            Err(error) => Err(error),
+        };
+        drop(request);
+        if let Some(shared) = shared {
+            writer.end_with(outcome, || shared.return_seat(seat));
+        } else {
+            writer.end_with(outcome, || drop(seat));
+        }
+    }))
+    .map_err(Failure::plain)?;
+    let stream = Stream(pipe);
+    listen(py, &stream.0, goal, progress.as_ref())?;
+    if stream.0.has_failed()
+        && let Some(Err(error)) = stream.0.outcome()
+    {
+        return Err(Failure::of(error, &text).into());
+    }
+    let columns = stream.0.columns();
+    Ok(Started { columns, ready: VecDeque::new(), rest: Rest::Piped(stream) })
+}
+
+/// Waits until a statement has got that far, listens to signals and tells how far it has come. A signal that raises an
+/// exception (as Ctrl-C does) ends the statement first.
+pub(crate) fn listen(py: Python<'_>, pipe: &Pipe, goal: Goal, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+    loop {
+        if py.detach(|| pipe.has_reached(goal, SIGNAL_STEP)) {
+            return Ok(());
+        }
+        let mut heard = py.check_signals();
+        if let (Ok(()), Some(progress)) = (&heard, progress) {
+            let (done, total) = pipe.progress();
+            heard = progress.call1(py, (done, total)).map(|_| ());
+        }
+        if let Err(exception) = heard {
+            py.detach(|| stop(pipe));
+            return Err(exception);
+        }
+    }
+}
+
+/// Ends a statement, and waits until it has ended.
+pub(crate) fn stop(pipe: &Pipe) {
+    loop {
+        // A statement that begins lowers the flag, so it is raised again.
+        pipe.abandon();
+        if pipe.has_reached(Goal::End, STOP_STEP) {
+            return;
+        }
+    }
+}

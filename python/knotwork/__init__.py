@@ -1,0 +1,61 @@
+"""Knotwork: an embedded property-graph database.
+
+>>> import knotwork
+>>> with knotwork.connect() as db:
+...     _ = db.execute("CREATE (:Person {name: 'Ann'})-[:KNOWS {since: 2019}]->(:Person {name: 'Bob'})")
+...     for name, since in db.execute("MATCH (:Person {name: $name})-[k:KNOWS]->(f) RETURN f.name, k.since", name="Ann"):
+...         print(name, since)
+Bob 2019
+
+A store is one directory: ``knotwork.connect("social.knot")``. Many threads may use one database; one process has it open.
+"""
+
+from __future__ import annotations
+
+from ._database import Connection, Database, PreparedStatement, Transaction, connect
+from ._knotwork import Duration, Edge, Node, Path, Record, __version__
+from ._knotwork import Result
+from ._summary import Summary
+from .errors import (
+    BusyError,
+    ClosedError,
+    ConflictError,
+    ConstraintError,
+    CorruptionError,
+    DataError,
+    Error,
+    FileError,
+    InternalError,
+    InterruptedError,
+    NotFoundError,
+    ParameterError,
+    QueryError,
+    QuerySyntaxError,
+    ReadOnlyError,
+    ResourceLimitError,
+    SourceError,
+    StoreError,
+    TimeoutError,
+    TransactionError,
+    TypeMismatchError,
+)
+
+#: What Kuzu calls the class of results.
+QueryResult = Result
+
+__all__ = [
+    "AsyncConnection", "BusyError", "ClosedError", "ConflictError", "Connection", "ConstraintError", "CorruptionError",
+    "DataError", "Database", "Duration", "Edge", "Error", "FileError", "InternalError", "InterruptedError", "Node",
+    "NotFoundError", "ParameterError", "Path", "PreparedStatement", "QueryError", "QueryResult", "QuerySyntaxError",
+    "ReadOnlyError", "Record", "ResourceLimitError", "Result", "SourceError", "StoreError", "Summary", "TimeoutError", "Transaction",
+    "TransactionError", "TypeMismatchError", "__version__", "connect",
+]
+
+
+def __getattr__(name: str) -> object:
+    # Asyncio is imported only by those who use it.
+    if name == "AsyncConnection":
+        from .aio import AsyncConnection
+
+        return AsyncConnection
+    raise AttributeError(f"module 'knotwork' has no attribute {name!r}")

@@ -1,0 +1,134 @@
+"""Whole-graph algorithms as functions: ``db.algo.pagerank(types="KNOWS")``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Optional
+
+from ._progress import Progress, shown
+
+_MODES = ("stream", "stats", "write", "estimate")
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: "_" + found[1].lower(), name)
+
+
+class _Procedure:
+    """A procedure of the engine, found by name."""
+
+    def __init__(self, name: str, signature: str, description: str) -> None:
+        self.name = name
+        self.signature = signature
+        self.description = description
+        yields = signature.rsplit(") :: (", 1)[1].rstrip(")")
+        self.yields = [part.split(" :: ", 1) for part in re.split(r", (?=\w+ :: )", yields) if part]
+
+
+class Algorithm:
+    """One algorithm. Call it with its settings, in Python's spelling or the engine's."""
+
+    def __init__(self, database: Any, name: str, modes: Dict[str, _Procedure]) -> None:
+        self._database = database
+        self._modes = modes
+        self.__name__ = _snake(name.split(".", 1)[1].replace(".", "_"))
+        self.__doc__ = next(iter(modes.values())).description + "\n\n" + "\n".join(held.signature for held in modes.values())
+
+    def __call__(
+        self,
+        *,
+        mode: Optional[str] = None,
+        key: Optional[str] = None,
+        progress: Progress = None,
+        timeout: Optional[float] = None,
+        memory_limit: Optional[int] = None,
+        **settings: Any,
+    ) -> Any:
+        """Runs the algorithm and gives its rows as a result.
+
+        ``mode`` is ``"stream"`` (rows: the default), ``"stats"``, ``"write"`` (the default if ``write_property`` or
+        ``write_relationship_type`` is given) or ``"estimate"``. A node is given by its id, as ``nodeId``, or by its property
+        ``key``. ``progress=True`` shows a bar.
+        """
+        named = {_camel(name): value for name, value in settings.items() if value is not None}
+        if mode is None:
+            mode = "write" if "writeProperty" in named or "writeRelationshipType" in named else "stream"
+        procedure = self._modes.get(mode)
+        if procedure is None:
+            raise ValueError(f"{self.__name__} has the modes {', '.join(self._modes)}; found {mode!r}")
+        query = self._query(procedure, key)
+        with shown(progress, self.__name__) as call:
+            return self._database.execute(
+                query, {"settings": named}, progress=call, timeout=timeout, memory_limit=memory_limit
+            )
+
+    @staticmethod
+    def _query(procedure: _Procedure, key: Optional[str]) -> str:
+        names, given = [], []
+        for name, kind in procedure.yields:
+            names.append(f"`{name}`")
+            if kind != "NODE":
+                given.append(f"`{name}`")
+            elif key is None:
+                given.append(f"id(`{name}`) AS `{'nodeId' if name == 'node' else name + 'Id'}`")
+            else:
+                quoted = key.replace("`", "``")
+                given.append(f"`{name}`.`{quoted}` AS `{quoted if name == 'node' else name}`")
+        columns = ", ".join(names)
+        return f"CALL {procedure.name}($settings) YIELD {columns} RETURN {', '.join(given)}"
+
+    def __repr__(self) -> str:
+        return f"<knotwork algorithm {self.__name__}: {', '.join(self._modes)}>"
+
+
+class Algorithms:
+    """The algorithms of a database, by name: ``dir(db.algo)`` lists them.
+
+    >>> import knotwork
+    >>> with knotwork.connect() as db:
+    ...     _ = db.execute("UNWIND ['b', 'c', 'd'] AS name MERGE (a:N {name: 'a'}) CREATE (:N {name: name})-[:R]->(a)")
+    ...     db.algo.degree(direction="IN", key="name").to_dicts()[0]
+    ...     db.algo.pagerank(write_property="rank").fetchone()["nodePropertiesWritten"]
+    {'name': 'a', 'score': 3.0}
+    4
+    """
+
+    def __init__(self, database: Any) -> None:
+        self._database = database
+        self._found: Optional[Dict[str, Algorithm]] = None
+
+    def _all(self) -> Dict[str, Algorithm]:
+        if self._found is None:
+            modes: Dict[str, Dict[str, _Procedure]] = {}
+            query = "CALL dbms.procedures() YIELD name, signature, description RETURN name, signature, description"
+            for name, signature, description in self._database.execute(query):
+                if not name.startswith("algo."):
+                    continue
+                base, _, last = name.rpartition(".")
+                base, mode = (base, last) if last in _MODES else (name, "stream")
+                modes.setdefault(base, {})[mode] = _Procedure(name, signature, description)
+            found = {}
+            for base, held in modes.items():
+                algorithm = Algorithm(self._database, base, held)
+                found[algorithm.__name__] = algorithm
+            self._found = found
+        return self._found
+
+    def __getattr__(self, name: str) -> Algorithm:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = self._all().get(name) or self._all().get(_snake(name))
+        if found is None:
+            raise AttributeError(f"there is no algorithm {name!r}; there are {', '.join(sorted(self._all()))}")
+        return found
+
+    def __dir__(self) -> List[str]:
+        return sorted(self._all())
+
+    def __iter__(self) -> Any:
+        return iter(self._all().values())

@@ -1,0 +1,400 @@
+"""Databases, connections, transactions and prepared statements."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import weakref
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
+
+from . import _knotwork
+from ._algo import Algorithms
+from ._frames import Columns, Loaded, as_table, end, graph_edges, graph_nodes, is_graph, pairs
+from ._progress import Progress, shown
+from .errors import ClosedError, Error
+
+#: The databases that are open, to be closed when the interpreter ends.
+_open: "weakref.WeakSet[Database]" = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for database in list(_open):
+        try:
+            database.close()
+        except Error:
+            # A fork of the process that opened it has nothing to close.
+            pass
+
+
+atexit.register(_close_all)
+
+
+class _TemporaryStore:
+    """The directory of a database without a path. It goes with the database, in the process that made it."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.directory = tempfile.mkdtemp(prefix="knotwork-")
+        self.path = os.path.join(self.directory, "memory.knot")
+
+    def remove(self) -> None:
+        if self.process == os.getpid():
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def connect(
+    path: "Union[str, os.PathLike[str], None]" = None,
+    *,
+    read_only: bool = False,
+    memory_limit: Optional[int] = None,
+    query_memory_limit: Optional[int] = None,
+    threads: Optional[int] = None,
+    timeout: Optional[float] = None,
+    durability: Optional[str] = None,
+    isolation: str = "snapshot",
+) -> "Database":
+    """Opens the database in a directory, and makes it if it is missing.
+
+    Without a path (or with ``":memory:"``) the database lives as long as it is open: in a temporary directory, which the
+    operating system keeps in memory as far as there is room, and which is removed when the database is closed.
+
+    ``memory_limit`` and ``query_memory_limit`` are in bytes, for the database and for each query; what does not fit is
+    spilled to temporary files. ``timeout`` is in seconds for each query. ``durability`` is ``"full"`` (a commit waits for
+    the disk), ``"relaxed"`` (it is on the disk a tenth of a second later) or ``"off"``. ``isolation`` is ``"snapshot"`` or
+    ``"serializable"``.
+
+    >>> db = knotwork.connect()
+    >>> db.execute("RETURN 1 + 1").scalar()
+    2
+    >>> db.close()
+    """
+    return Database(
+        path,
+        read_only=read_only,
+        memory_limit=memory_limit,
+        query_memory_limit=query_memory_limit,
+        threads=threads,
+        timeout=timeout,
+        durability=durability,
+        isolation=isolation,
+    )
+
+
+class Database(_knotwork.Database):
+    """A database that is open in this process. Threads may share it; make it with :func:`connect`.
+
+    It is a context manager that closes it. Closing ends the queries that run and removes a database without a path.
+    """
+
+    _temporary: Optional[_TemporaryStore]
+    _algorithms: Optional[Algorithms]
+
+    def __new__(
+        cls,
+        path: "Union[str, os.PathLike[str], None]" = None,
+        buffer_pool_size: int = 0,
+        max_num_threads: int = 0,
+        compression: bool = True,
+        lazy_init: bool = False,
+        read_only: bool = False,
+        *,
+        database_path: "Union[str, os.PathLike[str], None]" = None,
+        memory_limit: Optional[int] = None,
+        query_memory_limit: Optional[int] = None,
+        threads: Optional[int] = None,
+        timeout: Optional[float] = None,
+        durability: Optional[str] = None,
+        isolation: str = "snapshot",
+        **_ignored: Any,
+    ) -> "Database":
+        # The first six are Kuzu's, in its order; compression and lazy_init have no meaning here.
+        path = database_path if path is None else path
+        is_memory = path is None or os.fspath(path) in ("", ":memory:")
+        temporary = _TemporaryStore() if is_memory else None
+        try:
+            self = super().__new__(
+                cls,
+                temporary.path if temporary else os.path.expanduser(os.fspath(path)),  # type: ignore[arg-type]
+                access="read" if read_only and not temporary else "write",
+                memory_limit=memory_limit or buffer_pool_size or None,
+                query_memory_limit=query_memory_limit,
+                threads=threads or max_num_threads or None,
+                timeout=timeout,
+                durability=durability or ("off" if temporary else "full"),
+                isolation=isolation,
+            )
+        except BaseException:
+            if temporary:
+                temporary.remove()
+            raise
+        self._algorithms = None
+        self._temporary = temporary
+        self._finalizer = weakref.finalize(self, temporary.remove) if temporary else None
+        _open.add(self)
+        return self
+
+    def __init__(self, *_arguments: Any, **_settings: Any) -> None:
+        pass
+
+    def transaction(self, isolation: Optional[str] = None) -> "Transaction":
+        """A transaction: committed at the end of its block, rolled back if an exception leaves it.
+
+        >>> with knotwork.connect() as db:
+        ...     with db.transaction() as tx:
+        ...         _ = tx.execute("CREATE (:Account {id: 1, money: 10})")
+        ...         _ = tx.execute("MATCH (a:Account {id: 1}) SET a.money = a.money + $more", more=5)
+        ...     db.execute("MATCH (a:Account) RETURN a.money").scalar()
+        15
+        """
+        return Transaction(self, isolation)
+
+    def prepare(self, query: str, parameters: Optional[Dict[str, Any]] = None) -> "PreparedStatement":
+        """A statement to be run often, with other parameters each time.
+
+        The query is checked now. Plans are kept by the database for all statements, prepared or not.
+
+        >>> with knotwork.connect() as db:
+        ...     add = db.prepare("RETURN $a + $b AS sum")
+        ...     [add.execute(a=1, b=b).scalar() for b in (1, 2, 3)]
+        [2, 3, 4]
+        """
+        return PreparedStatement(self, query, parameters)
+
+    def load_nodes(
+        self,
+        table: Any,
+        label: "Union[str, Sequence[str]]",
+        key: Optional[str] = None,
+        columns: Columns = None,
+        *,
+        on_duplicate: str = "error",
+        progress: Progress = None,
+    ) -> Loaded:
+        """Makes a node of each row of a table.
+
+        The table is one of Arrow, pandas or polars, a mapping of columns, an iterable of dictionaries, or a NetworkX graph.
+        ``key`` is the column that names the nodes; it gets a uniqueness constraint with the (first) label. ``columns``
+        chooses columns, and renames them if it is a mapping. A row whose key is taken is an error, is passed over
+        (``on_duplicate="skip"``) or sets its properties on the node there (``"update"``).
+
+        All rows are loaded, or none.
+
+        >>> with knotwork.connect() as db:
+        ...     db.load_nodes([{"id": 1, "name": "Ann"}, {"id": 2, "name": "Bob"}], label="Person", key="id")
+        ...     db.load_edges([{"from": 1, "to": 2, "since": 2019}], type="KNOWS",
+        ...                   source=("Person", "id", "from"), target=("Person", "id", "to"))
+        Loaded(nodes_created=2, nodes_merged=0, edges_created=0, rows_skipped=0)
+        Loaded(nodes_created=0, nodes_merged=0, edges_created=1, rows_skipped=0)
+        """
+        labels = [label] if isinstance(label, str) else list(label)
+        if is_graph(table):
+            key = key or "id"
+            table = graph_nodes(table, key)
+        names = pairs(columns, [key] if key else [])
+        with shown(progress, f"nodes :{labels[0] if labels else ''}") as call:
+            return Loaded(**self._load_nodes(as_table(table), labels, key, names, on_duplicate, call))
+
+    def load_edges(
+        self,
+        table: Any,
+        type: str,
+        source: "Tuple[str, ...]",
+        target: "Optional[Tuple[str, ...]]" = None,
+        columns: Columns = None,
+        *,
+        on_missing: str = "error",
+        progress: Progress = None,
+    ) -> Loaded:
+        """Makes an edge of each row of a table.
+
+        ``source`` and ``target`` say how an end is found: ``(label, key property, column)``; without a column it is the
+        column ``source`` or ``target``, without ``target`` it is found as the source is. Other columns are properties. An
+        end that is not there is an error, leaves the edge out (``on_missing="skip"``), or is made (``"create"``).
+
+        All rows are loaded, or none.
+        """
+        start = end("source", source, "source")
+        stop = end("target", (start[0], start[1]) if target is None else target, "target")
+        if is_graph(table):
+            table = graph_edges(table, start[2], stop[2])
+        names = pairs(columns, [start[2], stop[2]])
+        with shown(progress, f"edges :{type}") as call:
+            return Loaded(**self._load_edges(as_table(table), type, start, stop, names, on_missing, call))
+
+    @property
+    def algo(self) -> Algorithms:
+        """The algorithms, as functions: ``db.algo.pagerank(labels="Page", types="LINKS")``."""
+        if self._algorithms is None:
+            self._algorithms = Algorithms(self)
+        return self._algorithms
+
+    def connection(self) -> "Connection":
+        """A connection: a session of one's own, for one thread."""
+        return Connection(self)
+
+    cursor = connection
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it has no path of its own, and goes when it is closed."""
+        return self._temporary is not None
+
+    def close(self) -> None:
+        """Ends the queries that run, rolls open transactions back and closes the store."""
+        self._close()
+        _open.discard(self)
+        if self._finalizer:
+            self._finalizer()
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        place = "in memory" if self.in_memory else repr(str(self.path))
+        return f"<knotwork.Database {place}{'' if self.is_open else ', closed'}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a database cannot be pickled: connect to it in the process that uses it")
+
+
+class Connection(_knotwork.Connection):
+    """A connection: a session with settings of its own, in which transactions are begun and ended.
+
+    >>> db = knotwork.Database()
+    >>> conn = knotwork.Connection(db)
+    >>> conn.execute("CREATE (:City {name: 'Oslo'})").summary.counters["nodes_created"]
+    1
+    >>> conn.execute("MATCH (c:City) RETURN c.name").get_all()
+    [['Oslo']]
+    >>> db.close()
+    """
+
+    _database: Database
+
+    def __new__(cls, database: Database, num_threads: int = 0) -> "Connection":
+        self = super().__new__(cls, database)
+        self._database = database
+        return self
+
+    def __init__(self, *_arguments: Any, **_settings: Any) -> None:
+        pass
+
+    @property
+    def database(self) -> Database:
+        """The database."""
+        return self._database
+
+    def execute(self, query: "Union[str, PreparedStatement]", parameters: Optional[Dict[str, Any]] = None, **named: Any) -> Any:
+        """Runs one statement, in the transaction that is open or as one of its own."""
+        if isinstance(query, PreparedStatement):
+            query = query.query
+        return super().execute(query, parameters, **named)
+
+    def prepare(self, query: str, parameters: Optional[Dict[str, Any]] = None) -> "PreparedStatement":
+        """A statement to be run often in this connection."""
+        return PreparedStatement(self, query, parameters)
+
+    def set_query_timeout(self, milliseconds: int) -> None:
+        """How many milliseconds a statement may take; 0 for as long as it takes (as in Kuzu)."""
+        self.timeout = milliseconds / 1e3 if milliseconds else None
+
+    def set_max_threads_for_exec(self, threads: int) -> None:
+        """Kept for scripts of Kuzu; threads are shared by all statements of a database (``threads=``)."""
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+
+class Transaction:
+    """A transaction of a database; see :meth:`Database.transaction`."""
+
+    def __init__(self, database: Database, isolation: Optional[str] = None) -> None:
+        self._database = database
+        self._isolation = isolation
+        self._connection: Optional[Connection] = None
+
+    def __enter__(self) -> "Transaction":
+        connection = Connection(self._database)
+        if self._isolation is not None:
+            connection.isolation = self._isolation
+        connection.begin()
+        self._connection = connection
+        return self
+
+    def _held(self) -> Connection:
+        if self._connection is None:
+            raise ClosedError("the transaction has not begun, or is over: use it in a with block")
+        return self._connection
+
+    def execute(self, query: str, parameters: Optional[Dict[str, Any]] = None, **named: Any) -> Any:
+        """Runs one statement in the transaction. If it fails it is undone alone, and the transaction goes on."""
+        return self._held().execute(query, parameters, **named)
+
+    def commit(self) -> None:
+        """Commits now instead of at the end of the block."""
+        self._end(True)
+
+    def rollback(self) -> None:
+        """Rolls back now instead of at the end of the block."""
+        self._end(False)
+
+    def _end(self, commit: bool) -> None:
+        connection, self._connection = self._held(), None
+        try:
+            if commit:
+                connection.commit()
+            else:
+                connection.rollback()
+        finally:
+            connection.close()
+
+    def __exit__(self, kind: Any, _exception: Any, _traceback: Any) -> None:
+        if self._connection is None:
+            return
+        if kind is None:
+            self._end(True)
+            return
+        try:
+            self._end(False)
+        except Error:
+            # The exception that ended the block is what is told; a closed database has rolled back already.
+            pass
+
+
+class PreparedStatement:
+    """A statement to be run often; see :meth:`Database.prepare`."""
+
+    def __init__(self, target: "Union[Database, Connection]", query: str, parameters: Optional[Dict[str, Any]] = None) -> None:
+        self._target = target
+        #: The text of the statement.
+        self.query = query
+        self.parameters = dict(parameters or {})
+        target.execute("EXPLAIN " + query)
+
+    def execute(self, parameters: Optional[Dict[str, Any]] = None, **named: Any) -> Any:
+        """Runs the statement with these parameters."""
+        if self.parameters:
+            parameters = {**self.parameters, **(parameters or {})}
+        return self._target.execute(self.query, parameters, **named)
+
+    __call__ = execute
+
+    def is_success(self) -> bool:
+        """True: a statement that does not compile raises instead (as in Kuzu)."""
+        return True
+
+    def get_error_message(self) -> str:
+        """Empty; see :meth:`is_success`."""
+        return ""
+
+    def __repr__(self) -> str:
+        return f"<knotwork.PreparedStatement {self.query!r}>"
+

@@ -1,0 +1,60 @@
+"""What a statement did, told with its result."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Optional
+
+
+class Summary:
+    """What a statement did: counters, time, memory, plan and hints.
+
+    >>> import knotwork
+    >>> with knotwork.connect() as db:
+    ...     summary = db.execute("CREATE (:A)-[:B]->(:C)").summary
+    >>> summary.counters["nodes_created"], summary.counters["edges_created"]
+    (2, 1)
+    """
+
+    __slots__ = ("query", "counters", "time", "memory_peak", "spilled_bytes", "plan", "hints", "_plan_json")
+
+    def __init__(
+        self,
+        query: str,
+        counters: Dict[str, int],
+        time: float,
+        memory_peak: int,
+        spilled_bytes: int,
+        plan: Optional[str],
+        plan_json: Optional[str],
+        hints: List[str],
+    ) -> None:
+        #: The text of the statement.
+        self.query = query
+        #: How many nodes, edges, properties, labels, constraints and indexes it made and removed.
+        self.counters = counters
+        #: Seconds from the text to the last row.
+        self.time = time
+        #: The most bytes that its operators held at a time.
+        self.memory_peak = memory_peak
+        #: Bytes that it wrote to temporary files because they did not fit.
+        self.spilled_bytes = spilled_bytes
+        #: The plan as a table, for ``EXPLAIN`` and ``PROFILE``.
+        self.plan = plan
+        #: What is probably not meant, though it is no error.
+        self.hints = hints
+        self._plan_json = plan_json
+
+    @property
+    def plan_tree(self) -> Optional[Dict[str, Any]]:
+        """The plan as nested dictionaries, for ``EXPLAIN`` and ``PROFILE``."""
+        return json.loads(self._plan_json)["plan"] if self._plan_json else None
+
+    def __repr__(self) -> str:
+        changed = ", ".join(f"{name}={count}" for name, count in self.counters.items() if count)
+        return f"<Summary {self.time * 1e3:.3f} ms{'; ' + changed if changed else ''}>"
+
+    def _repr_html_(self) -> str:
+        from ._notebook import summary_html
+
+        return summary_html(self)

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# The Python package from a clean checkout: builds the wheel, installs it into an environment of its own below .cache, and
+# runs its tests there. Ends with 77 if there is no Python that can do it. PYTHON chooses the interpreter.
+#
+#   scripts/python.sh                 wheel, tests, examples
+#   scripts/python.sh -k threads      the same, with arguments for pytest
+#   BUILD_ONLY=1 scripts/python.sh    only the wheel, into .cache/python/wheels, and the environment
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cache=$PWD/.cache/python
+mkdir -p "$cache/wheels"
+
+interpreter=${PYTHON:-$(command -v python3 || true)}
+if [ -z "$interpreter" ] || ! "$interpreter" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
+  echo "python: SKIPPED: Python 3.9 or newer with venv is not installed (on Debian: apt install python3-venv)" >&2
+  exit 77
+fi
+
+tools=(maturin pytest pytest-timeout pyarrow pandas polars numpy networkx scipy nbformat nbclient ipykernel)
+python=$cache/env/bin/python
+stamp=$cache/tools
+if ! [ -x "$python" ] || [ "$(cat "$stamp" 2>/dev/null)" != "${tools[*]}" ]; then
+  "$interpreter" -m venv --clear "$cache/env"
+  "$python" -m pip install --quiet --disable-pip-version-check "${tools[@]}"
+  echo "${tools[*]}" >"$stamp"
+fi
+
+rm -f "$cache"/wheels/knotwork-*.whl
+"$cache/env/bin/maturin" build --release --quiet --interpreter "$python" --out "$cache/wheels"
+# What is tested is what was packed, not what lies in the source tree.
+"$python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps "$cache"/wheels/knotwork-*.whl
+[ -n "${BUILD_ONLY:-}" ] && exit 0
+exec "$python" -m pytest -p no:cacheprovider "$@"
