@@ -117,6 +117,11 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// The name of the table that rows come from, quoted; `None` for other rows.
+pub fn table_name(dialect: Dialect, rows: &crate::definition::Rows) -> Option<String> {
+    rows::table(dialect, rows)
+}
+
 impl Statement<'_> {
     /// The same with copies of its parameters.
     pub fn into_owned(self) -> Statement<'static> {

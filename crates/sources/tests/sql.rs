@@ -112,6 +112,7 @@ fn facts(columns: &[(&str, &str, Option<PropertyKind>)]) -> RowsFacts {
         compares: true,
         is_binary: false,
         is_nullable: false,
+        as_text: false,
     };
     let columns: Map<String, ColumnFacts> =
         columns.iter().map(|&(name, sql_type, kind)| (name.to_owned(), facts(sql_type, kind))).collect();
@@ -312,13 +313,13 @@ fn statements_are_as_written_down() {
 fn a_spatial_index_serves_boxes() {
     let (definition, mut catalog) = (definition(), catalog());
     catalog.nodes[0].points =
-        vec![PointIndex { expression: "point(lon, lat)".into(), columns: ["lon".into(), "lat".into()] }];
+        vec![PointIndex { expression: "point({0}, {1})".into(), columns: ["lon".into(), "lat".into()] }];
     let writer = Writer { dialect: Dialect::Postgres, definition: &definition, catalog: &catalog, has_returning: true };
     let boxes = [vec![(1.0, 2.0), (3.0, 4.0)]];
     let which = Which::Boxes { properties: &[0, 1], boxes: &boxes };
     let question = Question::Nodes { kind: 0, which, properties: &[], order: None, limit: None };
     let statement = writer.question(&question).unwrap().remove(0);
-    let text = "SELECT n.\"id\"\nFROM \"junctions\" AS n\nWHERE (point(lon, lat) <@ box(point($1::float8, $2::float8), \
+    let text = "SELECT n.\"id\"\nFROM \"junctions\" AS n\nWHERE (point(n.\"lon\", n.\"lat\") <@ box(point($1::float8, $2::float8), \
                 point($3::float8, $4::float8)))";
     assert_eq!(statement.text, text);
     let values: Vec<Value> = statement

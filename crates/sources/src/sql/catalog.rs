@@ -31,7 +31,7 @@ pub struct RowsFacts {
 /// A spatial index on points made of two columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointIndex {
-    /// The expression, each column without its table.
+    /// The expression, with `{0}` and `{1}` where the columns stand.
     pub expression: String,
     /// The columns that are its coordinates.
     pub columns: [String; 2],
@@ -50,11 +50,26 @@ pub struct ColumnFacts {
     pub is_binary: bool,
     /// Whether it may be null, or nothing is known of that.
     pub is_nullable: bool,
+    /// Whether it is read as text, since its type is none that is read.
+    pub as_text: bool,
 }
 
 /// A column of which nothing is known: compared by the database, which knows.
-static UNKNOWN: ColumnFacts =
-    ColumnFacts { sql_type: String::new(), kind: None, compares: true, is_binary: false, is_nullable: true };
+static UNKNOWN: ColumnFacts = ColumnFacts {
+    sql_type: String::new(),
+    kind: None,
+    compares: true,
+    is_binary: false,
+    is_nullable: true,
+    as_text: false,
+};
+
+impl ColumnFacts {
+    /// The column as it is selected.
+    pub(super) fn selected(&self, expression: String) -> String {
+        if self.as_text { format!("{expression}::text") } else { expression }
+    }
+}
 
 impl RowsFacts {
     /// What is known of a column.

@@ -98,7 +98,8 @@ impl<'a> Nodes<'a> {
             return self.union(sql, keys, properties);
         }
         let (mut draft, keys, left) = self.rows(which)?;
-        draft.answer(keys, format!("{}.{}", self.name, self.node.key.join(", ")), None);
+        let selected = keys.into_iter().zip(&self.node.key).map(|(key, name)| self.facts.column(name).selected(key));
+        draft.answer(selected.collect(), format!("{}.{}", self.name, self.node.key.join(", ")), None);
         self.answer_properties(&mut draft, properties)?;
         let mut hidden = Vec::new();
         let place = |draft: &mut Draft<'q>, hidden: &mut Vec<usize>, number: usize| -> Result<usize> {
@@ -205,7 +206,8 @@ impl<'a> Nodes<'a> {
     }
 
     fn answer_properties(&self, draft: &mut Draft<'_>, properties: &[usize]) -> Result<()> {
-        answer_properties(draft, self.writer.dialect, ("n", &self.name), &self.node.properties, properties)
+        let of = ("n", &*self.name, self.facts);
+        answer_properties(draft, self.writer.dialect, of, &self.node.properties, properties)
     }
 
     /// Adds an order; true if the database would not sort as Cypher does, so that its rows must be sorted.
@@ -411,29 +413,38 @@ impl<'a> Edges<'a> {
 
     fn answer(&self, draft: &mut Draft<'_>, near: Vec<String>, properties: &[usize]) -> Result<()> {
         let (dialect, name) = (self.writer.dialect, &self.name);
+        let near = self.selected(&self.near, near);
         draft.answer(near, format!("{name}.{}", self.near.end.columns.join(", ")), None);
-        let far = self.far.expressions(dialect);
+        let far = self.selected(&self.far, self.far.expressions(dialect));
         draft.answer(far, format!("{name}.{}", self.far.end.columns.join(", ")), None);
-        let key = self.edge.key.iter().map(|column| quote::column(dialect, "e", column)).collect();
+        let select = |column: &String| self.facts.column(column).selected(quote::column(dialect, "e", column));
+        let key = self.edge.key.iter().map(select).collect();
         draft.answer(key, format!("{name}.{}", self.edge.key.join(", ")), None);
         self.answer_properties(draft, properties)
     }
 
+    /// The columns of an end as they are selected.
+    fn selected(&self, end: &EndOf<'_>, expressions: Vec<String>) -> Vec<String> {
+        let names = &end.end.columns;
+        expressions.into_iter().zip(names).map(|(held, name)| self.facts.column(name).selected(held)).collect()
+    }
+
     fn answer_properties(&self, draft: &mut Draft<'_>, properties: &[usize]) -> Result<()> {
-        answer_properties(draft, self.writer.dialect, ("e", &self.name), &self.edge.properties, properties)
+        let of = ("e", &*self.name, self.facts);
+        answer_properties(draft, self.writer.dialect, of, &self.edge.properties, properties)
     }
 }
 
 fn answer_properties(
     draft: &mut Draft<'_>,
     dialect: Dialect,
-    (alias, rows): (&str, &str),
+    (alias, rows, facts): (&str, &str, &RowsFacts),
     all: &[Property],
     properties: &[usize],
 ) -> Result<()> {
     for &number in properties {
         let property = property(rows, all, number)?;
-        let column = quote::column(dialect, alias, &property.column);
+        let column = facts.column(&property.column).selected(quote::column(dialect, alias, &property.column));
         draft.answer(vec![column], format!("{rows}.{}", property.column), property.kind);
     }
     Ok(())

@@ -187,13 +187,15 @@ fn box_bounds(facts: &ColumnFacts, least: f64, largest: f64) -> (Value, Value) {
 }
 
 /// The spatial index of these two columns, and which column is its first coordinate.
-fn point_index<'f>(dialect: Dialect, facts: &'f RowsFacts, columns: &[&str]) -> Option<(&'f str, [usize; 2])> {
+fn point_index(dialect: Dialect, facts: &RowsFacts, columns: &[&str]) -> Option<(String, [usize; 2])> {
     if dialect != Dialect::Postgres || columns.len() != 2 {
         return None;
     }
     facts.points.iter().find_map(|index| {
         let place = |name: &String| columns.iter().position(|column| column == name);
         let (x, y) = (place(&index.columns[0])?, place(&index.columns[1])?);
-        (x != y).then_some((&*index.expression, [x, y]))
+        let [first, second] = [x, y].map(|at| quote::column(dialect, "n", columns[at]));
+        let expression = index.expression.replace("{0}", &first).replace("{1}", &second);
+        (x != y).then_some((expression, [x, y]))
     })
 }

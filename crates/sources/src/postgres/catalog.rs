@@ -1,0 +1,586 @@
+//! What the server says of the tables and queries of a definition: types, indexes, foreign keys, sizes.
+
+use std::sync::Arc;
+
+use model::{Column, Map, Result, Value, error};
+
+use super::Shared;
+use super::decode::{is_read, kind_of, oid};
+use super::failure::{self, Failure};
+use super::session::{Session, Trouble};
+use crate::connector::{Facts, KindFacts};
+use crate::definition::{EdgeKind, End, EndNode, GraphDefinition, NodeKind, Property, Rows};
+use crate::sql::catalog::PointIndex;
+use crate::sql::{Catalog, ColumnFacts, Dialect, Parameter, ParameterValue, Rest, RowsFacts, Statement, quote};
+
+/// Rows that are counted, rather than estimated, in tables that the server has no figures of.
+const COUNTED_ROWS_MAX: u64 = 2_000_000;
+
+/// What is known of a source.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) catalog: Catalog,
+    pub(super) facts: Facts,
+}
+
+/// Columns of the tables, in their order.
+const COLUMNS: &str = "SELECT t.n, a.attname::text, a.atttypid::int8, a.atttypmod, a.attnotnull, \
+    CASE WHEN ty.typtype = 'd' THEN base.typname ELSE ty.typname END::text, \
+    CASE WHEN ty.typtype = 'd' THEN bn.nspname ELSE tn.nspname END::text, \
+    CASE WHEN ty.typtype = 'd' THEN ty.typbasetype ELSE a.atttypid END::int8, \
+    element.typname::text, \
+    coalesce(co.collcollate IN ('C', 'POSIX') OR co.collname = 'default' \
+        AND (SELECT datcollate IN ('C', 'POSIX') FROM pg_database WHERE datname = current_database()), false) \
+    FROM unnest($1::text[]) WITH ORDINALITY AS t(name, n) \
+    JOIN pg_attribute a ON a.attrelid = to_regclass(t.name) AND a.attnum > 0 AND NOT a.attisdropped \
+    JOIN pg_type ty ON ty.oid = a.atttypid JOIN pg_namespace tn ON tn.oid = ty.typnamespace \
+    LEFT JOIN pg_type base ON base.oid = ty.typbasetype LEFT JOIN pg_namespace bn ON bn.oid = base.typnamespace \
+    LEFT JOIN pg_type element ON element.oid = ty.typelem AND ty.typcategory = 'A' \
+    LEFT JOIN pg_collation co ON co.oid = a.attcollation ORDER BY t.n, a.attnum";
+
+/// Indexes that hold all rows.
+const INDEXES: &str = "SELECT t.n, i.indisunique, am.amname::text, \
+    array(SELECT coalesce(a.attname::text, '') FROM unnest(i.indkey::int2[]) WITH ORDINALITY k(att, place) \
+        LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.att AND k.att > 0 \
+        WHERE k.place <= i.indnkeyatts ORDER BY k.place), \
+    CASE WHEN i.indexprs IS NOT NULL THEN pg_get_indexdef(i.indexrelid, 1, true) END \
+    FROM unnest($1::text[]) WITH ORDINALITY AS t(name, n) JOIN pg_index i ON i.indrelid = to_regclass(t.name) \
+    JOIN pg_class ic ON ic.oid = i.indexrelid JOIN pg_am am ON am.oid = ic.relam \
+    WHERE i.indisvalid AND i.indpred IS NULL ORDER BY t.n, i.indexrelid";
+
+/// The tables themselves.
+const TABLES: &str = "SELECT t.n, c.oid::int8, c.reltuples::float8, c.relkind::text \
+    FROM unnest($1::text[]) WITH ORDINALITY AS t(name, n) JOIN pg_class c ON c.oid = to_regclass(t.name)";
+
+/// Foreign keys that are enforced.
+const FOREIGN_KEYS: &str = "SELECT t.n, c.confrelid::int8, \
+    array(SELECT a.attname::text FROM unnest(c.conkey) WITH ORDINALITY k(att, place) \
+        JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.att ORDER BY k.place), \
+    array(SELECT a.attname::text FROM unnest(c.confkey) WITH ORDINALITY k(att, place) \
+        JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.att ORDER BY k.place) \
+    FROM unnest($1::text[]) WITH ORDINALITY AS t(name, n) JOIN pg_constraint c ON c.conrelid = to_regclass(t.name) \
+    WHERE c.contype = 'f' AND c.convalidated";
+
+/// Where the facts of a kind's rows are.
+enum Place {
+    /// The table of that number.
+    Table(usize),
+    /// A query.
+    Query(RowsFacts),
+}
+
+/// A table as the server describes it.
+#[derive(Clone, Debug, Default)]
+struct Table {
+    oid: i64,
+    /// Rows, as of the last time that the server looked; less than none if it never did.
+    rows: f64,
+    columns: Map<String, ColumnFacts>,
+    indexes: Vec<IndexOf>,
+    foreign_keys: Vec<(i64, Vec<String>, Vec<String>)>,
+}
+
+#[derive(Clone, Debug)]
+struct IndexOf {
+    is_unique: bool,
+    /// Whether it finds equal values.
+    is_ordered: bool,
+    /// Columns in order; empty for an expression.
+    columns: Vec<String>,
+    point: Option<PointIndex>,
+}
+
+/// Asks the server about all kinds of the definition: three round trips.
+pub(super) fn load(shared: &Shared) -> Result<Known> {
+    let definition = &*shared.definition;
+    let mut names: Vec<String> = Vec::new();
+    let mut number_of = |rows: &Rows| -> Option<usize> {
+        let name = crate::sql::table_name(Dialect::Postgres, rows)?;
+        Some(names.iter().position(|held| *held == name).unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        }))
+    };
+    let tables_of: Vec<Option<usize>> = definition
+        .nodes
+        .iter()
+        .map(|node| &node.rows)
+        .chain(definition.edges.iter().map(|edge| &edge.rows))
+        .map(&mut number_of)
+        .collect();
+    let mut lease = shared.pool.take()?;
+    let loaded = tables(lease.session(), &names).and_then(|mut tables| {
+        let queries = queries(lease.session(), definition)?;
+        estimate(lease.session(), definition, &names, &mut tables).map(|estimates| (tables, queries, estimates))
+    });
+    let (tables, mut queries, estimates) = match loaded {
+        Ok(loaded) => loaded,
+        Err((trouble, statement)) => {
+            let is_dead = matches!(trouble, Trouble::Broken(_)) && lease.session().is_used;
+            let failed = shared.error(trouble, "its catalog", &statement);
+            lease.close();
+            if is_dead {
+                // It was kept from before; a new one may do.
+                shared.pool.close_idle();
+                return load(shared);
+            }
+            return Err(failed);
+        }
+    };
+    let missing = |name: &str| {
+        error!(Definition, "{}: there is no table {name}", shared.settings.name)
+            .with_remedy("knot source check compares the definition with the source; search_path in the URL names schemas")
+    };
+    for (number, table) in tables.iter().enumerate() {
+        if table.oid == 0 {
+            return Err(missing(&names[number]));
+        }
+    }
+    let mut known = Known::default();
+    let count = definition.nodes.len();
+    let mut places = tables_of.iter().enumerate().map(|(at, number)| match number {
+        Some(number) => Place::Table(*number),
+        None => Place::Query(queries.remove(&at).unwrap_or_default()),
+    });
+    for (kind, node) in definition.nodes.iter().enumerate() {
+        let place = places.next().expect("every kind has its rows");
+        let (facts, about) = node_facts(node, &place, &tables, estimates[kind]);
+        known.catalog.nodes.push(facts);
+        known.facts.nodes.push(about);
+    }
+    for (kind, edge) in definition.edges.iter().enumerate() {
+        let place = places.next().expect("every kind has its rows");
+        let (facts, about) = edge_facts(definition, edge, &place, &tables, &tables_of, estimates[count + kind]);
+        known.catalog.edges.push(facts);
+        known.facts.edges.push(about);
+    }
+    Ok(known)
+}
+
+/// What failed, and the statement.
+type Failed = (Trouble, String);
+
+fn statement<'a>(text: &str, names: &'a Column) -> Statement<'a> {
+    let value = ParameterValue::Array(std::borrow::Cow::Borrowed(names));
+    let parameters = vec![Parameter { value, sql_type: "text".to_owned() }];
+    Statement { text: text.to_owned(), parameters, answer: Vec::new(), rest: Rest::default(), expects: None }
+}
+
+fn tables(session: &mut Session, names: &[String]) -> Result<Vec<Table>, Failed> {
+    let mut tables = vec![Table::default(); names.len()];
+    if names.is_empty() {
+        return Ok(tables);
+    }
+    let names: Vec<Value> = names.iter().map(|name| Value::string(name)).collect();
+    let names = Column::from_values(&names);
+    let texts = [TABLES, COLUMNS, INDEXES, FOREIGN_KEYS];
+    for text in texts {
+        session.queue_bind("", &statement(text, &names)).map_err(|trouble| (trouble, text.to_owned()))?;
+        session.wire.output.execute("", 0);
+    }
+    session.wire.output.sync();
+    session.send().map_err(|trouble| (trouble, String::new()))?;
+    for text in texts {
+        let mut rows = Vec::new();
+        let fields = session.read_fields().map_err(|trouble| (trouble, text.to_owned()))?;
+        session
+            .read_rows(&fields, |columns| {
+                rows.extend((0..columns[0].len()).map(|row| columns.iter().map(|column| column.value(row)).collect()));
+                Ok(true)
+            })
+            .map_err(|trouble| (trouble, text.to_owned()))?;
+        rows.into_iter().for_each(|row: Vec<Value>| note(&mut tables, text, &row));
+    }
+    session.finish().map_err(|trouble| (trouble, String::new()))?;
+    Ok(tables)
+}
+
+/// Puts a row of the catalog where it belongs.
+fn note(tables: &mut [Table], text: &str, row: &[Value]) {
+    let int = |at: usize| if let Value::Int(x) = row[at] { x } else { 0 };
+    let is_true = |at: usize| matches!(row[at], Value::Bool(true));
+    let string = |at: usize| if let Value::String(x) = &row[at] { x.to_string() } else { String::new() };
+    let strings = |at: usize| -> Vec<String> {
+        let Value::List(items) = &row[at] else { return Vec::new() };
+        items.iter().map(|item| if let Value::String(x) = item { x.to_string() } else { String::new() }).collect()
+    };
+    let table = &mut tables[int(0) as usize - 1];
+    match text {
+        TABLES => {
+            table.oid = int(1);
+            table.rows = if let Value::Float(rows) = row[2] { rows } else { -1.0 };
+        }
+        COLUMNS => {
+            let oid = int(7) as u32;
+            let facts = column_facts(oid, int(3) as i32, Some((&string(6), &string(5))), &string(8));
+            let facts = ColumnFacts { is_nullable: !is_true(4), is_binary: is_true(9), ..facts };
+            table.columns.insert(string(1), facts);
+        }
+        INDEXES => {
+            let columns = strings(3);
+            let method = string(2);
+            let point = point_index(&method, &string(4));
+            table.indexes.push(IndexOf {
+                is_unique: is_true(1),
+                is_ordered: method == "btree" || method == "hash" && columns.len() == 1,
+                columns: columns.into_iter().take_while(|name| !name.is_empty()).collect(),
+                point,
+            });
+        }
+        _ => table.foreign_keys.push((int(1), strings(2), strings(3))),
+    }
+}
+
+/// What follows from the type of a column.
+fn column_facts(oid: u32, modifier: i32, name: Option<(&str, &str)>, element: &str) -> ColumnFacts {
+    let sql_type = match (sql_type(oid), name) {
+        (Some(known), _) => known.to_owned(),
+        (None, Some(("pg_catalog", _))) if !element.is_empty() => format!("{element}[]"),
+        (None, Some((schema, name))) => {
+            format!("{}.{}", quote::name(Dialect::Postgres, schema), quote::name(Dialect::Postgres, name))
+        }
+        (None, None) => String::new(),
+    };
+    let compares = !matches!(oid, oid::JSON | oid::JSONB | oid::INTERVAL | oid::TIMETZ | oid::BYTEA) && is_read(oid);
+    ColumnFacts {
+        sql_type,
+        kind: if is_read(oid) { kind_of(oid, modifier) } else { Some(model::PropertyKind::String) },
+        compares,
+        is_binary: false,
+        is_nullable: true,
+        as_text: !is_read(oid),
+    }
+}
+
+/// The type that parameters compared with a column have. Numbers of four bytes are compared with those of eight: to the
+/// server 0.1 as one is not 0.1 as the other, as it is not once read.
+fn sql_type(oid: u32) -> Option<&'static str> {
+    Some(match oid {
+        oid::BOOL => "bool",
+        oid::BYTEA => "bytea",
+        oid::NAME => "name",
+        oid::INT8 => "int8",
+        oid::INT2 => "int2",
+        oid::INT4 => "int4",
+        oid::TEXT => "text",
+        oid::OID => "oid",
+        oid::JSON => "json",
+        oid::JSONB => "jsonb",
+        oid::FLOAT4 | oid::FLOAT8 => "float8",
+        oid::BPCHAR => "bpchar",
+        oid::VARCHAR => "varchar",
+        oid::DATE => "date",
+        oid::TIME => "time",
+        oid::TIMESTAMP => "timestamp",
+        oid::TIMESTAMPTZ => "timestamptz",
+        oid::INTERVAL => "interval",
+        oid::TIMETZ => "timetz",
+        oid::NUMERIC => "numeric",
+        oid::UUID => "uuid",
+        1005 => "int2[]",
+        1007 => "int4[]",
+        1009 => "text[]",
+        1015 => "varchar[]",
+        1016 => "int8[]",
+        2951 => "uuid[]",
+        _ => return None,
+    })
+}
+
+/// The columns of a spatial index on `point(x, y)`.
+fn point_index(method: &str, expression: &str) -> Option<PointIndex> {
+    let inner = expression.strip_prefix("point(")?.strip_suffix(')')?;
+    if !matches!(method, "gist" | "spgist") {
+        return None;
+    }
+    let (x, y) = inner.split_once(", ")?;
+    let mut parts = [x, y].map(|part| {
+        let (column, cast) = part.strip_suffix("::double precision").map_or((part, ""), |column| (column, "::float8"));
+        let column = column.trim_start_matches('(').trim_end_matches(')');
+        let name = column.strip_prefix('"').and_then(|name| name.strip_suffix('"')).map(|name| name.replace("\"\"", "\""));
+        let is_plain = column.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        (name.or(is_plain.then(|| column.to_owned())), cast)
+    });
+    let columns = [parts[0].0.take()?, parts[1].0.take()?];
+    Some(PointIndex { expression: format!("point({{0}}{}, {{1}}{})", parts[0].1, parts[1].1), columns })
+}
+
+/// Describes the queries of the definition, by their place among all kinds.
+fn queries(session: &mut Session, definition: &GraphDefinition) -> Result<Map<usize, RowsFacts>, Failed> {
+    let rows = definition.nodes.iter().map(|node| &node.rows).chain(definition.edges.iter().map(|edge| &edge.rows));
+    let mut asked: Vec<(usize, usize, String)> = Vec::new();
+    for (at, rows) in rows.enumerate() {
+        match rows {
+            Rows::Query(sql) => asked.push((at, 0, format!("SELECT * FROM {} AS q", quote::subquery(sql)))),
+            Rows::ByKey { sql, reverse, .. } => {
+                let with = |sql: &str| quote::with_key(Dialect::Postgres, sql, "$1").map_err(|error| (Trouble::Stopped(error), sql.to_owned()));
+                asked.push((at, 0, with(sql)?));
+                if let Some(reverse) = reverse {
+                    asked.push((at, 1, with(reverse)?));
+                }
+            }
+            _ => {}
+        }
+    }
+    for (_, _, text) in &asked {
+        session.wire.output.parse("", text);
+        session.wire.output.describe(b'S', "");
+    }
+    session.wire.output.sync();
+    session.send().map_err(|trouble| (trouble, String::new()))?;
+    let mut found: Map<usize, RowsFacts> = Map::default();
+    for (at, side, text) in asked {
+        let (parameter, fields) = session.read_description().map_err(|trouble| (trouble, text))?;
+        let facts = found.entry(at).or_default();
+        let columns = fields.into_iter().map(|field| {
+            let facts = column_facts(field.oid, field.modifier, None, "");
+            (field.name, facts)
+        });
+        match side {
+            0 => facts.columns = columns.collect(),
+            _ => facts.reverse_columns = columns.collect(),
+        }
+        facts.parameter[side] = parameter.and_then(sql_type).unwrap_or_default().to_owned();
+    }
+    session.finish().map_err(|trouble| (trouble, String::new()))?;
+    Ok(found)
+}
+
+/// How many rows each kind has, about: of tables that the server has figures of, these; of small others, counted.
+fn estimate(
+    session: &mut Session,
+    definition: &GraphDefinition,
+    names: &[String],
+    tables: &mut [Table],
+) -> Result<Vec<u64>, Failed> {
+    let rows = definition.nodes.iter().map(|node| &node.rows).chain(definition.edges.iter().map(|edge| &edge.rows));
+    let mut estimates = Vec::new();
+    for rows in rows {
+        let from = match rows {
+            Rows::Table { .. } => crate::sql::table_name(Dialect::Postgres, rows).unwrap_or_default(),
+            Rows::Query(sql) | Rows::ByKey { scan: Some(sql), .. } => format!("{} AS q", quote::subquery(sql)),
+            _ => {
+                estimates.push(0);
+                continue;
+            }
+        };
+        let number = names.iter().position(|name| *name == from);
+        if let Some(table) = number.map(|number| &tables[number])
+            && (table.rows >= 0.0 || table.oid == 0)
+        {
+            estimates.push(table.rows.max(0.0) as u64);
+            continue;
+        }
+        let guess = guess(session, &from)?;
+        let counted = match number {
+            Some(number) if guess <= COUNTED_ROWS_MAX => {
+                let counted = count(session, &from)?;
+                tables[number].rows = counted as f64;
+                counted
+            }
+            _ => guess,
+        };
+        estimates.push(counted);
+    }
+    Ok(estimates)
+}
+
+/// The rows that the server's planner expects.
+fn guess(session: &mut Session, from: &str) -> Result<u64, Failed> {
+    let text = format!("EXPLAIN (FORMAT JSON) SELECT 1 FROM {from}");
+    let found = session.first_text(&text).map_err(|trouble| (trouble, text))?;
+    let plan: serde_json::Value = serde_json::from_str(&found).unwrap_or_default();
+    Ok(plan[0]["Plan"]["Plan Rows"].as_f64().unwrap_or(0.0) as u64)
+}
+
+fn count(session: &mut Session, from: &str) -> Result<u64, Failed> {
+    let text = format!("SELECT count(*)::text FROM {from}");
+    let found = session.first_text(&text).map_err(|trouble| (trouble, text))?;
+    Ok(found.parse().unwrap_or(0))
+}
+
+/// The facts of a kind's rows before its keys and ends are looked at.
+fn rows_facts(place: &Place, tables: &[Table]) -> RowsFacts {
+    match place {
+        Place::Query(facts) => facts.clone(),
+        Place::Table(number) => RowsFacts {
+            columns: tables[*number].columns.clone(),
+            points: tables[*number].indexes.iter().filter_map(|index| index.point.clone()).collect(),
+            ..RowsFacts::default()
+        },
+    }
+}
+
+/// Whether an index finds rows by these columns: it begins with them, in any order.
+fn finds(table: &Table, columns: &[String]) -> bool {
+    let begins = |index: &IndexOf| {
+        let start = index.columns.get(..columns.len()).unwrap_or_default();
+        !start.is_empty() && columns.iter().all(|name| start.contains(name))
+    };
+    table.indexes.iter().any(|index| index.is_ordered && begins(index))
+}
+
+/// What indexes say of properties.
+fn property_facts(place: &Place, tables: &[Table], properties: &[Property], rows: u64) -> KindFacts {
+    let mut about = KindFacts { rows, ..KindFacts::default() };
+    let Place::Table(number) = place else { return about };
+    let number_of = |column: &String| properties.iter().position(|property| property.column == *column);
+    for index in &tables[*number].indexes {
+        let columns = index.point.as_ref().map_or(&*index.columns, |point| &point.columns[..]);
+        let numbers: Vec<usize> = columns.iter().map_while(number_of).collect();
+        if index.is_unique && columns.len() == 1 {
+            about.unique.extend(&numbers);
+        }
+        if !numbers.is_empty() {
+            about.indexed.push(numbers);
+        }
+    }
+    about.unique.sort_unstable();
+    about.unique.dedup();
+    about
+}
+
+fn node_facts(node: &NodeKind, place: &Place, tables: &[Table], rows: u64) -> (RowsFacts, KindFacts) {
+    let mut facts = rows_facts(place, tables);
+    let mut about = property_facts(place, tables, &node.properties, rows);
+    if let Place::Table(number) = place {
+        facts.has_index = [finds(&tables[*number], &node.key); 2];
+    }
+    if let [key] = &*node.key
+        && let Some(number) = node.properties.iter().position(|property| property.column == *key)
+        && !about.unique.contains(&number)
+    {
+        about.unique.push(number);
+    }
+    (facts, about)
+}
+
+fn edge_facts(
+    definition: &GraphDefinition,
+    edge: &EdgeKind,
+    place: &Place,
+    tables: &[Table],
+    tables_of: &[Option<usize>],
+    rows: u64,
+) -> (RowsFacts, KindFacts) {
+    let mut facts = rows_facts(place, tables);
+    let mut about = property_facts(place, tables, &edge.properties, rows);
+    let Place::Table(number) = place else {
+        // A query by key is believed to be made for it.
+        if let Rows::ByKey { reverse, .. } = &edge.rows {
+            about.by_end = (true, reverse.is_some());
+        }
+        return (facts, about);
+    };
+    let table = &tables[*number];
+    facts.has_index = [finds(table, &edge.source.columns), finds(table, &edge.target.columns)];
+    about.by_end = (facts.has_index[0], facts.has_index[1]);
+    let exists = |end: &End| {
+        let EndNode::Kind(kind) = end.node else { return false };
+        let (Some(Some(there)), Some(node)) = (tables_of.get(kind), definition.nodes.get(kind)) else { return false };
+        let is_own_row = there == number && node.key == end.columns;
+        let refers = |(referred, columns, keys): &(i64, Vec<String>, Vec<String>)| {
+            let pairs: Option<Vec<&String>> = end
+                .columns
+                .iter()
+                .map(|name| columns.iter().position(|column| column == name).map(|at| &keys[at]))
+                .collect();
+            *referred == tables[*there].oid && pairs.is_some_and(|pairs| pairs.into_iter().eq(&node.key))
+        };
+        !end.is_array && (is_own_row || table.foreign_keys.iter().any(refers))
+    };
+    about.ends_exist = (exists(&edge.source), exists(&edge.target));
+    (facts, about)
+}
+
+impl Session {
+    /// Reads what a statement's description says: the type of its parameter, and its fields.
+    fn read_description(&mut self) -> Result<(Option<u32>, Vec<super::decode::Field>), Trouble> {
+        let mut parameter = None;
+        loop {
+            let (tag, range) = self.wire.next()?;
+            let body = self.wire.body(range);
+            match tag {
+                b't' => parameter = body.get(2..6).map(|oid| u32::from_be_bytes([oid[0], oid[1], oid[2], oid[3]])),
+                b'T' => return Ok((parameter, super::decode::fields(body).unwrap_or_default())),
+                b'n' => return Ok((parameter, Vec::new())),
+                b'E' => return Err(Trouble::Refused(Failure::parse(body))),
+                _ => {}
+            }
+        }
+    }
+
+    /// The one text that a statement without parameters gives.
+    fn first_text(&mut self, text: &str) -> Result<String, Trouble> {
+        self.wire.output.query(text);
+        self.send()?;
+        let (mut found, mut failure) = (String::new(), None);
+        loop {
+            let (tag, range) = self.wire.next()?;
+            let body = self.wire.body(range);
+            match tag {
+                b'D' => found.push_str(&String::from_utf8_lossy(body.get(6..).unwrap_or_default())),
+                b'E' => failure = Some(Failure::parse(body)),
+                b'Z' => return failure.map_or(Ok(found), |failure| Err(Trouble::Refused(failure))),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// What is known of the source; asked for once, and again after [`Shared::forget`].
+    pub(super) fn known(&self) -> Result<Arc<Known>> {
+        let mut held = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(known) = &*held {
+            return Ok(known.clone());
+        }
+        let known = Arc::new(load(self)?);
+        *held = Some(known.clone());
+        Ok(known)
+    }
+
+    /// Asks anew the next time: the tables were seen to be others.
+    pub(super) fn forget(&self) {
+        *self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    }
+
+    /// A trouble as an error that names the source, what was asked and the statement.
+    pub(super) fn error(&self, trouble: Trouble, what: &str, text: &str) -> model::Error {
+        let settings = &self.settings;
+        match trouble {
+            Trouble::Broken(error) => failure::broken(settings, what, text, &error),
+            Trouble::Refused(failure) => {
+                let failed = failure.error(settings, what, text);
+                if failed.code() == model::ErrorCode::Definition {
+                    self.forget();
+                }
+                failed
+            }
+            Trouble::Misfit(misfit) => error!(Type, "{}: {what}: {}", settings.name, misfit.0),
+            Trouble::Unreadable(reason, fields) => unreadable(settings, what, &reason, &fields),
+            Trouble::Stopped(error) => error,
+        }
+    }
+}
+
+fn unreadable(
+    settings: &super::url::Settings,
+    what: &str,
+    reason: &super::decode::Unreadable,
+    fields: &[super::decode::Field],
+) -> model::Error {
+    use super::decode::Unreadable;
+    let name = |at: &usize| fields.get(*at).map_or("", |field| &field.name);
+    match reason {
+        Unreadable::Garbled => error!(Source, "{}: {what}: the server's rows are garbled", settings.name),
+        Unreadable::Value(at, value) => {
+            error!(Definition, "{}: {what}: the column {} holds {value}, which has no counterpart", settings.name, name(at))
+                .with_remedy("read the column through a query that replaces such values, or leave the property out")
+        }
+        Unreadable::Type(at, oid) => {
+            error!(Definition, "{}: {what}: the column {} is of the type {oid}, which is not read", settings.name, name(at))
+                .with_remedy("cast it to text in a query of the definition")
+        }
+    }
+}

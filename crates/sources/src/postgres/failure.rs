@@ -1,0 +1,112 @@
+//! What the server says is wrong, as errors: never a password, always source, statement and what was asked.
+
+use std::io;
+
+use model::{Error, ErrorCode, error};
+
+use super::url::Settings;
+
+/// Letters of a statement that a message shows.
+const STATEMENT_LETTERS: usize = 300;
+
+/// An error as the server sends it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Failure {
+    /// Five letters (SQLSTATE).
+    pub(super) code: String,
+    message: String,
+    detail: String,
+    hint: String,
+}
+
+impl Failure {
+    /// Reads the body of an error message.
+    pub(super) fn parse(body: &[u8]) -> Failure {
+        let mut failure = Failure::default();
+        for field in body.split(|&byte| byte == 0) {
+            let Some((&kind, text)) = field.split_first() else { continue };
+            let text = String::from_utf8_lossy(text).into_owned();
+            match kind {
+                b'C' => failure.code = text,
+                b'M' => failure.message = text,
+                b'D' => failure.detail = text,
+                b'H' => failure.hint = text,
+                _ => {}
+            }
+        }
+        failure
+    }
+
+    /// Whether the server ends the connection with it: it is stopping, or was killed.
+    pub(super) fn ends_connection(&self) -> bool {
+        self.code.starts_with("57P") || self.code.starts_with("08")
+    }
+
+    /// Whether the same statement, parsed anew, may succeed: a prepared one no longer fits, or is not there.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.code == "26000" || self.code == "0A000" && self.message.contains("cached plan")
+    }
+
+    /// The error, with the source and the statement. `what` says what was asked for.
+    pub(super) fn error(&self, settings: &Settings, what: &str, statement: &str) -> Error {
+        let code = match self.code.get(..2).unwrap_or_default() {
+            "23" => ErrorCode::Constraint,
+            "40" => ErrorCode::Conflict,
+            "42" | "3F" => ErrorCode::Definition,
+            "25" if self.code == "25006" => ErrorCode::ReadOnly,
+            _ => ErrorCode::Source,
+        };
+        let mut message = format!("{}: {what}: {}", settings.name, self.message);
+        if !self.detail.is_empty() {
+            message.push_str(&format!(" ({})", self.detail));
+        }
+        if !self.code.is_empty() {
+            message.push_str(&format!(" [SQLSTATE {}]", self.code));
+        }
+        message.push_str(&shown(statement));
+        let error = Error::new(code, message);
+        match (&*self.code, self.hint.is_empty()) {
+            ("57014", _) => error.with_remedy("ask for less, or raise statement_timeout (milliseconds) in the source's URL"),
+            ("42P01" | "42703" | "42883" | "42P18" | "42804", _) => error.with_remedy(
+                "the table differs from the definition; knot source check says where, then attach the source again",
+            ),
+            ("42501", _) => error.with_remedy("grant the right to the user, or attach as another"),
+            (_, false) => error.with_remedy(self.hint.clone()),
+            (_, true) => error,
+        }
+    }
+}
+
+/// A refusal to log in.
+pub(super) fn of_login(settings: &Settings, failure: &Failure) -> Error {
+    let error = error!(Source, "{}: cannot log in: {} [SQLSTATE {}]", settings.name, failure.message, failure.code);
+    match failure.code.get(..2) {
+        Some("28") => error.with_remedy("check user and password: in the URL, PGPASSWORD or ~/.pgpass, and sslmode"),
+        Some("3D") => error.with_remedy("check the name of the database in the URL"),
+        Some("53") => error.with_remedy("let fewer connections be open (pool_size in the URL), or raise max_connections"),
+        _ => error,
+    }
+}
+
+/// A connection that broke while a statement was running.
+pub(super) fn broken(settings: &Settings, what: &str, statement: &str, error: &io::Error) -> Error {
+    let shown = shown(statement);
+    if super::wire::is_wait(error) {
+        let limit = settings.statement_timeout.unwrap_or_default();
+        return error!(Source, "{}: {what}: no answer within {limit:?}{shown}", settings.name)
+            .with_remedy("see whether the server is busy, or raise statement_timeout (milliseconds) in the source's URL");
+    }
+    error!(Source, "{}: {what}: the connection was lost: {error}{shown}", settings.name)
+        .with_remedy("see that the server runs, then ask again: what was read so far was of one snapshot, which is gone")
+}
+
+fn shown(statement: &str) -> String {
+    if statement.is_empty() {
+        return String::new();
+    }
+    let words: Vec<&str> = statement.split_whitespace().collect();
+    let text = words.join(" ");
+    let short: String = text.chars().take(STATEMENT_LETTERS).collect();
+    let more = if short.len() < text.len() { " ..." } else { "" };
+    format!("; statement: {short}{more}")
+}
