@@ -24,6 +24,8 @@ const SCHEMES: &[(&str, &str)] = &[
 pub fn connect(url: &str, definition: &GraphDefinition) -> Result<Arc<dyn Connector>> {
     let _ = definition;
     match scheme(url) {
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => Ok(Arc::new(crate::postgres::PostgresConnector::open(url, definition)?)),
         #[cfg(feature = "redis")]
         "redis" | "rediss" => Ok(Arc::new(crate::redis::RedisConnector::open(url, definition)?)),
         #[cfg(feature = "sqlite")]

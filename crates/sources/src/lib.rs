@@ -12,6 +12,7 @@
 //! - `cache`: what was fetched, kept for the next question.
 //! - `prefetch`: what to fetch along with what is asked.
 //! - `redis`: a connector. `condition`: what is done with rows here where a source can not.
+//! - `postgres`: a connector.
 //! - [`sql`]: questions and changes as statements of SQL.
 //! - `sqlite`: a connector; `relational`: what connectors of relational databases share.
 //! - [`files`]: tables in files, read in chunks by several threads.
@@ -30,6 +31,8 @@ pub mod federation;
 pub mod files;
 pub mod infer;
 mod keys;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod prefetch;
 #[cfg(feature = "redis")]
 pub mod redis;

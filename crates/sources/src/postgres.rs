@@ -111,7 +111,9 @@ impl Shared {
     /// What a question is about, for messages.
     fn what(&self, question: &Question<'_>) -> String {
         match question {
-            Question::Nodes { kind, .. } | Question::CountNodes { kind, .. } => format!("nodes {}", self.node_name(*kind)),
+            Question::Nodes { kind, .. } | Question::CountNodes { kind, .. } => {
+                format!("nodes {}", self.node_name(*kind))
+            }
             Question::Edges { kind, .. } | Question::CountEdges { kind } => format!("edges {}", self.edge_name(*kind)),
         }
     }

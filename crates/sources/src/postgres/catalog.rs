@@ -128,8 +128,9 @@ pub(super) fn load(shared: &Shared) -> Result<Known> {
         }
     };
     let missing = |name: &str| {
-        error!(Definition, "{}: there is no table {name}", shared.settings.name)
-            .with_remedy("knot source check compares the definition with the source; search_path in the URL names schemas")
+        error!(Definition, "{}: there is no table {name}", shared.settings.name).with_remedy(
+            "knot source check compares the definition with the source; search_path in the URL names schemas",
+        )
     };
     for (number, table) in tables.iter().enumerate() {
         if table.oid == 0 {
@@ -297,7 +298,8 @@ fn point_index(method: &str, expression: &str) -> Option<PointIndex> {
     let mut parts = [x, y].map(|part| {
         let (column, cast) = part.strip_suffix("::double precision").map_or((part, ""), |column| (column, "::float8"));
         let column = column.trim_start_matches('(').trim_end_matches(')');
-        let name = column.strip_prefix('"').and_then(|name| name.strip_suffix('"')).map(|name| name.replace("\"\"", "\""));
+        let name =
+            column.strip_prefix('"').and_then(|name| name.strip_suffix('"')).map(|name| name.replace("\"\"", "\""));
         let is_plain = column.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         (name.or(is_plain.then(|| column.to_owned())), cast)
     });
@@ -313,7 +315,10 @@ fn queries(session: &mut Session, definition: &GraphDefinition) -> Result<Map<us
         match rows {
             Rows::Query(sql) => asked.push((at, 0, format!("SELECT * FROM {} AS q", quote::subquery(sql)))),
             Rows::ByKey { sql, reverse, .. } => {
-                let with = |sql: &str| quote::with_key(Dialect::Postgres, sql, "$1").map_err(|error| (Trouble::Stopped(error), sql.to_owned()));
+                let with = |sql: &str| {
+                    quote::with_key(Dialect::Postgres, sql, "$1")
+                        .map_err(|error| (Trouble::Stopped(error), sql.to_owned()))
+                };
                 asked.push((at, 0, with(sql)?));
                 if let Some(reverse) = reverse {
                     asked.push((at, 1, with(reverse)?));
@@ -574,13 +579,19 @@ fn unreadable(
     let name = |at: &usize| fields.get(*at).map_or("", |field| &field.name);
     match reason {
         Unreadable::Garbled => error!(Source, "{}: {what}: the server's rows are garbled", settings.name),
-        Unreadable::Value(at, value) => {
-            error!(Definition, "{}: {what}: the column {} holds {value}, which has no counterpart", settings.name, name(at))
-                .with_remedy("read the column through a query that replaces such values, or leave the property out")
-        }
-        Unreadable::Type(at, oid) => {
-            error!(Definition, "{}: {what}: the column {} is of the type {oid}, which is not read", settings.name, name(at))
-                .with_remedy("cast it to text in a query of the definition")
-        }
+        Unreadable::Value(at, value) => error!(
+            Definition,
+            "{}: {what}: the column {} holds {value}, which has no counterpart",
+            settings.name,
+            name(at)
+        )
+        .with_remedy("read the column through a query that replaces such values, or leave the property out"),
+        Unreadable::Type(at, oid) => error!(
+            Definition,
+            "{}: {what}: the column {} is of the type {oid}, which is not read",
+            settings.name,
+            name(at)
+        )
+        .with_remedy("cast it to text in a query of the definition"),
     }
 }

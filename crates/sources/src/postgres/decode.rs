@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, SECONDS_OF_DAY, Time, Zone};
-use model::{Bitmap, Column, ColumnData, MapValue, PropertyKind, StringColumn, Value};
+use model::value::MapValue;
+use model::{Bitmap, Column, ColumnData, PropertyKind, StringColumn, Value};
 
 use super::encode::{EPOCH_DAYS, EPOCH_MICROS};
 
@@ -36,8 +37,8 @@ pub(super) mod oid {
 
 /// Arrays whose elements are read.
 const ARRAYS: &[u32] = &[
-    199, 1000, 1001, 1002, 1003, 1005, 1007, 1009, 1014, 1015, 1016, 1021, 1022, 1028, 1115, 1182, 1183, 1185, 1187, 1231,
-    1270, 2951, 3807,
+    199, 1000, 1001, 1002, 1003, 1005, 1007, 1009, 1014, 1015, 1016, 1021, 1022, 1028, 1115, 1182, 1183, 1185, 1187,
+    1231, 1270, 2951, 3807,
 ];
 
 /// Whether values of a type are read in binary; others are asked for as text.
@@ -95,7 +96,9 @@ fn plan_of(oid: u32, modifier: i32) -> Option<Plan> {
         oid::OID => Plan::Oid,
         oid::FLOAT4 | oid::FLOAT8 => Plan::Float,
         // The modifier holds digits in all and digits after the point, plus four.
-        oid::NUMERIC if modifier >= 4 && (modifier - 4) & 0xffff == 0 && (modifier - 4) >> 16 <= 18 => Plan::WholeNumeric,
+        oid::NUMERIC if modifier >= 4 && (modifier - 4) & 0xffff == 0 && (modifier - 4) >> 16 <= 18 => {
+            Plan::WholeNumeric
+        }
         oid::NUMERIC => Plan::Numeric,
         oid::TEXT | oid::VARCHAR | oid::NAME | oid::CHAR | 705 => Plan::Text,
         oid::BPCHAR => Plan::PaddedText,
@@ -389,8 +392,12 @@ fn numeric(bytes: &[u8]) -> Read<f64> {
     let exact = (count <= 4).then(|| digits.clone().fold(0_u64, |sum, digit| sum * 10_000 + u64::from(digit)));
     let size = match exact {
         // Both are exact as floats, so one operation rounds once.
-        Some(mantissa) if mantissa < 1 << 53 && (0..=22).contains(&exponent) => mantissa as f64 * POWERS[exponent as usize],
-        Some(mantissa) if mantissa < 1 << 53 && (-22..0).contains(&exponent) => mantissa as f64 / POWERS[-exponent as usize],
+        Some(mantissa) if mantissa < 1 << 53 && (0..=22).contains(&exponent) => {
+            mantissa as f64 * POWERS[exponent as usize]
+        }
+        Some(mantissa) if mantissa < 1 << 53 && (-22..0).contains(&exponent) => {
+            mantissa as f64 / POWERS[-exponent as usize]
+        }
         _ => {
             let mut text = String::with_capacity(4 * count + 8);
             digits.for_each(|digit| text.push_str(&format!("{digit:04}")));
@@ -442,7 +449,9 @@ fn of_json(json: serde_json::Value) -> Value {
     match json {
         serde_json::Value::Null => Value::Null,
         serde_json::Value::Bool(x) => Value::Bool(x),
-        serde_json::Value::Number(x) => x.as_i64().map_or_else(|| Value::Float(x.as_f64().unwrap_or(f64::NAN)), Value::Int),
+        serde_json::Value::Number(x) => {
+            x.as_i64().map_or_else(|| Value::Float(x.as_f64().unwrap_or(f64::NAN)), Value::Int)
+        }
         serde_json::Value::String(x) => Value::String(x.into()),
         serde_json::Value::Array(items) => Value::list(items.into_iter().map(of_json).collect()),
         serde_json::Value::Object(fields) => {
@@ -461,7 +470,8 @@ fn array(bytes: &[u8]) -> Read<Value> {
     }
     let plan = plan_of(element, -1).filter(|plan| *plan != Plan::Array);
     let plan = plan.ok_or_else(|| Some(format!("an array of the type {element}")))?;
-    let sizes: Vec<usize> = (0..dimensions).map(|at| number(12 + 8 * at).map(|size| size as usize)).collect::<Read<_>>()?;
+    let sizes: Vec<usize> =
+        (0..dimensions).map(|at| number(12 + 8 * at).map(|size| size as usize)).collect::<Read<_>>()?;
     let mut rest = bytes.get(12 + 8 * dimensions..).ok_or(None)?;
     let count: usize = sizes.iter().product();
     let mut values = Vec::with_capacity(count.min(rest.len()));

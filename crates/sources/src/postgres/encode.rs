@@ -150,7 +150,8 @@ fn integer(out: &mut Vec<u8>, x: i64, oid: u32) -> bool {
 }
 
 fn moment(out: &mut Vec<u8>, at: LocalDateTime) -> bool {
-    let micros = at.seconds.checked_mul(1_000_000).and_then(|micros| micros.checked_add(i64::from(at.nanosecond / 1_000)));
+    let micros =
+        at.seconds.checked_mul(1_000_000).and_then(|micros| micros.checked_add(i64::from(at.nanosecond / 1_000)));
     match micros.and_then(|micros| micros.checked_sub(EPOCH_MICROS)) {
         Some(micros) => {
             sized(out, |out| out.extend(micros.to_be_bytes()));

@@ -66,7 +66,9 @@ impl Failure {
         message.push_str(&shown(statement));
         let error = Error::new(code, message);
         match (&*self.code, self.hint.is_empty()) {
-            ("57014", _) => error.with_remedy("ask for less, or raise statement_timeout (milliseconds) in the source's URL"),
+            ("57014", _) => {
+                error.with_remedy("ask for less, or raise statement_timeout (milliseconds) in the source's URL")
+            }
             ("42P01" | "42703" | "42883" | "42P18" | "42804", _) => error.with_remedy(
                 "the table differs from the definition; knot source check says where, then attach the source again",
             ),
@@ -83,7 +85,9 @@ pub(super) fn of_login(settings: &Settings, failure: &Failure) -> Error {
     match failure.code.get(..2) {
         Some("28") => error.with_remedy("check user and password: in the URL, PGPASSWORD or ~/.pgpass, and sslmode"),
         Some("3D") => error.with_remedy("check the name of the database in the URL"),
-        Some("53") => error.with_remedy("let fewer connections be open (pool_size in the URL), or raise max_connections"),
+        Some("53") => {
+            error.with_remedy("let fewer connections be open (pool_size in the URL), or raise max_connections")
+        }
         _ => error,
     }
 }
@@ -93,11 +97,13 @@ pub(super) fn broken(settings: &Settings, what: &str, statement: &str, error: &i
     let shown = shown(statement);
     if super::wire::is_wait(error) {
         let limit = settings.statement_timeout.unwrap_or_default();
-        return error!(Source, "{}: {what}: no answer within {limit:?}{shown}", settings.name)
-            .with_remedy("see whether the server is busy, or raise statement_timeout (milliseconds) in the source's URL");
+        return error!(Source, "{}: {what}: no answer within {limit:?}{shown}", settings.name).with_remedy(
+            "see whether the server is busy, or raise statement_timeout (milliseconds) in the source's URL",
+        );
     }
-    error!(Source, "{}: {what}: the connection was lost: {error}{shown}", settings.name)
-        .with_remedy("see that the server runs, then ask again: what was read so far was of one snapshot, which is gone")
+    error!(Source, "{}: {what}: the connection was lost: {error}{shown}", settings.name).with_remedy(
+        "see that the server runs, then ask again: what was read so far was of one snapshot, which is gone",
+    )
 }
 
 fn shown(statement: &str) -> String {

@@ -57,8 +57,11 @@ impl Pool {
             state = waited.0;
             if waited.1.timed_out() && state.idle.is_empty() {
                 let count = self.settings.pool_size;
-                return Err(error!(Source, "{}: all {count} connections were in use for {PATIENCE:?}", self.settings.name)
-                    .with_remedy("let more be open (pool_size in the source's URL), or run fewer queries at once"));
+                return Err(error!(
+                    Source,
+                    "{}: all {count} connections were in use for {PATIENCE:?}", self.settings.name
+                )
+                .with_remedy("let more be open (pool_size in the source's URL), or run fewer queries at once"));
             }
         }
     }

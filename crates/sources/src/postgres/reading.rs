@@ -100,10 +100,10 @@ impl Transaction {
                 continue;
             }
             let (what, text) = describe(at);
-            if let (Trouble::Refused(_), Some(mut lease)) = (&trouble, lease) {
-                // The server said no, and waits for what comes after.
+            if let Some(mut lease) = lease {
+                // The server said no, and waits for what comes after. Elsewhere rows may still be on their way.
                 let session = lease.session();
-                let is_well = session.finish().is_ok() && {
+                let is_well = matches!(trouble, Trouble::Refused(_)) && session.finish().is_ok() && {
                     session.queue("ROLLBACK");
                     session.forget_prepared();
                     session.wire.send().is_ok()
@@ -111,8 +111,6 @@ impl Transaction {
                 if !is_well {
                     lease.close();
                 }
-            } else if let Some(lease) = self.lease.take() {
-                lease.close();
             }
             let failed = self.shared.error(trouble, &what, &text);
             self.failed = Some(failed.message().to_owned());
@@ -125,7 +123,8 @@ impl Transaction {
         let Some(id) = self.ahead.take() else { return Ok(()) };
         let Some(mut stream) = self.streams.remove(&id) else { return Ok(()) };
         let (what, text) = (stream.what.clone(), stream.statement.text.clone());
-        let read = self.attempt(|session| stream.read(session).map_err(|trouble| (trouble, 0)), |_| (what.clone(), text.clone()));
+        let read = self
+            .attempt(|session| stream.read(session).map_err(|trouble| (trouble, 0)), |_| (what.clone(), text.clone()));
         self.streams.insert(id, stream);
         read
     }
@@ -277,7 +276,8 @@ impl Stream {
         if let Some(columns) = whole {
             parts.push(rest.finish(columns).map_err(Trouble::Stopped)?);
         }
-        self.pieces.extend(parts.into_iter().filter(|columns| columns.first().is_some_and(|column| !column.is_empty())));
+        self.pieces
+            .extend(parts.into_iter().filter(|columns| columns.first().is_some_and(|column| !column.is_empty())));
         if matches!(after, After::Complete(_)) {
             self.state = StreamState::Done;
         }

@@ -19,12 +19,12 @@ const ROWS_MAX: usize = 1 << 16;
 
 /// Settings of a session: short statements gain nothing from compiled code or from several workers, and plans that hold
 /// for any parameters need not be made again for each.
-const SETTINGS: &str = "SET jit = off; SET plan_cache_mode = force_generic_plan; SET max_parallel_workers_per_gather = 0";
+const SETTINGS: &str =
+    "SET jit = off; SET plan_cache_mode = force_generic_plan; SET max_parallel_workers_per_gather = 0";
 
 /// A connection that has logged in.
 pub(super) struct Session {
     pub(super) wire: Wire,
-    pub(super) settings: Arc<Settings>,
     prepared: Map<Arc<str>, String>,
     /// Answers that were asked for and will not be looked at: so many times "ready".
     unread: usize,
@@ -79,7 +79,7 @@ impl Session {
             unread += 1;
         }
         let prepared = Map::default();
-        Ok(Session { wire, settings, prepared, unread, has_answered: false, is_used: false, next_name: 0 })
+        Ok(Session { wire, prepared, unread, has_answered: false, is_used: false, next_name: 0 })
     }
 
     /// Adds a statement of its own whose answer is not looked at, such as `COMMIT`; an error in it shows in the next.
@@ -116,11 +116,7 @@ impl Session {
     }
 
     /// Adds what is wanted of a statement: it is prepared if it is not, bound, described; not yet executed.
-    pub(super) fn queue_bind(
-        &mut self,
-        portal: &str,
-        statement: &Statement<'_>,
-    ) -> Result<(), Trouble> {
+    pub(super) fn queue_bind(&mut self, portal: &str, statement: &Statement<'_>) -> Result<(), Trouble> {
         let name = match self.prepared.get(&*statement.text) {
             Some(name) => name.clone(),
             None if self.prepared.len() >= PREPARED_MAX => {
@@ -136,7 +132,8 @@ impl Session {
             }
         };
         let is_change = statement.expects.is_some();
-        encode::bind(&mut self.wire.output, portal, &name, &statement.parameters, is_change).map_err(Trouble::Misfit)?;
+        encode::bind(&mut self.wire.output, portal, &name, &statement.parameters, is_change)
+            .map_err(Trouble::Misfit)?;
         self.wire.output.describe(b'P', portal);
         Ok(())
     }
@@ -159,7 +156,10 @@ impl Session {
                 b'E' => {
                     let failure = Failure::parse(self.wire.body(range));
                     if failure.ends_connection() {
-                        return Err(Trouble::Broken(io::Error::new(io::ErrorKind::ConnectionAborted, "the server stops")));
+                        return Err(Trouble::Broken(io::Error::new(
+                            io::ErrorKind::ConnectionAborted,
+                            "the server stops",
+                        )));
                     }
                     // Read to the end, so that the connection can be used again.
                     self.unread -= 1;

@@ -10,7 +10,8 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme, StreamOwned,
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    StreamOwned,
 };
 
 use super::url::{Settings, SslMode};
@@ -52,9 +53,9 @@ pub(super) fn client(settings: &Settings, stream: TcpStream) -> Result<Stream> {
     let mut connection = ClientConnection::new(Arc::new(config), host).map_err(|error| fail(&error))?;
     let mut stream = stream;
     while connection.is_handshaking() {
-        connection.complete_io(&mut stream).map_err(|error| {
-            fail(&error).with_remedy("check sslmode and sslrootcert, and the server's certificate")
-        })?;
+        connection
+            .complete_io(&mut stream)
+            .map_err(|error| fail(&error).with_remedy("check sslmode and sslrootcert, and the server's certificate"))?;
     }
     Ok(Stream::Tls(Box::new(StreamOwned::new(connection, stream))))
 }

@@ -52,7 +52,8 @@ impl Settings {
         let rest = rest.ok_or_else(|| bad("starts with postgres://"))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let (login, place) = authority.rsplit_once('@').map_or((None, authority), |(login, place)| (Some(login), place));
+        let (login, place) =
+            authority.rsplit_once('@').map_or((None, authority), |(login, place)| (Some(login), place));
         let (user, password) = match login.map(|login| login.split_once(':').unwrap_or((login, ""))) {
             Some((user, password)) => (decoded(user), Some(decoded(password)).filter(|text| !text.is_empty())),
             None => (String::new(), None),
@@ -65,7 +66,9 @@ impl Settings {
         let mut settings = Settings {
             host: or_environment(decoded(host), "PGHOST").unwrap_or_else(|| "localhost".to_owned()),
             port: port.or(from_environment("PGPORT").and_then(|port| port.parse().ok())).unwrap_or(5432),
-            user: or_environment(user, "PGUSER").or_else(|| from_environment("USER")).unwrap_or_else(|| "postgres".to_owned()),
+            user: or_environment(user, "PGUSER")
+                .or_else(|| from_environment("USER"))
+                .unwrap_or_else(|| "postgres".to_owned()),
             database: or_environment(decoded(database), "PGDATABASE").unwrap_or_default(),
             password: password.or_else(|| from_environment("PGPASSWORD")),
             ssl: SslMode::Prefer,
@@ -86,13 +89,16 @@ impl Settings {
         if settings.database.is_empty() {
             settings.database.clone_from(&settings.user);
         }
-        settings.name = format!("postgres://{}@{}:{}/{}", settings.user, settings.host, settings.port, settings.database);
+        settings.name =
+            format!("postgres://{}@{}:{}/{}", settings.user, settings.host, settings.port, settings.database);
         Ok(settings)
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let number = || {
-            value.parse::<u64>().map_err(|_| error!(Argument, "{name} is a number in the URL of PostgreSQL, not {value}"))
+            value
+                .parse::<u64>()
+                .map_err(|_| error!(Argument, "{name} is a number in the URL of PostgreSQL, not {value}"))
         };
         match name {
             "sslmode" => {
@@ -184,7 +190,11 @@ fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
     while at < bytes.len() {
-        let code = if bytes[at] == b'%' { text.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok()) } else { None };
+        let code = if bytes[at] == b'%' {
+            text.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok())
+        } else {
+            None
+        };
         out.push(code.unwrap_or(bytes[at]));
         at += if code.is_some() { 3 } else { 1 };
     }
@@ -197,7 +207,8 @@ mod tests {
 
     #[test]
     fn urls_say_where_and_who() {
-        let settings = Settings::parse("postgres://me:p%40ss@[::1]:6432/my%20db?sslmode=verify-full&pool_size=3").unwrap();
+        let settings =
+            Settings::parse("postgres://me:p%40ss@[::1]:6432/my%20db?sslmode=verify-full&pool_size=3").unwrap();
         assert_eq!((&*settings.user, &*settings.host, settings.port), ("me", "::1", 6432));
         assert_eq!((&*settings.database, settings.ssl, settings.pool_size), ("my db", SslMode::VerifyFull, 3));
         assert_eq!(settings.password().as_deref(), Some("p@ss"));

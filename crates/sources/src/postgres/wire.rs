@@ -84,11 +84,6 @@ impl Wire {
         Wire { stream, input: Vec::new(), start: 0, end: 0, output: Output::default(), read_timeout: None }
     }
 
-    /// The stream, for what comes before messages.
-    pub(super) fn into_stream(self) -> Stream {
-        self.stream
-    }
-
     /// How long to wait for each piece of an answer.
     pub(super) fn set_read_timeout(&mut self, limit: Option<Duration>) -> io::Result<()> {
         self.read_timeout = limit;
@@ -171,7 +166,9 @@ impl Wire {
         }
         // Room for the whole of the next message, if it is a large one.
         let held = &self.input[self.start..self.end];
-        let wanted = held.get(1..5).map_or(5, |length| 1 + u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize);
+        let wanted = held
+            .get(1..5)
+            .map_or(5, |length| 1 + u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize);
         if self.input.len() - self.end < INPUT_BYTES / 4 || self.input.len() - self.start < wanted {
             self.input.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
