@@ -22,10 +22,11 @@ const SCHEMES: &[(&str, &str)] = &[
 
 /// The database that a URL names, with what of it is which part of the graph. Nothing need be connected yet.
 pub fn connect(url: &str, definition: &GraphDefinition) -> Result<Arc<dyn Connector>> {
-    let _ = definition;
     match scheme(url) {
         #[cfg(feature = "postgres")]
         "postgres" | "postgresql" => Ok(Arc::new(crate::postgres::PostgresConnector::open(url, definition)?)),
+        // A path without a scheme is a folder with files, or a file.
+        "file" | "" => Ok(Arc::new(crate::in_place::InPlaceConnector::open(url, definition)?)),
         #[cfg(feature = "redis")]
         "redis" | "rediss" => Ok(Arc::new(crate::redis::RedisConnector::open(url, definition)?)),
         #[cfg(feature = "sqlite")]

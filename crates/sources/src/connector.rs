@@ -5,8 +5,9 @@
 //! properties, and answers with keys.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
-use model::{Column, Direction, KeyOrder, Result, Value, error};
+use model::{Column, Direction, KeyOrder, MemoryBudget, Result, Value, error};
 
 use crate::catalog::Catalog;
 use crate::check::Finding;
@@ -40,6 +41,8 @@ pub trait Connector: Send + Sync {
     fn statement(&self, question: &Question<'_>) -> Option<String>;
     /// The source as messages name it: a URL without a password, or a path.
     fn name(&self) -> &str;
+    /// Says where the connector's own memory is counted, once, before it is asked anything.
+    fn charge_to(&self, _memory: &Arc<MemoryBudget>) {}
     /// What the source says of its own tables and keys, from which a definition can be written.
     fn catalog(&self) -> Result<Catalog> {
         Err(error!(Definition, "{}: there is no catalog of tables and keys to infer a definition from", self.name())

@@ -11,8 +11,8 @@
 //! - `keys`: keys of nodes as ids.
 //! - `cache`: what was fetched, kept for the next question.
 //! - `prefetch`: what to fetch along with what is asked.
-//! - `redis`: a connector. `condition`: what is done with rows here where a source can not.
 //! - `postgres`: a connector.
+//! - [`in_place`]: files as a source. `redis`: Redis as one. `condition`: what is done with rows here where a source can not.
 //! - [`sql`]: questions and changes as statements of SQL.
 //! - `sqlite`: a connector; `relational`: what connectors of relational databases share.
 //! - [`files`]: tables in files, read in chunks by several threads.
@@ -22,13 +22,13 @@
 mod cache;
 pub mod catalog;
 pub mod check;
-#[cfg(feature = "redis")]
 mod condition;
 pub mod connect;
 pub mod connector;
 pub mod definition;
 pub mod federation;
 pub mod files;
+pub mod in_place;
 pub mod infer;
 mod keys;
 #[cfg(feature = "postgres")]

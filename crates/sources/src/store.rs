@@ -133,6 +133,7 @@ impl SourceStore {
                 connector.name()
             ));
         }
+        connector.charge_to(&environment.memory);
         let abilities = connector.abilities();
         let layout = Arc::new(Layout::new(definition, member, connector.facts()?, abilities));
         let capabilities = Capabilities {

@@ -14,6 +14,8 @@ use super::{BadRow, Chunk, RowBatch, Table, TableColumn};
 pub struct JsonLinesTable {
     chunks: TextChunks,
     columns: Vec<TableColumn>,
+    /// Whether other keys than the columns' are passed over.
+    is_selective: bool,
 }
 
 impl JsonLinesTable {
@@ -36,7 +38,13 @@ impl JsonLinesTable {
             return Err(error!(Import, "expected a JSON object on each line, found none"));
         }
         chunks.put_back(first);
-        Ok(JsonLinesTable { chunks, columns })
+        Ok(JsonLinesTable { chunks, columns, is_selective: false })
+    }
+
+    /// Opens a file of which only these keys are read, wherever they come; others are passed over.
+    pub fn with_columns(path: &Path, names: &[String]) -> Result<JsonLinesTable> {
+        let columns = names.iter().map(|name| TableColumn { name: name.clone(), field_type: None }).collect();
+        Ok(JsonLinesTable { chunks: TextChunks::open(path, None)?, columns, is_selective: true })
     }
 
     fn row(&self, line: &[u8], values: &mut [Value]) -> Result<(), (Option<String>, String)> {
@@ -47,6 +55,9 @@ impl JsonLinesTable {
         };
         for (key, value) in object {
             let Some(index) = self.columns.iter().position(|column| column.name == key) else {
+                if self.is_selective {
+                    continue;
+                }
                 return Err((Some(key), "the key does not come in the first rows of the file".into()));
             };
             values[index] = to_value(value).map_err(|reason| (Some(key), reason))?;

@@ -53,7 +53,7 @@ impl ParquetTable {
     }
 }
 
-fn type_of(kind: &DataType) -> Option<FieldType> {
+pub(crate) fn type_of(kind: &DataType) -> Option<FieldType> {
     Some(match kind {
         DataType::Boolean => FieldType::Bool,
         DataType::Float16 | DataType::Float32 | DataType::Float64 | DataType::Decimal128(..) => FieldType::Float,
@@ -67,7 +67,7 @@ fn type_of(kind: &DataType) -> Option<FieldType> {
     })
 }
 
-fn is_readable(kind: &DataType) -> bool {
+pub(crate) fn is_readable(kind: &DataType) -> bool {
     match kind {
         DataType::List(element) | DataType::LargeList(element) => is_readable(element.data_type()),
         DataType::Dictionary(_, value) => is_readable(value),
@@ -140,7 +140,7 @@ fn to_rows(records: &RecordBatch, first_line: u64, columns: &[TableColumn]) -> R
 }
 
 /// An Arrow array as a column; rows whose value does not fit are listed.
-fn to_column(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Column> {
+pub(crate) fn to_column(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Column> {
     use arrow_array::types as t;
     let rows = array.len();
     let data = match array.data_type() {
