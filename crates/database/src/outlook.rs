@@ -11,7 +11,7 @@ pub enum Action {
     Write,
     /// It commits on its own, more than once.
     Batches,
-    /// It copies from or to files.
+    /// It copies from or to files, or attaches or copies a source.
     Copy,
     /// It tells a plan, or begins or ends a transaction.
     Control,

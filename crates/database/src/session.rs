@@ -88,7 +88,7 @@ impl Text {
     fn outlook(&self) -> Outlook {
         match self {
             Text::Query(compiled) => compiled.outlook,
-            Text::Copy(_) => Outlook::without_plan(Action::Copy),
+            Text::Copy(_) | Text::Source(_) => Outlook::without_plan(Action::Copy),
             Text::Begin | Text::Commit | Text::Rollback => Outlook::without_plan(Action::Control),
         }
     }
