@@ -1,9 +1,14 @@
 //! What `EXPLAIN` and `PROFILE` tell: the operators of a plan, and what each of them did, as a table and as JSON.
 
+use std::sync::Arc;
+
 use cypher::plan::{Plan, explain};
 use exec::OperatorProfile;
 use exec::profile::Summary;
+use model::ReadView;
 use serde_json::{Value as Json, json};
+
+mod statements;
 
 /// One operator of a plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +21,8 @@ pub struct PlanLine {
     pub details: String,
     /// How many rows the planner expects it to give.
     pub estimated_rows: f64,
+    /// The statements that it sends to attached databases, each after the name of its source.
+    pub statements: Vec<Arc<str>>,
     /// What it did, after `PROFILE`.
     pub actual: Option<OperatorProfile>,
 }
@@ -41,18 +48,31 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("decoded (B)", |actual| actual.storage.bytes_decoded.to_string()),
 ];
 
+/// Further columns, where a source is attached.
+const SOURCE_COLUMNS: &[(&str, Cell)] = &[
+    ("round trips", |actual| actual.storage.round_trips.to_string()),
+    ("rows fetched", |actual| actual.storage.rows_fetched.to_string()),
+    ("rows used", |actual| actual.storage.rows_used.to_string()),
+    ("cache hits", |actual| actual.storage.source_hits.to_string()),
+];
+
 impl PlanReport {
-    /// The report of `EXPLAIN`.
-    pub(crate) fn explain(plan: &Plan) -> PlanReport {
-        PlanReport { lines: lines(plan, &|_| None), text: explain::text(plan) }
+    /// The report of `EXPLAIN` for a view.
+    pub(crate) fn explain(plan: &Plan, view: &dyn ReadView) -> PlanReport {
+        let lines = lines(plan, statements::of(plan, view), &|_| None);
+        let text = with_statements(explain::text(plan), &lines);
+        PlanReport { lines, text }
     }
 
     /// The report of `PROFILE`.
-    pub(crate) fn profile(plan: &Plan, summary: &Summary) -> PlanReport {
+    pub(crate) fn profile(plan: &Plan, summary: &Summary, has_sources: bool) -> PlanReport {
         let actual = |id| summary.profile.get(&id).copied().unwrap_or_default();
-        let heads: Vec<&str> = COLUMNS.iter().map(|(head, _)| *head).collect();
-        let cells = |id| COLUMNS.iter().map(|(_, cell)| cell(&actual(id))).collect();
-        PlanReport { lines: lines(plan, &|id| Some(actual(id))), text: explain::text_with(plan, &heads, &cells) }
+        let of_sources = if has_sources { SOURCE_COLUMNS } else { &[] };
+        let columns = || COLUMNS.iter().chain(of_sources);
+        let heads: Vec<&str> = columns().map(|(head, _)| *head).collect();
+        let cells = |id| columns().map(|(_, cell)| cell(&actual(id))).collect();
+        let lines = lines(plan, Vec::new(), &|id| Some(actual(id)));
+        PlanReport { lines, text: explain::text_with(plan, &heads, &cells) }
     }
 
     /// The report as a table.
@@ -69,8 +89,24 @@ impl PlanReport {
     }
 }
 
-fn lines(plan: &Plan, actual: &dyn Fn(cypher::plan::OperatorId) -> Option<OperatorProfile>) -> Vec<PlanLine> {
+/// A plan as a table, and below it the statements of its operators.
+fn with_statements(mut text: String, lines: &[PlanLine]) -> String {
+    for line in lines.iter().filter(|line| !line.statements.is_empty()) {
+        let gap = if line.details.is_empty() { "" } else { " " };
+        text.push_str(&format!("\n{}{gap}{}\n", line.operator, line.details));
+        line.statements.iter().for_each(|statement| text.push_str(&format!("  {statement}\n")));
+    }
+    text
+}
+
+fn lines(
+    plan: &Plan,
+    statements: Vec<Vec<Arc<str>>>,
+    actual: &dyn Fn(cypher::plan::OperatorId) -> Option<OperatorProfile>,
+) -> Vec<PlanLine> {
+    let mut statements = statements.into_iter();
     let line = |row: explain::PlanRow| PlanLine {
+        statements: statements.next().unwrap_or_default(),
         depth: row.depth,
         operator: row.operator,
         actual: actual(row.id),
@@ -93,6 +129,10 @@ fn tree(rest: &mut &[PlanLine]) -> Option<Json> {
         "details": first.details,
         "estimatedRows": first.estimated_rows,
     });
+    if let (false, Some(fields)) = (first.statements.is_empty(), node.as_object_mut()) {
+        let statements: Vec<&str> = first.statements.iter().map(|statement| &**statement).collect();
+        fields.insert("statements".into(), statements.into());
+    }
     if let (Some(actual), Some(fields)) = (&first.actual, node.as_object_mut()) {
         let storage = &actual.storage;
         fields.insert("rows".into(), actual.rows.into());
@@ -109,6 +149,17 @@ fn tree(rest: &mut &[PlanLine]) -> Option<Json> {
                 "bytesDecoded": storage.bytes_decoded,
             }),
         );
+        if [storage.round_trips, storage.rows_fetched, storage.rows_used, storage.source_hits] != [0; 4] {
+            fields.insert(
+                "sources".into(),
+                json!({
+                    "roundTrips": storage.round_trips,
+                    "rowsFetched": storage.rows_fetched,
+                    "rowsUsed": storage.rows_used,
+                    "cacheHits": storage.source_hits,
+                }),
+            );
+        }
     }
     if let Some(fields) = node.as_object_mut() {
         fields.insert("children".into(), children.into());
@@ -122,8 +173,14 @@ mod tests {
 
     #[test]
     fn a_report_is_a_tree_in_json() {
-        let line =
-            |depth, operator| PlanLine { depth, operator, details: String::new(), estimated_rows: 1.5, actual: None };
+        let line = |depth, operator| PlanLine {
+            depth,
+            operator,
+            details: String::new(),
+            estimated_rows: 1.5,
+            statements: Vec::new(),
+            actual: None,
+        };
         let lines = vec![line(0, "Join"), line(1, "Scan"), line(2, "Unit"), line(1, "Unit")];
         let leaf = r#"{"operator":"Unit","details":"","estimatedRows":1.5,"children":[]}"#;
         let expected = format!(

@@ -250,8 +250,12 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<StatementSummary> {
         if compiled.prefix == Prefix::Explain {
-            let report = Some(PlanReport::explain(&compiled.plan));
-            return Ok(StatementSummary::of_plan(report));
+            let report = match (&snapshot, &self.transaction) {
+                (Some(snapshot), _) => PlanReport::explain(&compiled.plan, &**snapshot),
+                (None, Some(transaction)) => PlanReport::explain(&compiled.plan, transaction.view()),
+                (None, None) => return Err(no_transaction("explain")),
+            };
+            return Ok(StatementSummary::of_plan(Some(report)));
         }
         if let Some((name, span)) = compiled.parameters.iter().find(|(name, _)| !parameters.contains_key(name)) {
             return Err(error!(Parameter, "parameter ${name} has no value").at(*span).when_compiled());
@@ -260,6 +264,7 @@ impl Session {
         let (database, isolation) = (&self.database, self.isolation);
         let memory = QueryMemory::new(database.memory().clone(), self.query_memory_max, database.shared.spill.clone());
         let transaction_us = self.transaction.is_some().then_some(self.began_us);
+        let has_sources = !database.shared.attachments.now().sources().is_empty();
         let (interrupt, memory_account) = (&self.interrupt, &memory);
         let registry = database.registry();
         let run = Run {
@@ -305,7 +310,8 @@ impl Session {
                 summary
             }
         };
-        let report = (compiled.prefix == Prefix::Profile).then(|| PlanReport::profile(&compiled.plan, &summary));
+        let report =
+            (compiled.prefix == Prefix::Profile).then(|| PlanReport::profile(&compiled.plan, &summary, has_sources));
         let (memory_peak, spilled_bytes) = (memory.peak() as u64, memory.spilled());
         let counters = summary.counters;
         Ok(StatementSummary { counters, memory_peak, spilled_bytes, ..StatementSummary::of_plan(report) })

@@ -5,10 +5,12 @@
 
 pub(crate) mod liveness;
 mod local;
+pub(crate) mod properties;
 
 use cypher::plan::{Expression, Operator, OperatorKind, Plan, PlanMode, SlotId, SubqueryKind};
 use model::{Error, Result};
 
+use self::properties::Properties;
 use crate::chunk::Layout;
 use crate::context::{CompileEnvironment, SubplanId};
 use crate::expression::{self, CompiledExpression, CompiledExpressions};
@@ -31,7 +33,9 @@ pub struct Prepared {
 /// Lowers a plan.
 pub fn prepare(plan: &Plan) -> Result<Prepared> {
     let hidden_from = plan.slots.len() as u32;
-    let mut lowering = Lowering { hidden_from, next_slot: hidden_from, subplans: Vec::new(), outer: Vec::new() };
+    let properties = Properties::of(&plan.root);
+    let (subplans, outer) = (Vec::new(), Vec::new());
+    let mut lowering = Lowering { hidden_from, next_slot: hidden_from, subplans, outer, properties };
     let demand = Demand::all(plan.columns.iter().map(|(_, slot)| *slot).collect());
     let (root, layout) = operators::gather::lower(&mut lowering, &plan.root, &demand)?;
     let output = plan.columns.iter().map(|(_, slot)| column_of(&layout, *slot)).collect::<Result<_>>()?;
@@ -93,6 +97,8 @@ pub(crate) struct Lowering {
     next_slot: u32,
     subplans: Vec<Subplan>,
     outer: Vec<Outer>,
+    /// What is read of the nodes that operators find.
+    pub(crate) properties: Properties,
 }
 
 /// The rows around a subplan.

@@ -16,8 +16,8 @@ use model::choice::{Chooser, Choosing};
 use model::column::ColumnBuilder;
 use model::store::{EdgeCursor, EdgeDelta, EdgePartitions, Moment, NodeCursor, Topology, lookup_by_scan};
 use model::{
-    Bitmap, Capabilities, Column, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan, LabelId, NodeId,
-    NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
+    Bitmap, Capabilities, Column, Count, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan, LabelId,
+    NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
 };
 
 use crate::history::EdgeState;
@@ -173,6 +173,19 @@ impl ReadView for Snapshot {
 
     fn node_id_bound(&self) -> u64 {
         self.memtable.node_id_bound()
+    }
+
+    fn count(&self, count: &Count) -> Result<Option<u64>> {
+        let counts = self.statistics();
+        Ok(match count {
+            Count::Nodes(labels) => match labels.as_slice() {
+                [] => Some(counts.nodes),
+                [label] => Some(counts.label(*label)),
+                _ => None,
+            },
+            Count::Edges(None) => Some(counts.edges),
+            Count::Edges(Some(types)) => Some(types.iter().map(|&edge_type| counts.edge_type(edge_type)).sum()),
+        })
     }
 
     fn scan(&self, scan: &NodeScan) -> Result<Box<dyn NodeCursor + '_>> {

@@ -7,6 +7,7 @@
 mod runs;
 mod spilled;
 mod state;
+mod told;
 mod values;
 
 use std::sync::Arc;
@@ -66,6 +67,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let wanted: Vec<&PlanAggregate> = aggregates.iter().filter(|item| demand.slots.contains(&item.slot)).collect();
     wanted.iter().flat_map(|item| &item.arguments).for_each(|argument| liveness::add_expression(argument, &mut slots));
     let pipeline = parallel::scan_pipeline(input);
+    let counted = if keys.is_empty() { told::Counted::of(input, &wanted) } else { None };
     let (input, layout, weight) = lower_input(lowering, input, slots, &wanted)?;
     let mut output = Layout::default();
     let mut compiled_keys = Vec::with_capacity(keys.len());
@@ -82,7 +84,11 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     }
     let weight = weight.map(|weight| column_of(&layout, weight)).transpose()?;
     let key_columns = runs::columns(keys, &layout);
-    Ok((Box::new(Aggregate { input, keys: compiled_keys, key_columns, functions, weight, pipeline }), output))
+    let aggregate = Aggregate { input, keys: compiled_keys, key_columns, functions, weight, pipeline };
+    match counted {
+        Some(counted) => Ok((Box::new(told::Told { counted, otherwise: aggregate }), output)),
+        None => Ok((Box::new(aggregate), output)),
+    }
 }
 
 /// Lowers the input: counted, if only the number of its rows matters besides what is bound below its last step.

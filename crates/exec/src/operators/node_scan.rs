@@ -6,6 +6,7 @@ use cypher::plan::{Operator, OperatorId, OperatorKind};
 use model::{Column, ColumnData, LabelId, NodeBatch, ReadView, Result};
 
 use crate::chunk::Chunk;
+use crate::lowering::properties::keys_ahead;
 use crate::lowering::{Demand, Lowered, Lowering, keep, misplaced};
 use crate::rows::gather_columns;
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
@@ -14,6 +15,8 @@ struct NodeScan {
     id: OperatorId,
     input: Step,
     labels: Vec<Arc<str>>,
+    /// What is read of the node later.
+    properties: Vec<Arc<str>>,
     keep: Vec<usize>,
     /// Whether anybody reads the node.
     gives_node: bool,
@@ -28,7 +31,8 @@ pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -
     if gives_node {
         layout.push(*slot);
     }
-    Ok((Box::new(NodeScan { id: plan.id, input, labels: labels.to_vec(), keep, gives_node }), layout))
+    let (labels, properties) = (labels.to_vec(), lowering.properties.of_slot(*slot));
+    Ok((Box::new(NodeScan { id: plan.id, input, labels, properties, keep, gives_node }), layout))
 }
 
 /// The ids of labels; `None` if the store has never seen one of them, so that no node carries all.
@@ -42,7 +46,8 @@ impl NodeScan {
         let view = runtime.view();
         let Some(labels) = label_ids(view.view(), &self.labels) else { return Ok(Flow::Continue) };
         let range = runtime.morsel.as_ref().filter(|(scan, _)| *scan == self.id).map(|(_, range)| range.clone());
-        let scan = model::NodeScan { labels, keys: Vec::new(), range };
+        let keys = keys_ahead(view.view(), &self.properties);
+        let scan = model::NodeScan { labels, keys, range };
         let mut cursor = view.view().scan(&scan)?;
         let mut batch = NodeBatch::default();
         while cursor.next(&mut batch)? {

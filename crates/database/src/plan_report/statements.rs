@@ -1,0 +1,254 @@
+//! The statements that the operators of a plan send to attached databases.
+//!
+//! Values that are known only when the plan runs are parameters in them, so what is asked here has values of any kind.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use cypher::plan::{CountedNode, Expression, ExpressionKind, IndexRange, Operator, OperatorKind, Plan, SlotId};
+use model::{
+    Access, Column, Direction, EdgeTypeId, Expand, Index, IndexScan, KeyOrder, KeyRange, LabelId, Map, NodeScan,
+    PropertyKeyId, ReadView, Subject, Value,
+};
+
+/// The statements of each operator, in the order in which plans are shown.
+pub(super) fn of(plan: &Plan, view: &dyn ReadView) -> Vec<Vec<Arc<str>>> {
+    let mut asking = Asking { view, labels: Map::default(), found: Vec::new(), reads: Map::default() };
+    asking.note_labels(&plan.root);
+    asking.add(&plan.root);
+    asking.found
+}
+
+struct Asking<'a> {
+    view: &'a dyn ReadView,
+    /// A label that the node of a slot carries.
+    labels: Map<SlotId, LabelId>,
+    /// The properties that are read of a slot anywhere.
+    reads: Map<SlotId, Vec<PropertyKeyId>>,
+    found: Vec<Vec<Arc<str>>>,
+}
+
+impl Asking<'_> {
+    /// Goes through the plan once, for what slots are.
+    fn note_labels(&mut self, plan: &Operator) {
+        match &plan.kind {
+            OperatorKind::NodeScan { slot, labels, .. } => {
+                if let Some(label) = labels.first() {
+                    self.note(*slot, label);
+                }
+            }
+            OperatorKind::NodeLookup { slot, label, .. } => self.note(*slot, label),
+            OperatorKind::IndexSeek { slot, subject, on_edges: false, .. } => self.note(*slot, subject),
+            OperatorKind::Filter { predicate, .. } => self.note_tests(predicate),
+            _ => {}
+        }
+        plan.inputs().into_iter().for_each(|input| self.note_labels(input));
+        plan.expressions().into_iter().for_each(|expression| self.note_reads(expression));
+    }
+
+    fn note(&mut self, slot: SlotId, label: &str) {
+        if let Some(label) = self.view.schema().label(label) {
+            self.labels.entry(slot).or_insert(label);
+        }
+    }
+
+    fn note_tests(&mut self, predicate: &Expression) {
+        match &predicate.kind {
+            ExpressionKind::And(items) => items.iter().for_each(|item| self.note_tests(item)),
+            ExpressionKind::HasLabels { object, labels } => {
+                if let (ExpressionKind::Slot(slot), Some(label)) = (&object.kind, labels.first()) {
+                    self.note(*slot, label);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_reads(&mut self, expression: &Expression) {
+        if let Some((slot, key)) = self.read_of(expression) {
+            let keys = self.reads.entry(slot).or_default();
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        if let ExpressionKind::Subquery { plan, .. } = &expression.kind {
+            self.note_labels(plan);
+        }
+        expression.operands().into_iter().for_each(|operand| self.note_reads(operand));
+    }
+
+    /// The slot and the key, if a property of a slot is read.
+    fn read_of(&self, expression: &Expression) -> Option<(SlotId, PropertyKeyId)> {
+        let ExpressionKind::Property { object, key } = &expression.kind else { return None };
+        let ExpressionKind::Slot(slot) = object.kind else { return None };
+        Some((slot, self.view.schema().property_key(key)?))
+    }
+
+    /// Adds the statements of an operator, its inputs, and the subplans of its expressions.
+    fn add(&mut self, operator: &Operator) {
+        let mut statements = Vec::new();
+        self.add_kind(&operator.kind, &mut statements);
+        self.add_reads(operator, &mut statements);
+        let mut seen: Vec<Arc<str>> = Vec::new();
+        for statement in statements {
+            if !seen.contains(&statement) {
+                seen.push(statement);
+            }
+        }
+        self.found.push(seen);
+        operator.inputs().into_iter().for_each(|input| self.add(input));
+        let expressions = operator.expressions();
+        expressions.into_iter().for_each(|expression| self.add_subqueries(expression));
+    }
+
+    fn add_subqueries(&mut self, expression: &Expression) {
+        if let ExpressionKind::Subquery { plan, .. } = &expression.kind {
+            self.add(plan);
+        }
+        expression.operands().into_iter().for_each(|operand| self.add_subqueries(operand));
+    }
+
+    fn ask(&self, access: &Access<'_>, statements: &mut Vec<Arc<str>>) {
+        statements.extend(self.view.statements(access));
+    }
+
+    fn add_kind(&self, kind: &OperatorKind, statements: &mut Vec<Arc<str>>) {
+        match kind {
+            OperatorKind::NodeScan { slot, labels, .. } => {
+                let keys = self.reads.get(slot).cloned().unwrap_or_default();
+                self.add_scan(labels, keys, statements);
+            }
+            OperatorKind::NodeUnionScan { labels, any, .. } => {
+                for label in any {
+                    let labels: Vec<Arc<str>> = labels.iter().chain([label]).cloned().collect();
+                    self.add_scan(&labels, Vec::new(), statements);
+                }
+            }
+            OperatorKind::NodeLookup { label, key, .. } => {
+                let schema = self.view.schema();
+                if let Some((label, key)) = schema.label(label).zip(schema.property_key(key)) {
+                    self.ask(&Access::Lookup(label, key), statements);
+                }
+            }
+            OperatorKind::IndexSeek { .. } => {
+                if let Some(scan) = self.seek(kind) {
+                    self.ask(&Access::Index(&scan), statements);
+                }
+            }
+            OperatorKind::Expand { direction, types, .. }
+            | OperatorKind::VariableExpand { direction, types, .. }
+            | OperatorKind::ShortestPath { direction, types, .. } => self.add_expand(*direction, types, statements),
+            OperatorKind::Intersect { legs, .. } => {
+                legs.iter().for_each(|leg| self.add_expand(leg.direction, &leg.types, statements));
+            }
+            OperatorKind::CountMatches { trees, .. } => {
+                trees.iter().for_each(|tree| self.add_tree(tree, statements));
+            }
+            _ => {}
+        }
+    }
+
+    fn add_scan(&self, labels: &[Arc<str>], keys: Vec<PropertyKeyId>, statements: &mut Vec<Arc<str>>) {
+        let labels: Option<Vec<LabelId>> = labels.iter().map(|label| self.view.schema().label(label)).collect();
+        if let Some(labels) = labels {
+            self.ask(&Access::Scan(&NodeScan { labels, keys, range: None }), statements);
+        }
+    }
+
+    fn add_expand(&self, direction: Direction, types: &[Arc<str>], statements: &mut Vec<Arc<str>>) {
+        let known: Vec<EdgeTypeId> = types.iter().filter_map(|name| self.view.schema().edge_type(name)).collect();
+        if !types.is_empty() && known.is_empty() {
+            return;
+        }
+        let types = (!types.is_empty()).then_some(known);
+        self.ask(&Access::Expand(&Expand { direction, types, ..Expand::default() }), statements);
+    }
+
+    fn add_tree(&self, node: &CountedNode, statements: &mut Vec<Arc<str>>) {
+        for branch in &node.branches {
+            self.add_expand(branch.direction, &branch.types, statements);
+            self.add_tree(&branch.node, statements);
+        }
+        node.nested.iter().for_each(|nested| self.add_tree(&nested.node, statements));
+    }
+
+    fn seek(&self, kind: &OperatorKind) -> Option<IndexScan> {
+        let OperatorKind::IndexSeek { subject, on_edges, keys, equal, range, .. } = kind else { return None };
+        let schema = self.view.schema();
+        let subject = match on_edges {
+            true => Subject::EdgeType(schema.edge_type(subject)?),
+            false => Subject::Label(schema.label(subject)?),
+        };
+        let keys: Option<Vec<PropertyKeyId>> = keys.iter().map(|key| schema.property_key(key)).collect();
+        let index = Index { name: "".into(), subject, keys: keys? };
+        let equal = equal.iter().map(|value| Column::constant(&known(value), 1)).collect();
+        let range = match range {
+            IndexRange::All => KeyRange::All,
+            IndexRange::StartsWith(prefix) => match known(prefix) {
+                Value::String(prefix) => KeyRange::StartsWith(prefix),
+                _ => KeyRange::StartsWith("".into()),
+            },
+            IndexRange::Between { lower, upper } => {
+                let bound = |bound: &Option<(Expression, bool)>| match bound {
+                    None => Bound::Unbounded,
+                    Some((value, true)) => Bound::Included(known(value)),
+                    Some((value, false)) => Bound::Excluded(known(value)),
+                };
+                KeyRange::Between(bound(lower), bound(upper))
+            }
+        };
+        Some(IndexScan { index, equal, rows: 1, range, order: KeyOrder::Ascending })
+    }
+
+    /// Properties that an operator reads of nodes that were found without them.
+    fn add_reads(&self, operator: &Operator, statements: &mut Vec<Arc<str>>) {
+        let mut reads: Vec<(SlotId, Vec<PropertyKeyId>)> = Vec::new();
+        for expression in operator.expressions() {
+            self.collect_reads(expression, &mut reads);
+        }
+        for (slot, keys) in reads {
+            // A scan brings along what is read of its nodes, unless what it found was to be kept and is no more.
+            if !self.is_scanned(operator, slot) && self.is_node(operator, slot) {
+                self.ask(&Access::NodeProperties(self.labels.get(&slot).copied(), &keys), statements);
+            }
+        }
+    }
+
+    fn collect_reads(&self, expression: &Expression, reads: &mut Vec<(SlotId, Vec<PropertyKeyId>)>) {
+        if let Some((slot, key)) = self.read_of(expression) {
+            match reads.iter_mut().find(|(held, _)| *held == slot) {
+                Some((_, keys)) if keys.contains(&key) => {}
+                Some((_, keys)) => keys.push(key),
+                None => reads.push((slot, vec![key])),
+            }
+        }
+        expression.operands().into_iter().for_each(|operand| self.collect_reads(operand, reads));
+    }
+
+    fn is_scanned(&self, operator: &Operator, slot: SlotId) -> bool {
+        matches!(&operator.kind, OperatorKind::NodeScan { slot: found, .. } if *found == slot)
+            || operator.inputs().into_iter().any(|input| self.is_scanned(input, slot))
+    }
+
+    /// True if an operator below finds the node of that slot.
+    fn is_node(&self, operator: &Operator, slot: SlotId) -> bool {
+        use OperatorKind as Kind;
+        let finds = match &operator.kind {
+            Kind::NodeLookup { slot: found, .. } | Kind::NodeById { slot: found, .. } => *found == slot,
+            Kind::NodeUnionScan { slot: found, .. } => *found == slot,
+            Kind::IndexSeek { slot: found, on_edges: false, .. } => *found == slot,
+            Kind::Expand { to, .. } | Kind::VariableExpand { to, .. } | Kind::ShortestPath { to, .. } => *to == slot,
+            Kind::PathSearch { to, .. } | Kind::Intersect { to, .. } => *to == slot,
+            _ => false,
+        };
+        finds || operator.inputs().into_iter().any(|input| self.is_node(input, slot))
+    }
+}
+
+/// A literal's value, or any other.
+fn known(value: &Expression) -> Value {
+    match &value.kind {
+        ExpressionKind::Literal(value) if !value.is_null() => value.clone(),
+        _ => Value::Int(0),
+    }
+}
