@@ -63,6 +63,9 @@ pub(crate) struct OpeningArguments {
     /// Bytes a second that merges in the background may write, as 50MB [default: no limit]
     #[arg(long, value_name = "SIZE")]
     pub(crate) merge_rate: Option<String>,
+    /// A database to attach, as name=URL or name=definition.json; may be given several times
+    #[arg(long, value_name = "NAME=SOURCE")]
+    pub(crate) attach: Vec<String>,
 }
 
 /// The longest delay of `relaxed` durability unless one is given.
@@ -127,6 +130,9 @@ pub(crate) enum Command {
     Restore(RestoreArguments),
     /// Copy all that can be read of a damaged store into a new one, and tell what is lost
     Recover(RecoverArguments),
+    /// Graphs in other databases: write and check their definitions
+    #[command(subcommand)]
+    Source(SourceCommand),
     /// Import US airports and flights, query them, rank them, find and draw a route
     Demo(DemoArguments),
 }
@@ -265,6 +271,41 @@ pub(crate) struct InfoArguments {
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// A database to attach and tell of, as name=URL or name=definition.json; may be given several times
+    #[arg(long, value_name = "NAME=SOURCE")]
+    pub(crate) attach: Vec<String>,
+}
+
+/// `knot source`.
+#[derive(Subcommand)]
+pub(crate) enum SourceCommand {
+    /// Write a graph definition from the tables and keys of a database
+    Infer(InferArguments),
+    /// Compare a graph definition with its database, and tell what is wrong or slow
+    Check(CheckSourceArguments),
+}
+
+/// `knot source infer`.
+///
+/// Tables with a primary key become nodes, foreign keys and join tables become relationships. The password comes with the
+/// URL or from the environment (PGPASSWORD, MYSQL_PWD) and is not written down.
+#[derive(Args)]
+pub(crate) struct InferArguments {
+    /// The database, as postgres://user@host/database, mysql://user@host/database or sqlite:file.db
+    pub(crate) url: String,
+    /// Write the definition to this file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `knot source check`.
+#[derive(Args)]
+pub(crate) struct CheckSourceArguments {
+    /// A graph definition, or the URL of a database, whose definition then is inferred
+    pub(crate) source: String,
+    /// The database, if it is not the one that the definition names
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
 }
 
 /// `knot check`.

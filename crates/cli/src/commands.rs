@@ -17,6 +17,7 @@ mod import;
 mod info;
 pub(crate) mod query;
 mod recover;
+mod source;
 
 /// Runs the command that was asked for.
 pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
@@ -30,6 +31,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
         Some(Command::Backup(arguments)) => backup::run(&arguments),
         Some(Command::Restore(arguments)) => backup::restore(&arguments),
         Some(Command::Recover(arguments)) => recover::run(&arguments),
+        Some(Command::Source(command)) => source::run(&command),
         Some(Command::Demo(arguments)) => demo::run(&arguments),
         None => {
             let shell = arguments.shell;
@@ -73,7 +75,9 @@ fn open_as(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<D
         merge_bytes_per_second: opening.merge_rate.as_deref().map_or(Ok(0), import::bytes)? as u64,
         ..Config::default()
     };
-    Ok(Database::open(path, config)?)
+    let database = Database::open(path, config)?;
+    source::attach(&database, &opening.attach)?;
+    Ok(database)
 }
 
 /// The memory limit given here, or by the environment.

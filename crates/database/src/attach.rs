@@ -2,6 +2,7 @@
 //!
 //! Modules in reading order:
 //! - [`address`]: what a text that is attached means: a URL, a graph definition, a file.
+//! - [`definition`]: graph definitions written and checked.
 //! - [`options`]: how it is attached.
 //! - [`statement`]: `ATTACH`, `DETACH` and `PRELOAD`.
 //! - [`preload`]: copies a source, or a part of it, into the native store.
@@ -21,6 +22,7 @@ use sources::store::{Environment, SourceStats, SourceStore};
 use crate::database::Database;
 
 mod address;
+mod definition;
 mod options;
 mod preload;
 mod procedures;
@@ -28,6 +30,7 @@ mod read_only;
 pub(crate) mod statement;
 
 pub use address::environment_variable;
+pub use definition::{Finding, InferredDefinition, Severity, check_definition, infer_definition};
 pub use options::AttachOptions;
 pub use preload::{Preload, PreloadProgress, PreloadSummary};
 pub(crate) use procedures::procedures;

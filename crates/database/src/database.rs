@@ -15,7 +15,7 @@ use storage::layout::Layout;
 use storage::version::Version;
 use storage::{CacheStatistics, NativeStore, OpenMode, OpenOptions, StoreStats};
 
-use crate::attach::Attachments;
+use crate::attach::{Attachment, Attachments};
 use crate::import::{self, ImportPlan, ImportProgress, ImportSummary};
 use crate::plan_cache::PlanCache;
 use crate::registry::Registry;
@@ -82,6 +82,8 @@ pub struct StoreInfo {
     pub indexes: Vec<String>,
     /// What the planner knows: exact counts and sketches.
     pub statistics: Vec<Statistic>,
+    /// The databases that are attached.
+    pub sources: Vec<Attachment>,
     /// Files with their lengths in bytes.
     pub files: Vec<(String, u64)>,
     /// Bytes of writes that are in the log but not yet merged into files.
@@ -266,6 +268,7 @@ impl Database {
             constraints: schema.constraints.iter().map(|held| schema.constraint_statement(held)).collect(),
             indexes: schema.indexes.iter().map(|held| schema.index_statement(held)).collect(),
             statistics: crate::statistics::list(schema, statistics),
+            sources: self.attachments()?,
             files: self.files()?,
             memtable_bytes: self.shared.store.memtable_bytes(),
             layout: self.shared.store.layout()?,

@@ -35,7 +35,10 @@ pub mod settings;
 pub mod statistics;
 
 pub use array_graph::ArrayGraph;
-pub use attach::{AttachOptions, Attachment, Preload, PreloadProgress, PreloadSummary, environment_variable};
+pub use attach::{
+    AttachOptions, Attachment, Finding, InferredDefinition, Preload, PreloadProgress, PreloadSummary, Severity,
+    check_definition, environment_variable, infer_definition,
+};
 pub use database::{Database, StoreInfo};
 pub use exec::profile::Counters;
 pub use model::{Error, ErrorCode, Interrupt, IsolationLevel, Priority, Result, Value};

@@ -10,7 +10,9 @@ use crate::arguments::InfoArguments;
 use crate::failure::Outcome;
 
 pub(super) fn run(arguments: &InfoArguments) -> Outcome<()> {
-    let info = super::open(&arguments.store, Access::ReadOnly)?.info()?;
+    let database = super::open(&arguments.store, Access::ReadOnly)?;
+    super::source::attach(&database, &arguments.attach)?;
+    let info = database.info()?;
     let text = if arguments.json { format!("{:#}\n", to_json(&info)) } else { full_text(&info) };
     std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(())
@@ -33,6 +35,7 @@ fn to_json(info: &StoreInfo) -> serde_json::Value {
         "statistics": info.statistics.iter().map(|fact| json!({
             "name": fact.name, "subject": fact.subject, "value": number(&fact.value), "exact": fact.is_exact,
         })).collect::<Vec<_>>(),
+        "sources": info.sources.iter().map(super::source::to_json).collect::<Vec<_>>(),
         "files": counts(&info.files.iter().map(|(name, length)| (name.as_str().into(), *length)).collect::<Vec<_>>()),
         "memtableBytes": info.memtable_bytes,
         "formatVersion": info.layout.format_version,
@@ -210,5 +213,6 @@ pub(crate) fn to_text(info: &StoreInfo) -> String {
     list("property keys", info.property_keys.iter().map(|key| key.to_string()).collect());
     list("constraints", info.constraints.clone());
     list("indexes", info.indexes.clone());
+    list("sources", info.sources.iter().flat_map(super::source::lines).collect());
     text
 }

@@ -8,12 +8,12 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 
 const KEYWORDS: &[&str] = &[
-    "ALL", "AND", "AS", "ASC", "BEGIN", "CALL", "CASE", "COMMIT", "CONSTRAINT", "CONTAINS", "CREATE", "DELETE", "DESC",
-    "DETACH", "DISTINCT", "DROP", "ELSE", "END", "ENDS WITH", "EXISTS", "EXPLAIN", "FALSE", "FOR", "IN", "IS NULL",
-    "IS NOT NULL", "IS UNIQUE", "LIMIT", "MATCH", "MERGE", "NOT", "NULL", "ON CREATE SET", "ON MATCH SET",
-    "OPTIONAL MATCH", "OR", "ORDER BY", "PROFILE", "REMOVE", "REQUIRE", "RETURN", "ROLLBACK", "SET",
-    "SHOW CONSTRAINTS", "SKIP", "STARTS WITH", "THEN", "TRUE", "UNION", "UNWIND", "WHEN", "WHERE", "WITH", "XOR",
-    "YIELD",
+    "ALL", "AND", "AS", "ASC", "ATTACH", "BEGIN", "CALL", "CASE", "COMMIT", "CONSTRAINT", "CONTAINS", "CREATE",
+    "DELETE", "DESC", "DETACH", "DISTINCT", "DROP", "ELSE", "END", "ENDS WITH", "EXISTS", "EXPLAIN", "FALSE", "FOR",
+    "IN", "IS NULL", "IS NOT NULL", "IS UNIQUE", "LIMIT", "MATCH", "MERGE", "NOT", "NULL", "ON CREATE SET",
+    "ON MATCH SET", "OPTIONAL MATCH", "OR", "ORDER BY", "PRELOAD", "PROFILE", "REMOVE", "REQUIRE", "RETURN",
+    "ROLLBACK", "SET", "SHOW CONSTRAINTS", "SHOW SOURCES", "SKIP", "STARTS WITH", "THEN", "TRUE", "UNION", "UNWIND",
+    "WHEN", "WHERE", "WITH", "XOR", "YIELD",
 ];
 
 const COMMANDS: &[&str] =

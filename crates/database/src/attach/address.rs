@@ -67,7 +67,7 @@ fn definition(text: &str) -> Result<GraphDefinition> {
     Ok(definition)
 }
 
-fn inferred(url: String) -> Result<Address> {
+pub(super) fn inferred(url: String) -> Result<Address> {
     let failed = |failure: model::Error| failure.within(&without_password(&url));
     let mut source = inspect(&url).map_err(failed)?;
     let catalog = source.catalog().map_err(failed)?;
@@ -94,7 +94,7 @@ fn extension(text: &str) -> String {
 }
 
 /// A URL, or a file that says by its ending what it is.
-fn of_text(text: &str) -> Result<String> {
+pub(super) fn of_text(text: &str) -> Result<String> {
     if !scheme(text).is_empty() {
         return Ok(text.to_owned());
     }
