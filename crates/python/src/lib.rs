@@ -8,12 +8,14 @@
 //! - [`convert`]: values across the border.
 //! - [`arrow`]: columns across the border.
 //! - [`load`]: tables into a store.
+//! - [`array_graph`]: algorithms on edges in arrays, for the NetworkX backend.
 //! - [`error`](mod@error): errors as exceptions.
 //!
 //! What needs no speed is written in Python, in `python/knotwork`.
 //!
 //! Invariant: the engine works without Python's lock; it is taken again only to make objects and to hear signals.
 
+mod array_graph;
 mod arrow;
 mod connection;
 mod convert;
@@ -34,6 +36,8 @@ use pyo3::prelude::*;
 /// The part of the package that is not written in Python.
 #[pymodule]
 mod _knotwork {
+    #[pymodule_export]
+    use super::array_graph::ArrayGraph;
     #[pymodule_export]
     use super::connection::Connection;
     #[pymodule_export]

@@ -1,0 +1,165 @@
+"""Centralities, as NetworkX defines them."""
+
+import math
+
+import networkx as nx
+
+from .declare import Error, declared, is_limit
+
+FUNCTIONS = {}
+
+
+def _iterate(graph, procedure, max_iter, tol, settings, weight):
+    """Runs until it has converged as NetworkX says: all scores together change by less than `tol` a node."""
+    if max_iter < 1:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    settings = {
+        "maxIterations": max_iter,
+        "tolerance": len(graph) * tol,
+        "mustConverge": True,
+        "direction": graph.direction,
+        **settings,
+    }
+    try:
+        return graph.run(procedure, settings, weight=weight)
+    except Error as error:
+        if is_limit(error):
+            raise nx.PowerIterationFailedConvergence(max_iter) from error
+        raise
+
+
+def _pagerank_rule(G, nstart, dangling, **_):
+    if nstart is not None or dangling is not None:
+        return "pagerank with nstart or dangling is left to NetworkX"
+
+
+@declared(FUNCTIONS, _pagerank_rule, weight="weight")
+def pagerank(
+    G, alpha=0.85, personalization=None, max_iter=100, tol=1e-06, nstart=None, weight="weight", dangling=None
+):
+    if len(G) == 0:
+        return {}
+    settings = {"dampingFactor": alpha}
+    if personalization is not None:
+        shares = {node: share for node, share in personalization.items() if share and node in G}
+        if not shares:
+            raise ZeroDivisionError("personalization has no node with a value other than 0")
+        settings["sourceNodes"] = [G.setting(node) for node in shares]
+        settings["sourceWeights"] = [float(share) for share in shares.values()]
+    nodes, scores = _iterate(G, "algo.pagerank", max_iter, tol, settings, weight)
+    return dict(zip(nodes, scores))
+
+
+def _eigenvector_rule(G, nstart, **_):
+    if nstart is not None:
+        return "eigenvector centrality from nstart is left to NetworkX"
+    if G.is_multigraph():
+        return "eigenvector centrality of multigraphs is left to NetworkX"
+
+
+@declared(FUNCTIONS, _eigenvector_rule, weight="weight")
+def eigenvector_centrality(G, max_iter=100, tol=1.0e-6, nstart=None, weight=None):
+    if len(G) == 0:
+        raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
+    nodes, scores = _iterate(G, "algo.eigenvector", max_iter, tol / len(G), {}, weight)
+    return dict(zip(nodes, scores))
+
+
+def _hits_rule(G, nstart, normalized, **_):
+    if nstart is not None or not normalized:
+        return "hits with nstart, or not normalized, is left to NetworkX"
+
+
+@declared(FUNCTIONS, _hits_rule, weight="weight")
+def hits(G, max_iter=100, tol=1.0e-8, nstart=None, normalized=True):
+    if len(G) == 0:
+        return {}, {}
+    nodes, authorities, hubs = _iterate(G, "algo.hits", max_iter, tol / len(G), {}, "weight")
+
+    def shares(scores):
+        total = sum(scores)
+        return dict(zip(nodes, (score / total if total else score for score in scores)))
+
+    return shares(hubs), shares(authorities)
+
+
+@declared(FUNCTIONS, weight="weight")
+def betweenness_centrality(G, k=None, normalized=True, weight=None, endpoints=False, seed=None):
+    count = len(G)
+    if count == 0:
+        return {}
+    settings = {"direction": G.direction}
+    sources = None
+    if k is not None and k != count:
+        sources = seed.sample(list(G.nodes()), k)
+        if not sources:
+            raise ZeroDivisionError("betweenness from no source")
+        settings["sourceNodes"] = [G.setting(node) for node in sources]
+    scores = G.values("algo.betweenness", settings, weight=weight, merged=True)
+    # What comes is scaled to all sources, and halved for undirected graphs.
+    searched = count if sources is None else len(sources)
+    raw = searched / count * (1 if G.is_directed() else 2)
+    scores = {node: score * raw for node, score in scores.items()}
+    if endpoints:
+        _add_endpoints(G, sources, weight, scores)
+    return _rescale(scores, count, normalized, G.is_directed(), endpoints, sources)
+
+
+def _add_endpoints(G, sources, weight, scores):
+    """A path counts for its ends too: for its source as often as it reaches others, for each target once."""
+    for source in G.nodes() if sources is None else sources:
+        settings = {"sourceNode": G.setting(source), "direction": G.direction}
+        reached, _ = G.run("algo.bfs" if weight is None else "algo.sssp", settings, weight=weight, merged=True)
+        scores[source] += len(reached) - 1
+        for node in reached:
+            if node != source:
+                scores[node] += 1
+
+
+def _rescale(scores, count, normalized, directed, endpoints, sources):
+    """Scores out of sums over the sources: normalized, a share of the pairs of nodes that could be joined over a node; else
+    an estimate of the sum over all pairs, each taken once if the graph is undirected."""
+    others = count if endpoints else count - 1
+    if others < 2:
+        return scores
+    either = 1 if directed else 2
+
+    def scale(searched):
+        if searched == 0:
+            return math.nan
+        return 1 / (searched * (others - 1)) if normalized else others / (searched * either)
+
+    if sources is None or endpoints:
+        factor = scale(others if sources is None else len(sources))
+        return {node: score * factor for node, score in scores.items()}
+    # A source can not lie inside its own paths, so that one search fewer speaks of it.
+    of_source, of_other = scale(len(sources) - 1), scale(len(sources))
+    among = set(sources)
+    return {node: score * (of_source if node in among else of_other) for node, score in scores.items()}
+
+
+@declared(FUNCTIONS, weight="distance")
+def closeness_centrality(G, u=None, distance=None, wf_improved=True):
+    if u is not None:
+        if u not in G:
+            raise nx.NodeNotFound(f"Node {u} is not in G")
+        settings = {"sourceNode": G.setting(u), "direction": "IN" if G.is_directed() else "BOTH"}
+        _, lengths = G.run("algo.bfs" if distance is None else "algo.sssp", settings, weight=distance)
+        total, reached = sum(lengths), len(lengths) - 1
+        if total <= 0 or len(G) <= 1:
+            return 0.0
+        return reached / total * (reached / (len(G) - 1) if wf_improved else 1)
+    settings = {"direction": G.direction, "useWassermanFaust": bool(wf_improved)}
+    return G.values("algo.closeness", settings, weight=distance)
+
+
+def _harmonic_rule(G, nbunch, sources, **_):
+    if nbunch is not None or sources is not None:
+        return "harmonic centrality of some nodes is left to NetworkX"
+
+
+@declared(FUNCTIONS, _harmonic_rule, weight="distance")
+def harmonic_centrality(G, nbunch=None, distance=None, sources=None):
+    others = len(G) - 1
+    scores = G.values("algo.harmonic", {"direction": G.direction}, weight=distance)
+    return {node: score * others if others else 0 for node, score in scores.items()}

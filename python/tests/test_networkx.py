@@ -1,0 +1,196 @@
+"""The NetworkX backend: against NetworkX itself, on graphs in memory and in a store, and by NetworkX's own tests."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+nx = pytest.importorskip("networkx")
+
+import knotwork
+from knotwork.networkx_backend import Backend, StoreGraph, convert_from_nx
+from knotwork.networkx_backend.functions import FUNCTIONS
+from knotwork_networkx_info import LIMITS, get_info
+
+nx.config.warnings_to_ignore.add("cache")
+SEED = int(os.environ.get("FUZZ_SEED", 5))
+#: NetworkX's tests of what is computed here.
+SUITE = [
+    "networkx.algorithms.centrality",
+    "networkx.algorithms.components",
+    "networkx.algorithms.link_analysis",
+    "networkx.algorithms.shortest_paths",
+    "networkx.algorithms.tests.test_bridges",
+    "networkx.algorithms.tests.test_cluster",
+    "networkx.algorithms.tests.test_core",
+    "networkx.algorithms.tests.test_dag",
+    "networkx.utils.tests.test_backends",
+]
+
+
+def graphs():
+    """Graphs of all kinds, some with weights."""
+    empty, one, loop = nx.Graph(), nx.empty_graph(1), nx.Graph([(0, 0), (0, 1)])
+    weighted = nx.gnm_random_graph(40, 90, seed=SEED)
+    for number, (_, _, data) in enumerate(weighted.edges(data=True)):
+        data["weight"] = 1 + number % 5
+    named = nx.relabel_nodes(nx.path_graph(6), dict(enumerate("abcdef")))
+    return {
+        "empty": empty, "one": one, "loop": loop, "named": named, "karate": nx.karate_club_graph(), "weighted": weighted,
+        "apart": nx.disjoint_union(nx.cycle_graph(5), nx.star_graph(4)),
+        "directed": nx.gnp_random_graph(30, 0.1, seed=SEED, directed=True),
+        "parallel": nx.MultiGraph([(0, 1), (0, 1), (1, 2), (2, 0), (3, 3)]),
+    }
+
+
+def close(found, expected):
+    if isinstance(expected, dict):
+        return set(found) == set(expected) and all(close(found[key], expected[key]) for key in expected)
+    if isinstance(expected, tuple):
+        return all(map(close, found, expected))
+    return found == pytest.approx(expected, rel=1e-5, abs=1e-7)
+
+
+WHOLE = [
+    "pagerank", "eigenvector_centrality", "hits", "betweenness_centrality", "closeness_centrality", "harmonic_centrality",
+    "triangles", "clustering", "average_clustering", "transitivity", "core_number", "number_connected_components",
+    "number_weakly_connected_components", "number_strongly_connected_components", "has_bridges",
+]
+
+
+def outcome(call):
+    try:
+        return call()
+    except (nx.NetworkXException, ZeroDivisionError, ValueError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("function", WHOLE)
+def test_whole_graph_functions_give_what_networkx_gives(function):
+    ran = 0
+    for name, graph in graphs().items():
+        if Backend.can_run(function, (graph,), {}) is not True:
+            continue
+        if function == "hits" and name not in ("karate", "weighted"):
+            # Hubs and authorities of the others are not unique.
+            continue
+        # Who stops when is not compared.
+        settings = {"max_iter": 5000, "tol": 1e-10} if function == "eigenvector_centrality" else {}
+        expected = outcome(lambda: getattr(nx, function)(graph, backend="networkx", **settings))
+        # A graph of one node is too small for the library behind NetworkX's hits.
+        if isinstance(expected, type) and issubclass(expected, (nx.NetworkXNotImplemented, ValueError)):
+            continue
+        found = outcome(lambda: getattr(nx, function)(graph, backend="knotwork", **settings))
+        assert found is expected or close(found, expected), f"{name}, FUZZ_SEED={SEED}: {found}, expected {expected}"
+        ran += 1
+    assert ran > 0
+
+
+def test_components_are_the_same_sets_in_the_same_order():
+    for name, graph in graphs().items():
+        if graph.is_directed():
+            functions = ["weakly_connected_components", "strongly_connected_components"]
+        else:
+            functions = ["connected_components"]
+        for function in functions:
+            found = list(getattr(nx, function)(graph, backend="knotwork"))
+            expected = list(getattr(nx, function)(graph, backend="networkx"))
+            if function == "strongly_connected_components":
+                found, expected = sorted(map(sorted, found)), sorted(map(sorted, expected))
+            assert found == expected, name
+
+
+def test_shortest_paths_are_shortest_paths():
+    for name, graph in graphs().items():
+        nodes = list(graph)[:8]
+        for source in nodes:
+            for function in ["single_source_shortest_path_length", "descendants", "ancestors"]:
+                found = getattr(nx, function)(graph, source, backend="knotwork")
+                assert found == getattr(nx, function)(graph, source, backend="networkx"), f"{name}, FUZZ_SEED={SEED}"
+            for target in nodes:
+                for weight in [None, "weight"]:
+                    given = dict(source=source, target=target, weight=weight)
+                    expected = outcome(lambda: nx.shortest_path_length(graph, **given, backend="networkx"))
+                    assert outcome(lambda: nx.shortest_path_length(graph, **given, backend="knotwork")) == expected
+                    if not isinstance(expected, type):
+                        path = nx.shortest_path(graph, **given, backend="knotwork")
+                        assert nx.path_weight(graph, path, "weight") == expected if weight and "weighted" in name else True
+                        assert path[0] == source and path[-1] == target and (weight or len(path) == expected + 1)
+
+
+def test_arguments_decide_who_computes():
+    graph = nx.karate_club_graph()
+    assert Backend.can_run("pagerank", (graph,), {}) is True
+    assert "nstart" in Backend.can_run("pagerank", (graph,), {"nstart": {0: 1}})
+    assert "functions" in Backend.can_run("dijkstra_path", (graph, 0, 1), {"weight": lambda u, v, d: 1})
+    personal = {0: 1.0, 33: 3.0}
+    found = nx.pagerank(graph, personalization=personal, tol=1e-11, backend="knotwork")
+    assert close(found, nx.pagerank(graph, personalization=personal, tol=1e-11, backend="networkx"))
+    sampled = nx.betweenness_centrality(graph, k=5, seed=3, backend="knotwork")
+    assert close(sampled, nx.betweenness_centrality(graph, k=5, seed=3, backend="networkx"))
+    with pytest.raises(nx.PowerIterationFailedConvergence):
+        nx.pagerank(graph, max_iter=1, backend="knotwork")
+    with pytest.raises(ValueError, match="negative"):
+        nx.dijkstra_path(nx.Graph([(0, 1, {"weight": -1}), (1, 2)]), 0, 2, backend="knotwork")
+
+
+def test_a_graph_in_a_store_is_not_converted():
+    graph = nx.karate_club_graph()
+    with knotwork.connect() as db:
+        rows = [{"name": f"m{node}"} for node in graph]
+        db.execute("UNWIND $rows AS row CREATE (:Member {name: row.name})", {"rows": rows})
+        db.execute(
+            "UNWIND $rows AS row MATCH (a:Member {name: row[0]}), (b:Member {name: row[1]}) CREATE (a)-[:KNOWS]->(b)",
+            {"rows": [[f"m{a}", f"m{b}"] for a, b in graph.edges]},
+        )
+        store = StoreGraph(db, labels="Member", types="KNOWS", key="name", directed=False)
+        plain = nx.Graph((f"m{a}", f"m{b}") for a, b in graph.edges)
+        assert len(store) == len(plain) and "m0" in store and "m99" not in store
+        for function in ["pagerank", "triangles", "clustering", "core_number", "closeness_centrality"]:
+            if Backend.can_run(function, (store,), {}) is True:
+                assert close(getattr(nx, function)(store), getattr(nx, function)(plain, backend="networkx")), function
+        assert close(nx.pagerank(store), nx.pagerank(plain, backend="networkx"))
+        assert close(nx.betweenness_centrality(store), nx.betweenness_centrality(plain, backend="networkx"))
+        assert list(map(len, nx.connected_components(store))) == [34]
+        assert nx.shortest_path_length(store, "m0", "m33") == 2
+        with pytest.raises(nx.NodeNotFound):
+            nx.shortest_path(store, "m0", "m99")
+        back = nx.Graph(Backend.convert_to_nx(store))
+        assert nx.utils.graphs_equal(back, nx.Graph(plain)) or set(back.edges) <= {
+            pair for edge in plain.edges for pair in (edge, edge[::-1])
+        }
+
+
+def test_conversions_keep_nodes_edges_and_weights():
+    for name, graph in graphs().items():
+        back = Backend.convert_to_nx(convert_from_nx(graph, preserve_all_attrs=True))
+        assert type(back) is type(graph) and list(back) == list(graph), name
+        # How an undirected edge is written is a matter of order.
+        edges = lambda g: sorted((*(e[:2] if g.is_directed() else sorted(e[:2], key=str)), e[2].get("weight")) for e in g.edges(data=True))
+        assert edges(back) == edges(graph), name
+
+
+def test_what_is_told_of_the_backend_is_what_is_there():
+    assert set(LIMITS) == set(FUNCTIONS)
+    assert set(get_info()["functions"]) == set(FUNCTIONS)
+    assert all(hasattr(nx, name) or name == "leiden_communities" for name in FUNCTIONS)
+    text = "import networkx as nx; print(nx.config.backend_priority.algos, nx.number_connected_components(nx.path_graph(9)))"
+    environment = {**os.environ, "NETWORKX_BACKEND_PRIORITY": "knotwork"}
+    ran = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["['knotwork']", "1"]
+
+
+@pytest.mark.timeout(900)
+def test_networkx_s_own_tests_pass(capsys):
+    suite = ["networkx"] if os.environ.get("NETWORKX_ALL") else SUITE
+    environment = {**os.environ, "NETWORKX_TEST_BACKEND": "knotwork", "NETWORKX_FALLBACK_TO_NX": "1"}
+    environment.pop("NETWORKX_BACKEND_PRIORITY", None)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, "--pyargs", *suite]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=os.path.dirname(os.devnull))
+    last = ran.stdout.strip().splitlines()[-1]
+    with capsys.disabled():
+        print(f"\nNetworkX {nx.__version__}, its own tests through the backend: {last}")
+    assert ran.returncode == 0, ran.stdout[-6000:]
+    assert int(re.search(r"(\d+) passed", last).group(1)) > 500
