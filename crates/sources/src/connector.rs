@@ -201,6 +201,15 @@ pub trait Writing: Reading {
     /// Makes a change; what follows reads it. Fails with `READ_ONLY` if that cannot be changed in this source, naming the
     /// table and the reason.
     fn change(&mut self, change: &Change<'_>) -> Result<Column>;
+    /// Marks this point, so that [`Writing::undo_to`] can come back to it; false where the source has no such marks. Numbers
+    /// grow; a mark ends with those after it when the transaction comes back to one before it.
+    fn mark(&mut self, _number: u64) -> Result<bool> {
+        Ok(false)
+    }
+    /// Undoes everything since a mark, which stays.
+    fn undo_to(&mut self, _number: u64) -> Result<()> {
+        Err(model::error!(Unsupported, "the source cannot undo a part of a transaction"))
+    }
     /// Makes everything durable and visible.
     fn commit(self: Box<Self>) -> Result<()>;
 }

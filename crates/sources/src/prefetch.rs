@@ -84,6 +84,20 @@ impl Prefetcher {
         Prefetcher { mode, abilities, dimensions, degree, state: Mutex::new(state) }
     }
 
+    /// One for a cache of its own: it knows what this one has learned, and of nothing that was fetched.
+    pub(crate) fn fork(&self) -> Prefetcher {
+        let state = self.state();
+        let grids = state.grids.iter().map(|(&kind, grid)| (kind, grid.emptied())).collect();
+        let state = State { grids, cost: state.cost, last: state.last.clone() };
+        Prefetcher {
+            mode: self.mode.clone(),
+            abilities: self.abilities,
+            dimensions: self.dimensions.clone(),
+            degree: self.degree,
+            state: Mutex::new(state),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

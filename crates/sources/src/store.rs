@@ -16,6 +16,7 @@ mod load;
 mod nodes;
 mod scan;
 mod statements;
+mod transaction;
 mod view;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,10 +29,11 @@ use model::{Capabilities, GraphStore, MemoryBudget, ReadView, Result, Schema, Wr
 pub use self::crossing::Crossing;
 use self::layout::Layout;
 use self::link::Link;
+pub use self::transaction::SourceTransaction;
 pub use self::view::SourceView;
 use crate::cache::Cache;
 use crate::connector::Connector;
-use crate::definition::GraphDefinition;
+use crate::definition::{GraphDefinition, Rows};
 use crate::keys::Keys;
 use crate::prefetch::Prefetcher;
 
@@ -59,10 +61,36 @@ pub(crate) struct Shared {
     keys: Keys,
     cache: Arc<Cache>,
     hot: Hot,
-    prefetcher: Prefetcher,
+    prefetcher: Arc<Prefetcher>,
     round_trips: Arc<AtomicU64>,
     /// The store as moments name it.
     number: u64,
+}
+
+impl Shared {
+    /// Forgets what may have changed with kinds of nodes and of edges: all that comes from the same tables, and edges that
+    /// have an end there.
+    fn forget_changed(&self, nodes: &[usize], edges: &[usize]) {
+        let (layout, definition) = (&self.layout, &self.layout.definition);
+        let changed = |rows: &Rows| {
+            nodes.iter().any(|&kind| definition.nodes[kind].rows == *rows)
+                || edges.iter().any(|&kind| definition.edges[kind].rows == *rows)
+        };
+        let is_changed = |kind: usize| {
+            // What comes from queries may come from any table.
+            !matches!(definition.nodes[kind].rows, Rows::Table { .. }) || changed(&definition.nodes[kind].rows)
+        };
+        let mut tables: Vec<usize> = (0..layout.nodes.len()).filter(|&kind| is_changed(kind)).collect();
+        for (edge, kind) in definition.edges.iter().enumerate() {
+            let ends = layout.edges[edge].ends;
+            let has_changed_end = ends.iter().any(|&space| !layout.is_foreign(space) && is_changed(space));
+            if has_changed_end || changed(&kind.rows) || !matches!(kind.rows, Rows::Table { .. }) {
+                tables.extend([false, true].map(|is_reverse| layout.list_table(layout::ListKind { edge, is_reverse })));
+            }
+        }
+        self.cache.forget(tables.into_iter());
+        (0..layout.nodes.len()).for_each(|kind| self.prefetcher.forget(kind));
+    }
 }
 
 /// For each table of the cache, the properties that were ever asked for, so that a row need not be fetched once for each.
@@ -150,7 +178,7 @@ impl SourceStore {
         let hot = Hot { tables: (0..tables).map(|_| Mutex::default()).collect() };
         let round_trips = Arc::new(AtomicU64::new(0));
         let facts = &layout.facts;
-        let prefetcher = Prefetcher::new(&layout.definition, abilities, &facts.nodes, &facts.edges);
+        let prefetcher = Arc::new(Prefetcher::new(&layout.definition, abilities, &facts.nodes, &facts.edges));
         let shared = Shared {
             layout,
             connector,
@@ -169,13 +197,35 @@ impl SourceStore {
     /// A view, as what it is.
     pub fn view(&self) -> SourceView {
         let shared = &self.shared;
-        let is_shared = !shared.layout.definition.cache.age_max.is_zero();
-        let cache = if is_shared { shared.cache.clone() } else { self.private_cache() };
+        if shared.layout.definition.cache.age_max.is_zero() {
+            return self.private_view(self.link());
+        }
         let number = shared.cache.forgotten();
-        let mut view =
-            SourceView::new(shared, cache, Link::new(&shared.connector, &shared.layout, &shared.round_trips));
-        view.moment = is_shared.then_some(Moment { store: shared.number, number });
+        let mut view = SourceView::new(shared, shared.cache.clone(), shared.prefetcher.clone(), self.link());
+        view.moment = Some(Moment { store: shared.number, number });
         view
+    }
+
+    fn link(&self) -> Link {
+        Link::new(&self.shared.connector, &self.shared.layout, &self.shared.round_trips)
+    }
+
+    /// A view that shares nothing of what it reads.
+    fn private_view(&self, link: Link) -> SourceView {
+        let shared = &self.shared;
+        SourceView::new(shared, self.private_cache(), Arc::new(shared.prefetcher.fork()), link)
+    }
+
+    /// Begins a transaction of the source. Fails with `READ_ONLY` where there is none.
+    pub fn begin(&self) -> Result<SourceTransaction> {
+        let shared = &self.shared;
+        if !shared.capabilities.writes {
+            let name = shared.connector.name();
+            return Err(model::error!(ReadOnly, "{name} can only be read")
+                .with_remedy("write to it by its own means, or copy it with PRELOAD"));
+        }
+        let writing = shared.connector.write()?;
+        Ok(SourceTransaction::new(shared, self.private_view(self.link().writing(writing))))
     }
 
     fn private_cache(&self) -> Arc<Cache> {
@@ -249,7 +299,7 @@ impl GraphStore for SourceStore {
     }
 
     fn write(&self) -> Result<Box<dyn WriteTransaction>> {
-        Err(model::error!(ReadOnly, "{} is attached for reading only", self.shared.connector.name()))
+        Ok(Box::new(self.begin()?))
     }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use model::store::EdgeCursor;
-use model::{EdgeTypeId, Expand, GraphStore, NodeId, Result, error};
+use model::{EdgeTypeId, Expand, NodeId, Result};
 
 use super::{MemberStore, MemberTransaction, MemberView};
-use crate::store::{Crossing, SourceStore, SourceView};
+use crate::store::{Crossing, SourceStore, SourceTransaction, SourceView};
 
 impl MemberStore for SourceStore {
     fn read_member(&self) -> Result<Arc<dyn MemberView>> {
@@ -14,9 +14,13 @@ impl MemberStore for SourceStore {
     }
 
     fn write_member(&self) -> Result<Box<dyn MemberTransaction>> {
-        // Says why not.
-        self.write()?;
-        Err(error!(Internal, "{} began a transaction that nobody can share", self.connector().name()))
+        Ok(Box::new(self.begin()?))
+    }
+}
+
+impl MemberTransaction for SourceTransaction {
+    fn member_view(&self) -> &dyn MemberView {
+        self.source_view()
     }
 }
 

@@ -47,6 +47,12 @@ impl Grid {
         Grid::of_size(0.0, dimensions)
     }
 
+    /// The same grid, with nothing fetched.
+    pub(super) fn emptied(&self) -> Grid {
+        let (fetched, lengths) = (Map::default(), self.lengths.clone());
+        Grid { dimensions: self.dimensions, size: self.size, fetched, counted: self.counted, lengths }
+    }
+
     pub(super) fn size(&self) -> f64 {
         self.size
     }

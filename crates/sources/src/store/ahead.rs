@@ -81,7 +81,7 @@ impl SourceView {
 
     /// Fetches rows that are missing, and with them, in the same round trip, what will be missing next.
     pub(super) fn fetch_with_more(&self, missing: &[Missing]) -> Result<Vec<Arc<Piece>>> {
-        if !self.shared.prefetcher.is_on() {
+        if !self.prefetcher.is_on() {
             return self.fetch(missing);
         }
         for missing in missing {
@@ -104,7 +104,7 @@ impl SourceView {
 
     /// Blocks around what is missing, which is taken from `rest` where it lies in them.
     fn choose_blocks(&self, rest: &mut Vec<Missing>) -> Vec<Blocks> {
-        let prefetcher = &self.shared.prefetcher;
+        let prefetcher = &self.prefetcher;
         let mut kinds: Vec<usize> = rest.iter().filter_map(|missing| self.near_kind(missing.table)).collect();
         kinds.sort_unstable();
         kinds.dedup();
@@ -176,7 +176,7 @@ impl SourceView {
         for block in blocks {
             let of_kind = |piece: &&Arc<Piece>| piece.origin == Origin::Ahead && self.is_at(piece.table, block.kind);
             let rows = pieces.iter().filter(of_kind).map(|piece| piece.row_count()).sum();
-            self.shared.prefetcher.note_cells(block.kind, &block.cells, rows, at_ns);
+            self.prefetcher.note_cells(block.kind, &block.cells, rows, at_ns);
         }
         Ok(pieces)
     }
@@ -199,7 +199,7 @@ impl SourceView {
     /// How far to follow edges from what is missing.
     fn depth(&self, missing: &[Missing]) -> Option<Depth> {
         let starts = missing.iter().map(|missing| missing.keys.len()).sum();
-        self.shared.prefetcher.depth(starts, self.usage())
+        self.prefetcher.depth(starts, self.usage())
     }
 
     /// Asks for nodes that can be reached from what is missing, and their edges.
@@ -283,7 +283,7 @@ impl SourceView {
     /// Remembers where nodes were met that are not in the cache, since they are near.
     pub(super) fn note_met(&self, list: ListKind, keys: &[u64], found: &Found) {
         let (near, far) = self.shared.layout.ends(list);
-        let Some(dimensions) = self.shared.prefetcher.dimensions(near).filter(|_| near == far) else { return };
+        let Some(dimensions) = self.prefetcher.dimensions(near).filter(|_| near == far) else { return };
         let mut unknown = Vec::new();
         for (&key, &place) in keys.iter().zip(&found.places) {
             let piece = found.piece(place);
@@ -315,7 +315,7 @@ impl SourceView {
         let layout = &self.shared.layout;
         for piece in pieces.iter().filter(|piece| piece.table < layout.nodes.len()) {
             let kind = piece.table;
-            let Some(dimensions) = self.shared.prefetcher.dimensions(kind) else { continue };
+            let Some(dimensions) = self.prefetcher.dimensions(kind) else { continue };
             let mut foresight = self.foresight();
             if foresight.met.is_empty() {
                 continue;
@@ -324,7 +324,7 @@ impl SourceView {
                 if let Some(from) = foresight.met.remove(&(kind, key))
                     && let Some(to) = piece.sides(row, dimensions)
                 {
-                    self.shared.prefetcher.note_length(kind, &from, &to);
+                    self.prefetcher.note_length(kind, &from, &to);
                 }
             }
         }

@@ -43,8 +43,6 @@ pub(crate) struct EdgeLayout {
     pub(crate) properties: Map<PropertyKeyId, usize>,
     pub(crate) property_count: usize,
     pub(crate) has_keys: bool,
-    /// Whether several rows may have the same key, since an end is an array.
-    pub(crate) has_arrays: bool,
     /// The spaces of the keys of the source and of the target.
     pub(crate) ends: [usize; 2],
     /// Whether the source and the target are sure to be there.
@@ -111,7 +109,6 @@ impl Layout {
             properties,
             property_count: kind.properties.len(),
             has_keys: !kind.key.is_empty(),
-            has_arrays: kind.source.is_array || kind.target.is_array,
             ends,
             ends_exist: [known.0 || self.is_foreign(ends[0]), known.1 || self.is_foreign(ends[1])],
         });

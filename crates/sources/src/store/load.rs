@@ -7,7 +7,7 @@ use model::{Column, Result};
 
 use super::layout::ListKind;
 use super::view::SourceView;
-use crate::cache::{EdgeAnswer, Found, NOWHERE, Need, NodeAnswer, Origin, Piece};
+use crate::cache::{EdgeAnswer, Found, Need, NodeAnswer, Origin, Piece};
 use crate::connector::{Question, Which};
 
 /// A table of the cache.
@@ -162,7 +162,7 @@ impl SourceView {
             rows += piece.row_count();
             pieces[number] = Some(piece);
         }
-        self.shared.prefetcher.note_answer(rows, self.shared.environment.clock.now_ns().saturating_sub(at_ns));
+        self.prefetcher.note_answer(rows, self.shared.environment.clock.now_ns().saturating_sub(at_ns));
         Ok(pieces.into_iter().flatten().collect())
     }
 
@@ -194,17 +194,6 @@ impl SourceView {
     /// Rows of one table, all of them.
     pub(crate) fn load_one(&self, wanted: Wanted) -> Result<Found> {
         Ok(self.load(&[wanted])?.pop().unwrap_or_default())
-    }
-
-    /// Which nodes of a kind there are.
-    pub(crate) fn which_exist(&self, kind: usize, keys: &[u64]) -> Result<Vec<bool>> {
-        let wanted = Wanted { table: Table::Nodes(kind), keys: keys.to_vec(), properties: Vec::new() };
-        let found = self.load_one(wanted)?;
-        Ok(found
-            .places
-            .iter()
-            .map(|&place| place != NOWHERE && found.piece(place).is_there(place.1 as usize))
-            .collect())
     }
 }
 

@@ -1,7 +1,9 @@
 //! Sources compared with a reference store that holds the same graph, whatever is cached and fetched ahead.
 
 mod memory;
+mod roads;
 mod world;
+mod writing;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -23,6 +23,7 @@ use super::scan::{ScanCursor, index_scan};
 use super::statements;
 use crate::cache::{Cache, NodeAnswer, Origin};
 use crate::connector::{Question, Which};
+use crate::prefetch::Prefetcher;
 
 /// A source at one moment, as far as it has such: what is cached may be older, up to the age that its definition allows.
 ///
@@ -30,6 +31,7 @@ use crate::connector::{Question, Which};
 pub struct SourceView {
     pub(super) shared: Arc<Shared>,
     pub(super) cache: Arc<Cache>,
+    pub(super) prefetcher: Arc<Prefetcher>,
     pub(super) link: Link,
     /// What was fetched before this is too old.
     pub(super) since_ns: u64,
@@ -44,7 +46,7 @@ pub struct SourceView {
 }
 
 impl SourceView {
-    pub(super) fn new(shared: &Arc<Shared>, cache: Arc<Cache>, link: Link) -> SourceView {
+    pub(super) fn new(shared: &Arc<Shared>, cache: Arc<Cache>, prefetcher: Arc<Prefetcher>, link: Link) -> SourceView {
         let age_ns = u64::try_from(shared.layout.definition.cache.age_max.as_nanos()).unwrap_or(u64::MAX);
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let counts = &cache.counts;
@@ -54,6 +56,7 @@ impl SourceView {
             moment: None,
             oldest_ns: AtomicU64::new(u64::MAX),
             cache,
+            prefetcher,
             link,
             since_ns: shared.environment.clock.now_ns().saturating_sub(age_ns),
             edge_names: EdgeNames::new(shared.layout.member, &shared.environment.memory),
@@ -84,6 +87,12 @@ impl SourceView {
         types.sort_unstable();
         types.dedup();
         types
+    }
+
+    /// Forgets all that a view of its own has read.
+    pub(super) fn forget_all(&self) {
+        self.cache.forget(0..self.shared.layout.table_count());
+        (0..self.shared.layout.nodes.len()).for_each(|kind| self.prefetcher.forget(kind));
     }
 
     /// Keeps nodes that a scan found, as long as the scan so far is but a part of what can be kept.

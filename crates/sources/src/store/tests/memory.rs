@@ -1,7 +1,7 @@
 //! A connector over rows in memory, which fails and changes when a test wants it to.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use model::{Column, ColumnBuilder, Direction, KeyOrder, Map, Result, Value};
@@ -35,13 +35,20 @@ pub(super) struct State {
     pub(super) questions: AtomicU64,
     /// Round trips that still succeed; negative for all.
     pub(super) good_trips: AtomicI64,
+    /// Transactions can be undone in part.
+    pub(super) has_marks: AtomicBool,
     /// What was asked by boxes: the boxes.
     pub(super) boxes: Mutex<Vec<Vec<(f64, f64)>>>,
 }
 
 impl MemoryConnector {
     pub(super) fn new(definition: Arc<GraphDefinition>, rows: Rows, abilities: Abilities, facts: Facts) -> Self {
-        let state = State { questions: AtomicU64::new(0), good_trips: AtomicI64::new(-1), boxes: Mutex::default() };
+        let state = State {
+            questions: AtomicU64::new(0),
+            good_trips: AtomicI64::new(-1),
+            has_marks: AtomicBool::new(true),
+            boxes: Mutex::default(),
+        };
         let rows = Arc::new(Mutex::new(Arc::new(rows)));
         MemoryConnector { definition, rows, abilities, facts, state: Arc::new(state) }
     }
@@ -54,6 +61,7 @@ impl MemoryConnector {
             state: self.state.clone(),
             streams: Map::default(),
             next: 0,
+            marks: Vec::new(),
         }
     }
 }
@@ -99,6 +107,7 @@ struct MemoryReading {
     state: Arc<State>,
     streams: Map<u64, Vec<Vec<Value>>>,
     next: u64,
+    marks: Vec<(u64, Arc<Rows>)>,
 }
 
 fn columns(rows: &[Vec<Value>], width: usize) -> Vec<Column> {
@@ -166,9 +175,8 @@ impl MemoryReading {
         match which {
             Which::All => rows.cloned().collect(),
             Which::Keys(keys) => {
-                let keys: Vec<Value> = keys.values().collect();
+                let keys: BTreeSet<Value> = keys.values().collect();
                 assert!(!keys.iter().any(Value::is_null), "keys are not null");
-                assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len(), "each key stands once");
                 rows.filter(|row| keys.contains(&row[0])).cloned().collect()
             }
             Which::Where(conditions) => {
@@ -205,8 +213,9 @@ impl MemoryReading {
         match of {
             Which::All => rows.collect(),
             Which::Keys(keys) => {
-                let keys: Vec<Value> = keys.values().collect();
-                assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len(), "each key stands once");
+                let distinct: BTreeSet<Value> = keys.values().collect();
+                assert_eq!(distinct.len(), keys.len(), "each key stands once");
+                let keys = distinct;
                 rows.filter(|row| keys.contains(&row[0])).collect()
             }
             Which::Where(conditions) => {
@@ -214,7 +223,7 @@ impl MemoryReading {
             }
             Which::Boxes { .. } | Which::Within { .. } => {
                 let Some(kind) = self.kind_at(edge, direction, true) else { return Vec::new() };
-                let reached: Vec<Value> = if let Which::Within { .. } = of {
+                let reached: BTreeSet<Value> = if let Which::Within { .. } = of {
                     self.within(of).into_iter().filter(|(other, _)| *other == kind).map(|(_, key)| key).collect()
                 } else {
                     self.nodes(kind, of).into_iter().map(|mut row| row.remove(0)).collect()
@@ -359,16 +368,27 @@ impl Writing for MemoryReading {
                 rows.nodes[*kind].retain(|row| !keys.contains(&row[0]));
             }
             Change::DeleteEdges { kind, edges } => {
-                let named = self.named(*kind, edges);
-                let mut at = 0;
-                rows.edges[*kind].retain(|_| {
-                    at += 1;
-                    !named.contains(&(at - 1))
-                });
+                let name = |at: usize| [edges.sources.value(at), edges.targets.value(at), edges.keys.value(at)];
+                let names: Vec<[Value; 3]> = (0..edges.sources.len()).map(name).collect();
+                rows.edges[*kind].retain(|row| !names.iter().any(|name| row[..3] == *name));
             }
         }
         self.rows = Arc::new(rows);
         Ok(Column::from_values(&keys))
+    }
+
+    fn mark(&mut self, number: u64) -> Result<bool> {
+        if self.state.has_marks.load(Ordering::Relaxed) {
+            self.marks.push((number, self.rows.clone()));
+        }
+        Ok(self.state.has_marks.load(Ordering::Relaxed))
+    }
+
+    fn undo_to(&mut self, number: u64) -> Result<()> {
+        let at = self.marks.iter().rposition(|(other, _)| *other == number).expect("a mark that was made");
+        self.marks.truncate(at + 1);
+        self.rows = self.marks[at].1.clone();
+        Ok(())
     }
 
     fn commit(self: Box<Self>) -> Result<()> {

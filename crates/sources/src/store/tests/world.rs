@@ -243,6 +243,38 @@ fn edges(
     tables
 }
 
+/// A grid of crossings with some roads left out, whose places an index finds.
+pub(super) fn roads(random: &mut SeededRandom, side: i64, abilities: Abilities) -> World {
+    let definition = GraphDefinition {
+        nodes: vec![node_kind("crossing", &["Crossing"], &["id"], &["id", "lat", "lon"])],
+        edges: vec![edge_kind("road", [0, 0], &[], &["length"])],
+        ..GraphDefinition::default()
+    };
+    let mut rows = Rows { nodes: vec![Vec::new()], edges: vec![Vec::new()] };
+    for number in 0..side * side {
+        let mut at = |part: i64| Value::Float(40.0 + (part as f64 + random.unit() * 0.8) * 0.001);
+        let (lat, lon) = (at(number / side), at(number % side));
+        rows.nodes[0].push(vec![Value::Int(number), Value::Int(number), lat, lon]);
+        for (step, is_inside) in [(1, number % side + 1 < side), (side, number / side + 1 < side)] {
+            if is_inside && !random.chance(15) {
+                let length = Value::Float(1.0 + random.unit());
+                for (source, target) in [(number, number + step), (number + step, number)] {
+                    rows.edges[0].push(vec![Value::Int(source), Value::Int(target), Value::Null, length.clone()]);
+                }
+            }
+        }
+    }
+    let indexed = vec![vec![0], vec![1, 2]];
+    let nodes = vec![KindFacts { rows: rows.nodes[0].len() as u64, indexed, ..KindFacts::default() }];
+    let edges = rows.edges[0].len() as u64;
+    let edges = vec![KindFacts { rows: edges, ends_exist: (true, true), by_end: (true, true), ..KindFacts::default() }];
+    let facts = Facts { nodes, edges };
+    let connector = MemoryConnector::new(Arc::new(definition.clone()), rows.clone(), abilities, facts);
+    let clock = Arc::new(TestClock::default());
+    clock.advance(1_000_000_000_000);
+    World { definition, connector: Arc::new(connector), clock, memory: MemoryBudget::new(1 << 30), rows }
+}
+
 /// The first nodes that carry a label.
 pub(super) fn first_nodes(view: &dyn ReadView, label: &str, count: usize) -> Vec<NodeId> {
     let labels = vec![view.schema().label(label).unwrap()];

@@ -1,0 +1,69 @@
+//! How many round trips and rows a search over roads takes.
+
+use std::sync::Arc;
+
+use model::{Column, Direction, EdgeBatch, Expand, Map, NodeId, PropertyKeyId, ReadView, Value};
+use testing::random::{SeededRandom, seed_or};
+
+use super::ALL;
+use super::world::roads;
+use crate::definition::Prefetch;
+use crate::store::SourceView;
+
+/// Expands nodes in order of their distance from the first, in batches, reading the places of those that are met, until so
+/// many are expanded; gives how many edges were found.
+fn search(view: &SourceView, start: NodeId, nodes_max: usize, batch: usize) -> usize {
+    let keys: Vec<PropertyKeyId> = ["lat", "lon"].map(|name| view.schema().property_key(name).unwrap()).into();
+    let weight = view.schema().property_key("length").unwrap();
+    let expand = Expand { direction: Direction::Out, keys: vec![weight], ..Expand::default() };
+    let place = |columns: &[Column], row: usize| match (columns[0].value(row), columns[1].value(row)) {
+        (Value::Float(lat), Value::Float(lon)) => (lat, lon),
+        other => panic!("{other:?} is no place"),
+    };
+    let from = place(&view.node_properties(&[start], &keys).unwrap(), 0);
+    let mut open: Vec<(f64, NodeId)> = vec![(0.0, start)];
+    let (mut met, mut expanded, mut edges) = (Map::default(), 0, 0);
+    met.insert(start, ());
+    while expanded < nodes_max && !open.is_empty() {
+        open.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        let chosen: Vec<NodeId> =
+            (0..batch.min(1 + expanded / 4)).filter_map(|_| open.pop().map(|(_, node)| node)).collect();
+        expanded += chosen.len();
+        let mut found = Vec::new();
+        let (mut cursor, mut rows) = (view.expand(&chosen, &expand).unwrap(), EdgeBatch::default());
+        while cursor.next(&mut rows).unwrap() {
+            edges += rows.len();
+            found.extend(rows.neighbors.iter().filter(|&&node| met.insert(node, ()).is_none()));
+        }
+        let places = view.node_properties(&found, &keys).unwrap();
+        for (row, &node) in found.iter().enumerate() {
+            let (lat, lon) = place(&places, row);
+            open.push(((lat - from.0).hypot(lon - from.1), node));
+        }
+    }
+    edges
+}
+
+#[test]
+fn near_nodes_are_fetched_in_few_round_trips() {
+    let seed = seed_or(9);
+    let block = |size| Prefetch::Block { properties: vec![Arc::from("lat"), Arc::from("lon")], size };
+    let mut edges = None;
+    for (prefetch, trips_max, waste_max) in [
+        (Prefetch::None, u64::MAX, 1.01),
+        (Prefetch::Lookahead(4), 150, 3.0),
+        (block(0.01), 60, 3.0),
+        (Prefetch::Adaptive, 40, 3.0),
+    ] {
+        let mut world = roads(&mut SeededRandom::new(seed), 70, ALL);
+        world.definition.prefetch = prefetch.clone();
+        let store = world.store();
+        let start = crate::keys::node_id(7, 0, 35 * 70 + 35);
+        let found = search(&store.view(), start, 1_500, 64);
+        assert_eq!(*edges.get_or_insert(found), found, "a prefetch changes no answer");
+        let stats = store.stats();
+        let waste = stats.rows_fetched as f64 / stats.rows_used as f64;
+        let text = format!("{prefetch:?}: {stats:?}, {waste:.2} rows for each used");
+        assert!(stats.round_trips <= trips_max && waste <= waste_max, "seed {seed}: {text}");
+    }
+}
