@@ -10,6 +10,7 @@ mod all_edges;
 mod crossing;
 mod edge_ids;
 mod expansion;
+mod kept;
 mod layout;
 mod link;
 mod load;
