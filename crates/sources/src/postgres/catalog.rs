@@ -289,7 +289,7 @@ fn sql_type(oid: u32) -> Option<&'static str> {
 }
 
 /// The columns of a spatial index on `point(x, y)`.
-fn point_index(method: &str, expression: &str) -> Option<PointIndex> {
+pub(super) fn point_index(method: &str, expression: &str) -> Option<PointIndex> {
     let inner = expression.strip_prefix("point(")?.strip_suffix(')')?;
     if !matches!(method, "gist" | "spgist") {
         return None;
@@ -337,13 +337,9 @@ fn queries(session: &mut Session, definition: &GraphDefinition) -> Result<Map<us
     for (at, side, text) in asked {
         let (parameter, fields) = session.read_description().map_err(|trouble| (trouble, text))?;
         let facts = found.entry(at).or_default();
-        let columns = fields.into_iter().map(|field| {
-            let facts = column_facts(field.oid, field.modifier, None, "");
-            (field.name, facts)
-        });
-        match side {
-            0 => facts.columns = columns.collect(),
-            _ => facts.reverse_columns = columns.collect(),
+        for field in fields {
+            let of = column_facts(field.oid, field.modifier, None, "");
+            facts.columns.entry(field.name).or_insert(of);
         }
         facts.parameter[side] = parameter.and_then(sql_type).unwrap_or_default().to_owned();
     }

@@ -17,6 +17,7 @@ pub(super) struct Failure {
     message: String,
     detail: String,
     hint: String,
+    is_fatal: bool,
 }
 
 impl Failure {
@@ -31,6 +32,7 @@ impl Failure {
                 b'M' => failure.message = text,
                 b'D' => failure.detail = text,
                 b'H' => failure.hint = text,
+                b'V' => failure.is_fatal = text != "ERROR",
                 _ => {}
             }
         }
@@ -39,7 +41,7 @@ impl Failure {
 
     /// Whether the server ends the connection with it: it is stopping, or was killed.
     pub(super) fn ends_connection(&self) -> bool {
-        self.code.starts_with("57P") || self.code.starts_with("08")
+        self.is_fatal
     }
 
     /// Whether the same statement, parsed anew, may succeed: a prepared one no longer fits, or is not there.

@@ -183,8 +183,7 @@ impl Reading for Transaction {
         if self.ahead != Some(id) && self.streams.get(&id).is_some_and(|held| held.pieces.is_empty()) {
             self.settle()?;
         }
-        let mut held =
-            self.streams.remove(&id).ok_or_else(|| error!(Internal, "a stream is read on after it was closed"))?;
+        let Some(mut held) = self.streams.remove(&id) else { return Ok(None) };
         let (what, text) = (held.what.clone(), held.statement.text.clone());
         let rows = u32::try_from(rows.max(1)).unwrap_or(0);
         let is_ahead = self.ahead == Some(id);

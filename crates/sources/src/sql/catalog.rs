@@ -18,8 +18,6 @@ pub struct Catalog {
 pub struct RowsFacts {
     /// Their columns.
     pub columns: Map<String, ColumnFacts>,
-    /// The columns of the query that goes against the direction of edges, where there is one.
-    pub reverse_columns: Map<String, ColumnFacts>,
     /// The type of the parameter of a query by key, and of the one that goes against the direction.
     pub parameter: [String; 2],
     /// For nodes: whether an index finds them by their keys. For edges: by the node where they start; where they end.

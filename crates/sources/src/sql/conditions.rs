@@ -54,14 +54,25 @@ pub(super) fn condition(
         }
         Test::Between(lower, upper) => between(draft, dialect, &column, facts, (lower, upper)),
         Test::StartsWith(prefix) => match facts.kind {
-            None | Some(PropertyKind::String) => Some(starts_with(draft, dialect, &column, prefix)),
+            None | Some(PropertyKind::String) => Some(starts_with(draft, dialect, &column, facts, prefix)),
             Some(_) => Some("1 = 0".to_owned()),
         },
     }
 }
 
-fn starts_with(draft: &mut Draft<'_>, dialect: Dialect, column: &str, prefix: &str) -> String {
+fn starts_with(draft: &mut Draft<'_>, dialect: Dialect, column: &str, facts: &ColumnFacts, prefix: &str) -> String {
     let text = Value::string(prefix);
+    if prefix.contains('\0') && dialect == Dialect::Postgres {
+        return "1 = 0".to_owned();
+    }
+    if dialect == Dialect::Postgres
+        && facts.is_binary
+        && let Some(after) = after_all_with(prefix)
+    {
+        // A plan for any pattern cannot go through an index; one for a range can.
+        let (least, after) = (draft.value(text, "text"), draft.value(Value::String(after.into()), "text"));
+        return format!("{column} >= {least} AND {column} < {after}");
+    }
     let pattern = Value::string(&quote::prefix_pattern(prefix));
     match dialect {
         Dialect::Postgres => format!("{column}::text LIKE {} ESCAPE '!'", draft.value(pattern, "text")),
@@ -77,6 +88,20 @@ fn starts_with(draft: &mut Draft<'_>, dialect: Dialect, column: &str, prefix: &s
             format!("(typeof({column}) = 'text' AND substr({column}, 1, length({text})) = {text})")
         }
     }
+}
+
+/// The least text that is greater than all that start so, by bytes; `None` if there is none.
+fn after_all_with(prefix: &str) -> Option<String> {
+    let mut letters: Vec<char> = prefix.chars().collect();
+    while let Some(last) = letters.pop() {
+        // The letters between two planes of surrogates are none.
+        let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
+        if let Some(next) = next {
+            letters.push(next);
+            return Some(letters.into_iter().collect());
+        }
+    }
+    None
 }
 
 /// A range; `1 = 0` if the bounds are of another kind than the column.

@@ -1,7 +1,7 @@
 //! The conversions that a definition asks for, a whole column at a time.
 
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_DAY, Time, Zone};
-use model::{Bitmap, Column, ColumnData, PropertyKind, Result, Value, error};
+use model::{Column, ColumnData, PropertyKind, Result, Value, error};
 
 /// Converts a column to a kind. `name` is `table.column`; `keys` are the keys of the rows, for messages.
 ///
@@ -164,12 +164,6 @@ pub fn lists(columns: &[Column]) -> Column {
         })
         .collect();
     Column::new(ColumnData::Value(values))
-}
-
-/// Rows in which none of the columns is null.
-pub fn present_rows(columns: &[&Column]) -> Bitmap {
-    let rows = columns.first().map_or(0, |column| column.len());
-    (0..rows).map(|row| columns.iter().all(|column| !column.is_null(row))).collect()
 }
 
 #[cfg(test)]

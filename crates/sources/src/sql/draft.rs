@@ -126,26 +126,30 @@ impl<'q> Draft<'q> {
     }
 }
 
-/// Replaces marks by what the dialect writes. Where parameters have no numbers they are put in the order of the text.
+/// Replaces marks by what the dialect writes. Parameters are put in the order of the text; those of conditions that came to
+/// nothing are left out.
 fn numbered<'q>(dialect: Dialect, text: &str, parameters: Vec<Parameter<'q>>) -> (String, Vec<Parameter<'q>>) {
     let (mut out, mut placed) = (String::with_capacity(text.len()), Vec::new());
+    let mut numbers: Vec<Option<usize>> = vec![None; parameters.len()];
+    let mut parameters: Vec<Option<Parameter<'q>>> = parameters.into_iter().map(Some).collect();
     for (at, piece) in text.split(MARK).enumerate() {
         if at % 2 == 0 {
             out.push_str(piece);
             continue;
         }
-        let number: usize = piece.parse().expect("marks come in pairs around numbers");
-        match dialect {
-            Dialect::Postgres => out.push_str(&format!("${}", number + 1)),
-            Dialect::Sqlite => out.push_str(&format!("?{}", number + 1)),
-            Dialect::MySql => {
-                out.push('?');
-                placed.push(parameters[number].clone());
-            }
+        let mark: usize = piece.parse().expect("marks come in pairs around numbers");
+        if dialect == Dialect::MySql {
+            out.push('?');
+            placed.extend(parameters[mark].clone());
+            continue;
         }
+        let number = *numbers[mark].get_or_insert_with(|| {
+            placed.extend(parameters[mark].take());
+            placed.len()
+        });
+        out.push_str(&format!("{}{number}", if dialect == Dialect::Postgres { '$' } else { '?' }));
     }
-    let parameters = if dialect == Dialect::MySql { placed } else { parameters };
-    (out, parameters)
+    (out, placed)
 }
 
 /// A column as JSON, for `json_each`.

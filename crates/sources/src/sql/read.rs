@@ -181,7 +181,11 @@ impl<'a> Nodes<'a> {
             Which::Within { .. } => {
                 let reached = within::reached(&mut draft, self.writer, which, self.kind)?;
                 let given: Vec<String> = within::given(node.key.len());
-                draft.from = format!("{reached}\nJOIN {} ON {}", draft.from, equal(&own, &given));
+                if dialect == Dialect::Postgres && own.len() == 1 && self.facts.has_index[0] {
+                    draft.conditions.push(format!("{} = ANY(ARRAY(SELECT {} FROM {reached}))", own[0], given[0]));
+                } else {
+                    draft.from = format!("{reached}\nJOIN {} ON {}", draft.from, equal(&own, &given));
+                }
             }
         }
         if !matches!(which, Which::Keys(_) | Which::Within { .. }) {
@@ -355,6 +359,15 @@ impl<'a> Edges<'a> {
         Ok(draft)
     }
 
+    /// The near end's column, if PostgreSQL finds many of its values best by going through an index with an array of them:
+    /// a join it might do by reading the whole table, as it does not know how few there are.
+    fn near_through_index(&self, which: &Which<'_>) -> Result<Option<String>> {
+        let is_plain = self.near.end.columns.len() == 1 && !self.near.end.is_array && self.by_key(which)?.is_none();
+        let has_index = self.facts.has_index[self.near.side];
+        let serves = self.writer.dialect == Dialect::Postgres && is_plain && has_index;
+        Ok(serves.then(|| self.near.expressions(self.writer.dialect).swap_remove(0)))
+    }
+
     /// Rows of near nodes that edges are joined with, and the columns of their keys; none where conditions say it all.
     fn near_rows<'q>(&self, draft: &mut Draft<'q>, which: &Which<'q>) -> Result<(String, Vec<String>)> {
         let dialect = self.writer.dialect;
@@ -369,13 +382,24 @@ impl<'a> Edges<'a> {
                 let (kind, node) = self.near.node(self.writer, &self.edge.name)?;
                 let rows = all_rows(dialect, &node.name, &node.rows, "n")?;
                 let inside = in_boxes(draft, self.writer, (kind, node), properties, boxes)?;
+                let keys: Vec<String> = node.key.iter().map(|name| quote::column(dialect, "n", name)).collect();
+                if let Some(near) = self.near_through_index(which)? {
+                    let condition = format!("{near} = ANY(ARRAY(SELECT {} FROM {rows} WHERE {inside}))", keys[0]);
+                    draft.conditions.push(condition);
+                    return Ok((String::new(), Vec::new()));
+                }
                 draft.conditions.push(inside);
-                Ok((rows, node.key.iter().map(|name| quote::column(dialect, "n", name)).collect()))
+                Ok((rows, keys))
             }
             Which::Within { .. } => {
                 let (kind, node) = self.near.node(self.writer, &self.edge.name)?;
                 let reached = within::reached(draft, self.writer, which, kind)?;
-                Ok((reached, within::given(node.key.len())))
+                let given = within::given(node.key.len());
+                if let Some(near) = self.near_through_index(which)? {
+                    draft.conditions.push(format!("{near} = ANY(ARRAY(SELECT {} FROM {reached}))", given[0]));
+                    return Ok((String::new(), Vec::new()));
+                }
+                Ok((reached, given))
             }
         }
     }
