@@ -337,10 +337,11 @@ fn queries(session: &mut Session, definition: &GraphDefinition) -> Result<Map<us
     for (at, side, text) in asked {
         let (parameter, fields) = session.read_description().map_err(|trouble| (trouble, text))?;
         let facts = found.entry(at).or_default();
-        for field in fields {
+        let columns = if side == 0 { &mut facts.columns } else { &mut facts.reverse_columns };
+        columns.extend(fields.into_iter().map(|field| {
             let of = column_facts(field.oid, field.modifier, None, "");
-            facts.columns.entry(field.name).or_insert(of);
-        }
+            (field.name, of)
+        }));
         facts.parameter[side] = parameter.and_then(sql_type).unwrap_or_default().to_owned();
     }
     session.finish().map_err(|trouble| (trouble, String::new()))?;

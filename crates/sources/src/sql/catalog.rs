@@ -18,6 +18,8 @@ pub struct Catalog {
 pub struct RowsFacts {
     /// Their columns.
     pub columns: Map<String, ColumnFacts>,
+    /// The columns of the query that goes against the direction of edges, where there is one.
+    pub reverse_columns: Map<String, ColumnFacts>,
     /// The type of the parameter of a query by key, and of the one that goes against the direction.
     pub parameter: [String; 2],
     /// For nodes: whether an index finds them by their keys. For edges: by the node where they start; where they end.
@@ -72,7 +74,7 @@ impl ColumnFacts {
 impl RowsFacts {
     /// What is known of a column.
     pub fn column(&self, name: &str) -> &ColumnFacts {
-        self.columns.get(name).unwrap_or(&UNKNOWN)
+        self.columns.get(name).or_else(|| self.reverse_columns.get(name)).unwrap_or(&UNKNOWN)
     }
 }
 
