@@ -40,8 +40,6 @@ pub fn inspect(url: &str) -> Result<Box<dyn Inspect>> {
     match scheme(url) {
         "redis" | "rediss" | "file" => Err(error!(Unsupported, "only relational databases tell their tables")
             .with_remedy("write a graph definition, as docs/sources.md shows, and pass it as DEFINITION")),
-        #[cfg(feature = "postgres")]
-        "postgres" | "postgresql" => Ok(Box::new(crate::postgres::PostgresInspector::connect(url)?)),
         #[cfg(feature = "sqlite")]
         "sqlite" => Ok(Box::new(crate::sqlite::SqliteConnector::new(url, Arc::default())?)),
         other => Err(no_driver(other)),

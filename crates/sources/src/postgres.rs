@@ -2,7 +2,7 @@
 //!
 //! - `url`, `open`, `tls`: where it is, and getting in. `pool`: connections that are kept.
 //! - `wire`: messages; `session`: statements and their answers; `encode`, `decode`: values in binary.
-//! - `catalog`: types, indexes and sizes. [`PostgresInspector`]: the whole catalog.
+//! - `catalog`: types, indexes and sizes.
 //! - `reading`: snapshots and transactions. `failure`: what the server says is wrong.
 //!
 //! A reading is a transaction at REPEATABLE READ: all that it answers is of one moment. All questions of one call, and the
@@ -13,7 +13,6 @@ mod catalog;
 mod decode;
 mod encode;
 mod failure;
-mod inspect;
 mod open;
 mod pool;
 mod reading;
@@ -33,8 +32,6 @@ use self::url::Settings;
 use crate::connector::{Abilities, Change, Connector, Facts, Question, Reading, Writing};
 use crate::definition::GraphDefinition;
 use crate::sql::{Catalog, Dialect, Writer};
-
-pub use self::inspect::PostgresInspector;
 
 /// A PostgreSQL database that a graph is read from.
 pub struct PostgresConnector {

@@ -242,7 +242,8 @@ fn column_facts(oid: u32, modifier: i32, name: Option<(&str, &str)>, element: &s
         }
         (None, None) => String::new(),
     };
-    let compares = !matches!(oid, oid::JSON | oid::JSONB | oid::INTERVAL | oid::TIMETZ | oid::BYTEA) && is_read(oid);
+    let compares =
+        !matches!(oid, oid::JSON | oid::JSONB | oid::INTERVAL | oid::TIMETZ | oid::BYTEA | oid::CHAR) && is_read(oid);
     ColumnFacts {
         sql_type,
         kind: if is_read(oid) { kind_of(oid, modifier) } else { Some(model::PropertyKind::String) },
@@ -289,7 +290,7 @@ fn sql_type(oid: u32) -> Option<&'static str> {
 }
 
 /// The columns of a spatial index on `point(x, y)`.
-pub(super) fn point_index(method: &str, expression: &str) -> Option<PointIndex> {
+fn point_index(method: &str, expression: &str) -> Option<PointIndex> {
     let inner = expression.strip_prefix("point(")?.strip_suffix(')')?;
     if !matches!(method, "gist" | "spgist") {
         return None;

@@ -405,6 +405,10 @@ impl Writing for Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         let Some(mut lease) = self.lease.take() else { return };
+        // Whoever took rows may have ended in their midst: then more of them are on their way.
+        if std::thread::panicking() {
+            return lease.close();
+        }
         let session = lease.session();
         if self.ahead.is_some() {
             session.skip_one();

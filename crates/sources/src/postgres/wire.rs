@@ -11,7 +11,7 @@ use rustls::{ClientConnection, StreamOwned};
 /// Bytes that are read at once.
 const INPUT_BYTES: usize = 256 << 10;
 /// How long a write waits before what has come is read: the server may wait for that before it reads on.
-const WRITE_PATIENCE: Duration = Duration::from_millis(20);
+const WRITE_PATIENCE: Duration = Duration::from_millis(4);
 
 /// Bytes to and from a server.
 pub(super) enum Stream {
@@ -116,14 +116,18 @@ impl Wire {
         Ok(())
     }
 
+    /// Reads until nothing more comes at once.
     fn read_what_is_there(&mut self) -> io::Result<()> {
-        self.stream.set_timeouts(Some(WRITE_PATIENCE), Some(WRITE_PATIENCE))?;
-        let result = match self.fill() {
+        self.stream.set_timeouts(Some(Duration::from_millis(1)), Some(WRITE_PATIENCE))?;
+        let mut result = Ok(());
+        while result.is_ok() {
+            result = self.fill();
+        }
+        self.stream.set_timeouts(self.read_timeout, Some(WRITE_PATIENCE))?;
+        match result {
             Err(error) if is_wait(&error) => Ok(()),
             other => other,
-        };
-        self.stream.set_timeouts(self.read_timeout, Some(WRITE_PATIENCE))?;
-        result
+        }
     }
 
     /// The next message, waiting for it if need be.

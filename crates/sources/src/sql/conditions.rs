@@ -126,6 +126,8 @@ fn between(
             Fit::Unknown => return None,
             Fit::Never => match rounded(value, facts.kind, is_lower) {
                 Some(rounded) => rounded,
+                // Of the column's kind, but nothing that the database could be given.
+                None if kind_of_bound(bound) == facts.kind => return None,
                 None => return Some("1 = 0".to_owned()),
             },
         };
@@ -165,7 +167,9 @@ fn kind_of_bound(bound: &Bound<Value>) -> Option<PropertyKind> {
 
 /// The column as it must stand where its values are put in order: texts go by their bytes in Cypher.
 pub(super) fn compared(dialect: Dialect, column: &str, facts: &ColumnFacts, kind: Option<PropertyKind>) -> String {
-    if kind != Some(PropertyKind::String) || facts.is_binary {
+    // What is a text once it is read, and ordered as such by itself.
+    let is_ordered = facts.is_binary || facts.sql_type == "uuid";
+    if kind != Some(PropertyKind::String) || is_ordered {
         return column.to_owned();
     }
     match dialect {

@@ -113,6 +113,7 @@ pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
         compares: as_stored && !has_collation && column.kind != ColumnKind::Bytes,
         is_binary: !has_collation,
         is_nullable: column.is_nullable,
+        as_text: false,
     }
 }
 
