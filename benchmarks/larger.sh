@@ -2,15 +2,16 @@
 # Whole-graph computation on stores larger than the memory given, straight from the transactional store.
 #
 # Makes Kronecker graphs (edge factor 16) below .cache, then runs PageRank (20 iterations), WCC, BFS and CDLP in a control
-# group whose limit counts the page cache: scale 22 with two properties on its edges within 1/8 of the store's size, and scales
-# 22 and 24 without properties within 1 GiB. SMALL_SCALE and LARGE_SCALES choose others, ALGORITHMS what is run. Bytes read an iteration and the part of the disk's
-# sequential rate, measured by a plain read of the same file just before, are printed. Where this machine does not let us
-# make a control group (root, cgroup v1), only Knotwork's own limit holds.
+# group whose limit counts the page cache: scale 22 with two properties on its edges within 1/8 of the store's size, and
+# scales 22 and 24 without properties within 1 GiB. SMALL_SCALE and LARGE_SCALES choose others, ALGORITHMS what is run.
+# Printed are the bytes read an iteration, the part of the disk's sequential rate, measured by a plain read of the same file
+# just before, and what a second PageRank at the same time reads more. Where this machine does not let us make a control
+# group (root, cgroup v1), only Knotwork's own limit holds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$PWD/.cache/bench
 scales=${LARGE_SCALES:-22 24}
-algorithms=${ALGORITHMS:-pagerank,wcc,bfs,cdlp}
+algorithms=${ALGORITHMS:-pagerank,wcc,bfs,cdlp,shared}
 mkdir -p "$cache"
 cargo build --release --quiet -p knotwork-storage --example stream_speed --example build_speed
 cargo build --release --quiet -p knotwork-database --example larger

@@ -4,7 +4,8 @@
 //! Everything goes through Cypher, straight from the transactional store. For each algorithm it prints the time, the bytes
 //! that were read from the disk, for each iteration where there are such, and the part of the disk's sequential rate
 //! (`DISK_RATE`, in MB/s, as the caller measured it; 0 if not) at which they came. Memory is limited by Knotwork's own
-//! limit; whether the operating system keeps to it too is the caller's affair. NAMES is a list like `pagerank,wcc`.
+//! limit; whether the operating system keeps to it too is the caller's affair. NAMES is a list like `pagerank,wcc`; `shared`
+//! among them runs PageRank alone and then twice at once, and prints what the second costs in bytes read.
 
 use std::error::Error;
 use std::io::Write;
@@ -55,6 +56,10 @@ fn run(store: &Path, config: Config, disk_rate: f64, names: &str, way: &str) -> 
         None => return Err("the store has no edges".into()),
     };
     for name in names.split(',') {
+        if name == "shared" {
+            shared(&mut out, &platform, &database, way)?;
+            continue;
+        }
         let (_, call, passes) = CALLS.iter().find(|call| call.0 == name).ok_or(format!("nothing is called {name}"))?;
         let mut parameters = Parameters::default();
         parameters.insert("source".into(), source.clone());
@@ -77,6 +82,31 @@ fn run(store: &Path, config: Config, disk_rate: f64, names: &str, way: &str) -> 
         writeln!(out, "  {}", found.join(", "))?;
         out.flush()?;
     }
+    Ok(())
+}
+
+/// PageRank alone, then two at once in sessions of their own, which should read the same partitions together.
+fn shared(out: &mut impl Write, platform: &Platform, database: &Database, way: &str) -> Outcome<()> {
+    let mut parameters = Parameters::default();
+    parameters.insert("way".into(), Value::string(way));
+    let run = || database.session().query(CALLS[0].1, &parameters).map(drop);
+    let mut figures = [(0.0, 0.0); 2];
+    for (count, figure) in [1, 2].into_iter().zip(&mut figures) {
+        let before = database.info()?.cache.bytes_read;
+        let ((), seconds) = timed(platform, || {
+            std::thread::scope(|scope| {
+                let runs: Vec<_> = (0..count).map(|_| scope.spawn(run)).collect();
+                runs.into_iter().try_for_each(|run| run.join().expect("a run does not panic"))
+            })
+        })?;
+        *figure = ((database.info()?.cache.bytes_read - before) as f64 / 1e6, seconds);
+    }
+    let [(one, alone), (two, together)] = figures;
+    let more = 100.0 * (two / one - 1.0);
+    writeln!(
+        out,
+        "shared    one run {one:.0} MB in {alone:.2} s, two at once {two:.0} MB in {together:.2} s: {more:+.0} % read"
+    )?;
     Ok(())
 }
 

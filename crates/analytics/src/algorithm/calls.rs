@@ -173,6 +173,8 @@ struct Asked<'a, A: Algorithm> {
     config: A::Config,
     needs: Needs,
     threads: usize,
+    /// A row for each node will be given or written.
+    gives_nodes: bool,
 }
 
 impl<'a, A: Algorithm> Asked<'a, A> {
@@ -193,7 +195,8 @@ impl<'a, A: Algorithm> Asked<'a, A> {
         let threads = settings.threads(context.threads)?;
         let config = A::read(&settings, view)?;
         let needs = A::needs(&config, weight.is_some());
-        Ok(Asked { settings, projection, weight, config, needs, threads })
+        let gives_nodes = about.shape == Shape::Nodes && mode != Mode::Stats;
+        Ok(Asked { settings, projection, weight, config, needs, threads, gives_nodes })
     }
 
     fn selection<'s>(&'s self, context: &'s ProcedureContext<'_>) -> Selection<'s> {
@@ -210,7 +213,8 @@ impl<'a, A: Algorithm> Asked<'a, A> {
         let free = context.workspace.bytes_free() as u64;
         let selection = self.selection(context);
         let is_kept = views.is_some_and(|views| views.holds(&selection));
-        choice::choose(&selection, &self.needs, &self.settings, self.threads, free, is_kept)
+        let run = (self.threads, self.gives_nodes);
+        choice::choose(&selection, &self.needs, &self.settings, run, free, is_kept)
     }
 }
 

@@ -6,11 +6,13 @@
 //! nothing.
 //! Cost: per iteration one random read of 4 bytes for each end of an edge, and a count. A node none of whose neighbors
 //! changed its label is passed over, once few labels change. The first iteration, in which all labels differ, looks for
-//! neighbors that come more than once in rows that are sorted.
+//! neighbors that come more than once in rows that are sorted. Memory: two labels for each node, and for each thread a
+//! table as large as the longest row.
 //! After: Raghavan, Albert, Kumara, "Near linear time algorithm to detect community structures in large-scale networks",
 //! 2007; LDBC Graphalytics 1.0.1, section 2.3.4 (synchronous, and so deterministic).
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use model::column::{Bitmap, Column, ColumnData};
 use model::error::Result;
@@ -66,12 +68,13 @@ pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Inter
     let mut labels: Vec<u32> = huge::collect(0..nodes as u32);
     let mut next: Vec<u32> = huge::collect(0..nodes as u32);
     let mut active: Option<Bitmap> = None;
-    let mut votes: Vec<Votes> = (0..threads).map(|_| Votes::new(nodes)).collect();
+    let mut votes: Vec<Votes> = (0..threads).map(|_| Votes::default()).collect();
     let mut found = Labels { labels: Vec::new(), iterations: 0, did_converge: nodes == 0 };
     while found.iterations < config.max_iterations && !found.did_converge {
         interrupt.report(found.iterations, config.max_iterations);
         let step = Step {
             graph,
+            changes: AtomicUsize::new(0),
             labels: &labels,
             is_first: found.iterations == 0,
             guess: most_frequent(&labels),
@@ -80,16 +83,18 @@ pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Inter
         };
         let parts = pieces.iter().cloned().zip(split_mut(&mut next, &pieces)).collect();
         let changed = map_tasks_with(&mut votes, parts, |votes, (piece, next)| step.run(votes, piece, next));
-        let changed = changed.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        let changed = changed.into_iter().collect::<Result<Vec<_>>>()?;
+        let changes = step.changes.into_inner();
         std::mem::swap(&mut labels, &mut next);
         found.iterations += 1;
-        found.did_converge = changed.is_empty();
-        // What the nodes that are passed over next time have now must be in both arrays.
-        changed.iter().for_each(|&node| next[node as usize] = labels[node as usize]);
+        found.did_converge = changes == 0;
         let is_last = found.iterations == config.max_iterations || found.did_converge;
-        active = if is_last || changed.len() > nodes / FEW_CHANGES {
+        active = if is_last || changes > nodes / FEW_CHANGES {
             None
         } else {
+            let changed = changed.concat();
+            // What the nodes that are passed over next time have now must be in both arrays.
+            changed.iter().for_each(|&node| next[node as usize] = labels[node as usize]);
             Some(graph.neighbors_of(&changed, &pieces, threads, interrupt)?)
         };
     }
@@ -119,6 +124,8 @@ fn most_of_sorted(labels: &mut [u32]) -> u32 {
 /// One iteration.
 struct Step<'a> {
     graph: &'a Graph<'a>,
+    /// Nodes whose label changed, so far.
+    changes: AtomicUsize,
     labels: &'a [u32],
     is_first: bool,
     guess: u32,
@@ -127,10 +134,11 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Fills in the next labels of a piece; gives the nodes whose label changed.
+    /// Fills in the next labels of a piece; gives the nodes whose label changed, as long as all of them are few.
     fn run(&self, votes: &mut Votes, piece: Range<usize>, next: &mut [u32]) -> Result<Vec<u32>> {
-        let mut changed = Vec::new();
+        let (mut changed, mut changes) = (Vec::new(), 0);
         let start = piece.start;
+        let few = (self.labels.len() / FEW_CHANGES).saturating_sub(self.changes.load(Ordering::Relaxed));
         self.graph.scan_both(piece, self.active, self.interrupt, |node, forward, backward| {
             let before = self.labels[node as usize];
             let label = if forward.len() + backward.len() == 0 {
@@ -142,25 +150,31 @@ impl Step<'_> {
             };
             next[node as usize - start] = label;
             if label != before {
-                changed.push(node);
+                changes += 1;
+                if changes <= few {
+                    changed.push(node);
+                }
             }
         })?;
-        Ok(changed)
+        let before = self.changes.fetch_add(changes, Ordering::Relaxed);
+        // Many are looked for among all nodes again: which ones they are does not matter.
+        let are_few = before + changes <= self.labels.len() / FEW_CHANGES;
+        Ok(if are_few { changed } else { Vec::new() })
     }
 }
 
 /// Counts labels.
+#[derive(Default)]
 struct Votes {
     buffer: Vec<u32>,
-    /// For each label how often it came; all 0 between nodes.
-    table: Vec<u32>,
+    /// Labels with how often they came, by open addressing; a count of 0 is a free place. All are free between nodes.
+    table: Vec<(u32, u32)>,
 }
 
-impl Votes {
-    fn new(nodes: usize) -> Votes {
-        Votes { buffer: Vec::new(), table: huge::zeroed(nodes) }
-    }
+/// Odd, and far from a fraction of small numbers.
+const SCATTER: u32 = 0x9E37_79B1;
 
+impl Votes {
     /// The node that comes most often in two rows, the smallest of several.
     fn most_of_rows(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
         if forward.is_sorted() && backward.is_sorted() {
@@ -187,15 +201,24 @@ impl Votes {
         if buffer.len() < TABLE_MIN {
             return most_of_sorted(buffer);
         }
+        let bits = (2 * buffer.len()).next_power_of_two().trailing_zeros();
+        if table.len() < 1 << bits {
+            table.resize(1 << bits, (0, 0));
+        }
+        let table = &mut table[..1 << bits];
         let (mut best, mut best_count) = (u32::MAX, 0);
         for &label in buffer.iter() {
-            let count = table[label as usize] + 1;
-            table[label as usize] = count;
+            let mut place = (label.wrapping_mul(SCATTER) >> (u32::BITS - bits)) as usize;
+            while table[place].1 != 0 && table[place].0 != label {
+                place = (place + 1) & (table.len() - 1);
+            }
+            let count = table[place].1 + 1;
+            table[place] = (label, count);
             if count > best_count || (count == best_count && label < best) {
                 (best, best_count) = (label, count);
             }
         }
-        buffer.iter().for_each(|&label| table[label as usize] = 0);
+        table.fill((0, 0));
         best
     }
 }
@@ -279,7 +302,8 @@ impl crate::Algorithm for Algorithm {
     fn needs(_config: &Config, _is_weighted: bool) -> Needs {
         Needs {
             sides: Sides::ForwardAndBackward,
-            node_bytes: 6 * size_of::<u32>(),
+            // Labels before and after; then labels, and as ids. Lists of changes are short.
+            node_bytes: 3 * size_of::<u32>(),
             edge_bytes: 0,
             executions: &Execution::ALL,
         }
@@ -320,7 +344,7 @@ mod tests {
             let all = || forward.iter().chain(&backward);
             let mut around: Vec<u32> = all().map(|&node| labels[node as usize]).collect();
             let expected = most_of_sorted(&mut around);
-            let mut votes = Votes::new(100);
+            let mut votes = Votes::default();
             for guess in [0, 1, 99] {
                 assert_eq!(votes.most_of_labels(&forward, &backward, &labels, guess), expected);
             }

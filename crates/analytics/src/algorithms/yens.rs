@@ -1,30 +1,33 @@
 //! The k cheapest paths between two nodes that pass no node twice.
 //!
 //! Claim: no other path without a circle costs less than those given, which come in order of cost, and of paths that
-//! cost the same in an order that is the same in every run. Paths are told apart by their nodes: of parallel edges the
-//! cheapest is taken. Without a weight property every edge costs 1. A negative weight is an error that names the edge,
+//! cost the same in an order that is the same in every run. Paths are told apart by their edges: parallel ones make
+//! different paths. Without a weight property every edge costs 1. A negative weight is an error that names the edge,
 //! if the search comes to it.
 //! Cost: for each node of each path given a search for the best way to leave it there. What is left to the target is
 //! known from one search backwards, as far as the source is from it, so that those searches hardly go astray. Edges are
-//! fetched once, in batches straight over the store, see `search/nearby.rs`.
+//! fetched once, in batches straight over the store, see `search/nearby.rs`. Those searches tell paths apart by their nodes;
+//! the choices among parallel edges are put between their results afterwards, see `search/parallel_edges.rs`.
 //! After: Yen, "Finding the k shortest loopless paths in a network", 1971; Lawler, "A procedure for computing the k
 //! best solutions to discrete optimization problems", 1972.
 
 use std::cmp::Ordering;
 
 use model::Set;
+use model::column::Column;
 use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
 use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
 use model::store::{Direction, ReadView};
-use model::value::Value;
+use model::value::{PathValue, Value};
 
 use super::dijkstra::{self, Ends};
 use crate::graph_view::GraphView;
 use crate::procedure::{AlgorithmProcedure, column, signature};
-use crate::projection::{Projection, Weight};
+use crate::projection::Projection;
 use crate::search::nearby::{Front, Nearby};
+use crate::search::parallel_edges;
 
 /// What a run is asked for.
 #[derive(Clone, Debug)]
@@ -60,7 +63,18 @@ pub fn run(
     projection: &Projection,
     config: &Config,
     interrupt: &Interrupt,
-) -> Result<Vec<(Vec<NodeId>, f64)>> {
+) -> Result<Vec<(PathValue, f64)>> {
+    let nodes = over_nodes(view, projection, config, interrupt)?;
+    parallel_edges::cheapest(view, projection, config.ends.weight.as_ref(), &nodes, config.k as usize, interrupt)
+}
+
+/// The nodes of up to k cheapest paths, no two over the same nodes.
+fn over_nodes(
+    view: &dyn ReadView,
+    projection: &Projection,
+    config: &Config,
+    interrupt: &Interrupt,
+) -> Result<Vec<Vec<NodeId>>> {
     let ends = &config.ends;
     let Some(left) = Left::measure(view, projection, ends, interrupt)? else { return Ok(Vec::new()) };
     let mut nearby = Nearby::new(view, projection, projection.direction, ends.weight.as_ref());
@@ -91,7 +105,7 @@ pub fn run(
         }
     }
     let nodes = |way: &Way| way.slots.iter().map(|&slot| search.nearby.node(slot)).collect();
-    Ok(found.iter().map(|way| (nodes(way), way.cost())).collect())
+    Ok(found.iter().map(nodes).collect())
 }
 
 /// What is left to the target: exactly for nodes near to it, a lower bound for the others.
@@ -182,7 +196,7 @@ impl Search<'_> {
 /// Checks paths by another method: they are different, come in order of cost, pass no node twice, their edges make up
 /// their costs, and following all paths without a circle that cost no more than the last finds no other that costs less.
 /// The work grows with the number of such paths.
-pub fn verify(view: &GraphView, config: &Config, found: &[(Vec<NodeId>, f64)]) -> Result<()> {
+pub fn verify(view: &GraphView, config: &Config, found: &[(PathValue, f64)]) -> Result<()> {
     let (Some(source), Some(target)) = (view.index(config.ends.source), view.index(config.ends.target)) else {
         return Err(model::error!(Internal, "an end of the paths does not take part"));
     };
@@ -197,13 +211,8 @@ pub fn verify(view: &GraphView, config: &Config, found: &[(Vec<NodeId>, f64)]) -
             cheaper.push((path, cost));
             continue;
         }
-        let mut nexts: model::Map<u32, f64> = model::Map::default();
         for (at, &next) in rows.neighbors(last).iter().enumerate() {
             let weight = if rows.has_weights() { rows.weights(last)[at] } else { 1.0 };
-            let least = nexts.entry(next).or_insert(weight);
-            *least = least.min(weight);
-        }
-        for (next, weight) in nexts {
             if !path.contains(&next) && cost + weight <= limit {
                 open.push(([&path[..], &[next]].concat(), cost + weight));
             }
@@ -215,8 +224,9 @@ pub fn verify(view: &GraphView, config: &Config, found: &[(Vec<NodeId>, f64)]) -
     let numbered = |nodes: &[NodeId]| nodes.iter().map(|&node| view.index(node)).collect::<Option<Vec<u32>>>();
     let known: Set<(Vec<u32>, u64)> = cheaper.iter().map(|(path, cost)| (path.clone(), cost.to_bits())).collect();
     let mut different = Set::default();
-    let are_paths = found.iter().all(|(nodes, cost)| {
-        numbered(nodes).is_some_and(|path| known.contains(&(path.clone(), cost.to_bits())) && different.insert(path))
+    let are_paths = found.iter().all(|(path, cost)| {
+        let is_new = different.insert((&path.nodes, path.edges.iter().map(|edge| edge.id).collect::<Vec<_>>()));
+        is_new && numbered(&path.nodes).is_some_and(|nodes| known.contains(&(nodes, cost.to_bits())))
     });
     if costs == expected && are_paths && (is_full || cheaper.len() == found.len()) {
         return Ok(());
@@ -241,9 +251,9 @@ fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSi
     let view = context.graph.view();
     let config = Config { ends: ends.config()?, k: ends.settings.integer("k", 1)?.unwrap_or(1) };
     let found = run(view, &ends.projection, &config, context.interrupt)?;
-    let weight: Option<&Weight> = config.ends.weight.as_ref();
-    for (index, path) in found.into_iter().enumerate() {
-        if !dijkstra::send_numbered(view, &ends.projection, weight, path, index, sink)? {
+    for (index, (path, cost)) in found.into_iter().enumerate() {
+        let row = [Value::Path(path.into()), Value::Float(cost), Value::Int(index as i64)];
+        if !sink(row.iter().map(|value| Column::constant(value, 1)).collect())? {
             break;
         }
     }

@@ -56,8 +56,10 @@ pub struct Estimate {
 
 /// Bytes of one interval of nodes and its windows, with their buffers: what is free beyond them is used too.
 const WINDOW_BYTES: u64 = 16 << 20;
-/// Bytes of the answer for each node: its value, its id, its place in the order of rows.
-const ANSWER_BYTES: u64 = 8 + 8 + 4;
+/// Bytes of the values of each node, as they are found and as they are given.
+const VALUES_BYTES: u64 = 4 + 8;
+/// Bytes of the rows of nodes for each node: its value, its id, its place in the order of rows.
+const ROWS_BYTES: u64 = 8 + 8 + 4;
 /// Bytes of the value that lies on an edge in windows, at the most.
 const VALUE_BYTES: u64 = 8;
 /// Buffers of one thread that streams.
@@ -67,7 +69,15 @@ const STREAMED_EDGE_BYTES: u64 = 4;
 
 impl Estimate {
     /// What a run on a selection needs if it goes that way.
-    pub fn of(selection: &Selection<'_>, needs: &Needs, execution: Execution, threads: usize) -> Estimate {
+    ///
+    /// A run that `gives_nodes` holds a row for each node at its end, one that gives figures only does not.
+    pub fn of(
+        selection: &Selection<'_>,
+        needs: &Needs,
+        execution: Execution,
+        threads: usize,
+        gives_nodes: bool,
+    ) -> Estimate {
         let (view, projection) = (selection.view, selection.projection);
         let statistics = view.statistics();
         let nodes = match &projection.labels {
@@ -80,7 +90,8 @@ impl Estimate {
         };
         let edges = if projection.direction == Direction::Both { 2 * stored } else { stored };
         let weight_bytes = if selection.weight.is_some() { 8 } else { 0 };
-        let state = nodes * needs.node_bytes as u64 + edges * needs.edge_bytes as u64;
+        let answer = nodes * if gives_nodes { ROWS_BYTES } else { VALUES_BYTES };
+        let state = (nodes * needs.node_bytes as u64).max(answer) + edges * needs.edge_bytes as u64;
         let is_whole = projection.labels.is_none() && statistics.nodes == view.node_id_bound();
         let numbering = if is_whole { 0 } else { 4 * view.node_id_bound() + 8 * nodes };
         let mut view_bytes = 0;
@@ -96,7 +107,7 @@ impl Estimate {
                 (state + numbering + STREAM_BYTES * threads as u64, topology + stored * weight_bytes)
             }
             Execution::Windows => {
-                let held = WINDOW_BYTES + STREAM_BYTES * threads as u64 + numbering + ANSWER_BYTES * nodes;
+                let held = WINDOW_BYTES + STREAM_BYTES * threads as u64 + numbering + answer;
                 (held, edges * (STREAMED_EDGE_BYTES + VALUE_BYTES + weight_bytes))
             }
         };
@@ -126,12 +137,12 @@ pub(crate) fn choose(
     selection: &Selection<'_>,
     needs: &Needs,
     settings: &Settings<'_>,
-    threads: usize,
+    (threads, gives_nodes): (usize, bool),
     bytes_free: u64,
     is_view_kept: bool,
 ) -> Result<Estimate> {
     let estimate_of = |way: Execution| {
-        let mut estimate = Estimate::of(selection, needs, way, threads);
+        let mut estimate = Estimate::of(selection, needs, way, threads, gives_nodes);
         if is_view_kept {
             estimate.bytes -= std::mem::take(&mut estimate.view_bytes);
         }

@@ -3,8 +3,9 @@
 use analytics::algorithms::{all_shortest_paths, bidirectional_dijkstra, dijkstra, yens};
 use analytics::{Projection, Sides, Weight};
 use model::store::Direction;
-use model::{GraphStore, Interrupt, NodeId, Value};
+use model::{Column, ColumnData, GraphStore, Interrupt, NodeId, Value};
 use testing::ReferenceStore;
+use testing::graphs::{EdgeGroup, GraphData, NodeGroup};
 
 use crate::call::{call, number};
 use crate::generated::{DIRECTIONS, check_path, on_all_graphs, turned, view_of, weighted};
@@ -143,5 +144,34 @@ fn a_small_graph_has_known_paths() {
             let none = [("sourceNode", Value::Node(ids[4])), ("targetNode", Value::Node(ids[0]))];
             assert!(call(&store, procedure, &none, 1).unwrap().is_empty(), "{procedure}: there is no way back");
         }
+    }
+}
+
+#[test]
+fn parallel_edges_make_different_paths() {
+    let store = ReferenceStore::new();
+    let group = |sources: Vec<u64>, targets: Vec<u64>, weights: Vec<f64>| EdgeGroup {
+        edge_type: "R".to_owned(),
+        sources,
+        targets,
+        properties: vec![("weight".to_owned(), Column::new(ColumnData::Float(weights)))],
+    };
+    // Two ways over node 1 with two edges and three, and one edge past it.
+    let graph = GraphData {
+        nodes: vec![NodeGroup { count: 3, labels: vec!["N".to_owned()], properties: Vec::new() }],
+        edges: vec![group(vec![0, 0, 1, 1, 1, 0], vec![1, 1, 2, 2, 2, 2], vec![1.0, 4.0, 1.0, 2.0, 8.0, 3.5])],
+    };
+    let ids = graph.load_into(&store).unwrap();
+    for (k, expected) in [
+        (1, &[(2.0, 3)][..]),
+        (4, &[(2.0, 3), (3.0, 3), (3.5, 2), (5.0, 3)]),
+        (9, &[(2.0, 3), (3.0, 3), (3.5, 2), (5.0, 3), (6.0, 3), (9.0, 3), (12.0, 3)]),
+    ] {
+        let config = yens::Config { ends: config(&store, [ids[0], ids[2]], true), k };
+        let view = store.read().unwrap();
+        let found = yens::run(&*view, &Projection::all(Direction::Out), &config, &Interrupt::new()).unwrap();
+        let costs: Vec<(f64, usize)> = found.iter().map(|(path, cost)| (*cost, path.nodes.len())).collect();
+        assert_eq!(costs, expected, "k {k}");
+        yens::verify(&view_of(&store, Direction::Out, true, Sides::Forward), &config, &found).unwrap();
     }
 }
