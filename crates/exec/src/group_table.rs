@@ -52,63 +52,20 @@ impl GroupTable {
             && let Some(values) = plain_integers(column)
             && (self.keys.is_empty() || self.keys.iter().all(|key| plain_integers(key).is_some()))
         {
-            self.insert_integers(values, &hashes, groups, new);
-            return self.store(columns, new);
-        }
-        for (row, &hash) in hashes.iter().enumerate() {
-            if (self.hashes.len() + 1) * 8 > self.places.len() * 7 {
-                self.grow();
-            }
-            let mask = self.places.len() - 1;
-            let mut place = spread(hash) & mask;
-            let group = loop {
-                let group = self.places[place];
-                if group == FREE {
-                    let group = self.hashes.len() as u32;
-                    self.places[place] = group;
-                    self.hashes.push(hash);
-                    new.push(row as u32);
-                    break group;
-                }
-                if self.hashes[group as usize] == hash && self.holds(group as usize, columns, row, new) {
-                    break group;
-                }
-                place = (place + 1) & mask;
+            let stored = self.keys.first().and_then(plain_integers).unwrap_or_default();
+            let is_held = |group: usize, row: usize, new: &[u32], _: u64| match stored.get(group) {
+                Some(&held) => held == values[row],
+                None => values[new[group - stored.len()] as usize] == values[row],
             };
-            groups.push(group);
+            place_rows(&mut self.places, &mut self.hashes, &hashes, (groups, new), is_held);
+        } else {
+            let (keys, stored) = (&self.keys, self.stored);
+            let is_held = |group: usize, row: usize, new: &[u32], hash: u64| {
+                hash == hashes[row] && holds(keys, stored, group, columns, row, new)
+            };
+            place_rows(&mut self.places, &mut self.hashes, &hashes, (groups, new), is_held);
         }
         self.store(columns, new);
-    }
-
-    /// The same for one key that is an integer in all rows so far: it is compared itself rather than its hash.
-    fn insert_integers(&mut self, values: &[i64], hashes: &[u64], groups: &mut Vec<u32>, new: &mut Vec<u32>) {
-        for (row, (&value, &hash)) in values.iter().zip(hashes).enumerate() {
-            if (self.hashes.len() + 1) * 8 > self.places.len() * 7 {
-                self.grow();
-            }
-            let stored = self.keys.first().and_then(plain_integers).unwrap_or_default();
-            let mask = self.places.len() - 1;
-            let mut place = spread(hash) & mask;
-            let group = loop {
-                let group = self.places[place];
-                if group == FREE {
-                    let group = self.hashes.len() as u32;
-                    self.places[place] = group;
-                    self.hashes.push(hash);
-                    new.push(row as u32);
-                    break group;
-                }
-                let held = match stored.get(group as usize) {
-                    Some(&held) => held,
-                    None => values[new[group as usize - stored.len()] as usize],
-                };
-                if held == value {
-                    break group;
-                }
-                place = (place + 1) & mask;
-            };
-            groups.push(group);
-        }
     }
 
     /// The group of each row, [`FREE`]-like `u32::MAX` where there is none.
@@ -125,24 +82,15 @@ impl GroupTable {
                 if group == FREE {
                     return FREE;
                 }
-                if self.hashes[group as usize] == hash && self.holds(group as usize, columns, row, &[]) {
+                if self.hashes[group as usize] == hash
+                    && holds(&self.keys, self.stored, group as usize, columns, row, &[])
+                {
                     return group;
                 }
                 place = (place + 1) & mask;
             }
         };
         hashes.iter().enumerate().map(find).collect()
-    }
-
-    /// Whether the key of a group equals a row of the batch. Groups made by the batch itself are compared within it.
-    #[inline]
-    fn holds(&self, group: usize, columns: &[Arc<Column>], row: usize, new: &[u32]) -> bool {
-        if group < self.stored {
-            self.keys.iter().zip(columns).all(|(key, column)| rows_equal(key, group, column, row))
-        } else {
-            let other = new[group - self.stored] as usize;
-            columns.iter().all(|column| rows_equal(column, other, column, row))
-        }
     }
 
     fn store(&mut self, columns: &[Arc<Column>], new: &[u32]) {
@@ -158,17 +106,63 @@ impl GroupTable {
         }
         self.stored = self.hashes.len();
     }
+}
 
-    fn grow(&mut self) {
-        let size = (self.places.len() * 2).max(16);
-        self.places = vec![FREE; size];
-        for (group, &hash) in self.hashes.iter().enumerate() {
-            let mut place = spread(hash) & (size - 1);
-            while self.places[place] != FREE {
-                place = (place + 1) & (size - 1);
-            }
-            self.places[place] = group as u32;
+/// Finds or makes the group of each row of a batch. Whether a group has the key of a row is told from their numbers, the
+/// rows that made new groups, and the hash of the group. An integer is compared itself rather than its hash.
+#[inline]
+fn place_rows(
+    places: &mut Vec<u32>,
+    group_hashes: &mut Vec<u64>,
+    hashes: &[u64],
+    (groups, new): (&mut Vec<u32>, &mut Vec<u32>),
+    is_held: impl Fn(usize, usize, &[u32], u64) -> bool,
+) {
+    for (row, &hash) in hashes.iter().enumerate() {
+        if (group_hashes.len() + 1) * 8 > places.len() * 7 {
+            grow(places, group_hashes);
         }
+        let mask = places.len() - 1;
+        let mut place = spread(hash) & mask;
+        let group = loop {
+            let group = places[place];
+            if group == FREE {
+                let group = group_hashes.len() as u32;
+                places[place] = group;
+                group_hashes.push(hash);
+                new.push(row as u32);
+                break group;
+            }
+            if is_held(group as usize, row, new, group_hashes[group as usize]) {
+                break group;
+            }
+            place = (place + 1) & mask;
+        };
+        groups.push(group);
+    }
+}
+
+/// Whether the key of a group equals a row of the batch. Groups made by the batch itself are compared within it.
+#[inline]
+fn holds(keys: &[Column], stored: usize, group: usize, columns: &[Arc<Column>], row: usize, new: &[u32]) -> bool {
+    if group < stored {
+        keys.iter().zip(columns).all(|(key, column)| rows_equal(key, group, column, row))
+    } else {
+        let other = new[group - stored] as usize;
+        columns.iter().all(|column| rows_equal(column, other, column, row))
+    }
+}
+
+/// Doubles a table of groups with these hashes.
+fn grow(places: &mut Vec<u32>, group_hashes: &[u64]) {
+    let size = (places.len() * 2).max(16);
+    *places = vec![FREE; size];
+    for (group, &hash) in group_hashes.iter().enumerate() {
+        let mut place = spread(hash) & (size - 1);
+        while places[place] != FREE {
+            place = (place + 1) & (size - 1);
+        }
+        places[place] = group as u32;
     }
 }
 

@@ -167,10 +167,7 @@ impl crate::Algorithm for Algorithm {
         name: "leiden",
         aliases: &["gds.leiden"],
         description: "Finds communities of high modularity, each of them connected.",
-        settings: &[
-            "maxLevels", "tolerance", "gamma", "theta", "randomSeed", "seedProperty", "consecutiveIds",
-            "minCommunitySize", "includeIntermediateCommunities",
-        ],
+        settings: louvain::shared_settings!("theta"),
         direction: Follows::Always(Direction::Both),
         takes_weights: true,
         yields: YIELDS,

@@ -126,6 +126,17 @@ pub fn verify(view: &GraphView, config: &Config, result: &Communities) -> Result
 }
 
 /// Settings of Louvain and Leiden alike.
+macro_rules! shared_settings {
+    ($more:literal) => {
+        &[
+            "maxLevels", "tolerance", "gamma", "randomSeed", "seedProperty", "consecutiveIds", "minCommunitySize",
+            "includeIntermediateCommunities", $more,
+        ]
+    };
+}
+pub(super) use shared_settings;
+
+/// Reads the settings that Louvain and Leiden share.
 pub(super) fn read_shared(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
     let default = Config::default();
     let seed = match settings.text("seedProperty")? {
@@ -220,10 +231,7 @@ impl crate::Algorithm for Algorithm {
         name: "louvain",
         aliases: &["gds.louvain"],
         description: "Finds communities of high modularity, level by level.",
-        settings: &[
-            "maxLevels", "maxIterations", "tolerance", "gamma", "randomSeed", "seedProperty", "consecutiveIds",
-            "minCommunitySize", "includeIntermediateCommunities",
-        ],
+        settings: shared_settings!("maxIterations"),
         direction: Follows::Always(Direction::Both),
         takes_weights: true,
         yields: YIELDS,
