@@ -1,8 +1,9 @@
 //! Passes over the edges of one store that go on at the same time read together.
 //!
 //! A pass that begins while another is under way begins where that one is, and ends where it began: what one of them
-//! brings into the store's cache the other finds there, so that two computations that stream a store larger than memory
-//! read it little more than once. The tasks of a pass are in the order of the store's partitions, so that a place is a
+//! brings into the store's cache the other finds there, as long as it stays: a scan of the native store gives back what it
+//! has read when it needs room, so that where memory is short two computations still read nearly twice what one does
+//! (`shared` of `benchmarks/larger.sh` prints it). The tasks of a pass are in the order of the store's partitions, so that a place is a
 //! part of all tasks, whatever the computation.
 //!
 //! Results do not depend on it: they are put together in the order of the tasks.
