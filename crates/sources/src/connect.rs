@@ -29,6 +29,8 @@ pub fn connect(url: &str, definition: &GraphDefinition) -> Result<Arc<dyn Connec
         "file" | "" => Ok(Arc::new(crate::in_place::InPlaceConnector::open(url, definition)?)),
         #[cfg(feature = "redis")]
         "redis" | "rediss" => Ok(Arc::new(crate::redis::RedisConnector::open(url, definition)?)),
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => Ok(Arc::new(crate::mysql::MysqlConnector::open(url, definition)?)),
         #[cfg(feature = "sqlite")]
         "sqlite" => Ok(Arc::new(crate::sqlite::SqliteConnector::new(url, Arc::new(definition.clone()))?)),
         other => Err(no_driver(other)),
@@ -40,6 +42,12 @@ pub fn inspect(url: &str) -> Result<Box<dyn Inspect>> {
     match scheme(url) {
         "redis" | "rediss" | "file" => Err(error!(Unsupported, "only relational databases tell their tables")
             .with_remedy("write a graph definition, as docs/sources.md shows, and pass it as DEFINITION")),
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => {
+            Ok(Box::new(crate::postgres::PostgresConnector::open(url, &GraphDefinition::default())?))
+        }
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => Ok(Box::new(crate::mysql::MysqlConnector::open(url, &GraphDefinition::default())?)),
         #[cfg(feature = "sqlite")]
         "sqlite" => Ok(Box::new(crate::sqlite::SqliteConnector::new(url, Arc::default())?)),
         other => Err(no_driver(other)),

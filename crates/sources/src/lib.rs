@@ -14,7 +14,7 @@
 //! - `postgres`: a connector.
 //! - [`in_place`]: files as a source. `redis`: Redis as one. `condition`: what is done with rows here where a source can not.
 //! - [`sql`]: questions and changes as statements of SQL.
-//! - `sqlite`: a connector; `relational`: what connectors of relational databases share.
+//! - `mysql`, `sqlite`: connectors; `relational`: what connectors of relational databases share.
 //! - [`files`]: tables in files, read in chunks by several threads.
 //!
 //! Invariants: what a source or a file holds is never an assertion here; a bad row is a value with its place and reason.
@@ -31,6 +31,8 @@ pub mod files;
 pub mod in_place;
 pub mod infer;
 mod keys;
+#[cfg(feature = "mysql")]
+pub mod mysql;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod prefetch;

@@ -2,7 +2,7 @@
 //!
 //! - `url`, `open`, `tls`: where it is, and getting in. `pool`: connections that are kept.
 //! - `wire`: messages; `session`: statements and their answers; `encode`, `decode`: values in binary.
-//! - `catalog`: types, indexes and sizes.
+//! - `catalog`: types, indexes and sizes. `inspect`: all tables, for definitions that are inferred and compared.
 //! - `reading`: snapshots and transactions. `failure`: what the server says is wrong.
 //!
 //! A reading is a transaction at REPEATABLE READ: all that it answers is of one moment. All questions of one call, and the
@@ -13,6 +13,7 @@ mod catalog;
 mod decode;
 mod encode;
 mod failure;
+mod inspect;
 mod open;
 mod pool;
 mod reading;
@@ -26,9 +27,12 @@ use std::sync::{Arc, Mutex};
 use model::Result;
 
 use self::catalog::Known;
+use self::inspect::Looker;
 use self::pool::Pool;
 use self::reading::Transaction;
 use self::url::Settings;
+use crate::catalog::Inspect;
+use crate::check::{Finding, relational};
 use crate::connector::{Abilities, Change, Connector, Facts, Question, Reading, Writing};
 use crate::definition::GraphDefinition;
 use crate::sql::{Catalog, Dialect, Writer};
@@ -88,6 +92,14 @@ impl Connector for PostgresConnector {
 
     fn name(&self) -> &str {
         &self.shared.settings.name
+    }
+
+    fn catalog(&self) -> Result<crate::catalog::Catalog> {
+        Looker(&self.shared).catalog()
+    }
+
+    fn check(&self) -> Result<Vec<Finding>> {
+        relational::findings(&self.shared.definition, &mut Looker(&self.shared))
     }
 }
 

@@ -12,6 +12,8 @@ use crate::sql::rows::{EndOf, GIVEN, all_rows, equal, given_columns, is_empty, r
 use crate::sql::which::{by_keys, in_boxes};
 use crate::sql::{ColumnFacts, Dialect, RowsFacts, Statement, Writer, quote, within};
 
+/// Stands for the key that a query by key is given, which the query need not repeat.
+const GIVEN_KEY: &str = "\u{2}";
 /// Keys that one statement takes where each is a query of its own.
 const UNION_KEYS_MAX: usize = 200;
 /// Values that one statement takes where each is a parameter.
@@ -98,6 +100,7 @@ impl<'a> Nodes<'a> {
             return self.union(sql, keys, properties);
         }
         let (mut draft, keys, left) = self.rows(which)?;
+        let given = keys.first().cloned().filter(|_| matches!(self.node.rows, Rows::ByKey { .. }));
         let selected = keys.into_iter().zip(&self.node.key).map(|(key, name)| self.facts.column(name).selected(key));
         draft.answer(selected.collect(), format!("{}.{}", self.name, self.node.key.join(", ")), None);
         self.answer_properties(&mut draft, properties)?;
@@ -127,6 +130,11 @@ impl<'a> Nodes<'a> {
             false => draft.rest.limit = limit,
         }
         draft.rest.hidden = hidden.len();
+        // A query by key need not repeat the key that it is given.
+        if let Some(given) = given {
+            let own = quote::column(self.writer.dialect, "n", &self.node.key[0]);
+            draft.select.iter_mut().filter(|held| **held == own).for_each(|held| held.clone_from(&given));
+        }
         Ok(draft.finish_select())
     }
 
@@ -202,7 +210,11 @@ impl<'a> Nodes<'a> {
         let columns = properties.iter().map(|&number| property(&node.name, &node.properties, number));
         let columns: Vec<&Property> = columns.collect::<Result<_>>()?;
         let mut draft = Draft::new(dialect);
-        let names: Vec<String> = columns.iter().map(|held| quote::column(dialect, "n", &held.column)).collect();
+        let name = |held: &&Property| match node.key == [held.column.as_str()] {
+            true => GIVEN_KEY.to_owned(),
+            false => quote::column(dialect, "n", &held.column),
+        };
+        let names: Vec<String> = columns.iter().map(name).collect();
         let text = union_text(&mut draft, dialect, (sql, "n"), keys, &names)?;
         draft.answer(vec![String::new()], format!("{}.{}", self.name, node.key.join(", ")), None);
         self.answer_properties(&mut draft, properties)?;
@@ -486,7 +498,7 @@ fn union_text<'q>(
     for key in keys.values() {
         let key = draft.value(key, "");
         let rows = quote::subquery(&quote::with_key(dialect, sql, &key)?);
-        let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let names: Vec<&str> = columns.iter().map(|name| if name == GIVEN_KEY { &*key } else { name }).collect();
         let select = [&[&*format!("{key} AS key_0")], &names[..]].concat().join(", ");
         parts.push(format!("SELECT {select} FROM {rows} AS {alias}"));
     }

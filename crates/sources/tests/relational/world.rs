@@ -47,9 +47,9 @@ const DEFINITION: &str = r#"{
         { "name": "years", "column": "age", "type": "FLOAT" }]
     },
     "place": { "labels": ["Place", "Thing"], "table": "place", "key": ["country", "code"], "properties": ["uid", "name"] },
-    "tag": { "label": "Tag", "sql": "SELECT tag, uid, rank FROM tag WHERE '?' <> ''", "key": "tag", "properties": ["uid", "rank"] },
+    "tag": { "label": "Tag", "sql": "SELECT tag, uid, grade FROM tag WHERE '?' <> ''", "key": "tag", "properties": ["uid", "grade"] },
     "road": {
-      "label": "Road", "sql": "SELECT id, uid, lat FROM road WHERE id = ?", "scan": "SELECT id, uid, lat FROM road",
+      "label": "Road", "sql": "SELECT uid, lat FROM road WHERE id = ?", "scan": "SELECT id, uid, lat FROM road",
       "properties": ["uid", "lat"]
     }
   },
@@ -229,8 +229,8 @@ fn tables(random: &mut SeededRandom) -> Vec<Table> {
         ]
     };
     let tags = TAGS.iter().map(|tag| {
-        let rank = [Value::Int(1), Value::Null, Value::Int(3)][random.index(3)].clone();
-        vec![Value::string(tag), Value::string(&format!("tag {tag}")), rank]
+        let grade = [Value::Int(1), Value::Null, Value::Int(3)][random.index(3)].clone();
+        vec![Value::string(tag), Value::string(&format!("tag {tag}")), grade]
     });
     let tags = tags.collect();
     let roads = (0..30).map(|number| {
@@ -269,7 +269,7 @@ fn tables(random: &mut SeededRandom) -> Vec<Table> {
         },
         Table {
             name: "tag",
-            columns: &[("tag", "exact"), ("uid", "exact"), ("rank", "INT")],
+            columns: &[("tag", "exact"), ("uid", "exact"), ("grade", "INT")],
             rules: "",
             indexes: &[],
             rows: tags,

@@ -1,0 +1,157 @@
+//! MySQL and MariaDB databases as sources.
+//!
+//! - [`session`]: a connection. [`cells`]: values. [`reading`]: questions and changes. [`inspect`]: the catalog.
+//!
+//! A reading is a transaction that begins with a consistent snapshot: for tables of InnoDB all that it answers is of one
+//! moment.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::Result;
+
+use crate::catalog::{Catalog, Inspect, TableColumn};
+use crate::check::{Finding, relational};
+use crate::connector::{Abilities, Connector, Facts, Question, Reading, Writing};
+use crate::definition::GraphDefinition;
+use crate::relational::known::{Known, know};
+use crate::sql::{self, Dialect};
+
+mod cells;
+mod inspect;
+mod reading;
+mod session;
+
+use inspect::Looker;
+use reading::MysqlReading;
+use session::{Session, Settings};
+
+/// Connections that are kept open while nobody asks.
+const IDLE_MAX: usize = 8;
+
+/// A database of MySQL or MariaDB.
+pub struct MysqlConnector {
+    source: Arc<Source>,
+}
+
+/// What a connector and its readings share.
+struct Source {
+    settings: Settings,
+    definition: GraphDefinition,
+    idle: Mutex<Vec<Session>>,
+    known: Mutex<Option<Arc<Known>>>,
+}
+
+impl MysqlConnector {
+    /// A source from a URL: `mysql://user@host:3306/database`. Connects to nothing yet.
+    ///
+    /// The password comes with the URL or from `MYSQL_PWD`. The URL's settings are `sslmode`, `connect_timeout` (seconds)
+    /// and `statement_timeout` (milliseconds).
+    pub fn open(url: &str, definition: &GraphDefinition) -> Result<MysqlConnector> {
+        let settings = Settings::parse(url)?;
+        let definition = definition.clone();
+        let source = Source { settings, definition, idle: Mutex::default(), known: Mutex::default() };
+        Ok(MysqlConnector { source: Arc::new(source) })
+    }
+}
+
+impl Source {
+    fn session(&self) -> Result<Session> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match idle {
+            Some(mut session) => {
+                session.is_used = true;
+                Ok(session)
+            }
+            None => self.settings.open(),
+        }
+    }
+
+    /// Takes a connection back, in no transaction.
+    fn keep(&self, session: Session) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX {
+            idle.push(session);
+        }
+    }
+
+    /// Closes what is idle: one of them was found dead, so the others will be.
+    fn close_idle(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// What the catalog says, asked for once.
+    fn known(&self) -> Result<Arc<Known>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*known {
+            return Ok(known.clone());
+        }
+        let fresh = Arc::new(self.look()?);
+        *known = Some(fresh.clone());
+        Ok(fresh)
+    }
+
+    fn look(&self) -> Result<Known> {
+        know(&self.definition, &mut Looker(self), &cells::facts)
+    }
+
+    fn writer<'a>(&'a self, known: &'a Known, is_mariadb: bool) -> sql::Writer<'a> {
+        let (definition, catalog) = (&self.definition, &known.catalog);
+        sql::Writer { dialect: Dialect::MySql, definition, catalog, has_returning: is_mariadb }
+    }
+}
+
+impl Connector for MysqlConnector {
+    fn abilities(&self) -> Abilities {
+        Abilities { snapshots: true, writes: true, boxes: true, lookahead: true, conditions: true }
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        let fresh = Arc::new(self.source.look()?);
+        *self.source.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());
+        Ok(fresh.facts.clone())
+    }
+
+    fn read(&self) -> Result<Box<dyn Reading>> {
+        Ok(Box::new(MysqlReading::new(self.source.clone(), false)))
+    }
+
+    fn write(&self) -> Result<Box<dyn Writing>> {
+        Ok(Box::new(MysqlReading::new(self.source.clone(), true)))
+    }
+
+    fn statement(&self, question: &Question<'_>) -> Option<String> {
+        let known = self.source.known().ok()?;
+        let statements = self.source.writer(&known, true).question(question).ok()?;
+        Some(statements.into_iter().map(|statement| statement.text).collect::<Vec<_>>().join(";\n"))
+    }
+
+    fn name(&self) -> &str {
+        &self.source.settings.name
+    }
+
+    fn catalog(&self) -> Result<Catalog> {
+        Looker(&self.source).catalog()
+    }
+
+    fn check(&self) -> Result<Vec<Finding>> {
+        relational::findings(&self.source.definition, &mut Looker(&self.source))
+    }
+}
+
+impl Inspect for MysqlConnector {
+    fn catalog(&mut self) -> Result<Catalog> {
+        Looker(&self.source).catalog()
+    }
+
+    fn columns(&mut self, sql: &str) -> Result<Vec<TableColumn>> {
+        Looker(&self.source).columns(sql)
+    }
+
+    fn number(&mut self, sql: &str) -> Result<u64> {
+        Looker(&self.source).number(sql)
+    }
+
+    fn quote(&self, name: &str) -> String {
+        sql::quote::name(Dialect::MySql, name)
+    }
+}

@@ -1,0 +1,210 @@
+//! Values of MySQL as ours, and ours as parameters.
+
+use ::mysql::consts::{ColumnFlags, ColumnType};
+use ::mysql::{Column as SqlColumn, Value as SqlValue};
+use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_SECOND, Zone, calendar};
+use model::{PropertyKind, Value};
+
+use crate::catalog::{ColumnKind, TableColumn};
+use crate::relational::cells::Cells;
+use crate::sql::ColumnFacts;
+
+/// The number of the character set that means bytes.
+const BINARY: u16 = 63;
+/// What a word among the declarations says, beside the type.
+const BINARY_COLLATION: &str = "_bin";
+
+/// How the values of a column of an answer are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plan {
+    Number,
+    Decimal,
+    Text,
+    Bytes,
+    Date,
+    DateTime,
+    Timestamp,
+}
+
+impl Plan {
+    pub(super) fn of(column: &SqlColumn) -> Plan {
+        match column.column_type() {
+            ColumnType::MYSQL_TYPE_DECIMAL | ColumnType::MYSQL_TYPE_NEWDECIMAL => Plan::Decimal,
+            ColumnType::MYSQL_TYPE_DATE | ColumnType::MYSQL_TYPE_NEWDATE => Plan::Date,
+            ColumnType::MYSQL_TYPE_TIMESTAMP | ColumnType::MYSQL_TYPE_TIMESTAMP2 => Plan::Timestamp,
+            ColumnType::MYSQL_TYPE_DATETIME | ColumnType::MYSQL_TYPE_DATETIME2 => Plan::DateTime,
+            ColumnType::MYSQL_TYPE_JSON => Plan::Text,
+            ColumnType::MYSQL_TYPE_BIT => Plan::Bytes,
+            ColumnType::MYSQL_TYPE_VARCHAR
+            | ColumnType::MYSQL_TYPE_VAR_STRING
+            | ColumnType::MYSQL_TYPE_STRING
+            | ColumnType::MYSQL_TYPE_TINY_BLOB
+            | ColumnType::MYSQL_TYPE_MEDIUM_BLOB
+            | ColumnType::MYSQL_TYPE_LONG_BLOB
+            | ColumnType::MYSQL_TYPE_BLOB
+                if column.character_set() == BINARY && column.flags().contains(ColumnFlags::BINARY_FLAG) =>
+            {
+                Plan::Bytes
+            }
+            ColumnType::MYSQL_TYPE_TINY
+            | ColumnType::MYSQL_TYPE_SHORT
+            | ColumnType::MYSQL_TYPE_INT24
+            | ColumnType::MYSQL_TYPE_LONG
+            | ColumnType::MYSQL_TYPE_LONGLONG
+            | ColumnType::MYSQL_TYPE_YEAR
+            | ColumnType::MYSQL_TYPE_FLOAT
+            | ColumnType::MYSQL_TYPE_DOUBLE => Plan::Number,
+            _ => Plan::Text,
+        }
+    }
+
+    #[inline]
+    pub(super) fn push(self, value: &SqlValue, cells: &mut Cells) {
+        match (value, self) {
+            (SqlValue::NULL, _) => cells.push(&Value::Null),
+            (SqlValue::Int(x), _) => cells.push_int(*x),
+            (SqlValue::UInt(x), _) => match i64::try_from(*x) {
+                Ok(x) => cells.push_int(x),
+                // No integer here is so large; its digits stay what they are.
+                Err(_) => cells.push_text(&x.to_string()),
+            },
+            (SqlValue::Float(x), _) => cells.push_float(f64::from(*x)),
+            (SqlValue::Double(x), _) => cells.push_float(*x),
+            (SqlValue::Bytes(bytes), Plan::Bytes) => cells.push(&Value::Bytes(bytes.as_slice().into())),
+            (SqlValue::Bytes(bytes), plan) => match std::str::from_utf8(bytes) {
+                Ok(text) => push_text(text, plan, cells),
+                Err(_) => cells.push(&Value::Bytes(bytes.as_slice().into())),
+            },
+            (SqlValue::Date(year, month, day, hour, minute, second, micros), plan) => {
+                let time = [*hour, *minute, *second];
+                cells.push(&moment([i64::from(*year), i64::from(*month), i64::from(*day)], time, *micros, plan));
+            }
+            (SqlValue::Time(is_negative, days, hours, minutes, seconds, micros), _) => {
+                let hours = i64::from(*days) * 24 + i64::from(*hours);
+                let seconds = (hours * 60 + i64::from(*minutes)) * 60 + i64::from(*seconds);
+                let nanos = seconds * NANOS_OF_SECOND + i64::from(*micros) * 1_000;
+                cells.push(&time_of(if *is_negative { -nanos } else { nanos }));
+            }
+        }
+    }
+}
+
+fn push_text(text: &str, plan: Plan, cells: &mut Cells) {
+    match (plan, text.parse::<f64>()) {
+        (Plan::Decimal, Ok(number)) => cells.push_float(number),
+        _ => cells.push_text(text),
+    }
+}
+
+/// A date, with its time where the column has one. The day that is none stays a text.
+fn moment([year, month, day]: [i64; 3], [hour, minute, second]: [u8; 3], micros: u32, plan: Plan) -> Value {
+    if month == 0 || day == 0 {
+        return Value::string(&format!("{year:04}-{month:02}-{day:02}"));
+    }
+    let date = Date(calendar::days_of(year, month, day));
+    let seconds = (i64::from(hour) * 60 + i64::from(minute)) * 60 + i64::from(second);
+    let at = LocalDateTime::of(date, LocalTime(seconds * NANOS_OF_SECOND + i64::from(micros) * 1_000));
+    match plan {
+        Plan::Date => Value::Date(date),
+        // The session's clocks show UTC.
+        Plan::Timestamp => {
+            Value::DateTime(DateTime { seconds: at.seconds, nanosecond: at.nanosecond, zone: Zone::UTC })
+        }
+        _ => Value::LocalDateTime(at),
+    }
+}
+
+/// A time of day; what is none, as MySQL allows, is a duration.
+fn time_of(nanos: i64) -> Value {
+    if (0..=LocalTime::MAX.0).contains(&nanos) {
+        return Value::LocalTime(LocalTime(nanos));
+    }
+    Value::Duration(Duration {
+        seconds: nanos.div_euclid(NANOS_OF_SECOND),
+        nanosecond: nanos.rem_euclid(NANOS_OF_SECOND) as _,
+        ..Duration::default()
+    })
+}
+
+/// What a declared type means: the type's name and the whole declaration.
+pub(super) fn kind_of(name: &str, declared: &str) -> ColumnKind {
+    match name.to_ascii_lowercase().as_str() {
+        "tinyint" | "smallint" | "mediumint" | "int" | "integer" | "bigint" | "year" => {
+            ColumnKind::One(PropertyKind::Integer)
+        }
+        "float" | "double" | "real" => ColumnKind::One(PropertyKind::Float),
+        "decimal" | "numeric" => ColumnKind::Decimal,
+        "date" => ColumnKind::One(PropertyKind::Date),
+        "datetime" => ColumnKind::One(PropertyKind::LocalDateTime),
+        "timestamp" => ColumnKind::One(PropertyKind::DateTime),
+        "time" => ColumnKind::One(PropertyKind::LocalTime),
+        "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set" | "uuid" => {
+            ColumnKind::One(PropertyKind::String)
+        }
+        "json" => ColumnKind::Json,
+        "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" | "bit" => ColumnKind::Bytes,
+        _ if declared.contains("char") => ColumnKind::One(PropertyKind::String),
+        _ => ColumnKind::Other,
+    }
+}
+
+/// What statements need to know of a column.
+pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
+    let kind = match column.kind {
+        ColumnKind::One(kind) => Some(kind),
+        ColumnKind::Decimal => Some(PropertyKind::Float),
+        ColumnKind::Json | ColumnKind::Other => Some(PropertyKind::String),
+        _ => None,
+    };
+    // Numbers of four bytes are not what they are once read; lists of words are ordered by their numbers.
+    let is_own = ["float", "enum", "set", "bit", "uuid"].iter().any(|name| column.declared.starts_with(name));
+    let is_alike = matches!(
+        kind,
+        Some(
+            PropertyKind::Integer
+                | PropertyKind::Float
+                | PropertyKind::String
+                | PropertyKind::Date
+                | PropertyKind::LocalDateTime
+        )
+    );
+    ColumnFacts {
+        sql_type: String::new(),
+        kind,
+        compares: is_alike && !is_own && column.kind != ColumnKind::Json,
+        is_binary: column.declared.ends_with(BINARY_COLLATION),
+        is_nullable: column.is_nullable,
+        as_text: false,
+    }
+}
+
+/// A value as MySQL takes it.
+pub(super) fn to_sql(value: &Value) -> SqlValue {
+    match value {
+        Value::Null => SqlValue::NULL,
+        Value::Bool(x) => SqlValue::Int(i64::from(*x)),
+        Value::Int(x) => SqlValue::Int(*x),
+        Value::Float(x) => SqlValue::Double(*x),
+        Value::String(text) => SqlValue::Bytes(text.as_bytes().to_vec()),
+        Value::Bytes(bytes) => SqlValue::Bytes(bytes.to_vec()),
+        Value::Date(date) => date_of(LocalDateTime::of(*date, LocalTime(0))).unwrap_or_else(|| text_of(value)),
+        Value::LocalDateTime(at) => date_of(*at).unwrap_or_else(|| text_of(value)),
+        Value::DateTime(at) => {
+            let utc = LocalDateTime { seconds: at.seconds, nanosecond: at.nanosecond };
+            date_of(utc).unwrap_or_else(|| text_of(value))
+        }
+        other => text_of(other),
+    }
+}
+
+fn text_of(value: &Value) -> SqlValue {
+    SqlValue::Bytes(value.to_string().into_bytes())
+}
+
+fn date_of(at: LocalDateTime) -> Option<SqlValue> {
+    let (year, month, day) = at.date().year_month_day();
+    let seconds = at.seconds.rem_euclid(86_400);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let year = u16::try_from(year).ok().filter(|year| *year <= 9_999)?;
+    Some(SqlValue::Date(year, month as u8, day as u8, hour as u8, minute as u8, second as u8, at.nanosecond / 1_000))
+}

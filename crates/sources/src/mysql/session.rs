@@ -1,0 +1,233 @@
+//! A connection of MySQL or MariaDB: opened, asked, and what it says is wrong.
+
+use std::time::Duration;
+
+use ::mysql::consts::CapabilityFlags;
+use ::mysql::prelude::Queryable;
+use ::mysql::{Conn, Opts, OptsBuilder, Params, SslOpts, Value as SqlValue};
+use model::{Column, ErrorCode, Result, error};
+
+use super::cells::Plan;
+use crate::relational::answers::failed;
+use crate::relational::cells::Cells;
+
+/// Rows that are handed on at once.
+const BATCH: usize = 8192;
+/// How long a connection may take to be made, if the URL does not say.
+const CONNECT_WAIT: Duration = Duration::from_secs(10);
+/// What the server says if it only lets in who comes by TLS.
+const NEEDS_TLS: u16 = 3159;
+
+/// Where a database is, and how it is asked.
+#[derive(Clone)]
+pub(super) struct Settings {
+    /// The URL without a password.
+    pub(super) name: String,
+    options: Opts,
+    tls: Tls,
+    statement_timeout: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tls {
+    /// Where the server asks for it.
+    AsAsked,
+    Never,
+    /// Whoever the server is.
+    Always,
+    /// If the server's certificate is right.
+    Checked,
+}
+
+impl Settings {
+    /// Reads `mysql://user:password@host:port/database` with `sslmode`, `connect_timeout` (seconds) and
+    /// `statement_timeout` (milliseconds). The password may come from `MYSQL_PWD`.
+    pub(super) fn parse(url: &str) -> Result<Settings> {
+        let name = crate::connect::without_password(url);
+        let (address, settings) = url.split_once('?').unwrap_or((url, ""));
+        let address = match address.split_once("://") {
+            Some((_, rest)) => format!("mysql://{rest}"),
+            None => return Err(error!(Argument, "{name}: expected mysql://user@host/database")),
+        };
+        let options = Opts::from_url(&address).map_err(|cause| error!(Argument, "{name}: {cause}"))?;
+        let (mut connect_wait, mut statement_timeout, mut tls) = (CONNECT_WAIT, None, Tls::AsAsked);
+        for setting in settings.split('&').filter(|setting| !setting.is_empty()) {
+            let number = |text: &str| {
+                text.parse::<u64>().map_err(|_| error!(Argument, "{name}: expected a number in `{setting}`"))
+            };
+            match setting.split_once('=') {
+                Some(("connect_timeout", text)) => connect_wait = Duration::from_secs(number(text)?),
+                Some(("statement_timeout", text)) => statement_timeout = Some(Duration::from_millis(number(text)?)),
+                Some(("sslmode", "disable")) => tls = Tls::Never,
+                Some(("sslmode", "prefer")) => tls = Tls::AsAsked,
+                Some(("sslmode", "require")) => tls = Tls::Always,
+                Some(("sslmode", "verify-ca" | "verify-full")) => tls = Tls::Checked,
+                _ => {
+                    return Err(error!(
+                        Argument,
+                        "{name}: there is no setting `{setting}`; expected sslmode, connect_timeout or statement_timeout"
+                    ));
+                }
+            }
+        }
+        let password = options.get_pass().map(str::to_owned).or_else(|| std::env::var("MYSQL_PWD").ok());
+        let answer_wait = statement_timeout.map(|limit| limit + connect_wait);
+        let options = OptsBuilder::from_opts(options)
+            .pass(password)
+            .prefer_socket(false)
+            .tcp_connect_timeout(Some(connect_wait))
+            .read_timeout(answer_wait)
+            // A row that is set to what it was counts as changed.
+            .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS);
+        Ok(Settings { name, options: options.into(), tls, statement_timeout })
+    }
+
+    pub(super) fn open(&self) -> Result<Session> {
+        let with_tls = |checks: bool| {
+            let tls = SslOpts::default()
+                .with_danger_accept_invalid_certs(!checks)
+                .with_danger_skip_domain_validation(!checks);
+            Conn::new(OptsBuilder::from_opts(self.options.clone()).ssl_opts(tls))
+        };
+        let connected = match self.tls {
+            Tls::Never => Conn::new(self.options.clone()),
+            Tls::Always => with_tls(false),
+            Tls::Checked => with_tls(true),
+            Tls::AsAsked => match Conn::new(self.options.clone()) {
+                Err(::mysql::Error::MySqlError(refused)) if refused.code == NEEDS_TLS => with_tls(false),
+                connected => connected,
+            },
+        };
+        let connection = connected.map_err(|cause| self.failure("", &cause))?;
+        let mut session = Session { connection, name: self.name.clone(), is_mariadb: false, is_used: false };
+        let version = session.texts("SELECT VERSION()")?;
+        session.is_mariadb = version.iter().flatten().any(|version| version.contains("MariaDB"));
+        session
+            .command(
+                "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO', \
+             transaction_isolation = 'REPEATABLE-READ'",
+            )
+            .or_else(|_| {
+                session.command(
+                    "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO', \
+             tx_isolation = 'REPEATABLE-READ'",
+                )
+            })?;
+        if let Some(limit) = self.statement_timeout {
+            session.command(&match session.is_mariadb {
+                true => format!("SET SESSION max_statement_time = {}", limit.as_secs_f64()),
+                false => format!("SET SESSION max_execution_time = {}", limit.as_millis()),
+            })?;
+        }
+        Ok(session)
+    }
+
+    fn failure(&self, statement: &str, cause: &::mysql::Error) -> model::Error {
+        failure(&self.name, statement, cause)
+    }
+}
+
+/// A connection.
+pub(super) struct Session {
+    connection: Conn,
+    name: String,
+    pub(super) is_mariadb: bool,
+    /// Whether it was used before it was taken from those that were kept.
+    pub(super) is_used: bool,
+}
+
+impl Session {
+    /// Executes a command without parameters and rows.
+    pub(super) fn command(&mut self, text: &str) -> Result<()> {
+        self.connection.query_drop(text).map_err(|cause| failure(&self.name, text, &cause))
+    }
+
+    /// Hands the rows of a statement on in batches, as long as they are wanted.
+    pub(super) fn query(
+        &mut self,
+        text: &str,
+        parameters: Vec<SqlValue>,
+        sink: &mut dyn FnMut(Vec<Column>) -> Result<bool>,
+    ) -> Result<()> {
+        let name = &self.name;
+        let wrong = |cause: ::mysql::Error| failure(name, text, &cause);
+        let mut result = self.connection.exec_iter(text, positional(parameters)).map_err(wrong)?;
+        let plans: Vec<Plan> = result.columns().as_ref().iter().map(Plan::of).collect();
+        let begin = || -> Vec<Cells> { plans.iter().map(|_| Cells::default()).collect() };
+        let finish = |cells: Vec<Cells>| cells.into_iter().map(Cells::finish).collect::<Vec<Column>>();
+        let (mut cells, mut count) = (begin(), 0);
+        for row in result.by_ref() {
+            for ((value, plan), cells) in row.map_err(wrong)?.unwrap().iter().zip(&plans).zip(&mut cells) {
+                plan.push(value, cells);
+            }
+            count += 1;
+            if count == BATCH {
+                if !sink(finish(std::mem::replace(&mut cells, begin())))? {
+                    return Ok(());
+                }
+                count = 0;
+            }
+        }
+        sink(finish(cells)).map(|_| ())
+    }
+
+    /// Executes a change: how many rows it changed, and the first number that the table gave to a row.
+    pub(super) fn execute(&mut self, text: &str, parameters: Vec<SqlValue>) -> Result<(usize, Option<u64>)> {
+        let name = &self.name;
+        let wrong = |cause: ::mysql::Error| failure(name, text, &cause);
+        let result = self.connection.exec_iter(text, positional(parameters)).map_err(wrong)?;
+        Ok((result.affected_rows() as usize, result.last_insert_id()))
+    }
+
+    /// The rows of a query as texts; null is empty.
+    pub(super) fn texts(&mut self, text: &str) -> Result<Vec<Vec<String>>> {
+        let mut rows = Vec::new();
+        self.query(text, Vec::new(), &mut |columns| {
+            let count = columns.first().map_or(0, Column::len);
+            rows.extend((0..count).map(|row| {
+                let text = |column: &Column| match column.value(row) {
+                    model::Value::Null => String::new(),
+                    model::Value::String(text) => text.to_string(),
+                    model::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                    other => other.to_string(),
+                };
+                columns.iter().map(text).collect()
+            }));
+            Ok(true)
+        })?;
+        Ok(rows)
+    }
+
+    /// The columns that a query gives: names, and what they hold.
+    pub(super) fn described(&mut self, sql: &str) -> Result<Vec<(String, Plan)>> {
+        let text = format!("SELECT * FROM ({sql}\n) AS q LIMIT 0");
+        let result = self.connection.exec_iter(&text, ());
+        let result = result.map_err(|cause| failure(&self.name, &text, &cause))?;
+        Ok(result.columns().as_ref().iter().map(|column| (column.name_str().into_owned(), Plan::of(column))).collect())
+    }
+}
+
+fn positional(parameters: Vec<SqlValue>) -> Params {
+    if parameters.is_empty() { Params::Empty } else { Params::Positional(parameters) }
+}
+
+/// What the server says, with a code that callers can react to.
+fn failure(name: &str, statement: &str, cause: &::mysql::Error) -> model::Error {
+    let ::mysql::Error::MySqlError(refused) = cause else {
+        let message = format!("the connection failed: {cause}");
+        return failed(ErrorCode::Source, name, &message, statement);
+    };
+    let code = match refused.code {
+        // Tables and columns that are not there, SQL that cannot be read.
+        1051 | 1054 | 1060 | 1064 | 1109 | 1146 | 1149 | 1248 | 1305 | 1356 => ErrorCode::Definition,
+        // Keys that are there already, foreign keys, nulls, checks.
+        1048 | 1062 | 1216 | 1217 | 1364 | 1451 | 1452 | 3819 | 4025 => ErrorCode::Constraint,
+        1264 | 1265 | 1366 | 1406 | 1292 => ErrorCode::Type,
+        1205 | 1213 => ErrorCode::Conflict,
+        1036 | 1290 | 1792 => ErrorCode::ReadOnly,
+        1317 => ErrorCode::Cancelled,
+        1969 | 3024 => ErrorCode::Timeout,
+        _ => ErrorCode::Source,
+    };
+    failed(code, name, &refused.message, statement)
+}
