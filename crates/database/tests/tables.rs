@@ -8,8 +8,8 @@ use std::process::Command;
 use database::{AttachOptions, Config, Database, Parameters, Value};
 use sources::connect::{connect, inspect};
 use sources::infer;
-use testing::servers::{Postgres, postgres, skip};
 use testing::Folder;
+use testing::servers::{Postgres, postgres, skip};
 
 /// What a program writes to its standard output.
 fn output(command: &mut Command) -> Result<String, String> {
@@ -36,7 +36,8 @@ fn northwind() -> Result<String, String> {
 fn chinook() -> Result<String, String> {
     let packed = data("chinook/Chinook_PostgreSql.sql.zst")?;
     let text = output(Command::new("zstd").arg("-dqc").arg(packed))?;
-    let is_kept = |line: &&str| !["DROP DATABASE", "CREATE DATABASE", "\\c "].iter().any(|start| line.starts_with(start));
+    let is_kept =
+        |line: &&str| !["DROP DATABASE", "CREATE DATABASE", "\\c "].iter().any(|start| line.starts_with(start));
     Ok(text.lines().filter(is_kept).collect::<Vec<_>>().join("\n"))
 }
 
@@ -94,7 +95,8 @@ fn text_of(value: &Value) -> String {
 
 /// Whether two texts are the same, or the same number.
 fn are_same(a: &str, b: &str) -> bool {
-    a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if (a - b).abs() <= 1e-9 * a.abs().max(b.abs()))
+    a == b
+        || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if (a - b).abs() <= 1e-9 * a.abs().max(b.abs()))
 }
 
 fn ask(server: &Postgres, name: &str, url: &str, questions: &str) {

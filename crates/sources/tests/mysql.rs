@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot make its database fails")]
 
+#[path = "relational/shop.rs"]
+mod shop;
 #[path = "relational/world.rs"]
 mod world;
 
@@ -150,4 +152,12 @@ fn what_is_wrong_is_named() {
     assert_eq!(failure.code(), ErrorCode::Definition, "{failure}");
     let found = connector.check().unwrap();
     assert!(found.iter().any(|finding| finding.message.contains("there is no column `born`")), "{found:?}");
+}
+
+#[test]
+fn a_definition_is_inferred_from_keys() {
+    let Some(server) = mariadb() else { return };
+    let url = server.database("shop");
+    server.run("shop", shop::STATEMENTS);
+    shop::check(&url);
 }

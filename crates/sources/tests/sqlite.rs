@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot make its file fails")]
 
+#[path = "relational/shop.rs"]
+mod shop;
 #[path = "relational/world.rs"]
 mod world;
 
@@ -219,4 +221,50 @@ fn what_is_not_there_is_named() {
     let failure = changed.read().unwrap().ask(&[all_nodes(&[1])], &mut |_, _| Ok(true)).unwrap_err();
     assert_eq!(failure.code(), ErrorCode::Definition, "{failure}");
     assert!(failure.message().contains("no such column: n.name, in: SELECT"), "{failure}");
+}
+
+#[test]
+fn a_definition_is_inferred_from_keys() {
+    let folder = Folder::new();
+    shop::check(&database(&folder, shop::STATEMENTS));
+}
+
+#[test]
+fn what_does_not_fit_is_found() {
+    let folder = Folder::new();
+    let url = database(
+        &folder,
+        "CREATE TABLE person (id INTEGER, name TEXT, picture BLOB);
+         INSERT INTO person VALUES (1, 'ann', NULL), (1, 'bob', NULL), (NULL, 'cy', NULL), (2, 'di', NULL);
+         CREATE TABLE knows (a INTEGER, b INTEGER, c TEXT);
+         INSERT INTO knows VALUES (1, 2, 'x'), (1, 7, 'x'), (8, 9, 'x'), (NULL, 9, 'x');",
+    );
+    let definition = r#"{
+      "nodes": {
+        "Person": { "table": "person", "properties": ["nam", { "name": "picture", "type": "INTEGER" }] },
+        "Place": { "table": "places" },
+        "Query": { "sql": "SELECT nothing FROM person" }
+      },
+      "edges": {
+        "KNOWS": { "table": "knows", "source": "Person(a)", "target": "Person(b)" },
+        "BAD": { "table": "knows", "source": "Person(aa)", "target": "Place(b)" }
+      }
+    }"#;
+    let definition = GraphDefinition::from_json(definition).unwrap();
+    let found = connect(&url, &definition).unwrap().check().unwrap();
+    let found: Vec<String> = found.iter().map(|finding| finding.to_string()).collect();
+    for expected in [
+        "error: nodes.Person.properties.nam: there is no column `nam`\n  = did you mean `name`?",
+        "error: nodes.Person.properties.picture: `picture` is BLOB, which does not convert to INTEGER",
+        "error: nodes.Person.key: 1 key names more than one row, but a key names one node",
+        "warning: nodes.Person.key: 1 row is without a key, left out of the graph",
+        "error: nodes.Place.table: there is no table `places`",
+        "no such column: nothing",
+        "warning: edges.KNOWS.source: 1 row refers to no `Person`; such edges are left out",
+        "warning: edges.KNOWS.target: 3 rows refer to no `Person`; such edges are left out",
+        "slow: edges.KNOWS.source: no index finds edges by this end\n  = CREATE INDEX \"knows_a_index\" ON \"knows\" (\"a\")",
+        "error: edges.BAD.source: there is no column `aa`",
+    ] {
+        assert!(found.iter().any(|finding| finding.contains(expected)), "{expected}\n{found:#?}");
+    }
 }

@@ -27,9 +27,9 @@ pub(super) struct Looker<'a>(pub(super) &'a Source);
 
 impl Inspect for Looker<'_> {
     fn catalog(&mut self) -> Result<Catalog> {
-        let mut catalog = Catalog::default();
-        catalog.default_schema = self.rows("SELECT DATABASE()")?.concat().concat();
-        catalog.tables = self.rows(TABLES)?.iter().map(|row| table(row)).collect();
+        let default_schema = self.rows("SELECT DATABASE()")?.concat().concat();
+        let tables = self.rows(TABLES)?.iter().map(|row| table(row)).collect();
+        let mut catalog = Catalog { default_schema, tables };
         for row in self.rows(COLUMNS)? {
             if let Some(table) = named(&mut catalog, &row[0]) {
                 table.columns.push(column(&row));
