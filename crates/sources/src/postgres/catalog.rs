@@ -507,7 +507,7 @@ impl Session {
                 b't' => parameter = body.get(2..6).map(|oid| u32::from_be_bytes([oid[0], oid[1], oid[2], oid[3]])),
                 b'T' => return Ok((parameter, super::decode::fields(body).unwrap_or_default())),
                 b'n' => return Ok((parameter, Vec::new())),
-                b'E' => return Err(Trouble::Refused(Failure::parse(body))),
+                b'E' => return Err(Trouble::Refused(Box::new(Failure::parse(body)))),
                 _ => {}
             }
         }
@@ -524,7 +524,7 @@ impl Session {
             match tag {
                 b'D' => found.push_str(&String::from_utf8_lossy(body.get(6..).unwrap_or_default())),
                 b'E' => failure = Some(Failure::parse(body)),
-                b'Z' => return failure.map_or(Ok(found), |failure| Err(Trouble::Refused(failure))),
+                b'Z' => return failure.map_or(Ok(found), |failure| Err(Trouble::Refused(Box::new(failure)))),
                 _ => {}
             }
         }

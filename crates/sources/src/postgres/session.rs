@@ -41,7 +41,7 @@ pub(super) enum Trouble {
     /// The connection does not work any more.
     Broken(io::Error),
     /// The server refused; the connection goes on.
-    Refused(Failure),
+    Refused(Box<Failure>),
     /// A parameter cannot be passed.
     Misfit(Misfit),
     /// A row cannot be read, in an answer of these fields.
@@ -168,7 +168,7 @@ impl Session {
                         self.finish()?;
                         self.unread -= 1;
                     }
-                    return Err(Trouble::Refused(failure));
+                    return Err(Trouble::Refused(Box::new(failure)));
                 }
                 _ => {}
             }
@@ -246,7 +246,7 @@ impl Session {
         if failure.ends_connection() {
             return Trouble::Broken(io::Error::new(io::ErrorKind::ConnectionAborted, "the server stops"));
         }
-        Trouble::Refused(failure)
+        Trouble::Refused(Box::new(failure))
     }
 }
 

@@ -118,12 +118,11 @@ impl<'a> Nodes<'a> {
             let at = place(&mut draft, &mut hidden, number)?;
             draft.rest.tests.push((at, test));
         }
-        if let Some((by, way)) = order {
-            if self.order(&mut draft, by, way)? {
-                let places: Result<Vec<usize>> =
-                    by.iter().map(|&number| place(&mut draft, &mut hidden, number)).collect();
-                draft.rest.order = Some((places?, way));
-            }
+        if let Some((by, way)) = order
+            && self.order(&mut draft, by, way)?
+        {
+            let places: Result<Vec<usize>> = by.iter().map(|&number| place(&mut draft, &mut hidden, number)).collect();
+            draft.rest.order = Some((places?, way));
         }
         match draft.rest.is_done() {
             true => draft.limit = limit,
