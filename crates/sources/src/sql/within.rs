@@ -1,6 +1,6 @@
 //! All nodes within so many edges of some nodes, found by the database in one statement.
 
-use model::{Column, Direction, Result, error};
+use model::{Column, Direction, Result, Value, error};
 
 use crate::connector::Which;
 use crate::definition::{NodeKind, Rows};
@@ -86,15 +86,18 @@ pub(super) fn reached<'q>(
     let keys = Keys::of(writer, starts, along)?;
     let (names, types) = (key_names(keys.arity), key_types_of(writer, kind)?);
     let start = starts_text(draft, &keys, starts)?;
+    // As parameters, so that the text is one of few and is known again.
+    let deepest = draft.value(Value::Int(i64::from(*depth)), "int4");
+    let most = draft.value(Value::Int(i64::try_from(*limit).unwrap_or(i64::MAX)), "int8");
     let mut steps = Vec::new();
     for &(number, direction) in *along {
-        steps.push(step(&keys, number, direction, *depth)?);
+        steps.push(step(&keys, number, direction, &deepest)?);
     }
     let recursion = match (writer.dialect, steps.is_empty()) {
         (_, true) => start,
         // PostgreSQL lets a query speak of itself once.
         (Dialect::Postgres, false) => format!(
-            "{start}\n  UNION\n  SELECT step.* FROM reach CROSS JOIN LATERAL (\n    {}\n  ) AS step WHERE reach.depth < {depth}",
+            "{start}\n  UNION\n  SELECT step.* FROM reach CROSS JOIN LATERAL (\n    {}\n  ) AS step WHERE reach.depth < {deepest}",
             steps.join("\n    UNION ALL\n    ")
         ),
         (_, false) => format!("{start}\n  UNION\n  {}", steps.join("\n  UNION\n  ")),
@@ -111,7 +114,7 @@ pub(super) fn reached<'q>(
         .collect();
     let of_kind = if keys.kinds.len() > 1 { format!(" WHERE kind = {kind}") } else { String::new() };
     Ok(format!(
-        "(SELECT DISTINCT {} FROM (SELECT * FROM reach LIMIT {limit}) AS near{of_kind}) AS {GIVEN}",
+        "(SELECT DISTINCT {} FROM (SELECT * FROM reach LIMIT {most}) AS near{of_kind}) AS {GIVEN}",
         columns.join(", ")
     ))
 }
@@ -159,7 +162,7 @@ fn starts_text<'q>(draft: &mut Draft<'q>, keys: &Keys<'_>, starts: &'q [(usize, 
 }
 
 /// One kind of edges followed from the rows that are reached.
-fn step(keys: &Keys<'_>, number: usize, direction: Direction, depth: u32) -> Result<String> {
+fn step(keys: &Keys<'_>, number: usize, direction: Direction, deepest: &str) -> Result<String> {
     let (writer, edge) = (keys.writer, &keys.writer.definition.edges[number]);
     let (dialect, facts) = (writer.dialect, writer.catalog.edge(number));
     let (near, far) = EndOf::of(edge, direction);
@@ -206,6 +209,6 @@ fn step(keys: &Keys<'_>, number: usize, direction: Direction, depth: u32) -> Res
         let conditions = if conditions.is_empty() { "true".to_owned() } else { conditions.join(" AND ") };
         return Ok(format!("SELECT {arrived} FROM {rows}{items} WHERE {conditions}"));
     }
-    conditions.push(format!("reach.depth < {depth}"));
+    conditions.push(format!("reach.depth < {deepest}"));
     Ok(format!("SELECT {arrived} FROM reach CROSS JOIN {rows}{items} WHERE {}", conditions.join(" AND ")))
 }
