@@ -151,7 +151,7 @@ fn values_of_all_types_are_read() {
         let connector = connect(&url, &definition(&json)).unwrap();
         let keys = Column::from_values(&[found[0][1 + at].clone()]);
         let which = Which::Keys(&keys);
-        let question = Question::Nodes { kind: 0, which, properties: &[0], order: None, limit: None };
+        let question = Question::Nodes { kind: 0, which, properties: &[1], order: None, limit: None };
         let expected = vec![vec![found[0][1 + at].clone(), Value::Int(1)]];
         assert_eq!(
             format!("{:?}", rows(connector.read().unwrap().as_mut(), question)),
