@@ -26,8 +26,9 @@ use self::cost::Cost;
 const LOOKAHEAD_NODES_MAX: u64 = 1 << 17;
 /// Most edges that an adaptive lookahead goes.
 const DEPTH_MAX: u32 = 8;
-/// Where lists lead that nobody asked for the properties of, nodes are of no use; this many edges a node are taken for
-/// usual where nothing is known.
+/// Nodes whose neighbors are fetched to learn how long edges are, at most.
+const PROBE_MAX: usize = 64;
+/// Edges of a node, where nothing is known of them.
 const DEGREE: f64 = 3.0;
 
 /// What is learned from one view to the next.
@@ -184,6 +185,19 @@ impl Prefetcher {
         if self.mode == Prefetch::Adaptive {
             self.state().grids.entry(kind).or_insert_with(|| Grid::unknown(count)).note_length(from, to);
         }
+    }
+
+    /// Whether it is not known yet how long the edges of a kind are.
+    pub(crate) fn wants_lengths(&self, kind: usize) -> bool {
+        self.mode == Prefetch::Adaptive && self.state().grids.get(&kind).is_none_or(Grid::is_unknown)
+    }
+
+    /// How far to follow edges to learn how long they are; `None` once that is known.
+    pub(crate) fn probe(&self, starts: usize) -> Option<Depth> {
+        let knows_all = (0..self.dimensions.len()).all(|k| self.dimensions(k).is_none() || !self.wants_lengths(k));
+        let is_of_use =
+            self.mode == Prefetch::Adaptive && self.abilities.lookahead && !knows_all && starts <= PROBE_MAX;
+        is_of_use.then_some(Depth { lists: 0, nodes: 1, limit: 64 * PROBE_MAX as u64 })
     }
 
     /// Notes how long an answer took.

@@ -53,6 +53,11 @@ impl Grid {
         Grid { dimensions: self.dimensions, size: self.size, fetched, counted: self.counted, lengths }
     }
 
+    /// Whether nothing is known to draw it by.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.size == 0.0 && self.lengths.is_empty()
+    }
+
     pub(super) fn size(&self) -> f64 {
         self.size
     }

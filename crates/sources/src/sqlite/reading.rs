@@ -201,6 +201,17 @@ impl Writing for SqliteReading {
         Ok(keys)
     }
 
+    fn mark(&mut self, number: u64) -> Result<bool> {
+        let worker = &self.begin("BEGIN IMMEDIATE")?.worker;
+        worker.run(move |session| session.command(&format!("SAVEPOINT mark_{number}")))?;
+        Ok(true)
+    }
+
+    fn undo_to(&mut self, number: u64) -> Result<()> {
+        let worker = &self.begin("BEGIN IMMEDIATE")?.worker;
+        worker.run(move |session| session.command(&format!("ROLLBACK TO mark_{number}")))
+    }
+
     fn commit(mut self: Box<Self>) -> Result<()> {
         let Some(Begun { worker, .. }) = self.state.take() else { return Ok(()) };
         self.streams.clear();

@@ -93,7 +93,7 @@ impl SourceView {
         let blocks = self.choose_blocks(&mut rest);
         let pieces = if !blocks.is_empty() {
             self.fetch_blocks(&blocks, &rest)?
-        } else if let Some(depth) = self.depth(missing) {
+        } else if let Some(depth) = self.depth_of(missing) {
             self.fetch_within(missing, depth)?
         } else {
             self.fetch(missing)?
@@ -196,9 +196,16 @@ impl SourceView {
         lists.into_iter().map(|list| (list, self.shared.hot.add(self.table(Table::Lists(list)), &[]))).collect()
     }
 
-    /// How far to follow edges from what is missing.
-    fn depth(&self, missing: &[Missing]) -> Option<Depth> {
+    /// How far to follow edges from what is missing. Where near nodes are fetched in blocks that is of no use, but to learn
+    /// how long edges are.
+    fn depth_of(&self, missing: &[Missing]) -> Option<Depth> {
         let starts = missing.iter().map(|missing| missing.keys.len()).sum();
+        let has_places = |missing: &Missing| {
+            self.near_kind(missing.table).is_some_and(|kind| self.prefetcher.dimensions(kind).is_some())
+        };
+        if missing.iter().any(has_places) {
+            return self.prefetcher.probe(starts);
+        }
         self.prefetcher.depth(starts, self.usage())
     }
 
@@ -304,8 +311,14 @@ impl SourceView {
             foresight.met.clear();
         }
         for ((far_key, known), place) in fars.into_iter().zip(known).zip(places) {
-            if let (None, Some(place)) = (known, place) {
-                foresight.met.insert((far, far_key), place);
+            match (known, place) {
+                (None, Some(place)) => {
+                    foresight.met.insert((far, far_key), place);
+                }
+                (Some(known), Some(place)) if self.prefetcher.wants_lengths(near) => {
+                    self.prefetcher.note_length(near, &place, &known);
+                }
+                _ => {}
             }
         }
     }

@@ -31,7 +31,7 @@ pub struct SourceTransaction {
     changes: u64,
     /// For each savepoint, the changes before it, and whether the source has a mark there.
     savepoints: Vec<(u64, bool)>,
-    /// Why it can not be committed: a part of it was to be undone that the source cannot undo.
+    /// Why it can not be committed: a change failed, maybe in the middle, and was not undone.
     broken: Option<Arc<str>>,
 }
 
@@ -92,7 +92,9 @@ impl SourceTransaction {
     /// Makes a change, and forgets what was read before it.
     fn change(&mut self, change: &Change<'_>) -> Result<Column> {
         if let Some(reason) = &self.broken {
-            return Err(error!(TransactionState, "{reason}").with_remedy("roll back and begin again"));
+            return Err(
+                error!(TransactionState, "an earlier change failed: {reason}").with_remedy("roll back and begin again")
+            );
         }
         let number = self.savepoints.len() as u64;
         if let Some((_, is_marked)) = self.savepoints.last_mut()
@@ -100,8 +102,8 @@ impl SourceTransaction {
         {
             *is_marked = self.view.link.change(|writing| writing.mark(number))?;
         }
-        let answer = self.link().change(|writing| writing.change(change))?;
         self.changes += 1;
+        let answer = self.link().change(|writing| writing.change(change));
         match change {
             Change::InsertNodes { kind, .. } | Change::UpdateNodes { kind, .. } | Change::DeleteNodes { kind, .. } => {
                 self.changed_nodes.push(*kind);
@@ -111,7 +113,7 @@ impl SourceTransaction {
             }
         }
         self.view.forget_all();
-        Ok(answer)
+        answer.inspect_err(|failure| self.broken = Some(Arc::from(failure.message())))
     }
 
     /// The kind for new nodes of these labels.
@@ -558,7 +560,7 @@ impl WriteTransaction for SourceTransaction {
         // A savepoint without changes after it has no mark of its own; one after it may have.
         let marked = (at - 1..self.savepoints.len()).find(|&other| self.savepoints[other].1);
         self.savepoints.truncate(at);
-        if self.changes == changes && self.broken.is_none() {
+        if self.changes == changes {
             return Ok(());
         }
         let undone = match marked {
@@ -569,7 +571,7 @@ impl WriteTransaction for SourceTransaction {
             self.broken = Some(Arc::from(failure.message()));
             return Err(failure.with_remedy("roll back the whole transaction"));
         }
-        self.changes = changes;
+        (self.changes, self.broken) = (changes, None);
         if let Some(last) = self.savepoints.last_mut() {
             last.1 = is_marked;
         }
@@ -579,10 +581,11 @@ impl WriteTransaction for SourceTransaction {
 
     fn commit(self: Box<Self>) -> Result<()> {
         if let Some(reason) = &self.broken {
-            return Err(error!(TransactionState, "{reason}").with_remedy("roll back and begin again"));
+            return Err(error!(TransactionState, "a change failed and was not undone: {reason}")
+                .with_remedy("roll back and begin again"));
         }
         let committed = self.link().commit();
-        if self.changes > 0 || !self.changed_nodes.is_empty() || !self.changed_edges.is_empty() {
+        if !self.changed_nodes.is_empty() || !self.changed_edges.is_empty() {
             // Even after an error it may have been made durable.
             self.shared.forget_changed(&self.changed_nodes, &self.changed_edges);
         }

@@ -179,6 +179,22 @@ fn a_statement_that_fails_is_undone_alone() {
     assert!(!transaction.view().nodes_exist(&new).unwrap().get(1));
     Box::new(transaction).commit().unwrap();
 
+    let mut transaction = store.begin().unwrap();
+    let saved = transaction.savepoint();
+    let new = new_persons(&mut transaction);
+    let twice = ("id", vec![Value::Int(90_001), Value::Int(90_001)]);
+    let error = create(&mut transaction, "Person", &[twice.clone()]).unwrap_err();
+    assert_eq!((error.code(), error.message()), (ErrorCode::Constraint, "memory: key 90001 is taken"));
+    assert_eq!(
+        connect(&mut transaction, "KNOWS", &[(new[0], new[1])], 7).unwrap_err().code(),
+        ErrorCode::TransactionState
+    );
+    transaction.rollback_to(saved).unwrap();
+    new_persons(&mut transaction);
+    create(&mut transaction, "Person", &[twice]).unwrap_err();
+    let error = Box::new(transaction).commit().unwrap_err();
+    assert_eq!(error.message(), "a change failed and was not undone: memory: key 90001 is taken");
+
     world.connector.state.has_marks.store(false, Ordering::Relaxed);
     let mut transaction = store.begin().unwrap();
     let saved = transaction.savepoint();
