@@ -35,6 +35,9 @@ pub struct SourceTransaction {
     broken: Option<Arc<str>>,
 }
 
+/// Nodes of a kind: which of those that were given they are, and the numbers of their keys.
+type NodeGroup = (usize, Vec<u32>, Vec<u64>);
+
 /// Edges of one kind, as they are named in a change.
 struct Named {
     kind: usize,
@@ -164,8 +167,8 @@ impl SourceTransaction {
     }
 
     /// The nodes by kind: their rows, and their keys. All must be there.
-    fn group_nodes(&self, nodes: &[NodeId]) -> Result<Vec<(usize, Vec<u32>, Vec<u64>)>> {
-        let mut groups: Vec<(usize, Vec<u32>, Vec<u64>)> = Vec::new();
+    fn group_nodes(&self, nodes: &[NodeId]) -> Result<Vec<NodeGroup>> {
+        let mut groups: Vec<NodeGroup> = Vec::new();
         for (row, (kind, node)) in self.view.kinds_of_nodes(nodes)?.into_iter().zip(nodes).enumerate() {
             let kind = kind.ok_or_else(|| error!(NotFound, "{} has no node #{}", self.source(), node.0))?;
             let at = groups.iter().position(|(other, ..)| *other == kind).unwrap_or_else(|| {

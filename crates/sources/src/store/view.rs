@@ -225,18 +225,5 @@ impl ReadView for SourceView {
         statements::of(&self.shared, access)
     }
 
-    fn prefetch(&self, hint: &AccessHint<'_>) {
-        // What is announced is fetched along with what is asked next.
-        if let AccessHint::Expand(_, expand) = hint
-            && self.prefetcher.is_on()
-        {
-            let layout = &self.shared.layout;
-            for list in layout.lists(expand.direction, expand.types.as_deref()) {
-                let numbers = &layout.edges[list.edge].properties;
-                let wanted: Vec<usize> = expand.keys.iter().filter_map(|key| numbers.get(key).copied()).collect();
-                self.shared.hot.add(layout.list_table(list), &wanted);
-                self.note_list(list);
-            }
-        }
-    }
+    fn prefetch(&self, _hint: &AccessHint<'_>) {}
 }
