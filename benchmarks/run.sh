@@ -6,7 +6,7 @@
 # inserts, upserts, LinkBench, reads by degree; EDGES=100000000 runs the inserts as long as the paper's figure 7a), reads
 # under a memory limit (memory.sh), queries beside several peers (cypher.py), and whole-graph computation beside graph
 # libraries (analytics.py; SCALES="16 18 20 22" shows how it grows) and within less memory than the store takes (larger.sh).
-# PARTS="graph store memory cypher analytics analytics_large" chooses.
+# The Python package is measured by python.py. PARTS="graph store memory cypher analytics analytics_large python" chooses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scale=${SCALE:-20}
@@ -21,7 +21,7 @@ if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import duck
 fi
 python=$cache/env/bin/python
 
-parts=${PARTS:-graph store memory cypher analytics analytics_large}
+parts=${PARTS:-graph store memory cypher analytics analytics_large python}
 cargo build --release --quiet -p knotwork-cli
 cargo build --release --quiet -p knotwork-database --examples
 for part in $parts; do
@@ -39,6 +39,11 @@ for part in $parts; do
       # shellcheck disable=SC2086 # several scales are several words
       "$python" benchmarks/analytics.py "$cache" ${SCALES:-$scale} ;;
     analytics_large) ./benchmarks/larger.sh ;;
+    python)
+      # The wheel as it would be published, in the environment of its tests, beside the peers.
+      BUILD_ONLY=1 ./scripts/python.sh
+      .cache/python/env/bin/pip install --quiet ladybug==0.22.0 duckdb
+      .cache/python/env/bin/python benchmarks/python.py "$cache/python" "$rounds" ;;
     *) echo "no part of the benchmark has the name $part" >&2; exit 2 ;;
   esac
 done

@@ -27,6 +27,8 @@ class _Procedure:
         self.signature = signature
         self.description = description
         yields = signature.rsplit(") :: (", 1)[1].rstrip(")")
+        #: Whether it takes settings: all do, but for those that only list.
+        self.takes_settings = "() :: (" not in signature
         self.yields = [part.split(" :: ", 1) for part in re.split(r", (?=\w+ :: )", yields) if part]
 
 
@@ -62,9 +64,11 @@ class Algorithm:
         if procedure is None:
             raise ValueError(f"{self.__name__} has the modes {', '.join(self._modes)}; found {mode!r}")
         query = self._query(procedure, key)
+        if named and not procedure.takes_settings:
+            raise TypeError(f"{self.__name__} takes no settings, found {', '.join(named)}")
         with shown(progress, self.__name__) as call:
             return self._database.execute(
-                query, {"settings": named}, progress=call, timeout=timeout, memory_limit=memory_limit
+                query, {"settings": named} if procedure.takes_settings else None, progress=call, timeout=timeout, memory_limit=memory_limit
             )
 
     @staticmethod
@@ -80,7 +84,8 @@ class Algorithm:
                 quoted = key.replace("`", "``")
                 given.append(f"`{name}`.`{quoted}` AS `{quoted if name == 'node' else name}`")
         columns = ", ".join(names)
-        return f"CALL {procedure.name}($settings) YIELD {columns} RETURN {', '.join(given)}"
+        settings = "$settings" if procedure.takes_settings else ""
+        return f"CALL {procedure.name}({settings}) YIELD {columns} RETURN {', '.join(given)}"
 
     def __repr__(self) -> str:
         return f"<knotwork algorithm {self.__name__}: {', '.join(self._modes)}>"

@@ -7,9 +7,10 @@ import os
 import shutil
 import tempfile
 import weakref
-from typing import Any, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _knotwork
+from ._knotwork import Result
 from ._algo import Algorithms
 from ._frames import Columns, Loaded, as_table, end, graph_edges, graph_nodes, is_graph, pairs
 from ._progress import Progress, shown
@@ -90,6 +91,7 @@ class Database(_knotwork.Database):
 
     _temporary: Optional[_TemporaryStore]
     _algorithms: Optional[Algorithms]
+    _finalizer: Any
 
     def __new__(
         cls,
@@ -289,7 +291,9 @@ class Connection(_knotwork.Connection):
         """The database."""
         return self._database
 
-    def execute(self, query: "Union[str, PreparedStatement]", parameters: Optional[Dict[str, Any]] = None, **named: Any) -> Any:
+    def execute(  # type: ignore[override]
+        self, query: "Union[str, PreparedStatement]", parameters: Optional[Mapping[str, Any]] = None, **named: Any
+    ) -> Result:
         """Runs one statement, in the transaction that is open or as one of its own."""
         if isinstance(query, PreparedStatement):
             query = query.query
@@ -334,7 +338,7 @@ class Transaction:
             raise ClosedError("the transaction has not begun, or is over: use it in a with block")
         return self._connection
 
-    def execute(self, query: str, parameters: Optional[Dict[str, Any]] = None, **named: Any) -> Any:
+    def execute(self, query: str, parameters: Optional[Mapping[str, Any]] = None, **named: Any) -> Result:
         """Runs one statement in the transaction. If it fails it is undone alone, and the transaction goes on."""
         return self._held().execute(query, parameters, **named)
 
@@ -379,7 +383,7 @@ class PreparedStatement:
         self.parameters = dict(parameters or {})
         target.execute("EXPLAIN " + query)
 
-    def execute(self, parameters: Optional[Dict[str, Any]] = None, **named: Any) -> Any:
+    def execute(self, parameters: Optional[Mapping[str, Any]] = None, **named: Any) -> Result:
         """Runs the statement with these parameters."""
         if self.parameters:
             parameters = {**self.parameters, **(parameters or {})}

@@ -66,7 +66,7 @@ def graph_nodes(graph: Any, key: str) -> List[Mapping[str, Any]]:
 
 def graph_edges(graph: Any, source: str, target: str) -> List[Mapping[str, Any]]:
     """The edges of a NetworkX graph as rows; each once, also if it has no direction."""
-    rows = []
+    rows: List[Mapping[str, Any]] = []
     for start, end, data in graph.edges(data=True):
         rows.append({**{str(name): value for name, value in data.items()}, source: start, target: end})
     return rows

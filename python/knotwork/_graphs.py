@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from typing import Any, Dict, Iterable, Tuple
 
 from ._knotwork import Edge, Node, Path
 from ._tables import _library
@@ -22,9 +22,10 @@ def _entities(value: Any) -> Iterable[Any]:
             yield from _entities(item)
 
 
-def collect(records: Iterable[Any]) -> Any:
+def collect(records: Iterable[Any]) -> Tuple[Dict[int, Any], Dict[int, Any]]:
     """The nodes and edges that stand in records: two dictionaries by id."""
-    nodes, edges = {}, {}
+    nodes: Dict[int, Any] = {}
+    edges: Dict[int, Any] = {}
     for record in records:
         for value in record:
             for entity in _entities(value):

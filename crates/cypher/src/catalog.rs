@@ -1,5 +1,7 @@
 //! The questions that binding and planning may ask: which functions and procedures exist, what the store holds.
 
+use std::sync::Arc;
+
 use model::procedure::ProcedureSignature;
 use model::{Capabilities, Interrupt, Schema, Statistics};
 
@@ -35,6 +37,14 @@ pub trait Catalog {
     fn procedure(&self, name: &str) -> Option<&ProcedureSignature>;
     /// The names of all procedures, for suggestions.
     fn procedure_names(&self) -> Vec<&str>;
+    /// The columns of the table of that name, which `LOAD FROM` reads; none by default.
+    fn table_columns(&self, _name: &str) -> Option<Vec<Arc<str>>> {
+        None
+    }
+    /// The names of all tables, for suggestions.
+    fn table_names(&self) -> Vec<&str> {
+        Vec::new()
+    }
 }
 
 /// All that a compilation may look at.

@@ -8,11 +8,15 @@ use exec::functions::FunctionCatalog;
 use model::procedure::{Procedure, ProcedureSignature, Procedures};
 
 use crate::attach::Attachments;
+use crate::load::TableSource;
 use crate::settings::Config;
 use crate::statistics::ListStatistics;
 
 mod listing;
 mod load_csv;
+mod load_from;
+
+pub use load_from::Tables;
 
 /// What is registered.
 #[derive(Clone)]
@@ -20,6 +24,8 @@ pub struct Registry {
     functions: Arc<FunctionCatalog>,
     /// What `CALL` can call.
     pub procedures: Procedures,
+    /// The tables of the session that asks.
+    tables: Arc<Tables>,
 }
 
 impl Registry {
@@ -35,18 +41,45 @@ impl Registry {
         attachments: Option<Arc<Attachments>>,
     ) -> Registry {
         let mut procedures = Procedures::default();
-        let own: Vec<Arc<dyn Procedure>> = vec![ListStatistics::procedure(), load_csv::procedure()];
+        let own: Vec<Arc<dyn Procedure>> =
+            vec![ListStatistics::procedure(), load_csv::procedure(), load_from::procedure(Arc::default())];
         let all = own.into_iter().chain(exec::procedures::procedures()).chain(analytics::procedures_with(views));
         all.for_each(|procedure| procedures.register(procedure));
         crate::attach::procedures(attachments).into_iter().for_each(|procedure| procedures.register(procedure));
         procedures.register(listing::settings(config));
         // The last, so that it lists all.
         procedures.register(listing::procedures(&procedures));
-        Registry { functions: Arc::default(), procedures }
+        Registry { functions: Arc::default(), procedures, tables: Arc::default() }
+    }
+}
+
+impl Registry {
+    /// The same, for a session that has tables.
+    pub(crate) fn with_tables(&self, tables: &Arc<Tables>) -> Registry {
+        let mut procedures = self.procedures.clone();
+        procedures.replace(load_from::procedure(tables.clone()));
+        Registry { functions: self.functions.clone(), procedures, tables: tables.clone() }
+    }
+
+    /// A number for the names of tables and their columns, which a plan rests on; 0 without tables.
+    pub(crate) fn tables_fingerprint(&self) -> u64 {
+        let one = |(name, table): (&Arc<str>, &Arc<dyn TableSource + Send>)| {
+            std::hash::BuildHasher::hash_one(self.tables.hasher(), (name, table.names()))
+        };
+        // The order of the tables does not matter.
+        self.tables.iter().map(one).fold(0, u64::wrapping_add)
     }
 }
 
 impl Catalog for Registry {
+    fn table_columns(&self, name: &str) -> Option<Vec<Arc<str>>> {
+        Some(self.tables.get(name)?.names().iter().map(|name| Arc::from(name.as_str())).collect())
+    }
+
+    fn table_names(&self) -> Vec<&str> {
+        self.tables.keys().map(|name| &**name).collect()
+    }
+
     fn function(&self, name: &str) -> Option<&FunctionSignature> {
         self.functions.function(name)
     }

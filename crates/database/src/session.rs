@@ -24,7 +24,7 @@ use crate::database::Database;
 use crate::outlook::{Action, Outlook};
 use crate::plan_cache::{Compiled, fingerprint};
 use crate::plan_report::PlanReport;
-use crate::registry::Registry;
+use crate::registry::{Registry, Tables};
 use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
 use crate::settings::{Config, Optimizer};
 
@@ -47,6 +47,7 @@ pub struct Session {
     timeout: Option<Duration>,
     priority: Priority,
     turn: Arc<Turn>,
+    tables: Option<Arc<Tables>>,
 }
 
 /// Takes a result as it is made.
@@ -112,12 +113,27 @@ impl Session {
             timeout,
             priority,
             turn,
+            tables: None,
         }
     }
 
     /// The database.
     pub fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// The tables that `LOAD FROM` knows in the statements that are run from now on.
+    pub fn set_tables(&mut self, tables: Option<Arc<Tables>>) {
+        self.tables = tables;
+    }
+
+    /// What the next statement can call.
+    fn registry(&self) -> Arc<Registry> {
+        let registry = self.database.registry();
+        match &self.tables {
+            Some(tables) => Arc::new(registry.with_tables(tables)),
+            None => registry,
+        }
     }
 
     /// The flag that stops the running statement, from another thread.
@@ -208,14 +224,15 @@ impl Session {
         // Within a transaction the plan rests on what the transaction sees.
         let attached = self.database.shared.attachments.now();
         let snapshot = if self.transaction.is_none() { Some(attached.store.read()?) } else { None };
+        let registry = self.registry();
         let compiled = match (&self.transaction, &snapshot) {
             (Some(transaction), _) => {
                 let facts = Facts { is_exact: false, generation: self.generation };
-                compile(&self.database, text, transaction.view(), facts, &self.interrupt)
+                compile(&self.database, &registry, text, transaction.view(), facts, &self.interrupt)
             }
             (None, Some(snapshot)) => {
                 let facts = Facts { is_exact: true, generation: attached.generation };
-                compile(&self.database, text, &**snapshot, facts, &self.interrupt)
+                compile(&self.database, &registry, text, &**snapshot, facts, &self.interrupt)
             }
             (None, None) => return Err(error!(Internal, "a session without a view")),
         };
@@ -242,6 +259,15 @@ impl Session {
         Ok(summary)
     }
 
+    fn explain(&self, compiled: &Compiled, snapshot: Option<&dyn ReadView>) -> Result<StatementSummary> {
+        let view = match (snapshot, &self.transaction) {
+            (Some(snapshot), _) => snapshot,
+            (None, Some(transaction)) => transaction.view(),
+            (None, None) => return Err(no_transaction("explain")),
+        };
+        Ok(StatementSummary::of_plan(Some(PlanReport::explain(&compiled.plan, view))))
+    }
+
     fn run_query(
         &mut self,
         compiled: &Compiled,
@@ -250,12 +276,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<StatementSummary> {
         if compiled.prefix == Prefix::Explain {
-            let report = match (&snapshot, &self.transaction) {
-                (Some(snapshot), _) => PlanReport::explain(&compiled.plan, &**snapshot),
-                (None, Some(transaction)) => PlanReport::explain(&compiled.plan, transaction.view()),
-                (None, None) => return Err(no_transaction("explain")),
-            };
-            return Ok(StatementSummary::of_plan(Some(report)));
+            return self.explain(compiled, snapshot.as_deref());
         }
         if let Some((name, span)) = compiled.parameters.iter().find(|(name, _)| !parameters.contains_key(name)) {
             return Err(error!(Parameter, "parameter ${name} has no value").at(*span).when_compiled());
@@ -266,7 +287,7 @@ impl Session {
         let transaction_us = self.transaction.is_some().then_some(self.began_us);
         let has_sources = !database.shared.attachments.now().sources().is_empty();
         let (interrupt, memory_account) = (&self.interrupt, &memory);
-        let registry = database.registry();
+        let registry = self.registry();
         let run = Run {
             database,
             registry,
@@ -343,14 +364,23 @@ struct Facts {
 }
 
 /// The plan of a text on that view, from the cache or made now.
-fn compile(database: &Database, text: &str, view: &dyn ReadView, facts: Facts, interrupt: &Interrupt) -> Result<Text> {
+fn compile(
+    database: &Database,
+    registry: &Registry,
+    text: &str,
+    view: &dyn ReadView,
+    facts: Facts,
+    interrupt: &Interrupt,
+) -> Result<Text> {
     let (schema, statistics) = (view.schema(), view.estimates());
-    let basis = fingerprint(schema, statistics).wrapping_add(u64::from(!facts.is_exact) + 2 * facts.generation);
+    let basis = fingerprint(schema, statistics)
+        .wrapping_add(u64::from(!facts.is_exact) + 2 * facts.generation)
+        .wrapping_add(registry.tables_fingerprint());
     if let Some(compiled) = database.shared.plans.get(text, basis) {
         return Ok(Text::Query(compiled));
     }
-    let (capabilities, registry) = (view.capabilities(), database.registry());
-    let context = CompileContext { catalog: &*registry, schema, statistics, capabilities, interrupt };
+    let capabilities = view.capabilities();
+    let context = CompileContext { catalog: registry, schema, statistics, capabilities, interrupt };
     let cypher::Compiled { statement, hints, parameters, .. } = plan_for_facts(database, text, &context, facts)?;
     let (prefix, plan) = match statement {
         Statement::Copy(copy) => return Ok(Text::Copy(copy)),

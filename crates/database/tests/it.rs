@@ -52,5 +52,7 @@ mod serializable;
 mod show;
 #[path = "it/streaming.rs"]
 mod streaming;
+#[path = "it/tables.rs"]
+mod tables;
 #[path = "it/transactions.rs"]
 mod transactions;

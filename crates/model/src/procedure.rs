@@ -173,6 +173,14 @@ impl Procedures {
         self.list.push(procedure);
     }
 
+    /// Puts one in the place of that with the same name.
+    pub fn replace(&mut self, procedure: Arc<dyn Procedure>) {
+        let name = procedure.signature().name;
+        if let Some(held) = self.list.iter_mut().find(|held| held.signature().name == name) {
+            *held = procedure;
+        }
+    }
+
     /// The procedure of that name or alias.
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Procedure>> {
         self.list.iter().find(|procedure| {

@@ -10,6 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::convert::from_python;
 use crate::error::raised;
+use crate::load;
 use crate::result::QueryResult;
 use crate::shared::{Seat, Shared, closed};
 use crate::statement::{self, Request, Settings};
@@ -48,7 +49,10 @@ impl Settings {
     }
 }
 
+/// A statement as a call of Python asks for it. Tables that `LOAD FROM` names are looked for in the parameters, and then
+/// among the variables of the caller.
 pub(crate) fn request(
+    py: Python<'_>,
     settings: Settings,
     query: &str,
     parameters: Option<&Bound<'_, PyAny>>,
@@ -56,8 +60,28 @@ pub(crate) fn request(
     options: Options,
 ) -> PyResult<Request> {
     let settings = settings.with(&options)?;
-    let parameters = from_python::parameters(parameters, named)?;
-    Ok(Request { text: Arc::from(query), parameters, settings, progress: options.progress })
+    let (text, progress) = (Arc::from(query), options.progress);
+    if !names_a_table(query) {
+        let parameters = from_python::parameters(parameters, named)?;
+        return Ok(Request { text, parameters, settings, tables: None, progress });
+    }
+    let find = py.import("knotwork._scan")?.getattr("tables")?;
+    let (found, rest): (Bound<'_, PyDict>, Bound<'_, PyAny>) = find.call1((query, parameters, named))?.extract()?;
+    let tables = if found.is_empty() { None } else { Some(load::named(py, &found)?) };
+    let parameters = from_python::parameters(Some(&rest), None)?;
+    Ok(Request { text, parameters, settings, tables, progress })
+}
+
+/// Whether a text has the words `LOAD FROM`.
+fn names_a_table(query: &str) -> bool {
+    let mut before = "";
+    for word in query.split_ascii_whitespace() {
+        if before.eq_ignore_ascii_case("LOAD") && word.eq_ignore_ascii_case("FROM") {
+            return true;
+        }
+        before = word;
+    }
+    false
 }
 
 /// A connection to a database: statements one after the other, and transactions.
@@ -118,7 +142,7 @@ impl Connection {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
         let options = Options { timeout, memory_limit, progress };
-        let request = request(self.settings(), query, parameters, named, options)?;
+        let request = request(py, self.settings(), query, parameters, named, options)?;
         let text = request.text.clone();
         let started = statement::run_kept(py, &self.shared, &self.seat, request)?;
         QueryResult::new(py, text, started)

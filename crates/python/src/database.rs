@@ -90,7 +90,7 @@ impl Database {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
         let options = Options { timeout, memory_limit, progress };
-        let request = request(Settings::of(&self.shared), query, parameters, named, options)?;
+        let request = request(py, Settings::of(&self.shared), query, parameters, named, options)?;
         let text = request.text.clone();
         let started = statement::run_once(py, &self.shared, request)?;
         QueryResult::new(py, text, started)

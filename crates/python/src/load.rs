@@ -7,6 +7,7 @@ use arrow_array::{Array, ArrayRef};
 use database::Value;
 use database::import::OnDuplicate;
 use database::load::{EdgeTable, EndKey, LoadSummary, NodeTable, OnMissing, TableSource};
+use database::registry::Tables;
 use database::{Error, Interrupt};
 use model::{Column, ColumnBuilder, Map, error};
 use pyo3::prelude::*;
@@ -276,4 +277,16 @@ fn run<'py>(
     dict.set_item("edges_created", summary.edges_created)?;
     dict.set_item("rows_skipped", summary.rows_skipped)?;
     Ok(dict)
+}
+
+/// A table of Python by name, for `LOAD FROM`.
+pub(crate) fn named(py: Python<'_>, found: &Bound<'_, PyDict>) -> PyResult<Arc<Tables>> {
+    let as_table = py.import("knotwork._frames")?.getattr("as_table")?;
+    let mut tables = Tables::default();
+    for (name, object) in found.iter() {
+        let name: String = name.extract()?;
+        let table: Arc<dyn TableSource + Send> = Arc::from(table_of(&as_table.call1((object,))?, None)?);
+        tables.insert(Arc::from(name), table);
+    }
+    Ok(Arc::new(tables))
 }

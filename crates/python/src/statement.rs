@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::registry::Tables;
 use database::{
     Action, Error, ErrorCode, IsolationLevel, Outlook, Parameters, Priority, ResultBatch, ResultSink, Session,
     StatementSummary,
@@ -46,6 +47,8 @@ pub(crate) struct Request {
     pub(crate) text: Arc<str>,
     pub(crate) parameters: Parameters,
     pub(crate) settings: Settings,
+    /// What `LOAD FROM` knows.
+    pub(crate) tables: Option<Arc<Tables>>,
     /// What is told how far it has come.
     pub(crate) progress: Option<Py<PyAny>>,
 }
@@ -203,6 +206,7 @@ fn run_in(guard: &mut Option<Session>, settings: &Settings, request: &Request, s
     session.set_query_memory(settings.query_memory);
     session.set_isolation(settings.isolation);
     session.set_priority(settings.priority);
+    session.set_tables(request.tables.clone());
     let run = AssertUnwindSafe(|| session.run(&request.text, &request.parameters, sink));
     catch_unwind(run).unwrap_or_else(|_| {
         guard.take();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::procedure::{ProcedureMode, ProcedureSignature};
-use model::{Error, Result, Span, error};
+use model::{Error, Result, Span, Value, error};
 
 use super::expression::at;
 use super::scope::VariableKind;
@@ -15,6 +15,8 @@ use crate::suggestion;
 
 /// The procedure that `LOAD CSV` is a call of.
 const LOAD_CSV: &str = "db.loadCsv";
+/// The procedure that `LOAD FROM` is a call of.
+const LOAD_FROM: &str = "db.loadFrom";
 
 impl Binder<'_> {
     pub(super) fn call(&mut self, call: &CallClause, span: Span, alone: bool, bound: &mut BoundQuery) -> Result<()> {
@@ -47,7 +49,10 @@ impl Binder<'_> {
             }
         };
         let arguments = fill_defaults(&signature, arguments, span);
-        let mut yields = self.yields(call, &signature, alone, name_span, bound)?;
+        let mut yields = match signature.name {
+            LOAD_FROM => self.table_columns(&arguments, name_span)?,
+            _ => self.yields(call, &signature, alone, name_span, bound)?,
+        };
         if signature.name == LOAD_CSV {
             let (line, file) = (self.slots.unnamed(SlotKind::Any), self.slots.unnamed(SlotKind::Any));
             for (column, slot) in [("line", line), ("file", file)] {
@@ -138,6 +143,32 @@ impl Binder<'_> {
             bound.columns = yields.iter().map(|(_, slot)| (Arc::from(self.slots.name(*slot)), *slot)).collect();
         }
         Ok(yields)
+    }
+
+    /// The columns of the table that the argument names, each a variable.
+    fn table_columns(&mut self, arguments: &[Expression], span: Span) -> Result<Vec<(usize, SlotId)>> {
+        let Some(ExpressionKind::Literal(Value::String(table))) = arguments.first().map(|argument| &argument.kind)
+        else {
+            return Err(error!(Semantic, "the name of a table must be written out").at(span));
+        };
+        let Some(columns) = self.context.catalog.table_columns(table) else {
+            let error = error!(Semantic::UndefinedVariable, "there is no table with the name {table}").at(span);
+            let known = self.context.catalog.table_names();
+            return Err(match suggestion::did_you_mean(table, known) {
+                Some(remedy) => error.with_remedy(remedy),
+                None => {
+                    error.with_remedy("LOAD FROM reads tables of the program that asks; a file is read by LOAD CSV")
+                }
+            });
+        };
+        let declare = |(index, column): (usize, &Arc<str>)| {
+            let name = Name { text: column.to_string(), span };
+            self.check_new(&name)?;
+            let slot = self.slots.named(column, SlotKind::Any);
+            self.scope.declare(column, slot, VariableKind::Any);
+            Ok((index, slot))
+        };
+        columns.iter().enumerate().map(declare).collect()
     }
 
     fn declare_yield(&mut self, signature: &ProcedureSignature, index: usize, name: &Name) -> Result<SlotId> {

@@ -73,6 +73,7 @@ impl Parser<'_> {
             "LET" => self.let_clause().map(ClauseKind::Let),
             "FILTER" => self.filter().map(ClauseKind::Filter),
             "FINISH" => self.expect_keyword("FINISH").map(|_| ClauseKind::Finish),
+            "LOAD" if self.is_word(1, "FROM") => self.load_from().map(ClauseKind::Call),
             "LOAD" => self.load_csv().map(ClauseKind::Call),
             _ => Err(self.expected("a clause such as MATCH, CREATE or RETURN")),
         }

@@ -1,4 +1,4 @@
-//! `LOAD CSV`: a call of the procedure that reads such files.
+//! `LOAD CSV` and `LOAD FROM`: calls of the procedures that read such files, and tables of the session.
 
 use model::Result;
 
@@ -30,5 +30,26 @@ impl Parser<'_> {
         let item = YieldItem { span: row.span, column, alias: Some(row) };
         let results = Yield::Items { items: vec![item], predicate: None };
         Ok(CallClause { optional: false, procedure, arguments: Some(vec![file, headers, terminator]), results })
+    }
+
+    /// `LOAD FROM table`: the columns of a table that the session knows, each a variable. The table has a name or is a
+    /// parameter.
+    pub(super) fn load_from(&mut self) -> Result<CallClause> {
+        self.expect_keyword("LOAD")?;
+        self.expect_keyword("FROM")?;
+        let table = self.expression()?;
+        let span = table.span;
+        let name = match &table.kind {
+            ExpressionKind::Variable(name) => name.clone(),
+            ExpressionKind::Parameter(name) => format!("${name}"),
+            _ => {
+                let error = model::error!(Syntax, "LOAD FROM needs the name of a table").at(span);
+                return Err(error.with_remedy("write LOAD CSV FROM for a file"));
+            }
+        };
+        let table = Expression { span, kind: ExpressionKind::String(name.into()) };
+        let procedure = ["db", "loadFrom"].map(|part| Name { text: part.to_owned(), span }).to_vec();
+        let results = Yield::Items { items: Vec::new(), predicate: None };
+        Ok(CallClause { optional: false, procedure, arguments: Some(vec![table]), results })
     }
 }

@@ -1,0 +1,95 @@
+"""The same database for asyncio."""
+
+import asyncio
+import time
+
+import pytest
+
+import knotwork
+import knotwork.aio
+
+SLOW = "UNWIND range(1, 10000) AS a UNWIND range(1, 10000) AS b UNWIND range(1, 10000) AS c WITH a * b + c AS i WHERE i % 7 = 3 RETURN count(*)"
+
+
+def run(main):
+    return asyncio.run(asyncio.wait_for(main, 60))
+
+
+def test_queries_and_rows():
+    async def main():
+        async with knotwork.aio.connect() as db:
+            await db.execute("UNWIND range(1, 1000) AS i CREATE (:N {i: i})")
+            result = await db.execute("MATCH (n:N) RETURN n.i AS i ORDER BY i")
+            assert result.columns == ("i",) and (await result.fetchone()).i == 1
+            assert [row.i for row in await result.fetchmany(3)] == [2, 3, 4]
+            assert [row.i async for row in result] == list(range(5, 1001))
+            assert await result.fetchone() is None
+            assert await (await db.execute("RETURN $x AS x", x=3)).scalar() == 3
+            assert (await (await db.execute("MATCH (n:N) RETURN n.i AS i")).to_arrow()).num_rows == 1000
+            assert (await (await db.execute("MATCH (n:N) RETURN n.i AS i")).to_pandas()).shape == (1000, 1)
+            assert (await (await db.execute("MATCH (n:N) RETURN n.i AS i")).to_polars()).shape == (1000, 1)
+            assert (await (await db.execute("CREATE (:N)")).summary()).counters["nodes_created"] == 1
+            assert (await (await db.execute("RETURN 1 AS a")).to_dicts()) == [{"a": 1}]
+            with pytest.raises(knotwork.QuerySyntaxError):
+                await db.execute("RETRUN 1")
+
+    run(main())
+
+
+def test_the_event_loop_goes_on_and_queries_run_together():
+    async def main():
+        steps = 0
+
+        async def tick():
+            nonlocal steps
+            while True:
+                steps += 1
+                await asyncio.sleep(0.005)
+
+        async with knotwork.aio.connect(max_concurrent_queries=2) as db:
+            ticking = asyncio.ensure_future(tick())
+            work = [db.execute("UNWIND range(1, 300) AS a UNWIND range(1, 10000) AS b RETURN sum(a % b)") for _ in range(8)]
+            results = await asyncio.gather(*work)
+            ticking.cancel()
+            assert len({await result.scalar() for result in results}) == 1
+        assert steps > 3
+
+    run(main())
+
+
+def test_a_cancelled_task_cancels_its_query():
+    async def main():
+        async with knotwork.aio.connect(max_concurrent_queries=1) as db:
+            start = time.monotonic()
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(db.execute(SLOW), 0.3)
+            assert time.monotonic() - start < 20
+            assert await (await db.execute("RETURN 1")).scalar() == 1
+
+    run(main())
+
+
+def test_transactions():
+    async def main():
+        async with knotwork.aio.connect() as db:
+            async with db.transaction() as tx:
+                await tx.execute("CREATE (:N)")
+                assert await (await db.execute("MATCH (n) RETURN count(n)")).scalar() == 0
+            with pytest.raises(ZeroDivisionError):
+                async with db.transaction() as tx:
+                    await tx.execute("CREATE (:N)")
+                    raise ZeroDivisionError
+            assert await (await db.execute("MATCH (n) RETURN count(n)")).scalar() == 1
+
+    run(main())
+
+
+def test_kuzu_name(db):
+    async def main():
+        connection = knotwork.AsyncConnection(db, max_concurrent_queries=4)
+        result = await connection.execute("RETURN 1 AS x")
+        assert result.result.get_next() == [1]
+        await connection.close()
+        assert db.is_open
+
+    run(main())
