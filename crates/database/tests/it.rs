@@ -3,6 +3,7 @@
 //! Modules in reading order:
 //! - `golden`: all golden files, on several kinds of stores and in several ways of running.
 //! - `oracle`, `queries`, `differential`: random graphs and queries, against a naive matcher and between engines.
+//! - `attach`, `attach_servers`: files and databases that are attached.
 //! - `federation`: a graph in several parts, against the same graph in one.
 //! - `lsqb`: the nine patterns of a benchmark, on its own data and with its own counts.
 //! - `acid`: the ACID tests of a benchmark's definition, with many threads.
@@ -20,6 +21,11 @@
 mod acid;
 #[path = "it/answer.rs"]
 mod answer;
+#[path = "it/attach.rs"]
+mod attach;
+#[cfg(all(feature = "postgres", feature = "redis"))]
+#[path = "it/attach_servers.rs"]
+mod attach_servers;
 #[path = "it/conflicts.rs"]
 mod conflicts;
 #[path = "it/differential.rs"]
