@@ -60,6 +60,12 @@ pub fn scheme(url: &str) -> &str {
     url.split_once(':').map_or("", |(name, _)| if is_name(name) { name } else { "" })
 }
 
+/// A name as the SQL of the database at a URL has it.
+pub fn quoted(url: &str, name: &str) -> String {
+    let mark = if matches!(scheme(url), "mysql" | "mariadb") { "`" } else { "\"" };
+    format!("{mark}{}{mark}", name.replace(mark, &mark.repeat(2)))
+}
+
 /// The URL as it may be shown: without a password.
 pub fn without_password(url: &str) -> String {
     let (address, settings) = url.split_once('?').unwrap_or((url, ""));

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use model::{Result, error};
-use sources::connect::{inspect, scheme, without_password};
+use sources::connect::{connect, quoted, scheme, without_password};
 use sources::definition::{GraphDefinition, Rows};
 use sources::infer;
 
@@ -69,9 +69,8 @@ fn definition(text: &str) -> Result<GraphDefinition> {
 
 pub(super) fn inferred(url: String) -> Result<Address> {
     let failed = |failure: model::Error| failure.within(&without_password(&url));
-    let mut source = inspect(&url).map_err(failed)?;
-    let catalog = source.catalog().map_err(failed)?;
-    let infer::Inferred { definition, notes } = infer::definition(&catalog, &|name| source.quote(name));
+    let catalog = connect(&url, &GraphDefinition::default()).and_then(|source| source.catalog()).map_err(failed)?;
+    let infer::Inferred { definition, notes } = infer::definition(&catalog, &|name| quoted(&url, name));
     if definition.nodes.is_empty() {
         return Err(error!(
             Definition,

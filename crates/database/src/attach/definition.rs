@@ -1,7 +1,7 @@
 //! Graph definitions: written from the tables of a database, and compared with their source.
 
 use model::Result;
-use sources::connect::{connect, inspect, scheme};
+use sources::connect::{connect, scheme};
 
 use super::address;
 use super::options::AttachOptions;
@@ -36,12 +36,10 @@ pub fn check_definition(text: &str, url: Option<&str>) -> Result<Vec<Finding>> {
         None => address::resolve("source", text, &AttachOptions::default())?,
     };
     found.definition.check()?;
+    let source = connect(&found.url, &found.definition)?;
     match scheme(&found.url) {
         // Their connectors look at what is there when they are asked for its sizes.
-        "redis" | "rediss" | "file" => {
-            connect(&found.url, &found.definition)?.facts()?;
-            Ok(Vec::new())
-        }
-        _ => sources::check::relational::findings(&found.definition, &mut *inspect(&found.url)?),
+        "redis" | "rediss" | "file" => source.facts().map(|_| Vec::new()),
+        _ => source.check(),
     }
 }

@@ -1,8 +1,11 @@
 //! A database that is attached for reading only.
 
-use model::Result;
-use sources::connector::{Abilities, Connector, Facts, Question, Reading, Writing};
 use std::sync::Arc;
+
+use model::{MemoryBudget, Result};
+use sources::catalog::Catalog;
+use sources::check::Finding;
+use sources::connector::{Abilities, Connector, Facts, Question, Reading, Writing};
 
 /// A connector that refuses to write.
 pub(super) struct ReadOnly(pub(super) Arc<dyn Connector>);
@@ -31,5 +34,17 @@ impl Connector for ReadOnly {
 
     fn name(&self) -> &str {
         self.0.name()
+    }
+
+    fn charge_to(&self, memory: &Arc<MemoryBudget>) {
+        self.0.charge_to(memory);
+    }
+
+    fn catalog(&self) -> Result<Catalog> {
+        self.0.catalog()
+    }
+
+    fn check(&self) -> Result<Vec<Finding>> {
+        self.0.check()
     }
 }
