@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import shutil
 import tempfile
@@ -81,6 +82,10 @@ def connect(
         durability=durability,
         isolation=isolation,
     )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 class Database(_knotwork.Database):
@@ -224,6 +229,27 @@ class Database(_knotwork.Database):
         names = pairs(columns, [start[2], stop[2]])
         with shown(progress, f"edges :{type}") as call:
             return Loaded(**self._load_edges(as_table(table), type, start, stop, names, on_missing, call))
+
+    def attach(self, source: "Union[str, os.PathLike[str], Mapping[str, Any]]", name: Optional[str] = None, **options: Any) -> Any:
+        """Makes another database a part of the graph, without copying it; gives its labels and types.
+
+        ``source`` is a URL, the path of a graph definition, or a definition as a dictionary (``docs/sources.md``). Options are
+        those of ``ATTACH``. The wheel must have been built with the driver of the database.
+        """
+        given = json.dumps(source) if isinstance(source, Mapping) else os.fspath(source)
+        options = {option: json.dumps(value) if isinstance(value, Mapping) else value for option, value in options.items()}
+        text = "ATTACH $source" + ("" if name is None else " AS " + _quoted(name))
+        if options:
+            text += " (" + ", ".join(f"{_quoted(option)} = ${option}" for option in options) + ")"
+        return self.execute(text, {**options, "source": given})
+
+    def detach(self, name: str) -> None:
+        """Takes a database that was attached out of the graph again."""
+        self.execute("DETACH " + _quoted(name)).close()
+
+    def sources(self) -> Any:
+        """What is attached, as a result."""
+        return self.execute("SHOW SOURCES")
 
     @property
     def algo(self) -> Algorithms:
