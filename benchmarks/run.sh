@@ -6,7 +6,10 @@
 # inserts, upserts, LinkBench, reads by degree; EDGES=100000000 runs the inserts as long as the paper's figure 7a), reads
 # under a memory limit (memory.sh), queries beside several peers (cypher.py), and whole-graph computation beside graph
 # libraries (analytics.py; SCALES="16 18 20 22" shows how it grows) and within less memory than the store takes (larger.sh).
-# The Python package is measured by python.py. PARTS="graph store memory cypher analytics analytics_large python" chooses.
+# And A* over databases, the evaluation of the Crackle paper run anew (sources/evaluate.py), on a generated graph like that of
+# roads, and on Rome's if ROADS names a folder with it.
+# The Python package is measured by python.py. PARTS="graph store memory cypher analytics analytics_large python sources"
+# chooses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scale=${SCALE:-20}
@@ -21,7 +24,7 @@ if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import duck
 fi
 python=$cache/env/bin/python
 
-parts=${PARTS:-graph store memory cypher analytics analytics_large python}
+parts=${PARTS:-graph store memory cypher analytics analytics_large python sources}
 cargo build --release --quiet -p knotwork-cli
 cargo build --release --quiet -p knotwork-database --examples
 for part in $parts; do
@@ -44,6 +47,14 @@ for part in $parts; do
       BUILD_ONLY=1 ./scripts/python.sh
       .cache/python/env/bin/pip install --quiet ladybug==0.22.0 duckdb
       .cache/python/env/bin/python benchmarks/python.py "$cache/python" "$rounds" ;;
+    sources)
+      ./scripts/servers.sh
+      "$python" -c 'import matplotlib, psycopg, redis' 2>/dev/null \
+        || "$cache/env/bin/pip" install --quiet 'psycopg[binary]' redis matplotlib
+      cargo build --release --quiet -p knotwork-sources --example road_search --features postgres,redis
+      for name in ${ROADS:+rome} grid; do
+        "$python" benchmarks/sources/evaluate.py "$cache/sources/$name" "$name"
+      done ;;
     *) echo "no part of the benchmark has the name $part" >&2; exit 2 ;;
   esac
 done

@@ -1,9 +1,10 @@
-//! Times A* on a road graph: `roads STORE GRAPH.gr PLACES.co QUERIES.json [RUNS]`.
+//! Times A* on a road graph: `roads STORE GRAPH.gr PLACES.co QUERIES.json [RUNS [SERIES]]`.
 //!
 //! The store is made of the two DIMACS files if it is not there yet. QUERIES is `{"queries": [{"s", "g", "cost_m"}, …]}`, the
 //! keys of two places and the length of the shortest way between them in metres, which every answer is compared with.
-//! Prints a line of JSON a query: nodes expanded, batches asked of the store, milliseconds of the first search and the
-//! median of the others; once for the search itself and once as a statement.
+//! Prints a line of JSON a query: nodes expanded, batches asked of the store, milliseconds of the first search (cold) and the
+//! median of the others (hot); once for the search itself and once as a statement. With 0 runs only what is found is told, and
+//! nothing is compared. With SERIES, the queries are run one after the other so often, and a line has the seconds of each.
 
 use std::error::Error;
 use std::io::Write;
@@ -27,48 +28,95 @@ const STATEMENT: &str = "MATCH (s:Place {id: $s}), (g:Place {id: $g}) CALL algo.
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [store, graph, places, queries, rest @ ..] = arguments.as_slice() else {
-        return Err("usage: roads STORE GRAPH.gr PLACES.co QUERIES.json [RUNS]".into());
+        return Err("usage: roads STORE GRAPH.gr PLACES.co QUERIES.json [RUNS [SERIES]]".into());
     };
-    let runs = rest.first().map_or(Ok(9), |text| text.parse::<usize>())?;
+    let number = |at: usize, default: usize| rest.get(at).map_or(Ok(default), |text| text.parse::<usize>());
+    let (runs, series) = (number(0, 9)?, number(1, 0)?);
     let is_new = !Path::new(store).exists();
     let queries: Json = serde_json::from_str(&std::fs::read_to_string(queries)?)?;
     let queries = queries["queries"].as_array().ok_or("no queries")?;
     if is_new {
         import(&Database::open(Path::new(store), Config::default())?, graph, places)?;
     }
-    for query in queries {
-        // Opened anew, so that nothing is there from the search before.
+    if series > 0 {
+        return print(&in_series(Path::new(store), queries, series)?);
+    }
+    if runs == 0 {
         let database = Database::open(Path::new(store), Config::default())?;
-        let view = database.store().read()?;
-        let config = config(&*view, query)?;
-        let projection = Projection::all(Direction::Out);
-        let mut found = (0, 0, 0.0);
-        let mut batches = Vec::new();
         let kept = ViewCache::new(database.memory().clone());
-        let search = timed(runs, || {
-            let result = astar::run_keeping(&*view, &projection, &config, Some(&kept), &Interrupt::new())?;
-            let (_, cost) = result.path.ok_or("no path")?;
-            found = (result.expanded, result.batches, cost / 10.0);
-            batches.push(result.batches);
-            Ok(())
+        return queries.iter().try_for_each(|query| {
+            let found = search(&database, query, &kept)?;
+            let (expanded, cost_m) = (found.expanded, found.cost_m);
+            print(&json!({"s": query["s"], "g": query["g"], "expanded": expanded, "cost_m": cost_m}))
+        });
+    }
+    queries.iter().try_for_each(|query| print(&measure(Path::new(store), query, runs)?))
+}
+
+fn print(line: &Json) -> Outcome<()> {
+    Ok(writeln!(std::io::stdout(), "{line}")?)
+}
+
+/// What a search found.
+struct Found {
+    expanded: u64,
+    batches: u64,
+    cost_m: Option<f64>,
+}
+
+fn search(database: &Database, query: &Json, kept: &ViewCache) -> Outcome<Found> {
+    let view = database.store().read()?;
+    let config = config(&*view, query)?;
+    let projection = Projection::all(Direction::Out);
+    let result = astar::run_keeping(&*view, &projection, &config, Some(kept), &Interrupt::new())?;
+    let cost_m = result.path.map(|(_, cost)| cost / 10.0);
+    Ok(Found { expanded: result.expanded, batches: result.batches, cost_m })
+}
+
+/// Seconds of all queries, so often.
+fn in_series(store: &Path, queries: &[Json], series: usize) -> Outcome<Json> {
+    let database = Database::open(store, Config::default())?;
+    let kept = ViewCache::new(database.memory().clone());
+    let mut seconds = Vec::with_capacity(series);
+    for _ in 0..series {
+        let mut all = || queries.iter().try_for_each(|query| check(query, search(&database, query, &kept)?.cost_m));
+        seconds.push(timed(1, &mut all)?.0 / 1e3);
+    }
+    Ok(json!({ "seconds": seconds }))
+}
+
+fn measure(store: &Path, query: &Json, runs: usize) -> Outcome<Json> {
+    let mut cold = Vec::with_capacity(runs);
+    let mut found = Found { expanded: 0, batches: 0, cost_m: None };
+    let (mut hot, mut statement) = (0.0, (0.0, 0.0));
+    for run in 0..runs {
+        // Opened anew, so that nothing is there from the search before.
+        let database = Database::open(store, Config::default())?;
+        let kept = ViewCache::new(database.memory().clone());
+        let first = timed(1, &mut || {
+            found = search(&database, query, &kept)?;
+            check(query, found.cost_m)
         })?;
-        check(query, found.2)?;
+        cold.push(first.0);
+        if run > 0 {
+            continue;
+        }
+        hot = timed(2 * runs, &mut || check(query, search(&database, query, &kept)?.cost_m))?.1;
         let mut session = database.session();
-        let parameters: Parameters = [("s", &query["s"]), ("g", &query["g"])]
-            .map(|(name, key)| (name.into(), Value::Int(key.as_i64().unwrap_or(0))))
-            .into_iter()
-            .collect();
-        let statement = timed(runs, || {
+        let key = |name: &str| Value::Int(query[name].as_i64().unwrap_or(0));
+        let parameters: Parameters = ["s", "g"].map(|name| (name.into(), key(name))).into_iter().collect();
+        statement = timed(2 * runs, &mut || {
             let rows: Vec<Vec<Value>> = session.query(STATEMENT, &parameters)?.rows().collect();
             let [row] = &rows[..] else { return Err("expected one row".into()) };
             let Value::Float(cost) = row[0] else { return Err("no cost".into()) };
-            check(query, cost / 10.0)
+            check(query, Some(cost / 10.0))
         })?;
-        let line = json!({"s": query["s"], "g": query["g"], "expanded": found.0, "batches": batches[0], "batches_repeated": found.1, "cost_m": found.2,
-            "search_ms": search, "statement_ms": statement});
-        writeln!(std::io::stdout(), "{line}")?;
     }
-    Ok(())
+    cold.sort_by(f64::total_cmp);
+    Ok(json!({
+        "s": query["s"], "g": query["g"], "expanded": found.expanded, "batches": found.batches, "cost_m": found.cost_m,
+        "cold_ms": cold[cold.len() / 2], "hot_ms": hot, "statement_ms": statement.1,
+    }))
 }
 
 fn import(database: &Database, graph: &str, places: &str) -> Outcome<()> {
@@ -106,8 +154,8 @@ fn config(view: &dyn ReadView, query: &Json) -> Outcome<astar::Config> {
     })
 }
 
-fn check(query: &Json, cost_m: f64) -> Outcome<()> {
-    let expected = query["cost_m"].as_f64().ok_or("no length")?;
+fn check(query: &Json, cost_m: Option<f64>) -> Outcome<()> {
+    let (cost_m, expected) = (cost_m.ok_or("no path")?, query["cost_m"].as_f64().ok_or("no length")?);
     if (cost_m - expected).abs() > 0.05 {
         return Err(format!("{} to {} costs {cost_m} m, expected {expected}", query["s"], query["g"]).into());
     }
@@ -116,14 +164,14 @@ fn check(query: &Json, cost_m: f64) -> Outcome<()> {
 
 /// Milliseconds of the first run and the median of the others.
 #[allow(clippy::disallowed_methods, reason = "an example measures with the real clock")]
-fn timed(runs: usize, mut run: impl FnMut() -> Outcome<()>) -> Outcome<(f64, f64)> {
+fn timed(runs: usize, run: &mut dyn FnMut() -> Outcome<()>) -> Outcome<(f64, f64)> {
     let mut times = Vec::with_capacity(runs);
-    for _ in 0..runs.max(2) {
+    for _ in 0..runs {
         let start = std::time::Instant::now();
         run()?;
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
     let first = times.remove(0);
     times.sort_by(f64::total_cmp);
-    Ok((first, times[times.len() / 2]))
+    Ok((first, times.get(times.len() / 2).copied().unwrap_or(first)))
 }
