@@ -126,11 +126,11 @@ impl Prefetcher {
 
     /// The cells to fetch around nodes at these places, and their boxes; none if nothing is to be fetched there.
     ///
-    /// Of some nodes the place is not known, but one near it.
+    /// Of some nodes the place is not known, but one near it; some are `due` to be asked for soon, and known.
     pub(crate) fn cells(
         &self,
         kind: usize,
-        (places, guesses): (&[Sides], &[Sides]),
+        (places, guesses, due): (&[Sides], &[Sides], &[Sides]),
         usage: Use,
         since_ns: u64,
     ) -> (Vec<Cell>, Vec<Vec<(f64, f64)>>) {
@@ -148,7 +148,8 @@ impl Prefetcher {
         }
         let mut places = places.to_vec();
         places.extend(guesses.iter().filter_map(|place| grid.nearest(place, since_ns)));
-        let cells = grid.choose(&places, rows_max, since_ns);
+        let due = if self.mode == Prefetch::Adaptive { due } else { &[] };
+        let cells = grid.choose(&places, due, rows_max, since_ns);
         let boxes = grid.boxes(&cells);
         if !cells.is_empty() {
             state.last = format!("{} blocks of {:.4} in {} boxes", cells.len(), state.grids[&kind].size(), boxes.len());

@@ -99,14 +99,17 @@ const BATCH_NODES_MAX: usize = 1024;
 const BATCH_NODES_MIN: usize = 32;
 /// The part of what was used that a batch may hold in any case.
 const LEAST_SHARE: u64 = 16;
-/// Nodes that may in any case be fetched ahead of being expanded.
-const AHEAD_NODES_MIN: u64 = 256;
+/// The part of what was used that may be ahead of being expanded; and how many nodes may be in any case.
+const AHEAD_SHARE: u64 = 4;
+const AHEAD_NODES_MIN: u64 = 128;
 /// Rounds of looking ahead at a time, at most.
 const ROUNDS_MAX: usize = 64;
 /// A round of fewer nodes than this part of the largest waits for company.
 const ROUND_SHARE: usize = 4;
 /// Nodes on the horizon, at most; when they are more they are forgotten, and fetched when the search comes to them.
 const HORIZON_NODES_MAX: usize = 1 << 14;
+/// Nodes that a store far away is told of at a time, at most.
+const ANNOUNCED_MAX: usize = 2048;
 /// Searches that share arrays, so that their numbers fit a stamp.
 const SEARCHES_MAX: u32 = u32::MAX / 4;
 
@@ -311,9 +314,9 @@ impl<'a> Search<'a> {
 
     /// Fetches the edges of a node, and with it those that will be needed next.
     fn fetch_ahead(&mut self, slot: u32) -> Result<()> {
-        if self.used * 4 >= self.fetched * 3 {
+        if self.used * 8 >= self.fetched * 7 {
             self.stretch *= 2.0;
-        } else if self.used * 2 < self.fetched {
+        } else if self.used * 4 < self.fetched * 3 {
             self.stretch /= 2.0;
         }
         let State { cost, estimate, .. } = self.scratch.states[slot as usize];
@@ -326,6 +329,7 @@ impl<'a> Search<'a> {
         if self.is_warm {
             self.choose_from_queue(limit);
         }
+        self.announce(limit + self.stretch);
         let mut largest = 0;
         for _ in 0..ROUNDS_MAX {
             largest = largest.max(self.chosen.len());
@@ -352,13 +356,30 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
+    /// Tells a store that is far away which nodes will be expanded before a limit, as far as they are known, so that it
+    /// can fetch what lies around them along with what it is asked next.
+    fn announce(&self, limit: f64) {
+        if !self.reach.is_remote {
+            return;
+        }
+        let comes_at = |&slot: &u32| self.known_cost(slot) + self.scratch.ahead[slot as usize].estimate;
+        let due = self.horizon.iter().map(|slot| (comes_at(slot), *slot)).filter(|(at, _)| *at <= limit);
+        let mut due: Vec<(f64, u32)> = due.collect();
+        due.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        due.truncate(ANNOUNCED_MAX);
+        let slots = self.chosen.iter().copied().chain(due.into_iter().map(|(_, slot)| slot));
+        let nodes: Vec<NodeId> = slots.map(|slot| self.ground.node(slot)).collect();
+        self.reach.announce(&nodes);
+    }
+
     fn edge_cost(&self, edge: usize) -> f64 {
         self.ground.costs.get(edge).copied().unwrap_or(1.0)
     }
 
-    /// How many nodes the next batch may hold: no more are ahead of their expansion than were expanded, or hardly.
+    /// How many nodes the next batch may hold: no more are ahead of their expansion than a part of those that were expanded,
+    /// or hardly.
     fn batch_nodes_max(&self) -> usize {
-        let may_be_ahead = self.used.max(AHEAD_NODES_MIN);
+        let may_be_ahead = (self.used / AHEAD_SHARE).max(AHEAD_NODES_MIN);
         let are_ahead = self.fetched.saturating_sub(self.used);
         (may_be_ahead.saturating_sub(are_ahead) as usize).clamp(self.batch_nodes_least(), BATCH_NODES_MAX)
     }

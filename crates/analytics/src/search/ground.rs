@@ -30,7 +30,7 @@ pub(crate) struct Reach<'a> {
     pub(crate) weight: Option<&'a Weight>,
     pub(crate) map: Option<Coordinates<'a>>,
     expand: Expand,
-    is_remote: bool,
+    pub(crate) is_remote: bool,
 }
 
 impl<'a> Reach<'a> {
@@ -45,6 +45,11 @@ impl<'a> Reach<'a> {
         let projection = Projection { direction, ..projection.clone() };
         let expand = projection.expand(direction, weight.map_or_else(Vec::new, Weight::keys), EdgeIds::Omit);
         Reach { view, projection, weight, map, expand, is_remote: view.capabilities().is_remote }
+    }
+
+    /// Tells the store which nodes will be expanded soon.
+    pub(crate) fn announce(&self, nodes: &[NodeId]) {
+        self.view.prefetch(&AccessHint::Expand(nodes, &self.expand));
     }
 
     /// Why an edge between two nodes has no usable cost.
@@ -228,9 +233,6 @@ impl Ground {
         if reach.projection.labels.is_some() {
             let admitted = reach.projection.admits(reach.view, fresh)?;
             self.rows[start..].iter_mut().zip(admitted).for_each(|(row, admit)| row.is_out = !admit);
-        }
-        if reach.is_remote {
-            reach.view.prefetch(&AccessHint::Expand(fresh, &reach.expand));
         }
         if let Some(map) = &reach.map {
             self.points.extend(reach.points(map, fresh)?);

@@ -75,8 +75,9 @@ impl Grid {
         Some(cell)
     }
 
-    /// The cells to fetch: those of these places, and around them as many as hold about so many rows.
-    pub(super) fn choose(&mut self, places: &[Sides], rows_max: u64, since_ns: u64) -> Vec<Cell> {
+    /// The cells to fetch: those of these places; then of those `due` soon, the first ones first, and around them all, as
+    /// many as hold about so many rows.
+    pub(super) fn choose(&mut self, places: &[Sides], due: &[Sides], rows_max: u64, since_ns: u64) -> Vec<Cell> {
         if self.size == 0.0 {
             self.guess_size();
         }
@@ -89,8 +90,15 @@ impl Grid {
         ring.retain(|cell| seen.insert(*cell));
         let mut chosen: Vec<Cell> = ring.iter().filter(|cell| !is_fetched(cell)).copied().collect();
         let cells_max = ((rows_max as f64 / self.rows_of_a_cell()) as usize).min(CELLS_MAX);
-        let needed = chosen.len();
-        if needed == 0 {
+        for cell in due.iter().filter_map(|place| self.cell(place)) {
+            if seen.insert(cell) {
+                ring.push(cell);
+                if !is_fetched(&cell) && chosen.len() < cells_max {
+                    chosen.push(cell);
+                }
+            }
+        }
+        if chosen.is_empty() && due.is_empty() {
             return chosen;
         }
         for _ in 0..RINGS_MAX {
@@ -104,6 +112,9 @@ impl Grid {
             }
             let fresh: Vec<Cell> = next.iter().filter(|cell| !is_fetched(cell)).copied().collect();
             if chosen.len() + fresh.len() > cells_max {
+                // Of nodes that will be asked for the order is known in which they will be.
+                let room = if due.is_empty() { 0 } else { cells_max.saturating_sub(chosen.len()) };
+                chosen.extend(fresh.into_iter().take(room));
                 break;
             }
             chosen.extend(fresh);
@@ -278,21 +289,31 @@ mod tests {
     #[test]
     fn no_cell_is_fetched_twice() {
         let mut grid = Grid::of_size(1.0, 2);
-        let first = grid.choose(&[[0.5, 0.5, 0.0], [0.6, 0.1, 0.0]], 0, 0);
+        let first = grid.choose(&[[0.5, 0.5, 0.0], [0.6, 0.1, 0.0]], &[], 0, 0);
         assert_eq!(first, [[0, 0, 0]]);
         grid.note(&first, 10, 5, false);
-        assert!(grid.choose(&[[0.9, 0.9, 0.0]], 1_000, 5).is_empty());
-        assert_eq!(grid.choose(&[[0.9, 0.9, 0.0]], 0, 6), first, "what is too old is fetched again");
-        let more = grid.choose(&[[1.5, 0.5, 0.0]], 90, 0);
+        assert!(grid.choose(&[[0.9, 0.9, 0.0]], &[], 1_000, 5).is_empty());
+        assert_eq!(grid.choose(&[[0.9, 0.9, 0.0]], &[], 0, 6), first, "what is too old is fetched again");
+        let more = grid.choose(&[[1.5, 0.5, 0.0]], &[], 90, 0);
         assert_eq!(more.len(), 8, "a ring around the cell, but for that which is there");
+    }
+
+    #[test]
+    fn cells_that_are_due_come_before_those_around() {
+        let mut grid = Grid::of_size(1.0, 2);
+        grid.note(&[[0, 0, 0]], 10, 5, false);
+        let chosen = grid.choose(&[[5.5, 5.5, 0.0]], &[[0.5, 0.5, 0.0], [9.5, 0.5, 0.0]], 45, 0);
+        assert_eq!(chosen[..2], [[5, 5, 0], [9, 0, 0]]);
+        assert_eq!(chosen.len(), 4, "as many of the ring as there is room for");
+        assert_eq!(grid.choose(&[], &[[0.5, 0.5, 0.0]], 80, 0).len(), 8, "what lies around what is there");
     }
 
     #[test]
     fn a_grid_is_drawn_by_what_its_cells_hold() {
         let mut grid = Grid::unknown(2);
-        assert!(grid.choose(&[[0.0; 3]], 10, 0).is_empty());
+        assert!(grid.choose(&[[0.0; 3]], &[], 10, 0).is_empty());
         grid.note_length(&[0.0, 0.0, 0.0], &[0.001, 0.002, 0.0]);
-        let cells = grid.choose(&[[0.0; 3]], 0, 0);
+        let cells = grid.choose(&[[0.0; 3]], &[], 0, 0);
         assert_eq!((cells.len(), grid.size()), (1, 0.006));
         grid.note(&cells, 10_000, 1, true);
         assert!(grid.size() < 0.001, "{}", grid.size());

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::{Column, Direction, Map, Result};
+use model::{Column, Direction, Map, NodeId, Result};
 
 use super::layout::ListKind;
 use super::load::{Asked, Missing, Table};
@@ -11,6 +11,7 @@ use super::view::SourceView;
 use crate::cache::{Found, Origin, Piece};
 use crate::connector::Which;
 use crate::definition::Rows;
+use crate::keys;
 use crate::prefetch::{Cell, Depth, Sides, Use};
 
 /// Bytes of a row that is fetched ahead, about.
@@ -30,6 +31,8 @@ struct Inner {
     lists: Vec<ListKind>,
     /// For nodes that are not in the cache, a place near them.
     met: Map<(usize, u64), Sides>,
+    /// Nodes that were announced, by kind, the first of them first.
+    due: Map<usize, Vec<u64>>,
 }
 
 /// Boxes of one kind of nodes that are fetched.
@@ -68,6 +71,19 @@ impl SourceView {
         if !foresight.lists.contains(&list) {
             foresight.lists.push(list);
         }
+    }
+
+    /// Notes which nodes will be expanded soon, in place of those that were announced before.
+    pub(super) fn note_due(&self, nodes: &[NodeId]) {
+        let layout = &self.shared.layout;
+        let mut due: Map<usize, Vec<u64>> = Map::default();
+        for &node in nodes {
+            let (member, kind, key) = keys::parts(node);
+            if member == layout.member && self.prefetcher.dimensions(kind).is_some() {
+                due.entry(kind).or_default().push(key);
+            }
+        }
+        self.foresight().due = due;
     }
 
     /// The nodes at whose places blocks are fetched: those of this kind, or at the near end.
@@ -126,7 +142,9 @@ impl SourceView {
                     }
                 }
             }
-            let (cells, boxes) = prefetcher.cells(kind, (&places, &guesses), self.usage(), self.since_ns);
+            let due = self.foresight().due.get(&kind).cloned().unwrap_or_default();
+            let due: Vec<Sides> = self.cache.places_of(kind, &due, &dimensions).into_iter().flatten().collect();
+            let (cells, boxes) = prefetcher.cells(kind, (&places, &guesses, &due), self.usage(), self.since_ns);
             let mut properties = self.shared.hot.add(kind, &dimensions);
             properties.dedup();
             // What can only be asked by key is not in the blocks.

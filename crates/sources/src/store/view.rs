@@ -225,5 +225,11 @@ impl ReadView for SourceView {
         statements::of(&self.shared, access)
     }
 
-    fn prefetch(&self, _hint: &AccessHint<'_>) {}
+    fn prefetch(&self, hint: &AccessHint<'_>) {
+        if let AccessHint::Expand(nodes, _) = hint
+            && self.prefetcher.is_on()
+        {
+            self.note_due(nodes);
+        }
+    }
 }
