@@ -82,6 +82,7 @@ def load_postgres(connect, name, places, arcs):
                 t.lon * {x}::float8 AS x2, t.lat * {y}::float8 AS y2
                 FROM arc JOIN node s ON s.id = src JOIN node t ON t.id = dst""")
         connection.execute("CREATE INDEX ON edge USING gist (point(x1, y1))")
+        connection.execute("CREATE EXTENSION IF NOT EXISTS pgrouting CASCADE")
         connection.execute((pathlib.Path(__file__).parent / "plpgsql.sql").read_text(), prepare=False)
         connection.execute("VACUUM ANALYZE")
     return x, y
