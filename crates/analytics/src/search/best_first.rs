@@ -99,8 +99,10 @@ const BATCH_NODES_MAX: usize = 1024;
 const BATCH_NODES_MIN: usize = 32;
 /// The part of what was used that a batch may hold in any case.
 const LEAST_SHARE: u64 = 16;
-/// The part of what was used that may be ahead of being expanded; and how many nodes may be in any case.
-const AHEAD_SHARE: u64 = 4;
+/// The part of what was used that may be ahead of being expanded, where a row costs less than a batch and where it costs
+/// more; and how many nodes may be in any case.
+const AHEAD_SHARE: u64 = 2;
+const AHEAD_SHARE_REMOTE: u64 = 4;
 const AHEAD_NODES_MIN: u64 = 128;
 /// Rounds of looking ahead at a time, at most.
 const ROUNDS_MAX: usize = 64;
@@ -379,7 +381,8 @@ impl<'a> Search<'a> {
     /// How many nodes the next batch may hold: no more are ahead of their expansion than a part of those that were expanded,
     /// or hardly.
     fn batch_nodes_max(&self) -> usize {
-        let may_be_ahead = (self.used / AHEAD_SHARE).max(AHEAD_NODES_MIN);
+        let share = if self.reach.is_remote { AHEAD_SHARE_REMOTE } else { AHEAD_SHARE };
+        let may_be_ahead = (self.used / share).max(AHEAD_NODES_MIN);
         let are_ahead = self.fetched.saturating_sub(self.used);
         (may_be_ahead.saturating_sub(are_ahead) as usize).clamp(self.batch_nodes_least(), BATCH_NODES_MAX)
     }

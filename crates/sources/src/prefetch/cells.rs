@@ -10,11 +10,11 @@ pub(crate) type Sides = [f64; DIMENSIONS_MAX];
 pub(crate) type Cell = [i64; DIMENSIONS_MAX];
 
 /// Rows that a cell of an adaptive grid should hold, and between which they may lie before the grid is drawn anew.
-const ROWS: f64 = 48.0;
-const ROWS_LEAST: f64 = 6.0;
-const ROWS_MOST: f64 = 600.0;
+const ROWS: f64 = 640.0;
+const ROWS_LEAST: f64 = 64.0;
+const ROWS_MOST: f64 = 4096.0;
 /// The side of the first cells, in lengths of edges.
-const LENGTHS: f64 = 3.0;
+const LENGTHS: f64 = 16.0;
 /// Lengths of edges that are kept to know the usual one.
 const LENGTHS_KEPT: usize = 64;
 /// Rings of cells around those that are needed, at most.
@@ -314,8 +314,8 @@ mod tests {
         assert!(grid.choose(&[[0.0; 3]], &[], 10, 0).is_empty());
         grid.note_length(&[0.0, 0.0, 0.0], &[0.001, 0.002, 0.0]);
         let cells = grid.choose(&[[0.0; 3]], &[], 0, 0);
-        assert_eq!((cells.len(), grid.size()), (1, 0.006));
+        assert_eq!((cells.len(), grid.size()), (1, 0.032));
         grid.note(&cells, 10_000, 1, true);
-        assert!(grid.size() < 0.001, "{}", grid.size());
+        assert!(grid.size() < 0.01, "{}", grid.size());
     }
 }
