@@ -31,7 +31,7 @@ fn graph(random: &mut SeededRandom) -> GraphData {
     let count = 40 + random.index(80);
     let degree = |random: &mut SeededRandom| Value::Float(random.index(1_000) as f64 / 1e4);
     let columns: [Vec<Value>; 3] = [
-        (0..count as i64).map(|uid| Value::Int(uid * 7 % count as i64 + 5)).collect(),
+        (0..count as i64).rev().map(|uid| Value::Int(uid + 5)).collect(),
         (0..count).map(|_| degree(random)).collect(),
         (0..count).map(|_| degree(random)).collect(),
     ];
