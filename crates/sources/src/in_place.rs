@@ -2,12 +2,13 @@
 //!
 //! - [`plan`]: which columns of which file are what; [`table`]: a file at one moment, with its indexes and blocks.
 //! - [`text`], [`parquet`]: rows in order, and blocks of rows; [`index`]: from keys to rows.
-//! - [`reading`]: questions answered.
+//! - [`reading`]: questions answered; [`check`]: whether the definition fits the files.
 //!
 //! Nodes and edges are found by indexes that are built in memory at the first need and kept as long as the file is
 //! unchanged. A file that changes while a query reads it fails the query. Rows with a null key are no nodes, rows with a
 //! null end no edges; a row that can not be read is an error. Files are not written to.
 
+mod check;
 mod index;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -23,6 +24,7 @@ use model::{Direction, MemoryBudget, Result, error};
 
 use self::plan::{ColumnOf, Plan};
 use self::reading::{InPlaceReading, end_names};
+use crate::check::Finding;
 use crate::connector::{Abilities, Connector, Facts, KindFacts, Question, Reading, Which, Writing};
 use crate::definition::GraphDefinition;
 
@@ -129,6 +131,10 @@ impl Connector for InPlaceConnector {
 
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn check(&self) -> Result<Vec<Finding>> {
+        Ok(check::check(&self.plan, &self.memory()))
     }
 
     fn charge_to(&self, memory: &Arc<MemoryBudget>) {

@@ -3,11 +3,12 @@
 //! - [`pattern`]: keys and ids; [`plan`]: a definition as commands need it; [`text`]: texts as values.
 //! - [`connection`]: connections, time-outs, pipelines.
 //! - [`fetch`]: nodes and edges of given ids; [`scan`]: all of a kind; [`within`]: what lies within reach, by a script.
-//! - [`reading`]: questions answered; [`facts`]: sizes, about.
+//! - [`reading`]: questions answered; [`facts`]: sizes, about; [`check`]: whether the definition fits.
 //!
 //! Redis has no snapshots: what one query reads may be of several moments. It is not written to.
 //! Cost: questions about keys are one pipeline, two where edges have hashes of their own or nodes none of the fields asked.
 
+mod check;
 mod connection;
 mod facts;
 mod fetch;
@@ -26,6 +27,7 @@ use self::connection::{Link, Server};
 use self::fetch::adjacency_of;
 use self::plan::{NodePlace, Plan, structure_name};
 use self::reading::RedisReading;
+use crate::check::Finding;
 use crate::connector::{Abilities, Connector, Facts, Question, Reading, Which, Writing};
 use crate::definition::{GraphDefinition, Structure};
 
@@ -131,6 +133,10 @@ impl Connector for RedisConnector {
 
     fn name(&self) -> &str {
         self.server.name()
+    }
+
+    fn check(&self) -> Result<Vec<Finding>> {
+        check::check(&self.plan, &mut self.link())
     }
 }
 

@@ -330,3 +330,27 @@ fn passwords_and_certificates() {
     let url = format!("{}?sslrootcert={authority}", server.url(0));
     assert_eq!(rows(connector(&url, &definition(PEOPLE)).as_ref(), &all).unwrap(), [vec![Value::Int(0)]]);
 }
+
+#[test]
+fn a_check_says_what_does_not_fit() {
+    let Some((url, mut connection)) = database() else { return };
+    let people = connector(&url, &definition(PEOPLE));
+    let said = || -> Vec<String> {
+        people.check().unwrap().iter().map(|finding| format!("{} {}", finding.severity.name(), finding.place)).collect()
+    };
+    let empty = ["warning nodes.Person", "slow edges.KNOWS.reverse-keys", "warning edges.KNOWS"];
+    assert_eq!(said(), empty, "no key has the patterns");
+    let () = connection.hset("person:1", "name", "ann").unwrap();
+    let () = connection.sadd("knows:1", &[1, 7]).unwrap();
+    let expected = ["warning nodes.Person.properties", "slow edges.KNOWS.reverse-keys", "warning edges.KNOWS.target"];
+    assert_eq!(said(), expected, "nobody has an age, and 7 is nobody");
+    let () = connection.set("person:2", "x").unwrap();
+    let () = connection.rpush("knows:2", "1").unwrap();
+    let findings = people.check().unwrap();
+    let errors: Vec<&str> =
+        findings.iter().filter(|f| f.severity.name() == "error").map(|f| f.message.as_str()).collect();
+    let holds = |key: &str, found: &str, expected: &str| {
+        format!("{url}: key '{key}' holds a {found}, the definition expects a {expected}")
+    };
+    assert_eq!(errors, [holds("person:2", "string", "hash"), holds("knows:2", "list", "set")]);
+}

@@ -112,7 +112,7 @@ impl InPlaceReading {
 
     fn node_stream(&mut self, node: &NodeFile, which: &Which<'_>, shape: Shape) -> Result<Stream> {
         let version = self.version(node.table)?;
-        let mut answer = Answer::new(&version, &node.properties, shape.fetch());
+        let mut answer = Answer::new(&version, &node.properties, shape.fetch())?;
         for key in &node.key {
             answer.add(version.column(&key.name)?, key.kind);
         }
@@ -154,7 +154,7 @@ impl InPlaceReading {
         let version = self.version(edge.table)?;
         let (near, far) =
             if direction == Direction::In { (&edge.target, &edge.source) } else { (&edge.source, &edge.target) };
-        let mut answer = Answer::new(&version, &edge.properties, shape.fetch());
+        let mut answer = Answer::new(&version, &edge.properties, shape.fetch())?;
         let mut places = |columns: &[ColumnOf]| -> Result<Vec<usize>> {
             columns.iter().map(|column| Ok(answer.add(version.column(&column.name)?, column.kind))).collect()
         };
@@ -284,15 +284,15 @@ fn scan(version: &Version, answer: &Answer, shape: &Shape) -> Result<Source> {
 }
 
 impl Answer {
-    fn new(version: &Version, properties: &[ColumnOf], fetch: &[usize]) -> Answer {
+    fn new(version: &Version, properties: &[ColumnOf], fetch: &[usize]) -> Result<Answer> {
         let mut answer =
             Answer { columns: Vec::new(), kinds: Vec::new(), properties: Vec::new(), ends: Ends::Node(0), keys: None };
         for &property in fetch {
             let ColumnOf { name, kind } = &properties[property];
-            let place = version.find(name).map(|column| answer.add(column, *kind));
+            let place = version.property(name)?.map(|column| answer.add(column, *kind));
             answer.properties.push(place);
         }
-        answer
+        Ok(answer)
     }
 
     /// Reads a column too; its place.

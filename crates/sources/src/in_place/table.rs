@@ -151,6 +151,14 @@ impl Version {
         })
     }
 
+    /// The number of a property's column. Of JSON lines a key that does not come is null in all rows.
+    pub(super) fn property(&self, name: &str) -> Result<Option<usize>> {
+        match &self.body {
+            Body::Text(file) if file.is_keyed() => Ok(self.find(name)),
+            _ => self.column(name).map(Some),
+        }
+    }
+
     /// Begins to read columns of all rows, or at least of those that meet conditions on columns given by number.
     pub(super) fn scan(&self, columns: &[usize], conditions: &[Condition]) -> Result<Scan> {
         match &self.body {

@@ -88,6 +88,11 @@ impl TextFile {
         files::open(&self.path, &self.options)
     }
 
+    /// Whether each row names its columns, so that one may lack any.
+    pub(super) fn is_keyed(&self) -> bool {
+        self.format == Format::JsonLines
+    }
+
     pub(super) fn columns(&self) -> &[TableColumn] {
         self.table.columns()
     }
