@@ -245,7 +245,9 @@ fn what_does_not_fit_is_named_by_its_key() {
         redis::cmd("FLUSHDB").exec(&mut connection).unwrap();
         let mut words = command.split(' ');
         let mut written = redis::cmd(words.next().unwrap());
-        words.for_each(|word| drop(written.arg(word)));
+        for word in words {
+            written.arg(word);
+        }
         written.exec(&mut connection).unwrap();
         assert_eq!(error_of(people.as_ref()), (ErrorCode::Definition, format!("{url}: {expected}")), "{command}");
         if command.starts_with("RPUSH") {

@@ -25,6 +25,7 @@ pub(super) struct RedisReading {
 }
 
 /// A question that is read piece by piece.
+#[allow(clippy::large_enum_variant, reason = "few streams are open at a time")]
 enum Stream {
     Scan {
         scanned: Scanned,
