@@ -232,7 +232,11 @@ impl SourceView {
         let layout = &self.shared.layout;
         let is_local = |list: &ListKind| {
             let (near, far) = layout.ends(*list);
-            !layout.is_foreign(near) && !layout.is_foreign(far) && !is_by_key(&layout.definition.edges[list.edge].rows)
+            let rows = &layout.definition.edges[list.edge].rows;
+            // Keys without reverse ones lead one way only.
+            let is_one_way = matches!(rows, crate::definition::Rows::Keys(keys) if keys.reverse.is_none());
+            let has_way = !is_one_way || list.direction() == Direction::Out;
+            !layout.is_foreign(near) && !layout.is_foreign(far) && !is_by_key(rows) && has_way
         };
         let mut lists = self.hot_lists();
         lists.retain(|(list, _)| is_local(list));
