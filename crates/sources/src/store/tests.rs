@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use model::platform::Disk;
-use model::{Direction, EdgeBatch, ErrorCode, Expand, GraphStore, NodeScan, PropertyKeyId, ReadView};
+use model::{Direction, EdgeBatch, ErrorCode, Expand, GraphStore, NodeScan, PropertyKeyId, PropertyKind, ReadView};
 use testing::random::{SeededRandom, seed_or};
 use testing::simulation::MemoryDisk;
 use testing::store_contract::check_same_seeded;
@@ -116,6 +116,21 @@ fn what_is_too_old_is_asked_again() {
     assert_eq!(store.stats().round_trips, before, "what a view read stays as it was");
     batch_of(&store.view(), &nodes, &expand);
     assert_eq!(store.stats().round_trips, before + 1);
+}
+
+#[test]
+fn nodes_are_looked_up_by_their_keys() {
+    for (abilities, is_key, is_unique) in
+        [(PLAIN, true, true), (ALL, true, true), (ALL, false, true), (PLAIN, false, false)]
+    {
+        let mut world = World::new(14, abilities, true);
+        world.definition.nodes[0].properties[0].kind = Some(PropertyKind::Integer);
+        let store = world.store();
+        let (label, name) = (store.schema().label("Person").unwrap(), if is_key { "id" } else { "uid" });
+        let key = store.schema().property_key(name).unwrap();
+        assert_eq!(store.schema().unique(label, key).is_some(), is_unique, "{abilities:?}");
+        check_same_seeded(&store.view(), world.reference().read().unwrap().as_ref(), "uid", 14);
+    }
 }
 
 #[test]
