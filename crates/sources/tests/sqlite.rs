@@ -243,7 +243,7 @@ fn what_does_not_fit_is_found() {
       "nodes": {
         "Person": { "table": "person", "properties": ["nam", { "name": "picture", "type": "INTEGER" }] },
         "Place": { "table": "places" },
-        "Query": { "sql": "SELECT nothing FROM person" }
+        "Query": { "sql": "SELECT nix FROM person" }
       },
       "edges": {
         "KNOWS": { "table": "knows", "source": "Person(a)", "target": "Person(b)" },
@@ -259,7 +259,7 @@ fn what_does_not_fit_is_found() {
         "error: nodes.Person.key: 1 key names more than one row, but a key names one node",
         "warning: nodes.Person.key: 1 row is without a key, left out of the graph",
         "error: nodes.Place.table: there is no table `places`",
-        "no such column: nothing",
+        "no such column: nix",
         "warning: edges.KNOWS.source: 1 row refers to no `Person`; such edges are left out",
         "warning: edges.KNOWS.target: 3 rows refer to no `Person`; such edges are left out",
         "slow: edges.KNOWS.source: no index finds edges by this end\n  = CREATE INDEX \"knows_a_index\" ON \"knows\" (\"a\")",

@@ -165,10 +165,18 @@ fn with_edges(edges: &str) -> String {
     format!(r#"{{ "nodes": {{ "P": {{ "table": "p" }} }}, "edges": {{ {edges} }} }}"#)
 }
 
+fn refused(cases: &[(String, &str, &str)]) {
+    for (json, message, remedy) in cases {
+        let failure = GraphDefinition::from_json(json).expect_err(json);
+        assert_eq!(failure.code().name(), "DEFINITION", "{json}");
+        assert!(failure.message().starts_with(message), "{json}\n{}\n{message}", failure.message());
+        assert!(failure.remedy().contains(remedy), "{json}\n{}", failure.remedy());
+    }
+}
+
 #[test]
-fn what_is_wrong_is_named_with_its_place() {
-    let node = |node: &str| format!(r#"{{ "nodes": {{ "P": {node} }} }}"#);
-    for (json, message, remedy) in [
+fn what_is_wrong_is_named() {
+    refused(&[
         ("{".to_owned(), "line 1, column 1: EOF while parsing an object", "mend the JSON"),
         ("{ \"a\": \"x\ny\", \"b\" }".to_owned(), "line 2, column 9: expected `:`", "mend the JSON"),
         (r#"{ "url": "a", "url": "b" }"#.to_owned(), "line 1, column 19: the key `url` stands twice in one object", ""),
@@ -201,6 +209,13 @@ fn what_is_wrong_is_named_with_its_place() {
             "",
         ),
         (r#"{ "edges": {} }"#.to_owned(), "expected the key `nodes`: the kinds of nodes by name", ""),
+    ]);
+}
+
+#[test]
+fn what_is_wrong_with_nodes_is_named_with_its_place() {
+    let node = |node: &str| format!(r#"{{ "nodes": {{ "P": {node} }} }}"#);
+    refused(&[
         (node(r#"{ "table": 7 }"#), "nodes.P.table: expected a text, found 7", ""),
         (node(r#"{ "table": "p", "sql": "x" }"#), "nodes.P: expected `table` or `sql`, found both", ""),
         (
@@ -222,6 +237,12 @@ fn what_is_wrong_is_named_with_its_place() {
         (node(r#"{ "keys": "p" }"#), r#"nodes.P.keys: expected `{id}` once in "p", found it 0 times"#, ""),
         (node(r#"{ "keys": "p:{id}", "structure": "set" }"#), "nodes.P.structure: expected one of hash, flat", ""),
         (node(r#"{ "keys": "p:{id}", "schema": "set" }"#), "nodes.P.schema: stands only beside `table`", ""),
+    ]);
+}
+
+#[test]
+fn what_is_wrong_with_edges_and_settings_is_named_with_its_place() {
+    refused(&[
         (
             with_edges(r#""E": { "source": "P(a)", "target": "P(b)" }"#),
             "edges.E: expected where the rows come from",
@@ -263,12 +284,7 @@ fn what_is_wrong_is_named_with_its_place() {
             "",
         ),
         (r#"{ "nodes": {} }"#.to_owned(), "nodes: expected at least one kind of nodes, found none", ""),
-    ] {
-        let failure = GraphDefinition::from_json(&json).expect_err(&json);
-        assert_eq!(failure.code().name(), "DEFINITION", "{json}");
-        assert!(failure.message().starts_with(message), "{json}\n{}\n{message}", failure.message());
-        assert!(failure.remedy().contains(remedy), "{json}\n{}", failure.remedy());
-    }
+    ]);
 }
 
 #[test]

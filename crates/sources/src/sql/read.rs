@@ -495,10 +495,16 @@ fn union_text<'q>(
 ) -> Result<String> {
     let mut parts = Vec::with_capacity(keys.len());
     for key in keys.values() {
+        let is_integer = matches!(key, model::Value::Int(_));
         let key = draft.value(key, "");
         let rows = quote::subquery(&quote::with_key(dialect, sql, &key)?);
-        let names: Vec<&str> = columns.iter().map(|name| if name == GIVEN_KEY { &*key } else { name }).collect();
-        let select = [&[&*format!("{key} AS key_0")], &names[..]].concat().join(", ");
+        // MySQL takes a parameter of a union for a text until it is told.
+        let shown = match dialect {
+            Dialect::MySql if is_integer => format!("CAST({key} AS SIGNED)"),
+            _ => key,
+        };
+        let names: Vec<&str> = columns.iter().map(|name| if name == GIVEN_KEY { &*shown } else { name }).collect();
+        let select = [&[&*format!("{shown} AS key_0")], &names[..]].concat().join(", ");
         parts.push(format!("SELECT {select} FROM {rows} AS {alias}"));
     }
     if parts.is_empty() {

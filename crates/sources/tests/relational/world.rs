@@ -218,6 +218,12 @@ const COUNTRIES: [&str; 3] = ["be", "nl", "o'x"];
 const TAGS: [&str; 5] = ["red", "Red", "blue", "a b", "é"];
 
 fn tables(random: &mut SeededRandom) -> Vec<Table> {
+    let mut tables = node_tables(random);
+    tables.extend(edge_tables(random));
+    tables
+}
+
+fn node_tables(random: &mut SeededRandom) -> Vec<Table> {
     let persons: Vec<Vec<Value>> = (0..120).map(|number| person(random, number)).collect();
     let place = |number: i64| {
         let country = Value::string(COUNTRIES[number as usize % 3]);
@@ -281,6 +287,11 @@ fn tables(random: &mut SeededRandom) -> Vec<Table> {
             indexes: &["id"],
             rows: roads,
         },
+    ]
+}
+
+fn edge_tables(random: &mut SeededRandom) -> Vec<Table> {
+    vec![
         Table {
             name: "visit",
             columns: &[

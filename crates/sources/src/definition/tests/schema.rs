@@ -40,58 +40,60 @@ fn validate(root: &Value, schema: &Value, value: &Value, place: &str) -> Result<
                     return fail(format!("{keyword}: {} valid, {failed:?}", valid.len()));
                 }
             }
-            "required" => {
-                for key in wanted.as_array().unwrap() {
-                    if value.get(key.as_str().unwrap()).is_none() {
-                        return fail(format!("no {key}"));
-                    }
-                }
-            }
-            "properties" | "additionalProperties" => {
-                let Some(object) = value.as_object() else { continue };
-                let known = schema.get("properties").and_then(Value::as_object);
-                for (key, value) in object {
-                    let place = format!("{place}.{key}");
-                    match (known.and_then(|known| known.get(key)), schema.get("additionalProperties")) {
-                        (Some(schema), _) => validate(root, schema, value, &place)?,
-                        (None, Some(Value::Bool(false))) => return Err(format!("{place}: not known")),
-                        (None, Some(schema)) => validate(root, schema, value, &place)?,
-                        (None, None) => {}
-                    }
-                }
-            }
+            "required" | "properties" | "additionalProperties" => members(root, schema, value, place)?,
             "items" => {
                 for (at, item) in value.as_array().into_iter().flatten().enumerate() {
                     validate(root, wanted, item, &format!("{place}[{at}]"))?;
                 }
             }
-            "minLength" | "minItems" | "minProperties" => {
-                let length = match value {
-                    Value::String(text) => text.len(),
-                    Value::Array(items) => items.len(),
-                    Value::Object(entries) => entries.len(),
-                    _ => continue,
-                };
-                if (length as u64) < wanted.as_u64().unwrap() {
-                    return fail(format!("shorter than {wanted}"));
-                }
-            }
-            "minimum" | "maximum" | "exclusiveMinimum" => {
-                let (Some(value), wanted) = (value.as_f64(), wanted.as_f64().unwrap()) else { continue };
-                let fits = match keyword.as_str() {
-                    "minimum" => value >= wanted,
-                    "maximum" => value <= wanted,
-                    _ => value > wanted,
-                };
-                if !fits {
-                    return fail(format!("{value} is outside its range"));
-                }
+            "minLength" | "minItems" | "minProperties" | "minimum" | "maximum" | "exclusiveMinimum" => {
+                size(keyword, wanted, value).map_err(|what| format!("{place}: {what}"))?;
             }
             "$schema" | "$id" | "$defs" | "title" | "description" => {}
             other => panic!("the schema uses the keyword {other}, which this test does not know"),
         }
     }
     Ok(())
+}
+
+/// The keys of an object: those that must be there, and what stands under each.
+fn members(root: &Value, schema: &Value, value: &Value, place: &str) -> Result<(), String> {
+    let Some(object) = value.as_object() else { return Ok(()) };
+    for key in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+        if value.get(key.as_str().unwrap()).is_none() {
+            return Err(format!("{place}: no {key}"));
+        }
+    }
+    let known = schema.get("properties").and_then(Value::as_object);
+    for (key, value) in object {
+        let place = format!("{place}.{key}");
+        match (known.and_then(|known| known.get(key)), schema.get("additionalProperties")) {
+            (Some(schema), _) => validate(root, schema, value, &place)?,
+            (None, Some(Value::Bool(false))) => return Err(format!("{place}: not known")),
+            (None, Some(schema)) => validate(root, schema, value, &place)?,
+            (None, None) => {}
+        }
+    }
+    Ok(())
+}
+
+/// How long a value may be, or how large.
+fn size(keyword: &str, wanted: &Value, value: &Value) -> Result<(), String> {
+    let length = match value {
+        Value::String(text) => Some(text.len()),
+        Value::Array(items) => Some(items.len()),
+        Value::Object(entries) => Some(entries.len()),
+        _ => None,
+    };
+    let wanted = wanted.as_f64().unwrap();
+    let fits = match (keyword, length, value.as_f64()) {
+        ("minLength" | "minItems" | "minProperties", Some(length), _) => length as f64 >= wanted,
+        ("minimum", _, Some(number)) => number >= wanted,
+        ("maximum", _, Some(number)) => number <= wanted,
+        ("exclusiveMinimum", _, Some(number)) => number > wanted,
+        _ => true,
+    };
+    if fits { Ok(()) } else { Err(format!("{value} is outside of {keyword} {wanted}")) }
 }
 
 fn check(json: &str) -> Result<(), String> {
