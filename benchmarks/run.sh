@@ -51,7 +51,7 @@ for part in $parts; do
       ./scripts/servers.sh
       "$python" -c 'import matplotlib, psycopg, redis' 2>/dev/null \
         || "$cache/env/bin/pip" install --quiet 'psycopg[binary]' redis matplotlib
-      cargo build --release --quiet -p knotwork-sources --example road_search --features postgres,redis
+      cargo build --release --quiet -p knotwork-database --example road_search --features postgres,redis
       for name in ${ROADS:+rome} grid; do
         "$python" benchmarks/sources/evaluate.py "$cache/sources/$name" "$name"
       done ;;
