@@ -315,7 +315,7 @@ fn queries(session: &mut Session, definition: &GraphDefinition) -> Result<Map<us
     for (at, rows) in rows.enumerate() {
         match rows {
             Rows::Query(sql) => asked.push((at, 0, format!("SELECT * FROM {} AS q", quote::subquery(sql)))),
-            Rows::ByKey { sql, reverse, .. } => {
+            Rows::ByKey { sql, reverse, scan } => {
                 let with = |sql: &str| {
                     quote::with_key(Dialect::Postgres, sql, "$1")
                         .map_err(|error| (Trouble::Stopped(error), sql.to_owned()))
@@ -323,6 +323,10 @@ fn queries(session: &mut Session, definition: &GraphDefinition) -> Result<Map<us
                 asked.push((at, 0, with(sql)?));
                 if let Some(reverse) = reverse {
                     asked.push((at, 1, with(reverse)?));
+                }
+                // It may have columns that the query by key need not repeat.
+                if let Some(scan) = scan {
+                    asked.push((at, 2, format!("SELECT * FROM {} AS q", quote::subquery(scan))));
                 }
             }
             _ => {}
@@ -338,12 +342,14 @@ fn queries(session: &mut Session, definition: &GraphDefinition) -> Result<Map<us
     for (at, side, text) in asked {
         let (parameter, fields) = session.read_description().map_err(|trouble| (trouble, text))?;
         let facts = found.entry(at).or_default();
-        let columns = if side == 0 { &mut facts.columns } else { &mut facts.reverse_columns };
-        columns.extend(fields.into_iter().map(|field| {
+        let columns = if side == 1 { &mut facts.reverse_columns } else { &mut facts.columns };
+        for field in fields {
             let of = column_facts(field.oid, field.modifier, None, "");
-            (field.name, of)
-        }));
-        facts.parameter[side] = parameter.and_then(sql_type).unwrap_or_default().to_owned();
+            columns.entry(field.name).or_insert(of);
+        }
+        if let Some(held) = facts.parameter.get_mut(side) {
+            *held = parameter.and_then(sql_type).unwrap_or_default().to_owned();
+        }
     }
     session.finish().map_err(|trouble| (trouble, String::new()))?;
     Ok(found)
