@@ -156,7 +156,9 @@ impl NodeCursor for ScanCursor<'_> {
 /// Finds nodes by a property, as an ordered index does.
 pub(super) fn index_scan<'a>(view: &'a SourceView, scan: &IndexScan) -> Result<Box<dyn IndexCursor + 'a>> {
     let layout = &view.shared.layout;
-    let is_known = layout.schema.indexes.contains(&scan.index);
+    // The name may be one that a larger graph gave it.
+    let is_same = |held: &model::Index| held.subject == scan.index.subject && held.keys == scan.index.keys;
+    let is_known = layout.schema.indexes.iter().any(is_same);
     let (Subject::Label(label), [key], true) = (scan.index.subject, &scan.index.keys[..], is_known) else {
         return Err(model::error!(SchemaRule, "{} has no index {}", view.shared.connector.name(), scan.index.name));
     };
