@@ -105,7 +105,7 @@ fn four_hops_lead_through_four_parts() {
     assert_eq!(rows(&mut session, &back), ["'Ann', 'eve'"]);
     let report = session.query(&format!("EXPLAIN {text}"), &Parameters::default()).unwrap().summary.report.unwrap();
     let told = report.text();
-    assert!(told.contains("shop: SELECT") && told.contains("= ANY("), "{told}");
+    assert!(told.contains("shop: SELECT") && told.contains("$1"), "{told}");
     assert!(told.contains("profiles: "), "{told}");
     assert!(report.json().contains("\"statements\""), "{}", report.json());
 }
@@ -117,7 +117,7 @@ fn conditions_become_statements() {
     let mut check = |text: &str, operator: &str, expected: &[&str]| {
         let report = session.query(&format!("EXPLAIN {text}"), &Parameters::default()).unwrap().summary.report.unwrap();
         let told = report.text().to_owned();
-        assert!(told.contains(operator) && told.contains("shop: SELECT") && told.contains("WHERE"), "{text}\n{told}");
+        assert!(told.contains(operator) && told.contains("shop: SELECT") && told.contains("$1"), "{text}\n{told}");
         assert_eq!(rows(&mut session, text), expected, "{text}\n{told}");
     };
     check("MATCH (c:Customer {id: 2}) RETURN c.name", "NodeLookup", &["'Bob'"]);
