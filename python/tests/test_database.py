@@ -203,8 +203,22 @@ def test_closing_ends_what_runs(path):
     assert not thread.is_alive() and len(errors) == 1
     with pytest.raises(knotwork.ClosedError):
         transaction.execute("RETURN 1")
+    # Rows that are missing are told, never left out in silence.
+    with pytest.raises(knotwork.ClosedError, match="before all rows were read"):
+        rows.fetchall()
     with knotwork.connect(path) as db:
         assert count(db) == 0
+
+
+def test_closing_a_connection_ends_its_results(db):
+    with db.connection() as connection:
+        rows = connection.execute("UNWIND range(1, 10000) AS a UNWIND range(1, 10000) AS b RETURN a, b")
+        few = connection.execute("UNWIND range(1, 10) AS a RETURN a")
+        assert rows.fetchone() == (1, 1)
+    with pytest.raises(knotwork.ClosedError, match="before all rows were read"):
+        for _ in rows:
+            pass
+    assert len(few.fetchall()) == 10
 
 
 def test_progress(db):

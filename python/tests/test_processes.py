@@ -108,7 +108,8 @@ def test_a_fork_is_told_and_harms_nothing(path, run):
         rows.fetchone()
         child = os.fork()
         if child == 0:
-            for call in (lambda: db.execute("RETURN 1"), lambda: connection.execute("RETURN 1"), db.checkpoint, db.close):
+            calls = [lambda: db.execute("RETURN 1"), lambda: connection.execute("RETURN 1"), db.checkpoint, db.close, lambda: rows.fetchmany(10**7)]
+            for call in calls:
                 try:
                     call()
                 except knotwork.ClosedError as error:

@@ -5,6 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use database::{Error, Interrupt, Outlook, ResultBatch, ResultSink, StatementSummary};
+use model::error;
+
+use crate::shared::forked;
 
 /// Batches that wait to be asked for, at most.
 const BATCHES_MAX: usize = 32;
@@ -55,20 +58,35 @@ pub(crate) struct Pipe {
     changed: Condvar,
     bound: Bound,
     interrupt: Interrupt,
+    process: u32,
 }
 
 impl Pipe {
     /// A pipe for a statement that this interrupt stops.
     pub(crate) fn new(bound: Bound, interrupt: Interrupt) -> Arc<Pipe> {
-        Arc::new(Pipe { state: Mutex::default(), changed: Condvar::new(), bound, interrupt })
+        Arc::new(Pipe {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            bound,
+            interrupt,
+            process: std::process::id(),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// False in a fork of the process that made it: its thread is not there, and its lock may be held for ever.
+    fn is_ours(&self) -> bool {
+        self.process == std::process::id()
+    }
+
     /// Nobody will ask for rows any more: the statement stops as soon as it can.
     pub(crate) fn abandon(&self) {
+        if !self.is_ours() {
+            return;
+        }
         let mut state = self.lock();
         state.is_abandoned = true;
         state.batches.clear();
@@ -102,12 +120,12 @@ impl Pipe {
 
     /// Whether the statement has ended.
     pub(crate) fn has_ended(&self) -> bool {
-        self.lock().is_ended
+        !self.is_ours() || self.lock().is_ended
     }
 
     /// Cancels the statement: who asks for its rows is told.
     pub(crate) fn cancel(&self) {
-        if !self.lock().is_ended {
+        if self.is_ours() && !self.lock().is_ended {
             self.interrupt.cancel();
         }
     }
@@ -134,9 +152,17 @@ impl Pipe {
 
     /// What there is to read; waits a little if there is nothing.
     pub(crate) fn read(&self, patience: Duration) -> Found {
+        if !self.is_ours() {
+            return Found::End(Some(Err(forked())));
+        }
         let mut state = self.lock();
         if state.batches.is_empty() && !state.is_ended && !patience.is_zero() {
             state = self.changed.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if state.is_abandoned {
+            // Who has abandoned it himself does not read; for whoever does, rows are missing.
+            let error = error!(Closed, "the connection or database was closed before all rows were read");
+            return Found::End(Some(Err(error.with_remedy("read the rows first, as with fetchall() or to_arrow()"))));
         }
         match state.batches.pop_front() {
             Some(batch) => {

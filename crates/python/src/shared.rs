@@ -44,7 +44,8 @@ pub(crate) fn closed() -> Error {
     error!(Closed, "the database is closed").with_remedy("connect to it again")
 }
 
-fn forked() -> Error {
+/// The error of all that a fork has taken over.
+pub(crate) fn forked() -> Error {
     error!(Closed, "the database was opened by another process, of which this one is a fork").with_remedy(
         "connect in the process that uses it, after the fork; with multiprocessing use the start method \"spawn\"",
     )
