@@ -47,7 +47,7 @@ impl Parser<'_> {
                 return Err(error.with_remedy("write LOAD CSV FROM for a file"));
             }
         };
-        let table = Expression { span, kind: ExpressionKind::String(name.into()) };
+        let table = Expression { span, kind: ExpressionKind::String(name) };
         let procedure = ["db", "loadFrom"].map(|part| Name { text: part.to_owned(), span }).to_vec();
         let results = Yield::Items { items: Vec::new(), predicate: None };
         Ok(CallClause { optional: false, procedure, arguments: Some(vec![table]), results })
