@@ -136,6 +136,9 @@ fn node(view: &dyn ReadView, uid: i64) -> Value {
     view.lookup(label, key, &Column::from_values([&Value::Int(uid)])).unwrap().value(0)
 }
 
+/// The settings of a call, for the view that it is made on.
+type Settings<'a> = &'a dyn Fn(&dyn ReadView) -> Vec<(&'static str, Value)>;
+
 #[test]
 fn algorithms_give_the_same_on_a_source_and_on_its_copy() {
     let definition = GraphDefinition::from_json(DEFINITION).unwrap();
@@ -153,7 +156,7 @@ fn algorithms_give_the_same_on_a_source_and_on_its_copy() {
         let (attached, copy) = (source.view(), copy.read().unwrap());
         let roads = || ("types", Value::string("ROAD"));
         let weight = || ("weightProperty", Value::string("length"));
-        let both = |name: &str, make: &dyn Fn(&dyn ReadView) -> Vec<(&'static str, Value)>| {
+        let both = |name: &str, make: Settings<'_>| {
             (call(&attached, name, &make(&attached)), call(&*copy, name, &make(&*copy)))
         };
         for (name, settings) in [

@@ -59,8 +59,8 @@ fn loaded(name: &str, statements: Result<String, String>) -> Option<(&'static Po
 
 /// Labels with their keys, and types with their ends.
 fn outline(url: &str) -> Vec<String> {
-    let mut source = inspect(url).unwrap();
-    let catalog = source.catalog().unwrap();
+    let mut source = inspect(url).expect("a store of a test can be read and written");
+    let catalog = source.catalog().expect("a store of a test can be read and written");
     let inferred = infer::definition(&catalog, &|name| source.quote(name));
     let definition = &inferred.definition;
     let nodes = definition.nodes.iter().map(|kind| format!("{}({})", kind.name, kind.key.join(", ")));
@@ -74,8 +74,8 @@ fn outline(url: &str) -> Vec<String> {
     });
     let outline: Vec<String> = nodes.chain(edges).chain(inferred.notes.iter().cloned()).collect();
     // The definition fits its source: nothing is found but slowness.
-    let connector = connect(url, definition).unwrap();
-    let found = connector.check().unwrap();
+    let connector = connect(url, definition).expect("a store of a test can be read and written");
+    let found = connector.check().expect("a store of a test can be read and written");
     let wrong: Vec<String> = found
         .iter()
         .filter(|finding| finding.severity != sources::check::Severity::Slow)
@@ -101,8 +101,9 @@ fn are_same(a: &str, b: &str) -> bool {
 
 fn ask(server: &Postgres, name: &str, url: &str, questions: &str) {
     let folder = Folder::new();
-    let database = Database::open(&folder.join("shop.knot"), Config::default()).unwrap();
-    database.attach(name, url, &AttachOptions::default()).unwrap();
+    let database =
+        Database::open(&folder.join("shop.knot"), Config::default()).expect("the store of a test can be opened");
+    database.attach(name, url, &AttachOptions::default()).expect("a store of a test can be read and written");
     let mut session = database.session();
     let mut count = 0;
     for question in questions.split("\n\n").filter(|question| !question.starts_with("//")) {

@@ -30,11 +30,11 @@ struct World {
 impl World {
     fn new() -> World {
         let folder = Folder::new();
-        std::fs::write(folder.join("people.csv"), PEOPLE).unwrap();
-        std::fs::write(folder.join("knows.csv"), KNOWS).unwrap();
-        std::fs::write(folder.join("shop.json"), DEFINITION).unwrap();
+        std::fs::write(folder.join("people.csv"), PEOPLE).expect("the folder of a test can be written");
+        std::fs::write(folder.join("knows.csv"), KNOWS).expect("the folder of a test can be written");
+        std::fs::write(folder.join("shop.json"), DEFINITION).expect("the folder of a test can be written");
         let config = Config { durability: database::Durability::Off, ..Config::default() };
-        let database = Database::open(&folder.join("store.knot"), config).unwrap();
+        let database = Database::open(&folder.join("store.knot"), config).expect("the store of a test can be opened");
         let world = World { folder, database };
         world
             .rows("CREATE (:City {name: 'Rome'})<-[:CAPITAL]-(:Country {name: 'Italy'}) CREATE (:City {name: 'Oslo'})");
@@ -43,7 +43,8 @@ impl World {
 
     fn attach(&self) -> Session {
         let mut session = self.database.session();
-        run(&mut session, &format!("ATTACH '{}' AS shop", self.folder.join("shop.json").display())).unwrap();
+        run(&mut session, &format!("ATTACH '{}' AS shop", self.folder.join("shop.json").display()))
+            .expect("a statement of a test runs");
         session
     }
 

@@ -71,16 +71,19 @@ fn world(name: &str, redis_database: u8) -> Option<(Folder, Database)> {
          SADD profile:10:followers 12",
     );
     let folder = Folder::new();
-    std::fs::write(folder.join("places.csv"), "name,country\nRome,IT\nOslo,NO\nBern,CH\n").unwrap();
-    std::fs::write(folder.join("homes.csv"), "place,handle\nRome,ann\nOslo,bob\nRome,dan\nBern,eve\n").unwrap();
+    std::fs::write(folder.join("places.csv"), "name,country\nRome,IT\nOslo,NO\nBern,CH\n")
+        .expect("the folder of a test can be written");
+    std::fs::write(folder.join("homes.csv"), "place,handle\nRome,ann\nOslo,bob\nRome,dan\nBern,eve\n")
+        .expect("the folder of a test can be written");
     let mut files = vec![("shop", SHOP, url), ("profiles", PROFILES, redis.url(redis_database))];
     files.push(("places", CITIES, format!("file:{}", folder.join("").display())));
-    let database = Database::open(&folder.join("store.knot"), Config::default()).unwrap();
+    let database =
+        Database::open(&folder.join("store.knot"), Config::default()).expect("the store of a test can be opened");
     let mut session = database.session();
     rows(&mut session, "CREATE (:Country {code: 'IT', name: 'Italy'}), (:Country {code: 'CH', name: 'Switzerland'})");
     for (name, definition, url) in files {
         let path = folder.join(&format!("{name}.json"));
-        std::fs::write(&path, definition).unwrap();
+        std::fs::write(&path, definition).expect("the folder of a test can be written");
         rows(&mut session, &format!("ATTACH '{url}' AS {name} (DEFINITION '{}')", path.display()));
     }
     Some((folder, database))

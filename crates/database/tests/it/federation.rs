@@ -23,17 +23,20 @@ mod member;
 const ROUNDS: u64 = 25;
 const PARTS: usize = 4;
 
+/// The properties of a node or an edge, by name.
+type Named = Vec<(String, Value)>;
+
 /// A graph in plain rows.
 struct Rows {
     /// In the order of the schema.
     labels: Vec<String>,
-    nodes: Vec<(Vec<String>, Vec<(String, Value)>)>,
-    edges: Vec<(usize, usize, String, Vec<(String, Value)>)>,
+    nodes: Vec<(Vec<String>, Named)>,
+    edges: Vec<(usize, usize, String, Named)>,
 }
 
 impl Rows {
     fn of(store: &dyn GraphStore) -> Rows {
-        let view = store.read().unwrap();
+        let view = store.read().expect("a store of a test can be read and written");
         let schema = view.schema();
         let named = |properties: &[(PropertyKeyId, Value)]| {
             properties.iter().map(|(key, value)| (schema.property_key_name(*key).to_owned(), value.clone())).collect()
@@ -41,10 +44,10 @@ impl Rows {
         let labels = schema.labels.iter().map(|name| name.to_string()).collect();
         let mut rows = Rows { labels, nodes: Vec::new(), edges: Vec::new() };
         let (mut batch, mut numbers, mut ids) = (NodeBatch::default(), Map::default(), Vec::new());
-        let mut cursor = view.scan(&NodeScan::default()).unwrap();
-        while cursor.next(&mut batch).unwrap() {
-            let labels = view.node_labels(&batch.nodes).unwrap();
-            let properties = view.all_node_properties(&batch.nodes).unwrap();
+        let mut cursor = view.scan(&NodeScan::default()).expect("a store of a test can be read and written");
+        while cursor.next(&mut batch).expect("a store of a test can be read and written") {
+            let labels = view.node_labels(&batch.nodes).expect("a store of a test can be read and written");
+            let properties = view.all_node_properties(&batch.nodes).expect("a store of a test can be read and written");
             for (row, &node) in batch.nodes.iter().enumerate() {
                 numbers.insert(node, rows.nodes.len());
                 ids.push(node);
@@ -53,9 +56,10 @@ impl Rows {
             }
         }
         let expand = Expand { edge_ids: EdgeIds::Include, ..Expand::default() };
-        let (mut batch, mut cursor) = (EdgeBatch::default(), view.expand(&ids, &expand).unwrap());
-        while cursor.next(&mut batch).unwrap() {
-            let properties = view.all_edge_properties(&batch.edges).unwrap();
+        let (mut batch, mut cursor) =
+            (EdgeBatch::default(), view.expand(&ids, &expand).expect("a store of a test can be read and written"));
+        while cursor.next(&mut batch).expect("a store of a test can be read and written") {
+            let properties = view.all_edge_properties(&batch.edges).expect("a store of a test can be read and written");
             for row in 0..batch.len() {
                 let (source, target) = (batch.inputs[row] as usize, numbers[&batch.neighbors[row]]);
                 let edge_type = schema.edge_type_name(batch.types[row]).to_owned();
@@ -67,27 +71,34 @@ impl Rows {
 }
 
 fn add_node(transaction: &mut dyn WriteTransaction, labels: &[String], properties: &[(String, Value)]) -> NodeId {
-    let labels: Vec<_> = labels.iter().map(|name| transaction.label(name).unwrap()).collect();
-    let keys: Vec<_> = properties.iter().map(|(name, _)| transaction.property_key(name).unwrap()).collect();
+    let labels: Vec<_> =
+        labels.iter().map(|name| transaction.label(name).expect("a store of a test can be read and written")).collect();
+    let keys: Vec<_> = properties
+        .iter()
+        .map(|(name, _)| transaction.property_key(name).expect("a store of a test can be read and written"))
+        .collect();
     let properties: Vec<_> = properties.iter().map(|(_, value)| model::Column::constant(value, 1)).collect();
     let new = NewNodes { count: 1, labels: &labels, keys: &keys, properties: &properties };
-    transaction.create_nodes(&new).unwrap()[0]
+    transaction.create_nodes(&new).expect("a store of a test can be read and written")[0]
 }
 
 /// The graph laid out over several stores: the first is native, the others are members.
 fn split(rows: &Rows, random: &mut SeededRandom) -> Federation {
     let stores: Vec<ReferenceStore> =
         (0..PARTS).map(|part| ReferenceStore::with_batch_rows(1 + part + random.index(3))).collect();
-    let mut writing: Vec<Box<dyn WriteTransaction>> = stores.iter().map(|store| store.write().unwrap()).collect();
+    let mut writing: Vec<Box<dyn WriteTransaction>> =
+        stores.iter().map(|store| store.write().expect("a store of a test can be read and written")).collect();
     // Names are met in another order in each member; what the native store knows comes first in the whole.
     for name in &rows.labels {
-        writing[0].label(name).unwrap();
+        writing[0].label(name).expect("a store of a test can be read and written");
     }
     for transaction in &mut writing[1..] {
         for _ in 0..random.index(4) {
-            transaction.label(*random.pick(&["C", "B", "Z", "A"])).unwrap();
-            transaction.property_key(*random.pick(&["x", "w", "z", "id", "n"])).unwrap();
-            transaction.edge_type(*random.pick(&["T", "S", "Z"])).unwrap();
+            transaction.label(random.pick(&["C", "B", "Z", "A"])).expect("a store of a test can be read and written");
+            transaction
+                .property_key(random.pick(&["x", "w", "z", "id", "n"]))
+                .expect("a store of a test can be read and written");
+            transaction.edge_type(random.pick(&["T", "S", "Z"])).expect("a store of a test can be read and written");
         }
     }
     let mut places: Vec<(usize, NodeId)> = Vec::new();
@@ -105,44 +116,57 @@ fn split(rows: &Rows, random: &mut SeededRandom) -> Federation {
                 return places[number].1;
             }
             *ghosts.entry((part, number)).or_insert_with(|| {
-                let id = rows.nodes[number].1.iter().find(|(name, _)| name == END.1).unwrap().clone();
+                let id = rows.nodes[number]
+                    .1
+                    .iter()
+                    .find(|(name, _)| name == END.1)
+                    .expect("a store of a test can be read and written")
+                    .clone();
                 add_node(writing, &[GHOST.to_owned()], &[id])
             })
         };
         let transaction = &mut *writing[part];
         let (source, target) = (end(*source, transaction), end(*target, transaction));
-        let keys: Vec<_> = properties.iter().map(|(name, _)| transaction.property_key(name).unwrap()).collect();
+        let keys: Vec<_> = properties
+            .iter()
+            .map(|(name, _)| transaction.property_key(name).expect("a store of a test can be read and written"))
+            .collect();
         let columns: Vec<_> = properties.iter().map(|(_, value)| model::Column::constant(value, 1)).collect();
-        let edge_type = transaction.edge_type(edge_type).unwrap();
+        let edge_type = transaction.edge_type(edge_type).expect("a store of a test can be read and written");
         let new = NewEdges { edge_type, sources: &[source], targets: &[target], keys: &keys, properties: &columns };
-        transaction.create_edges(&new).unwrap();
+        transaction.create_edges(&new).expect("a store of a test can be read and written");
     }
     for transaction in &mut writing {
         add_rules(&mut **transaction, random);
     }
-    writing.into_iter().for_each(|transaction| transaction.commit().unwrap());
+    writing
+        .into_iter()
+        .for_each(|transaction| transaction.commit().expect("a store of a test can be read and written"));
     let mut stores = stores.into_iter();
-    let native: Arc<dyn GraphStore> = Arc::new(stores.next().unwrap());
+    let native: Arc<dyn GraphStore> = Arc::new(stores.next().expect("a store of a test can be read and written"));
     let member = |(at, store)| {
         let number = [1, 2, 127][at];
         Member { number, name: format!("m{number}").into(), store: Arc::new(TestMember::new(number, store)) }
     };
-    Federation::new(native, stores.enumerate().map(member).collect()).unwrap()
+    Federation::new(native, stores.enumerate().map(member).collect())
+        .expect("a store of a test can be read and written")
 }
 
 /// Indexes and a constraint, of which a part may lack some.
 fn add_rules(transaction: &mut dyn WriteTransaction, random: &mut SeededRandom) {
-    let id = transaction.property_key("id").unwrap();
-    let n = transaction.property_key("n").unwrap();
+    let id = transaction.property_key("id").expect("a store of a test can be read and written");
+    let n = transaction.property_key("n").expect("a store of a test can be read and written");
     if random.chance(85) {
-        let label = transaction.label("A").unwrap();
-        transaction.create_constraint(Constraint::unique("a_id", label, id), &Interrupt::new()).unwrap();
+        let label = transaction.label("A").expect("a store of a test can be read and written");
+        transaction
+            .create_constraint(Constraint::unique("a_id", label, id), &Interrupt::new())
+            .expect("a store of a test can be read and written");
     }
     for (name, label, key) in [("b_id", "B", id), ("a_n", "A", n), ("c_n", "C", n)] {
         if random.chance(85) {
-            let subject = Subject::Label(transaction.label(label).unwrap());
+            let subject = Subject::Label(transaction.label(label).expect("a store of a test can be read and written"));
             let index = Index { name: name.into(), subject, keys: vec![key] };
-            transaction.create_index(index, &Interrupt::new()).unwrap();
+            transaction.create_index(index, &Interrupt::new()).expect("a store of a test can be read and written");
         }
     }
 }
@@ -178,9 +202,9 @@ fn whole(random: &mut SeededRandom) -> ReferenceStore {
     let store = Arc::new(ReferenceStore::with_batch_rows(3));
     let mut engine = Bare::new(Box::new(Shared(store.clone())));
     for statement in statements.iter().filter(|text| !text.starts_with("CREATE CONSTRAINT")) {
-        run_script(&mut engine, statement).unwrap();
+        run_script(&mut engine, statement).expect("a store of a test can be read and written");
     }
-    run_script(&mut engine, &format!("MATCH (n) SET n:{}", END.0)).unwrap();
+    run_script(&mut engine, &format!("MATCH (n) SET n:{}", END.0)).expect("a store of a test can be read and written");
     drop(engine);
     Arc::into_inner(store).expect("nobody else has it")
 }
@@ -228,17 +252,23 @@ impl GraphStore for Shared {
 /// A native store and a member that has a person and its city.
 fn two_parts() -> (Arc<Federation>, Bare) {
     let member = ReferenceStore::new();
-    let mut engine = Bare::new(Box::new(Federation::new(Arc::new(ReferenceStore::new()), Vec::new()).unwrap()));
+    let mut engine = Bare::new(Box::new(
+        Federation::new(Arc::new(ReferenceStore::new()), Vec::new())
+            .expect("a store of a test can be read and written"),
+    ));
     drop(std::mem::replace(&mut engine, Bare::new(Box::new(Shared(Arc::new(ReferenceStore::new()))))));
-    let mut writing = member.write().unwrap();
+    let mut writing = member.write().expect("a store of a test can be read and written");
     let ann = add_node(&mut *writing, &["Person".into()], &[("name".into(), "Ann".into())]);
     let rome = add_node(&mut *writing, &["City".into()], &[("name".into(), "Rome".into())]);
-    let edge_type = writing.edge_type("LIVES_IN").unwrap();
+    let edge_type = writing.edge_type("LIVES_IN").expect("a store of a test can be read and written");
     let new = NewEdges { edge_type, sources: &[ann], targets: &[rome], keys: &[], properties: &[] };
-    writing.create_edges(&new).unwrap();
-    writing.commit().unwrap();
+    writing.create_edges(&new).expect("a store of a test can be read and written");
+    writing.commit().expect("a store of a test can be read and written");
     let member = Member { number: 1, name: "shop".into(), store: Arc::new(TestMember::new(1, member)) };
-    let parts = Arc::new(Federation::new(Arc::new(ReferenceStore::new()), vec![member]).unwrap());
+    let parts = Arc::new(
+        Federation::new(Arc::new(ReferenceStore::new()), vec![member])
+            .expect("a store of a test can be read and written"),
+    );
     (parts.clone(), Bare::new(Box::new(Shared(parts))))
 }
 

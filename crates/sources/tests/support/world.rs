@@ -13,7 +13,7 @@ use testing::simulation::CountingClock;
 
 /// People with integers as keys (`uid`), places with texts; edges `KNOWS`, `LIKES` (weight), `VISITED` (some twice), `NEXT`
 /// (since) and `FRIEND` (since, note).
-pub fn world(seed: u64) -> GraphData {
+pub(crate) fn world(seed: u64) -> GraphData {
     let mut random = SeededRandom::new(seed);
     let (people, places) = (random.index(60) + 2, random.index(25) + 1);
     let mut data = GraphData::default();
@@ -69,7 +69,7 @@ pub fn world(seed: u64) -> GraphData {
 }
 
 fn text(random: &mut SeededRandom) -> Value {
-    Value::string(*random.pick(&["ann", "bob", "O'Neil", "a:b", "5x", "ünï \"q\", x", "line\nend"]))
+    Value::string(random.pick(&["ann", "bob", "O'Neil", "a:b", "5x", "ünï \"q\", x", "line\nend"]))
 }
 
 fn group(label: &str, count: usize, names: [&str; 4], columns: &[Vec<Value>; 4]) -> NodeGroup {
@@ -107,26 +107,26 @@ fn edges(
 }
 
 /// The value of a node's `uid`.
-pub fn uid(data: &GraphData, node: u64) -> Value {
+pub(crate) fn uid(data: &GraphData, node: u64) -> Value {
     let people = data.nodes[0].count as u64;
     let (group, row) = if node < people { (0, node) } else { (1, node - people) };
     data.nodes[group].properties[0].1.value(row as usize)
 }
 
 /// The graph in the reference store.
-pub fn reference(data: &GraphData) -> ReferenceStore {
+pub(crate) fn reference(data: &GraphData) -> ReferenceStore {
     let store = ReferenceStore::new();
     data.load_into(&store).expect("the reference store takes the graph");
     store
 }
 
 /// What a source needs of its database.
-pub fn environment() -> Environment {
+pub(crate) fn environment() -> Environment {
     Environment { memory: MemoryBudget::unlimited(), clock: Arc::new(CountingClock::default()) }
 }
 
 /// A source with its definition, as a graph.
-pub fn store(definition: &GraphDefinition, connector: Arc<dyn Connector>) -> SourceStore {
+pub(crate) fn store(definition: &GraphDefinition, connector: Arc<dyn Connector>) -> SourceStore {
     SourceStore::new(Arc::new(definition.clone()), connector, 3, environment())
         .expect("the source can be asked its sizes")
 }

@@ -112,21 +112,25 @@ impl<I: Inner> Shifted<I> {
     fn ghosts(&self, nodes: &[NodeId]) -> Bitmap {
         match self.inner.view().schema().label(GHOST) {
             None => Bitmap::filled(nodes.len(), false),
-            Some(label) => self.inner.view().has_label(nodes, label).unwrap(),
+            Some(label) => {
+                self.inner.view().has_label(nodes, label).expect("a store of a test can be read and written")
+            }
         }
     }
 
     fn ghost_id(&self, ghost: NodeId) -> Value {
-        let key = self.inner.view().schema().property_key(END.1).unwrap();
-        self.inner.view().node_properties(&[ghost], &[key]).unwrap()[0].value(0)
+        let key = self.inner.view().schema().property_key(END.1).expect("a store of a test can be read and written");
+        self.inner.view().node_properties(&[ghost], &[key]).expect("a store of a test can be read and written")[0]
+            .value(0)
     }
 
     fn ghost_of(&self, id: &Value) -> Option<NodeId> {
         let schema = self.inner.view().schema();
         let scan =
             NodeScan { labels: vec![schema.label(GHOST)?], keys: vec![schema.property_key(END.1)?], range: None };
-        let (mut batch, mut cursor) = (NodeBatch::default(), self.inner.view().scan(&scan).unwrap());
-        while cursor.next(&mut batch).unwrap() {
+        let (mut batch, mut cursor) =
+            (NodeBatch::default(), self.inner.view().scan(&scan).expect("a store of a test can be read and written"));
+        while cursor.next(&mut batch).expect("a store of a test can be read and written") {
             let found = (0..batch.nodes.len()).find(|&row| batch.properties[0].value(row) == *id);
             if let Some(row) = found {
                 return Some(batch.nodes[row]);

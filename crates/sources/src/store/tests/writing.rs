@@ -183,7 +183,7 @@ fn a_statement_that_fails_is_undone_alone() {
     let saved = transaction.savepoint();
     let new = new_persons(&mut transaction);
     let twice = ("id", vec![Value::Int(90_001), Value::Int(90_001)]);
-    let error = create(&mut transaction, "Person", &[twice.clone()]).unwrap_err();
+    let error = create(&mut transaction, "Person", std::slice::from_ref(&twice)).unwrap_err();
     assert_eq!((error.code(), error.message()), (ErrorCode::Constraint, "memory: key 90001 is taken"));
     assert_eq!(
         connect(&mut transaction, "KNOWS", &[(new[0], new[1])], 7).unwrap_err().code(),
