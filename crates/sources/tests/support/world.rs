@@ -69,7 +69,7 @@ pub(crate) fn world(seed: u64) -> GraphData {
 }
 
 fn text(random: &mut SeededRandom) -> Value {
-    Value::string(random.pick(&["ann", "bob", "O'Neil", "a:b", "5x", "ünï \"q\", x", "line\nend"]))
+    Value::string(random.pick::<&str>(&["ann", "bob", "O'Neil", "a:b", "5x", "ünï \"q\", x", "line\nend"]))
 }
 
 fn group(label: &str, count: usize, names: [&str; 4], columns: &[Vec<Value>; 4]) -> NodeGroup {
