@@ -94,11 +94,15 @@ fn split(rows: &Rows, random: &mut SeededRandom) -> Federation {
     }
     for transaction in &mut writing[1..] {
         for _ in 0..random.index(4) {
-            transaction.label(random.pick::<&str>(&["C", "B", "Z", "A"])).expect("a store of a test can be read and written");
+            transaction
+                .label(random.pick::<&str>(&["C", "B", "Z", "A"]))
+                .expect("a store of a test can be read and written");
             transaction
                 .property_key(random.pick::<&str>(&["x", "w", "z", "id", "n"]))
                 .expect("a store of a test can be read and written");
-            transaction.edge_type(random.pick::<&str>(&["T", "S", "Z"])).expect("a store of a test can be read and written");
+            transaction
+                .edge_type(random.pick::<&str>(&["T", "S", "Z"]))
+                .expect("a store of a test can be read and written");
         }
     }
     let mut places: Vec<(usize, NodeId)> = Vec::new();
