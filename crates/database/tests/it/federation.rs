@@ -23,6 +23,9 @@ mod member;
 const ROUNDS: u64 = 25;
 const PARTS: usize = 4;
 
+/// Why nothing can fail here.
+const WORKS: &str = "a store of a test can be read and written";
+
 /// The properties of a node or an edge, by name.
 type Named = Vec<(String, Value)>;
 
@@ -36,7 +39,7 @@ struct Rows {
 
 impl Rows {
     fn of(store: &dyn GraphStore) -> Rows {
-        let view = store.read().expect("a store of a test can be read and written");
+        let view = store.read().expect(WORKS);
         let schema = view.schema();
         let named = |properties: &[(PropertyKeyId, Value)]| {
             properties.iter().map(|(key, value)| (schema.property_key_name(*key).to_owned(), value.clone())).collect()
@@ -44,10 +47,10 @@ impl Rows {
         let labels = schema.labels.iter().map(|name| name.to_string()).collect();
         let mut rows = Rows { labels, nodes: Vec::new(), edges: Vec::new() };
         let (mut batch, mut numbers, mut ids) = (NodeBatch::default(), Map::default(), Vec::new());
-        let mut cursor = view.scan(&NodeScan::default()).expect("a store of a test can be read and written");
-        while cursor.next(&mut batch).expect("a store of a test can be read and written") {
-            let labels = view.node_labels(&batch.nodes).expect("a store of a test can be read and written");
-            let properties = view.all_node_properties(&batch.nodes).expect("a store of a test can be read and written");
+        let mut cursor = view.scan(&NodeScan::default()).expect(WORKS);
+        while cursor.next(&mut batch).expect(WORKS) {
+            let labels = view.node_labels(&batch.nodes).expect(WORKS);
+            let properties = view.all_node_properties(&batch.nodes).expect(WORKS);
             for (row, &node) in batch.nodes.iter().enumerate() {
                 numbers.insert(node, rows.nodes.len());
                 ids.push(node);
@@ -56,10 +59,9 @@ impl Rows {
             }
         }
         let expand = Expand { edge_ids: EdgeIds::Include, ..Expand::default() };
-        let (mut batch, mut cursor) =
-            (EdgeBatch::default(), view.expand(&ids, &expand).expect("a store of a test can be read and written"));
-        while cursor.next(&mut batch).expect("a store of a test can be read and written") {
-            let properties = view.all_edge_properties(&batch.edges).expect("a store of a test can be read and written");
+        let (mut batch, mut cursor) = (EdgeBatch::default(), view.expand(&ids, &expand).expect(WORKS));
+        while cursor.next(&mut batch).expect(WORKS) {
+            let properties = view.all_edge_properties(&batch.edges).expect(WORKS);
             for row in 0..batch.len() {
                 let (source, target) = (batch.inputs[row] as usize, numbers[&batch.neighbors[row]]);
                 let edge_type = schema.edge_type_name(batch.types[row]).to_owned();
@@ -71,40 +73,23 @@ impl Rows {
 }
 
 fn add_node(transaction: &mut dyn WriteTransaction, labels: &[String], properties: &[(String, Value)]) -> NodeId {
-    let labels: Vec<_> =
-        labels.iter().map(|name| transaction.label(name).expect("a store of a test can be read and written")).collect();
-    let keys: Vec<_> = properties
-        .iter()
-        .map(|(name, _)| transaction.property_key(name).expect("a store of a test can be read and written"))
-        .collect();
+    let labels: Vec<_> = labels.iter().map(|name| transaction.label(name).expect(WORKS)).collect();
+    let keys: Vec<_> = properties.iter().map(|(name, _)| transaction.property_key(name).expect(WORKS)).collect();
     let properties: Vec<_> = properties.iter().map(|(_, value)| model::Column::constant(value, 1)).collect();
     let new = NewNodes { count: 1, labels: &labels, keys: &keys, properties: &properties };
-    transaction.create_nodes(&new).expect("a store of a test can be read and written")[0]
+    transaction.create_nodes(&new).expect(WORKS)[0]
 }
 
 /// The graph laid out over several stores: the first is native, the others are members.
 fn split(rows: &Rows, random: &mut SeededRandom) -> Federation {
     let stores: Vec<ReferenceStore> =
         (0..PARTS).map(|part| ReferenceStore::with_batch_rows(1 + part + random.index(3))).collect();
-    let mut writing: Vec<Box<dyn WriteTransaction>> =
-        stores.iter().map(|store| store.write().expect("a store of a test can be read and written")).collect();
+    let mut writing: Vec<Box<dyn WriteTransaction>> = stores.iter().map(|store| store.write().expect(WORKS)).collect();
     // Names are met in another order in each member; what the native store knows comes first in the whole.
     for name in &rows.labels {
-        writing[0].label(name).expect("a store of a test can be read and written");
+        writing[0].label(name).expect(WORKS);
     }
-    for transaction in &mut writing[1..] {
-        for _ in 0..random.index(4) {
-            transaction
-                .label(random.pick::<&str>(&["C", "B", "Z", "A"]))
-                .expect("a store of a test can be read and written");
-            transaction
-                .property_key(random.pick::<&str>(&["x", "w", "z", "id", "n"]))
-                .expect("a store of a test can be read and written");
-            transaction
-                .edge_type(random.pick::<&str>(&["T", "S", "Z"]))
-                .expect("a store of a test can be read and written");
-        }
-    }
+    writing[1..].iter_mut().for_each(|transaction| meet_names(&mut **transaction, random));
     let mut places: Vec<(usize, NodeId)> = Vec::new();
     for (labels, properties) in &rows.nodes {
         let part = random.index(PARTS);
@@ -120,57 +105,53 @@ fn split(rows: &Rows, random: &mut SeededRandom) -> Federation {
                 return places[number].1;
             }
             *ghosts.entry((part, number)).or_insert_with(|| {
-                let id = rows.nodes[number]
-                    .1
-                    .iter()
-                    .find(|(name, _)| name == END.1)
-                    .expect("a store of a test can be read and written")
-                    .clone();
+                let id = rows.nodes[number].1.iter().find(|(name, _)| name == END.1).expect(WORKS).clone();
                 add_node(writing, &[GHOST.to_owned()], &[id])
             })
         };
         let transaction = &mut *writing[part];
         let (source, target) = (end(*source, transaction), end(*target, transaction));
-        let keys: Vec<_> = properties
-            .iter()
-            .map(|(name, _)| transaction.property_key(name).expect("a store of a test can be read and written"))
-            .collect();
+        let keys: Vec<_> = properties.iter().map(|(name, _)| transaction.property_key(name).expect(WORKS)).collect();
         let columns: Vec<_> = properties.iter().map(|(_, value)| model::Column::constant(value, 1)).collect();
-        let edge_type = transaction.edge_type(edge_type).expect("a store of a test can be read and written");
+        let edge_type = transaction.edge_type(edge_type).expect(WORKS);
         let new = NewEdges { edge_type, sources: &[source], targets: &[target], keys: &keys, properties: &columns };
-        transaction.create_edges(&new).expect("a store of a test can be read and written");
+        transaction.create_edges(&new).expect(WORKS);
     }
     for transaction in &mut writing {
         add_rules(&mut **transaction, random);
     }
-    writing
-        .into_iter()
-        .for_each(|transaction| transaction.commit().expect("a store of a test can be read and written"));
+    writing.into_iter().for_each(|transaction| transaction.commit().expect(WORKS));
     let mut stores = stores.into_iter();
-    let native: Arc<dyn GraphStore> = Arc::new(stores.next().expect("a store of a test can be read and written"));
+    let native: Arc<dyn GraphStore> = Arc::new(stores.next().expect(WORKS));
     let member = |(at, store)| {
         let number = [1, 2, 127][at];
         Member { number, name: format!("m{number}").into(), store: Arc::new(TestMember::new(number, store)) }
     };
-    Federation::new(native, stores.enumerate().map(member).collect())
-        .expect("a store of a test can be read and written")
+    Federation::new(native, stores.enumerate().map(member).collect()).expect(WORKS)
+}
+
+/// Has a part know a few names before any of its data.
+fn meet_names(transaction: &mut dyn WriteTransaction, random: &mut SeededRandom) {
+    for _ in 0..random.index(4) {
+        transaction.label(random.pick::<&str>(&["C", "B", "Z", "A"])).expect(WORKS);
+        transaction.property_key(random.pick::<&str>(&["x", "w", "z", "id", "n"])).expect(WORKS);
+        transaction.edge_type(random.pick::<&str>(&["T", "S", "Z"])).expect(WORKS);
+    }
 }
 
 /// Indexes and a constraint, of which a part may lack some.
 fn add_rules(transaction: &mut dyn WriteTransaction, random: &mut SeededRandom) {
-    let id = transaction.property_key("id").expect("a store of a test can be read and written");
-    let n = transaction.property_key("n").expect("a store of a test can be read and written");
+    let id = transaction.property_key("id").expect(WORKS);
+    let n = transaction.property_key("n").expect(WORKS);
     if random.chance(85) {
-        let label = transaction.label("A").expect("a store of a test can be read and written");
-        transaction
-            .create_constraint(Constraint::unique("a_id", label, id), &Interrupt::new())
-            .expect("a store of a test can be read and written");
+        let label = transaction.label("A").expect(WORKS);
+        transaction.create_constraint(Constraint::unique("a_id", label, id), &Interrupt::new()).expect(WORKS);
     }
     for (name, label, key) in [("b_id", "B", id), ("a_n", "A", n), ("c_n", "C", n)] {
         if random.chance(85) {
-            let subject = Subject::Label(transaction.label(label).expect("a store of a test can be read and written"));
+            let subject = Subject::Label(transaction.label(label).expect(WORKS));
             let index = Index { name: name.into(), subject, keys: vec![key] };
-            transaction.create_index(index, &Interrupt::new()).expect("a store of a test can be read and written");
+            transaction.create_index(index, &Interrupt::new()).expect(WORKS);
         }
     }
 }
@@ -206,9 +187,9 @@ fn whole(random: &mut SeededRandom) -> ReferenceStore {
     let store = Arc::new(ReferenceStore::with_batch_rows(3));
     let mut engine = Bare::new(Box::new(Shared(store.clone())));
     for statement in statements.iter().filter(|text| !text.starts_with("CREATE CONSTRAINT")) {
-        run_script(&mut engine, statement).expect("a store of a test can be read and written");
+        run_script(&mut engine, statement).expect(WORKS);
     }
-    run_script(&mut engine, &format!("MATCH (n) SET n:{}", END.0)).expect("a store of a test can be read and written");
+    run_script(&mut engine, &format!("MATCH (n) SET n:{}", END.0)).expect(WORKS);
     drop(engine);
     Arc::into_inner(store).expect("nobody else has it")
 }
@@ -256,23 +237,17 @@ impl GraphStore for Shared {
 /// A native store and a member that has a person and its city.
 fn two_parts() -> (Arc<Federation>, Bare) {
     let member = ReferenceStore::new();
-    let mut engine = Bare::new(Box::new(
-        Federation::new(Arc::new(ReferenceStore::new()), Vec::new())
-            .expect("a store of a test can be read and written"),
-    ));
+    let mut engine = Bare::new(Box::new(Federation::new(Arc::new(ReferenceStore::new()), Vec::new()).expect(WORKS)));
     drop(std::mem::replace(&mut engine, Bare::new(Box::new(Shared(Arc::new(ReferenceStore::new()))))));
-    let mut writing = member.write().expect("a store of a test can be read and written");
+    let mut writing = member.write().expect(WORKS);
     let ann = add_node(&mut *writing, &["Person".into()], &[("name".into(), "Ann".into())]);
     let rome = add_node(&mut *writing, &["City".into()], &[("name".into(), "Rome".into())]);
-    let edge_type = writing.edge_type("LIVES_IN").expect("a store of a test can be read and written");
+    let edge_type = writing.edge_type("LIVES_IN").expect(WORKS);
     let new = NewEdges { edge_type, sources: &[ann], targets: &[rome], keys: &[], properties: &[] };
-    writing.create_edges(&new).expect("a store of a test can be read and written");
-    writing.commit().expect("a store of a test can be read and written");
+    writing.create_edges(&new).expect(WORKS);
+    writing.commit().expect(WORKS);
     let member = Member { number: 1, name: "shop".into(), store: Arc::new(TestMember::new(1, member)) };
-    let parts = Arc::new(
-        Federation::new(Arc::new(ReferenceStore::new()), vec![member])
-            .expect("a store of a test can be read and written"),
-    );
+    let parts = Arc::new(Federation::new(Arc::new(ReferenceStore::new()), vec![member]).expect(WORKS));
     (parts.clone(), Bare::new(Box::new(Shared(parts))))
 }
 
