@@ -7,6 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+/// How often a server that was killed is started before that is an error.
+const STARTS: usize = 25;
+
 /// Waits for the end of its input, which comes when the test process ends in whatever way; then ends the server.
 const WATCH: &str = r#"
 trap '' INT TERM HUP
@@ -76,7 +79,12 @@ impl Server {
 
     /// Starts it again after [`Server::stop`] or [`Server::kill`], on the same port and data.
     pub fn start_again(&self) {
-        assert!(self.resume_or_start(), "the server does not start again: {}", self.log());
+        // What was killed may still hold memory that the server shares; it goes with the last of its processes.
+        let starts = (0..STARTS).any(|start| {
+            std::thread::sleep(Duration::from_millis(if start == 0 { 0 } else { 200 }));
+            self.resume_or_start()
+        });
+        assert!(starts, "the server does not start again: {}", self.log());
     }
 
     /// Kills it and starts it again.
