@@ -38,16 +38,6 @@ def graph_arrays(scale):
     return nodes, edges, pairs, [int(x) for x in random.choice(starts, SOURCES, replace=False)]
 
 
-class Fixed:
-    """A source of randomness that always draws the same nodes, so that all search from the same."""
-
-    def __init__(self, nodes):
-        self.nodes = nodes
-
-    def sample(self, _population, _count):
-        return self.nodes
-
-
 def of_networkx(nodes, edges, pairs, sources, backend):
     import random
 

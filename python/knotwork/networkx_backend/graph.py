@@ -33,7 +33,7 @@ class _Base:
         """How procedures follow the edges."""
         return "OUT" if self._directed else "BOTH"
 
-    def values(self, procedure, settings=None, weight=None, merged=False, only=None):
+    def values(self, procedure, settings=None, weight=None, merged=False):
         """A dict of what a procedure yields for each node, by its first column besides the node."""
         nodes, values, *_ = self.run(procedure, settings or {}, weight=weight, merged=merged)
         return dict(zip(nodes, values))
