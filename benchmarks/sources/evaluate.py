@@ -90,6 +90,7 @@ class Postgres:
 
     def stop(self):
         self.run("pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-w", "stop")
+        shutil.rmtree(self.folder)
 
 
 class Redis:
@@ -303,6 +304,8 @@ def plot(work, results, queries):
     save("figure5", "Blocks over PostgreSQL, cold", "side in degrees", "ms", against([f"block:{b}" for b in BLOCKS], BLOCKS), "xy")
 
     def systems(axes):
+        # More systems than the usual cycle has colours.
+        axes.set_prop_cycle(color=pyplot.colormaps["tab20"].colors)
         lines = {"native": results["native"], **{n: results[n] for n in ("PL/pgSQL", "pgRouting, whole", "pgRouting, box + 20 %")}}
         lines |= {f"PostgreSQL, {mode}": results["postgres"].get(mode, []) for mode in CHOSEN}
         lines |= {f"Redis, {mode}": results["redis"].get(mode, []) for mode in ("none", "adaptive")}
@@ -311,7 +314,7 @@ def plot(work, results, queries):
             points = [(by_expanded[line["s"], line["g"]], line["cold_ms"]) for line in found if "cold_ms" in line]
             axes.plot(*zip(*sorted(points)) if points else ([], []), marker=".", label=name)
         points = [(line["expanded"], line["hot_ms"]) for line in results["native"]]
-        axes.plot(*zip(*sorted(points)), marker=".", linestyle="--", label="preloaded")
+        axes.plot(*zip(*sorted(points)), marker=".", linestyle="--", color="black", label="preloaded")
 
     save("figure6", "Systems, cold", "nodes expanded", "ms", systems, "xy")
 
