@@ -17,6 +17,7 @@ mod edge_top;
 mod filter_in_path;
 mod late_projection;
 pub(crate) mod nullability;
+mod running_in_path;
 mod top;
 mod unused;
 
@@ -116,6 +117,7 @@ pub(crate) fn optimize(
     }
     if config.filter_in_path {
         for_each_operator(root, &mut filter_in_path::push_down);
+        for_each_operator(root, &mut running_in_path::push_down);
     }
     if config.count_rows {
         for_each_operator(root, &mut count_rows::simplify);

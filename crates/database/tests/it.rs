@@ -3,6 +3,7 @@
 //! Modules in reading order:
 //! - `golden`: all golden files, on several kinds of stores and in several ways of running.
 //! - `oracle`, `queries`, `differential`: random graphs and queries, against a naive matcher and between engines.
+//! - `aggregation`: aggregation across an edge and counted patterns, against the same row by row.
 //! - `attach`, `attach_servers`: files and databases that are attached.
 //! - `federation`: a graph in several parts, against the same graph in one.
 //! - `lsqb`: the nine patterns of a benchmark, on its own data and with its own counts.
@@ -19,6 +20,8 @@
 
 #[path = "it/acid.rs"]
 mod acid;
+#[path = "it/aggregation.rs"]
+mod aggregation;
 #[path = "it/answer.rs"]
 mod answer;
 #[path = "it/attach.rs"]

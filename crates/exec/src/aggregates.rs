@@ -22,6 +22,7 @@ mod sum;
 pub(crate) use collect::shared_bytes;
 pub(crate) use count::Count;
 pub(crate) use percentile::Ranks;
+pub(crate) use sum::{Total, Totals};
 
 #[cfg(test)]
 mod tests;

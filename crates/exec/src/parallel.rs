@@ -7,24 +7,33 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cypher::plan::{Operator, OperatorId, OperatorKind};
+use cypher::plan::{CountedNode, Operator, OperatorId, OperatorKind};
 use model::procedure::GraphAccess;
-use model::{Map, ReadView, Result};
+use model::{Map, NodeBatch, NodeScan, ReadView, Result};
 
 use crate::chunk::Chunk;
 use crate::lowering::Prepared;
 use crate::neighbor_lists::SharedLists;
+use crate::operators::node_scan::label_ids;
 use crate::profile::{OperatorProfile, Profiler};
 use crate::runtime::{Environment, Runtime, Scope, SharedStates};
 
 /// Into how many parts the ids are cut. Each part has groups of its own to be merged, so more of them cost more.
 const PARTS: u64 = 8;
 
+/// Fewest nodes of a scan that is cut because of what is counted from them.
+const NODES_MIN: usize = 64;
+
+/// Nodes of a part of such a scan, about: what is looked up for several of them at once is looked up for each part.
+const PART_NODES: usize = 768;
+
 /// The scan at the bottom of a pipeline that can be run in parts.
 #[derive(Clone, Debug)]
 pub(crate) struct ScanPipeline {
     scan: OperatorId,
     labels: Vec<Arc<str>>,
+    /// The types of the edges that are followed from few nodes perhaps, but all of them (no types: of any type).
+    counts: Option<Vec<Arc<str>>>,
 }
 
 impl ScanPipeline {
@@ -38,7 +47,7 @@ impl ScanPipeline {
 pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
     match &plan.kind {
         OperatorKind::NodeScan { input, labels, .. } if matches!(input.kind, OperatorKind::Unit) => {
-            Some(ScanPipeline { scan: plan.id, labels: labels.clone() })
+            Some(ScanPipeline { scan: plan.id, labels: labels.clone(), counts: None })
         }
         OperatorKind::Filter { input, .. }
         | OperatorKind::Project { input, .. }
@@ -49,12 +58,62 @@ pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
         | OperatorKind::ShortestPath { input, .. }
         | OperatorKind::PathSearch { input, .. }
         | OperatorKind::Unwind { input, .. }
-        | OperatorKind::CountMatches { input, .. }
         | OperatorKind::Apply { input, .. }
         | OperatorKind::Optional { input, .. }
         | OperatorKind::SemiApply { input, .. } => scan_pipeline(input),
+        OperatorKind::CountMatches { input, trees, .. } => {
+            let pipeline = scan_pipeline(input)?;
+            let mut types = Some(Vec::new());
+            trees.iter().for_each(|tree| add_types(tree, &mut types));
+            Some(ScanPipeline { counts: Some(types.unwrap_or_default()), ..pipeline })
+        }
         _ => None,
     }
+}
+
+/// Adds the types of the edges of a tree; nothing is left of them once there is an edge of any type.
+fn add_types(node: &CountedNode, types: &mut Option<Vec<Arc<str>>>) {
+    for branch in &node.branches {
+        match types {
+            Some(_) if branch.types.is_empty() => *types = None,
+            Some(types) => types.extend(branch.types.iter().cloned()),
+            None => return,
+        }
+        add_types(&branch.node, types);
+    }
+    node.nested.iter().for_each(|nested| add_types(&nested.node, types));
+}
+
+impl ScanPipeline {
+    /// Whether so much is counted from the nodes of the scan that it pays to run in parts however few they are.
+    fn counts_much(&self, view: &dyn ReadView, edges_min: u64) -> bool {
+        let Some(types) = &self.counts else { return false };
+        let estimates = view.estimates();
+        let of = |name: &Arc<str>| view.schema().edge_type(name).map_or(0, |id| estimates.edge_type(id));
+        let edges = if types.is_empty() { estimates.edges } else { types.iter().map(of).sum() };
+        edges >= edges_min
+    }
+}
+
+/// Ranges of ids with as many nodes of the labels each.
+fn even_ranges(view: &dyn ReadView, labels: &[Arc<str>], parts: u64) -> Result<Option<Vec<Range<u64>>>> {
+    let Some(labels) = label_ids(view, labels) else { return Ok(None) };
+    let scan = NodeScan { labels, ..NodeScan::default() };
+    let (mut batch, mut nodes) = (NodeBatch::default(), Vec::new());
+    let mut cursor = view.scan(&scan)?;
+    while cursor.next(&mut batch)? {
+        nodes.extend_from_slice(&batch.nodes);
+    }
+    if nodes.len() < NODES_MIN {
+        return Ok(None);
+    }
+    let parts = (nodes.len() / PART_NODES).clamp(2, parts as usize) as u64;
+    let end_of = |part: u64| match nodes.get(nodes.len() * part as usize / parts as usize) {
+        Some(node) if part > 0 => node.0,
+        Some(_) => 0,
+        None => view.node_id_bound(),
+    };
+    Ok(Some((0..parts).map(|part| end_of(part)..end_of(part + 1)).collect()))
 }
 
 /// The ranges of ids into which a scan is cut; `None` if it does not pay to run in parts.
@@ -69,8 +128,13 @@ pub(crate) fn ranges(runtime: &Runtime<'_>, pipeline: &ScanPipeline, parts: u64)
     let estimates = view.estimates();
     let labelled = pipeline.labels.iter().map(|label| view.schema().label(label).map_or(0, |id| estimates.label(id)));
     let nodes = labelled.min().unwrap_or(bound);
-    if !view.capabilities().dense_node_ids || nodes < settings.parallel_nodes_min {
+    if !view.capabilities().dense_node_ids {
         return None;
+    }
+    if nodes < settings.parallel_nodes_min {
+        let pays = nodes >= NODES_MIN as u64 && pipeline.counts_much(view, settings.parallel_nodes_min);
+        // A failure is met again by whoever scans.
+        return if pays { even_ranges(view, &pipeline.labels, parts).ok().flatten() } else { None };
     }
     Some((0..parts).map(|part| bound * part / parts..bound * (part + 1) / parts).collect())
 }

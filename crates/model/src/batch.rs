@@ -79,6 +79,23 @@ impl EdgeBatch {
         }
     }
 
+    /// Leaves only these rows, which ascend.
+    pub fn retain(&mut self, rows: &[u32]) {
+        fn keep<T: Copy>(values: &mut Vec<T>, rows: &[u32]) {
+            // What was not asked for is empty.
+            if !values.is_empty() {
+                rows.iter().enumerate().for_each(|(to, &from)| values[to] = values[from as usize]);
+                values.truncate(rows.len());
+            }
+        }
+        keep(&mut self.inputs, rows);
+        keep(&mut self.neighbors, rows);
+        keep(&mut self.types, rows);
+        keep(&mut self.edges, rows);
+        keep(&mut self.reversed, rows);
+        self.properties.iter_mut().for_each(|column| *column = column.gather(rows));
+    }
+
     /// Adds all rows of a batch of the same expansion at the end.
     pub fn append(&mut self, other: &EdgeBatch) {
         if self.is_empty() {

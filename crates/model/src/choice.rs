@@ -4,7 +4,7 @@
 //! only knows how to expand.
 
 use std::cmp::Ordering;
-use std::ops::Bound;
+use std::ops::{Bound, RangeInclusive};
 
 use crate::batch::EdgeBatch;
 use crate::column::{Column, ColumnData};
@@ -60,6 +60,23 @@ impl EdgeRange {
         !value.is_null() && is_above && is_below
     }
 
+    /// The range as one of integers; `None` if its bounds are something else.
+    fn integers(&self) -> Option<RangeInclusive<i64>> {
+        let lower = match &self.lower {
+            Bound::Unbounded => i64::MIN,
+            Bound::Included(Value::Int(bound)) => *bound,
+            Bound::Excluded(Value::Int(bound)) => bound.checked_add(1)?,
+            _ => return None,
+        };
+        let upper = match &self.upper {
+            Bound::Unbounded => i64::MAX,
+            Bound::Included(Value::Int(bound)) => *bound,
+            Bound::Excluded(Value::Int(bound)) => bound.checked_sub(1)?,
+            _ => return None,
+        };
+        Some(lower..=upper)
+    }
+
     /// Keeps those of `rows` whose value lies in the range.
     pub fn retain(&self, column: &Column, rows: &mut Vec<u32>) {
         macro_rules! typed {
@@ -79,6 +96,11 @@ impl EdgeRange {
         }
         match &column.data {
             ColumnData::Null(_) => return rows.clear(),
+            ColumnData::Int(values) if column.validity.is_none() => {
+                if let Some(wanted) = self.integers() {
+                    return keep(rows, |row| wanted.contains(&values[row]));
+                }
+            }
             ColumnData::Int(values) => typed!(values, Int),
             ColumnData::Float(values) => typed!(values, Float),
             ColumnData::Date(values) => typed!(values, Date),
@@ -160,6 +182,8 @@ pub struct Chooser {
     keys: usize,
     /// Candidates of the present input.
     held: EdgeBatch,
+    /// Rows of a batch.
+    rows: Vec<u32>,
 }
 
 impl Chooser {
@@ -174,7 +198,18 @@ impl Chooser {
         };
         let ranges = expand.ranges.iter().map(|range| (place(range.key), range.clone())).collect();
         let top = expand.top.clone().map(|top| (top.keys.iter().map(|&key| place(key)).collect(), top));
-        (plain, Chooser { ranges, top, keys: expand.keys.len(), held: EdgeBatch::default() })
+        (plain, Chooser { ranges, top, keys: expand.keys.len(), held: EdgeBatch::default(), rows: Vec::new() })
+    }
+
+    /// Leaves of a batch only the rows in all ranges. For expansions without top.
+    pub fn retain(&mut self, batch: &mut EdgeBatch) {
+        self.rows.clear();
+        self.rows.extend(0..batch.len() as u32);
+        self.ranges.iter().for_each(|(at, range)| range.retain(&batch.properties[*at], &mut self.rows));
+        batch.properties.truncate(self.keys);
+        if self.rows.len() < batch.len() {
+            batch.retain(&self.rows);
+        }
     }
 
     /// Adds to `out` the chosen rows of a batch, as far as they are known by now.

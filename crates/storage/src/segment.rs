@@ -13,11 +13,14 @@ use model::platform::Disk;
 use crate::codec::bytes::{Get, Put};
 use crate::column::ColumnReader;
 use crate::file::StoreFile;
-use crate::format::{FileKind, SEGMENT_NODES};
+use crate::format::{CHECKSUM_BLOCK_BYTES, FileKind, SEGMENT_NODES};
 use crate::manifest::SegmentEntry;
 
 pub mod fold;
 pub mod write;
+
+/// A bitmap is brought into memory as a whole for so many reads of each of its blocks.
+const READS_OF_A_BLOCK: usize = 16;
 
 /// One bit for each row, in its file or known without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,11 +186,17 @@ impl Segment {
     }
 
     /// The bytes of a bitmap, if they stand in the file and are in memory; as `word`, they tell nothing of rows behind the
-    /// last.
-    pub fn bitmap_bytes(&self, bitmap: RowBitmap) -> Option<&[u8]> {
-        let RowBitmap::Words { start } = bitmap else { return None };
+    /// last. For many reads they are brought there.
+    pub fn bitmap_bytes(&self, bitmap: RowBitmap, reads: usize) -> Result<Option<&[u8]>> {
+        let RowBitmap::Words { start } = bitmap else { return Ok(None) };
         let length = self.rows.div_ceil(64) * 8;
-        self.file.is_active(start, length).then(|| &self.file.bytes()[start..start + length])
+        if !self.file.is_active(start, length) {
+            if reads < READS_OF_A_BLOCK * length.div_ceil(CHECKSUM_BLOCK_BYTES) {
+                return Ok(None);
+            }
+            self.file.ensure(start, length)?;
+        }
+        Ok(Some(&self.file.bytes()[start..start + length]))
     }
 
     /// The bit of a row.

@@ -132,6 +132,8 @@ pub enum OperatorKind {
         distinct_from: Vec<SlotId>,
         /// Whether an edge may come twice in one path.
         repeats: bool,
+        /// `allReduce` over the edges, its list left empty: paths of which it is false are not made longer.
+        running: Option<Box<Expression>>,
     },
     /// For each row, a shortest path between two nodes, or all shortest paths; no row if there is none.
     ShortestPath {

@@ -119,7 +119,15 @@ macro_rules! push_operator_expressions {
             Kind::NodeLookup { value, .. } | Kind::NodeById { value, .. } => match value {
                 LookupValue::One(value) | LookupValue::Any(value) => $list.push(value),
             },
-            Kind::VariableExpand { filter, .. } | Kind::ShortestPath { filter, .. } => {
+            Kind::VariableExpand { filter, running, .. } => {
+                if let Some(EdgeFilter { predicate, .. }) = filter {
+                    $list.push(predicate);
+                }
+                if let Some(running) = running {
+                    $list.push(running);
+                }
+            }
+            Kind::ShortestPath { filter, .. } => {
                 if let Some(EdgeFilter { predicate, .. }) = filter {
                     $list.push(predicate);
                 }

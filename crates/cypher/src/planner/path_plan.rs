@@ -60,6 +60,7 @@ impl Planner<'_> {
             filter,
             distinct_from,
             repeats,
+            running: None,
         });
         Self::turn(stream, walk, edges);
     }

@@ -16,7 +16,7 @@ mod durations;
 
 /// The sum of the numbers of one group.
 #[derive(Clone, Copy, Default)]
-struct Total {
+pub(crate) struct Total {
     integers: i128,
     floats: f64,
     /// What rounding took from `floats`.
@@ -32,8 +32,21 @@ impl Total {
         self.count += 1;
     }
 
+    /// Adds the sum of so many integers.
     #[inline]
-    fn add_float(&mut self, x: f64) {
+    pub(crate) fn add_integers(&mut self, sum: i128, count: i64) {
+        self.integers += sum;
+        self.count += count;
+    }
+
+    /// How many numbers were added.
+    pub(crate) fn count(&self) -> i64 {
+        self.count
+    }
+
+    /// Adds a float.
+    #[inline]
+    pub(crate) fn add_float(&mut self, x: f64) {
         self.has_float = true;
         self.count += 1;
         self.add_part(x);
@@ -173,7 +186,7 @@ enum Wanted {
 }
 
 /// `sum` and `avg`.
-pub(super) struct Totals {
+pub(crate) struct Totals {
     wanted: Wanted,
     totals: Vec<Total>,
     durations: Durations,
@@ -188,6 +201,12 @@ impl Totals {
     /// `avg`.
     pub(super) fn average() -> Totals {
         Totals { wanted: Wanted::Average, ..Totals::sum() }
+    }
+
+    /// `avg` or `sum` of numbers that were added up already.
+    pub(crate) fn of(function: &str, totals: Vec<Total>) -> Totals {
+        let wanted = if function == "avg" { Wanted::Average } else { Wanted::Sum };
+        Totals { wanted, totals, durations: Durations::default() }
     }
 }
 

@@ -4,6 +4,7 @@
 //! columns. Large scans are aggregated by several threads in parts, which are merged in order of the scan. Groups that do
 //! not fit into memory are put away ([`spilled`]); of a group that does not fit the values are put aside ([`values`]).
 
+mod across;
 mod runs;
 mod spilled;
 mod state;
@@ -24,6 +25,7 @@ use crate::operators::expand::counted;
 use crate::operators::intersect;
 use crate::parallel::{self, ScanPipeline};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use across::{Across, Far};
 use spilled::Gathering;
 use values::Room;
 
@@ -36,6 +38,8 @@ pub(crate) struct Aggregate {
     /// The column that says for how many rows each row stands.
     weight: Option<usize>,
     pipeline: Option<ScanPipeline>,
+    /// Another way to take the rows in, where it pays.
+    across: Option<Across>,
 }
 
 /// An aggregate function with its arguments.
@@ -68,7 +72,9 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     wanted.iter().flat_map(|item| &item.arguments).for_each(|argument| liveness::add_expression(argument, &mut slots));
     let pipeline = parallel::scan_pipeline(input);
     let counted = if keys.is_empty() { told::Counted::of(input, &wanted) } else { None };
-    let (input, layout, weight) = lower_input(lowering, input, slots, &wanted)?;
+    let plan = input;
+    let (input, layout, weight) = lower_input(lowering, plan, slots, &wanted)?;
+    let across = if weight.is_none() { Across::lower(lowering, plan, keys, &wanted)? } else { None };
     let mut output = Layout::default();
     let mut compiled_keys = Vec::with_capacity(keys.len());
     for (slot, key) in keys {
@@ -84,7 +90,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     }
     let weight = weight.map(|weight| column_of(&layout, weight)).transpose()?;
     let key_columns = runs::columns(keys, &layout);
-    let aggregate = Aggregate { input, keys: compiled_keys, key_columns, functions, weight, pipeline };
+    let aggregate = Aggregate { input, keys: compiled_keys, key_columns, functions, weight, pipeline, across };
     match counted {
         Some(counted) => Ok((Box::new(told::Told { counted, otherwise: aggregate }), output)),
         None => Ok((Box::new(aggregate), output)),
@@ -118,9 +124,18 @@ fn lower_input(
 
 impl Aggregate {
     /// Takes all rows of the input in.
-    fn accumulate<'m>(&self, scope: Scope<'_, '_>, charge: Charge<'m>) -> Result<Gathering<'m>> {
+    fn accumulate<'m>(
+        &self,
+        scope: Scope<'_, '_>,
+        charge: Charge<'m>,
+        far: Option<(&Across, &Far)>,
+    ) -> Result<Gathering<'m>> {
         let runtime = scope.runtime;
         let mut gathering = Gathering::new(self, charge, 0)?;
+        if let Some((across, far)) = far {
+            across.accumulate(self, far, scope, &mut gathering)?;
+            return Ok(gathering);
+        }
         self.input.run(scope, &mut |chunk| {
             runtime.environment.interrupt.check()?;
             let view = runtime.view();
@@ -172,14 +187,25 @@ impl Aggregate {
 impl Physical for Aggregate {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let charge = scope.runtime.charge("Aggregate");
+        let mut held = charge.another();
+        let far = match &self.across {
+            Some(across) => across.far(scope.runtime, &mut held)?.map(|far| (across, far)),
+            None => None,
+        };
+        if far.is_none() {
+            held.count(0);
+        }
+        let far_of = far.as_ref().map(|(across, far)| (*across, far));
+        let accumulate = |scope: Scope<'_, '_>| self.accumulate(scope, charge.another(), far_of);
         let parts = match &self.pipeline {
-            Some(pipeline) => parallel::run(scope, pipeline, &|scope| self.accumulate(scope, charge.another()))?,
+            Some(pipeline) => parallel::run(scope, pipeline, &accumulate)?,
             None => None,
         };
         let mut gathered = match parts {
             Some(parts) => self.merge(parts, scope.runtime.environment.interrupt)?,
-            None => vec![self.accumulate(scope, charge.another())?],
+            None => vec![accumulate(scope)?],
         };
+        drop((far, held));
         if gathered.len() == 1 && gathered[0].put_away.is_none() {
             gathered[0].make_room()?;
             let Gathering { state, charge, .. } = gathered.remove(0);

@@ -3,7 +3,7 @@
 //! Three ways to run: to nodes that are new; into nodes that are bound ([`into`]); and counted ([`counted`]), when the
 //! consumer only wants to know how many there are.
 
-mod choice;
+pub(crate) mod choice;
 pub(crate) mod counted;
 mod into;
 

@@ -4,6 +4,7 @@
 //! ([`reach`]).
 
 mod reach;
+mod running;
 mod walk;
 
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub(crate) struct VariableExpand {
     round: Option<Pattern>,
     /// Whether an edge may come twice in one path.
     repeats: bool,
+    /// Tells paths that need not be made longer.
+    running: Option<running::Running>,
 }
 
 /// Lowers `VariableExpand`.
@@ -55,6 +58,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
         filter,
         distinct_from,
         repeats,
+        running,
     } = kind
     else {
         return Err(misplaced(kind));
@@ -62,20 +66,21 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let mut below = demand.clone().without(edges).and_slots([from]).and_slots(distinct_from);
     below = if *into { below.and_slots([to]) } else { below.without([to]) };
     below = EdgeFilter::demand(filter.as_ref(), below);
+    if let Some(running) = running {
+        below = below.and_expression(running);
+    }
     let (input, layout) = lowering.lower(input, &below)?;
     let from = column_of(&layout, *from)?;
     let bound = if *into { Some(column_of(&layout, *to)?) } else { None };
     let distinct_from = columns_of(&layout, distinct_from)?;
     let plan_filter = filter.as_ref();
     let filter = filter.as_ref().map(|filter| EdgeFilter::compile(lowering, filter, &layout)).transpose()?;
+    let running = match running {
+        Some(running) => running::Running::compile(lowering, running, &layout)?,
+        None => None,
+    };
     let gives_edges = edges.is_some_and(|edges| demand.slots.contains(&edges));
-    // Where only the ends matter, it is enough to find each by its shortest walk. A shortest walk to another node comes
-    // to no node twice (else the part between could be left out), so it goes along no edge twice and is a path; with it,
-    // no longer path to that node is of use, for it has at least `min` edges as soon as `min` is at most 1. The same holds
-    // of the shortest way round along directed edges, which comes to no other node twice. Against that, going along an
-    // undirected edge and back is a walk but no path, so there the way round is sought by itself; and with a `min` of 2
-    // the shortest walk may be too short.
-    let visits_once = !demand.multiplicity && !gives_edges && distinct_from.is_empty() && *min <= 1;
+    let visits_once = !gives_edges && distinct_from.is_empty() && finds_all_by_visiting_once(demand, *min);
     let round = if visits_once && *min == 1 && *direction == Direction::Both && !repeats {
         Some(Pattern::round(lowering, (types, *max), plan_filter, SearchSelector::Shortest(1), &layout)?)
     } else {
@@ -105,8 +110,20 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
         visits_once,
         round,
         repeats: *repeats,
+        running,
     };
     Ok((Box::new(expand), layout))
+}
+
+/// Whether each end can be found by its shortest walk alone.
+fn finds_all_by_visiting_once(demand: &Demand, min: u32) -> bool {
+    // Where only the ends matter, it is enough to find each by its shortest walk. A shortest walk to another node comes
+    // to no node twice (else the part between could be left out), so it goes along no edge twice and is a path; with it,
+    // no longer path to that node is of use, for it has at least `min` edges as soon as `min` is at most 1. The same holds
+    // of the shortest way round along directed edges, which comes to no other node twice. Against that, going along an
+    // undirected edge and back is a walk but no path, so there the way round is sought by itself; and with a `min` of 2
+    // the shortest walk may be too short.
+    !demand.multiplicity && min <= 1
 }
 
 /// Paths found: for each the row it belongs to, where it ends, and its edges if they are wanted.

@@ -5,6 +5,7 @@ use cypher::optimizer::OptimizerConfig;
 use exec::RunSettings;
 use testing::random::{SeededRandom, seed_or};
 
+use super::memory::with_limit;
 use super::optimizer::{Bench, graph};
 use super::{check, check_error};
 
@@ -103,9 +104,19 @@ fn fuzz_counted_patterns_agree_with_walked_ones() {
         for _ in 0..60 {
             let query = Writer { random: &mut random, nodes: 0 }.query();
             let expected = bench.run(&query, &walked, plain);
-            let runs = [(all, plain), (all, threads), (OptimizerConfig { unused: false, ..all }, plain)];
-            for (config, settings) in runs {
-                let found = bench.run(&query, &config, settings);
+            let unused = OptimizerConfig { unused: false, ..all };
+            let runs = [
+                (all, plain, None),
+                (all, threads, None),
+                (unused, plain, None),
+                (all, plain, Some(0)),
+                (all, threads, Some(2_000)),
+            ];
+            for (config, settings, limit) in runs {
+                let found = match limit {
+                    None => bench.run(&query, &config, settings),
+                    Some(limit) => with_limit(limit, |memory| bench.run_within(&query, &config, settings, memory)),
+                };
                 let (Ok(expected), Ok(found)) = (&expected, &found) else {
                     panic!("seed {seed}, round {round}: {query}\n{expected:?}\n{found:?}");
                 };

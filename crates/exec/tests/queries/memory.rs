@@ -15,7 +15,7 @@ pub(crate) fn with_tiny<T>(work: impl FnOnce(&QueryMemory) -> T) -> T {
     with_limit(0, work)
 }
 
-fn with_limit<T>(limit: usize, work: impl FnOnce(&QueryMemory) -> T) -> T {
+pub(super) fn with_limit<T>(limit: usize, work: impl FnOnce(&QueryMemory) -> T) -> T {
     let budget = MemoryBudget::new(1 << 30);
     let disk = MemoryDisk::new();
     disk.put_directory(&PathBuf::from("spill"));

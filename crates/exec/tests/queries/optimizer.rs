@@ -36,6 +36,17 @@ impl Bench {
         config: &OptimizerConfig,
         settings: RunSettings,
     ) -> Result<(Vec<String>, String), String> {
+        self.run_within(text, config, settings, &QueryMemory::unlimited())
+    }
+
+    /// The same, with so much memory.
+    pub(super) fn run_within(
+        &self,
+        text: &str,
+        config: &OptimizerConfig,
+        settings: RunSettings,
+        memory: &QueryMemory,
+    ) -> Result<(Vec<String>, String), String> {
         let view = self.store.read().expect("the store can be read");
         let capabilities = view.capabilities();
         let (schema, statistics) = (view.schema(), view.statistics());
@@ -50,7 +61,7 @@ impl Bench {
             procedures: &self.functions.1,
             interrupt: &Interrupt::new(),
             clock: &StoppedClock,
-            memory: &QueryMemory::unlimited(),
+            memory,
             settings,
             transactions: None,
         };

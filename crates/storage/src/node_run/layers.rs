@@ -187,11 +187,13 @@ impl Layers {
             let found = match current {
                 Some((at, found)) if at == number => found,
                 _ => {
-                    let segment = self.segment(number);
-                    let found = segment.map(|segment| {
-                        let bitmap = segment.label(label);
-                        (segment, bitmap, segment.bitmap_bytes(bitmap))
-                    });
+                    let found = match self.segment(number) {
+                        Some(segment) => {
+                            let bitmap = segment.label(label);
+                            Some((segment, bitmap, segment.bitmap_bytes(bitmap, nodes.len() - index)?))
+                        }
+                        None => None,
+                    };
                     current = Some((number, found));
                     found
                 }

@@ -83,6 +83,10 @@ pub(super) struct ExpandCursor<'a> {
     positions: Vec<u64>,
     /// The places of a run whose edges patches deleted.
     lost: Vec<u64>,
+    /// All edges are out-edges in the files as they were written, of which no ids are wanted: then properties are read by
+    /// the places of the batch's runs.
+    is_plain: bool,
+    runs: Vec<(usize, Range<u64>)>,
 }
 
 impl Snapshot {
@@ -118,6 +122,12 @@ impl<'a> ExpandCursor<'a> {
             let (plain, chooser) = Chooser::new(expand);
             (chooser, plain.keys)
         });
+        let memtable = &snapshot.memtable;
+        let is_plain = expand.direction == Direction::Out
+            && expand.edge_ids == EdgeIds::Omit
+            && memtable.edges.is_empty()
+            && memtable.edge_changes.is_empty()
+            && places.iter().all(|place| place.patches.is_none());
         ExpandCursor {
             snapshot,
             from,
@@ -135,6 +145,8 @@ impl<'a> ExpandCursor<'a> {
             run_ids: Vec::new(),
             positions: Vec::new(),
             lost: Vec::new(),
+            is_plain,
+            runs: Vec::new(),
         }
     }
 
@@ -263,6 +275,17 @@ impl<'a> ExpandCursor<'a> {
         let lost = if is_in { lost.in_edges(self.node) } else { lost.out_edges(self.node) };
         let lost_some = !lost.is_empty();
         let wants_ids = self.wants_ids();
+        if self.is_plain {
+            section.targets(run.clone(), &mut out.neighbors)?;
+            if wants_ids {
+                match self.runs.last_mut() {
+                    Some((last, before)) if *last == place && before.end == run.start => before.end = run.end,
+                    _ => self.runs.push((place, run)),
+                }
+            }
+            self.fill(section.edge_type(), is_in, out);
+            return Ok(());
+        }
         if is_in {
             section.sources(run.clone(), &mut out.neighbors)?;
         } else {
@@ -392,6 +415,7 @@ impl ExpandCursor<'_> {
     fn fill_batch(&mut self, out: &mut EdgeBatch) -> Result<()> {
         out.clear();
         self.ids.clear();
+        self.runs.clear();
         self.is_untested = false;
         while out.neighbors.len() < BATCH_ROWS {
             if !self.take_current(out)? && !self.advance()? {
@@ -401,7 +425,17 @@ impl ExpandCursor<'_> {
         Ok(())
     }
 
-    fn properties(&self, out: &EdgeBatch, keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
+    fn properties(&mut self, out: &EdgeBatch, keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
+        if self.is_plain {
+            if let [(place, run)] = self.runs.as_slice() {
+                let section = self.places[*place].section;
+                return keys.iter().map(|&key| section.property_range(key, run.clone())).collect();
+            }
+            for (place, run) in &self.runs {
+                let first_id = self.places[*place].first_id;
+                self.ids.extend(run.clone().map(|position| EdgeId(first_id + position)));
+            }
+        }
         let ids = if self.expand.edge_ids == EdgeIds::Include { &out.edges } else { &self.ids };
         self.snapshot.columns_of_edges(ids, keys)
     }
@@ -416,15 +450,15 @@ impl EdgeCursor for ExpandCursor<'_> {
             }
             if let Some((mut chooser, keys)) = self.chooser.take_if(|_| self.is_untested) {
                 out.properties = self.properties(out, &keys)?;
-                let mut chosen = EdgeBatch::default();
-                chooser.push(out, &mut chosen);
-                *out = chosen;
+                chooser.retain(out);
                 self.chooser = Some((chooser, keys));
                 if out.neighbors.is_empty() {
                     continue;
                 }
             } else if !self.keys.is_empty() {
-                out.properties = self.properties(out, &self.keys)?;
+                let keys = std::mem::take(&mut self.keys);
+                out.properties = self.properties(out, &keys)?;
+                self.keys = keys;
             }
             return Ok(true);
         }

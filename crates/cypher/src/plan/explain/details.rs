@@ -292,6 +292,13 @@ impl Details<'_> {
             };
             text.push_str(&format!(" each {each} WHERE {}", self.expression(&filter.predicate)));
         }
+        if let OperatorKind::VariableExpand { edges: Some(edges), running: Some(running), .. } = kind {
+            let mut running = (**running).clone();
+            if let ExpressionKind::Reduce { list, .. } = &mut running.kind {
+                list.kind = ExpressionKind::Slot(*edges);
+            }
+            text.push_str(&format!(" while {}", self.expression(&running)));
+        }
         if matches!(kind, OperatorKind::VariableExpand { repeats: true, .. }) {
             text.push_str(" repeating");
         }

@@ -211,6 +211,18 @@ impl<'m> State<'m> {
         values.state().update(groups, count, arguments)
     }
 
+    /// Takes states of a function in, one for each row of the batch.
+    pub(super) fn take_in(&mut self, function: usize, rows: usize, states: Box<dyn Aggregator>) -> Result<()> {
+        let count = self.group_count();
+        let FunctionState::Other(values) = &mut self.functions[function] else {
+            unreachable!("the states were made from the same functions");
+        };
+        match self.has_keys {
+            true => values.state().merge(states, &self.groups, count),
+            false => values.state().merge(states, &vec![0; rows], count),
+        }
+    }
+
     /// Whether values of any function were put aside.
     pub(super) fn has_aside(&self) -> bool {
         self.functions.iter().any(|function| matches!(function, FunctionState::Other(values) if values.has_aside()))

@@ -33,14 +33,13 @@ pub(super) struct Evaluation<'e, 'r> {
     pub(super) runtime: &'e Runtime<'r>,
     pub(super) tables: &'e Tables,
     /// By the number of a tree's node: what was worked out for single nodes.
-    memos: Vec<Map<NodeId, Message>>,
+    pub(super) memos: Vec<Map<NodeId, Message>>,
+    /// The same for what was worked out last, where memory is short; may be forgotten at any time.
+    pub(super) recent: Vec<Map<NodeId, Message>>,
     pub(super) marks: groups::Marks,
     /// What the memos hold, and the arrays that this thread made.
-    charge: Charge<'r>,
+    pub(super) charge: Charge<'r>,
 }
-
-/// Bytes that a node takes in a memo, about.
-const MEMO_BYTES: usize = 48;
 
 /// Where the messages of nodes are.
 pub(super) enum Known {
@@ -51,6 +50,8 @@ pub(super) enum Known {
     Labelled(Bitmap),
     /// In the memo of that table.
     Memo(usize),
+    /// One for each node that was asked for.
+    Each(Vec<Message>),
 }
 
 /// Nodes that have come to something so far, their places among those asked for, and their numbers.
@@ -82,9 +83,10 @@ impl Live {
 impl<'e, 'r> Evaluation<'e, 'r> {
     /// Knows nothing but what is shared.
     pub(super) fn new(runtime: &'e Runtime<'r>, tables: &'e Tables) -> Evaluation<'e, 'r> {
-        let memos = tables.wholes.iter().map(|_| Map::default()).collect();
+        let empty = || tables.wholes.iter().map(|_| Map::default()).collect();
+        let (memos, recent) = (empty(), empty());
         let charge = runtime.charge("CountMatches");
-        Evaluation { runtime, tables, memos, marks: groups::Marks::default(), charge }
+        Evaluation { runtime, tables, memos, recent, marks: groups::Marks::default(), charge }
     }
 
     /// How many matches nodes stand for, that may come again.
@@ -135,6 +137,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         }
         let factors = match group {
             Group::Alone(at) => self.sums(&node.branches[*at], &live.nodes)?,
+            _ if self.is_lean() => self.group_in_parts(node, group, &live.nodes)?,
             Group::Different(different) => groups::different(self, node, different, &live.nodes)?,
             Group::Apart { .. } => groups::apart(self, node, group, &live.nodes)?,
             Group::Across { near, over, far } => groups::across(self, node, (*near, *over, *far), &live.nodes)?,
@@ -189,6 +192,14 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         {
             return self.sums_of_whole(branch, &whole, nodes);
         }
+        match (self.is_lean(), branch.chained) {
+            (true, None) => self.sums_streamed(branch, nodes),
+            (true, Some(_)) => self.in_parts(&[branch], nodes, &mut |it, some| it.sums_of_edges(branch, some)),
+            (false, _) => self.sums_of_edges(branch, nodes),
+        }
+    }
+
+    fn sums_of_edges(&mut self, branch: &Branch, nodes: &[NodeId]) -> Result<Vec<u64>> {
         let edges = Edges::of(self.runtime, nodes, branch.direction, &branch.types, EdgeIds::Omit)?;
         let each = self.contributions(branch, nodes, &edges)?;
         let sum = |node: usize| each[edges.range(node)].iter().fold(0_u64, |sum, &it| sum.saturating_add(it));
@@ -278,6 +289,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
                 }
             }
             Known::Memo(table) => self.memos[*table].get(&node).copied().unwrap_or_default(),
+            Known::Each(each) => each[at],
         }
     }
 
@@ -296,9 +308,15 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             return Ok(Known::Whole(whole));
         }
         let asked = self.tables.asked[node.table].fetch_add(nodes.len(), Ordering::Relaxed) + nodes.len();
-        if self.pays_whole(asked) {
+        if !self.is_lean() && self.pays_whole(asked) {
             self.find_types(node)?;
-            return self.whole(node).map(Known::Whole);
+            if let Some(whole) = self.whole(node)? {
+                return Ok(Known::Whole(whole));
+            }
+            self.turn_lean();
+        }
+        if self.is_lean() {
+            return self.each(node, nodes).map(Known::Each);
         }
         let mut memo = std::mem::take(&mut self.memos[node.table]);
         let mut new = Vec::new();
@@ -308,7 +326,14 @@ impl<'e, 'r> Evaluation<'e, 'r> {
                 Message::default()
             });
         }
-        self.charge.grow(new.len() * MEMO_BYTES)?;
+        if !self.takes_memo(new.len()) {
+            new.iter().for_each(|it| {
+                memo.remove(it);
+            });
+            self.memos[node.table] = memo;
+            self.turn_lean();
+            return self.each(node, nodes).map(Known::Each);
+        }
         for some in new.chunks(STEP) {
             let messages = self.evaluate(node, some)?;
             for (&it, message) in some.iter().zip(messages) {
@@ -326,14 +351,18 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         view.view().capabilities().dense_node_ids && bound <= WHOLE_IDS_MAX && nodes > bound as usize / WHOLE_SHARE
     }
 
-    /// What all nodes stand for.
-    fn whole(&mut self, node: &Node) -> Result<Arc<Whole>> {
+    /// What all nodes stand for; `None` if there is no room for that.
+    fn whole(&mut self, node: &Node) -> Result<Option<Arc<Whole>>> {
         let (tables, runtime) = (self.tables, self.runtime);
-        tables.wholes[node.table].get_or_make(|| {
-            self.make_below(node)?;
+        tables.wholes[node.table].get_or_try(|| {
+            if !self.make_below(node)? {
+                return Ok(None);
+            }
             let bound = runtime.view().view().node_id_bound() as usize;
             let arrays = if node.aside.is_some() { 2 } else { 1 };
-            self.charge.grow(arrays * bound * size_of::<u64>())?;
+            if self.charge.try_grow(arrays * bound * size_of::<u64>()).is_err() {
+                return Ok(None);
+            }
             let mut values = vec![0_u64; bound];
             let mut rests = vec![0_u64; if node.aside.is_some() { bound } else { 0 }];
             let mut rest_parts = rests.chunks_mut(STEP);
@@ -342,19 +371,24 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             for_each_part(runtime, tables, parts.collect(), &|evaluation, start, (values, rests)| {
                 evaluation.fill(node, start, values, rests)
             })?;
-            Ok(Whole { values, rests })
+            Ok(Some(Whole { values, rests }))
         })
     }
 
-    /// What the branches of a node lead to is wanted of all nodes if the node is.
-    fn make_below(&mut self, node: &Node) -> Result<()> {
+    /// What the branches of a node lead to is wanted of all nodes if the node is. False if there is no room for it.
+    fn make_below(&mut self, node: &Node) -> Result<bool> {
         for branch in node.branches.iter().filter(|branch| !branch.node.is_bare()) {
             self.find_types(&branch.node)?;
-            if !branch.node.is_only_labelled() {
-                self.whole(&branch.node)?;
+            if !branch.node.is_only_labelled() && self.whole(&branch.node)?.is_none() {
+                return Ok(false);
             }
         }
-        node.nested.iter().try_for_each(|(_, nested)| self.make_below(nested))
+        for (_, nested) in &node.nested {
+            if !self.make_below(nested)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Works out what nodes with successive ids stand for.

@@ -10,6 +10,7 @@ use super::evaluation::{Evaluation, for_each_part};
 use super::lists::{Edges, Lists};
 use super::tree::{Branch, Different, Group, Node};
 use crate::adjacency::expansion;
+use crate::memory::Charge;
 
 /// The most members of a group that differ.
 const MEMBERS_MAX: usize = 4;
@@ -28,9 +29,12 @@ pub(super) struct Marks {
 const MARKED_IDS_MAX: u64 = 1 << 28;
 
 impl Marks {
-    fn prepare(&mut self, bound: u64) {
-        if bound <= MARKED_IDS_MAX && self.by_id.len() < bound as usize {
-            self.by_id.resize(bound as usize, 0);
+    /// Takes room for all ids, if it is granted.
+    fn prepare(&mut self, bound: u64, charge: &mut Charge<'_>) {
+        let more = (bound as usize).saturating_sub(self.by_id.len());
+        if bound <= MARKED_IDS_MAX && more > 0 && charge.try_grow(more * size_of::<u64>()).is_ok() {
+            // Zeroed by the operating system, page by page as marks are set.
+            self.by_id = vec![0; bound as usize];
         }
     }
 
@@ -193,7 +197,7 @@ fn alike(
     let edges = Edges::of(evaluation.runtime, nodes, a.direction, &a.types, EdgeIds::Omit)?;
     let (to_a, to_b) = (evaluation.contributions(a, nodes, &edges)?, evaluation.contributions(b, nodes, &edges)?);
     let mut marks = std::mem::take(&mut evaluation.marks);
-    marks.prepare(evaluation.runtime.view().view().node_id_bound());
+    marks.prepare(evaluation.runtime.view().view().node_id_bound(), &mut evaluation.charge);
     let mut factors = Vec::with_capacity(nodes.len());
     for at in 0..nodes.len() {
         let (mut sum_a, mut sum_b, mut same, mut is_over) = (0_u64, 0_u64, 0_u128, false);
@@ -279,28 +283,7 @@ pub(super) fn apart(
     let kept = with_both(evaluation, near, over, nodes)?;
     let (near, over) = (Ends::of(evaluation, near, &kept.nodes)?, Ends::of(evaluation, over, &kept.nodes)?);
     let ends = &over.edges.neighbors;
-    // Where many edges lead to the same nodes, these are looked at once.
-    let (places, once) = if ends.len() > 2 * kept.nodes.len() {
-        let (places, once) = distinct(ends);
-        (places, Cow::Owned(once))
-    } else {
-        (Vec::new(), Cow::Borrowed(ends.as_slice()))
-    };
-    let by_id = evaluation.pays_whole(once.len()) || evaluation.tables.lists[*list].get().is_some();
-    let lists = if by_id {
-        evaluation.tables.lists[*list].get_or_make(|| all_lists(evaluation, *direction, types))?
-    } else {
-        let mut few = Lists::default();
-        few.add(&mut Edges::of(evaluation.runtime, &once, *direction, types, EdgeIds::Omit)?);
-        std::sync::Arc::new(few)
-    };
-    let list_of = |edge: usize| match places.get(edge) {
-        _ if by_id => lists.get(ends[edge].0 as usize),
-        Some(&place) => lists.get(place as usize),
-        None => lists.get(edge),
-    };
-    let factors = subtract(evaluation, &near, &over, kept.nodes.len(), &|marks, near, edge| {
-        let (list, end) = (list_of(edge), over.edges.neighbors[edge]);
+    let met = |marks: &Marks, near: &[NodeId], list: &[NodeId], end: NodeId| {
         // The shorter of the two is gone through.
         let is_long = list.len() > 8 * near.len();
         let mut met = if is_long {
@@ -317,7 +300,45 @@ pub(super) fn apart(
         if *different && list.binary_search(&end).is_err() {
             met = met.saturating_add(marks.get(end));
         }
-        met.saturating_mul(over.each[edge])
+        met
+    };
+    if evaluation.is_lean() {
+        // The list of one end at a time.
+        let factors = subtract(evaluation, &near, &over, kept.nodes.len(), &mut |evaluation, marks, near, edge| {
+            let end = ends[edge];
+            let mut one = Lists::default();
+            one.add(&mut Edges::of(evaluation.runtime, &[end], *direction, types, EdgeIds::Omit)?);
+            Ok(met(marks, near, one.get(0), end).saturating_mul(over.each[edge]))
+        })?;
+        return Ok(kept.spread(factors));
+    }
+    // Where many edges lead to the same nodes, these are looked at once.
+    let (places, once) = if ends.len() > 2 * kept.nodes.len() {
+        let (places, once) = distinct(ends);
+        (places, Cow::Owned(once))
+    } else {
+        (Vec::new(), Cow::Borrowed(ends.as_slice()))
+    };
+    let pays = evaluation.pays_whole(once.len());
+    let whole = match evaluation.tables.lists[*list].get() {
+        None if pays => {
+            let has_room = evaluation.takes_lists(*direction, types);
+            let make = || has_room.then(|| all_lists(evaluation, *direction, types)).transpose();
+            evaluation.tables.lists[*list].get_or_try(make)?
+        }
+        known => known,
+    };
+    let mut few = Lists::default();
+    if whole.is_none() {
+        few.add(&mut Edges::of(evaluation.runtime, &once, *direction, types, EdgeIds::Omit)?);
+    }
+    let list_of = |edge: usize| match (&whole, places.get(edge)) {
+        (Some(whole), _) => whole.get(ends[edge].0 as usize),
+        (None, Some(&place)) => few.get(place as usize),
+        (None, None) => few.get(edge),
+    };
+    let factors = subtract(evaluation, &near, &over, kept.nodes.len(), &mut |_, marks, near, edge| {
+        Ok(met(marks, near, list_of(edge), ends[edge]).saturating_mul(over.each[edge]))
     })?;
     Ok(kept.spread(factors))
 }
@@ -336,6 +357,21 @@ pub(super) fn across(
     let over_edges = Edges::of(evaluation.runtime, &kept.nodes, over.direction, &over.types, EdgeIds::Omit)?;
     let ends = &over_edges.neighbors;
     let rests = evaluation.rests(middle, ends)?;
+    if evaluation.is_lean() {
+        // The edges of one end at a time.
+        let sums = evaluation.sums(far, ends)?;
+        let numbers = sums.iter().zip(&rests).map(|(&sum, &rest)| sum.saturating_mul(rest)).collect();
+        let over = Ends { edges: over_edges, each: numbers };
+        let ends = &over.edges.neighbors;
+        let factors = subtract(evaluation, &near, &over, kept.nodes.len(), &mut |evaluation, marks, _, edge| {
+            let end = &ends[edge..=edge];
+            let edges = Edges::of(evaluation.runtime, end, far.direction, &far.types, EdgeIds::Omit)?;
+            let each = evaluation.contributions(far, end, &edges)?;
+            let parts = edges.neighbors.iter().zip(&each).map(|(&it, &each)| marks.get(it).saturating_mul(each));
+            Ok(parts.fold(0_u64, u64::saturating_add).saturating_mul(rests[edge]))
+        })?;
+        return Ok(kept.spread(factors));
+    }
     let edges = Edges::of(evaluation.runtime, ends, far.direction, &far.types, EdgeIds::Omit)?;
     let each = evaluation.contributions(far, ends, &edges)?;
     // What the middle node stands for follows from the edges that are at hand.
@@ -345,11 +381,11 @@ pub(super) fn across(
     };
     let numbers = (0..ends.len()).map(stands_for).collect();
     let over = Ends { edges: over_edges, each: numbers };
-    let factors = subtract(evaluation, &near, &over, kept.nodes.len(), &|marks, _, edge| {
+    let factors = subtract(evaluation, &near, &over, kept.nodes.len(), &mut |_, marks, _, edge| {
         let met = edges
             .range(edge)
             .fold(0_u64, |met, at| met.saturating_add(marks.get(edges.neighbors[at]).saturating_mul(each[at])));
-        met.saturating_mul(rests[edge])
+        Ok(met.saturating_mul(rests[edge]))
     })?;
     Ok(kept.spread(factors))
 }
@@ -402,6 +438,9 @@ impl Ends {
     }
 }
 
+/// What an edge takes off: given the marks and the ends of the first branch, and the edge of the second.
+type Lost<'l> = dyn FnMut(&mut Evaluation<'_, '_>, &Marks, &[NodeId], usize) -> Result<u64> + 'l;
+
 /// For each node the product of two branches, less what `lost` says of each edge of the second, being given the marks
 /// and the ends of the first.
 fn subtract(
@@ -409,10 +448,10 @@ fn subtract(
     near: &Ends,
     over: &Ends,
     nodes: usize,
-    lost: &dyn Fn(&Marks, &[NodeId], usize) -> u64,
+    lost: &mut Lost<'_>,
 ) -> Result<Vec<u64>> {
     let mut marks = std::mem::take(&mut evaluation.marks);
-    marks.prepare(evaluation.runtime.view().view().node_id_bound());
+    marks.prepare(evaluation.runtime.view().view().node_id_bound(), &mut evaluation.charge);
     let mut factors = Vec::with_capacity(nodes);
     for at in 0..nodes {
         let sum = |ends: &Ends| ends.each[ends.edges.range(at)].iter().fold(0_u64, |sum, &it| sum.saturating_add(it));
@@ -426,7 +465,7 @@ fn subtract(
         range.for_each(|edge| marks.add(near.edges.neighbors[edge], near.each[edge]));
         let mut less = 0_u128;
         for edge in over.edges.range(at).filter(|&edge| over.each[edge] != 0) {
-            less += u128::from(lost(&marks, ends, edge));
+            less += u128::from(lost(evaluation, &marks, ends, edge)?);
         }
         marks.clear(ends);
         let product = u128::from(a) * u128::from(b);

@@ -229,7 +229,7 @@ impl Evaluation<'_, '_> {
     pub(super) fn types_to(&self, node: &Node) -> Result<Option<Arc<Option<ByType>>>> {
         let asked = self.tables.asked[node.table].load(Ordering::Relaxed) as u64;
         match self.tables.types[node.table].get() {
-            None if asked > 0 && asked >= self.looks(node) => self.find_types(node).map(Some),
+            None if asked > 0 && asked >= self.looks(node) => self.find_types(node),
             known => Ok(known),
         }
     }
@@ -243,8 +243,8 @@ impl Evaluation<'_, '_> {
     }
 
     /// The same, found out now.
-    pub(super) fn find_types(&self, node: &Node) -> Result<Arc<Option<ByType>>> {
-        self.tables.types[node.table].get_or_make(|| ByType::of(self.runtime, node))
+    pub(super) fn find_types(&self, node: &Node) -> Result<Option<Arc<Option<ByType>>>> {
+        self.tables.types[node.table].get_or_try(|| ByType::of(self.runtime, node).map(Some))
     }
 
     /// True if it was found that labels need not be tested.

@@ -58,16 +58,16 @@ impl<T> Shared<T> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What was made, or is now.
-    pub(super) fn get_or_make(&self, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+    /// What was made, or is now; `None` if it cannot be.
+    pub(super) fn get_or_try(&self, make: impl FnOnce() -> Result<Option<T>>) -> Result<Option<Arc<T>>> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(made) = &*made {
-            return Ok(made.clone());
+            return Ok(Some(made.clone()));
         }
-        let new = Arc::new(make()?);
+        let Some(new) = make()?.map(Arc::new) else { return Ok(None) };
         *made = Some(new.clone());
         self.is_made.store(true, Ordering::Release);
-        Ok(new)
+        Ok(Some(new))
     }
 }
 
@@ -81,6 +81,8 @@ pub(super) struct Tables {
     pub(super) asked: Vec<AtomicUsize>,
     /// By the number of a list.
     pub(super) lists: Vec<Shared<Lists>>,
+    /// Memory was refused: from then on little is remembered; see [`super::lean`].
+    pub(super) is_lean: AtomicBool,
 }
 
 impl Tables {
@@ -91,6 +93,7 @@ impl Tables {
             asked: (0..tables).map(|_| AtomicUsize::new(0)).collect(),
             types: (0..tables).map(|_| Shared::new()).collect(),
             lists: (0..lists).map(|_| Shared::new()).collect(),
+            is_lean: AtomicBool::new(false),
         }
     }
 }

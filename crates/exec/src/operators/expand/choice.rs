@@ -15,7 +15,7 @@ use crate::lowering::Lowering;
 const LABELLED_FIRST_MAX: usize = 1_024;
 
 /// Ranges and first edges, by names of properties and expressions without slots.
-pub(super) struct Choice {
+pub(crate) struct Choice {
     conditions: Vec<(Arc<str>, BinaryOperator, CompiledExpression)>,
     first: Option<First>,
 }
@@ -29,7 +29,7 @@ struct First {
 
 impl Choice {
     /// Compiles what a plan says.
-    pub(super) fn compile(lowering: &mut Lowering, choice: &EdgeChoice) -> Result<Choice> {
+    pub(crate) fn compile(lowering: &mut Lowering, choice: &EdgeChoice) -> Result<Choice> {
         let mut conditions = Vec::with_capacity(choice.conditions.len() + choice.tests.len());
         for condition in choice.conditions.iter().chain(&choice.tests) {
             let value = lowering.compile(&condition.value, &Default::default())?;
@@ -52,7 +52,7 @@ impl Choice {
 
     /// Tells an expansion what is wanted; false if no edge can be. What cannot be told is left to the operators above,
     /// errors included.
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &self,
         view: &dyn ReadView,
         context: &EvaluationContext<'_>,

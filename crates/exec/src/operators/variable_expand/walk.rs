@@ -3,6 +3,8 @@
 //! A part of the topmost level is expanded at a time, so that memory holds a few batches for each level and not all
 //! paths at once. A path is its last edge and the place of its beginning in the level below.
 
+use std::cell::Cell;
+
 use model::store::EdgeIds;
 use model::{EdgeBatch, EdgeId, EdgeValue, NodeId, Result, Value};
 
@@ -12,6 +14,7 @@ use crate::chunk::Chunk;
 use crate::memory::Charge;
 use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Sink};
+use crate::spill::heap_bytes;
 use crate::visited::hold;
 
 /// Edges that one part of a level may have, about.
@@ -26,6 +29,8 @@ pub(super) struct Walk<'w, 'r> {
     found: Found,
     charge: Charge<'r>,
     held: usize,
+    /// The running values could be worked out so far.
+    is_running: Cell<bool>,
 }
 
 /// Paths of one length.
@@ -37,6 +42,8 @@ struct Level {
     edges: Vec<EdgeValue>,
     /// The place of each path's beginning in the level below.
     parents: Vec<u32>,
+    /// The running value of each path, if there is one.
+    values: Vec<Value>,
     /// Paths before this one have been expanded.
     expanded: usize,
 }
@@ -48,6 +55,8 @@ impl Level {
             + 8 * self.nodes.capacity()
             + edge * self.edges.capacity()
             + 4 * self.parents.capacity()
+            + std::mem::size_of::<Value>() * self.values.capacity()
+            + self.values.iter().map(heap_bytes).sum::<usize>()
             + std::mem::size_of::<Level>()
     }
 }
@@ -56,9 +65,12 @@ impl<'w, 'r> Walk<'w, 'r> {
     pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'r>, chunk: &'w Chunk) -> Result<Walk<'w, 'r>> {
         let (nodes, rows) = nodes_in(&chunk.columns[expand.from], "the start of a pattern")?;
         let rows = rows.unwrap_or_else(|| (0..chunk.rows as u32).collect());
-        let bottom = Level { rows, nodes: nodes.into_owned(), ..Level::default() };
+        let mut bottom = Level { rows, nodes: nodes.into_owned(), ..Level::default() };
+        let values = expand.running.as_ref().and_then(|running| running.start(runtime, chunk, &bottom.rows));
+        let is_running = Cell::new(values.is_some());
+        bottom.values = values.unwrap_or_default();
         let charge = runtime.charge("VariableExpand");
-        Ok(Walk { expand, runtime, chunk, levels: vec![bottom], found: Found::default(), charge, held: 0 })
+        Ok(Walk { expand, runtime, chunk, levels: vec![bottom], found: Found::default(), charge, held: 0, is_running })
     }
 
     pub(super) fn run(mut self, sink: &mut Sink<'_>) -> Result<Flow> {
@@ -182,6 +194,28 @@ impl<'w, 'r> Walk<'w, 'r> {
         Ok(true)
     }
 
+    /// Leaves out edges that make paths which the running value gives up, and adds the values of the others to a level.
+    fn give_up(&self, batch: &EdgeBatch, nodes: &[NodeId], start: usize, indices: &mut Vec<usize>, next: &mut Level) {
+        let Some(running) = self.expand.running.as_ref().filter(|_| self.is_running.get() && !indices.is_empty())
+        else {
+            return;
+        };
+        let top = &self.levels[self.levels.len() - 1];
+        let path = |&index: &usize| start + batch.inputs[index] as usize;
+        let rows: Vec<u32> = indices.iter().map(|index| top.rows[path(index)]).collect();
+        let values: Vec<Value> = indices.iter().map(|index| top.values[path(index)].clone()).collect();
+        let edge =
+            |&index: &usize| edge_value(batch, index, nodes[batch.inputs[index] as usize], self.expand.direction);
+        let edges = indices.iter().map(edge).collect();
+        match running.grow(self.runtime, self.chunk, &rows, &values, edges) {
+            Some(grown) => {
+                next.values.extend(grown.going.iter().map(|&at| grown.values.value(at as usize)));
+                *indices = grown.going.iter().map(|&at| indices[at as usize]).collect();
+            }
+            None => self.is_running.set(false),
+        }
+    }
+
     /// Adds to a level the paths that a batch of edges makes.
     fn take(&self, batch: &EdgeBatch, nodes: &[NodeId], start: usize, next: &mut Level) -> Result<()> {
         let top = &self.levels[self.levels.len() - 1];
@@ -207,6 +241,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             let passing = filter.passing(self.runtime, self.chunk, &rows, from, edges)?;
             indices = passing.into_iter().map(|place| indices[place as usize]).collect();
         }
+        self.give_up(batch, nodes, start, &mut indices, next);
         for index in indices {
             let path = start + batch.inputs[index] as usize;
             next.rows.push(top.rows[path]);
