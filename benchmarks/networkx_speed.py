@@ -4,13 +4,20 @@ An undirected Kronecker graph, edge factor 16, as a `networkx.Graph`: PageRank, 
 pairs, betweenness from 8 sources, triangles. NetworkX by itself, with nx-parallel and with Knotwork as its backend (the
 conversion, which NetworkX keeps with the graph, is shown apart), then igraph and NetworKit by their own interfaces, on
 graphs of their own, whose making is shown apart too. Each a process of its own; seconds are medians of ROUNDS (3). A task
-that would take a peer longer than LIMIT (600) seconds is given up. Every answer is compared.
+that takes longer than LIMIT (600) seconds is given up, which is said. Every answer is compared, but for NetworKit's
+betweenness, whose sources cannot be chosen.
+
+`networkx_speed.py --requirements` prints the versions of the peers, for pip; `--parallel-requirements` those of nx-parallel,
+which has an environment of its own.
 """
 import json
-import multiprocessing
 import os
+import queue
+import signal
 import statistics
+import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -19,6 +26,9 @@ import kronecker
 
 ROUNDS = int(os.environ.get("ROUNDS", 3))
 LIMIT = int(os.environ.get("LIMIT", 600))
+REQUIREMENTS = ["networkx==3.6.1", "networkit==11.2.2", "igraph==1.0.0", "scipy", "numpy", "pyarrow"]
+#: nx-parallel does not load beside this NetworkX: NX_PARALLEL_PYTHON names the Python of an environment with these.
+PARALLEL_REQUIREMENTS = ["nx-parallel==0.3", "networkx==3.4.2", "scipy", "numpy", "pyarrow"]
 PEERS = os.environ.get("PEERS", "networkx nx-parallel knotwork igraph networkit").split()
 PAIRS, SOURCES = 20, 8
 TASKS = ["pagerank", "connected_components", "shortest_path", "betweenness_centrality", "triangles"]
@@ -48,6 +58,9 @@ def of_networkx(nodes, edges, pairs, sources, backend):
     graph.add_nodes_from(range(nodes))
     graph.add_edges_from(edges.tolist())
     chosen = {} if backend is None else {"backend": backend}
+    if backend == "parallel":
+        nx.config.backends.parallel.active = True
+        nx.config.backends.parallel.n_jobs = -1
     drawn = random.Random(0)
     drawn.sample = lambda _population, _count: sources
 
@@ -55,7 +68,8 @@ def of_networkx(nodes, edges, pairs, sources, backend):
         return [values[node] for node in range(0, nodes, max(1, nodes // 100))]
 
     tasks = {
-        "pagerank": lambda: scores(nx.pagerank(graph, **chosen)),
+        # NetworkX stops when all scores together change by less than nodes times the tolerance.
+        "pagerank": lambda: scores(nx.pagerank(graph, tol=1e-6 / nodes, **chosen)),
         "connected_components": lambda: sum(1 for _ in nx.connected_components(graph, **chosen)),
         "shortest_path": lambda: [path_length(nx, graph, pair, chosen) for pair in pairs],
         "betweenness_centrality": lambda: scores(
@@ -86,12 +100,23 @@ def of_igraph(nodes, edges, pairs, sources):
     made = time.perf_counter() - start
     step = max(1, nodes // 100)
     lengths = lambda: [(lambda d: -1 if d == float("inf") else int(d))(graph.distances(a, b)[0][0]) for a, b in pairs]
+
+    def betweenness():
+        # Scaled as NetworkX scales a sample: a source is not counted among its own sources.
+        found = graph.betweenness(sources=sources, targets=list(range(nodes)))
+        counted = {source: len(sources) - 1 for source in sources}
+        return [2 * found[v] / (counted.get(v, len(sources)) * (nodes - 2)) for v in range(0, nodes, step)]
+
+    def triangles():
+        degrees = np.array(graph.degree(), dtype=np.float64)
+        return round(graph.transitivity_undirected() * (degrees * (degrees - 1) / 2).sum() / 3)
+
     tasks = {
         "pagerank": lambda: graph.pagerank()[::step],
         "connected_components": lambda: len(graph.connected_components()),
         "shortest_path": lengths,
-        "betweenness_centrality": lambda: graph.betweenness(sources=sources, targets=None) and None,
-        "triangles": lambda: sum(graph.count_triangles() for _ in [0]) if hasattr(graph, "count_triangles") else len(graph.list_triangles()),
+        "betweenness_centrality": betweenness,
+        "triangles": triangles,
     }
     return tasks, made
 
@@ -101,13 +126,14 @@ def of_networkit(nodes, edges, pairs, sources):
 
     nk.setNumberOfThreads(os.cpu_count())
     start = time.perf_counter()
-    graph = nk.GraphFromCoo((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), n=nodes, directed=False, weighted=False)
+    graph = nk.GraphFromCoo((np.ones(len(edges)), tuple(np.ascontiguousarray(ends) for ends in edges.T)), n=nodes, directed=False, weighted=False)
     made = time.perf_counter() - start
     step = max(1, nodes // 100)
 
     def pagerank():
-        run = nk.centrality.PageRank(graph, 0.85, 1e-6)
-        return run.run().scores()[::step]
+        # Its scores leave out what nodes without edges hold, so that they do not sum to 1.
+        scores = np.array(nk.centrality.PageRank(graph, 0.85, 1e-6).run().scores())
+        return (scores / scores.sum())[::step].tolist()
 
     def lengths():
         def one(a, b):
@@ -131,62 +157,100 @@ def of_networkit(nodes, edges, pairs, sources):
     return tasks, made
 
 
-def work(peer, scale, results):
+class TooLong(Exception):
+    """A task took longer than LIMIT."""
+
+
+def alarm(*_):
+    raise TooLong
+
+
+def run_task(task):
+    """The median time of the rounds, and the answer; a task that takes a third of the limit is run once."""
+    times, answer = [], None
+    while len(times) < ROUNDS and (not times or times[0] < LIMIT / 3):
+        signal.alarm(LIMIT)
+        start = time.perf_counter()
+        try:
+            answer = task()
+        except TooLong:
+            return None, f"> {LIMIT}"
+        except (NotImplementedError, RuntimeError):
+            return None, "not there"
+        finally:
+            signal.alarm(0)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times), answer
+
+
+def work(peer, scale):
+    """Runs the tasks of one peer, and prints a line of JSON for each: in a process of its own."""
+    signal.signal(signal.SIGALRM, alarm)
     arrays = graph_arrays(scale)
     own = {"igraph": of_igraph, "networkit": of_networkit}
     backend = {"networkx": None, "nx-parallel": "parallel", "knotwork": "knotwork"}.get(peer)
     tasks, made = own[peer](*arrays) if peer in own else of_networkx(*arrays, backend)
-    if made is not None:
-        results.put(("made", made, None))
+    print(json.dumps(["made", [made, None if made is not None else "–"]]), flush=True)
     for name in TASKS:
-        times = []
-        for _ in range(ROUNDS):
-            results.put(("begin", name, None))
-            start = time.perf_counter()
-            answer = tasks[name]()
-            times.append(time.perf_counter() - start)
-        results.put((name, statistics.median(times), answer))
-    results.put(("end", None, None))
+        print(json.dumps([name, run_task(tasks[name])]), flush=True)
 
 
 def measure(peer, scale):
-    """What a peer took for each task; None for what it did not finish."""
-    results = multiprocessing.get_context("spawn").Queue()
-    process = multiprocessing.get_context("spawn").Process(target=work, args=(peer, scale, results))
-    process.start()
-    found, at = {}, "begin"
-    while at != "end":
+    """What a peer took for each task and answered; no time, and why, for what it did not finish."""
+    python = os.environ.get("NX_PARALLEL_PYTHON") if peer == "nx-parallel" else None
+    command = [python or sys.executable, os.path.abspath(__file__), "--work", peer, str(scale)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    lines = queue.Queue()
+    threading.Thread(target=lambda: [lines.put(line) for line in process.stdout] + [lines.put(None)], daemon=True).start()
+    found, why = {}, "failed"
+    while True:
         try:
-            at, seconds, answer = results.get(timeout=LIMIT)
-        except Exception:  # the queue's own Empty: the task takes too long, or the process has died
+            # A library that does not hear the alarm is ended with its process; making the graph has its own time.
+            line = lines.get(timeout=(ROUNDS * LIMIT if found else 3600) + 60)
+        except queue.Empty:
+            why = f"> {LIMIT}"
             process.kill()
             break
-        if at not in ("begin", "end"):
-            found[at] = (seconds, answer)
-    process.join()
-    return found
+        if line is None:
+            break
+        name, told = json.loads(line)
+        found[name] = told
+    process.wait()
+    return {task: found.get(task, (None, why)) for task in ["made", *TASKS]}
 
 
 def compare(found):
     """Fails where two peers differ in an answer."""
     for task in TASKS:
-        answers = [(peer, results[task][1]) for peer, results in found.items() if task in results and results[task][1] is not None]
+        told = [(peer, *results[task]) for peer, results in found.items()]
+        answers = [(peer, answer) for peer, seconds, answer in told if seconds is not None and answer is not None]
         for peer, answer in answers[1:]:
-            close = np.allclose(np.ravel(answer), np.ravel(answers[0][1]), rtol=0.05 if task == "pagerank" else 1e-6, atol=1e-6)
+            close = np.allclose(np.ravel(answer), np.ravel(answers[0][1]), rtol=0.01 if task == "pagerank" else 1e-6, atol=1e-6)
             if not close:
                 sys.exit(f"{task}: {peer} answers otherwise than {answers[0][0]}")
 
 
+def cell(seconds, why):
+    return f"{why:>12}" if seconds is None else f"{seconds:12.4f}"
+
+
 def main():
+    wanted = {"--requirements": REQUIREMENTS, "--parallel-requirements": PARALLEL_REQUIREMENTS}.get(sys.argv[1])
+    if wanted:
+        print(*wanted)
+        return
+    if sys.argv[1] == "--work":
+        work(sys.argv[2], int(sys.argv[3]))
+        return
     folder, scales = sys.argv[1], [int(scale) for scale in sys.argv[2:]] or [16]
     os.makedirs(folder, exist_ok=True)
     for scale in scales:
         found = {peer: measure(peer, scale) for peer in PEERS}
-        compare(found)
         print(f"\nKronecker scale {scale}, seconds: {' '.join(f'{peer:>12}' for peer in PEERS)}")
         for task in ["made", *TASKS]:
-            cells = (f"{found[peer][task][0]:12.4f}" if task in found[peer] else f"{'–':>12}" for peer in PEERS)
-            print(f"{'graph made or converted' if task == 'made' else task:<29} {' '.join(cells)}")
+            cells = " ".join(cell(*found[peer][task]) for peer in PEERS)
+            print(f"{'graph made or converted' if task == 'made' else task:<29} {cells}", flush=True)
+        compare(found)
         with open(f"{folder}/networkx-{scale}.json", "w") as file:
             json.dump({peer: {task: value[0] for task, value in tasks.items()} for peer, tasks in found.items()}, file)
 

@@ -46,7 +46,18 @@ for part in $parts; do
       # The wheel as it would be published, in the environment of its tests, beside the peers.
       BUILD_ONLY=1 ./scripts/python.sh
       .cache/python/env/bin/pip install --quiet ladybug==0.22.0 duckdb
-      .cache/python/env/bin/python benchmarks/python.py "$cache/python" "$rounds" ;;
+      .cache/python/env/bin/python benchmarks/python.py "$cache/python" "$rounds"
+      # NetworkX's functions, in an environment of their own: its peers pin other versions.
+      speed=$cache/networkx
+      [ -x "$speed/bin/python" ] || python3 -m venv "$speed"
+      # shellcheck disable=SC2046 # the requirements are several words
+      "$speed/bin/pip" install --quiet $("$python" benchmarks/networkx_speed.py --requirements)
+      "$speed/bin/pip" install --quiet --force-reinstall --no-deps .cache/python/wheels/knotwork-*.whl
+      [ -x "$speed-parallel/bin/python" ] || python3 -m venv "$speed-parallel"
+      # shellcheck disable=SC2046
+      "$speed-parallel/bin/pip" install --quiet $("$python" benchmarks/networkx_speed.py --parallel-requirements)
+      # shellcheck disable=SC2086 # several scales are several words
+      NX_PARALLEL_PYTHON=$speed-parallel/bin/python ROUNDS=$rounds "$speed/bin/python" benchmarks/networkx_speed.py "$cache/networkx-times" ${SCALES:-16 20} ;;
     sources)
       ./scripts/servers.sh
       "$python" -c 'import matplotlib, psycopg, redis' 2>/dev/null \

@@ -4,6 +4,7 @@
 #
 #   scripts/python.sh                 wheel, tests, examples
 #   scripts/python.sh -k threads      the same, with arguments for pytest
+#   NETWORKX_ALL=1 scripts/python.sh  the same with all of NetworkX's own tests through the backend, a quarter of an hour
 #   BUILD_ONLY=1 scripts/python.sh    only the wheel, into .cache/python/wheels, and the environment
 set -euo pipefail
 cd "$(dirname "$0")/.."

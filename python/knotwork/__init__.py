@@ -13,8 +13,10 @@ A store is one directory: ``knotwork.connect("social.knot")``. Many threads may 
 from __future__ import annotations
 
 from ._database import Connection, Database, PreparedStatement, Transaction, connect
+from ._edges import Edges, EdgeStream
 from ._knotwork import Duration, Edge, Node, Path, Record, __version__
 from ._knotwork import Result
+from ._programs import EdgeProgram, EdgeProgramResult
 from ._summary import Summary
 from .errors import (
     BusyError,
@@ -45,7 +47,7 @@ QueryResult = Result
 
 __all__ = [
     "AsyncConnection", "BusyError", "ClosedError", "ConflictError", "Connection", "ConstraintError", "CorruptionError",
-    "DataError", "Database", "Duration", "Edge", "Error", "FileError", "InternalError", "InterruptedError", "Node",
+    "DataError", "Database", "Duration", "Edge", "EdgeProgram", "EdgeProgramResult", "EdgeStream", "Edges", "Error", "FileError", "InternalError", "InterruptedError", "Node",
     "NotFoundError", "ParameterError", "Path", "PreparedStatement", "QueryError", "QueryResult", "QuerySyntaxError",
     "ReadOnlyError", "Record", "ResourceLimitError", "Result", "SourceError", "StoreError", "Summary", "TimeoutError", "Transaction",
     "TransactionError", "TypeMismatchError", "__version__", "connect",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence, Union
 
+from ._edges import settings_of
+from ._programs import EdgeProgramResult, run_program
 from ._progress import Progress, shown
 
 _MODES = ("stream", "stats", "write", "estimate")
@@ -124,6 +126,45 @@ class Algorithms:
             self._found = found
         return self._found
 
+    def edge_program(
+        self,
+        program: Any,
+        *,
+        labels: "Union[str, Sequence[str], None]" = None,
+        types: "Union[str, Sequence[str], None]" = None,
+        direction: str = "OUT",
+        weight: Optional[str] = None,
+        default_weight: Optional[float] = None,
+        properties: Sequence[str] = (),
+        key: Optional[str] = None,
+        write_property: Optional[str] = None,
+        progress: Progress = None,
+        timeout: Optional[float] = None,
+        memory_limit: Optional[int] = None,
+    ) -> EdgeProgramResult:
+        """Runs a program that is written in Python over the edges of the graph, as :class:`EdgeProgram` describes it.
+
+        Each iteration is a pass over the edges: ``process_edges`` gets them in batches of NumPy arrays, then
+        ``update_nodes`` the nodes. Edges are streamed from the store while Python works on the batch before, and are not
+        held: what must fit into memory are the arrays of nodes that the program keeps (which ``memory_limit`` does not
+        count, since they are Python's). All passes see one moment, and give the same batches in the same order.
+
+        ``labels``, ``types``, ``direction``, ``weight`` and ``default_weight`` choose nodes, edges and weights, and
+        ``properties`` those that ``edges["name"]`` gives. The answer names nodes by their ids or the property ``key``;
+        ``write_property`` also writes it to the nodes. Ctrl-C ends the program, and so does any exception in it.
+        """
+        return run_program(
+            self._database,
+            program,
+            settings=settings_of(labels, types, direction, weight, default_weight),
+            properties=properties,
+            key=key,
+            write_property=write_property,
+            progress=progress,
+            timeout=timeout,
+            memory_limit=memory_limit,
+        )
+
     def __getattr__(self, name: str) -> Algorithm:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -133,7 +174,7 @@ class Algorithms:
         return found
 
     def __dir__(self) -> List[str]:
-        return sorted(self._all())
+        return sorted([*self._all(), "edge_program"])
 
     def __iter__(self) -> Any:
         return iter(self._all().values())

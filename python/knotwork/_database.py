@@ -13,6 +13,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 from . import _knotwork
 from ._knotwork import Result
 from ._algo import Algorithms
+from ._edges import EdgeStream, settings_of
 from ._frames import Columns, Loaded, as_table, end, graph_edges, graph_nodes, is_graph, pairs
 from ._progress import Progress, shown
 from .errors import ClosedError, Error
@@ -257,6 +258,31 @@ class Database(_knotwork.Database):
         if self._algorithms is None:
             self._algorithms = Algorithms(self)
         return self._algorithms
+
+    def edges(
+        self,
+        *,
+        labels: "Union[str, Sequence[str], None]" = None,
+        types: "Union[str, Sequence[str], None]" = None,
+        direction: str = "OUT",
+        weight: Optional[str] = None,
+        default_weight: Optional[float] = None,
+        properties: Sequence[str] = (),
+        timeout: Optional[float] = None,
+        memory_limit: Optional[int] = None,
+    ) -> EdgeStream:
+        """The edges as NumPy arrays, streamed in batches, in as many passes over one moment as one likes.
+
+        >>> import numpy
+        >>> with knotwork.connect() as db:
+        ...     _ = db.execute("CREATE (a:N)-[:R {w: 2}]->(b:N), (a)-[:R {w: 5}]->(c:N)")
+        ...     with db.edges(types="R", properties=["w"]) as graph:
+        ...         for edges in graph:
+        ...             print(edges.sources, edges.targets, edges["w"])
+        [0 0] [1 2] [2 5]
+        """
+        settings = settings_of(labels, types, direction, weight, default_weight)
+        return EdgeStream(self, settings, properties, timeout, memory_limit)
 
     def connection(self) -> "Connection":
         """A connection: a session of one's own, for one thread."""

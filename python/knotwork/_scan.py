@@ -1,16 +1,21 @@
-"""Tables that a query names after ``LOAD FROM``: parameters, or variables of whoever runs the query."""
+"""Tables that a query names after ``LOAD FROM`` or ``COPY … FROM``: parameters, or variables of whoever runs the query."""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from ._frames import as_table
+
+_COPIED = re.compile(r"(\s*COPY\s+(?:`[^`]+`|\w+)\s+FROM\s+)(\$?[A-Za-z_][A-Za-z0-9_]*)(\s*(?:\(.*\))?\s*;?\s*)$", re.IGNORECASE | re.DOTALL)
 _NAMED = re.compile(r"\bLOAD\s+FROM\s+(\$?[A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE)
 
 
 def _is_table(thing: Any) -> bool:
-    if isinstance(thing, (list, dict)):
+    if isinstance(thing, list):
+        return not thing or isinstance(thing[0], Mapping)
+    if isinstance(thing, dict):
         return True
     return any(hasattr(thing, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "to_arrow")) or hasattr(thing, "columns")
 
@@ -25,12 +30,49 @@ def _variable(name: str) -> Any:
     return frame.f_locals.get(name, frame.f_globals.get(name))
 
 
-def tables(query: str, parameters: Optional[Mapping[str, Any]], named: Optional[Dict[str, Any]]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
-    """The tables that the query names, and the parameters that are none of them."""
+def _columns(table: Any) -> List[str]:
+    """The names of the columns of what :func:`as_table` gives."""
+    if isinstance(table, list):
+        return [str(name) for name in dict.fromkeys(name for row in table for name in row)]
+    names = getattr(table, "column_names", None) or getattr(table, "columns", None)
+    if names is None:
+        import pyarrow
+
+        names = pyarrow.table(table).column_names
+    return [str(name) for name in names]
+
+
+def _refusal(name: str, found: Any) -> Exception:
+    from .errors import _make
+
+    what = "there is no variable or parameter of that name" if found is None else f"it is of the type {type(found).__name__}"
+    description = f"there is no table with the name {name}: {what}"
+    remedy = "name a frame of pandas or polars, a table of Arrow, a mapping of columns or a list of dictionaries; a file is named in quotes"
+    return _make(
+        f"SEMANTIC: {description}\n  = {remedy}", code="SEMANTIC", description=description, remedy=remedy,
+        line=None, column=None, query=None, detail=None,
+    )
+
+
+def tables(
+    query: str, parameters: Optional[Mapping[str, Any]], named: Optional[Dict[str, Any]]
+) -> Tuple[str, Dict[str, Any], Dict[str, Any]]:
+    """The query as the engine takes it, the tables that it names, and the parameters that are none of them."""
     given = {str(name).lstrip("$"): value for name, value in {**(parameters or {}), **(named or {})}.items()}
+    copied = _COPIED.match(query)
+    if copied:
+        # ``COPY T FROM frame`` is ``COPY T FROM (query)``; ``COPY T FROM $file`` is of a file.
+        prefix, name, options = copied.groups()
+        table = given.get(name[1:]) if name.startswith("$") else _variable(name)
+        if table is not None and _is_table(table):
+            table = as_table(table)
+            columns = ", ".join("`" + column.replace("`", "``") + "`" for column in _columns(table))
+            query = f"{prefix}(LOAD FROM {name} RETURN {columns}){options}"
+        elif not name.startswith("$"):
+            raise _refusal(name, table)
     found = {}
     for name in _NAMED.findall(query):
         table = given.pop(name[1:], None) if name.startswith("$") else _variable(name)
         if table is not None and _is_table(table):
             found[name] = table
-    return found, given
+    return query, found, given

@@ -51,3 +51,35 @@ def test_what_is_no_table(db):
     with pytest.raises(knotwork.QueryError):
         db.execute("WITH 1 AS x LOAD FROM table RETURN x")
     assert db.execute("RETURN 'LOAD FROM table' AS text").scalar() == "LOAD FROM table" and table
+
+
+def test_copy_from_a_table(db):
+    people = pandas.DataFrame({"id": [1, 2, 3], "name": ["Ann", "Bob", "Cid"]})
+    knows = polars.DataFrame({"a": [1, 2], "b": [2, 3], "since": [2019, 2020]})
+    db.execute("CREATE NODE TABLE Person(id INT64, name STRING, PRIMARY KEY(id))")
+    db.execute("CREATE REL TABLE Knows(FROM Person TO Person, since INT64)")
+    db.execute("COPY Person FROM people")
+    db.connection().execute("copy Knows from knows (from = 'Person', to = 'Person');")
+    asked = "MATCH (a:Person)-[k:Knows]->(b) RETURN a.name, k.since, b.name ORDER BY a.id"
+    assert db.execute(asked).get_all() == [["Ann", 2019, "Bob"], ["Bob", 2020, "Cid"]]
+    db.execute("COPY Person FROM $more", more=[{"id": 4, "name": "Dan"}])
+    assert db.execute("MATCH (p:Person) RETURN count(p)").scalar() == 4
+    with pytest.raises(knotwork.ConstraintError):
+        db.execute("COPY Person FROM people")
+    assert db.execute("UNWIND $frame AS row RETURN sum(row.id)", frame=people).scalar() == 6
+    with pytest.raises(knotwork.QueryError, match="no table with the name nothing: there is no variable"):
+        db.execute("COPY Person FROM nothing")
+    number = 7
+    with pytest.raises(knotwork.QueryError, match="no table with the name number: it is of the type int"):
+        db.execute("COPY Person FROM number")
+    with pytest.raises(knotwork.Error, match="no such.csv"):
+        db.execute("COPY Person FROM 'no such.csv'")
+    with pytest.raises(knotwork.Error, match="no such.csv"):
+        db.execute("COPY Person FROM $file", file="no such.csv")
+    assert number == 7 and len(knows) == 2
+
+
+def test_copy_to_a_file(db, tmp_path):
+    db.execute("CREATE (:P {x: 1})")
+    db.execute(f"COPY (MATCH (p:P) RETURN p.x AS x) TO '{tmp_path}/p.csv'")
+    assert (tmp_path / "p.csv").read_text().split() == ["x", "1"]

@@ -10,6 +10,7 @@
 //! - [`arrays`]: a graph that lies in arrays, for callers without a store.
 //! - [`parallel`]: splitting work over threads, in the same pieces in every run.
 //! - [`many_sources`]: searches from many nodes, at a time and one after another.
+//! - [`edge_passes`]: the edges of a graph in arrays, one pass after another, for programs of other languages.
 //! - [`huge`]: large arrays in large pages.
 //! - [`pull`]: sums of values along edges, the step of many iterations.
 //! - [`random`]: seeded random numbers.
@@ -29,6 +30,7 @@ pub mod algorithm;
 pub mod algorithms;
 pub mod arrays;
 pub(crate) mod blocks;
+pub mod edge_passes;
 pub mod graph;
 pub mod graph_view;
 pub(crate) mod huge;
@@ -50,6 +52,7 @@ pub(crate) mod windowed;
 pub use algorithm::{About, Algorithm, Follows, Needs, Outcome, RowOrder, Run, Shape};
 pub use algorithms::{procedures, procedures_with};
 pub use arrays::ArrayGraph;
+pub use edge_passes::{EdgeArrays, EdgePasses};
 pub use graph::{Estimate, Execution, Graph, RowBlock, RowSink, Rows, Selection, Side};
 pub use graph_view::{Csr, EdgeList, GraphView, Sides};
 pub use projection::{Projection, Weight};

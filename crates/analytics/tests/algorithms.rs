@@ -10,6 +10,8 @@ mod centrality;
 mod communities;
 #[path = "algorithms/distance_centrality.rs"]
 mod distance_centrality;
+#[path = "algorithms/edge_passes.rs"]
+mod edge_passes;
 #[path = "algorithms/errors.rs"]
 mod errors;
 #[path = "algorithms/errors_structure.rs"]

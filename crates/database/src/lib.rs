@@ -34,6 +34,7 @@ pub mod session;
 pub mod settings;
 pub mod statistics;
 
+pub use analytics::{EdgeArrays, EdgePasses};
 pub use array_graph::ArrayGraph;
 pub use attach::{
     AttachOptions, Attachment, Finding, InferredDefinition, Preload, PreloadProgress, PreloadSummary, Severity,

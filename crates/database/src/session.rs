@@ -3,6 +3,8 @@
 //! Without `BEGIN` each statement is a transaction of its own, and is tried again if another wrote the same first. Within a transaction a statement that fails is undone
 //! alone, and the transaction goes on.
 
+mod edges;
+
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 

@@ -23,6 +23,25 @@ pub(crate) struct Options {
     pub(crate) progress: Option<Py<PyAny>>,
 }
 
+impl Options {
+    /// Takes the options out of the keywords of a call; the others are parameters of the query.
+    fn take(named: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
+        let mut options = Options::default();
+        let Some(named) = named else { return Ok(options) };
+        let take = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+            let found = named.get_item(name)?;
+            if found.is_some() {
+                named.del_item(name)?;
+            }
+            Ok(found.filter(|value| !value.is_none()))
+        };
+        options.timeout = take("timeout")?.map(|value| value.extract()).transpose()?;
+        options.memory_limit = take("memory_limit")?.map(|value| value.extract()).transpose()?;
+        options.progress = take("progress")?.map(Bound::unbind);
+        Ok(options)
+    }
+}
+
 /// A time limit in seconds as Python gives it.
 pub(crate) fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
     let Some(timeout) = timeout else { return Ok(None) };
@@ -57,8 +76,8 @@ pub(crate) fn request(
     query: &str,
     parameters: Option<&Bound<'_, PyAny>>,
     named: Option<&Bound<'_, PyDict>>,
-    options: Options,
 ) -> PyResult<Request> {
+    let options = Options::take(named)?;
     let settings = settings.with(&options)?;
     let (text, progress) = (Arc::from(query), options.progress);
     if !names_a_table(query) {
@@ -66,16 +85,21 @@ pub(crate) fn request(
         return Ok(Request { text, parameters, settings, tables: None, progress });
     }
     let find = py.import("knotwork._scan")?.getattr("tables")?;
-    let (found, rest): (Bound<'_, PyDict>, Bound<'_, PyAny>) = find.call1((query, parameters, named))?.extract()?;
+    type Found<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyAny>);
+    let (query, found, rest): Found<'_> = find.call1((query, parameters, named))?.extract()?;
+    let text = Arc::from(query);
     let tables = if found.is_empty() { None } else { Some(load::named(py, &found)?) };
     let parameters = from_python::parameters(Some(&rest), None)?;
     Ok(Request { text, parameters, settings, tables, progress })
 }
 
-/// Whether a text has the words `LOAD FROM`.
+/// Whether a text has the words `LOAD FROM`, or begins with `COPY`.
 fn names_a_table(query: &str) -> bool {
     let mut before = "";
     for word in query.split_ascii_whitespace() {
+        if before.is_empty() && word.eq_ignore_ascii_case("COPY") {
+            return true;
+        }
         if before.eq_ignore_ascii_case("LOAD") && word.eq_ignore_ascii_case("FROM") {
             return true;
         }
@@ -129,20 +153,17 @@ impl Connection {
     }
 
     /// Runs one statement. Parameters are given as a mapping, by keyword, or both.
-    #[pyo3(signature = (query, parameters=None, *, timeout=None, memory_limit=None, progress=None, **named))]
-    #[allow(clippy::too_many_arguments, reason = "they are keywords of Python")]
+    /// The keywords ``timeout`` (seconds), ``memory_limit`` (bytes) and ``progress`` (what is called with steps done and in
+    /// all) are none of the query's.
+    #[pyo3(signature = (query, parameters=None, **named))]
     fn execute(
         &self,
         py: Python<'_>,
         query: &str,
         parameters: Option<&Bound<'_, PyAny>>,
-        timeout: Option<f64>,
-        memory_limit: Option<usize>,
-        progress: Option<Py<PyAny>>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
-        let options = Options { timeout, memory_limit, progress };
-        let request = request(py, self.settings(), query, parameters, named, options)?;
+        let request = request(py, self.settings(), query, parameters, named)?;
         let text = request.text.clone();
         let started = statement::run_kept(py, &self.shared, &self.seat, request)?;
         QueryResult::new(py, text, started)

@@ -9,7 +9,7 @@ use model::error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::connection::{Connection, Options, isolation_of, request, seconds};
+use crate::connection::{Connection, isolation_of, request, seconds};
 use crate::error::raised;
 use crate::load;
 use crate::result::QueryResult;
@@ -77,20 +77,16 @@ impl Database {
     }
 
     /// Runs one statement as a transaction of its own. Parameters are given as a mapping, by keyword, or both.
-    #[pyo3(signature = (query, parameters=None, *, timeout=None, memory_limit=None, progress=None, **named))]
-    #[allow(clippy::too_many_arguments, reason = "they are keywords of Python")]
+    /// The keywords ``timeout``, ``memory_limit`` and ``progress`` are as in ``Connection.execute``.
+    #[pyo3(signature = (query, parameters=None, **named))]
     fn execute(
         &self,
         py: Python<'_>,
         query: &str,
         parameters: Option<&Bound<'_, PyAny>>,
-        timeout: Option<f64>,
-        memory_limit: Option<usize>,
-        progress: Option<Py<PyAny>>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
-        let options = Options { timeout, memory_limit, progress };
-        let request = request(py, Settings::of(&self.shared), query, parameters, named, options)?;
+        let request = request(py, Settings::of(&self.shared), query, parameters, named)?;
         let text = request.text.clone();
         let started = statement::run_once(py, &self.shared, request)?;
         QueryResult::new(py, text, started)

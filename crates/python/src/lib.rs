@@ -9,6 +9,7 @@
 //! - [`arrow`]: columns across the border.
 //! - [`load`]: tables into a store.
 //! - [`array_graph`]: algorithms on edges in arrays, for the NetworkX backend.
+//! - [`edge_reader`] and [`numbers`]: edges in arrays, pass after pass, for edge programs in Python.
 //! - [`error`](mod@error): errors as exceptions.
 //!
 //! What needs no speed is written in Python, in `python/knotwork`.
@@ -21,9 +22,11 @@ mod connection;
 mod convert;
 mod database;
 mod duration;
+mod edge_reader;
 mod entity;
 mod error;
 mod load;
+mod numbers;
 mod pipe;
 mod record;
 mod result;
@@ -45,7 +48,11 @@ mod _knotwork {
     #[pymodule_export]
     use super::duration::Duration;
     #[pymodule_export]
+    use super::edge_reader::EdgeReader;
+    #[pymodule_export]
     use super::entity::{Edge, Node, Path};
+    #[pymodule_export]
+    use super::numbers::Numbers;
     #[pymodule_export]
     use super::record::Record;
     #[pymodule_export]

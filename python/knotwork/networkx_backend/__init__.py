@@ -32,6 +32,6 @@ class Backend:
         return True
 
 
-for _name, _function in FUNCTIONS.items():
-    setattr(Backend, _name, staticmethod(_function))
+for _name, _declared in FUNCTIONS.items():
+    setattr(Backend, _name, staticmethod(_declared.function))
 

@@ -91,19 +91,31 @@ class Graph(_Base):
         return any(map(int.__eq__, self._sources, self._targets))
 
     def last_first(self, components):
-        """Numbers of strong components, in an order in which each comes after those that it leads to."""
+        """Numbers of strong components, in the order in which a search along the edges ends them: each comes after those that
+        it leads to, and where that leaves a choice nodes and edges are taken in their order."""
         of = [0] * len(self._nodes)
         for number, component in enumerate(components):
             for node in component:
                 of[self.numbers[node]] = number
-        between = {
-            (there, here)
-            for here, there in zip(map(of.__getitem__, self._sources), map(of.__getitem__, self._targets))
-            if here != there
-        }
-        sources, targets = array("I", (edge[0] for edge in between)), array("I", (edge[1] for edge in between))
-        condensed = ArrayGraph(len(components), sources.tobytes(), targets.tobytes(), None)
-        return array("q", condensed.call("algo.topologicalSort", {})[0][1])
+        ahead = [{} for _ in components]
+        for here, there in zip(map(of.__getitem__, self._sources), map(of.__getitem__, self._targets)):
+            if here != there:
+                ahead[here][there] = None
+        ended, is_seen = [], [False] * len(components)
+        for first in range(len(components)):
+            if is_seen[first]:
+                continue
+            is_seen[first], way = True, [(first, iter(ahead[first]))]
+            while way:
+                here, rest = way[-1]
+                there = next((number for number in rest if not is_seen[number]), None)
+                if there is None:
+                    ended.append(here)
+                    way.pop()
+                else:
+                    is_seen[there] = True
+                    way.append((there, iter(ahead[there])))
+        return ended
 
     def _arrays(self, weight, merged):
         """The arrays with that weight; merged, parallel edges are one, of the least weight."""
@@ -263,6 +275,9 @@ def convert_from_nx(
         names = {key for *_, data in graph.edges(data=True) for key in data}
         edge_attrs = dict.fromkeys(names, 1)
     adjacency = graph._adj
+    if type(graph).__getitem__ is not nx.Graph.__getitem__:
+        # A graph that is not what it keeps, as the complement of one.
+        adjacency = {node: row if isinstance(row, dict) else dict.fromkeys(row, {}) for node, row in graph.adjacency()}
     nodes = list(adjacency)
     multigraph = graph.is_multigraph()
     rows = adjacency.values()

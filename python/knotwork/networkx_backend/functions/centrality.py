@@ -33,7 +33,7 @@ def _pagerank_rule(G, nstart, dangling, **_):
         return "pagerank with nstart or dangling is left to NetworkX"
 
 
-@declared(FUNCTIONS, _pagerank_rule, weight="weight")
+@declared(FUNCTIONS, _pagerank_rule)
 def pagerank(
     G, alpha=0.85, personalization=None, max_iter=100, tol=1e-06, nstart=None, weight="weight", dangling=None
 ):
@@ -57,7 +57,7 @@ def _eigenvector_rule(G, nstart, **_):
         return "eigenvector centrality of multigraphs is left to NetworkX"
 
 
-@declared(FUNCTIONS, _eigenvector_rule, weight="weight")
+@declared(FUNCTIONS, _eigenvector_rule)
 def eigenvector_centrality(G, max_iter=100, tol=1.0e-6, nstart=None, weight=None):
     if len(G) == 0:
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
@@ -70,7 +70,7 @@ def _hits_rule(G, nstart, normalized, **_):
         return "hits with nstart, or not normalized, is left to NetworkX"
 
 
-@declared(FUNCTIONS, _hits_rule, weight="weight")
+@declared(FUNCTIONS, _hits_rule)
 def hits(G, max_iter=100, tol=1.0e-8, nstart=None, normalized=True):
     if len(G) == 0:
         return {}, {}
@@ -83,7 +83,7 @@ def hits(G, max_iter=100, tol=1.0e-8, nstart=None, normalized=True):
     return shares(hubs), shares(authorities)
 
 
-@declared(FUNCTIONS, weight="weight")
+@declared(FUNCTIONS)
 def betweenness_centrality(G, k=None, normalized=True, weight=None, endpoints=False, seed=None):
     count = len(G)
     if count == 0:
@@ -138,7 +138,7 @@ def _rescale(scores, count, normalized, directed, endpoints, sources):
     return {node: score * (of_source if node in among else of_other) for node, score in scores.items()}
 
 
-@declared(FUNCTIONS, weight="distance")
+@declared(FUNCTIONS)
 def closeness_centrality(G, u=None, distance=None, wf_improved=True):
     if u is not None:
         if u not in G:
@@ -158,7 +158,7 @@ def _harmonic_rule(G, nbunch, sources, **_):
         return "harmonic centrality of some nodes is left to NetworkX"
 
 
-@declared(FUNCTIONS, _harmonic_rule, weight="distance")
+@declared(FUNCTIONS, _harmonic_rule)
 def harmonic_centrality(G, nbunch=None, distance=None, sources=None):
     others = len(G) - 1
     scores = G.values("algo.harmonic", {"direction": G.direction}, weight=distance)

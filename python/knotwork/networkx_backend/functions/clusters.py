@@ -97,7 +97,7 @@ def _leiden_rule(G, **_):
         return "communities of directed graphs are not found here"
 
 
-@declared(FUNCTIONS, _leiden_rule, weight="weight")
+@declared(FUNCTIONS, _leiden_rule)
 def leiden_communities(G, weight="weight", resolution=1, max_level=None, seed=None):
     settings = {"gamma": float(resolution)}
     if seed is not None:

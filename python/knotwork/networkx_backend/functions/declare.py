@@ -1,21 +1,18 @@
 """How a function of NetworkX is declared."""
 
-import functools
 import inspect
 
 from ...errors import Error
-from ..graph import _Base, convert_from_nx
 
 
 class Declared:
     """A function with the rule that says which of its calls it can run."""
 
-    def __init__(self, function, rule, weight):
-        self._function = function
+    def __init__(self, function, rule):
+        #: What NetworkX calls, with a graph that is converted already.
+        self.function = function
         self._signature = inspect.signature(function)
         self._rule = rule
-        self._weight = weight
-        functools.update_wrapper(self, function)
 
     def can_run(self, args, kwargs):
         """True, or the reason why not."""
@@ -29,19 +26,12 @@ class Declared:
             return "weights that are functions are left to NetworkX"
         return self._rule is None or not (reason := self._rule(**call.arguments)) or reason
 
-    def __call__(self, *args, **kwargs):
-        if args and not isinstance(args[0], _Base):
-            # Called directly, not by NetworkX, which converts.
-            weight = kwargs.get(self._weight) if self._weight else None
-            args = (convert_from_nx(args[0], edge_attrs={weight: 1} if weight else None), *args[1:])
-        return self._function(*args, **kwargs)
 
-
-def declared(functions, rule=None, weight=None):
+def declared(functions, rule=None):
     """Adds a function to a table. `rule` gets its arguments and says why it can not run them; None if it can."""
 
     def declare(function):
-        functions[function.__name__] = Declared(function, rule, weight)
+        functions[function.__name__] = Declared(function, rule)
         return function
 
     return declare

@@ -76,7 +76,7 @@ def _generic_rule(G, source, target, method, **_):
 
 
 
-@declared(FUNCTIONS, _generic_rule, weight="weight")
+@declared(FUNCTIONS, _generic_rule)
 def shortest_path(G, source=None, target=None, weight=None, method="dijkstra"):
     return _path(G, source, target, weight)[0]
 
@@ -88,7 +88,7 @@ def _length_rule(G, source, target, method, **_):
         return "lengths to a target from everywhere, or of all pairs, are left to NetworkX"
 
 
-@declared(FUNCTIONS, _length_rule, weight="weight")
+@declared(FUNCTIONS, _length_rule)
 def shortest_path_length(G, source=None, target=None, weight=None, method="dijkstra"):
     return _lengths(G, source, weight=weight) if target is None else _path(G, source, target, weight)[1]
 
@@ -124,28 +124,28 @@ def all_pairs_shortest_path_length(G, cutoff=None):
         yield node, _lengths(G, node, cutoff)
 
 
-@declared(FUNCTIONS, weight="weight")
+@declared(FUNCTIONS)
 def dijkstra_path(G, source, target, weight="weight"):
     return _path(G, source, target, weight, is_searched=True)[0]
 
 
-@declared(FUNCTIONS, weight="weight")
+@declared(FUNCTIONS)
 def dijkstra_path_length(G, source, target, weight="weight"):
     return _path(G, source, target, weight, is_searched=True)[1]
 
 
-@declared(FUNCTIONS, weight="weight")
+@declared(FUNCTIONS)
 def single_source_dijkstra_path_length(G, source, cutoff=None, weight="weight"):
     return _lengths(G, source, cutoff, weight)
 
 
-@declared(FUNCTIONS, weight="weight")
+@declared(FUNCTIONS)
 def all_pairs_dijkstra_path_length(G, cutoff=None, weight="weight"):
     for node in G.nodes():
         yield node, _lengths(G, node, cutoff, weight)
 
 
-@declared(FUNCTIONS, weight="weight")
+@declared(FUNCTIONS)
 def bidirectional_dijkstra(G, source, target, weight="weight"):
     path, length = _path(G, source, target, weight)
     return length, path

@@ -1,0 +1,28 @@
+//! The edges of the graph in arrays, as a statement of its own: for edge programs that are written in another language.
+
+use analytics::EdgePasses;
+use exec::QueryMemory;
+use model::{Result, Value};
+
+use super::Session;
+
+impl Session {
+    /// Opens the edges that settings name (see [`EdgePasses::open`]) and works on them: of one moment, or within the
+    /// transaction that is open, in the memory and the time that a statement may take.
+    pub fn with_edges<T>(&mut self, settings: &Value, work: impl FnOnce(&EdgePasses<'_>) -> Result<T>) -> Result<T> {
+        let turn = self.turn.clone();
+        let _at_work = turn.begin(self.priority, self.database.clock().now_ns(), self.timeout);
+        self.interrupt.reset();
+        self.interrupt.set_deadline(self.timeout.map(|limit| (self.database.shared_clock(), limit)));
+        self.interrupt.become_long(1);
+        let database = &self.database;
+        let memory = QueryMemory::new(database.memory().clone(), self.query_memory_max, database.shared.spill.clone());
+        match &self.transaction {
+            Some(transaction) => work(&EdgePasses::open(transaction.view(), settings, &self.interrupt, &memory)?),
+            None => {
+                let snapshot = database.shared.attachments.now().store.read()?;
+                work(&EdgePasses::open(&*snapshot, settings, &self.interrupt, &memory)?)
+            }
+        }
+    }
+}
