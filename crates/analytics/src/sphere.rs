@@ -29,6 +29,12 @@ impl Point {
         Point([cos_latitude * cos_longitude, cos_latitude * sin_longitude, sin_latitude])
     }
 
+    /// Latitude and longitude in degrees.
+    pub(crate) fn degrees(self) -> [f64; 2] {
+        let [x, y, z] = self.0;
+        [z.clamp(-1.0, 1.0).asin().to_degrees(), y.atan2(x).to_degrees()]
+    }
+
     /// Whether it is [`Point::NOWHERE`].
     pub(crate) fn is_nowhere(self) -> bool {
         self.0[0].is_nan()

@@ -10,6 +10,7 @@
 //! - [`statistics`]: what a planner may ask of a store.
 //! - [`store`]: `GraphStore`, `ReadView`, `WriteTransaction`, `Capabilities`: the waist itself.
 //! - [`choice`]: edges chosen by their properties: ranges, and the first few of each node.
+//! - [`course`]: where a search over places goes.
 //! - [`index_scan`]: reading ordered indexes, and what a store without them does.
 //! - [`procedure`]: what `CALL` can call.
 //! - [`interrupt`]: cancellation and progress.
@@ -24,6 +25,7 @@
 pub mod batch;
 pub mod choice;
 pub mod column;
+pub mod course;
 pub mod error;
 pub mod id;
 pub mod index_scan;
@@ -43,6 +45,7 @@ pub mod value;
 pub use batch::{EdgeBatch, NodeBatch};
 pub use choice::{EdgeRange, EdgeTop};
 pub use column::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn};
+pub use course::Course;
 pub use error::{Error, ErrorCode, ErrorDetail, ErrorKind, ErrorPhase, Result, Span};
 pub use id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 pub use index_scan::{IndexBatch, IndexCursor, IndexScan, KeyOrder, KeyRange};

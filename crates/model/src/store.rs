@@ -14,6 +14,7 @@ use crate::Map;
 use crate::batch::{EdgeBatch, EdgeBlock, NodeBatch};
 use crate::choice::{EdgeRange, EdgeTop};
 use crate::column::{Bitmap, Column, ColumnBuilder, ColumnData};
+use crate::course::Course;
 use crate::error::Result;
 use crate::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 use crate::index_scan::{IndexCursor, IndexScan, index_by_scan};
@@ -120,6 +121,8 @@ pub enum AccessHint<'a> {
     Expand(&'a [NodeId], &'a Expand),
     /// These properties of these nodes will be read.
     NodeProperties(&'a [NodeId], &'a [PropertyKeyId]),
+    /// Nodes on this course will be expanded so, until another is told.
+    Course(&'a Course, &'a Expand),
 }
 
 /// What is asked of a store, for those who ask how it would go about it.

@@ -195,6 +195,12 @@ impl Cache {
         keys.iter().map(place).collect()
     }
 
+    /// Which rows of a table there are, however old.
+    pub(crate) fn which_are_there(&self, table: usize, keys: &[u64]) -> Vec<bool> {
+        let inner = self.read();
+        keys.iter().map(|key| inner.indexes[table].contains_key(key)).collect()
+    }
+
     /// Marks rows of a piece that was just fetched as used.
     pub(crate) fn note_uses(&self, piece: &Piece, rows: impl Iterator<Item = usize>) {
         let used: u64 = rows.filter(|&row| piece.note_use(row)).map(|row| piece.weight(row)).sum();

@@ -7,7 +7,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use model::{Column, Direction, KeyOrder, MemoryBudget, Result, Value, error};
+use model::{Column, Course, Direction, KeyOrder, MemoryBudget, Result, Value, error};
 
 use crate::catalog::Catalog;
 use crate::check::Finding;
@@ -23,6 +23,10 @@ pub struct Abilities {
     pub boxes: bool,
     /// [`Which::Within`] is answered in one round trip.
     pub lookahead: bool,
+    /// [`Which::OnCourse`] is answered in one round trip.
+    pub courses: bool,
+    /// [`Reading::send`] works.
+    pub sends: bool,
     /// [`Which::Where`] is answered by the database; elsewhere it need not be asked.
     pub conditions: bool,
 }
@@ -72,6 +76,9 @@ pub struct KindFacts {
     pub indexed: Vec<Vec<usize>>,
     /// The properties (by number) whose values are unique, the key included.
     pub unique: Vec<usize>,
+    /// For properties (by number) that are numbers: the width of the span in which the middle half of the values lies, where
+    /// the source knows.
+    pub spans: Vec<(usize, f64)>,
     /// For edges: whether an index finds those that start, and those that end, at a node.
     pub by_end: (bool, bool),
     /// For edges: whether the source sees to it that the nodes where they start, and where they end, are there: by a
@@ -85,6 +92,15 @@ pub trait Reading: Send {
     /// Asks all questions in one round trip, and gives the rows of each with its number, in any order and batches, as
     /// [`Question`] says; questions whose rows are no longer wanted (false) may be cut short.
     fn ask(&mut self, questions: &[Question<'_>], sink: &mut RowsSink<'_>) -> Result<()>;
+    /// Sends questions whose answers are taken by [`Reading::receive`], before anything else is asked: meanwhile the source
+    /// works. False where that cannot be.
+    fn send(&mut self, _questions: &[Question<'_>]) -> Result<bool> {
+        Ok(false)
+    }
+    /// Gives the answers to what was sent, as [`Reading::ask`] does.
+    fn receive(&mut self, _sink: &mut RowsSink<'_>) -> Result<()> {
+        Ok(())
+    }
     /// Begins to read the rows of a question piece by piece; several may be open. They are closed with the reading.
     fn start(&mut self, question: &Question<'_>) -> Result<StreamId>;
     /// About `rows` further rows of a question; `None` at the end.
@@ -172,6 +188,30 @@ pub enum Which<'a> {
         /// Nodes at most, about.
         limit: u64,
     },
+    /// Those that a search comes to: of edges, those of the nodes that it follows; of nodes, those that are met on the way,
+    /// but for those from which it starts.
+    OnCourse(&'a OnCourse<'a>),
+}
+
+/// Nodes of a kind that a search will come to, from those that it has come to.
+#[derive(Clone, Copy, Debug)]
+pub struct OnCourse<'a> {
+    /// The kind of nodes, which edges lead from and to.
+    pub kind: usize,
+    /// The edges that are followed: their kind, and which way.
+    pub along: (usize, Direction),
+    /// Where the search goes.
+    pub course: &'a Course,
+    /// The properties of the nodes that are latitude and longitude.
+    pub properties: [usize; 2],
+    /// Keys of nodes whose edges are not known.
+    pub starts: &'a Column,
+    /// For each start, its place in the order of the course; those at 0 are followed before all others.
+    pub orders: &'a [f64],
+    /// Keys of nodes beside these whose edges are known: there it need not go.
+    pub known: &'a Column,
+    /// Nodes whose edges are followed, at most.
+    pub limit: u64,
 }
 
 /// What a property must be.

@@ -103,7 +103,7 @@ impl Source {
 impl Connector for MysqlConnector {
     fn abilities(&self) -> Abilities {
         // A recursive query of MySQL gives columns the width of its first rows, which cuts longer keys short.
-        Abilities { snapshots: true, writes: true, boxes: true, lookahead: false, conditions: true }
+        Abilities { snapshots: true, writes: true, boxes: true, conditions: true, ..Abilities::default() }
     }
 
     fn facts(&self) -> Result<Facts> {

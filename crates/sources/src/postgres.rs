@@ -65,7 +65,15 @@ impl PostgresConnector {
 
 impl Connector for PostgresConnector {
     fn abilities(&self) -> Abilities {
-        Abilities { snapshots: true, writes: true, boxes: true, lookahead: true, conditions: true }
+        Abilities {
+            snapshots: true,
+            writes: true,
+            boxes: true,
+            lookahead: true,
+            sends: true,
+            conditions: true,
+            ..Abilities::default()
+        }
     }
 
     fn facts(&self) -> Result<Facts> {

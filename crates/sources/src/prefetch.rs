@@ -10,6 +10,7 @@
 
 mod cells;
 mod cost;
+mod flood;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +22,7 @@ use crate::definition::{GraphDefinition, NodeKind, Prefetch, Rows};
 use self::cells::Grid;
 pub(crate) use self::cells::{Cell, Sides};
 use self::cost::Cost;
+pub(crate) use self::flood::Flood;
 
 /// Nodes that are reached over edges in one go, at most.
 const LOOKAHEAD_NODES_MAX: u64 = 1 << 17;
@@ -28,6 +30,8 @@ const LOOKAHEAD_NODES_MAX: u64 = 1 << 17;
 const DEPTH_MAX: u32 = 8;
 /// Nodes whose neighbors are fetched to learn how long edges are, at most.
 const PROBE_MAX: usize = 64;
+/// Edges whose far nodes' lists may be asked for that are remembered, at most.
+const RIM_MAX: usize = 1 << 20;
 /// Edges of a node, where nothing is known of them.
 const DEGREE: f64 = 3.0;
 
@@ -45,6 +49,8 @@ struct State {
     grids: Map<usize, Grid>,
     cost: Cost,
     last: String,
+    /// For tables of lists, edges by the keys of their ends: of the near nodes lists were fetched, of some far ones not.
+    rims: Map<usize, Vec<(u64, u64)>>,
 }
 
 /// How much may be fetched now.
@@ -78,10 +84,20 @@ impl Prefetcher {
     ) -> Prefetcher {
         let mode = definition.prefetch.clone();
         let kinds = definition.nodes.iter().zip(nodes);
-        let dimensions = kinds.map(|(kind, facts)| dimensions(&mode, abilities, kind, facts)).collect();
+        let dimensions: Vec<Option<Vec<usize>>> =
+            kinds.map(|(kind, facts)| dimensions(&mode, abilities, kind, facts)).collect();
         let rows = |facts: &[KindFacts]| facts.iter().map(|facts| facts.rows).sum::<u64>() as f64;
         let degree = if rows(nodes) > 0.0 { (rows(edges) / rows(nodes)).clamp(0.1, 1e6) } else { DEGREE };
-        let state = State { grids: Map::default(), cost: Cost::default(), last: "nothing so far".to_owned() };
+        let mut grids = Map::default();
+        for (kind, (facts, dimensions)) in nodes.iter().zip(&dimensions).enumerate() {
+            let Some(dimensions) = dimensions.as_ref().filter(|_| mode == Prefetch::Adaptive) else { continue };
+            let span = |property: &usize| Some(facts.spans.iter().find(|(other, _)| other == property)?.1);
+            let spans: Option<Vec<f64>> = dimensions.iter().map(span).collect();
+            if let Some(spans) = spans.filter(|spans| facts.rows > 0 && spans.iter().all(|span| *span > 0.0)) {
+                grids.insert(kind, Grid::of_spans(&spans, facts.rows as f64 * (1.0 + degree)));
+            }
+        }
+        let state = State { grids, cost: Cost::default(), last: "nothing so far".to_owned(), rims: Map::default() };
         Prefetcher { mode, abilities, dimensions, degree, state: Mutex::new(state) }
     }
 
@@ -89,7 +105,7 @@ impl Prefetcher {
     pub(crate) fn fork(&self) -> Prefetcher {
         let state = self.state();
         let grids = state.grids.iter().map(|(&kind, grid)| (kind, grid.emptied())).collect();
-        let state = State { grids, cost: state.cost, last: state.last.clone() };
+        let state = State { grids, cost: state.cost, last: state.last.clone(), rims: Map::default() };
         Prefetcher {
             mode: self.mode.clone(),
             abilities: self.abilities,
@@ -126,30 +142,36 @@ impl Prefetcher {
 
     /// The cells to fetch around nodes at these places, and their boxes; none if nothing is to be fetched there.
     ///
-    /// Of some nodes the place is not known, but one near it; some are `due` to be asked for soon, and known.
+    /// Of some nodes the place is not known, but one near it; some are `due` to be asked for soon, and known, unless it is
+    /// known which way a search goes.
     pub(crate) fn cells(
         &self,
         kind: usize,
         (places, guesses, due): (&[Sides], &[Sides], &[Sides]),
+        flood: Option<&mut Flood>,
         usage: Use,
         since_ns: u64,
     ) -> (Vec<Cell>, Vec<Vec<(f64, f64)>>) {
         let Some(dimensions) = self.dimensions(kind) else { return Default::default() };
         let count = dimensions.len();
+        let flood = flood.filter(|_| self.mode == Prefetch::Adaptive);
         let mut state = self.state();
-        let budget = state.cost.budget(usage);
+        let budget = match flood {
+            Some(_) => state.cost.budget_on_course(usage),
+            None => state.cost.budget(usage),
+        };
         let grid = match &self.mode {
             Prefetch::Block { size, .. } => state.grids.entry(kind).or_insert_with(|| Grid::of_size(*size, count)),
             _ => state.grids.entry(kind).or_insert_with(|| Grid::unknown(count)),
         };
         let rows_max = if self.mode == Prefetch::Adaptive { budget } else { 0 };
-        if self.mode == Prefetch::Adaptive && budget == 0 {
+        if self.mode == Prefetch::Adaptive && budget == 0 && flood.is_none() {
             return Default::default();
         }
         let mut places = places.to_vec();
         places.extend(guesses.iter().filter_map(|place| grid.nearest(place, since_ns)));
         let due = if self.mode == Prefetch::Adaptive { due } else { &[] };
-        let cells = grid.choose(&places, due, rows_max, since_ns);
+        let cells = grid.choose(&places, (due, flood), rows_max, since_ns);
         let boxes = grid.boxes(&cells);
         if !cells.is_empty() {
             state.last = format!("{} blocks of {:.4} in {} boxes", cells.len(), state.grids[&kind].size(), boxes.len());
@@ -174,9 +196,49 @@ impl Prefetcher {
 
     /// Forgets what was fetched of a kind.
     pub(crate) fn forget(&self, kind: usize) {
-        if let Some(grid) = self.state().grids.get_mut(&kind) {
+        let mut state = self.state();
+        state.rims.clear();
+        if let Some(grid) = state.grids.get_mut(&kind) {
             grid.forget_all();
         }
+    }
+
+    /// Whether the source may be sent questions whose answers are not waited for.
+    pub(crate) fn works_ahead(&self) -> bool {
+        self.mode == Prefetch::Adaptive && self.abilities.sends
+    }
+
+    /// Whether the source itself is asked to follow the courses of searches.
+    pub(crate) fn follows_courses(&self) -> bool {
+        self.mode == Prefetch::Adaptive && self.abilities.courses
+    }
+
+    /// How many nodes beside those that are needed may be followed on a course.
+    pub(crate) fn nodes_on_course(&self, usage: Use) -> u64 {
+        let mut state = self.state();
+        let nodes = (state.cost.budget_on_course(usage) as f64 / (1.0 + self.degree)) as u64;
+        state.last = format!("{nodes} nodes ahead on the course of a search");
+        nodes
+    }
+
+    /// Notes edges whose near nodes' lists were fetched.
+    pub(crate) fn add_rim(&self, table: usize, edges: Vec<(u64, u64)>) {
+        let mut state = self.state();
+        let rim = state.rims.entry(table).or_default();
+        if rim.len() + edges.len() > RIM_MAX {
+            rim.clear();
+        }
+        rim.extend(edges);
+    }
+
+    /// Those of the edges noted for a table whose far nodes' lists are not there.
+    pub(crate) fn rim(&self, table: usize, are_there: impl FnOnce(usize, &[u64]) -> Vec<bool>) -> Vec<(u64, u64)> {
+        let mut state = self.state();
+        let Some(rim) = state.rims.get_mut(&table) else { return Vec::new() };
+        let far: Vec<u64> = rim.iter().map(|(_, far)| *far).collect();
+        let mut there = are_there(table, &far).into_iter();
+        rim.retain(|_| there.next() == Some(false));
+        rim.clone()
     }
 
     /// Notes how far apart two joined nodes are.

@@ -10,6 +10,7 @@
 
 mod check;
 mod connection;
+mod course;
 mod facts;
 mod fetch;
 mod pattern;
@@ -54,7 +55,7 @@ impl RedisConnector {
 
 impl Connector for RedisConnector {
     fn abilities(&self) -> Abilities {
-        Abilities { lookahead: true, ..Abilities::default() }
+        Abilities { lookahead: true, courses: true, ..Abilities::default() }
     }
 
     fn facts(&self) -> Result<Facts> {
@@ -144,6 +145,7 @@ impl Connector for RedisConnector {
 fn for_each(which: &Which<'_>, glob: &str, command: &str) -> String {
     match which {
         Which::Keys(_) => format!("{command} (pipelined for all ids)"),
+        Which::OnCourse(_) => format!("EVAL lookahead: {command} for ids on the course of a search"),
         Which::Within { .. } => format!("EVAL lookahead: {command} for all ids within reach"),
         _ => format!("SCAN MATCH {glob}; {command} (pipelined for all ids found)"),
     }

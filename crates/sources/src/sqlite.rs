@@ -116,7 +116,7 @@ impl Source {
 impl Connector for SqliteConnector {
     fn abilities(&self) -> Abilities {
         let writes = !self.source.file.is_read_only;
-        Abilities { snapshots: true, writes, boxes: true, lookahead: true, conditions: true }
+        Abilities { snapshots: true, writes, boxes: true, lookahead: true, conditions: true, ..Abilities::default() }
     }
 
     fn facts(&self) -> Result<Facts> {

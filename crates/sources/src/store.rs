@@ -15,6 +15,7 @@ mod layout;
 mod link;
 mod load;
 mod nodes;
+mod on_course;
 mod scan;
 mod statements;
 mod transaction;

@@ -13,6 +13,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use model::course::Course;
 use model::error::{Error, Result};
 use model::id::NodeId;
 use model::interrupt::Interrupt;
@@ -112,6 +113,11 @@ const ROUND_SHARE: usize = 4;
 const HORIZON_NODES_MAX: usize = 1 << 14;
 /// Nodes that a store far away is told of at a time, at most.
 const ANNOUNCED_MAX: usize = 2048;
+/// What a way is taken to be longer than the straight line, before any was seen; the part of the whole way that this counts
+/// as; and how much it must be wrong for the store to be told.
+const DETOUR: f64 = 1.25;
+const SEEN_SHARE: f64 = 0.25;
+const TOLD_SHARE: f64 = 0.15;
 /// Searches that share arrays, so that their numbers fit a stamp.
 const SEARCHES_MAX: u32 = u32::MAX / 4;
 
@@ -136,8 +142,13 @@ struct Search<'a> {
     reach: &'a Reach<'a>,
     ground: Ground,
     scratch: Scratch,
+    start: Point,
     goal: Point,
     cost_per_km: f64,
+    /// Costs of nodes that it came to without having their edges, and their distances from the start.
+    travelled: (f64, f64),
+    /// What the store was told a kilometre costs.
+    told_per_km: f64,
     target: u32,
     /// The stamp of a node that is met, but not expanded.
     open: u32,
@@ -165,8 +176,11 @@ impl<'a> Search<'a> {
             is_warm: !ground.neighbors.is_empty(),
             ground,
             scratch,
+            start: Point::NOWHERE,
             goal: Point::NOWHERE,
             cost_per_km: problem.map.map_or(0.0, |map| map.cost_per_km),
+            travelled: (0.0, 0.0),
+            told_per_km: 0.0,
             target: 0,
             open: 0,
             stretch: 0.0,
@@ -190,7 +204,11 @@ impl<'a> Search<'a> {
         search.cover();
         if problem.map.is_some() {
             search.goal = search.ground.points[search.target as usize];
+            search.start = search.ground.points[source as usize];
             search.estimate(search.target)?;
+            // Most networks lead there by a way a quarter longer than the straight one: as if a part of it had been seen.
+            let seen_km = SEEN_SHARE * search.start.distance_km(search.goal);
+            search.travelled = (DETOUR * search.cost_per_km * seen_km, seen_km);
         }
         let estimate = search.estimate(source)?;
         search.scratch.states[source as usize] = State { cost: 0.0, estimate, parent: u32::MAX, stamp: search.open };
@@ -331,6 +349,7 @@ impl<'a> Search<'a> {
         if self.is_warm {
             self.choose_from_queue(limit);
         }
+        self.announce_course(slot, cost);
         self.announce(limit + self.stretch);
         let mut largest = 0;
         for _ in 0..ROUNDS_MAX {
@@ -356,6 +375,28 @@ impl<'a> Search<'a> {
             self.stretch = costs.filter(|cost| cost.is_finite()).fold(0.0, f64::max);
         }
         Ok(())
+    }
+
+    /// Tells a store that is far away over what places the search goes, when that is first known or seen to be different.
+    fn announce_course(&mut self, slot: u32, cost: f64) {
+        let Some(map) = self.problem.map.filter(|_| self.reach.is_remote && !self.start.is_nowhere()) else { return };
+        let distance_km = self.ground.points[slot as usize].distance_km(self.start);
+        if distance_km.is_finite() {
+            self.travelled = (self.travelled.0 + cost, self.travelled.1 + distance_km);
+        }
+        let (cost, distance_km) = self.travelled;
+        let cost_per_km = if distance_km > 0.0 { cost / distance_km } else { DETOUR * self.cost_per_km };
+        if (cost_per_km - self.told_per_km).abs() <= TOLD_SHARE * self.told_per_km {
+            return;
+        }
+        self.told_per_km = cost_per_km;
+        self.reach.announce_course(&Course {
+            properties: [map.latitude.1, map.longitude.1],
+            from: self.start.degrees(),
+            to: self.goal.degrees(),
+            cost_per_km,
+            estimate_per_km: self.cost_per_km,
+        });
     }
 
     /// Tells a store that is far away which nodes will be expanded before a limit, as far as they are known, so that it

@@ -6,6 +6,7 @@
 //! Cost: 28 bytes a node met (36 more with coordinates) and 12 an edge fetched (4 without costs).
 
 use model::batch::EdgeBatch;
+use model::course::Course;
 use model::error::{Error, Result};
 use model::id::{NodeId, PropertyKeyId};
 use model::store::{AccessHint, Direction, EdgeIds, Expand, ReadView};
@@ -50,6 +51,11 @@ impl<'a> Reach<'a> {
     /// Tells the store which nodes will be expanded soon.
     pub(crate) fn announce(&self, nodes: &[NodeId]) {
         self.view.prefetch(&AccessHint::Expand(nodes, &self.expand));
+    }
+
+    /// Tells the store where a search goes.
+    pub(crate) fn announce_course(&self, course: &Course) {
+        self.view.prefetch(&AccessHint::Course(course, &self.expand));
     }
 
     /// Why an edge between two nodes has no usable cost.

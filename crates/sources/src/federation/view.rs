@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use model::store::{AccessHint, EdgeBlockCursor, EdgeCursor, EdgeStream, Freshness, Moment, NodeCursor};
 use model::{
-    Access, Bitmap, Capabilities, Column, Count, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan,
+    Access, Bitmap, Capabilities, Column, Count, Course, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan,
     LabelId, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value, WriteTransaction,
 };
 
@@ -402,6 +402,18 @@ impl ReadView for Joined {
                     let known = keys.iter().filter_map(|key| self.map(group.part).keys.to_part(key.0));
                     let known: Vec<PropertyKeyId> = known.map(PropertyKeyId).collect();
                     self.parts[group.part].view().prefetch(&AccessHint::NodeProperties(&group.ids, &known));
+                }
+            }
+            AccessHint::Course(course, expand) => {
+                for part in 0..self.parts.len() {
+                    let [latitude, longitude] = course.properties.map(|key| self.map(part).keys.to_part(key.0));
+                    if let (Some(expand), Some(latitude), Some(longitude)) =
+                        (self.expand_in(part, expand), latitude, longitude)
+                    {
+                        let properties = [PropertyKeyId(latitude), PropertyKeyId(longitude)];
+                        let course = Course { properties, ..**course };
+                        self.parts[part].view().prefetch(&AccessHint::Course(&course, &expand));
+                    }
                 }
             }
         }

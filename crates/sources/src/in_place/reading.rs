@@ -240,6 +240,7 @@ fn conditions_of<'a>(which: &'a Which<'_>) -> Result<&'a [Condition]> {
         Which::Where(conditions) => Ok(conditions),
         Which::Boxes { .. } => Err(error!(Unsupported, "files have no index that finds boxes")),
         Which::Within { .. } => Err(error!(Unsupported, "files can not be asked for what lies within reach at once")),
+        Which::OnCourse(_) => Err(error!(Unsupported, "files can not be asked for what lies on a course at once")),
         Which::All | Which::Keys(_) => Ok(&[]),
     }
 }

@@ -61,6 +61,17 @@ const FOREIGN_KEYS: &str = "SELECT t.n, c.confrelid::int8, \
     FROM unnest($1::text[]) WITH ORDINALITY AS t(name, n) JOIN pg_constraint c ON c.conrelid = to_regclass(t.name) \
     WHERE c.contype = 'f' AND c.convalidated";
 
+/// For columns of numbers, the width of the span that holds the middle half of their values.
+const SPANS: &str = "SELECT t.n, held.name, held.bounds[1 + 3 * cardinality(held.bounds) / 4]::float8 \
+        - held.bounds[1 + cardinality(held.bounds) / 4]::float8 \
+    FROM unnest($1::text[]) WITH ORDINALITY AS t(name, n) JOIN pg_class c ON c.oid = to_regclass(t.name) \
+    JOIN pg_namespace cn ON cn.oid = c.relnamespace \
+    CROSS JOIN LATERAL (SELECT s.attname::text AS name, s.histogram_bounds::text::text[] AS bounds FROM pg_stats s \
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = s.attname \
+        WHERE s.schemaname = cn.nspname AND s.tablename = c.relname AND NOT s.inherited \
+            AND a.atttypid IN (20, 21, 23, 700, 701, 1700)) AS held \
+    WHERE cardinality(held.bounds) >= 8";
+
 /// Where the facts of a kind's rows are.
 enum Place {
     /// The table of that number.
@@ -78,6 +89,7 @@ struct Table {
     columns: Map<String, ColumnFacts>,
     indexes: Vec<IndexOf>,
     foreign_keys: Vec<(i64, Vec<String>, Vec<String>)>,
+    spans: Map<String, f64>,
 }
 
 #[derive(Clone, Debug)]
@@ -174,7 +186,7 @@ fn tables(session: &mut Session, names: &[String]) -> Result<Vec<Table>, Failed>
     }
     let names: Vec<Value> = names.iter().map(|name| Value::string(name)).collect();
     let names = Column::from_values(&names);
-    let texts = [TABLES, COLUMNS, INDEXES, FOREIGN_KEYS];
+    let texts = [TABLES, COLUMNS, INDEXES, FOREIGN_KEYS, SPANS];
     for text in texts {
         session.queue_bind("", &statement(text, &names)).map_err(|trouble| (trouble, text.to_owned()))?;
         session.wire.output.execute("", 0);
@@ -227,6 +239,11 @@ fn note(tables: &mut [Table], text: &str, row: &[Value]) {
                 columns: columns.into_iter().take_while(|name| !name.is_empty()).collect(),
                 point,
             });
+        }
+        SPANS => {
+            if let Value::Float(span) = row[2] {
+                table.spans.insert(string(1), span);
+            }
         }
         _ => table.foreign_keys.push((int(1), strings(2), strings(3))),
     }
@@ -446,6 +463,9 @@ fn property_facts(place: &Place, tables: &[Table], properties: &[Property], rows
     }
     about.unique.sort_unstable();
     about.unique.dedup();
+    let spans = &tables[*number].spans;
+    let span = |(number, property): (usize, &Property)| Some((number, *spans.get(&property.column)?));
+    about.spans = properties.iter().enumerate().filter_map(span).collect();
     about
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Transaction {
     streams: Map<u64, Stream>,
     /// The stream whose next rows were asked for and not yet read.
     ahead: Option<u64>,
+    /// What was sent and is not yet answered: for each statement the question's number, and what that is about.
+    sent: Option<Vec<(usize, String, Statement<'static>)>>,
     next_stream: u64,
 }
 
@@ -58,6 +60,7 @@ impl Transaction {
             failed: None,
             streams: Map::default(),
             ahead: None,
+            sent: None,
             next_stream: 0,
         }
     }
@@ -120,6 +123,7 @@ impl Transaction {
 
     /// Reads the rows that were asked for ahead, so that something else can be asked.
     fn settle(&mut self) -> Result<()> {
+        self.receive(&mut |_, _| Ok(true))?;
         let Some(id) = self.ahead.take() else { return Ok(()) };
         let Some(mut stream) = self.streams.remove(&id) else { return Ok(()) };
         let (what, text) = (stream.what.clone(), stream.statement.text.clone());
@@ -165,6 +169,49 @@ impl Reading for Transaction {
                 session.finish().map_err(|trouble| (trouble, asked.len()))
             },
             describe,
+        )
+    }
+
+    fn send(&mut self, questions: &[Question<'_>]) -> Result<bool> {
+        // A connection that was kept must first be seen to be alive.
+        let is_alive = self.lease.as_mut().is_some_and(|lease| lease.session().has_answered);
+        if !is_alive || self.sent.is_some() || self.ahead.is_some() {
+            return Ok(false);
+        }
+        let mut asked = Vec::with_capacity(questions.len());
+        for (number, question) in questions.iter().enumerate() {
+            for statement in self.statements(question)? {
+                asked.push((number, self.shared.what(question), statement.into_owned()));
+            }
+        }
+        if asked.is_empty() {
+            return Ok(false);
+        }
+        self.attempt(
+            |session| {
+                for (at, (.., statement)) in asked.iter().enumerate() {
+                    session.queue_bind("", statement).map_err(|trouble| (trouble, at))?;
+                    session.wire.output.execute("", 0);
+                }
+                session.wire.output.sync();
+                session.send().map_err(|trouble| (trouble, 0))
+            },
+            |at| (asked[at].1.clone(), asked[at].2.text.clone()),
+        )?;
+        self.sent = Some(asked);
+        Ok(true)
+    }
+
+    fn receive(&mut self, sink: &mut RowsSink<'_>) -> Result<()> {
+        let Some(asked) = self.sent.take() else { return Ok(()) };
+        self.attempt(
+            |session| {
+                for (at, (number, _, statement)) in asked.iter().enumerate() {
+                    answer(session, statement, |columns| sink(*number, columns)).map_err(|trouble| (trouble, at))?;
+                }
+                session.finish().map_err(|trouble| (trouble, 0))
+            },
+            |at| (asked[at].1.clone(), asked[at].2.text.clone()),
         )
     }
 
@@ -410,7 +457,7 @@ impl Drop for Transaction {
             return lease.close();
         }
         let session = lease.session();
-        if self.ahead.is_some() {
+        if self.ahead.is_some() || self.sent.is_some() {
             session.skip_one();
         }
         session.queue(if self.is_writing { "ROLLBACK" } else { "COMMIT" });

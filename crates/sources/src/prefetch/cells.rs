@@ -2,6 +2,8 @@
 
 use model::{Map, Set};
 
+use super::flood::Flood;
+
 /// Coordinates that one kind may have.
 pub(super) const DIMENSIONS_MAX: usize = 3;
 /// Coordinates of a node; those that there are not are 0.
@@ -10,9 +12,9 @@ pub(crate) type Sides = [f64; DIMENSIONS_MAX];
 pub(crate) type Cell = [i64; DIMENSIONS_MAX];
 
 /// Rows that a cell of an adaptive grid should hold, and between which they may lie before the grid is drawn anew.
-const ROWS: f64 = 640.0;
-const ROWS_LEAST: f64 = 64.0;
-const ROWS_MOST: f64 = 4096.0;
+const ROWS: f64 = 256.0;
+const ROWS_LEAST: f64 = 24.0;
+const ROWS_MOST: f64 = 2048.0;
 /// The side of the first cells, in lengths of edges.
 const LENGTHS: f64 = 16.0;
 /// Lengths of edges that are kept to know the usual one.
@@ -21,6 +23,8 @@ const LENGTHS_KEPT: usize = 64;
 const RINGS_MAX: usize = 64;
 /// Cells that are fetched at a time, at most.
 const CELLS_MAX: usize = 4096;
+/// Cells of a search's course that are looked at at a time, at most.
+const PASSED_MAX: usize = 1 << 16;
 /// Cells that are remembered, at most.
 const REMEMBERED_MAX: usize = 1 << 18;
 
@@ -45,6 +49,14 @@ impl Grid {
 
     pub(super) fn unknown(dimensions: usize) -> Grid {
         Grid::of_size(0.0, dimensions)
+    }
+
+    /// One whose cells hold rows as they should if half of all rows lie within each of these spans.
+    pub(super) fn of_spans(spans: &[f64], rows: f64) -> Grid {
+        let middle = rows * 0.5_f64.powi(spans.len() as i32);
+        let volume: f64 = spans.iter().product();
+        let size = (volume * ROWS / middle).powf(1.0 / spans.len().max(1) as f64);
+        Grid::of_size(size, spans.len())
     }
 
     /// The same grid, with nothing fetched.
@@ -75,9 +87,15 @@ impl Grid {
         Some(cell)
     }
 
-    /// The cells to fetch: those of these places; then of those `due` soon, the first ones first, and around them all, as
-    /// many as hold about so many rows.
-    pub(super) fn choose(&mut self, places: &[Sides], due: &[Sides], rows_max: u64, since_ns: u64) -> Vec<Cell> {
+    /// The cells to fetch: those of these places; then, where it is known which way a search goes, the next ones on it; else
+    /// of those `due` soon, the first ones first, and around them all; as many as hold about so many rows.
+    pub(super) fn choose(
+        &mut self,
+        places: &[Sides],
+        (due, flood): (&[Sides], Option<&mut Flood>),
+        rows_max: u64,
+        since_ns: u64,
+    ) -> Vec<Cell> {
         if self.size == 0.0 {
             self.guess_size();
         }
@@ -90,6 +108,21 @@ impl Grid {
         ring.retain(|cell| seen.insert(*cell));
         let mut chosen: Vec<Cell> = ring.iter().filter(|cell| !is_fetched(cell)).copied().collect();
         let cells_max = ((rows_max as f64 / self.rows_of_a_cell()) as usize).min(CELLS_MAX);
+        if let Some(flood) = flood {
+            flood.begin(self.size);
+            let mut passed = 0;
+            while chosen.len() < cells_max
+                && passed < PASSED_MAX
+                && let Some(cell) = flood.next()
+            {
+                passed += 1;
+                if !is_fetched(&cell) && seen.insert(cell) {
+                    chosen.push(cell);
+                }
+            }
+            chosen.truncate(CELLS_MAX);
+            return chosen;
+        }
         for cell in due.iter().filter_map(|place| self.cell(place)) {
             if seen.insert(cell) {
                 ring.push(cell);
@@ -104,7 +137,7 @@ impl Grid {
         for _ in 0..RINGS_MAX {
             let mut next = Vec::new();
             for cell in &ring {
-                self.each_neighbor(cell, |neighbor| {
+                each_neighbor(cell, self.dimensions, |neighbor| {
                     if seen.insert(neighbor) {
                         next.push(neighbor);
                     }
@@ -130,7 +163,7 @@ impl Grid {
             return None;
         }
         let mut nearest: Option<(f64, Sides)> = None;
-        self.each_neighbor(&self.cell(place)?, |cell| {
+        each_neighbor(&self.cell(place)?, self.dimensions, |cell| {
             if self.fetched.get(&cell).is_some_and(|&at_ns| at_ns >= since_ns) {
                 return;
             }
@@ -145,18 +178,6 @@ impl Grid {
             }
         });
         nearest.map(|(_, middle)| middle)
-    }
-
-    fn each_neighbor(&self, cell: &Cell, mut visit: impl FnMut(Cell)) {
-        let steps = 3_usize.pow(self.dimensions as u32);
-        for step in 0..steps {
-            let (mut neighbor, mut rest) = (*cell, step);
-            for number in neighbor.iter_mut().take(self.dimensions) {
-                *number += (rest % 3) as i64 - 1;
-                rest /= 3;
-            }
-            visit(neighbor);
-        }
     }
 
     fn rows_of_a_cell(&self) -> f64 {
@@ -240,6 +261,19 @@ impl Grid {
     }
 }
 
+/// Visits a cell and those that touch it.
+pub(super) fn each_neighbor(cell: &Cell, dimensions: usize, mut visit: impl FnMut(Cell)) {
+    let steps = 3_usize.pow(dimensions as u32);
+    for step in 0..steps {
+        let (mut neighbor, mut rest) = (*cell, step);
+        for number in neighbor.iter_mut().take(dimensions) {
+            *number += (rest % 3) as i64 - 1;
+            rest /= 3;
+        }
+        visit(neighbor);
+    }
+}
+
 /// Whether a box begins where another ends, with the same borders in all other dimensions.
 fn can_join(last: &(Cell, Cell), low: &Cell, high: &Cell, dimension: usize) -> bool {
     let is_same = |at: usize| at == dimension || last.0[at] == low[at] && last.1[at] == high[at];
@@ -289,12 +323,12 @@ mod tests {
     #[test]
     fn no_cell_is_fetched_twice() {
         let mut grid = Grid::of_size(1.0, 2);
-        let first = grid.choose(&[[0.5, 0.5, 0.0], [0.6, 0.1, 0.0]], &[], 0, 0);
+        let first = grid.choose(&[[0.5, 0.5, 0.0], [0.6, 0.1, 0.0]], (&[], None), 0, 0);
         assert_eq!(first, [[0, 0, 0]]);
         grid.note(&first, 10, 5, false);
-        assert!(grid.choose(&[[0.9, 0.9, 0.0]], &[], 1_000, 5).is_empty());
-        assert_eq!(grid.choose(&[[0.9, 0.9, 0.0]], &[], 0, 6), first, "what is too old is fetched again");
-        let more = grid.choose(&[[1.5, 0.5, 0.0]], &[], 90, 0);
+        assert!(grid.choose(&[[0.9, 0.9, 0.0]], (&[], None), 1_000, 5).is_empty());
+        assert_eq!(grid.choose(&[[0.9, 0.9, 0.0]], (&[], None), 0, 6), first, "what is too old is fetched again");
+        let more = grid.choose(&[[1.5, 0.5, 0.0]], (&[], None), 90, 0);
         assert_eq!(more.len(), 8, "a ring around the cell, but for that which is there");
     }
 
@@ -302,18 +336,18 @@ mod tests {
     fn cells_that_are_due_come_before_those_around() {
         let mut grid = Grid::of_size(1.0, 2);
         grid.note(&[[0, 0, 0]], 10, 5, false);
-        let chosen = grid.choose(&[[5.5, 5.5, 0.0]], &[[0.5, 0.5, 0.0], [9.5, 0.5, 0.0]], 45, 0);
+        let chosen = grid.choose(&[[5.5, 5.5, 0.0]], (&[[0.5, 0.5, 0.0], [9.5, 0.5, 0.0]], None), 45, 0);
         assert_eq!(chosen[..2], [[5, 5, 0], [9, 0, 0]]);
         assert_eq!(chosen.len(), 4, "as many of the ring as there is room for");
-        assert_eq!(grid.choose(&[], &[[0.5, 0.5, 0.0]], 80, 0).len(), 8, "what lies around what is there");
+        assert_eq!(grid.choose(&[], (&[[0.5, 0.5, 0.0]], None), 80, 0).len(), 8, "what lies around what is there");
     }
 
     #[test]
     fn a_grid_is_drawn_by_what_its_cells_hold() {
         let mut grid = Grid::unknown(2);
-        assert!(grid.choose(&[[0.0; 3]], &[], 10, 0).is_empty());
+        assert!(grid.choose(&[[0.0; 3]], (&[], None), 10, 0).is_empty());
         grid.note_length(&[0.0, 0.0, 0.0], &[0.001, 0.002, 0.0]);
-        let cells = grid.choose(&[[0.0; 3]], &[], 0, 0);
+        let cells = grid.choose(&[[0.0; 3]], (&[], None), 0, 0);
         assert_eq!((cells.len(), grid.size()), (1, 0.032));
         grid.note(&cells, 10_000, 1, true);
         assert!(grid.size() < 0.01, "{}", grid.size());

@@ -8,6 +8,8 @@ const ROWS_MIN: f64 = 128.0;
 const ROWS_MAX: f64 = 8192.0;
 /// How many rows may lie unused for each that was used.
 const UNUSED_SHARE: f64 = 1.0;
+/// The same on a search's course, before less is fetched.
+const UNUSED_ON_COURSE: f64 = 0.5;
 /// What an answer's weight is multiplied by at each later one.
 const DECAY: f64 = 0.95;
 
@@ -39,6 +41,14 @@ impl Cost {
         let row = (self.weight * self.rows_time - self.rows * self.time) / spread;
         let trip = (self.time - row * self.rows) / self.weight;
         if row <= 0.0 || trip <= 0.0 { ROWS_DEFAULT } else { (trip / row).clamp(ROWS_MIN, ROWS_MAX) }
+    }
+
+    /// The same where it is known which way a search goes, so that little will lie unused. Rows that lie unused when it ends
+    /// are about half of those of the last trip: with as many as this these cost as much as all the trips.
+    pub(super) fn budget_on_course(&self, usage: Use) -> u64 {
+        let (trip, used, unused) = (self.rows_of_a_trip(), usage.used as f64, usage.unused as f64);
+        let excess = (unused - UNUSED_ON_COURSE * used).max(0.0);
+        ((trip + (2.0 * trip * used).sqrt() - excess).max(0.0) as u64).min(usage.room)
     }
 
     /// How many rows may be fetched ahead now.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use model::{Column, ColumnData, Direction, Map, Result, StringColumn, error};
 
 use super::connection::{Commands, Link};
+use super::course::on_course;
 use super::fetch::{EdgeFetch, NodeFetch, adjacency_of, resolve};
 use super::plan::{EndPlan, Plan};
 use super::scan::{IdScan, Scanned, begin, count_edges, next_piece};
 use super::text::key_text;
 use super::within::{Output, grouped, within};
 use crate::condition::Shape;
-use crate::connector::{Condition, Question, Reading, RowsSink, StreamId, Which};
+use crate::connector::{Condition, OnCourse, Question, Reading, RowsSink, StreamId, Which};
 
 /// Keys whose commands go into one pipeline at most: what the server holds of replies stays small.
 const PIPELINE_KEYS: usize = 10_000;
@@ -153,6 +154,34 @@ impl RedisReading {
         Ok(())
     }
 
+    /// Answers questions about the same course by one script.
+    fn ask_on_course(&mut self, questions: &[Question<'_>], give: &mut Give<'_, '_>) -> Result<()> {
+        let (mut nodes, mut edges) = (None, None);
+        let mut asked: Option<&OnCourse<'_>> = None;
+        for (number, question) in questions.iter().enumerate() {
+            let (on, held) = match question {
+                Question::Nodes { which: Which::OnCourse(on), .. } => (*on, &mut nodes),
+                Question::Edges { of: Which::OnCourse(on), .. } => (*on, &mut edges),
+                _ => continue,
+            };
+            if held.is_some() || asked.is_some_and(|other| !std::ptr::eq(other, on)) {
+                return Err(error!(Internal, "two courses were asked for at once"));
+            }
+            *held = Some(number);
+            asked = Some(on);
+        }
+        let Some(on) = asked else { return Ok(()) };
+        let fetched = nodes.and_then(|number| give.shapes[number].as_ref()).map(|shape| shape.fetch().to_vec());
+        let wanted = match edges.map(|number| &questions[number]) {
+            Some(Question::Edges { properties, .. }) => properties,
+            _ => &[][..],
+        };
+        let of_nodes = fetched.unwrap_or_else(|| on.properties.to_vec());
+        let (met, followed) = on_course(&self.plan.clone(), on, (&of_nodes, wanted), &mut self.link)?;
+        nodes.map_or(Ok(()), |number| give.rows(number, met))?;
+        edges.map_or(Ok(()), |number| give.rows(number, followed))
+    }
+
     /// Begins the scan that answers a question.
     fn scan_of(&self, question: &Question<'_>) -> Result<Stream> {
         let conditions = |which: &Which<'_>| -> Result<Vec<Condition>> {
@@ -291,9 +320,13 @@ impl Give<'_, '_> {
 impl Reading for RedisReading {
     fn ask(&mut self, questions: &[Question<'_>], sink: &mut RowsSink<'_>) -> Result<()> {
         let shape = |question: &Question<'_>| match question {
-            Question::Nodes { which: Which::Keys(_) | Which::Within { .. }, properties, order, limit, .. } => {
-                Some(Shape::new(properties, &[], *order, *limit))
-            }
+            Question::Nodes {
+                which: Which::Keys(_) | Which::Within { .. } | Which::OnCourse(_),
+                properties,
+                order,
+                limit,
+                ..
+            } => Some(Shape::new(properties, &[], *order, *limit)),
             _ => None,
         };
         let count = |question: &Question<'_>| {
@@ -317,6 +350,7 @@ impl Reading for RedisReading {
         }
         self.ask_keys(by_keys, &mut give)?;
         self.ask_within(questions, &mut give)?;
+        self.ask_on_course(questions, &mut give)?;
         for number in scans {
             if let Question::CountEdges { kind } = &questions[number] {
                 give.counts[number] = Some(count_edges(&plan, *kind, &mut self.link)?);
@@ -373,8 +407,8 @@ impl Reading for RedisReading {
 fn is_within(question: &Question<'_>) -> bool {
     matches!(
         question,
-        Question::Nodes { which: Which::Within { .. }, .. }
-            | Question::Edges { of: Which::Within { .. }, .. }
+        Question::Nodes { which: Which::Within { .. } | Which::OnCourse(_), .. }
+            | Question::Edges { of: Which::Within { .. } | Which::OnCourse(_), .. }
             | Question::CountNodes { which: Which::Within { .. }, .. }
     )
 }

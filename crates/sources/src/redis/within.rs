@@ -134,15 +134,20 @@ pub(super) fn within(plan: &Plan, which: &Which<'_>, outputs: &[Output], link: &
         {
             adjacency_of(&plan.edges[*kind], *direction).find(structure);
         }
-        let mut texts = StringColumn::default();
-        for id in &ids {
-            let Reply::BulkString(bytes) = id else { return Err(unexpected(link.name(), "EVAL", id)) };
-            let text = std::str::from_utf8(bytes);
-            texts.push(text.map_err(|_| error!(Definition, "{}: an id is not UTF-8", link.name()))?);
-        }
-        answers.push(columns_of(plan, output, texts, &replies, link)?);
+        answers.push(columns_of(plan, output, texts(&ids, link)?, &replies, link)?);
     }
     Ok(answers)
+}
+
+/// Ids that a script gives.
+pub(super) fn texts(ids: &[Reply], link: &Link) -> Result<StringColumn> {
+    let mut texts = StringColumn::default();
+    for id in ids {
+        let Reply::BulkString(bytes) = id else { return Err(unexpected(link.name(), "EVAL", id)) };
+        let text = std::str::from_utf8(bytes);
+        texts.push(text.map_err(|_| error!(Definition, "{}: an id is not UTF-8", link.name()))?);
+    }
+    Ok(texts)
 }
 
 /// A way as the script takes it: near kind, far kind, key, structure. `None` where it leads out of this source.
@@ -162,7 +167,7 @@ fn way_of(plan: &Plan, (kind, direction): (usize, Direction)) -> Result<Option<s
     Ok(near.zip(far).map(|(near, far)| json!([near, far, pattern.before, pattern.after, structure])))
 }
 
-fn output_of(plan: &Plan, output: &Output) -> serde_json::Value {
+pub(super) fn output_of(plan: &Plan, output: &Output) -> serde_json::Value {
     match output {
         Output::Nodes(kind, properties) => {
             let plan = &plan.nodes[*kind];
@@ -218,7 +223,7 @@ fn edge_fetch<'a>(
     EdgeFetch { plan: &plan.edges[kind], direction, ids, keys, properties: properties.to_vec() }
 }
 
-fn columns_of(
+pub(super) fn columns_of(
     plan: &Plan,
     output: &Output,
     ids: StringColumn,

@@ -183,8 +183,10 @@ impl<'a> Nodes<'a> {
             }
             Which::Boxes { properties, boxes } => {
                 let inside = in_boxes(&mut draft, self.writer, (self.kind, node), properties, boxes)?;
-                draft.conditions.push(inside);
+                draft.from.push_str(&inside.join);
+                draft.conditions.push(inside.condition);
             }
+            Which::OnCourse(_) => return Err(has_no_courses()),
             Which::Within { .. } => {
                 let reached = within::reached(&mut draft, self.writer, which, self.kind)?;
                 let given: Vec<String> = within::given(node.key.len());
@@ -393,6 +395,8 @@ impl<'a> Edges<'a> {
                 let (kind, node) = self.near.node(self.writer, &self.edge.name)?;
                 let rows = all_rows(dialect, &node.name, &node.rows, "n")?;
                 let inside = in_boxes(draft, self.writer, (kind, node), properties, boxes)?;
+                let rows = format!("{rows}{}", inside.join);
+                let inside = inside.condition;
                 let keys: Vec<String> = node.key.iter().map(|name| quote::column(dialect, "n", name)).collect();
                 if let Some(near) = self.near_through_index(which)? {
                     let condition = format!("{near} = ANY(ARRAY(SELECT {} FROM {rows} WHERE {inside}))", keys[0]);
@@ -402,6 +406,7 @@ impl<'a> Edges<'a> {
                 draft.conditions.push(inside);
                 Ok((rows, keys))
             }
+            Which::OnCourse(_) => Err(has_no_courses()),
             Which::Within { .. } => {
                 let (kind, node) = self.near.node(self.writer, &self.edge.name)?;
                 let reached = within::reached(draft, self.writer, which, kind)?;
@@ -517,4 +522,8 @@ fn union_text<'q>(
 fn by_key_only(kind: &str) -> model::Error {
     error!(Unsupported, "{kind} has a query by key, which this database can only be asked with keys")
         .with_remedy("name a table, or add a query for all rows (scan) to its definition")
+}
+
+fn has_no_courses() -> model::Error {
+    error!(Unsupported, "a relational database cannot be asked for what lies on a course: it finds places by boxes")
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model::{Column, Result, Value, error};
+use model::{Column, ColumnData, Result, Value, error};
 
 use crate::definition::NodeKind;
 use crate::sql::draft::Draft;
@@ -105,14 +105,21 @@ fn is_text(column: &Column) -> bool {
     (0..column.len()).any(|row| matches!(column.value(row), Value::String(_)))
 }
 
-/// The condition that a node, whose rows are under the alias `n`, lies in one of the boxes.
+/// What says that a row lies in one of some boxes.
+pub(super) struct Inside {
+    /// What the rows are joined with; empty for nothing.
+    pub(super) join: String,
+    pub(super) condition: String,
+}
+
+/// That a node, whose rows are under the alias `n`, lies in one of the boxes.
 pub(super) fn in_boxes(
     draft: &mut Draft<'_>,
     writer: &Writer<'_>,
     (kind, node): (usize, &NodeKind),
     properties: &[usize],
     boxes: &[Vec<(f64, f64)>],
-) -> Result<String> {
+) -> Result<Inside> {
     let facts = writer.catalog.node(kind);
     let mut columns = Vec::with_capacity(properties.len());
     for &property in properties {
@@ -135,16 +142,42 @@ pub(super) fn in_boxes(
             ranges.push(bounds);
         }
     }
-    // The text is one of a few, so that statements are known again: the last box stands as often as it takes.
-    let wanted = ranges.len().next_power_of_two();
-    let last = ranges.last().copied();
-    ranges.resize(if ranges.is_empty() { 0 } else { wanted }, last.unwrap_or(&NO_BOX));
+    if let Some((expression, order)) = point_index(writer.dialect, facts, &columns)
+        && !ranges.is_empty()
+        && are_apart(&ranges)
+    {
+        return Ok(in_points(draft, &expression, order, &ranges));
+    }
+    // The text is one of a few, so that statements are known again: boxes that hold nothing are added to make it so.
+    let wanted = if ranges.is_empty() { 0 } else { ranges.len().next_power_of_two() };
+    let nowhere = vec![(f64::MAX, f64::MAX); columns.len()];
+    ranges.resize(wanted, &nowhere);
     let each: Vec<String> =
         ranges.iter().map(|bounds| in_box(draft, writer.dialect, facts, &columns, bounds)).collect();
-    Ok(if each.is_empty() { "1 = 0".to_owned() } else { format!("({})", each.join("\n    OR ")) })
+    let condition = if each.is_empty() { "1 = 0".to_owned() } else { format!("({})", each.join("\n    OR ")) };
+    Ok(Inside { join: String::new(), condition })
 }
 
-static NO_BOX: Vec<(f64, f64)> = Vec::new();
+/// Whether no two boxes have a place in common.
+fn are_apart(boxes: &[&Vec<(f64, f64)>]) -> bool {
+    let meet = |a: &[(f64, f64)], b: &[(f64, f64)]| a.iter().zip(b).all(|(a, b)| a.0 <= b.1 && b.0 <= a.1);
+    boxes.iter().enumerate().all(|(at, one)| !boxes[..at].iter().any(|other| meet(one, other)))
+}
+
+/// The same where a spatial index finds points in boxes: the boxes are joined as rows, so that the text, and the plan, are
+/// the same for any number of them. Boxes that meet would give rows twice.
+fn in_points(draft: &mut Draft<'_>, expression: &str, order: [usize; 2], boxes: &[&Vec<(f64, f64)>]) -> Inside {
+    let side = |of: fn(&(f64, f64)) -> f64, at: usize| {
+        Column::new(ColumnData::Float(boxes.iter().map(|b| of(&b[at])).collect()))
+    };
+    let [x, y] = order;
+    let sides =
+        [side(|range| range.0, x), side(|range| range.0, y), side(|range| range.1, x), side(|range| range.1, y)];
+    let arrays: Vec<String> = sides.into_iter().map(|side| draft.array(Cow::Owned(side), "float8")).collect();
+    let join = format!("\nCROSS JOIN unnest({}) AS place(x_0, y_0, x_1, y_1)", arrays.join(", "));
+    let condition = format!("{expression} <@ box(point(place.x_0, place.y_0), point(place.x_1, place.y_1))");
+    Inside { join, condition }
+}
 
 fn in_box(
     draft: &mut Draft<'_>,

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::{Column, Direction, Map, NodeId, Result};
+use model::{Column, Course, Direction, Map, NodeId, Result};
 
 use super::layout::ListKind;
 use super::load::{Asked, Missing, Table};
@@ -12,10 +12,12 @@ use crate::cache::{Found, Origin, Piece};
 use crate::connector::Which;
 use crate::definition::Rows;
 use crate::keys;
-use crate::prefetch::{Cell, Depth, Sides, Use};
+use crate::prefetch::{Cell, Depth, Flood, Sides, Use};
 
 /// Bytes of a row that is fetched ahead, about.
 const ROW_BYTES: usize = 80;
+/// The part of the rows that came last that must be used before more are asked for ahead.
+const USED_SHARE: u64 = 3;
 /// Nodes that are remembered by where they were met, at most.
 const MET_MAX: usize = 1 << 16;
 
@@ -26,22 +28,37 @@ pub(super) struct Foresight {
 }
 
 #[derive(Default)]
-struct Inner {
+pub(super) struct Inner {
     /// The lists that it was asked for.
     lists: Vec<ListKind>,
     /// For nodes that are not in the cache, a place near them.
     met: Map<(usize, u64), Sides>,
     /// Nodes that were announced, by kind, the first of them first.
     due: Map<usize, Vec<u64>>,
+    /// Which way a search goes.
+    pub(super) course: Option<Course>,
+    /// The cells on it, by kind.
+    pub(super) floods: Map<usize, Flood>,
+    /// What the source works on ahead of being asked.
+    pub(super) sent: Option<SentAhead>,
+    /// The rows that must be used before the source is sent more to work on.
+    pub(super) used_next: u64,
+}
+
+/// Blocks that were asked for and are not here yet.
+pub(super) struct SentAhead {
+    pub(super) blocks: Vec<Blocks>,
+    pub(super) lists: Vec<(ListKind, Vec<usize>)>,
+    pub(super) at_ns: u64,
 }
 
 /// Boxes of one kind of nodes that are fetched.
-struct Blocks {
-    kind: usize,
-    cells: Vec<Cell>,
-    dimensions: Vec<usize>,
-    boxes: Vec<Vec<(f64, f64)>>,
-    properties: Vec<usize>,
+pub(super) struct Blocks {
+    pub(super) kind: usize,
+    pub(super) cells: Vec<Cell>,
+    pub(super) dimensions: Vec<usize>,
+    pub(super) boxes: Vec<Vec<(f64, f64)>>,
+    pub(super) properties: Vec<usize>,
 }
 
 impl Blocks {
@@ -52,7 +69,7 @@ impl Blocks {
 
 impl SourceView {
     /// How much of what was fetched ahead for this view was of use.
-    fn usage(&self) -> Use {
+    pub(super) fn usage(&self) -> Use {
         let counts = &self.cache.counts;
         let since = |now: &std::sync::atomic::AtomicU64, then: u64| now.load(Ordering::Relaxed).saturating_sub(then);
         let unused = since(&counts.ahead_fetched, self.counts_before[1])
@@ -61,7 +78,7 @@ impl SourceView {
         Use { used: since(&counts.used, self.counts_before[0]), unused, room }
     }
 
-    fn foresight(&self) -> std::sync::MutexGuard<'_, Inner> {
+    pub(super) fn foresight(&self) -> std::sync::MutexGuard<'_, Inner> {
         self.foresight.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -87,7 +104,7 @@ impl SourceView {
     }
 
     /// The nodes at whose places blocks are fetched: those of this kind, or at the near end.
-    fn near_kind(&self, table: Table) -> Option<usize> {
+    pub(super) fn near_kind(&self, table: Table) -> Option<usize> {
         let layout = &self.shared.layout;
         match table {
             Table::Nodes(kind) => Some(kind),
@@ -109,12 +126,15 @@ impl SourceView {
         let blocks = self.choose_blocks(&mut rest);
         let pieces = if !blocks.is_empty() {
             self.fetch_blocks(&blocks, &rest)?
+        } else if let Some(pieces) = self.fetch_on_course(missing)? {
+            pieces
         } else if let Some(depth) = self.depth_of(missing) {
             self.fetch_within(missing, depth)?
         } else {
             self.fetch(missing)?
         };
         self.learn_lengths(&pieces);
+        self.note_rim(&pieces);
         Ok(pieces)
     }
 
@@ -144,7 +164,11 @@ impl SourceView {
             }
             let due = self.foresight().due.get(&kind).cloned().unwrap_or_default();
             let due: Vec<Sides> = self.cache.places_of(kind, &due, &dimensions).into_iter().flatten().collect();
-            let (cells, boxes) = prefetcher.cells(kind, (&places, &guesses, &due), self.usage(), self.since_ns);
+            let (cells, boxes) = {
+                let mut foresight = self.foresight();
+                let flood = foresight.floods.get_mut(&kind);
+                prefetcher.cells(kind, (&places, &guesses, &due), flood, self.usage(), self.since_ns)
+            };
             let mut properties = self.shared.hot.add(kind, &dimensions);
             properties.dedup();
             // What can only be asked by key is not in the blocks.
@@ -178,25 +202,44 @@ impl SourceView {
         let mut asked: Vec<(Asked<'_>, Which<'_>)> =
             rest.iter().zip(&columns).map(|(missing, keys)| (Asked::of(missing), Which::Keys(keys))).collect();
         let lists = self.hot_lists();
+        asked.extend(self.asked_of(blocks, &lists));
+        let at_ns = self.shared.environment.clock.now_ns();
+        let pieces = self.ask_rows(&asked)?;
+        self.note_blocks(blocks, &pieces, at_ns);
+        Ok(pieces)
+    }
+
+    /// What is asked for blocks: their nodes, and these lists of theirs.
+    pub(super) fn asked_of<'b>(
+        &self,
+        blocks: &'b [Blocks],
+        lists: &'b [(ListKind, Vec<usize>)],
+    ) -> Vec<(Asked<'b>, Which<'b>)> {
+        let mut asked = Vec::new();
         for block in blocks {
             let which = || Which::Boxes { properties: &block.dimensions, boxes: &block.boxes };
             let of = |table, properties| Asked { table, properties, keys: &[], origin: Origin::Ahead };
-            asked.push((of(Table::Nodes(block.kind), &block.properties), which()));
-            for (list, properties) in &lists {
+            asked.push((of(Table::Nodes(block.kind), block.properties.as_slice()), which()));
+            for (list, properties) in lists {
                 let is_by_key = is_by_key(&self.shared.layout.definition.edges[list.edge].rows);
                 if self.near_kind(Table::Lists(*list)) == Some(block.kind) && !is_by_key {
-                    asked.push((of(Table::Lists(*list), properties), which()));
+                    asked.push((of(Table::Lists(*list), properties.as_slice()), which()));
                 }
             }
         }
-        let at_ns = self.shared.environment.clock.now_ns();
-        let pieces = self.ask_rows(&asked)?;
+        asked
+    }
+
+    /// Notes what blocks held.
+    pub(super) fn note_blocks(&self, blocks: &[Blocks], pieces: &[Arc<Piece>], at_ns: u64) {
+        let mut all = 0;
         for block in blocks {
             let of_kind = |piece: &&Arc<Piece>| piece.origin == Origin::Ahead && self.is_at(piece.table, block.kind);
             let rows = pieces.iter().filter(of_kind).map(|piece| piece.row_count()).sum();
             self.prefetcher.note_cells(block.kind, &block.cells, rows, at_ns);
+            all += rows;
         }
-        Ok(pieces)
+        self.foresight().used_next = self.usage().used + all / USED_SHARE;
     }
 
     /// Whether a table has nodes of a kind, or lists of theirs.
@@ -209,7 +252,7 @@ impl SourceView {
     }
 
     /// The lists that this view was asked for, with the properties to fetch.
-    fn hot_lists(&self) -> Vec<(ListKind, Vec<usize>)> {
+    pub(super) fn hot_lists(&self) -> Vec<(ListKind, Vec<usize>)> {
         let lists = self.foresight().lists.clone();
         lists.into_iter().map(|list| (list, self.shared.hot.add(self.table(Table::Lists(list)), &[]))).collect()
     }
@@ -227,17 +270,21 @@ impl SourceView {
         self.prefetcher.depth(starts, self.usage())
     }
 
+    /// Whether edges can be followed by the source itself.
+    pub(super) fn is_local(&self, list: ListKind) -> bool {
+        let layout = &self.shared.layout;
+        let (near, far) = layout.ends(list);
+        let rows = &layout.definition.edges[list.edge].rows;
+        // Keys without reverse ones lead one way only.
+        let is_one_way = matches!(rows, Rows::Keys(keys) if keys.reverse.is_none());
+        let has_way = !is_one_way || list.direction() == Direction::Out;
+        !layout.is_foreign(near) && !layout.is_foreign(far) && !is_by_key(rows) && has_way
+    }
+
     /// Asks for nodes that can be reached from what is missing, and their edges.
     fn fetch_within(&self, missing: &[Missing], depth: Depth) -> Result<Vec<Arc<Piece>>> {
         let layout = &self.shared.layout;
-        let is_local = |list: &ListKind| {
-            let (near, far) = layout.ends(*list);
-            let rows = &layout.definition.edges[list.edge].rows;
-            // Keys without reverse ones lead one way only.
-            let is_one_way = matches!(rows, crate::definition::Rows::Keys(keys) if keys.reverse.is_none());
-            let has_way = !is_one_way || list.direction() == Direction::Out;
-            !layout.is_foreign(near) && !layout.is_foreign(far) && !is_by_key(rows) && has_way
-        };
+        let is_local = |list: &ListKind| self.is_local(*list);
         let mut lists = self.hot_lists();
         lists.retain(|(list, _)| is_local(list));
         let along: Vec<(usize, Direction)> = lists.iter().map(|(list, _)| (list.edge, list.direction())).collect();

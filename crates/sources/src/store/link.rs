@@ -12,9 +12,25 @@ use crate::connector::{Connector, Question, Reading, RowsSink, StreamId, Writing
 pub(crate) struct Link {
     connector: Arc<dyn Connector>,
     layout: Arc<Layout>,
-    state: Mutex<State>,
+    state: Mutex<Held>,
     /// Round trips of all links of the source.
     round_trips: Arc<AtomicU64>,
+}
+
+struct Held {
+    state: State,
+    sent: Sent,
+}
+
+/// What was sent without waiting for the answer.
+#[derive(Default)]
+enum Sent {
+    #[default]
+    Nothing,
+    /// The source works on it.
+    Waiting,
+    /// It was answered when something else was asked.
+    Answered(Vec<(usize, Vec<Column>)>),
 }
 
 enum State {
@@ -23,22 +39,42 @@ enum State {
     Writing(Box<dyn Writing>),
 }
 
+impl Held {
+    fn new(state: State) -> Held {
+        Held { state, sent: Sent::Nothing }
+    }
+
+    /// Takes in the answers to what was sent, so that something else can be asked.
+    fn settle(&mut self) -> Result<()> {
+        let (Sent::Waiting, State::Reading(reading)) = (&self.sent, &mut self.state) else { return Ok(()) };
+        let mut answers = Vec::new();
+        // If this fails the reading is over.
+        self.sent = Sent::Nothing;
+        reading.receive(&mut |number, columns| {
+            answers.push((number, columns));
+            Ok(true)
+        })?;
+        self.sent = Sent::Answered(answers);
+        Ok(())
+    }
+}
+
 impl Link {
     pub(crate) fn new(connector: &Arc<dyn Connector>, layout: &Arc<Layout>, round_trips: &Arc<AtomicU64>) -> Link {
         Link {
             connector: connector.clone(),
             layout: layout.clone(),
-            state: Mutex::new(State::Closed),
+            state: Mutex::new(Held::new(State::Closed)),
             round_trips: round_trips.clone(),
         }
     }
 
     /// The same for a transaction.
     pub(crate) fn writing(self, writing: Box<dyn Writing>) -> Link {
-        Link { state: Mutex::new(State::Writing(writing)), ..self }
+        Link { state: Mutex::new(Held::new(State::Writing(writing))), ..self }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Held> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -48,12 +84,14 @@ impl Link {
     }
 
     fn with<T>(&self, question: Option<&Question<'_>>, run: impl FnOnce(&mut dyn Reading) -> Result<T>) -> Result<T> {
-        let mut state = self.state();
-        let opened = match &mut *state {
+        let mut held = self.state();
+        held.settle().map_err(|error| self.explain(error, None))?;
+        let state = &mut held.state;
+        let opened = match state {
             State::Closed => self.connector.read().map(|reading| *state = State::Reading(reading)),
             _ => Ok(()),
         };
-        let result = opened.and_then(|()| match &mut *state {
+        let result = opened.and_then(|()| match state {
             State::Reading(reading) => run(reading.as_mut()),
             State::Writing(writing) => run(writing.as_mut()),
             State::Closed => Err(model::error!(Internal, "a connection was closed while it was asked")),
@@ -68,6 +106,33 @@ impl Link {
         }
         self.count();
         self.with(questions.first(), |reading| reading.ask(questions, sink))
+    }
+
+    /// Sends questions whose answers are taken by [`Link::receive`]; false if the source does not work ahead, or does so
+    /// already.
+    pub(crate) fn send(&self, questions: &[Question<'_>]) -> Result<bool> {
+        let mut held = self.state();
+        let Held { state: State::Reading(reading), sent: sent @ Sent::Nothing } = &mut *held else { return Ok(false) };
+        let is_sent = reading.send(questions).map_err(|error| self.explain(error, questions.first()))?;
+        if is_sent {
+            *sent = Sent::Waiting;
+            self.count();
+        }
+        Ok(is_sent)
+    }
+
+    /// Gives the answers to what was sent.
+    pub(crate) fn receive(&self, sink: &mut RowsSink<'_>) -> Result<()> {
+        let mut held = self.state();
+        let Held { state, sent } = &mut *held;
+        let result = match (std::mem::take(sent), state) {
+            (Sent::Waiting, State::Reading(reading)) => reading.receive(sink),
+            (Sent::Answered(answers), _) => {
+                answers.into_iter().try_for_each(|(number, columns)| sink(number, columns).map(drop))
+            }
+            _ => Ok(()),
+        };
+        result.map_err(|error| self.explain(error, None))
     }
 
     /// Asks a question whose answer is one number.
@@ -95,7 +160,7 @@ impl Link {
     }
 
     pub(crate) fn stop(&self, stream: StreamId) {
-        match &mut *self.state() {
+        match &mut self.state().state {
             State::Closed => {}
             State::Reading(reading) => reading.stop(stream),
             State::Writing(writing) => writing.stop(stream),
@@ -105,7 +170,7 @@ impl Link {
     /// Uses the transaction, which must be one.
     pub(crate) fn change<T>(&self, run: impl FnOnce(&mut dyn Writing) -> Result<T>) -> Result<T> {
         self.count();
-        match &mut *self.state() {
+        match &mut self.state().state {
             State::Writing(writing) => run(writing.as_mut()).map_err(|error| self.explain(error, None)),
             _ => Err(model::error!(TransactionState, "the transaction of {} has ended", self.connector.name())),
         }
@@ -114,7 +179,7 @@ impl Link {
     /// Ends the transaction, making it durable.
     pub(crate) fn commit(&self) -> Result<()> {
         self.count();
-        match std::mem::replace(&mut *self.state(), State::Closed) {
+        match std::mem::replace(&mut self.state().state, State::Closed) {
             State::Writing(writing) => writing.commit().map_err(|error| self.explain(error, None)),
             _ => Err(model::error!(TransactionState, "the transaction of {} has ended", self.connector.name())),
         }

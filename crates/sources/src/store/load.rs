@@ -8,7 +8,7 @@ use model::{Column, Result};
 use super::layout::ListKind;
 use super::view::SourceView;
 use crate::cache::{EdgeAnswer, Found, Need, NodeAnswer, Origin, Piece};
-use crate::connector::{Question, Which};
+use crate::connector::{Question, RowsSink, Which};
 
 /// A table of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +50,12 @@ impl SourceView {
             gaps.push(self.cache.find(self.table(wanted.table), &wanted.keys, &need, &mut found));
             founds.push(found);
         }
+        if gaps.iter().any(|gaps| !gaps.is_empty()) {
+            let pieces = self.take_ahead()?;
+            for ((wanted, found), gaps) in wanted.iter().zip(&mut founds).zip(&mut gaps) {
+                self.fill(wanted, &pieces, found, gaps);
+            }
+        }
         for is_last in [false, true] {
             let missing = self.missing(wanted, &gaps);
             if missing.is_empty() {
@@ -60,6 +66,7 @@ impl SourceView {
                 self.fill(wanted, &pieces, found, gaps);
             }
         }
+        self.work_ahead()?;
         match gaps.iter().all(Vec::is_empty) {
             true => {
                 let pieces = founds.iter().flat_map(|found| &found.pieces).map(|piece| piece.fetched_ns);
@@ -131,11 +138,24 @@ impl SourceView {
 
     /// Asks questions about rows, in one round trip; a piece for each.
     pub(crate) fn ask_rows(&self, asked: &[(Asked<'_>, Which<'_>)]) -> Result<Vec<Arc<Piece>>> {
+        let at_ns = self.shared.environment.clock.now_ns();
+        let pieces = self.take_rows(asked, at_ns, |questions, sink| self.link.ask(questions, sink))?;
+        let rows = pieces.iter().map(|piece| piece.row_count()).sum();
+        self.prefetcher.note_answer(rows, self.shared.environment.clock.now_ns().saturating_sub(at_ns));
+        Ok(pieces)
+    }
+
+    /// Takes the answers to questions about rows, which were asked at some time; a piece for each.
+    pub(super) fn take_rows(
+        &self,
+        asked: &[(Asked<'_>, Which<'_>)],
+        at_ns: u64,
+        run: impl FnOnce(&[Question<'_>], &mut RowsSink<'_>) -> Result<()>,
+    ) -> Result<Vec<Arc<Piece>>> {
         let mut answers: Vec<Answer> = asked.iter().map(|(asked, _)| self.answer(asked)).collect();
         let questions: Vec<Question<'_>> = asked.iter().map(|(asked, which)| asked.question(which.clone())).collect();
         let keys = &self.shared.keys;
-        let at_ns = self.shared.environment.clock.now_ns();
-        self.link.ask(&questions, &mut |number, rows| {
+        run(&questions, &mut |number, rows| {
             match &mut answers[number] {
                 Answer::Nodes(answer) => answer.push(keys, rows)?,
                 Answer::Edges(answer) => answer.push(keys, rows)?,
@@ -143,12 +163,11 @@ impl SourceView {
             Ok(true)
         })?;
         let mut pieces: Vec<Option<Arc<Piece>>> = vec![None; asked.len()];
-        let (mut rows, mut edges) = (0, Vec::new());
+        let mut edges = Vec::new();
         for (number, (answer, (asked, _))) in answers.into_iter().zip(asked).enumerate() {
             match answer {
                 Answer::Nodes(answer) => {
                     let piece = self.cache.keep(answer.finish(asked.keys, at_ns, asked.origin))?;
-                    rows += piece.row_count();
                     pieces[number] = Some(piece);
                 }
                 Answer::Edges(answer) => edges.push((number, answer)),
@@ -159,10 +178,8 @@ impl SourceView {
             let boxed = if let Which::Boxes { .. } = which { self.keys_in_boxes(asked.table, &pieces) } else { &[] };
             let keys = if boxed.is_empty() { asked.keys } else { boxed };
             let piece = self.cache.keep(answer.finish(keys, at_ns, asked.origin))?;
-            rows += piece.row_count();
             pieces[number] = Some(piece);
         }
-        self.prefetcher.note_answer(rows, self.shared.environment.clock.now_ns().saturating_sub(at_ns));
         Ok(pieces.into_iter().flatten().collect())
     }
 
@@ -217,7 +234,7 @@ impl<'a> Asked<'a> {
         Asked { table: missing.table, properties: &missing.properties, keys: &missing.keys, origin: Origin::Asked }
     }
 
-    fn question<'q>(&self, which: Which<'q>) -> Question<'q>
+    pub(super) fn question<'q>(&self, which: Which<'q>) -> Question<'q>
     where
         'a: 'q,
     {

@@ -21,8 +21,24 @@ use self::world::{World, batch_of, first_nodes};
 use crate::connector::Abilities;
 use crate::definition::{CacheSettings, Prefetch};
 
-const PLAIN: Abilities = Abilities { snapshots: true, writes: true, boxes: false, lookahead: false, conditions: false };
-const ALL: Abilities = Abilities { snapshots: true, writes: true, boxes: true, lookahead: true, conditions: true };
+const PLAIN: Abilities = Abilities {
+    snapshots: true,
+    writes: true,
+    boxes: false,
+    lookahead: false,
+    courses: false,
+    sends: false,
+    conditions: false,
+};
+const ALL: Abilities = Abilities {
+    snapshots: true,
+    writes: true,
+    boxes: true,
+    lookahead: true,
+    courses: true,
+    sends: false,
+    conditions: true,
+};
 
 /// Every prefetcher.
 fn prefetchers() -> Vec<Prefetch> {

@@ -226,10 +226,11 @@ impl ReadView for SourceView {
     }
 
     fn prefetch(&self, hint: &AccessHint<'_>) {
-        if let AccessHint::Expand(nodes, _) = hint
-            && self.prefetcher.is_on()
-        {
-            self.note_due(nodes);
+        match hint {
+            _ if !self.prefetcher.is_on() => {}
+            AccessHint::Expand(nodes, _) => self.note_due(nodes),
+            AccessHint::Course(course, _) => self.note_course(course),
+            AccessHint::NodeProperties(..) => {}
         }
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use model::{Column, ColumnBuilder, Direction, KeyOrder, Map, Result, Value};
 
 use crate::connector::{
-    Abilities, Change, Condition, Connector, EdgeKeys, Facts, Question, Reading, RowsSink, StreamId, Test, Which,
-    Writing,
+    Abilities, Change, Condition, Connector, EdgeKeys, Facts, OnCourse, Question, Reading, RowsSink, StreamId, Test,
+    Which, Writing,
 };
 use crate::definition::{EndNode, GraphDefinition};
 
@@ -62,6 +62,7 @@ impl MemoryConnector {
             streams: Map::default(),
             next: 0,
             marks: Vec::new(),
+            sent: None,
         }
     }
 }
@@ -108,6 +109,8 @@ struct MemoryReading {
     streams: Map<u64, Vec<Vec<Value>>>,
     next: u64,
     marks: Vec<(u64, Arc<Rows>)>,
+    /// Answers to what was sent.
+    sent: Option<Vec<(usize, Vec<Column>)>>,
 }
 
 fn columns(rows: &[Vec<Value>], width: usize) -> Vec<Column> {
@@ -170,6 +173,33 @@ impl MemoryReading {
         reached
     }
 
+    /// The nodes that are followed, and those that are met.
+    fn on_course(&self, on: &OnCourse<'_>) -> (BTreeSet<Value>, BTreeSet<Value>) {
+        let (edge, direction) = on.along;
+        let number = |value: &Value| if let Value::Float(number) = value { *number } else { f64::NAN };
+        let order = |key: &Value| {
+            let row = self.rows.nodes[on.kind].iter().find(|row| row[0] == *key)?;
+            let [latitude, longitude] = on.properties.map(|property| number(&row[1 + property]));
+            Some(on.course.order_at(latitude, longitude)).filter(|order| order.is_finite())
+        };
+        let mut waiting: Vec<(f64, Value)> = on.orders.iter().copied().zip(on.starts.values()).collect();
+        let mut seen: BTreeSet<Value> = on.starts.values().chain(on.known.values()).collect();
+        let (mut followed, mut met) = (BTreeSet::new(), BTreeSet::new());
+        while followed.len() < on.limit as usize && !waiting.is_empty() {
+            waiting.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let (_, near) = waiting.pop().unwrap();
+            for row in &self.rows.edges[edge] {
+                let (a, b) = if direction == Direction::Out { (&row[0], &row[1]) } else { (&row[1], &row[0]) };
+                if *a == near && !b.is_null() && seen.insert(b.clone()) {
+                    met.insert(b.clone());
+                    waiting.extend(order(b).map(|order| (order, b.clone())));
+                }
+            }
+            followed.insert(near);
+        }
+        (followed, met)
+    }
+
     fn nodes(&self, kind: usize, which: &Which<'_>) -> Vec<Vec<Value>> {
         let rows = self.rows.nodes[kind].iter();
         match which {
@@ -199,6 +229,10 @@ impl MemoryReading {
                 let reached = self.within(which);
                 rows.filter(|row| reached.contains(&(kind, row[0].clone()))).cloned().collect()
             }
+            Which::OnCourse(on) => {
+                let met = self.on_course(on).1;
+                rows.filter(|row| met.contains(&row[0])).cloned().collect()
+            }
         }
     }
 
@@ -220,6 +254,10 @@ impl MemoryReading {
             }
             Which::Where(conditions) => {
                 rows.filter(|row| conditions.iter().all(|condition| holds(condition, &row[3..]))).collect()
+            }
+            Which::OnCourse(on) => {
+                let followed = self.on_course(on).0;
+                rows.filter(|row| followed.contains(&row[0])).collect()
             }
             Which::Boxes { .. } | Which::Within { .. } => {
                 let Some(kind) = self.kind_at(edge, direction, true) else { return Vec::new() };
@@ -265,7 +303,22 @@ impl MemoryReading {
 }
 
 impl Reading for MemoryReading {
+    fn send(&mut self, questions: &[Question<'_>]) -> Result<bool> {
+        assert!(self.sent.is_none(), "what was sent is received before more is");
+        self.trip()?;
+        let answers = questions.iter().enumerate().map(|(number, question)| (number, self.answer(question)));
+        let answers = answers.filter(|(_, (rows, _))| !rows.is_empty());
+        self.sent = Some(answers.map(|(number, (rows, width))| (number, columns(&rows, width))).collect());
+        Ok(true)
+    }
+
+    fn receive(&mut self, sink: &mut RowsSink<'_>) -> Result<()> {
+        let sent = self.sent.take().expect("something was sent");
+        sent.into_iter().try_for_each(|(number, columns)| sink(number, columns).map(drop))
+    }
+
     fn ask(&mut self, questions: &[Question<'_>], sink: &mut RowsSink<'_>) -> Result<()> {
+        assert!(self.sent.is_none(), "what was sent is received before something else is asked");
         self.trip()?;
         self.state.questions.fetch_add(questions.len() as u64, Ordering::Relaxed);
         // The answers come in small pieces, those of all questions by turns.
