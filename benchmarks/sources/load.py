@@ -70,7 +70,8 @@ def load_postgres(connect, name, places, arcs):
                 copy.write_row(row)
         for statement in [
             "ALTER TABLE arc ADD FOREIGN KEY (src) REFERENCES node, ADD FOREIGN KEY (dst) REFERENCES node",
-            "CREATE INDEX ON arc(src)", "CREATE INDEX ON arc(dst)", "CREATE INDEX ON node(lat, lon)",
+            "CREATE INDEX ON arc(src) INCLUDE (dst, len)", "CREATE INDEX ON arc(dst)",
+            "CREATE INDEX ON node USING gist (point(lon, lat))",
         ]:
             connection.execute(statement)
         # pgRouting wants coordinates on a plane: metres, so that its straight line is about the great circle.

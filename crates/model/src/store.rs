@@ -301,6 +301,11 @@ pub trait ReadView: Send + Sync {
     /// Advice about what comes next; may be ignored.
     fn prefetch(&self, _hint: &AccessHint<'_>) {}
 
+    /// Whether the store fetches by itself what lies on the course of a search: then the search need not run ahead.
+    fn follows_courses(&self) -> bool {
+        false
+    }
+
     /// The edges as sequential streams, where the store has them so.
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {
         None

@@ -203,6 +203,11 @@ impl Prefetcher {
         }
     }
 
+    /// Whether it learns how far to go.
+    pub(crate) fn is_adaptive(&self) -> bool {
+        self.mode == Prefetch::Adaptive
+    }
+
     /// Whether the source may be sent questions whose answers are not waited for.
     pub(crate) fn works_ahead(&self) -> bool {
         self.mode == Prefetch::Adaptive && self.abilities.sends

@@ -104,6 +104,8 @@ const LEAST_SHARE: u64 = 16;
 /// more; and how many nodes may be in any case.
 const AHEAD_SHARE: u64 = 2;
 const AHEAD_SHARE_REMOTE: u64 = 4;
+/// The same where the store fetches what lies on the course by itself.
+const AHEAD_SHARE_FOLLOWED: u64 = 32;
 const AHEAD_NODES_MIN: u64 = 128;
 /// Rounds of looking ahead at a time, at most.
 const ROUNDS_MAX: usize = 64;
@@ -149,6 +151,8 @@ struct Search<'a> {
     travelled: (f64, f64),
     /// What the store was told a kilometre costs.
     told_per_km: f64,
+    /// Whether the store follows the course that it is told.
+    is_followed: bool,
     target: u32,
     /// The stamp of a node that is met, but not expanded.
     open: u32,
@@ -181,6 +185,7 @@ impl<'a> Search<'a> {
             cost_per_km: problem.map.map_or(0.0, |map| map.cost_per_km),
             travelled: (0.0, 0.0),
             told_per_km: 0.0,
+            is_followed: problem.map.is_some() && reach.is_remote && problem.view.follows_courses(),
             target: 0,
             open: 0,
             stretch: 0.0,
@@ -422,7 +427,11 @@ impl<'a> Search<'a> {
     /// How many nodes the next batch may hold: no more are ahead of their expansion than a part of those that were expanded,
     /// or hardly.
     fn batch_nodes_max(&self) -> usize {
-        let share = if self.reach.is_remote { AHEAD_SHARE_REMOTE } else { AHEAD_SHARE };
+        let share = match (self.reach.is_remote, self.is_followed) {
+            (true, true) => AHEAD_SHARE_FOLLOWED,
+            (true, false) => AHEAD_SHARE_REMOTE,
+            (false, _) => AHEAD_SHARE,
+        };
         let may_be_ahead = (self.used / share).max(AHEAD_NODES_MIN);
         let are_ahead = self.fetched.saturating_sub(self.used);
         (may_be_ahead.saturating_sub(are_ahead) as usize).clamp(self.batch_nodes_least(), BATCH_NODES_MAX)

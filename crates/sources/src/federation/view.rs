@@ -388,6 +388,10 @@ impl ReadView for Joined {
         })
     }
 
+    fn follows_courses(&self) -> bool {
+        self.parts.iter().any(|part| part.view().follows_courses())
+    }
+
     fn prefetch(&self, hint: &AccessHint<'_>) {
         match hint {
             AccessHint::Expand(nodes, expand) => {

@@ -86,7 +86,13 @@ impl SourceView {
             let mut keys: Vec<u64> = gaps.iter().map(|&at| wanted.keys[at as usize]).collect();
             keys.sort_unstable();
             keys.dedup();
-            let properties = self.shared.hot.add(self.table(wanted.table), &wanted.properties);
+            let mut properties = self.shared.hot.add(self.table(wanted.table), &wanted.properties);
+            if let Table::Nodes(kind) = wanted.table
+                && let Some(dimensions) = self.prefetcher.dimensions(kind)
+            {
+                // Where a node lies is wanted soon after the node.
+                properties = self.shared.hot.add(kind, dimensions);
+            }
             missing.push(Missing { table: wanted.table, keys, properties });
         }
         missing

@@ -225,6 +225,12 @@ impl ReadView for SourceView {
         statements::of(&self.shared, access)
     }
 
+    fn follows_courses(&self) -> bool {
+        let has_places = |kind: usize| self.prefetcher.dimensions(kind).is_some();
+        self.prefetcher.follows_courses()
+            || self.prefetcher.is_adaptive() && (0..self.shared.layout.nodes.len()).any(has_places)
+    }
+
     fn prefetch(&self, hint: &AccessHint<'_>) {
         match hint {
             _ if !self.prefetcher.is_on() => {}
