@@ -107,6 +107,9 @@ const AHEAD_SHARE_REMOTE: u64 = 4;
 /// The same where the store fetches what lies on the course by itself.
 const AHEAD_SHARE_FOLLOWED: u64 = 32;
 const AHEAD_NODES_MIN: u64 = 128;
+/// Of what parts of what was fetched may lie unused before the stretch of cost no longer grows, and before it shrinks.
+const UNUSED: (u64, u64) = (8, 4);
+const UNUSED_FOLLOWED: (u64, u64) = (64, 24);
 /// Rounds of looking ahead at a time, at most.
 const ROUNDS_MAX: usize = 64;
 /// A round of fewer nodes than this part of the largest waits for company.
@@ -115,9 +118,11 @@ const ROUND_SHARE: usize = 4;
 const HORIZON_NODES_MAX: usize = 1 << 14;
 /// Nodes that a store far away is told of at a time, at most.
 const ANNOUNCED_MAX: usize = 2048;
-/// What a way is taken to be longer than the straight line, before any was seen; the part of the whole way that this counts
-/// as; and how much it must be wrong for the store to be told.
-const DETOUR: f64 = 1.25;
+/// What a way is taken to be longer than the straight line, before any was seen; those that the search comes to first, as a
+/// part of those that it sees; the part of the whole way that the first counts as; and how much it must be wrong for the
+/// store to be told.
+const DETOUR: f64 = 1.2;
+const STRAIGHTER: f64 = 0.88;
 const SEEN_SHARE: f64 = 0.25;
 const TOLD_SHARE: f64 = 0.15;
 /// Searches that share arrays, so that their numbers fit a stamp.
@@ -213,7 +218,7 @@ impl<'a> Search<'a> {
             search.estimate(search.target)?;
             // Most networks lead there by a way a quarter longer than the straight one: as if a part of it had been seen.
             let seen_km = SEEN_SHARE * search.start.distance_km(search.goal);
-            search.travelled = (DETOUR * search.cost_per_km * seen_km, seen_km);
+            search.travelled = (DETOUR / STRAIGHTER * search.cost_per_km * seen_km, seen_km);
         }
         let estimate = search.estimate(source)?;
         search.scratch.states[source as usize] = State { cost: 0.0, estimate, parent: u32::MAX, stamp: search.open };
@@ -339,9 +344,11 @@ impl<'a> Search<'a> {
 
     /// Fetches the edges of a node, and with it those that will be needed next.
     fn fetch_ahead(&mut self, slot: u32) -> Result<()> {
-        if self.used * 8 >= self.fetched * 7 {
+        let (few, many) = if self.is_followed { UNUSED_FOLLOWED } else { UNUSED };
+        let unused = self.fetched.saturating_sub(self.used);
+        if unused * few <= self.fetched {
             self.stretch *= 2.0;
-        } else if self.used * 4 < self.fetched * 3 {
+        } else if unused * many > self.fetched {
             self.stretch /= 2.0;
         }
         let State { cost, estimate, .. } = self.scratch.states[slot as usize];
@@ -390,7 +397,9 @@ impl<'a> Search<'a> {
             self.travelled = (self.travelled.0 + cost, self.travelled.1 + distance_km);
         }
         let (cost, distance_km) = self.travelled;
-        let cost_per_km = if distance_km > 0.0 { cost / distance_km } else { DETOUR * self.cost_per_km };
+        // The search comes soonest to where ways are straighter than they are on the whole.
+        let seen_per_km = if distance_km > 0.0 { STRAIGHTER * cost / distance_km } else { 0.0 };
+        let cost_per_km = seen_per_km.max(self.cost_per_km);
         if (cost_per_km - self.told_per_km).abs() <= TOLD_SHARE * self.told_per_km {
             return;
         }
