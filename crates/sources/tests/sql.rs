@@ -315,20 +315,31 @@ fn a_spatial_index_serves_boxes() {
     catalog.nodes[0].points =
         vec![PointIndex { expression: "point({0}, {1})".into(), columns: ["lon".into(), "lat".into()] }];
     let writer = Writer { dialect: Dialect::Postgres, definition: &definition, catalog: &catalog, has_returning: true };
-    let boxes = [vec![(1.0, 2.0), (3.0, 4.0)]];
-    let which = Which::Boxes { properties: &[0, 1], boxes: &boxes };
-    let question = Question::Nodes { kind: 0, which, properties: &[], order: None, limit: None };
-    let statement = writer.question(&question).unwrap().remove(0);
-    let text = "SELECT n.\"id\"\nFROM \"junctions\" AS n\nWHERE (point(n.\"lon\", n.\"lat\") <@ box(point($1::float8, $2::float8), \
-                point($3::float8, $4::float8)))";
-    assert_eq!(statement.text, text);
-    let values: Vec<Value> = statement
-        .parameters
-        .iter()
-        .map(|parameter| match &parameter.value {
+    let rows = "SELECT n.\"id\"\nFROM \"junctions\" AS n\n";
+    let apart = [vec![(1.0, 2.0), (3.0, 4.0)], vec![(5.0, 6.0), (3.0, 4.0)]];
+    let meeting = [vec![(1.0, 2.0), (3.0, 4.0)], vec![(2.0, 6.0), (3.0, 4.0)]];
+    for (boxes, rest, expected) in [
+        (
+            apart,
+            "CROSS JOIN unnest($1::float8[], $2::float8[], $3::float8[], $4::float8[]) AS place(x_0, y_0, x_1, y_1)\n\
+             WHERE point(n.\"lon\", n.\"lat\") <@ box(point(place.x_0, place.y_0), point(place.x_1, place.y_1))",
+            "[[3.0, 3.0], [1.0, 5.0], [4.0, 4.0], [2.0, 6.0]]",
+        ),
+        (
+            meeting,
+            "WHERE (point(n.\"lon\", n.\"lat\") <@ box(point($1::float8, $2::float8), point($3::float8, $4::float8))\n    \
+             OR point(n.\"lon\", n.\"lat\") <@ box(point($5::float8, $6::float8), point($7::float8, $8::float8)))",
+            "[3.0, 1.0, 4.0, 2.0, 3.0, 2.0, 4.0, 6.0]",
+        ),
+    ] {
+        let which = Which::Boxes { properties: &[0, 1], boxes: &boxes };
+        let question = Question::Nodes { kind: 0, which, properties: &[], order: None, limit: None };
+        let statement = writer.question(&question).unwrap().remove(0);
+        assert_eq!(statement.text, format!("{rows}{rest}"));
+        let values = statement.parameters.iter().map(|parameter| match &parameter.value {
             ParameterValue::One(value) => value.clone(),
-            ParameterValue::Array(_) => Value::Null,
-        })
-        .collect();
-    assert_eq!(format!("{}", Value::List(Arc::new(values))), "[3.0, 1.0, 4.0, 2.0]");
+            ParameterValue::Array(column) => Value::List(Arc::new(column.values().collect())),
+        });
+        assert_eq!(format!("{}", Value::List(Arc::new(values.collect()))), expected);
+    }
 }
