@@ -8,7 +8,10 @@ const ROWS_MIN: f64 = 128.0;
 const ROWS_MAX: f64 = 8192.0;
 /// How many rows may lie unused for each that was used.
 const UNUSED_SHARE: f64 = 1.0;
-/// The same on a search's course before less is fetched, and where hardly anything is.
+/// Rows that a round trip on a search's course is worth at the least: what it costs to ask for them and to take them in is not
+/// in the times.
+const ROWS_MIN_ON_COURSE: f64 = 384.0;
+/// How many may lie unused on a search's course before less is fetched, and where hardly anything is.
 const UNUSED_ON_COURSE: (f64, f64) = (0.5, 1.5);
 /// The least part of what would be fetched on a course that is.
 const LEAST_ON_COURSE: f64 = 0.2;
@@ -59,7 +62,8 @@ impl Cost {
     /// The same where it is known which way a search goes, so that little will lie unused. Rows that lie unused when it ends
     /// are about half of those of the last trip: with as many as this these cost as much as all the trips.
     pub(super) fn budget_on_course(&self, usage: Use) -> u64 {
-        let (trip, used, unused) = (self.rows_of_a_trip(), usage.used as f64, usage.unused as f64);
+        let (used, unused) = (usage.used as f64, usage.unused as f64);
+        let trip = self.rows_of_a_trip().max(ROWS_MIN_ON_COURSE);
         let (some, many) = UNUSED_ON_COURSE;
         let part = (many - (unused - trip).max(0.0) / used.max(1.0)) / (many - some);
         let rows = (trip + (2.0 * trip * used).sqrt()) * part.clamp(LEAST_ON_COURSE, 1.0);
