@@ -5,7 +5,8 @@
 # group whose limit counts the page cache: scale 22 with two properties on its edges within 1/8 of the store's size, and
 # scales 22 and 24 without properties within 1 GiB. SMALL_SCALE and LARGE_SCALES choose others, ALGORITHMS what is run.
 # Printed are the bytes read an iteration, the part of the disk's sequential rate, measured by a plain read of the same file
-# just before, and what a second PageRank at the same time reads more. Where this machine does not let us make a control
+# just before, and what a second PageRank at the same time reads more. No limit is below 32 MiB, which a process needs for
+# itself: a store of a small scale (SMALL_SCALE=12 LARGE_SCALES=12 for a trial) is not larger than that. Where this machine does not let us make a control
 # group (root, cgroup v1), only Knotwork's own limit holds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -43,6 +44,7 @@ within() {
 # Runs everything on a store within so many bytes.
 measure() {
   local store=$1 limit=$2 bytes edges rate
+  [ "$limit" -ge $((32 << 20)) ] || limit=$((32 << 20))
   bytes=$(du -sb "$store" | cut -f1)
   edges=$(find "$store" -name '*.edges' -printf '%s %p\n' | sort -n | tail -1 | cut -d' ' -f2)
   forget "$store"

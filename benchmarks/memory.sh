@@ -2,7 +2,8 @@
 # Reads of a store under memory limits: left to the operating system, and within Knotwork's own limit.
 #
 # Makes a Kronecker graph (SCALE, 20 by default) below .cache, then measures without a limit, within 1/8 of the store by
-# our own limit, and within a control group of that size where this machine lets us make one (root, cgroup v1).
+# our own limit, and within a control group of that size where this machine lets us make one (root, cgroup v1). A control
+# group is never smaller than 32 MiB, which a process needs for itself: below scale 20 it holds the store as a whole.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scale=${SCALE:-20}
@@ -13,14 +14,15 @@ cargo build --release --quiet -p knotwork-storage --examples
 [ -d "$store" ] || target/release/examples/build_speed "$store" "$scale" 256
 bytes=$(du -sb "$store" | cut -f1)
 limit=$((bytes / 8))
-mib=$((limit >> 20))
+mib=$(((limit >> 20) > 0 ? limit >> 20 : 1))
+group_mib=$((mib > 32 ? mib : 32))
 
 # Takes the files of the store out of the page cache.
 forget() { for file in "$store"/*; do dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 status=none; done; }
 
 group=/sys/fs/cgroup/memory/knotwork-bench.$$
 in_group() {
-  if ! mkdir "$group" 2>/dev/null || ! echo "$limit" > "$group/memory.limit_in_bytes"; then
+  if ! mkdir "$group" 2>/dev/null || ! echo "$((group_mib << 20))" > "$group/memory.limit_in_bytes"; then
     echo "skipped: this machine does not let us make a control group with a memory limit" >&2
     return
   fi
@@ -33,5 +35,5 @@ in_group() {
 memory=target/release/examples/memory
 echo "== $((bytes >> 20)) MiB of files, no limit" >&2; forget; $memory "$store" 0
 echo "== our own limit of $mib MiB" >&2; forget; $memory "$store" "$mib"
-echo "== a control group of $mib MiB, our limit half of it" >&2; in_group "$memory" "$store" 0
-echo "== a control group of $mib MiB, left to the operating system (this takes minutes)" >&2; in_group "$memory" "$store" 0 plain
+echo "== a control group of $group_mib MiB, our limit half of it" >&2; in_group "$memory" "$store" 0
+echo "== a control group of $group_mib MiB, left to the operating system (this takes minutes)" >&2; in_group "$memory" "$store" 0 plain

@@ -84,6 +84,8 @@ pub struct Run<'a> {
     pub workspace: &'a dyn Workspace,
     /// The way that was chosen.
     pub execution: Execution,
+    /// Whether values of nodes are asked for. If not, only figures are, and [`Outcome::columns`] may be left empty.
+    pub gives_values: bool,
     /// What is read: for the relationships of paths, which rows do not hold.
     pub selection: Selection<'a>,
 }
@@ -151,6 +153,11 @@ pub trait Algorithm: Send + Sync + 'static {
     fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Self::Config>;
     /// What a run with these settings needs.
     fn needs(config: &Self::Config, is_weighted: bool) -> Needs;
+    /// Bytes of state for each node where only figures are asked for, if they can be told without the values of all nodes:
+    /// then [`Run::gives_values`] is false.
+    fn figures_bytes(_config: &Self::Config, _is_weighted: bool) -> Option<usize> {
+        None
+    }
     /// Runs. Progress is reported in iterations or edges; every loop over edges checks for interruption.
     fn run(graph: &Graph<'_>, config: &Self::Config, run: &Run<'_>) -> Result<Outcome>;
     /// Runs and hands on its rows, unless they are [`Shape::Nodes`]. To be written by algorithms whose rows are too many

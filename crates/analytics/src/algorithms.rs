@@ -109,5 +109,6 @@ fn with(views: Option<Arc<ViewCache>>) -> Vec<Arc<dyn Procedure>> {
     let searches = searches.iter().map(|procedure| Arc::new(*procedure) as Arc<dyn Procedure>);
     let keeping = keeping.iter().map(|procedure| Arc::new(procedure.keeping(views.clone())) as Arc<dyn Procedure>);
     let whole = whole.iter().map(|procedure| Arc::new(procedure.keeping(views.clone())) as Arc<dyn Procedure>);
-    searches.chain(keeping).chain(whole).chain(kept::procedures()).collect()
+    let budget = views.as_ref().map(|views| views.budget().clone());
+    searches.chain(keeping).chain(whole).chain(kept::procedures(budget)).collect()
 }

@@ -2,8 +2,8 @@
 //!
 //! `algo.keep` names one and runs it; `algo.kept` brings it up to date with the graph as it is now, by the edges that came
 //! and went since, and gives its rows. Where the store cannot tell what came and went, or it is too much, the computation
-//! runs anew: the rows are right in any case, `algo.kept.refresh` tells which it was. They are held in memory and end with
-//! the database that holds them.
+//! runs anew: the rows are right in any case, `algo.kept.refresh` tells which it was. They are held in memory, which counts
+//! in the memory limit as long as they are kept, and end with the database that holds them.
 //!
 //! - [`ranks`]: PageRank by its residual.
 //! - [`components`]: components by searches from both ends of edges that went.
@@ -20,9 +20,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::error::Result;
 use model::interrupt::Interrupt;
-use model::procedure::Procedure;
+use model::memory::{Consumer, MemoryBudget, Reservation};
+use model::procedure::{Procedure, Workspace};
 use model::store::{Direction, ReadView, Topology};
 
+use crate::algorithm::{Held, Needs};
+use crate::graph::choice::Answer;
+use crate::graph::{Estimate, Execution, Selection};
+use crate::graph_view::Sides;
 use crate::projection::Projection;
 use change::Change;
 use components::Components;
@@ -43,6 +48,23 @@ impl Kind {
             Kind::Components => "wcc",
             Kind::Ranks { .. } => "pagerank",
         }
+    }
+
+    /// Bytes that are kept for each node.
+    fn kept_bytes(self) -> usize {
+        match self {
+            Kind::Components => components::NODE_BYTES,
+            Kind::Ranks { .. } => ranks::NODE_BYTES,
+        }
+    }
+
+    /// What a run needs beside what is kept of it.
+    fn needs(self) -> Needs {
+        let (sides, node_bytes) = match self {
+            Kind::Components => (Sides::Forward, components::RUN_NODE_BYTES),
+            Kind::Ranks { .. } => (Sides::Backward, ranks::RUN_NODE_BYTES),
+        };
+        Needs { sides, node_bytes, edge_bytes: 0, executions: &[Execution::Streaming] }
     }
 }
 
@@ -72,6 +94,27 @@ enum State {
     Ranks(Ranks),
 }
 
+impl State {
+    /// Bytes held.
+    fn byte_count(&self) -> usize {
+        match self {
+            State::Components(components) => components.byte_count(),
+            State::Ranks(ranks) => ranks.byte_count(),
+        }
+    }
+}
+
+/// What a call has to work with.
+#[derive(Clone, Copy)]
+struct Means<'a> {
+    view: &'a dyn ReadView,
+    threads: usize,
+    interrupt: &'a Interrupt,
+    workspace: &'a dyn Workspace,
+    /// The budget that is charged with what is kept, if any is.
+    budget: Option<&'a Arc<MemoryBudget>>,
+}
+
 /// A kept computation.
 #[derive(Debug)]
 struct Kept {
@@ -80,6 +123,8 @@ struct Kept {
     topology: Option<Topology>,
     nodes: change::Nodes,
     state: State,
+    /// What counts for it in the memory limit.
+    held: Option<Reservation>,
 }
 
 /// What a refresh did.
@@ -96,19 +141,28 @@ struct Refreshed {
 }
 
 impl Kept {
-    fn new(
-        definition: Definition,
-        view: &dyn ReadView,
-        threads: usize,
-        interrupt: &Interrupt,
-    ) -> Result<(Kept, Refreshed)> {
+    /// Computes all; fails with `LIMIT` where there is too little memory to run, or to keep it.
+    fn new(definition: Definition, means: &Means<'_>) -> Result<(Kept, Refreshed)> {
+        let Means { view, threads, interrupt, workspace, budget } = *means;
         if !view.capabilities().dense_node_ids || view.node_id_bound() >= u64::from(u32::MAX) {
             return Err(model::error!(Unsupported, "a computation can only be kept of a store with dense node ids")
                 .with_remedy("call the algorithm itself"));
         }
         let projection = definition.projection(view)?;
+        let kind = definition.kind;
+        let held = match budget {
+            Some(budget) => {
+                let bytes = kind.kept_bytes() * view.node_id_bound() as usize;
+                Some(budget.reserve(Consumer::KeptComputations, bytes)?)
+            }
+            None => None,
+        };
+        let needs = kind.needs();
+        let selection = Selection { view, projection: &projection, weight: None, sides: needs.sides };
+        let needed = Estimate::of(&selection, &needs, Execution::Streaming, threads, Answer::Figures).bytes;
+        let _running = Held::take(workspace, "algo.keep", needed as usize)?;
         let nodes = change::Nodes::read(view, &projection, interrupt)?;
-        let (state, error_bound) = match definition.kind {
+        let (state, error_bound) = match kind {
             Kind::Components => {
                 (State::Components(Components::run(view, &projection, &nodes, threads, interrupt)?), 0.0)
             }
@@ -119,11 +173,22 @@ impl Kept {
             }
         };
         let refreshed = Refreshed { did_run_anew: true, error_bound, ..Refreshed::default() };
-        Ok((Kept { definition, topology: view.topology(), nodes, state }, refreshed))
+        let mut kept = Kept { definition, topology: view.topology(), nodes, state, held };
+        kept.count_bytes();
+        Ok((kept, refreshed))
+    }
+
+    /// Counts what is held by now.
+    fn count_bytes(&mut self) {
+        let bytes = self.state.byte_count() + self.nodes.byte_count();
+        if let Some(held) = &mut self.held {
+            held.need(bytes);
+        }
     }
 
     /// Brings the values up to date with a view. After an error they are as they were, or the computation is to run anew.
-    fn refresh(&mut self, view: &dyn ReadView, threads: usize, interrupt: &Interrupt) -> Result<Refreshed> {
+    fn refresh(&mut self, means: &Means<'_>) -> Result<Refreshed> {
+        let Means { view, interrupt, .. } = *means;
         let projection = self.definition.projection(view)?;
         let nodes = change::Nodes::read(view, &projection, interrupt)?;
         let topology = view.topology();
@@ -154,17 +219,19 @@ impl Kept {
         };
         if let Some(refreshed) = mended {
             (self.topology, self.nodes) = (topology, nodes);
+            self.count_bytes();
             return Ok(refreshed);
         }
-        let (kept, refreshed) = Kept::new(self.definition.clone(), view, threads, interrupt)?;
+        let (kept, refreshed) = Kept::new(self.definition.clone(), means)?;
         *self = kept;
         Ok(refreshed)
     }
 }
 
 /// The kept computations of one database, by name.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Keeper {
+    budget: Option<Arc<MemoryBudget>>,
     kept: Mutex<BTreeMap<String, Arc<Mutex<Kept>>>>,
 }
 
@@ -184,7 +251,7 @@ impl Keeper {
     }
 }
 
-/// The procedures of kept computations, which share what is kept.
-pub(crate) fn procedures() -> Vec<Arc<dyn Procedure>> {
-    calls::all(&Arc::default())
+/// The procedures of kept computations, which share what is kept; it counts in a budget, if one is given.
+pub(crate) fn procedures(budget: Option<Arc<MemoryBudget>>) -> Vec<Arc<dyn Procedure>> {
+    calls::all(&Arc::new(Keeper { budget, kept: Mutex::default() }))
 }

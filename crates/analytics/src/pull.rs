@@ -61,17 +61,22 @@ impl<'a> Pull<'a> {
 
     fn each_row(&self, out: &mut [f64], value: impl Fn(usize, &[u32], &[f64]) -> f64 + Sync) -> Result<()> {
         let pieces = self.ranges.iter().cloned().zip(split_mut(out, &self.ranges)).collect();
-        let done = map_pass(self.rows, self.threads, pieces, |(nodes, out): (Range<usize>, &mut [f64])| {
-            let start = nodes.start;
-            self.rows.scan(self.side, nodes, None, &mut |block| {
-                self.interrupt.check()?;
-                let first = block.first as usize;
-                for (row, out) in out[first - start..][..block.len()].iter_mut().enumerate() {
-                    *out = value(first + row, block.neighbors(row), block.weights(row));
-                }
-                Ok(())
-            })
-        });
+        let done = map_pass(
+            (self.rows, self.side.only()),
+            self.threads,
+            pieces,
+            |(nodes, out): (Range<usize>, &mut [f64])| {
+                let start = nodes.start;
+                self.rows.scan(self.side, nodes, None, &mut |block| {
+                    self.interrupt.check()?;
+                    let first = block.first as usize;
+                    for (row, out) in out[first - start..][..block.len()].iter_mut().enumerate() {
+                        *out = value(first + row, block.neighbors(row), block.weights(row));
+                    }
+                    Ok(())
+                })
+            },
+        );
         done.into_iter().collect()
     }
 }

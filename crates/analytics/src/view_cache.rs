@@ -129,6 +129,11 @@ impl ViewCache {
         cache
     }
 
+    /// The budget that it holds memory of.
+    pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.budget
+    }
+
     /// What has happened so far.
     pub fn stats(&self) -> ViewCacheStats {
         let [hits, mended, misses] = [0, 1, 2].map(|at| self.origins[at].load(Ordering::Relaxed));

@@ -102,11 +102,11 @@ fn shared(out: &mut impl Write, platform: &Platform, database: &Database, way: &
         *figure = ((database.info()?.cache.bytes_read - before) as f64 / 1e6, seconds);
     }
     let [(one, alone), (two, together)] = figures;
-    let more = 100.0 * (two / one - 1.0);
-    writeln!(
-        out,
-        "shared    one run {one:.0} MB in {alone:.2} s, two at once {two:.0} MB in {together:.2} s: {more:+.0} % read"
-    )?;
+    write!(out, "shared    one run {one:.0} MB in {alone:.2} s, two at once {two:.0} MB in {together:.2} s")?;
+    if one > 0.0 {
+        write!(out, ": {:+.0} % read", 100.0 * (two / one - 1.0))?;
+    }
+    writeln!(out)?;
     Ok(())
 }
 

@@ -33,9 +33,11 @@ pub enum Consumer {
     GraphViews,
     /// Nodes and edges of attached databases, kept for the next query.
     SourceCache,
+    /// Results of algorithms, kept under a name to be mended as the graph changes.
+    KeptComputations,
 }
 
-const CONSUMERS: usize = 9;
+const CONSUMERS: usize = 10;
 
 impl Consumer {
     /// Every consumer, in the order of reports.
@@ -49,6 +51,7 @@ impl Consumer {
         Consumer::Import,
         Consumer::GraphViews,
         Consumer::SourceCache,
+        Consumer::KeptComputations,
     ];
 
     /// Its name in messages and reports.
@@ -63,6 +66,7 @@ impl Consumer {
             Consumer::Import => "import",
             Consumer::GraphViews => "graph views",
             Consumer::SourceCache => "source cache",
+            Consumer::KeptComputations => "kept computations",
         }
     }
 
@@ -75,7 +79,7 @@ impl Consumer {
             Consumer::Compaction => 2,
             Consumer::Sort | Consumer::Query | Consumer::Import | Consumer::GraphViews => 8,
             Consumer::OpenFiles => 1,
-            Consumer::SourceCache => 4,
+            Consumer::SourceCache | Consumer::KeptComputations => 4,
         }
     }
 }

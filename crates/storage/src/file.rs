@@ -4,6 +4,7 @@
 //! - [`blocks`]: which blocks of one file are in memory.
 //! - [`cache`]: which blocks of all files stay there.
 //! - [`scan`]: passes through parts of a file from start to end.
+//! - [`together`]: what passes that read together keep for each other.
 //!
 //! Invariant: a block of `CHECKSUM_BLOCK_BYTES` is compared with its checksum before the first of its bytes is used,
 //! and again whenever it comes back from the disk.
@@ -25,7 +26,7 @@ use model::{Consumer, Result};
 
 use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
-use crate::file::blocks::Blocks;
+use crate::file::blocks::{Blocks, Seen};
 use crate::file::cache::{BlockCache, Held};
 use crate::format::{
     CHECKSUM_BLOCK_BYTES, FORMAT_VERSION, FORMAT_VERSION_MIN, FileKind, HEADER_BYTES, MAGIC, MAGIC_END,
@@ -35,6 +36,7 @@ use crate::format::{
 pub mod blocks;
 pub mod cache;
 pub mod scan;
+mod together;
 pub mod write;
 
 pub use scan::FileScan;
@@ -186,11 +188,11 @@ impl StoreFile {
         self.blocks.touch(first, last, |block| self.compare(block), failed)
     }
 
-    /// Brings blocks, which exist, into memory for a pass.
-    fn pass(&self, first: usize, last: usize) -> Result<()> {
+    /// Brings blocks, which exist, into memory for a pass, and keeps what it brings for some others; `seen` says which.
+    fn pass(&self, first: usize, last: usize, others: u8, seen: &mut Seen) -> Result<()> {
         self.blocks.count_use();
         let failed = |error| StorageError::io("read", &self.path, error);
-        self.blocks.pass(first, last, |block| self.compare(block), failed)
+        self.blocks.pass((first, last), (others, seen), |block| self.compare(block), failed)
     }
 
     /// Compares one block with its checksum, in memory or not.

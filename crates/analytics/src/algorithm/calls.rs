@@ -11,7 +11,8 @@ use model::store::{Direction, NewEdges};
 use model::value::Value;
 
 use super::{About, Algorithm, Follows, Held, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Estimate, Execution, Graph, Selection, choice};
+use crate::graph::choice::{self, Answer};
+use crate::graph::{Estimate, Execution, Graph, Selection};
 use crate::procedure::{StopWatch, column, node_column, send_row, signature_of, transaction, write_property};
 use crate::projection::{Projection, Weight};
 use crate::settings::Settings;
@@ -173,8 +174,8 @@ struct Asked<'a, A: Algorithm> {
     config: A::Config,
     needs: Needs,
     threads: usize,
-    /// A row for each node will be given or written.
-    gives_nodes: bool,
+    /// What will be given or written.
+    answer: Answer,
 }
 
 impl<'a, A: Algorithm> Asked<'a, A> {
@@ -194,9 +195,14 @@ impl<'a, A: Algorithm> Asked<'a, A> {
         let weight = if about.takes_weights { Weight::read(&settings, view.schema())? } else { None };
         let threads = settings.threads(context.threads)?;
         let config = A::read(&settings, view)?;
-        let needs = A::needs(&config, weight.is_some());
-        let gives_nodes = about.shape == Shape::Nodes && mode != Mode::Stats;
-        Ok(Asked { settings, projection, weight, config, needs, threads, gives_nodes })
+        let mut needs = A::needs(&config, weight.is_some());
+        let mut answer = Answer::Values;
+        if about.shape == Shape::Nodes && mode != Mode::Stats {
+            answer = Answer::Rows;
+        } else if let Some(bytes) = A::figures_bytes(&config, weight.is_some()) {
+            (answer, needs.node_bytes) = (Answer::Figures, bytes);
+        }
+        Ok(Asked { settings, projection, weight, config, needs, threads, answer })
     }
 
     fn selection<'s>(&'s self, context: &'s ProcedureContext<'_>) -> Selection<'s> {
@@ -213,7 +219,7 @@ impl<'a, A: Algorithm> Asked<'a, A> {
         let free = context.workspace.bytes_free() as u64;
         let selection = self.selection(context);
         let is_kept = views.is_some_and(|views| views.holds(&selection));
-        let run = (self.threads, self.gives_nodes);
+        let run = (self.threads, self.answer);
         choice::choose(&selection, &self.needs, &self.settings, run, free, is_kept)
     }
 }
@@ -258,6 +264,7 @@ fn on_graph<A: Algorithm, T>(
         interrupt: context.interrupt,
         workspace: context.workspace,
         execution: estimate.execution,
+        gives_values: asked.answer != Answer::Figures,
         selection,
     };
     let found = work(&graph, &run)?;

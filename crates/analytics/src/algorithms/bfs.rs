@@ -247,18 +247,47 @@ impl crate::Algorithm for Algorithm {
         Needs { sides: Sides::ForwardAndBackward, node_bytes, edge_bytes: 0, executions: &Execution::ALL }
     }
 
+    fn figures_bytes(_config: &Config, _is_weighted: bool) -> Option<usize> {
+        // The distance, and the frontiers.
+        Some(2 * size_of::<u32>())
+    }
+
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
         let source = graph.require(config.source, SOURCE[0])?;
-        let distances = match run.execution {
-            Execution::Windows => windowed::bfs::run(graph, source, config.depth_max, run)?,
-            Execution::Memory | Execution::Streaming => {
-                distances(graph, source, config.depth_max, run.threads, run.interrupt)?
-            }
-        };
-        let reached: Bitmap = distances.iter().map(|&distance| distance != UNREACHED).collect();
-        let farthest = distances.iter().filter(|&&distance| distance != UNREACHED).max().copied().unwrap_or(0);
-        let stats = vec![Value::Int(reached.count_ones() as i64), Value::from(farthest)];
-        let steps = ColumnData::Int(distances.into_iter().map(i64::from).collect());
-        Ok(Outcome { columns: vec![Column::with_validity(steps, reached)], order: RowOrder::ByValue, stats })
+        let mut found = Found { gives_values: run.gives_values, ..Found::default() };
+        if run.execution == Execution::Windows {
+            windowed::bfs::run(graph, source, config.depth_max, run)?.each(|_, distance| {
+                found.take(distance);
+                Ok(())
+            })?;
+        } else {
+            let distances = distances(graph, source, config.depth_max, run.threads, run.interrupt)?;
+            distances.into_iter().for_each(|distance| found.take(distance));
+        }
+        let stats = vec![Value::Int(found.count), Value::from(found.farthest)];
+        let reached: Bitmap = found.steps.iter().map(|&distance| distance != i64::from(UNREACHED)).collect();
+        let columns = vec![Column::with_validity(ColumnData::Int(found.steps), reached)];
+        Ok(Outcome { columns, order: RowOrder::ByValue, stats })
+    }
+}
+
+/// What is told of distances.
+#[derive(Default)]
+struct Found {
+    gives_values: bool,
+    count: i64,
+    farthest: u32,
+    steps: Vec<i64>,
+}
+
+impl Found {
+    fn take(&mut self, distance: u32) {
+        if distance != UNREACHED {
+            self.count += 1;
+            self.farthest = self.farthest.max(distance);
+        }
+        if self.gives_values {
+            self.steps.push(i64::from(distance));
+        }
     }
 }

@@ -21,10 +21,11 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
+use crate::graph::pass::map_pass_with;
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::huge;
-use crate::parallel::{map_tasks_with, split_mut};
+use crate::parallel::split_mut;
 use crate::procedure::column;
 use crate::settings::Settings;
 use crate::windowed;
@@ -82,7 +83,10 @@ pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Inter
             interrupt,
         };
         let parts = pieces.iter().cloned().zip(split_mut(&mut next, &pieces)).collect();
-        let changed = map_tasks_with(&mut votes, parts, |votes, (piece, next)| step.run(votes, piece, next));
+        let changed =
+            map_pass_with((graph.rows(), Sides::ForwardAndBackward), &mut votes, parts, |votes, (piece, next)| {
+                step.run(votes, piece, next)
+            });
         let changed = changed.into_iter().collect::<Result<Vec<_>>>()?;
         let changes = step.changes.into_inner();
         std::mem::swap(&mut labels, &mut next);
@@ -309,19 +313,37 @@ impl crate::Algorithm for Algorithm {
         }
     }
 
+    fn figures_bytes(_config: &Config, _is_weighted: bool) -> Option<usize> {
+        // Labels before and after; then labels, and a bit for each that is used.
+        Some(2 * size_of::<u32>() + 1)
+    }
+
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
-        let found = match run.execution {
-            Execution::Windows => windowed::cdlp::run(graph, config, run)?,
-            Execution::Memory | Execution::Streaming => self::run(graph, config, run.threads, run.interrupt)?,
-        };
         let mut is_used = Bitmap::filled(graph.node_count(), false);
-        found.labels.iter().for_each(|&label| is_used.set(label as usize, true));
+        let mut ids = Vec::new();
+        let mut take = |label: u32| {
+            is_used.set(label as usize, true);
+            if run.gives_values {
+                ids.push(graph.node(label).0.cast_signed());
+            }
+        };
+        let found = if run.execution == Execution::Windows {
+            let (labels, found) = windowed::cdlp::run(graph, config, run)?;
+            labels.each(|_, label| {
+                take(label);
+                Ok(())
+            })?;
+            found
+        } else {
+            let mut found = self::run(graph, config, run.threads, run.interrupt)?;
+            std::mem::take(&mut found.labels).into_iter().for_each(&mut take);
+            found
+        };
         let stats = vec![
             Value::Int(is_used.count_ones() as i64),
             Value::Int(found.iterations.cast_signed()),
             Value::Bool(found.did_converge),
         ];
-        let ids = found.labels.iter().map(|&label| graph.node(label).0.cast_signed()).collect();
         Ok(Outcome { columns: vec![Column::new(ColumnData::Int(ids))], order: RowOrder::ByNumber, stats })
     }
 }

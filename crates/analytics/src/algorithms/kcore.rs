@@ -51,7 +51,7 @@ fn lower(graph: &Graph<'_>, threads: usize, interrupt: &Interrupt) -> Result<Vec
     loop {
         interrupt.report(pass, 0);
         pass += 1;
-        let changed = map_pass(graph.rows(), threads, pieces.clone(), |piece| {
+        let changed = map_pass((graph.rows(), Sides::ForwardAndBackward), threads, pieces.clone(), |piece| {
             lower_piece(graph, piece, active.as_ref(), &numbers, interrupt)
         });
         let changed = changed.into_iter().collect::<Result<Vec<_>>>()?.concat();

@@ -107,10 +107,21 @@ impl Config {
 
 /// Ranks the nodes of a graph that has backward rows.
 pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Interrupt) -> Result<PageRank> {
+    run_for(true, graph, config, threads, interrupt)
+}
+
+/// The same, without scores unless it `gives_scores`.
+fn run_for(
+    gives_scores: bool,
+    graph: &Graph<'_>,
+    config: &Config,
+    threads: usize,
+    interrupt: &Interrupt,
+) -> Result<PageRank> {
     if config.is_rounded() {
-        iterate::<f32>(graph, config, threads, interrupt)
+        iterate::<f32>(gives_scores, graph, config, threads, interrupt)
     } else {
-        iterate::<f64>(graph, config, threads, interrupt)
+        iterate::<f64>(gives_scores, graph, config, threads, interrupt)
     }
 }
 
@@ -120,7 +131,13 @@ struct Piece<'a, S> {
     shares: &'a mut [S],
 }
 
-fn iterate<S: Share>(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Interrupt) -> Result<PageRank> {
+fn iterate<S: Share>(
+    gives_scores: bool,
+    graph: &Graph<'_>,
+    config: &Config,
+    threads: usize,
+    interrupt: &Interrupt,
+) -> Result<PageRank> {
     let node_count = graph.node_count();
     let threads = threads.min(graph.edge_count() as usize / EDGES_PER_THREAD_MIN + 1);
     let degrees = graph.forward_degrees(threads, interrupt)?;
@@ -138,7 +155,9 @@ fn iterate<S: Share>(graph: &Graph<'_>, config: &Config, threads: usize, interru
         let pieces = ranges.iter().cloned().zip(split_mut(&mut next_shares, &ranges));
         let pieces = pieces.map(|(rows, shares)| Piece { rows, shares }).collect();
         let step = Step { degrees: &degrees, shares: &shares, base, damping_factor: config.damping_factor };
-        let parts = map_pass(graph.rows(), threads, pieces, |piece| step.pull(graph.rows(), piece, interrupt));
+        let parts = map_pass((graph.rows(), Sides::Backward), threads, pieces, |piece| {
+            step.pull(graph.rows(), piece, interrupt)
+        });
         (found.change, dangling) = (0.0, 0.0);
         for part in parts {
             let (change, left) = part?;
@@ -153,7 +172,9 @@ fn iterate<S: Share>(graph: &Graph<'_>, config: &Config, threads: usize, interru
     }
     interrupt.report(found.iterations, found.iterations);
     drop(next_shares);
-    found.scores = degrees.iter().zip(&shares).map(|(&degree, &share)| score_of(degree, share)).collect();
+    if gives_scores {
+        found.scores = degrees.iter().zip(&shares).map(|(&degree, &share)| score_of(degree, share)).collect();
+    }
     Ok(found)
 }
 
@@ -334,12 +355,19 @@ impl crate::Algorithm for Algorithm {
         }
     }
 
+    fn figures_bytes(config: &Personalized, is_weighted: bool) -> Option<usize> {
+        let share_bytes = if config.config.is_rounded() { size_of::<f32>() } else { size_of::<f64>() };
+        let is_general = is_weighted || !config.sources.is_empty();
+        // Degrees, and shares before and after.
+        if is_general { None } else { Some(size_of::<u32>() + 2 * share_bytes) }
+    }
+
     fn run(graph: &Graph<'_>, asked: &Personalized, run: &Run<'_>) -> Result<Outcome> {
         let found = if asked.sources.is_empty() && run.selection.weight.is_none() {
             match run.execution {
                 Execution::Windows => windowed::pagerank::run(graph, &asked.config, run)?,
                 Execution::Memory | Execution::Streaming => {
-                    self::run(graph, &asked.config, run.threads, run.interrupt)?
+                    run_for(run.gives_values, graph, &asked.config, run.threads, run.interrupt)?
                 }
             }
         } else {

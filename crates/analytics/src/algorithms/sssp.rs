@@ -101,7 +101,7 @@ impl crate::Algorithm for Algorithm {
         let source = graph.require(config.source, SOURCE[0])?;
         let costs = match graph.view() {
             Some(view) => self::run(view, source, run.threads, run.interrupt)?,
-            None if run.execution == Execution::Windows => windowed::sssp::run(graph, source, run)?,
+            None if run.execution == Execution::Windows => windowed::sssp::run(graph, source, run)?.to_vec()?,
             None if graph.has_weights() => streamed::run(graph.rows(), source, run.threads, run.interrupt)?,
             None => as_costs(&bfs::distances(graph, source, None, run.threads, run.interrupt)?),
         };

@@ -2,11 +2,11 @@
 //!
 //! Claim: two nodes have the same component exactly if a path of edges, in whatever direction, joins them. A
 //! component is named by the smallest node id in it.
-//! Cost: close to one pass over the edges, 4 bytes each, and one random read of 4 bytes an edge. Afforest first links
-//! every node with its first two neighbors, which already joins most of a large component, so that for the other
-//! edges both ends are nearly always found to be in one component at once. Where rows of both directions are at hand,
-//! the nodes of the largest component are passed over: their edges to other components are seen from there. Streamed, the
-//! edges are read once: see `wcc/streamed.rs`.
+//! Cost: close to one pass over the edges, 4 bytes each, and a look at one bit for each. Afforest first links every node
+//! with its first two neighbors, which already joins most of a large component, so that for the other edges both ends
+//! are nearly always found to be in it at once: a bit for each node says so, which stay in the cache. Where rows of both
+//! directions are at hand, the nodes of that component are passed over: their edges to others are seen from there.
+//! Streamed, the edges are read once: see `wcc/streamed.rs`.
 //! After: Sutton, Ben-Nun, Barak, "Optimizing parallel graph connectivity computation via subgraph sampling", 2018;
 //! Beamer, Asanović, Patterson, "The GAP benchmark suite", 2015.
 
@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::Map;
-use model::column::{Column, ColumnData};
+use model::column::{Bitmap, Column, ColumnData};
 use model::error::Result;
 use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
@@ -35,6 +35,8 @@ use crate::windowed;
 const SAMPLED_NEIGHBORS: usize = 2;
 /// Nodes looked at to guess the largest component.
 const SAMPLED_NODES: usize = 1024;
+/// Nodes whose bits one task makes: a multiple of 64.
+const TASK_NODES: usize = 1 << 16;
 /// Pieces for each thread.
 const PIECES_PER_THREAD: usize = 16;
 /// Edges below which one thread does all.
@@ -68,14 +70,19 @@ pub fn run(view: &GraphView, threads: usize, interrupt: &Interrupt) -> Result<Ve
     }
     interrupt.report(SAMPLED_NEIGHBORS as u64, steps);
     let backward = view.find_backward();
-    let largest = backward.and_then(|_| most_frequent(&parents));
+    let largest = most_frequent(&parents).unwrap_or_default();
+    // A bit for each node stays in the cache where a name does not.
+    let is_largest = named(largest, &parents, threads);
     each(&ranges_of_equal_work(rows.offsets(), PIECES_PER_THREAD * threads), &|node| {
-        if largest.is_some_and(|largest| parents[node as usize].load(Ordering::Relaxed) == largest) {
-            return;
-        }
-        link_all(node, rows, SAMPLED_NEIGHBORS, &parents);
-        if let Some(backward) = backward.filter(|_| largest.is_some() && !view.is_undirected()) {
-            link_all(node, backward, 0, &parents);
+        if !is_largest.get(node as usize) {
+            link_all(node, rows, SAMPLED_NEIGHBORS, &parents);
+            if let Some(backward) = backward.filter(|_| !view.is_undirected()) {
+                link_all(node, backward, 0, &parents);
+            }
+        } else if backward.is_none() {
+            let neighbors = rows.neighbors(node).iter().skip(SAMPLED_NEIGHBORS);
+            let others = neighbors.filter(|&&neighbor| !is_largest.get(neighbor as usize));
+            others.for_each(|&neighbor| link(node, neighbor, &parents));
         }
     })?;
     each(&even, &|node| compress(node, &parents))?;
@@ -136,6 +143,18 @@ fn most_frequent(parents: &[AtomicU32]) -> Option<u32> {
     counts.into_iter().max_by_key(|&(component, count)| (count, component)).map(|(component, _)| component)
 }
 
+/// A bit for each node: whether it is in that component as far as is known.
+fn named(component: u32, parents: &[AtomicU32], threads: usize) -> Bitmap {
+    let words = map_tasks(threads, parents.chunks(TASK_NODES).collect(), |names: &[AtomicU32]| {
+        let word = |names: &[AtomicU32]| {
+            let bit = |name: &AtomicU32| u64::from(name.load(Ordering::Relaxed) == component);
+            names.iter().zip(0..).fold(0, |word, (name, at)| word | bit(name) << at)
+        };
+        names.chunks(64).map(word).collect::<Vec<u64>>()
+    });
+    Bitmap::from_words(words.concat(), parents.len())
+}
+
 /// Checks a result by another method: both ends of every edge are in one component, and a search along edges from the
 /// node that names a component, both ways, finds all of its nodes.
 ///
@@ -193,14 +212,28 @@ impl crate::Algorithm for Algorithm {
         Needs { sides: Sides::Forward, node_bytes: size_of::<u32>(), edge_bytes: 0, executions: &Execution::ALL }
     }
 
+    fn figures_bytes(_config: &(), _is_weighted: bool) -> Option<usize> {
+        Some(size_of::<u32>())
+    }
+
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {
-        let components = match run.execution {
-            Execution::Windows => windowed::wcc::run(graph, run)?,
-            Execution::Memory | Execution::Streaming => components(graph, run.threads, run.interrupt)?,
+        let (mut names, mut count) = (Vec::new(), 0);
+        let mut take = |node: u32, name: u32| {
+            count += i64::from(name == node);
+            if run.gives_values {
+                names.push(graph.node(name).0.cast_signed());
+            }
         };
-        let count = (0..).zip(&components).filter(|(node, name)| node == *name).count();
-        let names = components.iter().map(|&name| graph.node(name).0.cast_signed()).collect();
+        if run.execution == Execution::Windows {
+            windowed::wcc::run(graph, run)?.each(|node, name| {
+                take(node, name);
+                Ok(())
+            })?;
+        } else {
+            let components = components(graph, run.threads, run.interrupt)?;
+            (0..).zip(components).for_each(|(node, name)| take(node, name));
+        }
         let columns = vec![Column::new(ColumnData::Int(names))];
-        Ok(Outcome { columns, order: RowOrder::ByNumber, stats: vec![Value::Int(count as i64)] })
+        Ok(Outcome { columns, order: RowOrder::ByNumber, stats: vec![Value::Int(count)] })
     }
 }

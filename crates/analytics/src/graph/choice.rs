@@ -54,6 +54,28 @@ pub struct Estimate {
     pub bytes_per_pass: u64,
 }
 
+/// What a run holds at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// A row for each node.
+    Rows,
+    /// A value for each node.
+    Values,
+    /// Figures of the whole alone: what nodes have is not gathered.
+    Figures,
+}
+
+impl Answer {
+    /// Bytes for each node.
+    fn node_bytes(self) -> u64 {
+        match self {
+            Answer::Rows => ROWS_BYTES,
+            Answer::Values => VALUES_BYTES,
+            Answer::Figures => 0,
+        }
+    }
+}
+
 /// Bytes of one interval of nodes and its windows, with their buffers: what is free beyond them is used too.
 const WINDOW_BYTES: u64 = 16 << 20;
 /// Bytes of the values of each node, as they are found and as they are given.
@@ -69,14 +91,12 @@ const STREAMED_EDGE_BYTES: u64 = 4;
 
 impl Estimate {
     /// What a run on a selection needs if it goes that way.
-    ///
-    /// A run that `gives_nodes` holds a row for each node at its end, one that gives figures only does not.
-    pub fn of(
+    pub(crate) fn of(
         selection: &Selection<'_>,
         needs: &Needs,
         execution: Execution,
         threads: usize,
-        gives_nodes: bool,
+        answer: Answer,
     ) -> Estimate {
         let (view, projection) = (selection.view, selection.projection);
         let statistics = view.statistics();
@@ -90,7 +110,7 @@ impl Estimate {
         };
         let edges = if projection.direction == Direction::Both { 2 * stored } else { stored };
         let weight_bytes = if selection.weight.is_some() { 8 } else { 0 };
-        let answer = nodes * if gives_nodes { ROWS_BYTES } else { VALUES_BYTES };
+        let answer = nodes * answer.node_bytes();
         let state = (nodes * needs.node_bytes as u64).max(answer) + edges * needs.edge_bytes as u64;
         let is_whole = projection.labels.is_none() && statistics.nodes == view.node_id_bound();
         let numbering = if is_whole { 0 } else { 4 * view.node_id_bound() + 8 * nodes };
@@ -107,7 +127,8 @@ impl Estimate {
                 (state + numbering + STREAM_BYTES * threads as u64, topology + stored * weight_bytes)
             }
             Execution::Windows => {
-                let held = WINDOW_BYTES + STREAM_BYTES * threads as u64 + numbering + answer;
+                // A bit of each node, such as whether it names a community, is held in any case.
+                let held = WINDOW_BYTES + STREAM_BYTES * threads as u64 + numbering + answer.max(nodes / 8);
                 (held, edges * (STREAMED_EDGE_BYTES + VALUE_BYTES + weight_bytes))
             }
         };
@@ -137,12 +158,12 @@ pub(crate) fn choose(
     selection: &Selection<'_>,
     needs: &Needs,
     settings: &Settings<'_>,
-    (threads, gives_nodes): (usize, bool),
+    (threads, answer): (usize, Answer),
     bytes_free: u64,
     is_view_kept: bool,
 ) -> Result<Estimate> {
     let estimate_of = |way: Execution| {
-        let mut estimate = Estimate::of(selection, needs, way, threads, gives_nodes);
+        let mut estimate = Estimate::of(selection, needs, way, threads, answer);
         if is_view_kept {
             estimate.bytes -= std::mem::take(&mut estimate.view_bytes);
         }

@@ -1,10 +1,9 @@
 //! Passes over the edges of one store that go on at the same time read together.
 //!
 //! A pass that begins while another is under way begins where that one is, and ends where it began: what one of them
-//! brings into the store's cache the other finds there, as long as it stays: a scan of the native store gives back what it
-//! has read when it needs room, so that where memory is short two computations still read nearly twice what one does
-//! (`shared` of `benchmarks/larger.sh` prints it). The tasks of a pass are in the order of the store's partitions, so that a place is a
-//! part of all tasks, whatever the computation.
+//! brings into the store's cache the other finds there. The store is told how many read along, and keeps what one has read
+//! for the others. The tasks of a pass are in the order of the store's partitions, so that a place is a part of all tasks,
+//! whatever the computation.
 //!
 //! Results do not depend on it: they are put together in the order of the tasks.
 //! After: Zukowski, Héman, Nes, Boncz, "Cooperative scans: dynamic bandwidth sharing in a DBMS", 2007 (attaching to the
@@ -14,31 +13,62 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::rows::Rows;
-use crate::parallel::map_tasks;
+use model::id::EdgeTypeId;
+use model::store::Direction;
 
-/// Where the passes over one store are.
+use super::rows::Rows;
+use crate::graph_view::Sides;
+use crate::parallel::map_tasks_with;
+
+/// Which edges: a store, by its number in [`model::store::Topology`], and types.
+type Edges = (u64, Option<Vec<EdgeTypeId>>);
+
+/// Where the passes over some edges are.
 #[derive(Debug, Default)]
-pub struct Hand {
+pub(crate) struct Hand {
+    /// By source, by target, and both.
+    lanes: [Lane; 3],
+}
+
+/// Where the passes in one direction are.
+#[derive(Debug, Default)]
+pub struct Lane {
     passes: AtomicUsize,
     /// Of the tasks of the pass that began one last, this part of 2^32 lies before it.
     place: AtomicU32,
 }
 
 impl Hand {
-    /// The hand of a store, by its number in [`model::store::Topology`]: the same for all who read it now.
-    pub(crate) fn of_store(store: u64) -> Arc<Hand> {
-        static HANDS: Mutex<BTreeMap<u64, Weak<Hand>>> = Mutex::new(BTreeMap::new());
+    /// The hand of some edges: the same for all who read them now.
+    pub(crate) fn of(edges: Edges) -> Arc<Hand> {
+        static HANDS: Mutex<BTreeMap<Edges, Weak<Hand>>> = Mutex::new(BTreeMap::new());
         let mut hands = HANDS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(hand) = hands.get(&store).and_then(Weak::upgrade) {
+        if let Some(hand) = hands.get(&edges).and_then(Weak::upgrade) {
             return hand;
         }
         hands.retain(|_, hand| hand.strong_count() > 0);
         let hand = Arc::default();
-        hands.insert(store, Arc::downgrade(&hand));
+        hands.insert(edges, Arc::downgrade(&hand));
         hand
     }
 
+    /// The passes in a direction.
+    pub(crate) fn lane(&self, direction: Direction) -> &Lane {
+        &self.lanes[match direction {
+            Direction::Out => 0,
+            Direction::In => 1,
+            Direction::Both => 2,
+        }]
+    }
+
+    /// How many passes beside the one that asks read the edges in a direction.
+    pub(crate) fn others(&self, direction: Direction) -> u8 {
+        let passes = |direction| self.lane(direction).passes.load(Ordering::Relaxed);
+        (passes(direction) + passes(Direction::Both)).saturating_sub(1).min(u8::MAX.into()) as u8
+    }
+}
+
+impl Lane {
     /// Begins a pass of so many tasks; gives the task that it begins with.
     fn begin(&self, tasks: usize) -> usize {
         if self.passes.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -53,7 +83,7 @@ impl Hand {
 }
 
 /// Ends a pass when it is dropped, also after an error.
-struct Under<'a>(&'a Hand);
+struct Under<'a>(&'a Lane);
 
 impl Drop for Under<'_> {
     fn drop(&mut self) {
@@ -61,23 +91,33 @@ impl Drop for Under<'_> {
     }
 }
 
-/// Runs `work` on every task of a pass over rows, as [`crate::parallel::map_tasks`] does, beginning where another pass over
-/// the same store is.
+/// Runs `work` on every task of a pass over rows of some sides, as [`crate::parallel::map_tasks`] does, beginning where
+/// another pass over the same edges is.
 pub(crate) fn map_pass<T: Send, R: Send>(
-    rows: &dyn Rows,
+    (rows, sides): (&dyn Rows, Sides),
     threads: usize,
     tasks: Vec<T>,
     work: impl Fn(T) -> R + Sync,
 ) -> Vec<R> {
-    let Some(hand) = rows.hand().filter(|_| !tasks.is_empty()) else { return map_tasks(threads, tasks, work) };
+    map_pass_with((rows, sides), &mut vec![(); threads.max(1)], tasks, |(), task| work(task))
+}
+
+/// The same on a thread for each of some states, as [`map_tasks_with`] does.
+pub(crate) fn map_pass_with<S: Send, T: Send, R: Send>(
+    (rows, sides): (&dyn Rows, Sides),
+    states: &mut [S],
+    tasks: Vec<T>,
+    work: impl Fn(&mut S, T) -> R + Sync,
+) -> Vec<R> {
+    let Some(lane) = rows.lane(sides).filter(|_| !tasks.is_empty()) else { return map_tasks_with(states, tasks, work) };
     let count = tasks.len();
-    let first = hand.begin(count);
-    let _under = Under(hand);
+    let first = lane.begin(count);
+    let _under = Under(lane);
     let mut tasks: Vec<(usize, T)> = tasks.into_iter().enumerate().collect();
     tasks.rotate_left(first);
-    let mut results = map_tasks(threads, tasks, |(at, task)| {
-        hand.is_at(at, count);
-        work(task)
+    let mut results = map_tasks_with(states, tasks, |state, (at, task)| {
+        lane.is_at(at, count);
+        work(state, task)
     });
     results.rotate_right(first);
     results
@@ -85,20 +125,30 @@ pub(crate) fn map_pass<T: Send, R: Send>(
 
 #[cfg(test)]
 mod tests {
+    use model::id::EdgeTypeId;
+    use model::store::Direction;
+
     use super::{Hand, Under};
 
     #[test]
     fn a_pass_begins_where_another_is() {
-        let hand = Hand::of_store(71);
-        assert_eq!(hand.begin(10), 0);
-        let one = Under(&hand);
-        hand.is_at(5, 10);
+        let hand = Hand::of((71, None));
+        let lane = hand.lane(Direction::In);
+        assert_eq!(lane.begin(10), 0);
+        let one = Under(lane);
+        assert_eq!(hand.others(Direction::In), 0, "a pass is not its own companion");
+        lane.is_at(5, 10);
         for (tasks, expected) in [(10, 5), (1, 0), (100, 50), (3, 1)] {
-            assert_eq!(Hand::of_store(71).begin(tasks), expected);
-            drop(Under(&hand));
+            assert_eq!(Hand::of((71, None)).lane(Direction::In).begin(tasks), expected);
+            assert_eq!(hand.others(Direction::In), 1);
+            drop(Under(lane));
         }
-        drop(one);
-        assert_eq!(hand.begin(10), 0, "no other pass is under way");
-        assert_eq!(Hand::of_store(72).begin(10), 0, "another store");
+        assert_eq!(hand.lane(Direction::Both).begin(10), 0, "another direction");
+        assert_eq!(hand.others(Direction::In), 1, "who reads both ways reads along");
+        drop((one, Under(hand.lane(Direction::Both))));
+        assert_eq!(lane.begin(10), 0, "no other pass is under way");
+        for edges in [(72, None), (71, Some(vec![EdgeTypeId(1)]))] {
+            assert_eq!(Hand::of(edges).lane(Direction::In).begin(10), 0, "other edges");
+        }
     }
 }

@@ -7,8 +7,8 @@ use model::column::Bitmap;
 use model::error::Result;
 use model::interrupt::Interrupt;
 
-use super::pass::{Hand, map_pass};
-use crate::graph_view::{Csr, GraphView};
+use super::pass::{Lane, map_pass};
+use crate::graph_view::{Csr, GraphView, Sides};
 use crate::huge;
 use crate::parallel::ranges_of_equal_work;
 
@@ -93,8 +93,8 @@ pub trait Rows: Sync {
     /// out or empty, and what holds only such rows is not read.
     fn scan(&self, side: Side, nodes: Range<usize>, among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()>;
 
-    /// Where the passes over the store are that the rows are read from, if passes gain from reading together.
-    fn hand(&self) -> Option<&Hand> {
+    /// Where the passes are over what rows of some sides are read from, if passes gain from reading together.
+    fn lane(&self, _sides: Sides) -> Option<&Lane> {
         None
     }
 
@@ -111,6 +111,16 @@ pub trait Rows: Sync {
 
 /// Parts of rows in memory: enough to even out the work of as many threads as there may be.
 const MEMORY_PARTS: usize = 64;
+
+impl Side {
+    /// This side alone.
+    pub(crate) fn only(self) -> Sides {
+        match self {
+            Side::Forward => Sides::Forward,
+            Side::Backward => Sides::Backward,
+        }
+    }
+}
 
 impl GraphView {
     fn side(&self, side: Side) -> &Csr {
@@ -160,7 +170,7 @@ impl Rows for GraphView {
 /// For each node, how many entries its row has.
 pub(crate) fn degrees(rows: &dyn Rows, side: Side, threads: usize, interrupt: &Interrupt) -> Result<Vec<u32>> {
     let degrees: Vec<AtomicU32> = huge::collect((0..rows.node_count()).map(|_| AtomicU32::new(0)));
-    let done = map_pass(rows, threads, (0..rows.part_count(side)).collect(), |part| {
+    let done = map_pass((rows, side.only()), threads, (0..rows.part_count(side)).collect(), |part| {
         rows.scan_part(side, part, None, &mut |block| {
             interrupt.check()?;
             for row in 0..block.len() {

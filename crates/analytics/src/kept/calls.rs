@@ -12,7 +12,8 @@ use model::procedure::{
 use model::store::Direction;
 use model::value::Value;
 
-use super::{Definition, Keeper, Kept, Kind, Refreshed, State, lock};
+use super::{Definition, Keeper, Kept, Kind, Means, Refreshed, State, lock};
+use crate::algorithm::Held;
 use crate::procedure::{StopWatch, column, node_column, send_row, signature};
 use crate::settings::Settings;
 
@@ -118,7 +119,7 @@ impl Procedure for KeptProcedure {
             Verb::Refresh => {
                 let (name, kept) = self.named(&settings)?;
                 let mut watch = StopWatch::start(context.clock);
-                let refreshed = refresh(&kept, context, &settings)?;
+                let refreshed = lock(&kept).refresh(&self.means(context, &settings)?)?;
                 send_refreshed(name, &refreshed, watch.lap_millis(), sink)
             }
             Verb::List => self.list(context, sink),
@@ -129,13 +130,6 @@ impl Procedure for KeptProcedure {
             }
         }
     }
-}
-
-/// Brings a computation up to date with the view of a call.
-fn refresh(kept: &Mutex<Kept>, context: &ProcedureContext<'_>, settings: &Settings<'_>) -> Result<Refreshed> {
-    let threads = settings.threads(context.threads)?;
-    context.interrupt.become_long(threads);
-    lock(kept).refresh(context.graph.view(), threads, context.interrupt)
 }
 
 fn send_refreshed(name: &str, refreshed: &Refreshed, millis: Value, sink: &mut RowSink<'_>) -> Result<()> {
@@ -154,7 +148,18 @@ fn send_refreshed(name: &str, refreshed: &Refreshed, millis: Value, sink: &mut R
     )
 }
 
+/// Bytes of the rows of each node: what they are made of, its id and the value.
+const ROW_BYTES: usize = 16 + 8 + 8;
+
 impl KeptProcedure {
+    /// What a call has to work with, which may take long.
+    fn means<'m>(&'m self, context: &'m ProcedureContext<'_>, settings: &Settings<'_>) -> Result<Means<'m>> {
+        let threads = settings.threads(context.threads)?;
+        context.interrupt.become_long(threads);
+        let (view, interrupt, workspace) = (context.graph.view(), context.interrupt, context.workspace);
+        Ok(Means { view, threads, interrupt, workspace, budget: self.keeper.budget.as_ref() })
+    }
+
     fn named<'s>(&self, settings: &Settings<'s>) -> Result<(&'s str, Arc<Mutex<Kept>>)> {
         let name = settings.required_text("name")?;
         Ok((name, self.keeper.find(name)?))
@@ -184,17 +189,17 @@ impl KeptProcedure {
             let error = settings.refuse(&format!("a computation is kept under the name '{name}' already"));
             return Err(error.with_remedy("choose another name, or drop it with algo.kept.drop"));
         }
-        let threads = settings.threads(context.threads)?;
-        context.interrupt.become_long(threads);
         let mut watch = StopWatch::start(context.clock);
-        let (kept, refreshed) = Kept::new(definition, context.graph.view(), threads, context.interrupt)?;
+        let (kept, refreshed) = Kept::new(definition, &self.means(context, settings)?)?;
         lock(&self.keeper.kept).insert(name.to_owned(), Arc::new(Mutex::new(kept)));
         send_refreshed(name, &refreshed, watch.lap_millis(), sink)
     }
 
     fn rows(&self, context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut RowSink<'_>) -> Result<()> {
         let (_, kept) = self.named(settings)?;
-        refresh(&kept, context, settings)?;
+        lock(&kept).refresh(&self.means(context, settings)?)?;
+        let count = lock(&kept).nodes.count;
+        let _rows = Held::take(context.workspace, "algo.kept", count * ROW_BYTES)?;
         let (nodes, values): (Vec<NodeId>, ColumnData) = {
             let mut kept = lock(&kept);
             let Kept { nodes, state, .. } = &mut *kept;

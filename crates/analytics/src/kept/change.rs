@@ -45,6 +45,11 @@ impl Nodes {
         Ok(Nodes { bound, count: members.count_ones(), members: Some(members) })
     }
 
+    /// Bytes held.
+    pub(crate) fn byte_count(&self) -> usize {
+        self.members.as_ref().map_or(0, |members| size_of_val(members.words()))
+    }
+
     /// True if a node takes part.
     #[inline]
     pub(crate) fn contains(&self, node: usize) -> bool {

@@ -25,6 +25,11 @@ const TOUCHED_SHARE: u64 = 4;
 /// Nodes that a mending may look at in any case.
 const TOUCHED_MIN: u64 = 10_000;
 
+/// Bytes kept for each node, before any class was split.
+pub(crate) const NODE_BYTES: usize = 2 * size_of::<u32>();
+/// Bytes that a run takes for each node besides: parents, and the names made of them.
+pub(crate) const RUN_NODE_BYTES: usize = 2 * size_of::<u32>();
+
 /// For each node id, a class; nodes that take part have one below the length of `parents`.
 #[derive(Debug)]
 pub(crate) struct Components {
@@ -53,6 +58,11 @@ impl Components {
             classes[graph.node(number as u32).index()] = graph.node(name).index() as u32;
         }
         Ok(Components { classes, parents: (0..nodes.bound as u32).collect() })
+    }
+
+    /// Bytes held.
+    pub(crate) fn byte_count(&self) -> usize {
+        size_of_val(&self.classes[..]) + size_of_val(&self.parents[..])
     }
 
     fn class(&mut self, node: u32) -> u32 {

@@ -32,6 +32,11 @@ const BATCH_NODES: usize = 2_048;
 /// Iterations after which a first run is left to pushing.
 const ITERATIONS_MAX: u64 = 500;
 
+/// Bytes kept for each node.
+pub(crate) const NODE_BYTES: usize = 2 * size_of::<f64>();
+/// Bytes that a run takes for each node besides: degrees twice, shares and scores, values and residuals by number.
+pub(crate) const RUN_NODE_BYTES: usize = 2 * size_of::<u32>() + 4 * size_of::<f64>();
+
 /// By node id; 0 for nodes that do not take part.
 #[derive(Debug)]
 pub(crate) struct Ranks {
@@ -72,6 +77,11 @@ impl Ranks {
         let mut ranks = Ranks { damping_factor, tolerance, values: by_id(&values), residuals: by_id(&residuals) };
         ranks.push(view, projection, nodes, interrupt)?;
         Ok(ranks)
+    }
+
+    /// Bytes held.
+    pub(crate) fn byte_count(&self) -> usize {
+        size_of_val(&self.values[..]) + size_of_val(&self.residuals[..])
     }
 
     fn residual(&self) -> f64 {

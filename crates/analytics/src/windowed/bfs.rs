@@ -7,7 +7,7 @@ use model::error::Result;
 use crate::algorithm::Run;
 use crate::algorithms::bfs::UNREACHED;
 use crate::graph::Graph;
-use crate::program::{Context, Edge, Node, VertexProgram, run_vertex_program};
+use crate::program::{Context, Edge, Node, States, VertexProgram, run_vertex_program};
 
 struct Levels {
     source: u32,
@@ -54,6 +54,11 @@ impl VertexProgram for Levels {
 }
 
 /// For each node its distance from the source; [`UNREACHED`] if there is no path, or none of at most `depth_max` edges.
-pub(crate) fn run(graph: &Graph<'_>, source: u32, depth_max: Option<u32>, run: &Run<'_>) -> Result<Vec<u32>> {
-    run_vertex_program(&mut Levels { source, depth_max }, graph, &Context::of(run))?.to_vec()
+pub(crate) fn run<'a>(
+    graph: &Graph<'_>,
+    source: u32,
+    depth_max: Option<u32>,
+    run: &Run<'a>,
+) -> Result<States<'a, u32>> {
+    run_vertex_program(&mut Levels { source, depth_max }, graph, &Context::of(run))
 }

@@ -9,7 +9,7 @@ use model::error::Result;
 use crate::algorithm::Run;
 use crate::algorithms::cdlp::{Config, Labels};
 use crate::graph::Graph;
-use crate::program::{Context, Edge, Node, VertexProgram, run_vertex_program};
+use crate::program::{Context, Edge, Node, States, VertexProgram, run_vertex_program};
 
 struct Propagation<'c> {
     config: &'c Config,
@@ -61,10 +61,10 @@ impl VertexProgram for Propagation<'_> {
     }
 }
 
-/// Labels the nodes of a graph that has forward rows.
-pub(crate) fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Labels> {
+/// Labels the nodes of a graph that has forward rows; the labels are apart from what else was found.
+pub(crate) fn run<'a>(graph: &Graph<'_>, config: &Config, run: &Run<'a>) -> Result<(States<'a, u32>, Labels)> {
     let found = Labels { labels: Vec::new(), iterations: 0, did_converge: false };
     let mut program = Propagation { config, found };
-    let labels = run_vertex_program(&mut program, graph, &Context::of(run))?.to_vec()?;
-    Ok(Labels { labels, ..program.found })
+    let labels = run_vertex_program(&mut program, graph, &Context::of(run))?;
+    Ok((labels, program.found))
 }

@@ -107,7 +107,7 @@ impl<S: Share> VertexProgram for Ranking<'_, S> {
     }
 }
 
-/// Ranks the nodes of a graph that has forward rows.
+/// Ranks the nodes of a graph that has forward rows; without scores if the run gives no values.
 pub(crate) fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<PageRank> {
     if config.is_rounded() { rank::<f32>(graph, config, run) } else { rank::<f64>(graph, config, run) }
 }
@@ -116,6 +116,7 @@ fn rank<S: Share>(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<P
     let found = PageRank { scores: Vec::new(), iterations: 0, change: f64::INFINITY, did_converge: false };
     let node_count = graph.node_count() as f64;
     let mut ranking = Ranking::<S> { config, node_count, base: 0.0, found, shares: PhantomData };
-    let scores = run_vertex_program(&mut ranking, graph, &Context::of(run))?.to_vec()?;
+    let states = run_vertex_program(&mut ranking, graph, &Context::of(run))?;
+    let scores = if run.gives_values { states.to_vec()? } else { Vec::new() };
     Ok(PageRank { scores, ..ranking.found })
 }

@@ -6,7 +6,7 @@ use model::error::Result;
 
 use crate::algorithm::Run;
 use crate::graph::Graph;
-use crate::program::{Context, Edge, Node, VertexProgram, run_vertex_program};
+use crate::program::{Context, Edge, Node, States, VertexProgram, run_vertex_program};
 
 struct Costs<const WEIGHTED: bool> {
     source: u32,
@@ -53,11 +53,11 @@ impl<const WEIGHTED: bool> VertexProgram for Costs<WEIGHTED> {
 }
 
 /// For each node what a cheapest path from the source costs; infinite without one.
-pub(crate) fn run(graph: &Graph<'_>, source: u32, run: &Run<'_>) -> Result<Vec<f64>> {
+pub(crate) fn run<'a>(graph: &Graph<'_>, source: u32, run: &Run<'a>) -> Result<States<'a, f64>> {
     let context = Context::of(run);
     if run.selection.weight.is_some() {
-        run_vertex_program(&mut Costs::<true> { source }, graph, &context)?.to_vec()
+        run_vertex_program(&mut Costs::<true> { source }, graph, &context)
     } else {
-        run_vertex_program(&mut Costs::<false> { source }, graph, &context)?.to_vec()
+        run_vertex_program(&mut Costs::<false> { source }, graph, &context)
     }
 }

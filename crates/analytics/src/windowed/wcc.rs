@@ -7,7 +7,7 @@ use model::error::Result;
 
 use crate::algorithm::Run;
 use crate::graph::Graph;
-use crate::program::{Context, Edge, Node, VertexProgram, run_vertex_program};
+use crate::program::{Context, Edge, Node, States, VertexProgram, run_vertex_program};
 
 struct Components;
 
@@ -48,6 +48,6 @@ impl VertexProgram for Components {
 }
 
 /// For each node the smallest number of a node in its component.
-pub(crate) fn run(graph: &Graph<'_>, run: &Run<'_>) -> Result<Vec<u32>> {
-    run_vertex_program(&mut Components, graph, &Context::of(run))?.to_vec()
+pub(crate) fn run<'a>(graph: &Graph<'_>, run: &Run<'a>) -> Result<States<'a, u32>> {
+    run_vertex_program(&mut Components, graph, &Context::of(run))
 }

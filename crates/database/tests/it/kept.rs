@@ -1,6 +1,7 @@
 //! Kept computations under random changes: what is mended is what a run from scratch gives.
 
 use database::{Config, Database, Durability, Parameters, Session, Value};
+use model::Consumer;
 use testing::Folder;
 use testing::random::{SeededRandom, seed_or};
 
@@ -113,4 +114,34 @@ fn kept_computations_are_named() {
     refuse("CALL algo.keep({name: 'x', algorithm: 'wcc', labels: 'No'})", "the graph has no label 'No'");
     ask(&mut session, "CALL algo.kept.drop({name: 'ranks'})");
     assert!(ask(&mut session, "CALL algo.kept.list() YIELD name RETURN name").is_empty());
+}
+
+#[test]
+fn what_is_kept_counts_in_the_memory_limit() {
+    let held = |database: &Database| database.memory().used_by(Consumer::KeptComputations);
+    let folder = Folder::new();
+    let config = Config { durability: Durability::Off, memory_bytes_max: Some(64 << 20), ..Config::default() };
+    let database = Database::open(&folder.join("store.knot"), config).expect("a store can be opened");
+    let mut session = database.session();
+    ask(&mut session, "UNWIND range(1, 50000) AS i CREATE (:N)-[:R]->(:N)");
+    assert_eq!(held(&database), 0);
+    ask(&mut session, "CALL algo.keep({name: 'parts', algorithm: 'wcc'})");
+    let parts = held(&database);
+    assert!((800_000..820_000).contains(&parts), "{parts} bytes for 100,000 classes and parents");
+    ask(&mut session, "CALL algo.keep({name: 'ranks', algorithm: 'pagerank'})");
+    let ranks = held(&database) - parts;
+    assert!((1_600_000..1_620_000).contains(&ranks), "{ranks} bytes for 100,000 values and residuals");
+    // Each edge that goes leaves a class more behind.
+    ask(&mut session, "MATCH ()-[e:R]->() WITH e LIMIT 1000 DELETE e");
+    ask(&mut session, "CALL algo.kept.refresh({name: 'parts'})");
+    assert!(held(&database) - ranks >= parts + 4 * 1_000, "{} bytes after {parts}", held(&database) - ranks);
+    let free = database.memory().limit() - database.memory().used();
+    let taken = database.memory().reserve(Consumer::Query, free - 400_000).expect("the block cache gives way");
+    let error = session.query("CALL algo.keep({name: 'more', algorithm: 'pagerank'})", &Parameters::default());
+    let error = error.expect_err("there is no room for more").to_string();
+    assert!(error.contains("asked for") && error.contains("kept computations"), "{error}");
+    drop(taken);
+    ask(&mut session, "CALL algo.kept.drop({name: 'parts'})");
+    ask(&mut session, "CALL algo.kept.drop({name: 'ranks'})");
+    assert_eq!(held(&database), 0);
 }

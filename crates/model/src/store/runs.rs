@@ -28,6 +28,8 @@ pub struct RunScan<'a> {
     pub among: Option<&'a Bitmap>,
     /// Properties of the edges to bring along.
     pub keys: Vec<PropertyKeyId>,
+    /// How many others read the same edges now, at about the same place: advice to keep a while what is read.
+    pub others: u8,
 }
 
 impl RunScan<'_> {

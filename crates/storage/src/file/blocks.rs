@@ -30,6 +30,10 @@ const AHEAD: u8 = 3;
 const IDLE: u8 = 4;
 /// Verified and used.
 const ACTIVE: u8 = 5;
+/// Verified, and kept a while for one other pass that is expected to read it; the states above for one more each.
+const WAITING: u8 = 6;
+/// Other passes that a block is kept for, at most.
+const OTHERS_MAX: u8 = 8;
 
 /// Streams of one file that are remembered.
 const STREAMS: usize = 4;
@@ -41,6 +45,15 @@ const PIECE_BYTES: usize = 256 << 10;
 const AROUND_BYTES: usize = 64 << 10;
 /// A call that brings in more than this reads through a file rather than at random: its blocks are the first to go.
 const SCAN_BYTES: usize = 64 << 10;
+
+/// What one of several passes that read together has done with blocks, as ascending stretches.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Read first by this one, and kept for the others.
+    pub(super) first: Vec<Range<usize>>,
+    /// Read last by this one.
+    pub(super) last: Vec<Range<usize>>,
+}
 
 /// The blocks of one file.
 pub(super) struct Blocks {
@@ -143,7 +156,7 @@ impl Blocks {
             match self.states[block].load(Ordering::Relaxed) {
                 ACTIVE => {}
                 // If the hand of the clock comes between, the block is missed the next time.
-                IDLE => drop(self.change(block, IDLE, ACTIVE)),
+                state if state >= IDLE => drop(self.change(block, state, ACTIVE)),
                 _ => is_missing = true,
             }
         }
@@ -160,41 +173,62 @@ impl Blocks {
             }
             let bytes = self.range(piece..end);
             self.map.populate(bytes.start, bytes.len()).map_err(&failed)?;
-            (piece..end).try_for_each(|block| self.arrive(block, arrival, &verify))?;
+            (piece..end).try_for_each(|block| self.arrive(block, arrival, &verify).map(drop))?;
             self.make_room();
         }
         Ok(())
     }
 
     /// Brings these blocks, which exist, into memory for a pass that does not come back soon: what it finds there is marked
-    /// as used, what it brings in itself is not.
+    /// as used, what it brings in itself is not. What it brings in is kept for so many other passes, and `seen` says which.
     pub(super) fn pass(
         &self,
-        first: usize,
-        last: usize,
+        (first, last): (usize, usize),
+        (others, seen): (u8, &mut Seen),
         verify: impl Fn(usize) -> Result<()>,
         failed: impl Fn(io::Error) -> Error,
     ) -> Result<()> {
-        let is_here = |block: usize| matches!(self.states[block].load(Ordering::Relaxed), IDLE | ACTIVE);
+        let is_here = |block: usize| self.states[block].load(Ordering::Relaxed) >= IDLE;
+        let arrival = if others == 0 { IDLE } else { WAITING + others.min(OTHERS_MAX) - 1 };
         let mut block = first;
         while block <= last {
-            match self.states[block].load(Ordering::Relaxed) {
-                ACTIVE => {}
-                IDLE => drop(self.change(block, IDLE, ACTIVE)),
-                _ => {
-                    let most = (block + PIECE_BYTES / CHECKSUM_BLOCK_BYTES).min(last + 1);
-                    let end = (block + 1..most).find(|&block| is_here(block)).unwrap_or(most);
-                    self.ask(block..end);
-                    let bytes = self.range(block..end);
-                    self.map.populate(bytes.start, bytes.len()).map_err(&failed)?;
-                    (block..end).try_for_each(|block| self.arrive(block, IDLE, &verify))?;
-                    block = end;
-                    continue;
+            if is_here(block) {
+                self.find(block, others, seen);
+                block += 1;
+                continue;
+            }
+            let most = (block + PIECE_BYTES / CHECKSUM_BLOCK_BYTES).min(last + 1);
+            let end = (block + 1..most).find(|&block| is_here(block)).unwrap_or(most);
+            self.ask(block..end);
+            let bytes = self.range(block..end);
+            self.map.populate(bytes.start, bytes.len()).map_err(&failed)?;
+            for block in block..end {
+                if !self.arrive(block, arrival, &verify)? {
+                    self.find(block, others, seen);
+                } else if others > 0 {
+                    add_block(&mut seen.first, block);
                 }
             }
-            block += 1;
+            block = end;
         }
         Ok(())
+    }
+
+    /// A pass found a block in memory.
+    fn find(&self, block: usize, others: u8, seen: &mut Seen) {
+        let state = self.states[block].load(Ordering::Relaxed);
+        match state {
+            IDLE => drop(self.change(block, IDLE, ACTIVE)),
+            // What waits for passes that have ended meanwhile is used like any other.
+            WAITING.. if others == 0 => drop(self.change(block, state, ACTIVE)),
+            WAITING => {
+                if self.change(block, WAITING, IDLE) {
+                    add_block(&mut seen.last, block);
+                }
+            }
+            WAITING.. => drop(self.change(block, state, state - 1)),
+            _ => {}
+        }
     }
 
     /// What keeps count of all blocks.
@@ -222,9 +256,23 @@ impl Blocks {
 
     /// Gives back those of the blocks that were not used since they were brought in; tells how many.
     pub(super) fn give_back(&self, blocks: Range<usize>) -> usize {
+        self.give_back_if(blocks, |state| state == IDLE)
+    }
+
+    /// Gives back those of the blocks that wait for other passes; tells how many.
+    pub(super) fn give_back_waiting(&self, blocks: Range<usize>) -> usize {
+        self.give_back_if(blocks, |state| state >= WAITING)
+    }
+
+    fn give_back_if(&self, blocks: Range<usize>, may_go: impl Fn(u8) -> bool) -> usize {
         self.trim();
         let mut ranges = Vec::new();
-        blocks.filter(|&block| self.change(block, IDLE, LEAVING)).for_each(|block| add_block(&mut ranges, block));
+        for block in blocks {
+            let state = self.states[block].load(Ordering::Relaxed);
+            if may_go(state) && self.change(block, state, LEAVING) {
+                add_block(&mut ranges, block);
+            }
+        }
         let gone = self.leave(&ranges);
         if let Some(cache) = &self.cache {
             cache.left(gone);
@@ -292,18 +340,18 @@ impl Blocks {
         }
     }
 
-    /// Waits for a block and verifies it, unless somebody has.
-    fn arrive(&self, block: usize, arrival: u8, verify: impl Fn(usize) -> Result<()>) -> Result<()> {
+    /// Waits for a block and verifies it; false if somebody has.
+    fn arrive(&self, block: usize, arrival: u8, verify: impl Fn(usize) -> Result<()>) -> Result<bool> {
         loop {
             match self.states[block].load(Ordering::Relaxed) {
-                IDLE | ACTIVE => return Ok(()),
+                IDLE.. => return Ok(false),
                 AHEAD => {
                     verify(block)?;
                     if self.change(block, AHEAD, arrival) {
                         if let Some(cache) = &self.cache {
                             cache.missed();
                         }
-                        return Ok(());
+                        return Ok(true);
                     }
                 }
                 COMING => std::thread::yield_now(),
@@ -383,8 +431,8 @@ impl Blocks {
         let (mut at, mut gone) = (hand, 0);
         while at < self.states.len() && gone < wanted && *steps > 0 {
             let state = self.states[at].load(Ordering::Relaxed);
-            if state == ACTIVE {
-                self.change(at, ACTIVE, IDLE);
+            if state >= ACTIVE {
+                self.change(at, state, IDLE);
             } else if (state == IDLE || state == AHEAD) && self.change(at, state, LEAVING) {
                 gone += 1;
                 add_block(&mut ranges, at);

@@ -20,6 +20,7 @@ use model::platform::{Disk, MappedFile, Platform, TemporaryFile, WriteFile};
 use model::{Consumer, MemoryBudget};
 
 use super::blocks::Blocks;
+use super::together::Together;
 use crate::format::CHECKSUM_BLOCK_BYTES;
 
 /// Blocks that are given back at a time, at most.
@@ -56,6 +57,7 @@ impl CacheStatistics {
 pub struct BlockCache {
     budget: Arc<MemoryBudget>,
     clock: Mutex<Clock>,
+    together: Mutex<Together>,
     /// Bytes of data of all open files.
     files_bytes: AtomicUsize,
     uses: AtomicU64,
@@ -89,6 +91,7 @@ impl BlockCache {
         let cache = Arc::new(BlockCache {
             budget,
             clock: Mutex::default(),
+            together: Mutex::default(),
             files_bytes: AtomicUsize::new(0),
             uses: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -240,6 +243,11 @@ impl BlockCache {
         }
         self.went(gone);
         gone
+    }
+
+    /// What passes that read together keep for each other.
+    pub(super) fn together(&self) -> std::sync::MutexGuard<'_, Together> {
+        self.together.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn clock(&self) -> std::sync::MutexGuard<'_, Clock> {

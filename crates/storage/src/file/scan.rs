@@ -5,6 +5,7 @@
 //! has read; what was there before stays and is found again. So of data that fits by two thirds each pass reads one third.
 //! Blocks that nobody passes over any more must not stay for ever: for each block brought in the hand of the clock moves so
 //! far that it comes around once in a pass at most; what was not used in that time goes.
+//! Where other passes read the same, what was read is left to all of them together.
 //! After: Chou and DeWitt, "An Evaluation of Buffer Management Strategies", 1985 (most recently used for loops).
 
 use std::collections::VecDeque;
@@ -13,6 +14,7 @@ use std::ops::Range;
 use model::Result;
 
 use super::StoreFile;
+use super::blocks::Seen;
 use crate::format::CHECKSUM_BLOCK_BYTES;
 
 /// Bytes that are asked for ahead of what is read; asked for in halves.
@@ -34,6 +36,9 @@ pub struct FileScan<'a> {
     used: usize,
     /// What this pass brought in and has not given back, in order.
     brought: VecDeque<Range<usize>>,
+    /// Other passes that read the same at about the same place.
+    others: u8,
+    seen: Seen,
     /// Blocks of the whole pass, all files together.
     pass_blocks: usize,
     /// Steps of the clock's hand that are due, times `pass_blocks`.
@@ -41,10 +46,11 @@ pub struct FileScan<'a> {
 }
 
 impl<'a> FileScan<'a> {
-    /// A part of a pass that reads so many bytes in all, here and elsewhere.
-    pub fn new(file: &'a StoreFile, pass_bytes: usize) -> FileScan<'a> {
+    /// A part of a pass that reads so many bytes in all, here and elsewhere, while so many others read the same.
+    pub fn new(file: &'a StoreFile, pass_bytes: usize, others: u8) -> FileScan<'a> {
         let pass_blocks = pass_bytes / CHECKSUM_BLOCK_BYTES + 1;
-        FileScan { file, asked: 0, end: 0, used: 0, brought: VecDeque::new(), pass_blocks, steps: 0 }
+        let (brought, seen) = (VecDeque::new(), Seen::default());
+        FileScan { file, asked: 0, end: 0, used: 0, brought, others, seen, pass_blocks, steps: 0 }
     }
 
     fn blocks_of(&self, bytes: &Range<usize>) -> Range<usize> {
@@ -80,7 +86,10 @@ impl<'a> FileScan<'a> {
         }
         if first < blocks.end {
             self.used = blocks.end;
-            self.file.pass(first, blocks.end - 1)?;
+            self.file.pass(first, blocks.end - 1, self.others, &mut self.seen)?;
+            if let Some(cache) = self.file.blocks.cache().filter(|_| self.others > 0) {
+                cache.together().add(&self.file.blocks, &mut self.seen, self.file.blocks.capacity_blocks());
+            }
         }
         Ok(())
     }
@@ -100,6 +109,9 @@ impl<'a> FileScan<'a> {
             if missing > 0 {
                 self.make_room(missing);
                 self.file.blocks.bring(part, &mut self.brought);
+                if self.others > 0 {
+                    self.brought.clear();
+                }
             }
         }
     }
@@ -118,6 +130,9 @@ impl<'a> FileScan<'a> {
             wanted = wanted.saturating_sub(cache.step(steps as usize, wanted));
         }
         wanted -= self.give_back(wanted);
+        if wanted > 0 {
+            wanted -= cache.together().give_back(wanted, self.file.blocks.capacity_blocks());
+        }
         if wanted > 0 {
             cache.evict(wanted);
         }

@@ -81,7 +81,7 @@ impl<'a> SectionRuns<'a> {
             ahead: Chunk::default(),
             at: 0,
             position: 0,
-            scan: FileScan::new(section.file(), pass_bytes),
+            scan: FileScan::new(section.file(), pass_bytes, scan.others),
             bounds: Vec::new(),
             listed: Vec::new(),
             lost: Vec::new(),

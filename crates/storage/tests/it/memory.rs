@@ -3,7 +3,7 @@
 use std::io::{Seek, SeekFrom, Write};
 
 use model::batch::EdgeRuns;
-use model::store::{EdgeIds, NewEdges, NewNodes, RunScan};
+use model::store::{EdgeIds, EdgePartitions, EdgeRunCursor, NewEdges, NewNodes, RunScan};
 use model::{Column, ColumnData, Consumer, Direction, ErrorCode, Expand, GraphStore, Interrupt, NodeId, ReadView};
 use storage::{Durability, NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
@@ -179,5 +179,107 @@ fn a_pass_finds_what_the_one_before_it_left() {
         let held = store.cache_statistics().bytes_max;
         assert!(held < first, "the test needs less memory: {held} bytes for {first}");
         assert!(last < first - held / 2, "{last} bytes read by a pass of {first}, {held} may be held");
+    }
+}
+
+const DENSE_NODES: u64 = 30_000;
+const DENSE_EDGES: u64 = 900_000;
+
+/// A store of edges, most of it: 1.7 MB for each direction.
+fn build_dense(directory: &TestDirectory) {
+    let store = directory.open_with(OpenOptions { durability: Durability::Off, ..OpenOptions::create() });
+    let mut transaction = store.write().unwrap();
+    let edge_type = transaction.edge_type("E").unwrap();
+    let new = NewNodes { count: DENSE_NODES as usize, labels: &[], keys: &[], properties: &[] };
+    let nodes = transaction.create_nodes(&new).unwrap();
+    let ends = |step: u64| (0..DENSE_EDGES).map(move |edge| edge * step % DENSE_NODES);
+    let sources: Vec<NodeId> = ends(1).map(|node| nodes[node as usize]).collect();
+    let targets: Vec<NodeId> = ends(7_919).map(|node| nodes[(node + 1) as usize % nodes.len()]).collect();
+    let new = NewEdges { edge_type, sources: &sources, targets: &targets, keys: &[], properties: &[] };
+    transaction.create_edges(&new).unwrap();
+    transaction.commit().unwrap();
+    store.checkpoint(&Interrupt::new()).unwrap();
+}
+
+/// A pass over the runs of a partition, part by part, that is moved on by hand.
+struct Pass<'a> {
+    partitions: &'a dyn EdgePartitions,
+    parts: std::slice::Iter<'a, RunScan<'a>>,
+    cursor: Option<Box<dyn EdgeRunCursor + 'a>>,
+    edges: u64,
+}
+
+impl Pass<'_> {
+    /// Reads another block; false at the end.
+    fn step(&mut self) -> bool {
+        let mut runs = EdgeRuns::default();
+        loop {
+            if let Some(cursor) = &mut self.cursor
+                && cursor.next(&mut runs).unwrap()
+            {
+                self.edges += runs.neighbors.len() as u64;
+                return true;
+            }
+            let Some(scan) = self.parts.next() else { return false };
+            self.cursor = Some(self.partitions.runs(0, scan).unwrap());
+        }
+    }
+}
+
+/// Bytes that the last of some passes asks of the disk, read by so many readers of which each is some blocks behind the one
+/// before, and which know of each other or not.
+fn passes(directory: &TestDirectory, direction: Direction, readers: usize, are_known: bool) -> u64 {
+    let options = OpenOptions { memory_bytes_max: Some(1 << 20), ..OpenOptions::read_only() };
+    let store = directory.open_with(options);
+    let view = store.read().unwrap();
+    let partitions = view.edge_partitions().unwrap();
+    assert_eq!(partitions.count(), 1);
+    let others = if are_known { readers as u8 - 1 } else { 0 };
+    let parts: Vec<RunScan<'_>> = (0..DENSE_NODES)
+        .step_by(DENSE_NODES as usize / 10)
+        .map(|start| {
+            let nodes = Some(start..start + DENSE_NODES / 10);
+            RunScan { direction, nodes, others, ..RunScan::default() }
+        })
+        .collect();
+    let mut last = 0;
+    for _ in 0..8 {
+        let before = store.cache_statistics().bytes_read;
+        let new = || Pass { partitions, parts: parts.iter(), cursor: None, edges: 0 };
+        let mut all: Vec<Pass<'_>> = (0..readers).map(|_| new()).collect();
+        let mut is_under_way = true;
+        for round in 0.. {
+            if !is_under_way {
+                break;
+            }
+            is_under_way = false;
+            for (reader, pass) in all.iter_mut().enumerate() {
+                // Each begins two blocks after the one before it.
+                is_under_way |= round < 2 * reader || pass.step();
+            }
+            let (now, slack) = (store.cache_statistics(), (64 << 10) * readers as u64);
+            assert!(now.bytes <= now.bytes_max + slack, "{} of {} bytes are held", now.bytes, now.bytes_max);
+        }
+        assert!(all.iter().all(|pass| pass.edges == DENSE_EDGES));
+        last = store.cache_statistics().bytes_read - before;
+    }
+    last
+}
+
+#[test]
+fn passes_that_know_of_each_other_read_once() {
+    let directory = TestDirectory::new();
+    build_dense(&directory);
+    for direction in [Direction::Out, Direction::In] {
+        let alone = passes(&directory, direction, 1, true);
+        assert!(alone > 500 << 10, "the test needs less memory: {alone} bytes read");
+        let unknown = passes(&directory, direction, 2, false);
+        for readers in [2, 3] {
+            let known = passes(&directory, direction, readers, true);
+            let text =
+                format!("{direction:?}: {alone} bytes read by one, {known} by {readers}, {unknown} by two strangers");
+            // What waits for those behind takes the place of what would be found again.
+            assert!(known < alone * 3 / 2 && known < unknown, "{text}");
+        }
     }
 }

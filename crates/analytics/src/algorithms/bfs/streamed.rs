@@ -13,6 +13,7 @@ use model::interrupt::Interrupt;
 use super::UNREACHED;
 use crate::graph::pass::map_pass;
 use crate::graph::{RowBlock, Rows, Side};
+use crate::graph_view::Sides;
 use crate::huge;
 
 /// A frontier of more than this part of the nodes touches nearly every block: then those not reached look for it.
@@ -82,7 +83,7 @@ impl Search<'_> {
     fn push_level(&self, frontier: &Bitmap, depth: u32) -> Result<(Bitmap, usize)> {
         let (next, size) = (SharedBits::new(frontier.len()), AtomicUsize::new(0));
         let parts = (0..self.rows.part_count(Side::Forward)).collect();
-        let done = map_pass(self.rows, self.threads, parts, |part| {
+        let done = map_pass((self.rows, Sides::Forward), self.threads, parts, |part| {
             let mut found = 0;
             self.rows.scan_part(Side::Forward, part, Some(frontier), &mut |block| {
                 self.interrupt.check()?;
@@ -108,7 +109,7 @@ impl Search<'_> {
         let unreached: Bitmap = (0..frontier.len() as u32).map(|node| self.is_unreached(node)).collect();
         let (next, size) = (SharedBits::new(frontier.len()), AtomicUsize::new(0));
         let parts = self.rows.part_count(Side::Backward);
-        let done = map_pass(self.rows, self.threads, (0..parts).collect(), |part| {
+        let done = map_pass((self.rows, Sides::Backward), self.threads, (0..parts).collect(), |part| {
             let mut found = 0;
             let mut look = |block: RowBlock<'_>| {
                 self.interrupt.check()?;

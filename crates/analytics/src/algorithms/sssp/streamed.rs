@@ -14,6 +14,7 @@ use model::interrupt::Interrupt;
 
 use crate::graph::pass::map_pass;
 use crate::graph::{Rows, Side};
+use crate::graph_view::Sides;
 use crate::huge;
 
 /// For each node, the cost of a cheapest path from the source; infinite without one.
@@ -30,7 +31,7 @@ pub(super) fn run(rows: &dyn Rows, source: u32, threads: usize, interrupt: &Inte
         round += 1;
         let next: Vec<AtomicU64> = (0..node_count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let any = AtomicBool::new(false);
-        let done = map_pass(rows, threads, (0..rows.part_count(Side::Forward)).collect(), |part| {
+        let done = map_pass((rows, Sides::Forward), threads, (0..rows.part_count(Side::Forward)).collect(), |part| {
             rows.scan_part(Side::Forward, part, Some(&frontier), &mut |block| {
                 interrupt.check()?;
                 for row in 0..block.len() {

@@ -12,6 +12,7 @@ use model::interrupt::Interrupt;
 
 use crate::graph::pass::map_pass;
 use crate::graph::{Rows, Side};
+use crate::graph_view::Sides;
 use crate::huge;
 use crate::parallel::{even_ranges, map_tasks};
 
@@ -23,7 +24,7 @@ pub(super) fn run(rows: &dyn Rows, threads: usize, interrupt: &Interrupt) -> Res
     let parents: Vec<AtomicU32> = huge::collect((0..rows.node_count() as u32).map(AtomicU32::new));
     // Either side names every edge once; rows by target are longer where partitions are intervals of targets.
     let parts = rows.part_count(Side::Backward);
-    let linked = map_pass(rows, threads, (0..parts).collect(), |part| {
+    let linked = map_pass((rows, Sides::Backward), threads, (0..parts).collect(), |part| {
         interrupt.report(part as u64, parts as u64);
         rows.scan_part(Side::Backward, part, None, &mut |block| {
             interrupt.check()?;

@@ -19,8 +19,9 @@ use super::gathered::{WINDOW_EDGES, WINDOW_EDGES_MAX, WINDOW_ROWS_MAX, Window};
 use super::numbered::{Numberer, SelfLoops};
 use super::resident::{Added, ResidentRuns, Unsorted};
 use super::{Source, has_any};
-use crate::graph::pass::Hand;
+use crate::graph::pass::{Hand, Lane as PassLane};
 use crate::graph::rows::{RowSink, Rows, Side};
+use crate::graph_view::Sides;
 use crate::graph_view::numbering::Numbering;
 use crate::projection::Weight;
 
@@ -98,7 +99,8 @@ impl<'a> PartitionedRows<'a> {
         }
         let resident = [ResidentRuns::default(), ResidentRuns::default()];
         let (forward, backward) = (Vec::new(), Vec::new());
-        let hand = source.selection.view.topology().map(|topology| Hand::of_store(topology.store));
+        let types = source.selection.projection.types.clone();
+        let hand = source.selection.view.topology().map(|topology| Hand::of((topology.store, types)));
         let mut rows = PartitionedRows { source, partitions, hand, held, resident, edges, forward, backward };
         rows.resident = [rows.keep(&small, Direction::Out)?, rows.keep(&small, Direction::In)?];
         rows.forward = rows.parts(Side::Forward);
@@ -184,6 +186,7 @@ impl<'a> PartitionedRows<'a> {
             nodes: Some(ids),
             among,
             keys: self.source.selection.weight.map_or_else(Vec::new, Weight::keys),
+            others: self.hand.as_ref().map_or(0, |hand| hand.others(direction)),
         };
         let mut cursor = self.partitions.runs(held.partition, &scan)?;
         let mut runs = EdgeRuns::default();
@@ -344,8 +347,13 @@ impl Rows for PartitionedRows<'_> {
         self.source.numbering.len()
     }
 
-    fn hand(&self) -> Option<&Hand> {
-        self.hand.as_deref()
+    fn lane(&self, sides: Sides) -> Option<&PassLane> {
+        let direction = match sides {
+            Sides::Forward => self.source.direction(Side::Forward),
+            Sides::Backward => self.source.direction(Side::Backward),
+            Sides::ForwardAndBackward => Direction::Both,
+        };
+        Some(self.hand.as_ref()?.lane(direction))
     }
 
     fn edge_count(&self) -> u64 {
