@@ -248,8 +248,8 @@ impl crate::Algorithm for Algorithm {
     }
 
     fn figures_bytes(_config: &Config, _is_weighted: bool) -> Option<usize> {
-        // The distance, and the frontiers.
-        Some(2 * size_of::<u32>())
+        // The distance, and bits: the frontier, the next one, what is not reached yet. Lists of a frontier are short.
+        Some(size_of::<u32>() + 1)
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {

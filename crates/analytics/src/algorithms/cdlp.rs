@@ -6,8 +6,8 @@
 //! nothing.
 //! Cost: per iteration one random read of 4 bytes for each end of an edge, and a count. A node none of whose neighbors
 //! changed its label is passed over, once few labels change. The first iteration, in which all labels differ, looks for
-//! neighbors that come more than once in rows that are sorted. Memory: two labels for each node, and for each thread a
-//! table as large as the longest row.
+//! neighbors that come more than once in rows that are sorted. Memory: two labels for each node, and for each thread the
+//! labels around one node and a table of up to 2 MiB.
 //! After: Raghavan, Albert, Kumara, "Near linear time algorithm to detect community structures in large-scale networks",
 //! 2007; LDBC Graphalytics 1.0.1, section 2.3.4 (synchronous, and so deterministic).
 
@@ -56,6 +56,8 @@ pub struct Labels {
 
 /// Labels of fewer neighbors than this are sorted, of more counted in a table.
 const TABLE_MIN: usize = 24;
+/// Labels of more neighbors than this are sorted again, so that a table takes no more than 2 MiB.
+const TABLE_MAX: usize = 1 << 17;
 /// If the nodes that changed have less than this part of all nodes among them, the next iteration looks only at their
 /// neighbors.
 const FEW_CHANGES: usize = 16;
@@ -202,7 +204,7 @@ impl Votes {
         if 2 * guessed > buffer.len() {
             return guess;
         }
-        if buffer.len() < TABLE_MIN {
+        if !(TABLE_MIN..=TABLE_MAX).contains(&buffer.len()) {
             return most_of_sorted(buffer);
         }
         let bits = (2 * buffer.len()).next_power_of_two().trailing_zeros();

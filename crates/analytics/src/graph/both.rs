@@ -10,8 +10,8 @@ use model::interrupt::Interrupt;
 use super::{Graph, Rows, Side};
 use crate::parallel::map_tasks;
 
-/// Entries of rows that one piece of streamed rows gathers, about: 8 MiB.
-const PIECE_ENTRIES: u64 = 1 << 21;
+/// Entries of rows of one side that one piece of streamed rows gathers, about: 2 MiB.
+const PIECE_ENTRIES: u64 = 1 << 19;
 /// Pieces for each thread, at least.
 const PIECES_PER_THREAD: usize = 16;
 

@@ -84,7 +84,7 @@ const VALUES_BYTES: u64 = 4 + 8;
 const ROWS_BYTES: u64 = 8 + 8 + 4;
 /// Bytes of the value that lies on an edge in windows, at the most.
 const VALUE_BYTES: u64 = 8;
-/// Buffers of one thread that streams.
+/// Buffers of one thread that streams, for each side that it may ask for.
 const STREAM_BYTES: u64 = 8 << 20;
 /// Bytes of an edge as the store streams it, about: a packed target and a share of the pointer index.
 const STREAMED_EDGE_BYTES: u64 = 4;
@@ -114,6 +114,8 @@ impl Estimate {
         let state = (nodes * needs.node_bytes as u64).max(answer) + edges * needs.edge_bytes as u64;
         let is_whole = projection.labels.is_none() && statistics.nodes == view.node_id_bound();
         let numbering = if is_whole { 0 } else { 4 * view.node_id_bound() + 8 * nodes };
+        let sides = if selection.sides == Sides::ForwardAndBackward { 2 } else { 1 };
+        let buffers = STREAM_BYTES * threads as u64;
         let mut view_bytes = 0;
         let (bytes, bytes_per_pass) = match execution {
             Execution::Memory => {
@@ -124,11 +126,11 @@ impl Estimate {
             }
             Execution::Streaming => {
                 let topology = streamed::pass_bytes(selection).unwrap_or(stored * STREAMED_EDGE_BYTES);
-                (state + numbering + STREAM_BYTES * threads as u64, topology + stored * weight_bytes)
+                (state + numbering + sides * buffers, topology + stored * weight_bytes)
             }
             Execution::Windows => {
                 // A bit of each node, such as whether it names a community, is held in any case.
-                let held = WINDOW_BYTES + STREAM_BYTES * threads as u64 + numbering + answer.max(nodes / 8);
+                let held = WINDOW_BYTES + buffers + numbering + answer.max(nodes / 8);
                 (held, edges * (STREAMED_EDGE_BYTES + VALUE_BYTES + weight_bytes))
             }
         };

@@ -55,6 +55,11 @@ impl Queue {
         Some((file, blocks))
     }
 
+    /// Leaves blocks at the front to the clock, until there are so many at most.
+    fn forget(&mut self, most: usize) {
+        while self.blocks > most && self.pop(self.blocks - most).is_some() {}
+    }
+
     /// Gives back blocks from the front until so many went, as long as there are more than `least`; tells how many went.
     fn give_back(&mut self, wanted: usize, least: usize, give_back: impl Fn(&Blocks, Range<usize>) -> usize) -> usize {
         let mut gone = 0;
@@ -71,10 +76,9 @@ impl Together {
     pub(super) fn add(&mut self, file: &Arc<Blocks>, seen: &mut Seen, capacity: usize) {
         seen.first.drain(..).for_each(|blocks| self.waiting.push(file, blocks));
         seen.last.drain(..).for_each(|blocks| self.passed.push(file, blocks));
-        // What nobody needed the room of stays, for the next passes.
-        while self.passed.blocks > capacity / WAITING_SHARE {
-            self.passed.pop(usize::MAX);
-        }
+        // What nobody needed the room of stays, for the next passes. More cannot wait than there may be, unless it has gone.
+        self.passed.forget(capacity / WAITING_SHARE);
+        self.waiting.forget(capacity);
     }
 
     /// Gives back about so many blocks, at most, that all have read, or that have waited longest if too many wait; tells how
