@@ -80,6 +80,13 @@ impl Interrupt {
         }
     }
 
+    /// The run reads something that others may read at the same time; see [`Turn::keep_pace`].
+    pub fn keep_pace(&self, with: u64) {
+        if let Some(turn) = self.0.turn.get() {
+            turn.keep_pace(with);
+        }
+    }
+
     /// Fails with `CANCELLED` once somebody has asked for it, with `TIMEOUT` once the deadline has passed.
     #[inline]
     pub fn check(&self) -> Result<()> {

@@ -8,7 +8,8 @@
 //! speed meanwhile, and nobody waits for somebody who waits.
 //!
 //! First come statements that are still short, then by priority, then by the nearest deadline, then the oldest. A
-//! statement is short until it has run for [`SHORT_NS`], or says that it is long.
+//! statement is short until it has run for [`SHORT_NS`], or says that it is long. Long ones of one priority that read the
+//! same go along with each other: one that rested would have to read for itself what the other has just read.
 //!
 //! Source: the edge-streaming paper, section 6.1 (time and priority aware scheduling); Corbató and others, "An
 //! experimental time-sharing system", 1962 (short until shown to be long).
@@ -65,6 +66,8 @@ pub struct Scheduler {
     short: AtomicUsize,
     /// The long statement that comes first; 0 without one.
     first: AtomicU64,
+    /// What that one reads together with others; 0 for nothing.
+    first_pace: AtomicU64,
     resting: AtomicUsize,
     next: AtomicU64,
     long: Mutex<Vec<Long>>,
@@ -78,6 +81,7 @@ struct Long {
     priority: Priority,
     deadline_ns: u64,
     began_ns: u64,
+    pace: u64,
 }
 
 impl Scheduler {
@@ -89,6 +93,7 @@ impl Scheduler {
             wanted: AtomicUsize::new(0),
             short: AtomicUsize::new(0),
             first: AtomicU64::new(0),
+            first_pace: AtomicU64::new(0),
             resting: AtomicUsize::new(0),
             next: AtomicU64::new(1),
             long: Mutex::default(),
@@ -108,6 +113,7 @@ impl Scheduler {
             deadline_ns: AtomicU64::new(u64::MAX),
             goes_on_until: AtomicU64::new(0),
             rests: AtomicU64::new(0),
+            pace: AtomicU64::new(0),
         })
     }
 
@@ -124,6 +130,7 @@ impl Scheduler {
     fn rank(&self, long: &[Long]) {
         let first = long.iter().min_by_key(|one| (std::cmp::Reverse(one.priority), one.deadline_ns, one.began_ns));
         self.first.store(first.map_or(0, |one| one.turn), Ordering::Relaxed);
+        self.first_pace.store(first.map_or(0, |one| one.pace), Ordering::Relaxed);
     }
 
     fn wake(&self) {
@@ -147,6 +154,8 @@ pub struct Turn {
     deadline_ns: AtomicU64,
     goes_on_until: AtomicU64,
     rests: AtomicU64,
+    /// What the statement reads together with others of its priority; 0 for nothing.
+    pace: AtomicU64,
 }
 
 impl Turn {
@@ -188,7 +197,21 @@ impl Turn {
             priority: *self.priority.lock().unwrap_or_else(PoisonError::into_inner),
             deadline_ns: self.deadline_ns.load(Ordering::Relaxed),
             began_ns: self.began_ns.load(Ordering::Relaxed),
+            pace: 0,
         });
+        scheduler.rank(&long);
+        drop(long);
+        scheduler.wake();
+    }
+
+    /// The statement, if it is long, reads something, by a number that others name too if they read the same; 0 for nothing
+    /// any more. If one of them comes first, all that have its priority do.
+    pub fn keep_pace(&self, with: u64) {
+        let scheduler = &self.scheduler;
+        let mut long = scheduler.lock();
+        let Some(own) = long.iter_mut().find(|one| one.turn == self.id) else { return };
+        own.pace = if with == 0 { 0 } else { with << 2 | own.priority as u64 };
+        self.pace.store(own.pace, Ordering::Relaxed);
         scheduler.rank(&long);
         drop(long);
         scheduler.wake();
@@ -220,8 +243,12 @@ impl Turn {
 
     fn comes_first(&self) -> bool {
         let scheduler = &self.scheduler;
-        !scheduler.is_crowded()
-            || scheduler.short.load(Ordering::Relaxed) == 0 && scheduler.first.load(Ordering::Relaxed) == self.id
+        if !scheduler.is_crowded() || scheduler.short.load(Ordering::Relaxed) > 0 {
+            return !scheduler.is_crowded();
+        }
+        let pace = self.pace.load(Ordering::Relaxed);
+        scheduler.first.load(Ordering::Relaxed) == self.id
+            || pace != 0 && scheduler.first_pace.load(Ordering::Relaxed) == pace
     }
 
     /// Waits until it comes first, but not longer than a pause.
@@ -249,6 +276,7 @@ impl Drop for AtWork<'_> {
         let turn = self.0;
         let scheduler = &turn.scheduler;
         scheduler.wanted.fetch_sub(turn.threads.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+        turn.pace.store(0, Ordering::Relaxed);
         if turn.is_long.swap(false, Ordering::Relaxed) {
             let mut long = scheduler.lock();
             long.retain(|one| one.turn != turn.id);
@@ -334,6 +362,38 @@ mod tests {
         drop(old);
         check([0, 0, 0, 0, 0]);
         drop(low);
+    }
+
+    #[test]
+    fn who_reads_the_same_as_the_first_goes_along_with_it() {
+        let clock = Arc::new(SetClock::default());
+        let scheduler = Scheduler::new(clock.clone(), 1);
+        let turns: Vec<Arc<Turn>> = (0..4).map(|_| scheduler.turn()).collect();
+        let priorities = [Priority::Normal, Priority::Normal, Priority::Low, Priority::Normal];
+        let mut at_work: Vec<_> = turns
+            .iter()
+            .zip(priorities)
+            .zip(0..)
+            .map(|((turn, priority), now)| turn.begin(priority, now, None))
+            .collect();
+        turns.iter().for_each(|turn| turn.become_long());
+        let mut now = SHORT_NS;
+        let mut check = |expected: [u64; 4]| {
+            now += 2 * SLICE_NS;
+            clock.0.store(now, Ordering::Relaxed);
+            assert_eq!(turns.iter().map(|turn| rests(turn)).collect::<Vec<_>>(), expected);
+        };
+        check([0, 1, 1, 1]);
+        turns[1].keep_pace(7);
+        check([0, 1, 1, 1]);
+        [0, 2].into_iter().for_each(|at| turns[at].keep_pace(7));
+        turns[3].keep_pace(8);
+        // One of lower priority rests all the same, and who reads something else.
+        check([0, 0, 1, 1]);
+        turns[0].keep_pace(0);
+        check([0, 1, 1, 1]);
+        drop(at_work.remove(0));
+        check([0, 0, 1, 1]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Passes over the edges of one store that go on at the same time read together.
 //!
 //! A pass that begins while another is under way begins where that one is, and ends where it began: what one of them
-//! brings into the store's cache the other finds there. The store is told how many read along, and keeps what one has read
+//! brings into the store's cache the other finds there. They go on at one pace, none rests while another works. The store is told how many read along, and keeps what one has read
 //! for the others. The tasks of a pass are in the order of the store's partitions, so that a place is a part of all tasks,
 //! whatever the computation.
 //!
@@ -77,6 +77,11 @@ impl Lane {
         ((u64::from(self.place.load(Ordering::Relaxed)) * tasks as u64) >> 32) as usize
     }
 
+    /// A number that no other lane has.
+    fn number(&self) -> u64 {
+        std::ptr::from_ref(self).addr() as u64
+    }
+
     fn is_at(&self, task: usize, tasks: usize) {
         self.place.store((((task as u64) << 32) / tasks.max(1) as u64) as u32, Ordering::Relaxed);
     }
@@ -109,16 +114,20 @@ pub(crate) fn map_pass_with<S: Send, T: Send, R: Send>(
     tasks: Vec<T>,
     work: impl Fn(&mut S, T) -> R + Sync,
 ) -> Vec<R> {
-    let Some(lane) = rows.lane(sides).filter(|_| !tasks.is_empty()) else { return map_tasks_with(states, tasks, work) };
+    let Some((lane, interrupt)) = rows.lane(sides).filter(|_| !tasks.is_empty()) else {
+        return map_tasks_with(states, tasks, work);
+    };
     let count = tasks.len();
     let first = lane.begin(count);
     let _under = Under(lane);
+    interrupt.keep_pace(lane.number());
     let mut tasks: Vec<(usize, T)> = tasks.into_iter().enumerate().collect();
     tasks.rotate_left(first);
     let mut results = map_tasks_with(states, tasks, |state, (at, task)| {
         lane.is_at(at, count);
         work(state, task)
     });
+    interrupt.keep_pace(0);
     results.rotate_right(first);
     results
 }

@@ -93,8 +93,9 @@ pub trait Rows: Sync {
     /// out or empty, and what holds only such rows is not read.
     fn scan(&self, side: Side, nodes: Range<usize>, among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()>;
 
-    /// Where the passes are over what rows of some sides are read from, if passes gain from reading together.
-    fn lane(&self, _sides: Sides) -> Option<&Lane> {
+    /// Where the passes are over what rows of some sides are read from, if passes gain from reading together, and what tells
+    /// who works when.
+    fn lane(&self, _sides: Sides) -> Option<(&Lane, &Interrupt)> {
         None
     }
 

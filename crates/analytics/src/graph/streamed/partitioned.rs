@@ -12,6 +12,7 @@ use model::batch::EdgeRuns;
 use model::column::Bitmap;
 use model::error::Result;
 use model::id::EdgeTypeId;
+use model::interrupt::Interrupt;
 use model::store::{Direction, EdgePartitions, RunScan};
 
 use super::blocks::{EmptyRows, Pieces, WholeRows};
@@ -347,13 +348,13 @@ impl Rows for PartitionedRows<'_> {
         self.source.numbering.len()
     }
 
-    fn lane(&self, sides: Sides) -> Option<&PassLane> {
+    fn lane(&self, sides: Sides) -> Option<(&PassLane, &Interrupt)> {
         let direction = match sides {
             Sides::Forward => self.source.direction(Side::Forward),
             Sides::Backward => self.source.direction(Side::Backward),
             Sides::ForwardAndBackward => Direction::Both,
         };
-        Some(self.hand.as_ref()?.lane(direction))
+        Some((self.hand.as_ref()?.lane(direction), self.source.interrupt))
     }
 
     fn edge_count(&self) -> u64 {
