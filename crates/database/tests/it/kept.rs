@@ -138,7 +138,7 @@ fn what_is_kept_counts_in_the_memory_limit() {
     let free = database.memory().limit() - database.memory().used();
     let taken = database.memory().reserve(Consumer::Query, free - 400_000).expect("the block cache gives way");
     let error = session.query("CALL algo.keep({name: 'more', algorithm: 'pagerank'})", &Parameters::default());
-    let error = error.expect_err("there is no room for more").to_string();
+    let error = error.err().expect("there is no room for more").to_string();
     assert!(error.contains("asked for") && error.contains("kept computations"), "{error}");
     drop(taken);
     ask(&mut session, "CALL algo.kept.drop({name: 'parts'})");
