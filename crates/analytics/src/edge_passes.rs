@@ -20,6 +20,7 @@ use model::store::{Direction, EdgeIds, EdgePartitions, ReadView, RunScan};
 use model::value::Value;
 
 use crate::algorithm::{Held, Needs};
+use crate::graph::choice::Answer;
 use crate::graph::streamed::partitions_of;
 use crate::graph::{Estimate, Execution, Selection};
 use crate::graph_view::Sides;
@@ -92,7 +93,7 @@ impl<'a> EdgePasses<'a> {
         let keys = names.into_iter().map(|name| property_key(schema, name)).collect::<Result<_>>()?;
         let selection = Selection { view, projection: &projection, weight: weight.as_ref(), sides: Sides::Forward };
         let needs = Needs { sides: Sides::Forward, node_bytes: 0, edge_bytes: 0, executions: &[Execution::Streaming] };
-        let bytes = Estimate::of(&selection, &needs, Execution::Streaming, 1, false).bytes;
+        let bytes = Estimate::of(&selection, &needs, Execution::Streaming, 1, Answer::Values).bytes;
         let held = Held::take(workspace, "a pass over edges", bytes as usize)?;
         let numbering = Numbering::build(view, projection.labels.as_deref(), interrupt)?;
         Ok(EdgePasses { view, projection, weight, keys, numbering, interrupt, _held: held })
@@ -177,6 +178,7 @@ impl<'a> EdgePasses<'a> {
                     nodes: None,
                     among: by_id.as_deref(),
                     keys: batch.keys(),
+                    others: 0,
                 };
                 let mut cursor = partitions.runs(partition, &scan)?;
                 while cursor.next(&mut runs)? {
