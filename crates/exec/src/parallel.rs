@@ -25,7 +25,7 @@ const PARTS: u64 = 8;
 const NODES_MIN: usize = 64;
 
 /// Nodes of a part of such a scan, about: what is looked up for several of them at once is looked up for each part.
-const PART_NODES: usize = 768;
+const PART_NODES: usize = 1_536;
 
 /// The scan at the bottom of a pipeline that can be run in parts.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ fn even_ranges(view: &dyn ReadView, labels: &[Arc<str>], parts: u64) -> Result<O
     if nodes.len() < NODES_MIN {
         return Ok(None);
     }
-    let parts = (nodes.len() / PART_NODES).clamp(2, parts as usize) as u64;
+    let parts = (nodes.len() / PART_NODES).next_power_of_two().clamp(2, parts as usize) as u64;
     let end_of = |part: u64| match nodes.get(nodes.len() * part as usize / parts as usize) {
         Some(node) if part > 0 => node.0,
         Some(_) => 0,
