@@ -223,7 +223,10 @@ pub(crate) fn run<T: Send>(
     runtime.environment.interrupt.use_threads(workers);
     std::thread::scope(|scope| {
         for _ in 1..workers {
-            scope.spawn(work_through);
+            scope.spawn(|| {
+                let _listening = runtime.environment.interrupt.listen();
+                work_through();
+            });
         }
         work_through();
     });

@@ -39,6 +39,8 @@ impl Prepared {
         environment: Environment<'_>,
         sink: &mut ResultSink<'_>,
     ) -> Result<Summary> {
+        // A source that is waited for hears that the run is over.
+        let _listening = environment.interrupt.listen();
         let mut graph = graph;
         let graph = match &mut graph {
             GraphAccess::Read(view) => GraphAccess::Read(*view),

@@ -1,5 +1,7 @@
 //! Cancellation, deadline and progress: how a long run hears that it should stop, and says how far it has come.
 
+use std::cell::RefCell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -32,6 +34,36 @@ struct Deadline {
     limit: Duration,
 }
 
+thread_local! {
+    /// What the run on this thread listens to.
+    static HEARD: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
+}
+
+/// As long as it lives, [`check_this_thread`] looks at the flag that it was made of. It stays on its thread.
+#[derive(Debug)]
+pub struct Listening {
+    before: Option<Interrupt>,
+    on_this_thread: PhantomData<*const ()>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let before = self.before.take();
+        HEARD.with(|heard| *heard.borrow_mut() = before);
+    }
+}
+
+/// The flag that the run on this thread listens to, for who lets another thread look at it.
+pub fn of_this_thread() -> Option<Interrupt> {
+    HEARD.with(|heard| heard.borrow().clone())
+}
+
+/// Fails as [`Interrupt::check`] does, for the run on this thread, if there is one: for who waits for another program, and
+/// has no flag at hand.
+pub fn check_this_thread() -> Result<()> {
+    HEARD.with(|heard| heard.borrow().as_ref().map_or(Ok(()), Interrupt::check_unpaused))
+}
+
 impl Interrupt {
     /// A flag that nobody has raised.
     pub fn new() -> Interrupt {
@@ -41,6 +73,13 @@ impl Interrupt {
     /// Asks the run to stop at its next check.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Until the guard is dropped, who waits on this thread hears this flag.
+    #[must_use]
+    pub fn listen(&self) -> Listening {
+        let before = HEARD.with(|heard| heard.borrow_mut().replace(self.clone()));
+        Listening { before, on_this_thread: PhantomData }
     }
 
     /// Lowers the flag, takes the deadline away and clears progress, before the next run.
@@ -90,11 +129,18 @@ impl Interrupt {
     /// Fails with `CANCELLED` once somebody has asked for it, with `TIMEOUT` once the deadline has passed.
     #[inline]
     pub fn check(&self) -> Result<()> {
-        if self.0.cancelled.load(Ordering::Relaxed) {
-            return Err(Error::new(ErrorCode::Cancelled, "the query was cancelled"));
-        }
+        self.check_unpaused()?;
         if let Some(turn) = self.0.turn.get() {
             turn.step();
+        }
+        Ok(())
+    }
+
+    /// As [`Interrupt::check`], for who does not compute but waits, and therefore takes no turn.
+    #[inline]
+    pub fn check_unpaused(&self) -> Result<()> {
+        if self.0.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorCode::Cancelled, "the query was cancelled"));
         }
         if self.0.is_timed.load(Ordering::Relaxed) { self.check_deadline() } else { Ok(()) }
     }
@@ -125,6 +171,23 @@ impl Interrupt {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    #[test]
+    fn who_waits_hears_the_run_of_its_thread() {
+        let (outer, inner) = (super::Interrupt::new(), super::Interrupt::new());
+        assert!(super::check_this_thread().is_ok());
+        let listening = outer.listen();
+        outer.cancel();
+        assert!(super::check_this_thread().is_err());
+        {
+            let _inner = inner.listen();
+            assert!(super::check_this_thread().is_ok());
+        }
+        assert!(super::check_this_thread().is_err());
+        assert!(std::thread::spawn(super::check_this_thread).join().is_ok_and(|heard| heard.is_ok()));
+        drop(listening);
+        assert!(super::check_this_thread().is_ok());
+    }
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 

@@ -41,6 +41,7 @@ fn unreachable(settings: &Settings, error: &io::Error) -> Error {
         error.to_string()
     };
     error!(Source, "{}: cannot connect: {what}", settings.name)
+        .with_remedy("see that the server runs, and check host and port in the source's URL")
 }
 
 fn connect(settings: &Settings) -> io::Result<Stream> {
@@ -112,8 +113,9 @@ fn log_in(settings: &Settings, wire: &mut Wire) -> Result<()> {
                 authenticate(settings, wire, (kind, &rest), &mut scram)?;
             }
             b'E' => return Err(failure::of_login(settings, &Failure::parse(body))),
+            b'K' => wire.cancel_key = body.to_vec(),
             b'Z' => return Ok(()),
-            // Parameters, the key for cancelling, notices.
+            // Parameters, notices.
             _ => {}
         }
     }

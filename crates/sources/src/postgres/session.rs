@@ -52,7 +52,10 @@ pub(super) enum Trouble {
 
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Trouble {
-        Trouble::Broken(error)
+        match error.downcast::<model::Error>() {
+            Ok(unwanted) => Trouble::Stopped(unwanted),
+            Err(error) => Trouble::Broken(error),
+        }
     }
 }
 

@@ -13,6 +13,13 @@ const INPUT_BYTES: usize = 256 << 10;
 /// How long a write waits before what has come is read: the server may wait for that before it reads on.
 const WRITE_PATIENCE: Duration = Duration::from_millis(4);
 
+/// How long a read waits before it looks whether anybody still wants what is waited for.
+const LOOK_AFTER: Duration = Duration::from_millis(100);
+/// How long the server may take to be told that something is no longer wanted.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+/// What asks for that, in the place of a version.
+const CANCEL_REQUEST: u32 = 80_877_102;
+
 /// Bytes to and from a server.
 pub(super) enum Stream {
     Tcp(TcpStream),
@@ -33,6 +40,8 @@ pub(super) struct Wire {
     /// What is to be sent.
     pub(super) output: Output,
     read_timeout: Option<Duration>,
+    /// By what the server knows the connection when it is asked to give up what it does: eight bytes.
+    pub(super) cancel_key: Vec<u8>,
 }
 
 /// Messages to be sent.
@@ -81,13 +90,41 @@ impl Write for Stream {
 
 impl Wire {
     pub(super) fn new(stream: Stream) -> Wire {
-        Wire { stream, input: Vec::new(), start: 0, end: 0, output: Output::default(), read_timeout: None }
+        Wire {
+            stream,
+            input: Vec::new(),
+            start: 0,
+            end: 0,
+            output: Output::default(),
+            read_timeout: None,
+            cancel_key: Vec::new(),
+        }
     }
 
     /// How long to wait for each piece of an answer.
     pub(super) fn set_read_timeout(&mut self, limit: Option<Duration>) -> io::Result<()> {
         self.read_timeout = limit;
-        self.stream.set_timeouts(limit, Some(WRITE_PATIENCE))
+        self.stream.set_timeouts(self.slice(), Some(WRITE_PATIENCE))
+    }
+
+    /// How long one read waits.
+    fn slice(&self) -> Option<Duration> {
+        Some(self.read_timeout.map_or(LOOK_AFTER, |limit| limit.min(LOOK_AFTER)))
+    }
+
+    /// Asks the server, over another connection, to give up what it does.
+    fn cancel(&self) -> io::Result<()> {
+        let mut request = 16_u32.to_be_bytes().to_vec();
+        request.extend(CANCEL_REQUEST.to_be_bytes());
+        request.extend(&self.cancel_key);
+        match &self.stream {
+            Stream::Tcp(stream) => cancel_over_tcp(stream, &request),
+            Stream::Tls(stream) => cancel_over_tcp(&stream.sock, &request),
+            Stream::Unix(stream) => match stream.peer_addr()?.as_pathname() {
+                Some(path) => UnixStream::connect(path)?.write_all(&request),
+                None => Ok(()),
+            },
+        }
     }
 
     /// Sends what was gathered. While the server does not take it, what it sends is read.
@@ -123,7 +160,7 @@ impl Wire {
         while result.is_ok() {
             result = self.fill();
         }
-        self.stream.set_timeouts(self.read_timeout, Some(WRITE_PATIENCE))?;
+        self.stream.set_timeouts(self.slice(), Some(WRITE_PATIENCE))?;
         match result {
             Err(error) if is_wait(&error) => Ok(()),
             other => other,
@@ -136,7 +173,28 @@ impl Wire {
             if let Some(message) = self.next_there()? {
                 return Ok(message);
             }
-            self.fill()?;
+            self.wait()?;
+        }
+    }
+
+    /// Waits for more, as long as it may take and anybody wants it.
+    fn wait(&mut self) -> io::Result<()> {
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.fill() {
+                Err(error) if is_wait(&error) => {
+                    if let Err(unwanted) = model::interrupt::check_this_thread() {
+                        // If the server cannot be told, it finds out when it sends its answer.
+                        let _ = self.cancel();
+                        return Err(io::Error::other(unwanted));
+                    }
+                    waited += self.slice().unwrap_or(LOOK_AFTER);
+                    if self.read_timeout.is_some_and(|limit| waited >= limit) {
+                        return Err(error);
+                    }
+                }
+                filled => return filled,
+            }
         }
     }
 
@@ -195,12 +253,30 @@ impl Wire {
     }
 }
 
+fn cancel_over_tcp(stream: &TcpStream, request: &[u8]) -> io::Result<()> {
+    let mut other = TcpStream::connect_timeout(&stream.peer_addr()?, CANCEL_PATIENCE)?;
+    other.set_read_timeout(Some(CANCEL_PATIENCE))?;
+    other.write_all(request)?;
+    // The server closes the connection once it has passed the word on.
+    other.read(&mut [0]).map(|_| ())
+}
+
 /// Whether an error says that nothing came in time.
 pub(super) fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 impl Output {
+    /// Bytes that wait to be sent.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Takes back what was added after so many bytes.
+    pub(super) fn truncate(&mut self, bytes: usize) {
+        self.bytes.truncate(bytes);
+    }
+
     /// Adds a message; its length is filled in when `body` has written it.
     pub(super) fn message(&mut self, tag: Option<u8>, body: impl FnOnce(&mut Vec<u8>)) {
         self.bytes.extend(tag);

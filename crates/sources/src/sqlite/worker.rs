@@ -1,11 +1,12 @@
 //! A connection on a thread of its own: statements that are open cannot leave the connection, nor the connection its thread
 //! while they are.
 
-use std::sync::mpsc::{Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::time::Duration;
 
 use model::{Column, ErrorCode, Map, Result, error};
 use rusqlite::types::Value as SqlValue;
-use rusqlite::{Connection, OpenFlags, Rows, Statement};
+use rusqlite::{Connection, InterruptHandle, OpenFlags, Rows, Statement};
 use self_cell::{MutBorrow, self_cell};
 
 use super::File;
@@ -20,9 +21,13 @@ const STATEMENTS_MAX: usize = 64;
 
 type Job = Box<dyn for<'c> FnOnce(&mut Session<'c>) + Send>;
 
+/// How long an answer is waited for before looking whether anybody still wants it.
+const LOOK_AFTER: Duration = Duration::from_millis(100);
+
 /// A thread with a connection, until it is dropped.
 pub(super) struct Worker {
     jobs: Sender<Job>,
+    interrupt: InterruptHandle,
 }
 
 type RowsOf<'a> = Rows<'a>;
@@ -68,7 +73,7 @@ impl Worker {
                 Ok(connection) => connection,
                 Err(failure) => return drop(opened.send(Err(failure))),
             };
-            if opened.send(Ok(())).is_err() {
+            if opened.send(Ok(connection.get_interrupt_handle())).is_err() {
                 return;
             }
             let mut session = Session { connection: &connection, name: &name, streams: Map::default(), last_stream: 0 };
@@ -77,8 +82,8 @@ impl Worker {
             }
         });
         spawned.map_err(|cause| error!(Source, "cannot start a thread for a connection: {cause}"))?;
-        wait.recv().unwrap_or_else(|_| Err(stopped()))?;
-        Ok(Worker { jobs })
+        let interrupt = wait.recv().unwrap_or_else(|_| Err(stopped()))?;
+        Ok(Worker { jobs, interrupt })
     }
 
     /// Does something with the connection and waits until it is done.
@@ -88,7 +93,23 @@ impl Worker {
     ) -> Result<T> {
         let (done, wait) = sync_channel(1);
         self.send(move |session| drop(done.send(job(session))))?;
-        wait.recv().unwrap_or_else(|_| Err(stopped()))
+        self.wait(&wait).and_then(|answer| answer)
+    }
+
+    /// Waits for an answer. If the run that wants it is over, the database is told to give up, and the reason is given.
+    pub(super) fn wait<T>(&self, inbox: &Receiver<T>) -> Result<T> {
+        loop {
+            match inbox.recv_timeout(LOOK_AFTER) {
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Err(unwanted) = model::interrupt::check_this_thread() {
+                        self.interrupt.interrupt();
+                        return Err(unwanted);
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
+            }
+        }
     }
 
     /// Does something with the connection while others wait for what it hands over.
@@ -210,6 +231,11 @@ pub(super) fn failure(name: &str, statement: &str, cause: &rusqlite::Error) -> m
         Some(E::CannotOpen) => error.with_remedy("check the path; a database is never created"),
         _ => error,
     }
+}
+
+/// Whether a statement failed since another connection holds the file.
+pub(super) fn is_locked(failure: &model::Error) -> bool {
+    failure.code() == ErrorCode::Source && failure.message().contains("database is locked")
 }
 
 /// The text of an error without what rusqlite puts around it.
