@@ -307,8 +307,8 @@ impl Session {
             }
             (PlanMode::Read, None) => {
                 sink.columns(&names)?;
-                let transaction = self.transaction.as_deref().ok_or_else(|| no_transaction("read"))?;
-                run.read(transaction.view(), sink)?
+                let transaction = self.transaction.as_deref_mut().ok_or_else(|| no_transaction("read"))?;
+                run.read_or_undo(transaction, has_sources, sink)?
             }
             (PlanMode::Batches, Some(snapshot)) => {
                 let (summary, batches) = run.in_batches(&*snapshot)?;
@@ -466,6 +466,22 @@ impl Run<'_> {
             let entities = Entities::of_columns(columns, view)?;
             sink.rows(ResultBatch { columns: columns.to_vec(), rows, entities })
         })
+    }
+
+    /// Runs a statement that only reads within a transaction. To a source a question that fails may be the end of its
+    /// transaction, unless it is undone.
+    fn read_or_undo(
+        &self,
+        transaction: &mut dyn WriteTransaction,
+        has_sources: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Summary> {
+        let savepoint = has_sources.then(|| transaction.savepoint());
+        let summary = self.read(transaction.view(), sink);
+        if let (Err(_), Some(savepoint)) = (&summary, savepoint) {
+            transaction.rollback_to(savepoint)?;
+        }
+        summary
     }
 
     /// Runs a statement that begins and commits transactions itself, over the rows of a snapshot.

@@ -41,6 +41,11 @@ pub trait Connector: Send + Sync {
     fn read(&self) -> Result<Box<dyn Reading>>;
     /// Begins a transaction of the source; fails with `READ_ONLY` where there is none.
     fn write(&self) -> Result<Box<dyn Writing>>;
+    /// As [`Connector::write`], but until the first change it only reads, and keeps nobody from writing. A change fails with
+    /// `CONFLICT` if somebody else has written what it would change, or holds it.
+    fn write_later(&self) -> Result<Box<dyn Writing>> {
+        self.write()
+    }
     /// The statement that a question becomes; parameters stand in it by number.
     fn statement(&self, question: &Question<'_>) -> Option<String>;
     /// The source as messages name it: a URL without a password, or a path.

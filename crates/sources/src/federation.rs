@@ -50,6 +50,11 @@ pub trait MemberStore: GraphStore {
     fn read_member(&self) -> Result<Arc<dyn MemberView>>;
     /// As [`GraphStore::write`].
     fn write_member(&self) -> Result<Box<dyn MemberTransaction>>;
+    /// A transaction that costs nothing, and locks nothing, before it is used: with it a transaction of the whole graph
+    /// reads what it may come to change. `None` where that is not so, or where nothing can be written.
+    fn write_member_later(&self) -> Option<Box<dyn MemberTransaction>> {
+        None
+    }
 }
 
 /// One moment of a member.
@@ -125,6 +130,11 @@ impl Federation {
         }
     }
 
+    /// All parts, as one that is not among them asks them where its edges lead.
+    pub fn crossing(&self) -> Result<Arc<dyn Crossing>> {
+        Ok(Arc::new(self.joined(Part::native(self.native.read()?))?))
+    }
+
     fn joined(&self, native: Part) -> Result<Joined> {
         let mut parts = vec![native];
         for member in self.members.iter() {
@@ -165,7 +175,7 @@ impl GraphStore for Federation {
 
 /// The number of the member that a node belongs to; 0 is the native store.
 #[inline]
-fn member_of_node(node: NodeId) -> u8 {
+pub fn member_of_node(node: NodeId) -> u8 {
     (node.0 >> MEMBER_SHIFT) as u8
 }
 

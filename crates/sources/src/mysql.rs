@@ -1,18 +1,19 @@
 //! MySQL and MariaDB databases as sources.
 //!
 //! - [`session`]: a connection. [`cells`]: values. [`reading`]: questions and changes. [`inspect`]: the catalog.
+//! - [`watch`]: those who wait.
 //!
 //! A reading is a transaction that begins with a consistent snapshot: for tables of InnoDB all that it answers is of one
 //! moment.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::Result;
+use model::{PropertyKind, Result};
 
 use crate::catalog::{Catalog, Inspect, TableColumn};
 use crate::check::{Finding, relational};
 use crate::connector::{Abilities, Connector, Facts, Question, Reading, Writing};
-use crate::definition::GraphDefinition;
+use crate::definition::{GraphDefinition, Rows};
 use crate::relational::known::{Known, know};
 use crate::sql::{self, Dialect};
 
@@ -20,6 +21,7 @@ mod cells;
 mod inspect;
 mod reading;
 mod session;
+mod watch;
 
 use inspect::Looker;
 use reading::MysqlReading;
@@ -39,6 +41,7 @@ struct Source {
     definition: GraphDefinition,
     idle: Mutex<Vec<Session>>,
     known: Mutex<Option<Arc<Known>>>,
+    watch: watch::Watch,
 }
 
 impl MysqlConnector {
@@ -49,7 +52,13 @@ impl MysqlConnector {
     pub fn open(url: &str, definition: &GraphDefinition) -> Result<MysqlConnector> {
         let settings = Settings::parse(url)?;
         let definition = definition.clone();
-        let source = Source { settings, definition, idle: Mutex::default(), known: Mutex::default() };
+        let source = Source {
+            settings,
+            definition,
+            idle: Mutex::default(),
+            known: Mutex::default(),
+            watch: watch::Watch::default(),
+        };
         Ok(MysqlConnector { source: Arc::new(source) })
     }
 }
@@ -72,6 +81,25 @@ impl Source {
         if idle.len() < IDLE_MAX {
             idle.push(session);
         }
+    }
+
+    /// Has the server give up what another connection asked it; that connection is of no use any more.
+    fn kill(&self, connection: u32) {
+        if let Ok(mut session) = self.session()
+            && session.command(&format!("KILL QUERY {connection}")).is_ok()
+        {
+            self.keep(session);
+        }
+    }
+
+    /// Whether edges can be followed by a recursive query: its keys are integers. It has the types of its first rows, so
+    /// that it would cut texts short, and compares texts as their collation does.
+    fn follows_edges(&self) -> bool {
+        let Ok(known) = self.known() else { return false };
+        self.definition.nodes.iter().enumerate().all(|(kind, node)| {
+            let is_integer = |name: &String| known.catalog.node(kind).column(name).kind == Some(PropertyKind::Integer);
+            matches!(&node.key[..], [name] if is_integer(name)) && !matches!(node.rows, Rows::ByKey { .. })
+        }) && !self.definition.edges.iter().any(|edge| matches!(edge.rows, Rows::ByKey { .. }))
     }
 
     /// Closes what is idle: one of them was found dead, so the others will be.
@@ -102,8 +130,8 @@ impl Source {
 
 impl Connector for MysqlConnector {
     fn abilities(&self) -> Abilities {
-        // A recursive query of MySQL gives columns the width of its first rows, which cuts longer keys short.
-        Abilities { snapshots: true, writes: true, boxes: true, conditions: true, ..Abilities::default() }
+        let lookahead = self.source.follows_edges();
+        Abilities { snapshots: true, writes: true, boxes: true, lookahead, conditions: true, ..Abilities::default() }
     }
 
     fn facts(&self) -> Result<Facts> {

@@ -107,6 +107,13 @@ impl Source {
         Ok(found)
     }
 
+    fn check_writable(&self) -> Result<()> {
+        if self.file.is_read_only {
+            return Err(error!(ReadOnly, "{}: opened for reading only", self.name).with_remedy("leave ?mode=ro out"));
+        }
+        Ok(())
+    }
+
     fn writer<'a>(&'a self, known: &'a Known) -> sql::Writer<'a> {
         let definition = &*self.definition;
         sql::Writer { dialect: Dialect::Sqlite, definition, catalog: &known.catalog, has_returning: true }
@@ -130,14 +137,15 @@ impl Connector for SqliteConnector {
     }
 
     fn write(&self) -> Result<Box<dyn Writing>> {
-        if self.source.file.is_read_only {
-            return Err(
-                error!(ReadOnly, "{}: opened for reading only", self.source.name).with_remedy("leave ?mode=ro out")
-            );
-        }
+        self.source.check_writable()?;
         let mut writing = SqliteReading::new(self.source.clone());
         writing.begin_writing()?;
         Ok(Box::new(writing))
+    }
+
+    fn write_later(&self) -> Result<Box<dyn Writing>> {
+        self.source.check_writable()?;
+        Ok(Box::new(SqliteReading::new(self.source.clone())))
     }
 
     fn statement(&self, question: &Question<'_>) -> Option<String> {

@@ -220,14 +220,24 @@ impl SourceStore {
 
     /// Begins a transaction of the source. Fails with `READ_ONLY` where there is none.
     pub fn begin(&self) -> Result<SourceTransaction> {
-        let shared = &self.shared;
-        if !shared.capabilities.writes {
-            let name = shared.connector.name();
-            return Err(model::error!(ReadOnly, "{name} can only be read")
-                .with_remedy("write to it by its own means, or copy it with PRELOAD"));
+        self.check_writable()?;
+        let writing = self.shared.connector.write()?;
+        Ok(SourceTransaction::new(&self.shared, self.private_view(self.link().writing(writing))))
+    }
+
+    /// A transaction that begins with its first question or change, and locks nothing before the first change.
+    pub(crate) fn begin_later(&self) -> Result<SourceTransaction> {
+        self.check_writable()?;
+        Ok(SourceTransaction::new(&self.shared, self.private_view(self.link().writing_later())))
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        if self.shared.capabilities.writes {
+            return Ok(());
         }
-        let writing = shared.connector.write()?;
-        Ok(SourceTransaction::new(shared, self.private_view(self.link().writing(writing))))
+        let name = self.shared.connector.name();
+        Err(model::error!(ReadOnly, "{name} can only be read")
+            .with_remedy("write to it by its own means, or copy it with PRELOAD"))
     }
 
     fn private_cache(&self) -> Arc<Cache> {

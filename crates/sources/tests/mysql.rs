@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot make its database fails")]
 
+#[path = "relational/asking.rs"]
+mod asking;
 #[path = "relational/shop.rs"]
 mod shop;
 #[path = "relational/world.rs"]
@@ -9,9 +11,10 @@ mod world;
 
 use std::sync::Arc;
 
+use asking::{all_nodes, names, rows};
 use model::{Column, ErrorCode, GraphStore, Value};
 use sources::connect::{connect, inspect};
-use sources::connector::{Change, Connector, Question, Reading, Which};
+use sources::connector::{Change, Connector};
 use sources::definition::{GraphDefinition, Prefetch};
 use sources::infer;
 use testing::random::seed_or;
@@ -28,9 +31,6 @@ fn a_database_is_the_graph_that_its_definition_makes_of_it() {
     for (round, prefetch) in [Prefetch::None, Prefetch::Adaptive, Prefetch::Lookahead(2)].into_iter().enumerate() {
         let seed = seed + round as u64;
         let mut world = World::new(seed);
-        // A query by key compares as MySQL does, to which the text `a` equals the number 0.
-        world.definition.nodes.retain(|kind| &*kind.name != "road");
-        world.definition.edges.retain(|kind| &*kind.name != "leads");
         let name = format!("world_{round}");
         let url = server.database(&name);
         server.run(&name, &world.statements(TYPES));
@@ -41,6 +41,35 @@ fn a_database_is_the_graph_that_its_definition_makes_of_it() {
             check_same_seeded(&store.view(), reference.read().unwrap().as_ref(), "uid", seed + view);
         }
     }
+}
+
+/// Where all keys are integers edges are followed by the server.
+#[test]
+fn lookahead_finds_all_edges_between_integer_keys() {
+    let Some(server) = mariadb() else { return };
+    let seed = seed_or(37);
+    for (round, depth) in [1, 2, 4].into_iter().enumerate() {
+        let seed = seed + round as u64;
+        let mut world = World::new(seed);
+        world.definition.nodes.truncate(1);
+        world.definition.edges.retain(|kind| matches!(&*kind.name, "boss" | "likes"));
+        let name = format!("integers_{round}");
+        let url = server.database(&name);
+        server.run(&name, &world.statements(TYPES));
+        world.definition.prefetch = Prefetch::Lookahead(depth);
+        let connector = connect(&url, &world.definition).unwrap();
+        assert!(connector.abilities().lookahead);
+        let store = store(&world.definition, connector);
+        let reference = world.reference();
+        for view in 0..2 {
+            check_same_seeded(&store.view(), reference.read().unwrap().as_ref(), "uid", seed + view);
+        }
+    }
+    let mut world = World::new(seed);
+    world.definition.nodes.truncate(2);
+    world.definition.edges.clear();
+    let url = server.url("integers_0");
+    assert!(!connect(&url, &world.definition).unwrap().abilities().lookahead, "places have keys of two columns");
 }
 
 /// People who know each other.
@@ -62,24 +91,6 @@ fn people(name: &str) -> Option<(String, GraphDefinition, Arc<dyn Connector>)> {
     Some((url, definition, connector))
 }
 
-fn rows(reading: &mut dyn Reading, properties: &[usize]) -> Vec<Vec<Value>> {
-    let question = Question::Nodes { kind: 0, which: Which::All, properties, order: None, limit: None };
-    let mut rows = Vec::new();
-    let mut sink = |_: usize, columns: Vec<Column>| {
-        rows.extend(
-            (0..columns[0].len()).map(|row| columns.iter().map(|column| column.value(row)).collect::<Vec<_>>()),
-        );
-        Ok(true)
-    };
-    reading.ask(&[question], &mut sink).unwrap();
-    rows.sort_by(|a, b| a[0].order(&b[0]));
-    rows
-}
-
-fn names(reading: &mut dyn Reading) -> Vec<String> {
-    rows(reading, &[1]).into_iter().map(|row| row[1].to_string().trim_matches('\'').to_owned()).collect()
-}
-
 #[test]
 fn the_catalog_becomes_a_definition_and_values_are_what_columns_say() {
     let Some((_, definition, connector)) = people("values_of") else { return };
@@ -88,7 +99,7 @@ fn the_catalog_becomes_a_definition_and_values_are_what_columns_say() {
     assert_eq!((&kinds[..], &types[..]), (&["Person"][..], &["HAS_BOSS", "KNOWS"][..]));
     let names: Vec<&str> = definition.nodes[0].properties.iter().map(|property| &*property.name).collect();
     assert_eq!(names, ["id", "name", "born", "seen", "paid"]);
-    let found = rows(connector.read().unwrap().as_mut(), &[2, 3, 4]);
+    let found = rows(connector.read().unwrap().as_mut(), all_nodes(&[2, 3, 4]));
     let texts: Vec<String> = found[0].iter().chain(&found[1]).map(|value| value.to_string()).collect();
     assert_eq!(texts, ["1", "1990-01-02", "null", "12.5", "2", "null", "2001-02-03T04:05:06Z", "null"]);
     assert!(connector.check().unwrap().is_empty(), "{:?}", connector.check());
@@ -99,8 +110,7 @@ fn a_reading_is_of_one_moment() {
     let Some((_, _, connector)) = people("moment") else { return };
     let mut reading = connector.read().unwrap();
     assert_eq!(names(reading.as_mut()), ["ann", "bob", "cy"]);
-    let all = Question::Nodes { kind: 0, which: Which::All, properties: &[1], order: None, limit: None };
-    let stream = reading.start(&all).unwrap();
+    let stream = reading.start(&all_nodes(&[1])).unwrap();
     mariadb().unwrap().run("moment", "INSERT INTO person (name) VALUES ('di')");
     assert_eq!(reading.more(stream, 2).unwrap().unwrap()[0].len(), 2);
     assert_eq!(names(reading.as_mut()), ["ann", "bob", "cy"]);
@@ -108,6 +118,52 @@ fn a_reading_is_of_one_moment() {
     assert!(reading.more(stream, 2).unwrap().is_none());
     drop(reading);
     assert_eq!(names(connector.read().unwrap().as_mut()), ["ann", "bob", "cy", "di"]);
+}
+
+#[test]
+fn rows_come_as_they_are_wanted() {
+    let Some((_, _, connector)) = people("many") else { return };
+    let rows = 60_000;
+    let more = format!("INSERT INTO person (id, name) SELECT seq, 'x' FROM seq_10_to_{};", rows + 6);
+    mariadb().unwrap().run("many", &more);
+    let mut reading = connector.read().unwrap();
+    let (first, second) = (reading.start(&all_nodes(&[0])).unwrap(), reading.start(&all_nodes(&[])).unwrap());
+    let mut seen = reading.more(first, 10).unwrap().unwrap()[0].len();
+    assert_eq!(seen, 10);
+    // What else is asked meanwhile is of the same moment, and nothing is lost.
+    mariadb().unwrap().run("many", "DELETE FROM person WHERE id > 20000;");
+    assert_eq!(reading.more(second, 7).unwrap().unwrap()[0].len(), 7);
+    assert_eq!(names(reading.as_mut()).len(), rows);
+    reading.stop(second);
+    let mut last = 0;
+    while let Some(columns) = reading.more(first, 5_000).unwrap() {
+        assert!(columns[0].len() <= 5_000);
+        seen += columns[0].len();
+        last = columns[1].values().map(|value| if let Value::Int(id) = value { id } else { 0 }).fold(last, i64::max);
+    }
+    assert_eq!((seen, last), (rows, rows as i64 + 6));
+    drop(reading);
+    // A scan that is given up leaves the others alone.
+    let mut reading = connector.read().unwrap();
+    let stream = reading.start(&all_nodes(&[1])).unwrap();
+    assert_eq!(reading.more(stream, 10).unwrap().unwrap()[0].len(), 10);
+    drop(reading);
+    assert_eq!(names(connector.read().unwrap().as_mut()).len(), 19_994);
+}
+
+#[test]
+fn a_part_of_a_transaction_is_undone() {
+    let Some((_, _, connector)) = people("parts") else { return };
+    let mut writing = connector.write().unwrap();
+    let name = Column::from_values(&[Value::string("eve")]);
+    let insert = Change::InsertNodes { kind: 0, count: 1, properties: &[(1, &name)] };
+    writing.change(&insert).unwrap();
+    assert!(writing.mark(1).unwrap());
+    writing.change(&insert).unwrap();
+    writing.undo_to(1).unwrap();
+    assert_eq!(names(writing.as_mut()).len(), 4);
+    writing.commit().unwrap();
+    assert_eq!(names(connector.read().unwrap().as_mut()).len(), 4);
 }
 
 #[test]
@@ -150,7 +206,7 @@ fn what_is_wrong_is_named() {
     slow.facts().unwrap();
     mariadb().unwrap().run("wrong", "ALTER TABLE person DROP COLUMN born");
     let connector = connect(&url, &definition).unwrap();
-    let question = Question::Nodes { kind: 0, which: Which::All, properties: &[2], order: None, limit: None };
+    let question = all_nodes(&[2]);
     let failure = connector.read().unwrap().ask(&[question], &mut |_, _| Ok(true)).unwrap_err();
     assert_eq!(failure.code(), ErrorCode::Definition, "{failure}");
     let found = connector.check().unwrap();

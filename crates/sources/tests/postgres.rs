@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+#[path = "relational/asking.rs"]
+mod asking;
 #[path = "postgres/faults.rs"]
 mod faults;
 #[path = "relational/world.rs"]
@@ -11,9 +13,10 @@ mod world;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use asking::{all_nodes, names, rows};
 use model::{Column, Direction, ErrorCode, GraphStore, Value};
 use sources::connect::connect;
-use sources::connector::{Change, Connector, EdgeKeys, Question, Reading, Which};
+use sources::connector::{Change, Connector, EdgeKeys, Question, Which};
 use sources::definition::{CacheSettings, GraphDefinition, Prefetch};
 use testing::random::seed_or;
 use testing::servers::{self, Postgres};
@@ -33,27 +36,6 @@ fn database(server: &Postgres, statements: &str) -> (String, String) {
 
 fn definition(json: &str) -> GraphDefinition {
     GraphDefinition::from_json(json).unwrap_or_else(|failure| panic!("{failure:?}"))
-}
-
-fn rows(reading: &mut dyn Reading, question: Question<'_>) -> Vec<Vec<Value>> {
-    let mut rows = Vec::new();
-    let mut sink = |_: usize, columns: Vec<Column>| {
-        rows.extend(
-            (0..columns[0].len()).map(|row| columns.iter().map(|column| column.value(row)).collect::<Vec<_>>()),
-        );
-        Ok(true)
-    };
-    reading.ask(&[question], &mut sink).unwrap();
-    rows.sort_by(|a: &Vec<Value>, b| a[0].order(&b[0]));
-    rows
-}
-
-fn all_nodes(properties: &[usize]) -> Question<'_> {
-    Question::Nodes { kind: 0, which: Which::All, properties, order: None, limit: None }
-}
-
-fn names(reading: &mut dyn Reading) -> Vec<String> {
-    rows(reading, all_nodes(&[1])).into_iter().map(|row| row[1].to_string().trim_matches('\'').to_owned()).collect()
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot make its file fails")]
 
+#[path = "relational/asking.rs"]
+mod asking;
 #[path = "relational/shop.rs"]
 mod shop;
 #[path = "relational/world.rs"]
@@ -10,10 +12,11 @@ mod world;
 use std::path::Path;
 use std::sync::Arc;
 
+use asking::{all_nodes, names, rows};
 use model::{Column, ErrorCode, GraphStore, Value};
 use rusqlite::Connection;
 use sources::connect::connect;
-use sources::connector::{Change, Connector, EdgeKeys, Question, Reading, Which};
+use sources::connector::{Change, Connector, EdgeKeys, Question};
 use sources::definition::{CacheSettings, GraphDefinition, Prefetch};
 use sources::infer;
 use testing::Folder;
@@ -73,27 +76,6 @@ fn people(folder: &Folder) -> (String, GraphDefinition, Arc<dyn Connector>) {
     let definition = inferred(&url);
     let connector = connect(&url, &definition).unwrap();
     (url, definition, connector)
-}
-
-fn rows(reading: &mut dyn Reading, question: Question<'_>) -> Vec<Vec<Value>> {
-    let mut rows = Vec::new();
-    let mut sink = |_: usize, columns: Vec<Column>| {
-        rows.extend(
-            (0..columns[0].len()).map(|row| columns.iter().map(|column| column.value(row)).collect::<Vec<_>>()),
-        );
-        Ok(true)
-    };
-    reading.ask(&[question], &mut sink).unwrap();
-    rows.sort_by(|a, b| a[0].order(&b[0]));
-    rows
-}
-
-fn all_nodes<'a>(properties: &'a [usize]) -> Question<'a> {
-    Question::Nodes { kind: 0, which: Which::All, properties, order: None, limit: None }
-}
-
-fn names(reading: &mut dyn Reading) -> Vec<String> {
-    rows(reading, all_nodes(&[1])).into_iter().map(|row| row[1].to_string().trim_matches('\'').to_owned()).collect()
 }
 
 #[test]

@@ -16,6 +16,10 @@ impl MemberStore for SourceStore {
     fn write_member(&self) -> Result<Box<dyn MemberTransaction>> {
         Ok(Box::new(self.begin()?))
     }
+
+    fn write_member_later(&self) -> Option<Box<dyn MemberTransaction>> {
+        Some(Box::new(self.begin_later().ok()?))
+    }
 }
 
 impl MemberTransaction for SourceTransaction {

@@ -31,17 +31,23 @@ pub(super) struct FederatedTransaction {
 struct Saved {
     written: Option<usize>,
     native: Option<Savepoint>,
-    /// Of the source that is written.
-    source: Option<Savepoint>,
+    /// Of each source that is read, or written, in a transaction.
+    sources: Vec<Option<Savepoint>>,
 }
 
 impl FederatedTransaction {
-    pub(super) fn new(joined: Joined, members: Arc<[Member]>, isolation: IsolationLevel) -> FederatedTransaction {
+    pub(super) fn new(mut joined: Joined, members: Arc<[Member]>, isolation: IsolationLevel) -> FederatedTransaction {
         let view = |part: &Part| match &part.state {
             State::Member(view) => Some(view.clone()),
             _ => None,
         };
         let views = joined.parts.iter().filter_map(view).collect();
+        for (part, member) in joined.parts[1..].iter_mut().zip(members.iter()) {
+            // What is read and then changed must be of one transaction, or changes of others meanwhile would be lost.
+            if let Some(transaction) = member.store.write_member_later() {
+                part.state = State::MemberWriting(transaction);
+            }
+        }
         FederatedTransaction { joined, members, views, isolation, written: None, savepoints: Vec::new() }
     }
 
@@ -52,15 +58,13 @@ impl FederatedTransaction {
             return Err(error!(Unsupported, "this transaction has written to {there}, and cannot write to {here} too")
                 .with_remedy("commit in between: a transaction writes to one of them"));
         }
+        if part > 0 && self.isolation == IsolationLevel::Serializable {
+            let name = &self.members[part - 1].name;
+            return Err(error!(Unsupported, "a serializable transaction cannot write to the source {name}")
+                .with_remedy("write to it with snapshot isolation"));
+        }
         if matches!(self.joined.parts[part].state, State::Member(_)) {
             let member = &self.members[part - 1];
-            if self.isolation == IsolationLevel::Serializable {
-                return Err(error!(
-                    Unsupported,
-                    "a serializable transaction cannot write to the source {}", member.name
-                )
-                .with_remedy("write to it with snapshot isolation"));
-            }
             self.joined.parts[part].state = State::MemberWriting(member.store.write_member()?);
         }
         self.joined.statistics.take();
@@ -339,11 +343,12 @@ impl WriteTransaction for FederatedTransaction {
             State::NativeWriting(transaction) => Some(transaction.savepoint()),
             _ => None,
         };
-        let source = match self.written.map(|part| &mut self.joined.parts[part].state) {
-            Some(State::MemberWriting(transaction)) => Some(transaction.savepoint()),
+        let source = |part: &mut Part| match &mut part.state {
+            State::MemberWriting(transaction) => Some(transaction.savepoint()),
             _ => None,
         };
-        self.savepoints.push(Saved { written: self.written, native, source });
+        let sources = self.joined.parts[1..].iter_mut().map(source).collect();
+        self.savepoints.push(Saved { written: self.written, native, sources });
         Savepoint(self.savepoints.len() as u64 - 1)
     }
 
@@ -357,7 +362,7 @@ impl WriteTransaction for FederatedTransaction {
         }
         for part in 1..self.joined.parts.len() {
             if let State::MemberWriting(transaction) = &mut self.joined.parts[part].state {
-                match saved.source {
+                match saved.sources[part - 1] {
                     Some(source) => transaction.rollback_to(source)?,
                     // It was begun later, so that all of it goes.
                     None => self.joined.parts[part].state = State::Member(self.views[part - 1].clone()),

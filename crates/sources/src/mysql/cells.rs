@@ -17,7 +17,9 @@ const BINARY_COLLATION: &str = "_bin";
 /// How the values of a column of an answer are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
-    Number,
+    Integer,
+    Single,
+    Double,
     Decimal,
     Text,
     Bytes,
@@ -51,9 +53,9 @@ impl Plan {
             | ColumnType::MYSQL_TYPE_INT24
             | ColumnType::MYSQL_TYPE_LONG
             | ColumnType::MYSQL_TYPE_LONGLONG
-            | ColumnType::MYSQL_TYPE_YEAR
-            | ColumnType::MYSQL_TYPE_FLOAT
-            | ColumnType::MYSQL_TYPE_DOUBLE => Plan::Number,
+            | ColumnType::MYSQL_TYPE_YEAR => Plan::Integer,
+            ColumnType::MYSQL_TYPE_FLOAT => Plan::Single,
+            ColumnType::MYSQL_TYPE_DOUBLE => Plan::Double,
             _ => Plan::Text,
         }
     }

@@ -63,7 +63,9 @@ impl Inspect for Looker<'_> {
                 Plan::Decimal => ("decimal", ColumnKind::Decimal),
                 Plan::Text => ("text", ColumnKind::One(PropertyKind::String)),
                 Plan::Bytes => ("blob", ColumnKind::Bytes),
-                Plan::Number => ("number", ColumnKind::Any),
+                Plan::Integer => ("bigint", ColumnKind::One(PropertyKind::Integer)),
+                Plan::Single => ("float", ColumnKind::One(PropertyKind::Float)),
+                Plan::Double => ("double", ColumnKind::One(PropertyKind::Float)),
             };
             TableColumn { name, declared: declared.to_owned(), kind, is_nullable: true }
         };

@@ -1,7 +1,8 @@
 //! Questions and changes, asked of a connection in a transaction.
 //!
 //! A connection of MySQL answers one statement at a time, and no other connection sees the same moment. So the rows of a
-//! question that is read piece by piece are held here, up to a limit.
+//! question that is read piece by piece come as they are wanted until something else is asked: then those that are left are
+//! held here, up to a limit.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,12 +12,16 @@ use model::{Column, ColumnData, Map, Result, Value, error};
 
 use super::Source;
 use super::cells::to_sql;
-use super::session::Session;
+use super::session::{Session, Streaming};
 use crate::connector::{Change, Question, Reading, RowsSink, StreamId, Writing};
 use crate::relational::answers::{Shape, check_changed, gather};
 use crate::relational::known::Known;
 use crate::sql::{ParameterValue, Statement};
 
+/// Rows that are read at the end of a question that is given up, to see whether there are more.
+const LAST_ROWS: usize = 4096;
+/// Rows that are read at once to be held.
+const HELD_ROWS: usize = 8192;
 /// Bytes of rows, about, that a question that is read piece by piece may hold.
 const HELD_BYTES_MAX: usize = 256 << 20;
 
@@ -24,14 +29,41 @@ const HELD_BYTES_MAX: usize = 256 << 20;
 pub(super) struct MysqlReading {
     source: Arc<Source>,
     is_writing: bool,
-    state: Option<(Session, Arc<Known>)>,
+    state: Option<(Line, Arc<Known>)>,
     streams: Map<u64, Stream>,
     last_stream: u64,
 }
 
-enum Stream {
-    Asked(Vec<Ready>),
-    Held(VecDeque<Vec<Column>>),
+/// A connection, and what it does.
+enum Line {
+    /// It can be asked.
+    Free(Session),
+    /// It sends the rows of the stream of that number.
+    Streaming(u64, Streaming),
+    /// It was lost.
+    Gone,
+}
+
+/// A question that is read piece by piece.
+#[derive(Default)]
+struct Stream {
+    /// Statements that were not begun.
+    next: VecDeque<Ready>,
+    /// Rows that came before they were wanted.
+    held: VecDeque<Vec<Column>>,
+    held_bytes: usize,
+    /// What is done with the rows of the statement that is being read.
+    shape: Option<Shape>,
+}
+
+impl Stream {
+    /// Rows of the statement that is being read as rows of the answer.
+    fn answer(&self, columns: Vec<Column>) -> Result<Vec<Column>> {
+        match &self.shape {
+            Some(shape) => shape.answer(columns),
+            None => Ok(columns),
+        }
+    }
 }
 
 /// A statement with what is done with its rows.
@@ -46,6 +78,7 @@ impl MysqlReading {
         MysqlReading { source, is_writing, state: None, streams: Map::default(), last_stream: 0 }
     }
 
+    /// The connection, free to be asked, and what is known of the source.
     fn begin(&mut self) -> Result<(&mut Session, Arc<Known>)> {
         if self.state.is_none() {
             let access = if self.is_writing { "READ WRITE" } else { "READ ONLY" };
@@ -61,10 +94,35 @@ impl MysqlReading {
                 session = self.source.session()?;
                 session.command(&begin)?;
             }
-            self.state = Some((session, known));
+            self.state = Some((Line::Free(session), known));
         }
-        let (session, known) = self.state.as_mut().expect("it was set above");
-        Ok((session, known.clone()))
+        self.settle()?;
+        match self.state.as_mut() {
+            Some((Line::Free(session), known)) => Ok((session, known.clone())),
+            _ => Err(error!(Source, "{}: the connection was lost", self.source.settings.name)),
+        }
+    }
+
+    /// Reads and holds what is left of a stream, so that something else can be asked.
+    fn settle(&mut self) -> Result<()> {
+        let Some((line, _)) = &mut self.state else { return Ok(()) };
+        let Line::Streaming(number, open) = line else { return Ok(()) };
+        let mut read = Ok(());
+        // Of one that was stopped nothing is kept.
+        if let Some(stream) = self.streams.get_mut(number) {
+            read = hold(open, stream, &self.source.settings.name);
+        }
+        self.free();
+        read
+    }
+
+    /// Ends the stream that is being read.
+    fn free(&mut self) {
+        let Some((line, _)) = &mut self.state else { return };
+        *line = match std::mem::replace(line, Line::Gone) {
+            Line::Streaming(_, open) => Line::Free(open.end()),
+            other => other,
+        };
     }
 
     fn statements(&mut self, question: &Question<'_>) -> Result<Vec<Ready>> {
@@ -76,7 +134,9 @@ impl MysqlReading {
 
     fn run(&mut self, statement: Ready, sink: &mut dyn FnMut(Vec<Column>) -> Result<bool>) -> Result<()> {
         let Ready { text, parameters, shape } = statement;
+        let source = self.source.clone();
         let (session, _) = self.begin()?;
+        let _waiting = source.wait_for(session.number());
         if shape.is_piecewise() {
             return session.query(&text, parameters, &mut |rows| sink(shape.answer(rows)?));
         }
@@ -96,6 +156,29 @@ fn ready(statement: &Statement<'_>) -> Result<Ready> {
     });
     let parameters = parameters.collect::<Result<_>>()?;
     Ok(Ready { text: statement.text.clone(), parameters, shape: Shape::of(statement) })
+}
+
+/// Reads all that is left.
+fn hold(open: &mut Streaming, stream: &mut Stream, name: &str) -> Result<()> {
+    loop {
+        let (columns, count) = open.more(HELD_ROWS)?;
+        let columns = stream.answer(columns)?;
+        stream.held_bytes += columns.iter().map(bytes_of).sum::<usize>();
+        if stream.held_bytes > HELD_BYTES_MAX {
+            return Err(error!(
+                Limit,
+                "{name}: something else was asked while a scan was read, of which more than {} MiB of rows are left, to be held here",
+                HELD_BYTES_MAX >> 20
+            )
+            .with_remedy("ask for fewer rows or properties, or PRELOAD a part of the source"));
+        }
+        if count > 0 {
+            stream.held.push_back(columns);
+        }
+        if count < HELD_ROWS {
+            return Ok(());
+        }
+    }
 }
 
 /// Bytes of a column, about.
@@ -127,49 +210,84 @@ impl Reading for MysqlReading {
     fn start(&mut self, question: &Question<'_>) -> Result<StreamId> {
         let statements = self.statements(question)?;
         self.last_stream += 1;
-        self.streams.insert(self.last_stream, Stream::Asked(statements));
+        self.streams.insert(self.last_stream, Stream { next: statements.into(), ..Stream::default() });
         Ok(StreamId(self.last_stream))
     }
 
     fn more(&mut self, stream: StreamId, rows: usize) -> Result<Option<Vec<Column>>> {
-        let Some(open) = self.streams.remove(&stream.0) else { return Ok(None) };
-        let mut held = match open {
-            Stream::Held(held) => held,
-            Stream::Asked(statements) => {
-                let (mut held, mut bytes, name) = (VecDeque::new(), 0, self.source.settings.name.clone());
-                for statement in statements {
-                    self.run(statement, &mut |rows| {
-                        bytes += rows.iter().map(bytes_of).sum::<usize>();
-                        if bytes > HELD_BYTES_MAX {
-                            return Err(error!(
-                                Limit,
-                                "{name}: a scan gave more than {} MiB of rows, which are held here while it is read",
-                                HELD_BYTES_MAX >> 20
-                            )
-                            .with_remedy("ask for fewer rows or properties, or PRELOAD a part of the source"));
-                        }
-                        held.push_back(rows);
-                        Ok(true)
-                    })?;
+        let (number, most) = (stream.0, rows.max(1));
+        loop {
+            let Some(open) = self.streams.get_mut(&number) else { return Ok(None) };
+            if let Some(batch) = open.held.pop_front() {
+                let count = batch.first().map_or(0, Column::len);
+                open.held_bytes = open.held_bytes.saturating_sub(batch.iter().map(bytes_of).sum());
+                if count <= most {
+                    return Ok(Some(batch));
                 }
-                held
+                let rest: Vec<Column> = batch.iter().map(|column| column.slice(most, count)).collect();
+                open.held_bytes += rest.iter().map(bytes_of).sum::<usize>();
+                open.held.push_front(rest);
+                return Ok(Some(batch.iter().map(|column| column.slice(0, most)).collect()));
             }
-        };
-        let Some(mut batch) = held.pop_front() else { return Ok(None) };
-        let (count, most) = (batch.first().map_or(0, Column::len), rows.max(1));
-        if count > most {
-            held.push_front(batch.iter().map(|column| column.slice(most, count)).collect());
-            batch = batch.iter().map(|column| column.slice(0, most)).collect();
+            if let Some((Line::Streaming(current, rows), _)) = &mut self.state
+                && *current == number
+            {
+                let waiting = self.source.wait_for(rows.connection);
+                let read = rows.more(most);
+                drop(waiting);
+                if !matches!(&read, Ok((_, count)) if *count == most) {
+                    self.free();
+                }
+                let (columns, count) = read?;
+                if count > 0 {
+                    return self.streams.get(&number).map(|open| open.answer(columns)).transpose();
+                }
+                continue;
+            }
+            let Some(next) = open.next.pop_front() else { return Ok(None) };
+            self.begin_stream(number, next)?;
         }
-        if count == 0 && held.is_empty() {
-            return Ok(None);
-        }
-        self.streams.insert(stream.0, Stream::Held(held));
-        Ok(Some(batch))
     }
 
     fn stop(&mut self, stream: StreamId) {
         self.streams.remove(&stream.0);
+    }
+}
+
+impl MysqlReading {
+    /// Begins with a statement of a stream. What must be sorted or counted here is read to its end at once.
+    fn begin_stream(&mut self, number: u64, statement: Ready) -> Result<()> {
+        if !statement.shape.is_piecewise() {
+            let mut answers = VecDeque::new();
+            self.run(statement, &mut |rows| {
+                answers.push_back(rows);
+                Ok(true)
+            })?;
+            answers.retain(|rows| rows.first().is_some_and(|column| !column.is_empty()));
+            if let Some(stream) = self.streams.get_mut(&number) {
+                stream.held_bytes += answers.iter().flatten().map(bytes_of).sum::<usize>();
+                stream.held.append(&mut answers);
+            }
+            return Ok(());
+        }
+        self.begin()?;
+        let Some((line, _)) = &mut self.state else { return Ok(()) };
+        if let Line::Free(session) = std::mem::replace(line, Line::Gone) {
+            let _waiting = self.source.wait_for(session.number());
+            match session.stream(&statement.text, statement.parameters) {
+                Ok(open) => {
+                    *line = Line::Streaming(number, open);
+                    if let Some(stream) = self.streams.get_mut(&number) {
+                        stream.shape = Some(statement.shape);
+                    }
+                }
+                Err(failed) => {
+                    *line = Line::Free(failed.0);
+                    return Err(failed.1);
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -178,6 +296,7 @@ impl Writing for MysqlReading {
         let source = self.source.clone();
         let (session, known) = self.begin()?;
         let statements = source.writer(&known, session.is_mariadb).change(change)?;
+        let _waiting = source.wait_for(session.number());
         let mut keys = Column::nulls(0);
         for statement in &statements {
             let Ready { text, parameters, shape } = ready(statement)?;
@@ -205,10 +324,29 @@ impl Writing for MysqlReading {
         Ok(given_keys(&source, change).unwrap_or(keys))
     }
 
+    fn mark(&mut self, number: u64) -> Result<bool> {
+        self.begin()?.0.command(&format!("SAVEPOINT mark_{number}"))?;
+        Ok(true)
+    }
+
+    fn undo_to(&mut self, number: u64) -> Result<()> {
+        let undone = self.begin()?.0.command(&format!("ROLLBACK TO SAVEPOINT mark_{number}"));
+        undone.map_err(|failure| match failure.message().contains("does not exist") {
+            true => error!(Conflict, "{}: the server has undone the whole transaction", self.source.settings.name)
+                .with_remedy("roll back and do it again"),
+            false => failure,
+        })
+    }
+
     fn commit(mut self: Box<Self>) -> Result<()> {
-        let Some((mut session, _)) = self.state.take() else { return Ok(()) };
-        session.command("COMMIT")?;
-        self.source.keep(session);
+        if self.state.is_none() {
+            return Ok(());
+        }
+        self.streams.clear();
+        self.begin()?.0.command("COMMIT")?;
+        if let Some((Line::Free(session), _)) = self.state.take() {
+            self.source.keep(session);
+        }
         Ok(())
     }
 }
@@ -224,9 +362,19 @@ fn given_keys(source: &Source, change: &Change<'_>) -> Option<Column> {
 
 impl Drop for MysqlReading {
     fn drop(&mut self) {
-        if let Some((mut session, _)) = self.state.take()
-            && session.command("ROLLBACK").is_ok()
-        {
+        let mut session = match self.state.take() {
+            Some((Line::Free(session), _)) => session,
+            Some((Line::Streaming(_, mut open), _)) => {
+                if !matches!(open.more(LAST_ROWS), Ok((_, count)) if count < LAST_ROWS) {
+                    // Else all the rows that are left would be read before the connection can be closed.
+                    self.source.kill(open.connection);
+                    return;
+                }
+                open.end()
+            }
+            _ => return,
+        };
+        if session.command("ROLLBACK").is_ok() {
             self.source.keep(session);
         }
     }

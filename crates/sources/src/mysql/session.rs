@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use ::mysql::consts::CapabilityFlags;
 use ::mysql::prelude::Queryable;
-use ::mysql::{Conn, Opts, OptsBuilder, Params, SslOpts, Value as SqlValue};
-use model::{Column, ErrorCode, Result, error};
+use ::mysql::{Binary, Conn, Opts, OptsBuilder, Params, QueryResult, SslOpts, Value as SqlValue};
+use model::{Column, Error, ErrorCode, Result, error};
+use self_cell::{MutBorrow, self_cell};
 
 use super::cells::Plan;
 use crate::relational::answers::failed;
@@ -113,6 +114,10 @@ impl Settings {
              tx_isolation = 'REPEATABLE-READ'",
                 )
             })?;
+        if session.is_mariadb {
+            // Older servers have no such setting: there what others changed since it was read is overwritten.
+            let _ = session.command("SET SESSION innodb_snapshot_isolation = ON");
+        }
         if let Some(limit) = self.statement_timeout {
             session.command(&match session.is_mariadb {
                 true => format!("SET SESSION max_statement_time = {}", limit.as_secs_f64()),
@@ -136,7 +141,89 @@ pub(super) struct Session {
     pub(super) is_used: bool,
 }
 
+type RowsOf<'a> = QueryResult<'a, 'a, 'a, Binary>;
+
+self_cell!(
+    struct OpenRows {
+        owner: MutBorrow<Conn>,
+        #[not_covariant]
+        dependent: RowsOf,
+    }
+);
+
+/// A statement whose rows are read piece by piece, and which has the connection to itself until its end.
+pub(super) struct Streaming {
+    rows: OpenRows,
+    plans: Vec<Plan>,
+    text: String,
+    name: String,
+    is_mariadb: bool,
+    is_used: bool,
+    /// The number by which the server knows the connection.
+    pub(super) connection: u32,
+}
+
+impl Streaming {
+    /// Further rows, so many at most; fewer than that at their end.
+    pub(super) fn more(&mut self, most: usize) -> Result<(Vec<Column>, usize)> {
+        let plans = &self.plans;
+        let read = self.rows.with_dependent_mut(|_, rows| read(rows, plans, most));
+        read.map_err(|cause| failure(&self.name, &self.text, &cause))
+    }
+
+    /// The connection, once the rows that are left were read and thrown away.
+    pub(super) fn end(self) -> Session {
+        let Streaming { rows, name, is_mariadb, is_used, .. } = self;
+        Session { connection: rows.into_owner().into_inner(), name, is_mariadb, is_used }
+    }
+}
+
+/// Rows of a result as columns, so many at most, and how many they are.
+fn read(
+    result: &mut QueryResult<'_, '_, '_, Binary>,
+    plans: &[Plan],
+    most: usize,
+) -> std::result::Result<(Vec<Column>, usize), ::mysql::Error> {
+    let mut cells: Vec<Cells> = plans.iter().map(|_| Cells::default()).collect();
+    let mut count = 0;
+    while count < most {
+        let Some(row) = result.next() else { break };
+        for ((value, plan), cells) in row?.unwrap().iter().zip(plans).zip(&mut cells) {
+            plan.push(value, cells);
+        }
+        count += 1;
+    }
+    Ok((cells.into_iter().map(Cells::finish).collect(), count))
+}
+
 impl Session {
+    /// The number by which the server knows the connection.
+    pub(super) fn number(&self) -> u32 {
+        self.connection.connection_id()
+    }
+
+    /// Begins to read the rows of a statement; if it fails, the session goes on.
+    pub(super) fn stream(self, text: &str, parameters: Vec<SqlValue>) -> Result<Streaming, Box<(Session, Error)>> {
+        let Session { connection, name, is_mariadb, is_used } = self;
+        let number = connection.connection_id();
+        let mut plans = Vec::new();
+        let opened = OpenRows::try_new_or_recover(MutBorrow::new(connection), |connection| {
+            let result = connection.borrow_mut().exec_iter(text, positional(parameters))?;
+            plans = result.columns().as_ref().iter().map(Plan::of).collect();
+            Ok(result)
+        });
+        match opened {
+            Ok(rows) => {
+                Ok(Streaming { rows, plans, text: text.to_owned(), name, is_mariadb, is_used, connection: number })
+            }
+            Err((connection, cause)) => {
+                let failed = failure(&name, text, &cause);
+                let connection = connection.into_inner();
+                Err(Box::new((Session { connection, name, is_mariadb, is_used }, failed)))
+            }
+        }
+    }
+
     /// Executes a command without parameters and rows.
     pub(super) fn command(&mut self, text: &str) -> Result<()> {
         self.connection.query_drop(text).map_err(|cause| failure(&self.name, text, &cause))
@@ -153,22 +240,12 @@ impl Session {
         let wrong = |cause: ::mysql::Error| failure(name, text, &cause);
         let mut result = self.connection.exec_iter(text, positional(parameters)).map_err(wrong)?;
         let plans: Vec<Plan> = result.columns().as_ref().iter().map(Plan::of).collect();
-        let begin = || -> Vec<Cells> { plans.iter().map(|_| Cells::default()).collect() };
-        let finish = |cells: Vec<Cells>| cells.into_iter().map(Cells::finish).collect::<Vec<Column>>();
-        let (mut cells, mut count) = (begin(), 0);
-        for row in result.by_ref() {
-            for ((value, plan), cells) in row.map_err(wrong)?.unwrap().iter().zip(&plans).zip(&mut cells) {
-                plan.push(value, cells);
-            }
-            count += 1;
-            if count == BATCH {
-                if !sink(finish(std::mem::replace(&mut cells, begin())))? {
-                    return Ok(());
-                }
-                count = 0;
+        loop {
+            let (columns, count) = read(&mut result, &plans, BATCH).map_err(wrong)?;
+            if !sink(columns)? || count < BATCH {
+                return Ok(());
             }
         }
-        sink(finish(cells)).map(|_| ())
     }
 
     /// Executes a change: how many rows it changed, and the first number that the table gave to a row.
@@ -223,11 +300,15 @@ fn failure(name: &str, statement: &str, cause: &::mysql::Error) -> model::Error 
         // Keys that are there already, foreign keys, nulls, checks.
         1048 | 1062 | 1216 | 1217 | 1364 | 1451 | 1452 | 3819 | 4025 => ErrorCode::Constraint,
         1264 | 1265 | 1366 | 1406 | 1292 => ErrorCode::Type,
-        1205 | 1213 => ErrorCode::Conflict,
+        1020 | 1205 | 1213 => ErrorCode::Conflict,
         1036 | 1290 | 1792 => ErrorCode::ReadOnly,
         1317 => ErrorCode::Cancelled,
         1969 | 3024 => ErrorCode::Timeout,
         _ => ErrorCode::Source,
     };
-    failed(code, name, &refused.message, statement)
+    // The server was told to give up since the run that asked is over, for a reason.
+    match model::interrupt::check_this_thread() {
+        Err(unwanted) if code == ErrorCode::Cancelled => unwanted,
+        _ => failed(code, name, &refused.message, statement),
+    }
 }

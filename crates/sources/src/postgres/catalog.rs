@@ -1,17 +1,24 @@
 //! What the server says of the tables and queries of a definition: types, indexes, foreign keys, sizes.
+//!
+//! - [`columns`]: what follows from types. [`facts`]: what follows for the kinds of the definition.
 
 use std::sync::Arc;
 
 use model::{Column, Map, Result, Value, error};
 
 use super::Shared;
-use super::decode::{is_read, kind_of, oid};
-use super::failure::{self, Failure};
+use super::failure::Failure;
 use super::session::{Session, Trouble};
-use crate::connector::{Facts, KindFacts};
-use crate::definition::{EdgeKind, End, EndNode, GraphDefinition, NodeKind, Property, Rows};
+use crate::connector::Facts;
+use crate::definition::{GraphDefinition, Rows};
 use crate::sql::catalog::PointIndex;
 use crate::sql::{Catalog, ColumnFacts, Dialect, Parameter, ParameterValue, Rest, RowsFacts, Statement, quote};
+
+mod columns;
+mod facts;
+
+use columns::{column_facts, point_index, sql_type};
+use facts::{edge_facts, node_facts};
 
 /// Rows that are counted, rather than estimated, in tables that the server has no figures of.
 const COUNTED_ROWS_MAX: u64 = 2_000_000;
@@ -84,6 +91,7 @@ enum Place {
 #[derive(Clone, Debug, Default)]
 struct Table {
     oid: i64,
+    is_view: bool,
     /// Rows, as of the last time that the server looked; less than none if it never did.
     rows: f64,
     columns: Map<String, ColumnFacts>,
@@ -221,6 +229,7 @@ fn note(tables: &mut [Table], text: &str, row: &[Value]) {
     match text {
         TABLES => {
             table.oid = int(1);
+            table.is_view = matches!(&*string(3), "v" | "m");
             table.rows = if let Value::Float(rows) = row[2] { rows } else { -1.0 };
         }
         COLUMNS => {
@@ -247,82 +256,6 @@ fn note(tables: &mut [Table], text: &str, row: &[Value]) {
         }
         _ => table.foreign_keys.push((int(1), strings(2), strings(3))),
     }
-}
-
-/// What follows from the type of a column.
-fn column_facts(oid: u32, modifier: i32, name: Option<(&str, &str)>, element: &str) -> ColumnFacts {
-    let sql_type = match (sql_type(oid), name) {
-        (Some(known), _) => known.to_owned(),
-        (None, Some(("pg_catalog", _))) if !element.is_empty() => format!("{element}[]"),
-        (None, Some((schema, name))) => {
-            format!("{}.{}", quote::name(Dialect::Postgres, schema), quote::name(Dialect::Postgres, name))
-        }
-        (None, None) => String::new(),
-    };
-    let compares =
-        !matches!(oid, oid::JSON | oid::JSONB | oid::INTERVAL | oid::TIMETZ | oid::BYTEA | oid::CHAR) && is_read(oid);
-    ColumnFacts {
-        sql_type,
-        kind: if is_read(oid) { kind_of(oid, modifier) } else { Some(model::PropertyKind::String) },
-        compares,
-        is_binary: false,
-        is_nullable: true,
-        as_text: !is_read(oid),
-    }
-}
-
-/// The type that parameters compared with a column have. Numbers of four bytes are compared with those of eight: to the
-/// server 0.1 as one is not 0.1 as the other, as it is not once read.
-fn sql_type(oid: u32) -> Option<&'static str> {
-    Some(match oid {
-        oid::BOOL => "bool",
-        oid::BYTEA => "bytea",
-        oid::NAME => "name",
-        oid::INT8 => "int8",
-        oid::INT2 => "int2",
-        oid::INT4 => "int4",
-        oid::TEXT => "text",
-        oid::OID => "oid",
-        oid::JSON => "json",
-        oid::JSONB => "jsonb",
-        oid::FLOAT4 | oid::FLOAT8 => "float8",
-        oid::BPCHAR => "bpchar",
-        oid::VARCHAR => "varchar",
-        oid::DATE => "date",
-        oid::TIME => "time",
-        oid::TIMESTAMP => "timestamp",
-        oid::TIMESTAMPTZ => "timestamptz",
-        oid::INTERVAL => "interval",
-        oid::TIMETZ => "timetz",
-        oid::NUMERIC => "numeric",
-        oid::UUID => "uuid",
-        1005 => "int2[]",
-        1007 => "int4[]",
-        1009 => "text[]",
-        1015 => "varchar[]",
-        1016 => "int8[]",
-        2951 => "uuid[]",
-        _ => return None,
-    })
-}
-
-/// The columns of a spatial index on `point(x, y)`.
-fn point_index(method: &str, expression: &str) -> Option<PointIndex> {
-    let inner = expression.strip_prefix("point(")?.strip_suffix(')')?;
-    if !matches!(method, "gist" | "spgist") {
-        return None;
-    }
-    let (x, y) = inner.split_once(", ")?;
-    let mut parts = [x, y].map(|part| {
-        let (column, cast) = part.strip_suffix("::double precision").map_or((part, ""), |column| (column, "::float8"));
-        let column = column.trim_start_matches('(').trim_end_matches(')');
-        let name =
-            column.strip_prefix('"').and_then(|name| name.strip_suffix('"')).map(|name| name.replace("\"\"", "\""));
-        let is_plain = column.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        (name.or(is_plain.then(|| column.to_owned())), cast)
-    });
-    let columns = [parts[0].0.take()?, parts[1].0.take()?];
-    Some(PointIndex { expression: format!("point({{0}}{}, {{1}}{})", parts[0].1, parts[1].1), columns })
 }
 
 /// Describes the queries of the definition, by their place among all kinds.
@@ -425,103 +358,6 @@ fn count(session: &mut Session, from: &str) -> Result<u64, Failed> {
     Ok(found.parse().unwrap_or(0))
 }
 
-/// The facts of a kind's rows before its keys and ends are looked at.
-fn rows_facts(place: &Place, tables: &[Table]) -> RowsFacts {
-    match place {
-        Place::Query(facts) => facts.clone(),
-        Place::Table(number) => RowsFacts {
-            columns: tables[*number].columns.clone(),
-            points: tables[*number].indexes.iter().filter_map(|index| index.point.clone()).collect(),
-            ..RowsFacts::default()
-        },
-    }
-}
-
-/// Whether an index finds rows by these columns: it begins with them, in any order.
-fn finds(table: &Table, columns: &[String]) -> bool {
-    let begins = |index: &IndexOf| {
-        let start = index.columns.get(..columns.len()).unwrap_or_default();
-        !start.is_empty() && columns.iter().all(|name| start.contains(name))
-    };
-    table.indexes.iter().any(|index| index.is_ordered && begins(index))
-}
-
-/// What indexes say of properties.
-fn property_facts(place: &Place, tables: &[Table], properties: &[Property], rows: u64) -> KindFacts {
-    let mut about = KindFacts { rows, ..KindFacts::default() };
-    let Place::Table(number) = place else { return about };
-    let number_of = |column: &String| properties.iter().position(|property| property.column == *column);
-    for index in &tables[*number].indexes {
-        let columns = index.point.as_ref().map_or(&*index.columns, |point| &point.columns[..]);
-        let numbers: Vec<usize> = columns.iter().map_while(number_of).collect();
-        if index.is_unique && columns.len() == 1 {
-            about.unique.extend(&numbers);
-        }
-        if !numbers.is_empty() {
-            about.indexed.push(numbers);
-        }
-    }
-    about.unique.sort_unstable();
-    about.unique.dedup();
-    let spans = &tables[*number].spans;
-    let span = |(number, property): (usize, &Property)| Some((number, *spans.get(&property.column)?));
-    about.spans = properties.iter().enumerate().filter_map(span).collect();
-    about
-}
-
-fn node_facts(node: &NodeKind, place: &Place, tables: &[Table], rows: u64) -> (RowsFacts, KindFacts) {
-    let mut facts = rows_facts(place, tables);
-    let mut about = property_facts(place, tables, &node.properties, rows);
-    if let Place::Table(number) = place {
-        facts.has_index = [finds(&tables[*number], &node.key); 2];
-    }
-    if let [key] = &*node.key
-        && let Some(number) = node.properties.iter().position(|property| property.column == *key)
-        && !about.unique.contains(&number)
-    {
-        about.unique.push(number);
-    }
-    (facts, about)
-}
-
-fn edge_facts(
-    definition: &GraphDefinition,
-    edge: &EdgeKind,
-    place: &Place,
-    tables: &[Table],
-    tables_of: &[Option<usize>],
-    rows: u64,
-) -> (RowsFacts, KindFacts) {
-    let mut facts = rows_facts(place, tables);
-    let mut about = property_facts(place, tables, &edge.properties, rows);
-    let Place::Table(number) = place else {
-        // A query by key is believed to be made for it.
-        if let Rows::ByKey { reverse, .. } = &edge.rows {
-            about.by_end = (true, reverse.is_some());
-        }
-        return (facts, about);
-    };
-    let table = &tables[*number];
-    facts.has_index = [finds(table, &edge.source.columns), finds(table, &edge.target.columns)];
-    about.by_end = (facts.has_index[0], facts.has_index[1]);
-    let exists = |end: &End| {
-        let EndNode::Kind(kind) = end.node else { return false };
-        let (Some(Some(there)), Some(node)) = (tables_of.get(kind), definition.nodes.get(kind)) else { return false };
-        let is_own_row = there == number && node.key == end.columns;
-        let refers = |(referred, columns, keys): &(i64, Vec<String>, Vec<String>)| {
-            let pairs: Option<Vec<&String>> = end
-                .columns
-                .iter()
-                .map(|name| columns.iter().position(|column| column == name).map(|at| &keys[at]))
-                .collect();
-            *referred == tables[*there].oid && pairs.is_some_and(|pairs| pairs.into_iter().eq(&node.key))
-        };
-        !end.is_array && (is_own_row || table.foreign_keys.iter().any(refers))
-    };
-    about.ends_exist = (exists(&edge.source), exists(&edge.target));
-    (facts, about)
-}
-
 impl Session {
     /// Reads what a statement's description says: the type of its parameter, and its fields.
     fn read_description(&mut self) -> Result<(Option<u32>, Vec<super::decode::Field>), Trouble> {
@@ -572,50 +408,5 @@ impl Shared {
     /// Asks anew the next time: the tables were seen to be others.
     pub(super) fn forget(&self) {
         *self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
-    }
-
-    /// A trouble as an error that names the source, what was asked and the statement.
-    pub(super) fn error(&self, trouble: Trouble, what: &str, text: &str) -> model::Error {
-        let settings = &self.settings;
-        match trouble {
-            Trouble::Broken(error) => failure::broken(settings, what, text, &error),
-            Trouble::Refused(failure) => {
-                let failed = failure.error(settings, what, text);
-                if failed.code() == model::ErrorCode::Definition {
-                    self.forget();
-                }
-                failed
-            }
-            Trouble::Misfit(misfit) => error!(Type, "{}: {what}: {}", settings.name, misfit.0),
-            Trouble::Unreadable(reason, fields) => unreadable(settings, what, &reason, &fields),
-            Trouble::Stopped(error) => error,
-        }
-    }
-}
-
-fn unreadable(
-    settings: &super::url::Settings,
-    what: &str,
-    reason: &super::decode::Unreadable,
-    fields: &[super::decode::Field],
-) -> model::Error {
-    use super::decode::Unreadable;
-    let name = |at: &usize| fields.get(*at).map_or("", |field| &field.name);
-    match reason {
-        Unreadable::Garbled => error!(Source, "{}: {what}: the server's rows are garbled", settings.name),
-        Unreadable::Value(at, value) => error!(
-            Definition,
-            "{}: {what}: the column {} holds {value}, which has no counterpart",
-            settings.name,
-            name(at)
-        )
-        .with_remedy("read the column through a query that replaces such values, or leave the property out"),
-        Unreadable::Type(at, oid) => error!(
-            Definition,
-            "{}: {what}: the column {} is of the type {oid}, which is not read",
-            settings.name,
-            name(at)
-        )
-        .with_remedy("cast it to text in a query of the definition"),
     }
 }

@@ -4,6 +4,9 @@ use std::io;
 
 use model::{Error, ErrorCode, error};
 
+use super::Shared;
+use super::decode::{Field, Unreadable};
+use super::session::Trouble;
 use super::url::Settings;
 
 /// Letters of a statement that a message shows.
@@ -117,4 +120,45 @@ fn shown(statement: &str) -> String {
     let short: String = text.chars().take(STATEMENT_LETTERS).collect();
     let more = if short.len() < text.len() { " ..." } else { "" };
     format!("; statement: {short}{more}")
+}
+
+impl Shared {
+    /// A trouble as an error that names the source, what was asked and the statement.
+    pub(super) fn error(&self, trouble: Trouble, what: &str, text: &str) -> Error {
+        let settings = &self.settings;
+        match trouble {
+            Trouble::Broken(error) => broken(settings, what, text, &error),
+            Trouble::Refused(failure) => {
+                let failed = failure.error(settings, what, text);
+                if failed.code() == ErrorCode::Definition {
+                    self.forget();
+                }
+                failed
+            }
+            Trouble::Misfit(misfit) => error!(Type, "{}: {what}: {}", settings.name, misfit.0),
+            Trouble::Unreadable(reason, fields) => unreadable(settings, what, &reason, &fields),
+            Trouble::Stopped(error) => error,
+        }
+    }
+}
+
+fn unreadable(settings: &Settings, what: &str, reason: &Unreadable, fields: &[Field]) -> Error {
+    let name = |at: &usize| fields.get(*at).map_or("", |field| &field.name);
+    match reason {
+        Unreadable::Garbled => error!(Source, "{}: {what}: the server's rows are garbled", settings.name),
+        Unreadable::Value(at, value) => error!(
+            Definition,
+            "{}: {what}: the column {} holds {value}, which has no counterpart",
+            settings.name,
+            name(at)
+        )
+        .with_remedy("read the column through a query that replaces such values, or leave the property out"),
+        Unreadable::Type(at, oid) => error!(
+            Definition,
+            "{}: {what}: the column {} is of the type {oid}, which is not read",
+            settings.name,
+            name(at)
+        )
+        .with_remedy("cast it to text in a query of the definition"),
+    }
 }

@@ -24,7 +24,9 @@ pub(super) struct Transaction {
     shared: Arc<Shared>,
     lease: Option<Lease>,
     is_writing: bool,
-    /// Why nothing can be asked any more.
+    /// Numbers of the savepoints that are there.
+    marks: Vec<u64>,
+    /// Why nothing can be asked any more, unless a savepoint is come back to.
     failed: Option<String>,
     streams: Map<u64, Stream>,
     /// The stream whose next rows were asked for and not yet read.
@@ -57,6 +59,7 @@ impl Transaction {
             shared,
             lease: None,
             is_writing,
+            marks: Vec::new(),
             failed: None,
             streams: Map::default(),
             ahead: None,
@@ -73,6 +76,7 @@ impl Transaction {
         if self.lease.is_none() {
             let mut lease = self.shared.pool.take()?;
             lease.session().queue(if self.is_writing { BEGIN_WRITING } else { BEGIN_READING });
+            self.marks.iter().for_each(|&number| lease.session().queue(&savepoint(number)));
             self.lease = Some(lease);
         }
         Ok(self.lease.as_mut().expect("it was taken above").session())
@@ -88,7 +92,9 @@ impl Transaction {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let (trouble, at) = match run(self.session()?) {
+            let session = self.session()?;
+            let queued = session.wire.output.len();
+            let (trouble, at) = match run(session) {
                 Ok(done) => return Ok(done),
                 Err(trouble) => trouble,
             };
@@ -103,21 +109,41 @@ impl Transaction {
                 continue;
             }
             let (what, text) = describe(at);
-            if let Some(mut lease) = lease {
-                // The server said no, and waits for what comes after. Elsewhere rows may still be on their way.
-                let session = lease.session();
-                let is_well = matches!(trouble, Trouble::Refused(_)) && session.finish().is_ok() && {
-                    session.queue("ROLLBACK");
-                    session.forget_prepared();
-                    session.wire.send().is_ok()
-                };
-                if !is_well {
-                    lease.close();
-                }
+            if let Some(lease) = lease {
+                self.give_up(lease, &trouble, queued);
             }
             let failed = self.shared.error(trouble, &what, &text);
             self.failed = Some(failed.message().to_owned());
             return Err(failed);
+        }
+    }
+
+    /// What becomes of the connection after a failure: it is kept where a savepoint can be come back to, else given back or
+    /// closed. `queued` is what was there to be sent before the statement that failed.
+    fn give_up(&mut self, mut lease: Lease, trouble: &Trouble, queued: usize) {
+        let (session, has_marks) = (lease.session(), self.is_writing && !self.marks.is_empty());
+        let can_go_on = match trouble {
+            Trouble::Broken(_) => false,
+            Trouble::Refused(_) => session.finish().is_ok(),
+            // Nothing of it was sent.
+            Trouble::Misfit(_) => {
+                session.wire.output.truncate(queued);
+                has_marks
+            }
+            // Its rows are still on their way.
+            Trouble::Unreadable(..) | Trouble::Stopped(_) => has_marks && session.finish().is_ok(),
+        };
+        if !can_go_on {
+            return lease.close();
+        }
+        if has_marks {
+            self.lease = Some(lease);
+            return;
+        }
+        session.queue("ROLLBACK");
+        session.forget_prepared();
+        if session.wire.send().is_err() {
+            lease.close();
         }
     }
 
@@ -282,6 +308,10 @@ impl Reading for Transaction {
     }
 }
 
+fn savepoint(number: u64) -> String {
+    format!("SAVEPOINT mark_{number}")
+}
+
 fn portal(id: u64) -> String {
     format!("r{id}")
 }
@@ -428,6 +458,40 @@ impl Writing for Transaction {
         Ok(keys.and_then(|keys| keys.into_iter().next()).unwrap_or_else(|| Column::nulls(rows)))
     }
 
+    fn mark(&mut self, number: u64) -> Result<bool> {
+        self.settle()?;
+        // It goes to the server with the change that follows.
+        if self.lease.is_some() {
+            self.session()?.queue(&savepoint(number));
+        }
+        self.marks.push(number);
+        Ok(true)
+    }
+
+    fn undo_to(&mut self, number: u64) -> Result<()> {
+        self.marks.retain(|&mark| mark <= number);
+        if self.failed.is_none() && self.settle().is_err() && self.lease.is_none() {
+            return Err(error!(Source, "{}: the transaction is gone", self.shared.settings.name));
+        }
+        match (&self.lease, &self.failed) {
+            (None, None) => return Ok(()),
+            (None, Some(failed)) => {
+                return Err(error!(Source, "{}: the transaction is gone: {failed}", self.shared.settings.name));
+            }
+            (Some(_), _) => self.failed = None,
+        }
+        self.streams.clear();
+        let text = format!("ROLLBACK TO {}", savepoint(number));
+        let session = self.session()?;
+        session.has_answered = true;
+        self.attempt(
+            |session| session.command(&text).map_err(|trouble| (trouble, 0)),
+            |_| ("a part of the transaction that is undone".to_owned(), text.clone()),
+        )?;
+        self.session()?.forget_prepared();
+        Ok(())
+    }
+
     fn commit(mut self: Box<Self>) -> Result<()> {
         if self.lease.is_none() && self.failed.is_none() {
             return Ok(());
@@ -461,6 +525,9 @@ impl Drop for Transaction {
             session.skip_one();
         }
         session.queue(if self.is_writing { "ROLLBACK" } else { "COMMIT" });
+        if self.failed.is_some() {
+            session.forget_prepared();
+        }
         // The answers are read by whoever takes the session next.
         if session.wire.send().is_err() {
             lease.close();

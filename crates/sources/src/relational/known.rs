@@ -6,6 +6,7 @@ use crate::catalog::{Catalog, Inspect, Table, TableColumn};
 use crate::connector::{Facts, KindFacts};
 use crate::definition::{EdgeKind, End, EndNode, GraphDefinition, NodeKind, Property, Rows, around_parameters};
 use crate::sql;
+use crate::sql::catalog::Unwritable;
 use crate::sql::{ColumnFacts, RowsFacts};
 
 /// Rows of a query, of which nothing is known.
@@ -30,8 +31,15 @@ pub(crate) fn know(
     let mut known = Known::default();
     for kind in &definition.nodes {
         let columns = columns(&catalog, &kind.rows, source, column_facts)?;
-        let by_key = table_of(&catalog, &kind.rows).is_none_or(|table| table.is_indexed(&kind.key));
-        known.catalog.nodes.push(RowsFacts { columns, has_index: [by_key, by_key], ..RowsFacts::default() });
+        let table = table_of(&catalog, &kind.rows);
+        let by_key = table.is_none_or(|table| table.is_indexed(&kind.key));
+        let unwritable = table.and_then(|table| Unwritable::of(table.is_view, has_key(table, &kind.key)));
+        known.catalog.nodes.push(RowsFacts {
+            columns,
+            has_index: [by_key, by_key],
+            unwritable,
+            ..RowsFacts::default()
+        });
         known.facts.nodes.push(node_facts(&catalog, kind));
     }
     for kind in &definition.edges {
@@ -40,6 +48,7 @@ pub(crate) fn know(
         if let Rows::ByKey { reverse: Some(reverse), .. } = &kind.rows {
             rows.reverse_columns = query_columns(reverse, source, column_facts)?;
         }
+        rows.unwritable = table_of(&catalog, &kind.rows).and_then(|table| Unwritable::of(table.is_view, true));
         let facts = edge_facts(&catalog, definition, kind);
         rows.has_index = [facts.by_end.0, facts.by_end.1];
         known.catalog.edges.push(rows);
@@ -58,6 +67,12 @@ fn columns(
         Rows::Table { .. } => {
             let columns = table_of(catalog, rows).map_or(&[][..], |table| &table.columns);
             Ok(columns.iter().map(|column| (column.name.clone(), column_facts(column))).collect())
+        }
+        Rows::ByKey { sql, scan: Some(scan), .. } => {
+            // It may have columns that the query by key need not repeat.
+            let mut columns = query_columns(scan, source, column_facts)?;
+            columns.extend(query_columns(sql, source, column_facts)?);
+            Ok(columns)
         }
         Rows::Query(sql) | Rows::ByKey { sql, .. } => query_columns(sql, source, column_facts),
         Rows::Keys(_) | Rows::File { .. } => Ok(Map::default()),
@@ -82,6 +97,12 @@ fn table_of<'c>(catalog: &'c Catalog, rows: &Rows) -> Option<&'c Table> {
         Rows::Table { schema, name } => catalog.find(schema.as_deref(), name),
         _ => None,
     }
+}
+
+/// Whether no two rows have the same values in all of these columns.
+fn has_key(table: &Table, columns: &[String]) -> bool {
+    let is_within = |unique: &Vec<String>| !unique.is_empty() && unique.iter().all(|column| columns.contains(column));
+    is_within(&table.primary_key) || table.unique.iter().any(is_within)
 }
 
 fn node_facts(catalog: &Catalog, kind: &NodeKind) -> KindFacts {

@@ -26,6 +26,28 @@ pub struct RowsFacts {
     pub has_index: [bool; 2],
     /// An expression of two columns that a spatial index is on, as the database prints it, with the columns.
     pub points: Vec<PointIndex>,
+    /// Why they cannot be changed, though they are in a table of that name.
+    pub unwritable: Option<Unwritable>,
+}
+
+/// Why the rows of a table are not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unwritable {
+    /// It is a view.
+    View,
+    /// Nothing keeps two nodes from having the same key.
+    NoKey,
+}
+
+impl Unwritable {
+    /// What holds of a table.
+    pub(crate) fn of(is_view: bool, has_key: bool) -> Option<Unwritable> {
+        match (is_view, has_key) {
+            (true, _) => Some(Unwritable::View),
+            (false, false) => Some(Unwritable::NoKey),
+            (false, true) => None,
+        }
+    }
 }
 
 /// A spatial index on points made of two columns.

@@ -6,6 +6,7 @@ use model::{Column, ColumnData, Result, error};
 
 use crate::connector::{Change, EdgeKeys};
 use crate::definition::{EdgeKind, EndNode, NodeKind, Property, Rows};
+use crate::sql::catalog::Unwritable;
 use crate::sql::conditions::property;
 use crate::sql::draft::Draft;
 use crate::sql::rows::{equal, given_columns, key_columns, rows_name, table};
@@ -49,7 +50,23 @@ fn node_rows<'a>(writer: &'a Writer<'a>, kind: usize) -> Result<(&'a NodeKind, T
     let node = writer.definition.nodes.get(kind);
     let node = node.ok_or_else(|| error!(Internal, "kind {kind} of nodes is changed"))?;
     let table = table(writer.dialect, &node.rows).ok_or_else(|| read_only(&node.name, &node.rows))?;
-    Ok((node, TableRows { writer, facts: writer.catalog.node(kind), table }))
+    let facts = writer.catalog.node(kind);
+    check_writable(&node.name, &node.key, &table, facts)?;
+    Ok((node, TableRows { writer, facts, table }))
+}
+
+/// Fails for what is no table with a key.
+fn check_writable(kind: &str, key: &[String], table: &str, facts: &RowsFacts) -> Result<()> {
+    match facts.unwritable {
+        None => Ok(()),
+        Some(Unwritable::View) => Err(error!(ReadOnly, "{kind} cannot be changed: {table} is a view")
+            .with_remedy("name the table itself in the definition")),
+        Some(Unwritable::NoKey) => {
+            let key = key.join(", ");
+            Err(error!(ReadOnly, "{kind} cannot be changed: {table} has no unique index on its key ({key})")
+                .with_remedy(format!("make one: CREATE UNIQUE INDEX ON {table} ({key})")))
+        }
+    }
 }
 
 fn read_only(kind: &str, rows: &Rows) -> model::Error {
@@ -287,7 +304,9 @@ impl<'a> Edges<'a> {
             (false, true) => Some(false),
             (false, false) => None,
         };
-        let rows = TableRows { writer, facts: writer.catalog.edge(kind), table };
+        let facts = writer.catalog.edge(kind);
+        check_writable(&edge.name, &[], &table, facts)?;
+        let rows = TableRows { writer, facts, table };
         Ok(Edges { edge, rows, foreign_key })
     }
 

@@ -189,6 +189,11 @@ enum Fit {
     Unknown,
 }
 
+/// Whether a column could hold a value.
+pub(super) fn may_equal(value: &Value, facts: &ColumnFacts) -> bool {
+    !matches!(fit(value, facts), Fit::Never)
+}
+
 fn fit(value: &Value, facts: &ColumnFacts) -> Fit {
     let Some(kind) = facts.kind else {
         return if facts.sql_type.is_empty() { Fit::Exactly(value.clone()) } else { Fit::Unknown };

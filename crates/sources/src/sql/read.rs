@@ -6,7 +6,7 @@ use model::{Column, Direction, KeyOrder, PropertyKind, Result, error};
 
 use crate::connector::{Question, Which};
 use crate::definition::{EdgeKind, NodeKind, Property, Rows};
-use crate::sql::conditions::{add_conditions, compared, is_compared_alike, property};
+use crate::sql::conditions::{add_conditions, compared, is_compared_alike, may_equal, property};
 use crate::sql::draft::Draft;
 use crate::sql::rows::{EndOf, GIVEN, all_rows, equal, given_columns, is_empty, rows_name, unnest};
 use crate::sql::which::{by_keys, in_boxes};
@@ -216,7 +216,8 @@ impl<'a> Nodes<'a> {
             false => quote::column(dialect, "n", &held.column),
         };
         let names: Vec<String> = columns.iter().map(name).collect();
-        let text = union_text(&mut draft, dialect, (sql, "n"), keys, &names)?;
+        let facts = [self.facts.column(&node.key[0])];
+        let text = union_text(&mut draft, dialect, (sql, "n"), (keys, &facts), &names)?;
         draft.answer(vec![String::new()], format!("{}.{}", self.name, node.key.join(", ")), None);
         self.answer_properties(&mut draft, properties)?;
         Ok(draft.finish(&text))
@@ -441,7 +442,11 @@ impl<'a> Edges<'a> {
         self.answer(&mut columns, Vec::new(), properties)?;
         let mut draft = Draft::new(dialect);
         let items = self.far.items(dialect, self.facts);
-        let mut text = union_text(&mut draft, dialect, (sql, &format!("e{items}")), keys, &columns.select)?;
+        let mut facts = vec![self.facts.column(&self.near.end.columns[0])];
+        if let Ok((kind, node)) = self.near.node(self.writer, &self.edge.name) {
+            facts.push(self.writer.catalog.node(kind).column(&node.key[0]));
+        }
+        let mut text = union_text(&mut draft, dialect, (sql, &format!("e{items}")), (keys, &facts), &columns.select)?;
         let present = self.far.present(dialect, self.facts);
         if !present.is_empty() {
             text = text.replace("\nUNION ALL", &format!(" WHERE {}\nUNION ALL", present.join(" AND ")));
@@ -490,16 +495,21 @@ fn answer_properties(
     Ok(())
 }
 
-/// `SELECT ? AS key_0, columns FROM (query of ?) AS alias UNION ALL ...`, once for each key.
+/// `SELECT ? AS key_0, columns FROM (query of ?) AS alias UNION ALL ...`, once for each key that could be there by what is
+/// known of the columns that it is compared with.
 fn union_text<'q>(
     draft: &mut Draft<'q>,
     dialect: Dialect,
     (sql, alias): (&str, &str),
-    keys: &'q Column,
+    (keys, facts): (&'q Column, &[&ColumnFacts]),
     columns: &[String],
 ) -> Result<String> {
     let mut parts = Vec::with_capacity(keys.len());
     for key in keys.values() {
+        // To MySQL every text that is no number equals 0.
+        if dialect == Dialect::MySql && !facts.iter().all(|facts| may_equal(&key, facts)) {
+            continue;
+        }
         let is_integer = matches!(key, model::Value::Int(_));
         let key = draft.value(key, "");
         let rows = quote::subquery(&quote::with_key(dialect, sql, &key)?);

@@ -47,7 +47,9 @@ impl<'a> Keys<'a> {
             (Dialect::Postgres, true) => format!("{expression}::{sql_type}"),
             (Dialect::Postgres, false) => format!("{expression}::text"),
             (Dialect::MySql, false) => format!("CAST({expression} AS CHAR(255))"),
-            (Dialect::MySql, true) | (Dialect::Sqlite, _) => expression.to_owned(),
+            // A recursive query has the types of its first rows, which may be narrower.
+            (Dialect::MySql, true) => format!("CAST({expression} AS SIGNED)"),
+            (Dialect::Sqlite, _) => expression.to_owned(),
         }
     }
 

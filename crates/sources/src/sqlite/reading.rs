@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use model::{Column, Map, Result, error};
+use model::{Column, Error, ErrorCode, Map, Result, error};
 
 use super::Source;
 use super::cells::to_sql;
-use super::worker::{Prepared, Worker, stopped};
+use super::worker::{self, Prepared, Worker};
 use crate::connector::{Change, Question, Reading, RowsSink, StreamId, Writing};
 use crate::relational::answers::{Shape, check_changed, gather};
 use crate::relational::known::Known;
@@ -15,6 +15,11 @@ use crate::sql::{ParameterValue, Statement};
 
 /// Batches that wait to be taken while the next is read.
 const AHEAD: usize = 2;
+
+/// Begins to read; a change locks the file.
+const DEFERRED: &str = "BEGIN";
+/// Locks the file for others who write, waiting for it.
+const IMMEDIATE: &str = "BEGIN IMMEDIATE";
 
 /// A connection with its transaction, which begins with the first question.
 pub(super) struct SqliteReading {
@@ -27,6 +32,8 @@ pub(super) struct SqliteReading {
 struct Begun {
     worker: Worker,
     known: Arc<Known>,
+    /// Whether it locks the file for others who write only with its first change.
+    is_deferred: bool,
 }
 
 /// A question that is read piece by piece: the rows of one statement, or all of them at hand.
@@ -44,7 +51,7 @@ impl SqliteReading {
     }
 
     pub(super) fn begin_writing(&mut self) -> Result<()> {
-        self.begin("BEGIN IMMEDIATE").map(|_| ())
+        self.begin(IMMEDIATE).map(|_| ())
     }
 
     fn begin(&mut self, command: &'static str) -> Result<&Begun> {
@@ -52,7 +59,7 @@ impl SqliteReading {
             let known = self.source.known()?;
             let worker = self.source.worker()?;
             worker.run(move |session| session.command(command))?;
-            self.state = Some(Begun { worker, known });
+            self.state = Some(Begun { worker, known, is_deferred: command == DEFERRED });
         }
         Ok(self.state.as_ref().expect("it was set above"))
     }
@@ -60,7 +67,7 @@ impl SqliteReading {
     /// The statements of a question, ready to be sent.
     fn statements(&mut self, question: &Question<'_>) -> Result<Vec<(Prepared, Shape)>> {
         let source = self.source.clone();
-        let known = self.begin("BEGIN")?.known.clone();
+        let known = self.begin(DEFERRED)?.known.clone();
         let statements = source.writer(&known).question(question)?;
         statements.iter().map(|statement| Ok((prepared(statement)?, Shape::of(statement)))).collect()
     }
@@ -84,7 +91,7 @@ impl Reading for SqliteReading {
                 shapes.push((number, shape));
             }
         }
-        let worker = &self.begin("BEGIN")?.worker;
+        let worker = &self.begin(DEFERRED)?.worker;
         let (batches, inbox) = sync_channel::<Result<(usize, Option<Vec<Column>>)>>(AHEAD);
         worker.send(move |session| {
             for (at, statement) in statements.iter().enumerate() {
@@ -100,7 +107,7 @@ impl Reading for SqliteReading {
         let mut unwanted = vec![false; questions.len()];
         for _ in 0..shapes.len() {
             loop {
-                let (at, columns) = inbox.recv().map_err(|_| stopped())??;
+                let (at, columns) = worker.wait(&inbox)??;
                 let (number, shape) = &shapes[at];
                 let rows = match columns {
                     Some(columns) if !shape.is_piecewise() => {
@@ -174,14 +181,14 @@ impl Reading for SqliteReading {
 impl Writing for SqliteReading {
     fn change(&mut self, change: &Change<'_>) -> Result<Column> {
         let source = self.source.clone();
-        let known = self.begin("BEGIN IMMEDIATE")?.known.clone();
+        let known = self.begin(IMMEDIATE)?.known.clone();
         let statements = source.writer(&known).change(change)?;
         let mut keys = Column::nulls(0);
         for statement in &statements {
             let (shape, expects, ready) = (Shape::of(statement), statement.expects, prepared(statement)?);
-            let worker = &self.begin("BEGIN IMMEDIATE")?.worker;
+            let Begun { worker, is_deferred, .. } = self.begin(IMMEDIATE)?;
             let has_rows = !statement.answer.is_empty();
-            let (count, rows) = worker.run(move |session| {
+            let made = worker.run(move |session| {
                 if !has_rows {
                     return Ok((session.execute(&ready)?, Vec::new()));
                 }
@@ -192,6 +199,11 @@ impl Writing for SqliteReading {
                 })?;
                 let rows = gather(all);
                 Ok((rows.first().map_or(0, Column::len), rows))
+            });
+            // What was read before may have been changed meanwhile, so waiting would not help.
+            let (count, rows) = made.map_err(|failure| match *is_deferred && worker::is_locked(&failure) {
+                true => Error::new(ErrorCode::Conflict, failure.message()).with_remedy("roll back and do it again"),
+                false => failure,
             })?;
             check_changed(&source.name, &statement.text, expects, count)?;
             if let Some(answer) = shape.answer(rows)?.first().filter(|_| has_rows) {
@@ -202,13 +214,13 @@ impl Writing for SqliteReading {
     }
 
     fn mark(&mut self, number: u64) -> Result<bool> {
-        let worker = &self.begin("BEGIN IMMEDIATE")?.worker;
+        let worker = &self.begin(DEFERRED)?.worker;
         worker.run(move |session| session.command(&format!("SAVEPOINT mark_{number}")))?;
         Ok(true)
     }
 
     fn undo_to(&mut self, number: u64) -> Result<()> {
-        let worker = &self.begin("BEGIN IMMEDIATE")?.worker;
+        let worker = &self.begin(IMMEDIATE)?.worker;
         worker.run(move |session| session.command(&format!("ROLLBACK TO mark_{number}")))
     }
 

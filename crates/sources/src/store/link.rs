@@ -35,6 +35,8 @@ enum Sent {
 
 enum State {
     Closed,
+    /// It will be a transaction that writes.
+    ToWrite,
     Reading(Box<dyn Reading>),
     Writing(Box<dyn Writing>),
 }
@@ -74,6 +76,27 @@ impl Link {
         Link { state: Mutex::new(Held::new(State::Writing(writing))), ..self }
     }
 
+    /// The same for a transaction that begins with its first question or change.
+    pub(crate) fn writing_later(self) -> Link {
+        Link { state: Mutex::new(Held::new(State::ToWrite)), ..self }
+    }
+
+    /// Whether anything was asked since it began.
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self.state().state, State::Closed | State::ToWrite)
+    }
+
+    /// Whether it is a transaction.
+    pub(crate) fn is_writing(&self) -> bool {
+        matches!(self.state().state, State::ToWrite | State::Writing(_))
+    }
+
+    /// Undoes all of a transaction, and lets it begin anew.
+    pub(crate) fn begin_anew(&self) {
+        let ended = std::mem::replace(&mut *self.state(), Held::new(State::ToWrite));
+        drop(ended);
+    }
+
     fn state(&self) -> MutexGuard<'_, Held> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,12 +112,15 @@ impl Link {
         let state = &mut held.state;
         let opened = match state {
             State::Closed => self.connector.read().map(|reading| *state = State::Reading(reading)),
+            State::ToWrite => self.connector.write_later().map(|writing| *state = State::Writing(writing)),
             _ => Ok(()),
         };
         let result = opened.and_then(|()| match state {
             State::Reading(reading) => run(reading.as_mut()),
             State::Writing(writing) => run(writing.as_mut()),
-            State::Closed => Err(model::error!(Internal, "a connection was closed while it was asked")),
+            State::Closed | State::ToWrite => {
+                Err(model::error!(Internal, "a connection was closed while it was asked"))
+            }
         });
         result.map_err(|error| self.explain(error, question))
     }
@@ -161,7 +187,7 @@ impl Link {
 
     pub(crate) fn stop(&self, stream: StreamId) {
         match &mut self.state().state {
-            State::Closed => {}
+            State::Closed | State::ToWrite => {}
             State::Reading(reading) => reading.stop(stream),
             State::Writing(writing) => writing.stop(stream),
         }
@@ -170,7 +196,12 @@ impl Link {
     /// Uses the transaction, which must be one.
     pub(crate) fn change<T>(&self, run: impl FnOnce(&mut dyn Writing) -> Result<T>) -> Result<T> {
         self.count();
-        match &mut self.state().state {
+        let mut held = self.state();
+        let state = &mut held.state;
+        if let State::ToWrite = state {
+            *state = State::Writing(self.connector.write_later().map_err(|error| self.explain(error, None))?);
+        }
+        match state {
             State::Writing(writing) => run(writing.as_mut()).map_err(|error| self.explain(error, None)),
             _ => Err(model::error!(TransactionState, "the transaction of {} has ended", self.connector.name())),
         }
@@ -181,6 +212,7 @@ impl Link {
         self.count();
         match std::mem::replace(&mut self.state().state, State::Closed) {
             State::Writing(writing) => writing.commit().map_err(|error| self.explain(error, None)),
+            State::ToWrite => Ok(()),
             _ => Err(model::error!(TransactionState, "the transaction of {} has ended", self.connector.name())),
         }
     }

@@ -1,6 +1,6 @@
 //! Properties and labels of nodes and edges that were found before.
 
-use model::{Bitmap, Column, ColumnBuilder, EdgeId, LabelId, Map, NodeId, PropertyKeyId, Result, Value};
+use model::{Bitmap, Column, ColumnBuilder, EdgeId, LabelId, Map, NodeId, PropertyKeyId, Result, Value, error};
 
 use super::edge_ids::MetEdge;
 use super::layout::ListKind;
@@ -118,6 +118,11 @@ impl SourceView {
     fn find_edges(&self, edges: &[EdgeId], keys: &[PropertyKeyId]) -> Result<Rows> {
         let layout = &self.shared.layout;
         let met = self.edge_names.edges(edges);
+        if self.link.is_writing() && met.iter().any(Option::is_none) {
+            let source = self.shared.connector.name();
+            return Err(error!(Unsupported, "{source}: an edge that was read in another transaction is used here")
+                .with_remedy("match it again in this transaction"));
+        }
         let mut lists: Vec<(ListKind, Vec<u32>, Vec<u64>)> = Vec::new();
         let mut places: Map<ListKind, usize> = Map::default();
         for (row, edge) in met.iter().enumerate() {

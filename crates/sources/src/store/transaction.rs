@@ -29,10 +29,21 @@ pub struct SourceTransaction {
     changed_edges: Vec<usize>,
     /// Changes so far.
     changes: u64,
-    /// For each savepoint, the changes before it, and whether the source has a mark there.
-    savepoints: Vec<(u64, bool)>,
+    /// For each savepoint, the changes before it, and how it is come back to.
+    savepoints: Vec<(u64, Mark)>,
     /// Why it can not be committed: a change failed, maybe in the middle, and was not undone.
     broken: Option<Arc<str>>,
+}
+
+/// How a savepoint is come back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    /// The source has a mark there.
+    There,
+    /// The transaction had not begun.
+    Beginning,
+    /// Not at all.
+    Missing,
 }
 
 /// Nodes of a kind: which of those that were given they are, and the numbers of their keys.
@@ -98,12 +109,6 @@ impl SourceTransaction {
             return Err(
                 error!(TransactionState, "an earlier change failed: {reason}").with_remedy("roll back and begin again")
             );
-        }
-        let number = self.savepoints.len() as u64;
-        if let Some((_, is_marked)) = self.savepoints.last_mut()
-            && !*is_marked
-        {
-            *is_marked = self.view.link.change(|writing| writing.mark(number))?;
         }
         self.changes += 1;
         let answer = self.link().change(|writing| writing.change(change));
@@ -551,33 +556,40 @@ impl WriteTransaction for SourceTransaction {
     }
 
     fn savepoint(&mut self) -> Savepoint {
-        self.savepoints.push((self.changes, false));
-        Savepoint(self.savepoints.len() as u64)
+        let number = self.savepoints.len() as u64 + 1;
+        // Also for who only reads: to some databases a question that fails ends the transaction, unless it is undone.
+        let mark = match self.link().is_open() {
+            false => Mark::Beginning,
+            true if self.broken.is_some() => Mark::Missing,
+            true => match self.link().change(|writing| writing.mark(number)) {
+                Ok(true) => Mark::There,
+                Ok(false) | Err(_) => Mark::Missing,
+            },
+        };
+        self.savepoints.push((self.changes, mark));
+        Savepoint(number)
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
         let at = savepoint.0 as usize;
-        let Some(&(changes, is_marked)) = at.checked_sub(1).and_then(|at| self.savepoints.get(at)) else {
+        let Some(&(changes, mark)) = at.checked_sub(1).and_then(|at| self.savepoints.get(at)) else {
             return Err(error!(TransactionState, "savepoint {at} was undone or never made"));
         };
-        // A savepoint without changes after it has no mark of its own; one after it may have.
-        let marked = (at - 1..self.savepoints.len()).find(|&other| self.savepoints[other].1);
         self.savepoints.truncate(at);
-        if self.changes == changes {
-            return Ok(());
-        }
-        let undone = match marked {
-            Some(mark) => self.link().change(|writing| writing.undo_to(mark as u64 + 1)),
-            None => Err(error!(Unsupported, "{} cannot undo a part of a transaction", self.source())),
+        let undone = match mark {
+            Mark::There => self.link().change(|writing| writing.undo_to(savepoint.0)),
+            Mark::Beginning => {
+                self.link().begin_anew();
+                Ok(())
+            }
+            Mark::Missing if self.changes == changes => return Ok(()),
+            Mark::Missing => Err(error!(Unsupported, "{} cannot undo a part of a transaction", self.source())),
         };
         if let Err(failure) = undone {
             self.broken = Some(Arc::from(failure.message()));
             return Err(failure.with_remedy("roll back the whole transaction"));
         }
         (self.changes, self.broken) = (changes, None);
-        if let Some(last) = self.savepoints.last_mut() {
-            last.1 = is_marked;
-        }
         self.view.forget_all();
         Ok(())
     }
