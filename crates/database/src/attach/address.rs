@@ -34,7 +34,7 @@ pub(super) fn resolve(name: &str, from: &str, options: &AttachOptions) -> Result
         };
         return match &options.definition {
             Some(text) => Ok(Address { url, definition: definition(text)?, notes: Vec::new() }),
-            None => inferred(url),
+            None => inferred(url).map_err(|failure| failure.within(&format!("source {name}"))),
         };
     }
     if options.definition.is_some() || options.dbtype.is_some() {
@@ -68,7 +68,10 @@ fn definition(text: &str) -> Result<GraphDefinition> {
 }
 
 pub(super) fn inferred(url: String) -> Result<Address> {
-    let failed = |failure: model::Error| failure.within(&without_password(&url));
+    let failed = |failure: model::Error| {
+        let shown = without_password(&url);
+        if failure.message().contains(&shown) { failure } else { failure.within(&shown) }
+    };
     let catalog = connect(&url, &GraphDefinition::default()).and_then(|source| source.catalog()).map_err(failed)?;
     let infer::Inferred { definition, notes } = infer::definition(&catalog, &|name| quoted(&url, name));
     if definition.nodes.is_empty() {

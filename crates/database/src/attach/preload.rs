@@ -1,6 +1,10 @@
 //! A source, or a part of it, copied into the native store: in bulk, and whole or not at all.
 //!
-//! Nodes get new ids. Edges to other parts of the graph are left out; those of which an end is not copied are counted.
+//! Nodes get new ids. Edges that cross to nodes of the native store are copied too; those of which an end is neither copied
+//! nor native are left out, and counted.
+//!
+//! - [`edges`]: which edges those are.
+//!
 //! Where labels are new to the native store, what the source says is unique becomes a constraint.
 //! Cost: 16 bytes for each node that is copied, besides what a bulk load takes.
 
@@ -14,14 +18,19 @@ use exec::{Environment, QueryMemory, RunSettings};
 use model::limits::BATCH_ROWS;
 use model::procedure::GraphAccess;
 use model::{
-    Column, Constraint, Consumer, EdgeBatch, EdgeTypeId, Expand, GraphStore, Interrupt, LabelId, Map, NodeBatch,
-    NodeId, NodeScan, PropertyKeyId, ReadView, Result, Rule, Value, error,
+    Column, Constraint, Consumer, EdgeTypeId, GraphStore, Interrupt, LabelId, Map, NodeBatch, NodeId, NodeScan,
+    PropertyKeyId, Result, Rule, Value, error,
 };
-use storage::bulk::{BulkLoad, EdgeLoader, NodeRows};
+use sources::definition::GraphDefinition;
+use sources::federation::MemberView;
+use sources::store::SourceStore;
+use storage::bulk::{BulkLoad, NodeRows};
 
 use crate::Parameters;
 use crate::database::Database;
 use crate::import::{ImportPlan, bulk_config};
+
+mod edges;
 
 /// What to copy of a source.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +57,7 @@ pub struct PreloadSummary {
     pub nodes: u64,
     /// Edges.
     pub edges: u64,
-    /// Edges of which an end was not copied.
+    /// Edges that were left out, since an end of theirs was not copied and is not in the native store.
     pub skipped: u64,
 }
 
@@ -67,8 +76,9 @@ impl Database {
     ) -> Result<PreloadSummary> {
         let source = self.shared.attachments.now().source(name)?.clone();
         let view = source.member.store.read_member()?;
-        let view: &dyn ReadView = &*view;
-        let copy = Copying { database: self, view, progress, interrupt, skipped: 0 };
+        let view: &dyn MemberView = &*view;
+        let (member, definition) = (source.member.number, source.database.as_ref().map(SourceStore::definition));
+        let copy = Copying { database: self, view, member, definition, progress, interrupt, skipped: 0 };
         let types = copy.types(name, what)?;
         let chosen = copy.chosen(what)?;
         let made = copy.add_constraints(chosen.is_some())?;
@@ -91,11 +101,12 @@ impl Database {
         let mut config = bulk_config(&plan, self.memory())?;
         config.on_duplicate = storage::bulk::OnDuplicate::Error;
         let _held = self.memory().charge(Consumer::Import, config.memory_bytes);
+        let chosen_part = chosen.is_some();
         self.native().rebuild(copy.interrupt, |base| {
             let mut load = BulkLoad::new(base, config, copy.interrupt)?;
             let nodes = copy.nodes(chosen, &mut load)?;
             let _ids = self.memory().charge(Consumer::Import, nodes.len() * size_of::<(NodeId, NodeId)>());
-            copy.edges(&nodes, types, &mut load)?;
+            copy.edges(&nodes, chosen_part, types, &mut load)?;
             let (nodes, edges) = load.counts();
             Ok((load.finish()?, PreloadSummary { nodes, edges, skipped: copy.skipped }))
         })
@@ -104,7 +115,11 @@ impl Database {
 
 struct Copying<'a> {
     database: &'a Database,
-    view: &'a dyn ReadView,
+    view: &'a dyn MemberView,
+    /// The number of the source among what is attached.
+    member: u8,
+    /// What of the source is which part of the graph, if it is a database.
+    definition: Option<&'a Arc<GraphDefinition>>,
     progress: &'a PreloadProgress,
     interrupt: &'a Interrupt,
     skipped: u64,
@@ -283,53 +298,6 @@ impl Copying<'_> {
     fn report(&self, done: u64) {
         let counts = self.view.estimates();
         self.interrupt.report(done, (counts.nodes + counts.edges).max(done));
-    }
-
-    /// Loads the edges between nodes that were copied.
-    fn edges(&mut self, nodes: &Ids, types: Option<Vec<EdgeTypeId>>, load: &mut BulkLoad) -> Result<()> {
-        let mut loader = load.edge_loader()?;
-        let expand = Expand { types, keys: self.all_keys(), ..Expand::default() };
-        let mut batch = EdgeBatch::default();
-        for from in nodes.chunks(BATCH_ROWS) {
-            let starts: Vec<NodeId> = from.iter().map(|(old, _)| *old).collect();
-            let mut cursor = self.view.expand(&starts, &expand)?;
-            while cursor.next(&mut batch)? {
-                self.interrupt.check()?;
-                self.load_edges(from, &batch, nodes, &expand.keys, &mut loader)?;
-                let edges = self.progress.edges.fetch_add(batch.len() as u64, Ordering::Relaxed) + batch.len() as u64;
-                self.report(nodes.len() as u64 + edges);
-            }
-        }
-        loader.finish()
-    }
-
-    fn load_edges(
-        &mut self,
-        from: &[(NodeId, NodeId)],
-        batch: &EdgeBatch,
-        nodes: &Ids,
-        keys: &[PropertyKeyId],
-        loader: &mut EdgeLoader,
-    ) -> Result<()> {
-        let mut groups: Map<EdgeTypeId, (Vec<u32>, Vec<NodeId>)> = Map::default();
-        for (row, neighbor) in batch.neighbors.iter().enumerate() {
-            match nodes.binary_search_by_key(neighbor, |(old, _)| *old) {
-                Ok(at) => {
-                    let (rows, targets) = groups.entry(batch.types[row]).or_default();
-                    rows.push(row as u32);
-                    targets.push(nodes[at].1);
-                }
-                Err(_) => self.skipped += 1,
-            }
-        }
-        for (edge_type, (rows, targets)) in groups {
-            let source = |&row: &u32| from[batch.inputs[row as usize] as usize].1;
-            let sources: Vec<NodeId> = rows.iter().map(source).collect();
-            let (names, columns) = self.present(keys, &batch.properties, &rows);
-            let edge_type = self.view.schema().edge_type_name(edge_type);
-            loader.push_ids(edge_type, &sources, &targets, &names, &columns)?;
-        }
-        Ok(())
     }
 
     /// Some rows of columns, those of nothing but nulls left out.
