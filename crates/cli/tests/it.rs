@@ -6,6 +6,7 @@
 //! - `verbs`: each verb does what it says.
 //! - `mishaps`: paths that hold no store, newer stores, other processes, Ctrl-C, full disks.
 //! - `care`: backups and restores.
+//! - `sources`: what goes wrong with databases that are attached.
 //! - `kills`: killed at any moment, a store opens with all that was acknowledged.
 
 #[path = "it/care.rs"]
@@ -18,5 +19,8 @@ mod conventions;
 mod kills;
 #[path = "it/mishaps.rs"]
 mod mishaps;
+#[cfg(all(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[path = "it/sources.rs"]
+mod sources;
 #[path = "it/verbs.rs"]
 mod verbs;

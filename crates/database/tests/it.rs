@@ -5,6 +5,7 @@
 //! - `oracle`, `queries`, `differential`: random graphs and queries, against a naive matcher and between engines.
 //! - `aggregation`: aggregation across an edge and counted patterns, against the same row by row.
 //! - `attach`, `attach_servers`: files and databases that are attached.
+//! - `source_writing`: what is written into databases that are attached. `source_paths`: paths in them.
 //! - `federation`: a graph in several parts, against the same graph in one.
 //! - `lsqb`: the nine patterns of a benchmark, on its own data and with its own counts.
 //! - `acid`: the ACID tests of a benchmark's definition, with many threads.
@@ -59,6 +60,12 @@ mod queries;
 mod serializable;
 #[path = "it/show.rs"]
 mod show;
+#[cfg(feature = "sqlite")]
+#[path = "it/source_paths.rs"]
+mod source_paths;
+#[cfg(all(feature = "mysql", feature = "postgres", feature = "redis", feature = "sqlite"))]
+#[path = "it/source_writing.rs"]
+mod source_writing;
 #[path = "it/streaming.rs"]
 mod streaming;
 #[path = "it/tables.rs"]

@@ -1,8 +1,13 @@
-//! PostgreSQL, Redis, a file and the native store as one graph.
+//! PostgreSQL, Redis, Parquet files and the native store as one graph.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use database::{Config, Database, Parameters, Session};
-use testing::Folder;
+use parquet::arrow::ArrowWriter;
 use testing::servers;
+use testing::{Folder, golden};
 
 use crate::engine::answer_of;
 
@@ -26,15 +31,15 @@ const PROFILES: &str = r#"{
 }"#;
 
 const CITIES: &str = r#"{
-  "nodes": { "Place": { "file": "places.csv", "key": "name", "properties": ["name", "country"] } },
+  "nodes": { "Place": { "file": "places.parquet", "key": "name", "properties": ["name", "country"] } },
   "edges": {
     "HOME_OF": {
-      "file": "homes.csv",
+      "file": "homes.parquet",
       "source": { "label": "Place", "property": "name", "column": "place" },
       "target": { "label": "Profile", "property": "handle", "column": "handle" }
     },
     "IN_COUNTRY": {
-      "file": "places.csv", "source": "Place",
+      "file": "places.parquet", "source": "Place",
       "target": { "label": "Country", "property": "code", "column": "country" }
     }
   }
@@ -43,6 +48,23 @@ const CITIES: &str = r#"{
 fn rows(session: &mut Session, text: &str) -> Vec<String> {
     let answer = answer_of(session, text, &Parameters::default()).unwrap_or_else(|failure| panic!("{text}: {failure}"));
     answer.rows.iter().map(|row| row.join(", ")).collect()
+}
+
+/// Compares what statements are said to do with a golden file, in which the folder of the test has a name of its own.
+fn check_golden(name: &str, told: &str, folder: &Folder) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/sources").join(name);
+    golden::check_text(&file, &told.replace(&folder.path().display().to_string(), "FOLDER"));
+}
+
+/// A Parquet file of two columns of texts.
+fn parquet_file(folder: &Folder, name: &str, columns: [(&str, &[&str]); 2]) {
+    let array = |texts: &[&str]| Arc::new(StringArray::from(texts.to_vec())) as ArrayRef;
+    let columns = columns.map(|(name, texts)| (name, array(texts)));
+    let batch = RecordBatch::try_from_iter(columns).expect("the columns have one length");
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).expect("it can be made");
+    writer.write(&batch).expect("memory can be written");
+    let bytes = writer.into_inner().expect("memory can be written");
+    std::fs::write(folder.join(&format!("{name}.parquet")), bytes).expect("the folder of a test can be written");
 }
 
 /// A database to which all three are attached; `None` where a server is not installed.
@@ -71,10 +93,9 @@ fn world(name: &str, redis_database: u8) -> Option<(Folder, Database)> {
          SADD profile:10:followers 12",
     );
     let folder = Folder::new();
-    std::fs::write(folder.join("places.csv"), "name,country\nRome,IT\nOslo,NO\nBern,CH\n")
-        .expect("the folder of a test can be written");
-    std::fs::write(folder.join("homes.csv"), "place,handle\nRome,ann\nOslo,bob\nRome,dan\nBern,eve\n")
-        .expect("the folder of a test can be written");
+    parquet_file(&folder, "places", [("name", &["Rome", "Oslo", "Bern"]), ("country", &["IT", "NO", "CH"])]);
+    let (places, handles) = (&["Rome", "Oslo", "Rome", "Bern"], &["ann", "bob", "dan", "eve"]);
+    parquet_file(&folder, "homes", [("place", places), ("handle", handles)]);
     let mut files = vec![("shop", SHOP, url), ("profiles", PROFILES, redis.url(redis_database))];
     files.push(("places", CITIES, format!("file:{}", folder.join("").display())));
     let database =
@@ -91,7 +112,7 @@ fn world(name: &str, redis_database: u8) -> Option<(Folder, Database)> {
 
 #[test]
 fn four_hops_lead_through_four_parts() {
-    let Some((_folder, database)) = world("four_hops", 3) else { return };
+    let Some((folder, database)) = world("four_hops", 3) else { return };
     let mut session = database.session();
     let path = "(c:Customer)-[:REFERRED]->(d)-[:HAS_PROFILE]->(p:Profile)-[:FOLLOWS]->(q)<-[:HOME_OF]-(m:Place)-[:IN_COUNTRY]->(x:Country)";
     let text = format!("MATCH {path} RETURN c.name, d.name, q.handle, m.name, x.name ORDER BY d.name, q.handle");
@@ -108,8 +129,7 @@ fn four_hops_lead_through_four_parts() {
     assert_eq!(rows(&mut session, &back), ["'Ann', 'eve'"]);
     let report = session.query(&format!("EXPLAIN {text}"), &Parameters::default()).unwrap().summary.report.unwrap();
     let told = report.text();
-    assert!(told.contains("shop: SELECT") && told.contains("$1"), "{told}");
-    assert!(told.contains("profiles: "), "{told}");
+    check_golden("four_parts.txt", &format!("{text}\n\n{}\n", told.trim_end()), &folder);
     assert!(report.json().contains("\"statements\""), "{}", report.json());
 }
 
@@ -132,4 +152,59 @@ fn conditions_become_statements() {
     check("MATCH (c:Customer) WHERE c.name IN ['Ann', 'Dan'] RETURN c.id ORDER BY c.id", "NodeIndexSeek", &["1", "4"]);
     check("MATCH (c:Customer) WHERE c.name STARTS WITH 'C' RETURN c.id", "NodeIndexRange", &["3"]);
     assert_eq!(rows(&mut session, "MATCH (c:Customer) RETURN count(*)"), ["4"]);
+}
+
+/// Queries whose plans and profiles are told in a golden file.
+const PLANNED: &[&str] = &[
+    "MATCH (c:Customer {id: 2}) RETURN c.name",
+    "MATCH (c:Customer) WHERE c.name > 'B' AND c.handle IS NOT NULL RETURN c.id, c.name",
+    "MATCH (c:Customer) RETURN count(*)",
+    "MATCH (c:Customer) RETURN c.name ORDER BY c.name LIMIT 2",
+    "MATCH (c:Customer)-[:REFERRED]->(d) RETURN c.name, d.name",
+    "MATCH (p:Profile)-[:FOLLOWS]->(q) RETURN p.handle, q.handle",
+    "MATCH (m:Place) WHERE m.country = 'IT' RETURN m.name",
+    "MATCH (c:Customer {id: 1})-[:HAS_PROFILE]->(p)<-[:HOME_OF]-(m:Place) RETURN c.name, m.name",
+];
+
+#[test]
+fn plans_and_profiles_of_sources_are_told() {
+    let Some((folder, database)) = world("plans", 5) else { return };
+    let mut session = database.session();
+    // What is fetched ahead depends on how long answers take.
+    let urls = [
+        ("shop", servers::postgres().map(|server| server.url("plans"))),
+        ("profiles", servers::redis().map(|server| server.url(5))),
+        ("places", Some(format!("file:{}", folder.join("").display()))),
+    ];
+    for (name, url) in urls {
+        let (url, path) = (url.expect("it was attached above"), folder.join(&format!("{name}.json")));
+        rows(&mut session, &format!("DETACH {name}"));
+        let attach =
+            format!("ATTACH '{url}' AS {name} (DEFINITION '{}', PREFETCH 'none', MAX_AGE '0s')", path.display());
+        rows(&mut session, &attach);
+    }
+    let mut told = String::new();
+    for text in PLANNED {
+        let mut report = |prefix: &str| {
+            let result = session.query(&format!("{prefix} {text}"), &Parameters::default());
+            let result = result.unwrap_or_else(|failure| panic!("{text}: {failure}"));
+            result.summary.report.expect("it is asked for")
+        };
+        told.push_str(&format!("{text}\n\n{}\n\n", report("EXPLAIN").text().trim_end()));
+        for line in report("PROFILE").lines {
+            let actual = line.actual.expect("it was run");
+            let storage = actual.storage;
+            told.push_str(&format!(
+                "{}{}: {} rows, {} round trips, {} fetched, {} used\n",
+                "  ".repeat(line.depth),
+                line.operator,
+                actual.rows,
+                storage.round_trips,
+                storage.rows_fetched,
+                storage.rows_used
+            ));
+        }
+        told.push_str("\n\n");
+    }
+    check_golden("plans.txt", &told, &folder);
 }
