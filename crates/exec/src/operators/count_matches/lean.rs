@@ -16,6 +16,9 @@ use super::tables::Message;
 use super::tree::{Branch, Group, Node};
 use crate::adjacency::expansion;
 
+/// What works numbers out for a part of the nodes.
+type Work<'a, C> = &'a mut dyn FnMut(&mut C, &[NodeId]) -> Result<Vec<u64>>;
+
 /// Nodes that are worked out at a time.
 const NODES: usize = 1_024;
 
@@ -145,7 +148,7 @@ impl Evaluation<'_, '_> {
         &mut self,
         branches: &[&Branch],
         nodes: &[NodeId],
-        work: &mut dyn FnMut(&mut Self, &[NodeId]) -> Result<Vec<u64>>,
+        work: Work<'_, Self>,
     ) -> Result<Vec<u64>> {
         let mut edges = vec![0_u64; nodes.len()];
         {
