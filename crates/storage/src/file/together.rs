@@ -13,6 +13,8 @@ use super::blocks::{Blocks, Seen};
 
 /// Of the memory for blocks, one part in so many at most waits for passes that are behind.
 const WAITING_SHARE: usize = 2;
+/// Of the memory for blocks, one part in so many at most is what all have read: more of it stays, to be found again.
+const PASSED_SHARE: usize = 16;
 
 /// Blocks that passes which read together have read.
 #[derive(Default)]
@@ -77,7 +79,7 @@ impl Together {
         seen.first.drain(..).for_each(|blocks| self.waiting.push(file, blocks));
         seen.last.drain(..).for_each(|blocks| self.passed.push(file, blocks));
         // What nobody needed the room of stays, for the next passes. More cannot wait than there may be, unless it has gone.
-        self.passed.forget(capacity / WAITING_SHARE);
+        self.passed.forget(capacity / PASSED_SHARE);
         self.waiting.forget(capacity);
     }
 
