@@ -194,7 +194,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         }
         match (self.is_lean(), branch.chained) {
             (true, None) => self.sums_streamed(branch, nodes),
-            (true, Some(_)) => self.in_parts(&[branch], nodes, &mut |it, some| it.sums_of_edges(branch, some)),
+            (true, Some(_)) => self.in_parts(&[branch], nodes, |it, some| it.sums_of_edges(branch, some)),
             (false, _) => self.sums_of_edges(branch, nodes),
         }
     }

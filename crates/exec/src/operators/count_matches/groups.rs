@@ -21,6 +21,8 @@ const LIST_STEP: u64 = 4_096;
 /// Numbers of nodes that are few.
 #[derive(Default)]
 pub(super) struct Marks {
+    /// The id of the first place of the array.
+    first: u64,
     by_id: Vec<u64>,
     others: Map<NodeId, u64>,
 }
@@ -29,18 +31,27 @@ pub(super) struct Marks {
 const MARKED_IDS_MAX: u64 = 1 << 28;
 
 impl Marks {
-    /// Takes room for all ids, if it is granted.
-    fn prepare(&mut self, bound: u64, charge: &mut Charge<'_>) {
-        let more = (bound as usize).saturating_sub(self.by_id.len());
-        if bound <= MARKED_IDS_MAX && more > 0 && charge.try_grow(more * size_of::<u64>()).is_ok() {
-            // Zeroed by the operating system, page by page as marks are set.
-            self.by_id = vec![0; bound as usize];
+    /// Takes room for the ids of these nodes, of which some will be marked, if it is granted. No mark may be set.
+    fn prepare(&mut self, nodes: &[NodeId], charge: &mut Charge<'_>) {
+        let bounds = (nodes.iter().map(|node| node.0).min(), nodes.iter().map(|node| node.0).max());
+        let (Some(first), Some(last)) = bounds else { return };
+        self.first = first;
+        let more = (last - first + 1).saturating_sub(self.by_id.len() as u64) as usize;
+        if last - first < MARKED_IDS_MAX && more > 0 && charge.try_grow(more * size_of::<u64>()).is_ok() {
+            self.by_id.resize(self.by_id.len() + more, 0);
         }
+    }
+
+    /// The place of a node in the array, perhaps behind its end.
+    #[inline]
+    fn place(&self, node: NodeId) -> usize {
+        node.0.wrapping_sub(self.first) as usize
     }
 
     #[inline]
     fn add(&mut self, node: NodeId, number: u64) {
-        match self.by_id.get_mut(node.0 as usize) {
+        let place = self.place(node);
+        match self.by_id.get_mut(place) {
             Some(mark) => *mark = mark.saturating_add(number),
             None => {
                 let mark = self.others.entry(node).or_default();
@@ -51,7 +62,7 @@ impl Marks {
 
     #[inline]
     fn get(&self, node: NodeId) -> u64 {
-        match self.by_id.get(node.0 as usize) {
+        match self.by_id.get(self.place(node)) {
             Some(mark) => *mark,
             None => self.others.get(&node).copied().unwrap_or(0),
         }
@@ -60,7 +71,8 @@ impl Marks {
     /// How often the node was counted before.
     #[inline]
     fn count(&mut self, node: NodeId) -> u64 {
-        let mark = match self.by_id.get_mut(node.0 as usize) {
+        let place = self.place(node);
+        let mark = match self.by_id.get_mut(place) {
             Some(mark) => mark,
             None => self.others.entry(node).or_default(),
         };
@@ -69,8 +81,9 @@ impl Marks {
     }
 
     fn clear(&mut self, nodes: &[NodeId]) {
-        for node in nodes {
-            if let Some(mark) = self.by_id.get_mut(node.0 as usize) {
+        for &node in nodes {
+            let place = self.place(node);
+            if let Some(mark) = self.by_id.get_mut(place) {
                 *mark = 0;
             }
         }
@@ -197,7 +210,7 @@ fn alike(
     let edges = Edges::of(evaluation.runtime, nodes, a.direction, &a.types, EdgeIds::Omit)?;
     let (to_a, to_b) = (evaluation.contributions(a, nodes, &edges)?, evaluation.contributions(b, nodes, &edges)?);
     let mut marks = std::mem::take(&mut evaluation.marks);
-    marks.prepare(evaluation.runtime.view().view().node_id_bound(), &mut evaluation.charge);
+    marks.prepare(&edges.neighbors, &mut evaluation.charge);
     let mut factors = Vec::with_capacity(nodes.len());
     for at in 0..nodes.len() {
         let (mut sum_a, mut sum_b, mut same, mut is_over) = (0_u64, 0_u64, 0_u128, false);
@@ -451,7 +464,7 @@ fn subtract(
     lost: &mut Lost<'_>,
 ) -> Result<Vec<u64>> {
     let mut marks = std::mem::take(&mut evaluation.marks);
-    marks.prepare(evaluation.runtime.view().view().node_id_bound(), &mut evaluation.charge);
+    marks.prepare(&near.edges.neighbors, &mut evaluation.charge);
     let mut factors = Vec::with_capacity(nodes);
     for at in 0..nodes {
         let sum = |ends: &Ends| ends.each[ends.edges.range(at)].iter().fold(0_u64, |sum, &it| sum.saturating_add(it));

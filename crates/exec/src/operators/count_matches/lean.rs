@@ -16,9 +16,6 @@ use super::tables::Message;
 use super::tree::{Branch, Group, Node};
 use crate::adjacency::expansion;
 
-/// What works numbers out for a part of the nodes.
-type Work<'a, C> = &'a mut dyn FnMut(&mut C, &[NodeId]) -> Result<Vec<u64>>;
-
 /// Nodes that are worked out at a time.
 const NODES: usize = 1_024;
 
@@ -135,7 +132,7 @@ impl Evaluation<'_, '_> {
             Group::Apart { near, over, .. } | Group::Across { near, over, .. } => vec![*near, *over],
         };
         let branches: Vec<&Branch> = members.iter().map(|&member| &node.branches[member]).collect();
-        self.in_parts(&branches, nodes, &mut |it, nodes| match group {
+        self.in_parts(&branches, nodes, |it, nodes| match group {
             Group::Alone(at) => it.sums(&node.branches[*at], nodes),
             Group::Different(different) => groups::different(it, node, different, nodes),
             Group::Apart { .. } => groups::apart(it, node, group, nodes),
@@ -148,7 +145,7 @@ impl Evaluation<'_, '_> {
         &mut self,
         branches: &[&Branch],
         nodes: &[NodeId],
-        work: Work<'_, Self>,
+        mut work: impl FnMut(&mut Self, &[NodeId]) -> Result<Vec<u64>>,
     ) -> Result<Vec<u64>> {
         let mut edges = vec![0_u64; nodes.len()];
         {
