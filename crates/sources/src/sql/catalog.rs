@@ -39,6 +39,7 @@ pub enum Unwritable {
     NoKey,
 }
 
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 impl Unwritable {
     /// What holds of a table.
     pub(crate) fn of(is_view: bool, has_key: bool) -> Option<Unwritable> {
