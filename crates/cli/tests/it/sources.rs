@@ -87,8 +87,8 @@ fn a_table_that_is_spelt_otherwise() {
     let url = server.database("misspelt");
     server.run("misspelt", TABLES);
     let folder = Folder::new();
-    folder.write("table.json", &SHOP.replace("\"customers\"", "\"custmers\""));
-    folder.write("column.json", &SHOP.replace("\"name\"", "\"nam\""));
+    folder.write("table.json", SHOP.replace("\"customers\"", "\"custmers\""));
+    folder.write("column.json", SHOP.replace("\"name\"", "\"nam\""));
     let attached = |file: &str, query: &str| {
         let statement = format!("ATTACH '{url}' AS shop (DEFINITION '{file}'); {query}");
         folder.run(&["s.knot", "-m", "csv", "-c", &statement])
@@ -101,7 +101,7 @@ fn a_table_that_is_spelt_otherwise() {
     // Both are found by the command that the remedy names.
     for (file, found) in [("table.json", "did you mean `customers`"), ("column.json", "did you mean `name`")] {
         let with_url = std::fs::read_to_string(folder.join(file)).expect("it was written");
-        folder.write(file, &with_url.replacen('{', &format!("{{ \"url\": \"{url}\","), 1));
+        folder.write(file, with_url.replacen('{', &format!("{{ \"url\": \"{url}\","), 1));
         let output = folder.run(&["source", "check", file]);
         assert_eq!(output.code, Some(1), "{output:?}");
         assert!(format!("{}{}", output.stdout, output.stderr).contains(found), "{output:?}");
