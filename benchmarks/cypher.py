@@ -53,7 +53,7 @@ class Knotwork:
 class Peer:
     def __init__(self, name, folder, suite):
         self.name, self.store = name, os.path.join(folder, f"{suite.name}.{name}")
-        self.graph, self.folder = os.path.join(folder, suite.name, "graph.json"), folder
+        self.graph, self.folder = os.path.join(suite.graph_folder(folder), "graph.json"), folder
 
     def load(self, _):
         spec, result = os.path.join(self.folder, "spec.json"), os.path.join(self.folder, "result.json")

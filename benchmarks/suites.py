@@ -36,8 +36,13 @@ class Suite:
     def scale(self):
         return 1e3 if self.unit == "ms" else 1.0
 
+    def graph_folder(self, folder):
+        """Where the graph is: one of another size is another graph."""
+        parts = [self.name, *(str(part) for part in self.arguments if not self.name.endswith(f"-{part}"))]
+        return os.path.join(folder, "-".join(parts))
+
     def graph(self, folder):
-        described = graphs.described(self.write, os.path.join(folder, self.name), *self.arguments)
+        described = graphs.described(self.write, self.graph_folder(folder), *self.arguments)
         self.queries = self.make(described["parameters"])
         return described
 

@@ -132,7 +132,7 @@ fn streaming_a_native_store_gives_what_memory_gives() {
     let mut random = SeededRandom::new(seed);
     // Partitions are cut at multiples of 4,096 targets.
     let nodes = 24_000;
-    for (partition_edges_max, memory_bytes) in [(9_000, Some(64 << 20)), (1 << 28, None)] {
+    for (partition_edges_max, memory_bytes) in [(9_000, Some(96 << 20)), (1 << 28, None)] {
         let folder = Folder::new();
         Edges::random(nodes, 60_000, &mut random).build(folder.path(), partition_edges_max);
         let database = open(folder.path(), memory_bytes, 2);
