@@ -216,11 +216,35 @@ impl<'a, A: Algorithm> Asked<'a, A> {
 
     /// The way to run; a view that is kept need not be made.
     fn choose(&self, context: &ProcedureContext<'_>, views: Option<&ViewCache>) -> Result<Estimate> {
-        let free = context.workspace.bytes_free() as u64;
+        self.choose_within(context, views, context.workspace.bytes_free() as u64)
+    }
+
+    fn choose_within(&self, context: &ProcedureContext<'_>, views: Option<&ViewCache>, free: u64) -> Result<Estimate> {
         let selection = self.selection(context);
         let is_kept = views.is_some_and(|views| views.holds(&selection));
         let run = (self.threads, self.answer);
         choice::choose(&selection, &self.needs, &self.settings, run, free, is_kept)
+    }
+
+    /// The way to run, and its memory. What is free when the way is chosen may be gone when it is taken: another computation
+    /// begins, or the store holds on to blocks. Then a way that needs less is tried.
+    fn choose_and_take<'c>(
+        &self,
+        context: &'c ProcedureContext<'_>,
+        views: Option<&ViewCache>,
+        name: &'static str,
+    ) -> Result<(Estimate, Held<'c>)> {
+        let mut estimate = self.choose(context, views)?;
+        loop {
+            let refused = match Held::take(context.workspace, name, estimate.bytes_ahead() as usize) {
+                Ok(held) => return Ok((estimate, held)),
+                Err(error) => error,
+            };
+            match self.choose_within(context, views, estimate.bytes.saturating_sub(1)) {
+                Ok(next) if next.bytes < estimate.bytes => estimate = next,
+                _ => return Err(refused),
+            }
+        }
     }
 }
 
@@ -240,8 +264,7 @@ fn on_graph<A: Algorithm, T>(
 ) -> Result<(T, [Value; 2])> {
     let mut watch = StopWatch::start(context.clock);
     context.interrupt.become_long(asked.threads);
-    let estimate = asked.choose(context, views)?;
-    let mut held = Held::take(context.workspace, A::ABOUT.name, estimate.bytes_ahead() as usize)?;
+    let (estimate, mut held) = asked.choose_and_take(context, views, A::ABOUT.name)?;
     let selection = asked.selection(context);
     let graph = match views {
         Some(views) if estimate.execution == Execution::Memory => {

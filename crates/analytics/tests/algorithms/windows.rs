@@ -2,7 +2,7 @@
 
 use model::{ErrorCode, Interrupt, NodeId, Result, Value};
 use testing::ReferenceStore;
-use testing::graphs::{Kronecker, kronecker};
+use testing::graphs::{EdgeGroup, GraphData, Kronecker, NodeGroup, kronecker};
 use testing::random::SeededRandom;
 
 use crate::call::{by_number, call, call_within, number};
@@ -113,6 +113,30 @@ fn what_is_too_little_is_said() {
     let error = found.unwrap_err();
     assert_eq!(error.message(), "6750 bytes of memory are too few for windows over 4096 nodes");
     workspace.assert_all_given_back("too little");
+}
+
+#[test]
+fn a_way_that_needs_less_is_taken_when_memory_is_gone() {
+    // A view of these edges takes 10 MB, the buffers of one thread that streams them 8 MiB.
+    let store = ReferenceStore::new();
+    let edges = EdgeGroup {
+        edge_type: "E".into(),
+        sources: (0..2_500_000).map(|edge| edge % 1_000).collect(),
+        targets: (0..2_500_000).map(|edge| edge / 2_500).collect(),
+        ..EdgeGroup::default()
+    };
+    let graph = GraphData { nodes: vec![NodeGroup { count: 1_000, ..NodeGroup::default() }], edges: vec![edges] };
+    graph.load_into(&store).unwrap();
+    let run = |workspace: &Limited| {
+        let settings = [("maxIterations", Value::Int(1))];
+        let rows = call_within(&store, "algo.pagerank", &settings, 1, &Interrupt::new(), workspace);
+        workspace.assert_all_given_back("promised");
+        rows.map(|rows| rows.len())
+    };
+    let workspace = Limited::new(9 << 20, 0).promising(PLENTY);
+    assert_eq!(run(&workspace).unwrap(), 1_000);
+    assert!(workspace.peak() > 8 << 20, "it was streamed");
+    assert_eq!(run(&Limited::new(1 << 20, 0).promising(PLENTY)).unwrap_err().code(), ErrorCode::Limit);
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub(crate) struct Limited {
     peak: AtomicUsize,
     files: Arc<Files>,
     cancel: Option<(usize, Interrupt)>,
+    /// Bytes that are told to be free, and are not when they are taken.
+    promised: usize,
 }
 
 #[derive(Default)]
@@ -28,7 +30,17 @@ struct Files {
 
 impl Limited {
     pub(crate) fn new(memory: usize, disk: usize) -> Limited {
-        Limited { memory, disk, used: 0.into(), peak: 0.into(), files: Arc::default(), cancel: None }
+        Limited { memory, disk, used: 0.into(), peak: 0.into(), files: Arc::default(), cancel: None, promised: 0 }
+    }
+
+    /// Tells of so many bytes more than there are.
+    pub(crate) fn promising(mut self, bytes: usize) -> Limited {
+        self.promised = bytes;
+        self
+    }
+
+    fn left(&self) -> usize {
+        self.memory - self.used.load(Ordering::Relaxed)
     }
 
     /// Cancels when the file of that number is asked for.
@@ -62,12 +74,12 @@ impl Limited {
 
 impl Workspace for Limited {
     fn bytes_free(&self) -> usize {
-        self.memory - self.used.load(Ordering::Relaxed)
+        self.left() + self.promised
     }
 
     fn take(&self, what: &'static str, bytes: usize) -> Result<()> {
-        if bytes > self.bytes_free() {
-            return Err(model::error!(Limit, "{what} needs {bytes} bytes, {} are free", self.bytes_free()));
+        if bytes > self.left() {
+            return Err(model::error!(Limit, "{what} needs {bytes} bytes, {} are free", self.left()));
         }
         let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak.fetch_max(used, Ordering::Relaxed);
