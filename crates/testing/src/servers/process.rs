@@ -81,7 +81,11 @@ impl Server {
     pub fn start_again(&self) {
         // What was killed may still hold memory that the server shares; it goes with the last of its processes.
         let starts = (0..STARTS).any(|start| {
-            std::thread::sleep(Duration::from_millis(if start == 0 { 0 } else { 200 }));
+            if start > 0 {
+                // The one that watched is told to end: if it were only dropped, it would take the data with it.
+                self.end("kill");
+                std::thread::sleep(Duration::from_millis(200));
+            }
             self.resume_or_start()
         });
         assert!(starts, "the server does not start again: {}", self.log());
@@ -95,11 +99,14 @@ impl Server {
 
     /// Halts it where it is: connections stay, and nothing is answered until [`Server::resume`].
     pub fn pause(&self) {
+        // The parent first: then it starts no more children, and those that end stay until it has asked for them.
         self.signal("-STOP");
+        self.signal_children("-STOP");
     }
 
     /// Lets it go on after [`Server::pause`].
     pub fn resume(&self) {
+        self.signal_children("-CONT");
         self.signal("-CONT");
     }
 
@@ -115,7 +122,7 @@ impl Server {
             if TcpStream::connect((Ipv4Addr::LOCALHOST, self.run.port)).is_ok() {
                 return true;
             }
-            if step > 20 && !self.is_running() {
+            if step > 20 && self.has_ended() {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -127,19 +134,25 @@ impl Server {
         std::fs::read_to_string(self.folder.join("pid")).ok()?.trim().parse().ok()
     }
 
-    fn is_running(&self) -> bool {
+    /// True if it was started and is there no more; while nobody has written its number it may still come.
+    fn has_ended(&self) -> bool {
+        let Some(pid) = self.pid() else { return false };
         // A process that has ended and was not yet waited for is a zombie.
-        let stat = self.pid().map(|pid| std::fs::read_to_string(format!("/proc/{pid}/stat")));
-        matches!(stat, Some(Ok(stat)) if !stat.contains(") Z "))
+        !std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
     }
 
-    fn signal(&self, signal: &str) {
+    /// Sends a signal to its children. While it is halted none of them goes away.
+    fn signal_children(&self, signal: &str) {
         let pid = self.pid().expect("the server runs").to_string();
         let children = Command::new("pgrep").args(["-P", &pid]).output().expect("pgrep runs").stdout;
         let children = String::from_utf8_lossy(&children).into_owned();
-        // The parent is halted first, so that it starts no more children, and goes on last.
-        let status = Command::new("kill").arg(signal).arg(&pid).args(children.split_whitespace()).status();
-        assert!(status.is_ok_and(|status| status.success()), "kill {signal} {pid} {children}");
+        if !children.trim().is_empty() {
+            send(signal, children.split_whitespace());
+        }
+    }
+
+    fn signal(&self, signal: &str) {
+        send(signal, [self.pid().expect("the server runs").to_string().as_str()].into_iter());
     }
 
     fn end(&self, order: &str) {
@@ -157,6 +170,13 @@ impl Drop for Server {
         self.end("drop");
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Sends a signal to processes that are there.
+fn send<'a>(signal: &str, processes: impl Iterator<Item = &'a str>) {
+    let processes: Vec<&str> = processes.collect();
+    let status = Command::new("kill").arg(signal).args(&processes).status();
+    assert!(status.is_ok_and(|status| status.success()), "kill {signal} {processes:?}");
 }
 
 /// A port on which nobody listens.
