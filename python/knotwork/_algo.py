@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Optional, Sequence, Union
 
+from .errors import DataError, _told
 from ._edges import settings_of
 from ._programs import EdgeProgramResult, run_program
 from ._progress import Progress, shown
@@ -68,10 +69,21 @@ class Algorithm:
         query = self._query(procedure, key)
         if named and not procedure.takes_settings:
             raise TypeError(f"{self.__name__} takes no settings, found {', '.join(named)}")
+        parameters = {"settings": named} if procedure.takes_settings else None
         with shown(progress, self.__name__) as call:
-            return self._database.execute(
-                query, {"settings": named} if procedure.takes_settings else None, progress=call, timeout=timeout, memory_limit=memory_limit
-            )
+            try:
+                return self._database.execute(query, parameters, progress=call, timeout=timeout, memory_limit=memory_limit)
+            except DataError as error:
+                if error.code != "ARGUMENT":
+                    raise
+                raise self._refused(error) from None
+
+    def _refused(self, error: DataError) -> Exception:
+        """What is wrong with the settings, in the spelling of the call, without the query that nobody wrote."""
+        def spelled(text):
+            return re.sub(r"\b[a-z]+(?:[A-Z][a-z]+)+\b", lambda found: _snake(found[0]), text)
+
+        return _told(error.code, spelled(error.description), spelled(error.remedy))
 
     @staticmethod
     def _query(procedure: _Procedure, key: Optional[str]) -> str:
@@ -141,6 +153,7 @@ class Algorithms:
         progress: Progress = None,
         timeout: Optional[float] = None,
         memory_limit: Optional[int] = None,
+        _opened: Any = None,
     ) -> EdgeProgramResult:
         """Runs a program that is written in Python over the edges of the graph, as :class:`EdgeProgram` describes it.
 
@@ -163,6 +176,7 @@ class Algorithms:
             progress=progress,
             timeout=timeout,
             memory_limit=memory_limit,
+            opened=_opened,
         )
 
     def __getattr__(self, name: str) -> Algorithm:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
 import shutil
 import tempfile
 import weakref
@@ -51,8 +52,8 @@ def connect(
     path: "Union[str, os.PathLike[str], None]" = None,
     *,
     read_only: bool = False,
-    memory_limit: Optional[int] = None,
-    query_memory_limit: Optional[int] = None,
+    memory_limit: "Union[int, str, None]" = None,
+    query_memory_limit: "Union[int, str, None]" = None,
     threads: Optional[int] = None,
     timeout: Optional[float] = None,
     durability: Optional[str] = None,
@@ -63,8 +64,8 @@ def connect(
     Without a path (or with ``":memory:"``) the database lives as long as it is open: in a temporary directory, which the
     operating system keeps in memory as far as there is room, and which is removed when the database is closed.
 
-    ``memory_limit`` and ``query_memory_limit`` are in bytes, for the database and for each query; what does not fit is
-    spilled to temporary files. ``timeout`` is in seconds for each query. ``durability`` is ``"full"`` (a commit waits for
+    ``memory_limit`` and ``query_memory_limit`` are in bytes (or texts such as ``"2GB"``), for the database and for each
+    query; what does not fit is spilled to temporary files. ``timeout`` is in seconds for each query. ``durability`` is ``"full"`` (a commit waits for
     the disk), ``"relaxed"`` (it is on the disk a tenth of a second later) or ``"off"``. ``isolation`` is ``"snapshot"`` or
     ``"serializable"``.
 
@@ -83,6 +84,19 @@ def connect(
         durability=durability,
         isolation=isolation,
     )
+
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def _bytes(name: str, limit: "Union[int, str, None]") -> Optional[int]:
+    """A limit of memory in bytes, which may be written with a unit."""
+    if not isinstance(limit, str):
+        return limit
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", limit, re.IGNORECASE)
+    if found is None:
+        raise ValueError(f"{name} is a number of bytes, or a text such as \"512MB\" or \"4GB\"; found {limit!r}")
+    return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
 def _quoted(name: str) -> str:
@@ -109,8 +123,8 @@ class Database(_knotwork.Database):
         read_only: bool = False,
         *,
         database_path: "Union[str, os.PathLike[str], None]" = None,
-        memory_limit: Optional[int] = None,
-        query_memory_limit: Optional[int] = None,
+        memory_limit: "Union[int, str, None]" = None,
+        query_memory_limit: "Union[int, str, None]" = None,
         threads: Optional[int] = None,
         timeout: Optional[float] = None,
         durability: Optional[str] = None,
@@ -126,8 +140,8 @@ class Database(_knotwork.Database):
                 cls,
                 temporary.path if temporary else os.path.expanduser(os.fspath(path)),  # type: ignore[arg-type]
                 access="read" if read_only and not temporary else "write",
-                memory_limit=memory_limit or buffer_pool_size or None,
-                query_memory_limit=query_memory_limit,
+                memory_limit=_bytes("memory_limit", memory_limit) or buffer_pool_size or None,
+                query_memory_limit=_bytes("query_memory_limit", query_memory_limit),
                 threads=threads or max_num_threads or None,
                 timeout=timeout,
                 durability=durability or ("off" if temporary else "full"),
@@ -361,6 +375,9 @@ class Connection(_knotwork.Connection):
 
     def set_max_threads_for_exec(self, threads: int) -> None:
         """Kept for scripts of Kuzu; threads are shared by all statements of a database (``threads=``)."""
+
+    def __repr__(self) -> str:
+        return f"<knotwork.Connection to {self._database!r}>"
 
     def __enter__(self) -> "Connection":
         return self

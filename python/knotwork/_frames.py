@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 #: Names of columns to take, or a mapping of the table's names to those of properties.
@@ -34,6 +35,11 @@ def _pyarrow() -> Any:
 def as_table(table: Any) -> Any:
     """What the engine takes for a table."""
     kind = type(table)
+    if isinstance(table, (str, bytes, os.PathLike)):
+        raise TypeError(
+            f"a table is an Arrow, pandas or polars table, a graph, or an iterable of dictionaries; found {kind.__name__}. "
+            "A file is read by a query: db.execute(\"COPY Person FROM 'people.csv'\")"
+        )
     if kind.__module__.split(".")[0] == "pandas" and kind.__name__ == "DataFrame":
         pyarrow = _pyarrow()
         if pyarrow is not None:
@@ -86,4 +92,6 @@ def end(name: str, given: Any, default: str) -> Tuple[str, str, str]:
     if isinstance(given, (tuple, list)) and len(given) in (2, 3):
         label, key, *column = given
         return str(label), str(key), str(column[0]) if column else default
-    raise TypeError(f"{name} is (label, key) or (label, key, column), found {given!r}")
+    raise TypeError(
+        f"{name} is (label, key) or (label, key, column), as {name}=(\"Person\", \"id\", \"{default}\"); found {given!r}"
+    )

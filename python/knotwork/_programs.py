@@ -186,13 +186,16 @@ def run_program(
     progress: Progress,
     timeout: Optional[float],
     memory_limit: Optional[int],
+    opened: Any = None,
 ) -> EdgeProgramResult:
-    """Runs a program; see :meth:`Algorithms.edge_program`."""
+    """Runs a program; see :meth:`Algorithms.edge_program`. ``opened`` is told the stream, to close which ends the program."""
     missing = [name for name in ("should_iterate", "process_edges", "update_nodes") if not callable(getattr(program, name, None))]
     if missing:
         raise TypeError(f"a program over edges has should_iterate, process_edges and update_nodes; {missing[0]} is missing")
     start = time.perf_counter()
     with EdgeStream(database, settings, properties, timeout, memory_limit) as stream:
+        if opened is not None:
+            opened(stream)
         with shown(progress, type(program).__name__) as call:
             iterations, edges = _iterate(program, stream, call)
         columns, ids = _results(program, stream), stream.ids

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+import threading
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ._frames import as_table
 
@@ -20,8 +22,35 @@ def _is_table(thing: Any) -> bool:
     return any(hasattr(thing, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "to_arrow")) or hasattr(thing, "columns")
 
 
+#: What this thread was told of variables that it cannot see, since the caller is in another thread.
+_told = threading.local()
+
+
+@contextmanager
+def knowing(variables: Dict[str, Any]) -> Iterator[None]:
+    """Queries that this thread runs meanwhile know these variables."""
+    _told.variables = variables
+    try:
+        yield
+    finally:
+        _told.variables = {}
+
+
+def known(query: Any) -> Dict[str, Any]:
+    """The variables of the caller that a query may name as tables, for a thread that runs it."""
+    if not isinstance(query, str):
+        return {}
+    copied = _COPIED.match(query)
+    names = _NAMED.findall(query) + ([copied[2]] if copied else [])
+    found = {name: _variable(name) for name in names if not name.startswith("$")}
+    return {name: table for name, table in found.items() if table is not None}
+
+
 def _variable(name: str) -> Any:
     """The variable of that name of the first caller outside of this package; ``None`` if it has none."""
+    told = getattr(_told, "variables", {})
+    if name in told:
+        return told[name]
     frame: Any = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == "knotwork":
         frame = frame.f_back
@@ -43,15 +72,11 @@ def _columns(table: Any) -> List[str]:
 
 
 def _refusal(name: str, found: Any) -> Exception:
-    from .errors import _make
+    from .errors import _told
 
     what = "there is no variable or parameter of that name" if found is None else f"it is of the type {type(found).__name__}"
-    description = f"there is no table with the name {name}: {what}"
     remedy = "name a frame of pandas or polars, a table of Arrow, a mapping of columns or a list of dictionaries; a file is named in quotes"
-    return _make(
-        f"SEMANTIC: {description}\n  = {remedy}", code="SEMANTIC", description=description, remedy=remedy,
-        line=None, column=None, query=None, detail=None,
-    )
+    return _told("SEMANTIC", f"there is no table with the name {name}: {what}", remedy)
 
 
 def tables(

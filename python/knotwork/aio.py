@@ -17,8 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, AsyncIterator, Callable, Dict, List, Optional
 
+from . import _scan
+from ._algo import Algorithms
 from ._database import Connection, Database
 from ._database import connect as _connect
+from ._frames import Loaded
+from ._programs import EdgeProgramResult
 
 #: Rows that are turned into objects in one step of a thread.
 _STEP = 256
@@ -132,8 +136,21 @@ class AsyncConnection:
     async def _run(self, call: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
-    async def execute(self, query: Any, parameters: Optional[Dict[str, Any]] = None, **named: Any) -> AsyncResult:
-        """Runs one statement as a transaction of its own."""
+    async def _cancellable(self, work: Callable[[], Any], stop: Callable[[], None]) -> Any:
+        """What a thread finds. A task that is cancelled has the work stopped, and waits until the thread is free."""
+        running = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            # What is about to begin may lower the flag that stops it, so it is raised until the thread is free.
+            while not running.done():
+                stop()
+                await asyncio.wait([running], timeout=0.005)
+            running.exception() if not running.cancelled() else None
+            raise
+
+    async def _on_connection(self, call: Callable[[Connection], Any]) -> AsyncResult:
+        """The result of a call with one of the connections."""
         held: List[Connection] = []
         is_cancelled = False
 
@@ -141,25 +158,42 @@ class AsyncConnection:
             connection = self._connections.get()
             held.append(connection)
             try:
-                if is_cancelled:
-                    return None
-                return connection.execute(query, parameters, **named)
+                return None if is_cancelled else call(connection)
             finally:
                 held.clear()
                 self._connections.put(connection)
 
-        running = asyncio.get_running_loop().run_in_executor(self._threads, work)
-        try:
-            return AsyncResult(self, await asyncio.shield(running))
-        except asyncio.CancelledError:
+        def stop() -> None:
+            nonlocal is_cancelled
             is_cancelled = True
-            # A statement that is about to begin lowers the flag, so it is raised until the thread is free.
-            while not running.done():
-                for connection in list(held):
-                    connection.interrupt()
-                await asyncio.wait([running], timeout=0.005)
-            running.exception() if not running.cancelled() else None
-            raise
+            for connection in list(held):
+                connection.interrupt()
+
+        return AsyncResult(self, await self._cancellable(work, stop))
+
+    async def execute(self, query: Any, parameters: Optional[Dict[str, Any]] = None, **named: Any) -> AsyncResult:
+        """Runs one statement as a transaction of its own."""
+        # The variables of the caller are seen from here, and not from the thread.
+        known = _scan.known(query)
+
+        def call(connection: Connection) -> Any:
+            with _scan.knowing(known):
+                return connection.execute(query, parameters, **named)
+
+        return await self._on_connection(call)
+
+    @property
+    def algo(self) -> "AsyncAlgorithms":
+        """The algorithms, as functions to be awaited: ``await db.algo.pagerank(types="LINKS")``."""
+        return AsyncAlgorithms(self)
+
+    async def load_nodes(self, table: Any, *arguments: Any, **settings: Any) -> Loaded:
+        """Makes a node of each row of a table; see :meth:`knotwork.Database.load_nodes`. It is not cancelled with its task."""
+        return await self._run(lambda: self.database.load_nodes(table, *arguments, **settings))
+
+    async def load_edges(self, table: Any, *arguments: Any, **settings: Any) -> Loaded:
+        """Makes an edge of each row of a table; see :meth:`knotwork.Database.load_edges`. It is not cancelled with its task."""
+        return await self._run(lambda: self.database.load_edges(table, *arguments, **settings))
 
     @asynccontextmanager
     async def transaction(self, isolation: Optional[str] = None) -> AsyncIterator["AsyncTransaction"]:
@@ -195,6 +229,57 @@ class AsyncConnection:
         await self.close()
 
 
+class AsyncAlgorithms:
+    """The algorithms of a database, each to be awaited; see :class:`knotwork.Algorithms`.
+
+    >>> async def main():
+    ...     async with connect() as db:
+    ...         await db.execute("CREATE (:N {name: 'b'})-[:R]->(:N {name: 'a'})")
+    ...         return await (await db.algo.degree(direction="IN", key="name")).to_dicts()
+    >>> asyncio.run(main())
+    [{'name': 'b', 'score': 0.0}, {'name': 'a', 'score': 1.0}]
+    """
+
+    def __init__(self, owner: AsyncConnection) -> None:
+        self._owner = owner
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        async def run(**settings: Any) -> AsyncResult:
+            # Found in the thread: the list of algorithms is a query too.
+            return await self._owner._on_connection(lambda connection: getattr(Algorithms(connection), name)(**settings))
+
+        run.__name__ = name
+        return run
+
+    def __dir__(self) -> List[str]:
+        return dir(self._owner.database.algo)
+
+    async def edge_program(self, program: Any, **settings: Any) -> EdgeProgramResult:
+        """Runs an edge program in a thread; see :meth:`knotwork.Algorithms.edge_program`.
+
+        The functions of the program are called in that thread. A task that is cancelled ends the program at its next batch.
+        """
+        streams: List[Any] = []
+        is_cancelled = False
+
+        def opened(stream: Any) -> None:
+            streams.append(stream)
+            if is_cancelled:
+                stream.close()
+
+        def stop() -> None:
+            nonlocal is_cancelled
+            is_cancelled = True
+            for stream in streams:
+                stream.close()
+
+        algorithms = self._owner.database.algo
+        return await self._owner._cancellable(lambda: algorithms.edge_program(program, _opened=opened, **settings), stop)
+
+
 class AsyncTransaction:
     """A transaction that is open; see :meth:`AsyncConnection.transaction`."""
 
@@ -204,8 +289,13 @@ class AsyncTransaction:
 
     async def execute(self, query: Any, parameters: Optional[Dict[str, Any]] = None, **named: Any) -> AsyncResult:
         """Runs one statement in the transaction."""
-        result = await self._owner._run(lambda: self._connection.execute(query, parameters, **named))
-        return AsyncResult(self._owner, result)
+        known = _scan.known(query)
+
+        def call() -> Any:
+            with _scan.knowing(known):
+                return self._connection.execute(query, parameters, **named)
+
+        return AsyncResult(self._owner, await self._owner._run(call))
 
 
 def connect(path: Any = None, *, max_concurrent_queries: int = 4, **settings: Any) -> AsyncConnection:

@@ -170,9 +170,34 @@ _CLASSES: Dict[str, Type[Error]] = {
 }
 
 
+#: Remedies that are written for the shell, or say nothing, and what is said here.
+_SAID_OTHERWISE = {
+    "see the caret": "",
+    "see the message": "",
+    "pass it with --param or :params": 'pass it with the query: execute(query, {"name": value}) or execute(query, name=value)',
+}
+
+
+def _remedy(remedy: str, description: str) -> str:
+    if "ermission denied" in description and remedy == "check the disk; reopen the store":
+        return "check the rights of the path; a store that may not be written is opened with read_only=True"
+    return _SAID_OTHERWISE.get(remedy, remedy)
+
+
 def _make(text: str, **fields: object) -> Error:
     """The exception of an error of the engine."""
+    given, line = str(fields.get("remedy") or ""), "\n  = "
+    remedy = _remedy(given, str(fields.get("description")))
+    if remedy != given and text.endswith(line + given):
+        text = text[: -len(line + given)] + (line + remedy if remedy else "")
+        fields["remedy"] = remedy
     error = _CLASSES.get(str(fields["code"]), StoreError)(text)
     for name, value in fields.items():
         setattr(error, name, value)
     return error
+
+
+def _told(code: str, description: str, remedy: str) -> Error:
+    """The exception of an error that is found on this side."""
+    text = f"{code}: {description}\n  = {remedy}"
+    return _make(text, code=code, description=description, remedy=remedy, line=None, column=None, query=None, detail=None)

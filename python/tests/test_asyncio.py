@@ -93,3 +93,75 @@ def test_kuzu_name(db):
         assert db.is_open
 
     run(main())
+
+
+def test_algorithms_and_loads():
+    async def main():
+        async with knotwork.aio.connect() as db:
+            people, knows = [{"id": i} for i in range(4)], [{"source": 0, "target": i} for i in range(1, 4)]
+            assert (await db.load_nodes(people, label="P", key="id")).nodes_created == 4
+            assert (await db.load_edges(knows, type="K", source=("P", "id"))).edges_created == 3
+            assert [row async for row in await db.algo.degree(direction="OUT", key="id")] == [(0, 3.0), (1, 0.0), (2, 0.0), (3, 0.0)]
+            assert (await (await db.algo.pagerank(mode="stats")).fetchone())["didConverge"] in (True, False)
+            assert "pagerank" in dir(db.algo) and "edge_program" in dir(db.algo)
+            with pytest.raises(AttributeError, match="there is no algorithm"):
+                await db.algo.pagerankk()
+            extra = [{"id": 9}]
+            await db.execute("COPY P FROM extra")
+            async with db.transaction() as tx:
+                assert await (await tx.execute("LOAD FROM extra RETURN id")).scalar() == 9
+            assert await (await db.execute("MATCH (p:P) RETURN count(p)")).scalar() == 5
+
+    run(main())
+
+
+class Count:
+    """Counts the edges into nodes, so many times over."""
+
+    def __init__(self, iterations):
+        self.iterations, self.begun = iterations, 0
+
+    def start(self, graph):
+        import numpy
+
+        self.count = numpy.zeros(graph.node_count)
+
+    def should_iterate(self, iteration, changed):
+        self.begun = iteration
+        return iteration < self.iterations
+
+    def process_edges(self, edges):
+        edges.add(self.count, 1.0)
+
+    def update_nodes(self, nodes):
+        return None
+
+    def result(self):
+        return {"count": self.count}
+
+
+def test_edge_programs_and_their_end():
+    pytest.importorskip("numpy")
+
+    async def main():
+        async with knotwork.aio.connect() as db:
+            await db.execute("UNWIND range(1, 50) AS i CREATE (:A)-[:R]->(:B)")
+            found, others = await asyncio.gather(
+                db.algo.edge_program(Count(2), types="R"), (await db.execute("MATCH (a:A) RETURN a")).fetchall()
+            )
+            assert sum(found["count"]) == 100 and found.iterations == 2 and len(others) == 50
+            with pytest.raises(TypeError, match="should_iterate"):
+                await db.algo.edge_program(object())
+            endless = Count(10**9)
+            running = asyncio.ensure_future(db.algo.edge_program(endless, types="R"))
+            while endless.begun < 3:
+                await asyncio.sleep(0.005)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            ended = endless.begun
+            await asyncio.sleep(0.05)
+            assert endless.begun == ended
+            assert await (await db.execute("RETURN 1")).scalar() == 1
+
+    run(main())

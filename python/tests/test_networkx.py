@@ -178,6 +178,84 @@ def test_conversions_keep_nodes_edges_and_weights():
         assert edges(back) == edges(graph), name
 
 
+def arrays(graph, **attributes):
+    """What a conversion reads: pairs of ends, and the values of attributes."""
+    made = convert_from_nx(graph, edge_attrs=attributes)
+    pairs = list(zip(made._sources, made._targets))
+    values = {key: (None if values is None else list(values), whole) for key, (values, whole) in made._attributes.items()}
+    return made, pairs, values
+
+
+def test_what_conversions_read():
+    graph = nx.DiGraph([(0, 1, {"w": 2}), (1, 0), (1, 2, {"w": 3, "v": 0.5}), (2, 2)])
+    made, pairs, values = arrays(graph, w=1, v=None, u=1, t=7)
+    assert pairs == [(0, 1), (1, 0), (1, 2), (2, 2)] and made._given_numbers is None and made.loops() == {2: 1}
+    assert values == {
+        "w": ([2, 1, 3, 1], True), "v": ([1, 1, 0.5, 1], False), "u": (None, True), "t": ([7] * 4, True),
+    }
+    # An undirected edge is read once, whatever its ends are called.
+    for names in ([0, 1, 2], ["a", "b", "c"], [(1, 2), 1, 1.5], [2, 1, 0], [1.0, 2.0, 0.0], [True, 2, 0]):
+        undirected = nx.Graph()
+        undirected.add_nodes_from(names)
+        undirected.add_edges_from([(names[0], names[1]), (names[2], names[0]), (names[2], names[2])], w=2.5)
+        made, pairs, values = arrays(undirected, w=1)
+        assert sorted(pairs) == [(0, 1), (0, 2), (2, 2)] and values == {"w": ([2.5] * 3, False)}, names
+        assert all(made.setting(name) == number and name in made for number, name in enumerate(names)), names
+        assert "z" not in made and 77 not in made and -1 not in made and [] not in made
+    # Nodes that are numbers, one of them written otherwise where an edge leads to it.
+    written = nx.DiGraph()
+    written.add_nodes_from(range(3))
+    written._adj[0].update({1.0: {}, 2**70 - 2**70: {}, True + 1: {"w": 4}})
+    assert arrays(written, w=1)[1:] == ([(0, 1), (0, 0), (0, 2)], {"w": ([1, 1, 4], True)})
+    parallel = nx.MultiGraph([(5, 6, {"w": 2}), (6, 5), (6, 6), (7, 5, {"w": 1.5})])
+    assert arrays(parallel, w=3)[1:] == ([(0, 1), (0, 1), (0, 2), (1, 1)], {"w": ([2, 3, 1.5, 3], False)})
+
+
+def test_graphs_that_are_not_what_they_keep():
+    graph = nx.karate_club_graph()
+    for view in (graph.subgraph(range(20)), nx.edge_subgraph(graph, list(graph.edges)[:30]), graph.to_directed(as_view=True)):
+        assert close(nx.pagerank(view, backend="knotwork"), nx.pagerank(view, backend="networkx"))
+        function = "is_weakly_connected" if view.is_directed() else "is_connected"
+        assert getattr(nx, function)(view, backend="knotwork") == getattr(nx, function)(view, backend="networkx")
+    filtered = nx.subgraph_view(nx.MultiGraph(graph), filter_edge=lambda a, b, key: (a + b) % 3)
+    assert close(nx.pagerank(filtered, backend="knotwork"), nx.pagerank(filtered, backend="networkx"))
+
+    class Rows(dict):
+        pass
+
+    class Own(nx.Graph):
+        adjlist_inner_dict_factory = edge_attr_dict_factory = Rows
+
+    own = Own(graph)
+    assert close(nx.pagerank(own, backend="knotwork"), nx.pagerank(graph, backend="networkx"))
+
+
+def test_a_conversion_serves_functions_that_ask_for_weights_which_no_edge_has():
+    graph = nx.path_graph(50)
+    for kind in (nx.Graph, nx.MultiDiGraph):
+        graph = kind(nx.path_graph(50))
+        kept = lambda: list(graph.__networkx_cache__["backends"]["knotwork"].values())
+        nx.has_path(graph, 0, 9, backend="knotwork")
+        nx.pagerank(graph, backend="knotwork")
+        assert len({id(made) for made in kept()}) == 1
+        graph.add_edge(0, 1, weight=9.5)
+        assert close(nx.pagerank(graph, backend="knotwork"), nx.pagerank(graph, backend="networkx"))
+        nx.has_path(graph, 0, 9, backend="knotwork")
+        graph.add_edge(1, 2, cost="dear")
+        with pytest.raises(NotImplementedError, match="'cost'"):
+            convert_from_nx(graph, edge_attrs={"cost": 1})
+
+
+def test_strong_components_come_after_those_that_they_lead_to():
+    for seed in range(SEED, SEED + 8):
+        graph = nx.gnp_random_graph(60, 0.025, seed=seed, directed=True)
+        found = list(nx.strongly_connected_components(graph, backend="knotwork"))
+        expected = list(nx.strongly_connected_components(graph, backend="networkx"))
+        assert sorted(map(sorted, found)) == sorted(map(sorted, expected))
+        place = {node: at for at, component in enumerate(found) for node in component}
+        assert all(place[a] >= place[b] for a, b in graph.edges), f"FUZZ_SEED={seed}"
+
+
 def test_what_is_told_of_the_backend_is_what_is_there():
     assert set(LIMITS) == set(FUNCTIONS)
     assert set(get_info()["functions"]) == set(FUNCTIONS)

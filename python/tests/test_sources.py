@@ -133,6 +133,45 @@ def test_postgresql(db):
             db.execute("MATCH (c:Customer {name: 'Bob'}) RETURN c.handle, rand()").fetchall()
 
 
+def test_mysql(db):
+    server_program = found("/usr/sbin/mariadbd", "/usr/sbin/mysqld")
+    install, client = found("/usr/bin/mariadb-install-db"), found("/usr/bin/mariadb")
+    user = as_user("mysql")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        if user:
+            shutil.chown(folder, "mysql")
+        data, connection, port = f"--datadir={folder}/data", f"--socket={folder}/socket", free_port()
+        made = [install, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db"]
+        subprocess.run([*made, *(["--user=mysql"] if user else [])], check=True, capture_output=True)
+        server = subprocess.Popen(
+            [*user, server_program, "--no-defaults", data, connection, f"--pid-file={folder}/pid", f"--port={port}",
+             "--bind-address=127.0.0.1", "--character-set-server=utf8mb4"],
+            stderr=subprocess.DEVNULL, cwd=folder,
+        )
+        try:
+            ask = [client, "--no-defaults", connection, "-u", "root"]
+            for _ in range(150):
+                if subprocess.run([*ask, "-e", "SELECT 1"], capture_output=True).returncode == 0:
+                    break
+                time.sleep(0.2)
+            script = f"CREATE DATABASE shop; USE shop; {SHOP} CREATE USER reader@127.0.0.1; GRANT SELECT ON shop.* TO reader@127.0.0.1;"
+            subprocess.run(ask, input=script, text=True, check=True, capture_output=True)
+            url = f"mysql://reader@127.0.0.1:{port}/shop"
+            db.attach(url, "shop", definition=DEFINITION)
+            is_the_shop(db)
+            db.detach("shop")
+            # Without a definition one is read from the tables' keys.
+            assert len(db.attach(url, "inferred").fetchone()["labels"]) == 2
+            db.detach("inferred")
+            db.attach(url, "shop", definition=DEFINITION)
+        finally:
+            server.terminate()
+            server.wait(60)
+        # A server that is gone is an error to try again, not a wrong answer.
+        with pytest.raises(knotwork.SourceError):
+            db.execute("MATCH (c:Customer {name: 'Bob'}) RETURN c.handle, rand()").fetchall()
+
+
 def test_redis(db):
     server_program, cli = found("/usr/bin/redis-server"), found("/usr/bin/redis-cli")
     port = free_port()

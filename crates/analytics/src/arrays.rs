@@ -5,9 +5,11 @@
 //! Cost: built in two passes over the edges, 4 bytes an edge and 12 with weights, 8 bytes a node; as much again, and 4 bytes
 //! an edge, once somebody goes against the direction.
 
+mod shortest_path;
+
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use model::batch::{EdgeBatch, EdgeBlock, EdgeRuns, NodeBatch};
 use model::choice::expand_chosen;
@@ -42,6 +44,8 @@ pub struct ArrayGraph {
     topology: Topology,
     out: Adjacency,
     back: OnceLock<Adjacency>,
+    /// What searches that are over have left, for the next ones.
+    marks: Mutex<Vec<shortest_path::Marks>>,
 }
 
 /// Rows of neighbors, each in ascending order.
@@ -151,7 +155,27 @@ impl ArrayGraph {
             topology: Topology { store, edges: 0, properties: 0 },
             out: Adjacency::build(nodes, sources, targets, weights.unwrap_or(&[]), false),
             back: OnceLock::new(),
+            marks: Mutex::default(),
         })
+    }
+
+    /// The numbers of the nodes of a path of fewest edges, followed that way; `None` if there is no path. Fails with
+    /// `ARGUMENT` if there is no node of such a number.
+    pub fn shortest_path(&self, source: u32, target: u32, direction: Direction) -> Result<Option<Vec<u32>>> {
+        if let Some(absent) = [source, target].into_iter().find(|&node| !self.has(NodeId(node.into()))) {
+            return Err(model::error!(Argument, "there is no node {absent}, of {} numbered from 0", self.nodes()));
+        }
+        let (near, far): (&[Direction], &[Direction]) = match direction {
+            Direction::Out => (&[Direction::Out], &[Direction::In]),
+            Direction::In => (&[Direction::In], &[Direction::Out]),
+            Direction::Both => (&[Direction::Out, Direction::In], &[Direction::Out, Direction::In]),
+        };
+        let rows = |ways: &[Direction]| -> Vec<&Adjacency> { ways.iter().map(|&way| self.side(way)).collect() };
+        let (near, far) = (rows(near), rows(far));
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let found = shortest_path::find(&mut marks, self.nodes() as usize, [&near, &far], source, target);
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner).push(marks);
+        Ok(found)
     }
 
     fn nodes(&self) -> u64 {
@@ -228,6 +252,22 @@ impl ReadView for ArrayGraph {
         }
         let from = if Self::takes(expand.types.as_deref()) { from } else { &[] };
         Ok(Box::new(Expansion { graph: self, from, expand, input: 0, side: 0, at: 0 }))
+    }
+
+    fn degrees(&self, from: &[NodeId], direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
+        let takes = Self::takes(types);
+        let degree = |node: &NodeId| match direction {
+            _ if !takes || !self.has(*node) => 0,
+            Direction::Out | Direction::In => self.side(direction).row(node.0).len() as u64,
+            Direction::Both => {
+                // A self-loop is seen on the way out.
+                let back = &self.back().neighbors[self.back().row(node.0)];
+                let loops = back.partition_point(|&other| u64::from(other) <= node.0)
+                    - back.partition_point(|&other| u64::from(other) < node.0);
+                (self.out.row(node.0).len() + back.len() - loops) as u64
+            }
+        };
+        Ok(from.iter().map(degree).collect())
     }
 
     fn node_properties(&self, nodes: &[NodeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {

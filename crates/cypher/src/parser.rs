@@ -34,7 +34,9 @@ pub fn parse(text: &str) -> Result<Statement> {
     let statement = parser.statement()?;
     parser.statement_end()?;
     if !parser.is(TokenKind::End) {
-        return Err(error!(Syntax, "expected one statement, found another after the semicolon").at(parser.here()));
+        return Err(error!(Syntax, "expected one statement, found another after the semicolon")
+            .at(parser.here())
+            .with_remedy("run one statement at a time"));
     }
     Ok(statement)
 }

@@ -3,8 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use analytics::ViewCache;
-use model::platform::Platform;
+use model::platform::{Clock, Platform};
 use model::procedure::{GraphAccess, ProcedureContext, Procedures, Unaccounted};
+use model::store::Direction;
 use model::{Column, Interrupt, MemoryBudget, Result, Value, error};
 
 /// A graph in arrays, with the algorithms that can be called on it. What they read of it is kept from call to call.
@@ -64,6 +65,19 @@ impl ArrayGraph {
         })?;
         columns.resize_with(yields.len(), || Column::constant(&Value::Null, 0));
         Ok(yields.iter().map(|spec| spec.name).zip(columns).collect())
+    }
+}
+
+impl ArrayGraph {
+    /// The numbers of the nodes of a path of fewest edges from one node to another, in either direction unless it
+    /// `is_directed`; `None` if there is none.
+    pub fn shortest_path(&self, source: u32, target: u32, is_directed: bool) -> Result<Option<Vec<u32>>> {
+        self.graph.shortest_path(source, target, if is_directed { Direction::Out } else { Direction::Both })
+    }
+
+    /// The clock by which calls are given a deadline.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        self.platform.clock.clone()
     }
 }
 

@@ -8,7 +8,7 @@
 //! - [`convert`]: values across the border.
 //! - [`arrow`]: columns across the border.
 //! - [`load`]: tables into a store.
-//! - [`array_graph`]: algorithms on edges in arrays, for the NetworkX backend.
+//! - [`array_graph`] and [`adjacency`]: algorithms on edges in arrays, and how they are read, for the NetworkX backend.
 //! - [`edge_reader`] and [`numbers`]: edges in arrays, pass after pass, for edge programs in Python.
 //! - [`error`](mod@error): errors as exceptions.
 //!
@@ -16,6 +16,7 @@
 //!
 //! Invariant: the engine works without Python's lock; it is taken again only to make objects and to hear signals.
 
+mod adjacency;
 mod array_graph;
 mod arrow;
 mod connection;
@@ -39,6 +40,8 @@ use pyo3::prelude::*;
 /// The part of the package that is not written in Python.
 #[pymodule]
 mod _knotwork {
+    #[pymodule_export]
+    use super::adjacency::{has_attribute, read_adjacency};
     #[pymodule_export]
     use super::array_graph::ArrayGraph;
     #[pymodule_export]

@@ -5,11 +5,12 @@ user calls them.
 """
 
 from array import array
-from itertools import chain, repeat
+from collections.abc import Mapping
+from itertools import repeat
 
 import networkx as nx
 
-from .._knotwork import ArrayGraph
+from .._knotwork import ArrayGraph, has_attribute, read_adjacency
 
 __all__ = ["Graph", "StoreGraph", "convert_from_nx", "convert_to_nx"]
 
@@ -33,25 +34,43 @@ class _Base:
         """How procedures follow the edges."""
         return "OUT" if self._directed else "BOTH"
 
-    def values(self, procedure, settings=None, weight=None, merged=False):
-        """A dict of what a procedure yields for each node, by its first column besides the node."""
+    def values(self, procedure, settings=None, weight=None, merged=False, factor=None):
+        """A dict of what a procedure yields for each node, by its first column besides the node; times `factor`, if given."""
         nodes, values, *_ = self.run(procedure, settings or {}, weight=weight, merged=merged)
-        return dict(zip(nodes, values))
+        return dict(zip(nodes, values if factor is None else (value * factor for value in values)))
+
+    def groups(self, procedure, last_first=False):
+        """The sets of nodes that a procedure gives the same number, in the order of their first nodes.
+
+        `last_first`, in the order in which a search along the edges ends them, so that each comes after those that it leads
+        to; a graph in a store has them as they are found, since it is not read again for that.
+        """
+        found = {}
+        for node, number in self.values(procedure).items():
+            found.setdefault(number, set()).add(node)
+        return list(found.values())
+
+    def figure(self, procedure):
+        """The first figure that a procedure tells of the whole graph."""
+        return self.run(f"{procedure}.stats", {})[0][0]
 
 
 class Graph(_Base):
     """A graph in arrays, made of a NetworkX graph."""
 
-    def __init__(self, nodes, sources, targets, attributes, directed, multigraph, graph_attributes):
+    def __init__(self, nodes, numbers, sources, targets, loops, attributes, directed, multigraph, graph_attributes):
         self._nodes = nodes
+        #: The number of each node; None if nodes are the integers from 0 on, and so their own numbers.
+        self._given_numbers = numbers
         self._directed = directed
         self._multigraph = multigraph
+        #: For each edge the numbers of its ends, as 32-bit integers, and how many edges are loops.
         self._sources = sources
         self._targets = targets
+        self._loops = loops
         #: For each edge attribute its values, or _ABSENT; and whether they are all whole numbers.
         self._attributes = attributes
         self._graphs = {}
-        self._numbers = None
         self.graph = graph_attributes
 
     def __len__(self):
@@ -61,6 +80,8 @@ class Graph(_Base):
         return iter(self._nodes)
 
     def __contains__(self, node):
+        if self._given_numbers is None and type(node) is int:
+            return 0 <= node < len(self._nodes)
         try:
             return node in self.numbers
         except TypeError:
@@ -69,9 +90,9 @@ class Graph(_Base):
     @property
     def numbers(self):
         """The number of each node."""
-        if self._numbers is None:
-            self._numbers = {node: number for number, node in enumerate(self._nodes)}
-        return self._numbers
+        if self._given_numbers is None:
+            self._given_numbers = {node: number for number, node in enumerate(self._nodes)}
+        return self._given_numbers
 
     def nodes(self):
         return self._nodes
@@ -85,37 +106,27 @@ class Graph(_Base):
 
     def setting(self, node):
         """A node as a procedure takes it."""
+        if self._given_numbers is None and type(node) is int and 0 <= node < len(self._nodes):
+            return node
         return self.numbers[node]
 
     def has_self_loops(self):
-        return any(map(int.__eq__, self._sources, self._targets))
+        return self._loops > 0
 
-    def last_first(self, components):
-        """Numbers of strong components, in the order in which a search along the edges ends them: each comes after those that
-        it leads to, and where that leaves a choice nodes and edges are taken in their order."""
-        of = [0] * len(self._nodes)
-        for number, component in enumerate(components):
-            for node in component:
-                of[self.numbers[node]] = number
-        ahead = [{} for _ in components]
-        for here, there in zip(map(of.__getitem__, self._sources), map(of.__getitem__, self._targets)):
-            if here != there:
-                ahead[here][there] = None
-        ended, is_seen = [], [False] * len(components)
-        for first in range(len(components)):
-            if is_seen[first]:
-                continue
-            is_seen[first], way = True, [(first, iter(ahead[first]))]
-            while way:
-                here, rest = way[-1]
-                there = next((number for number in rest if not is_seen[number]), None)
-                if there is None:
-                    ended.append(here)
-                    way.pop()
-                else:
-                    is_seen[there] = True
-                    way.append((there, iter(ahead[there])))
-        return ended
+    def loops(self):
+        """How many loops each node has that has one, by node."""
+        found = {}
+        if self._loops:
+            for source, target in zip(self._sources, self._targets):
+                if source == target:
+                    node = self._nodes[source]
+                    found[node] = found.get(node, 0) + 1
+        return found
+
+    def path(self, source, target):
+        """The nodes of a path of fewest edges; None if there is none."""
+        graph, _ = self._array_graph(None, False)
+        return graph.path(self.setting(source), self.setting(target), self._directed)
 
     def _arrays(self, weight, merged):
         """The arrays with that weight; merged, parallel edges are one, of the least weight."""
@@ -136,26 +147,27 @@ class Graph(_Base):
         if (weight, merged) not in self._graphs:
             sources, targets, weights = self._arrays(weight, merged)
             self._graphs[weight, merged] = ArrayGraph(
-                len(self._nodes), sources.tobytes(), targets.tobytes(), None if weights is None else weights.tobytes()
+                self._nodes, sources.tobytes(), targets.tobytes(), None if weights is None else weights.tobytes()
             )
         return self._graphs[weight, merged], weight
 
+    def _prepared(self, settings, weight, merged):
+        """The graph that a procedure runs on, and its settings."""
+        graph, weight = self._array_graph(weight, merged)
+        return graph, settings if weight is None else {**settings, "weightProperty": "weight"}
+
     def run(self, procedure, settings, weight=None, merged=False):
         """The columns that a procedure yields; `weight` names an edge attribute, `merged` makes parallel edges one."""
-        graph, weight = self._array_graph(weight, merged)
-        if weight is not None:
-            settings = {**settings, "weightProperty": "weight"}
-        nodes = self._nodes
-        columns = []
-        for kind, values in graph.call(procedure, settings):
-            if kind == "node":
-                values = list(map(nodes.__getitem__, array("q", values)))
-            elif kind == "path":
-                values = [list(map(nodes.__getitem__, path)) for path in values]
-            elif isinstance(values, bytes):
-                values = array(kind, values).tolist()
-            columns.append(values)
-        return columns
+        graph, settings = self._prepared(settings, weight, merged)
+        return graph.call(procedure, settings)
+
+    def values(self, procedure, settings=None, weight=None, merged=False, factor=None):
+        graph, settings = self._prepared(settings or {}, weight, merged)
+        return graph.values(procedure, settings, factor)
+
+    def groups(self, procedure, last_first=False):
+        edges = (self._sources.tobytes(), self._targets.tobytes()) if last_first else None
+        return self._array_graph(None, False)[0].groups(procedure, {}, edges)
 
 
 class StoreGraph(_Base):
@@ -230,9 +242,18 @@ class StoreGraph(_Base):
         edge = f"[:{types}]" if types else "[]"
         return bool(self._query(f"MATCH {self._pattern()}-{edge}->(n) RETURN 1 LIMIT 1").fetchall())
 
-    def last_first(self, components):
-        """Numbers of strong components as they are found: what lies between them is not read again."""
-        return range(len(components))
+    def loops(self):
+        """How many loops each node has that has one, by node."""
+        types = "|".join(f"`{name.replace('`', '``')}`" for name in self._selection.get("types", ()))
+        edge = f"[e:{types}]" if types else "[e]"
+        found = self._query(f"MATCH {self._pattern()}-{edge}->(n) RETURN {self._called('n')} AS node, count(e) AS loops")
+        return {row[0]: row[1] for row in found}
+
+    def path(self, source, target):
+        """The nodes of a path of fewest edges; None if there is none."""
+        settings = {"direction": self.direction, "sourceNode": self.setting(source), "targetNode": self.setting(target)}
+        paths = self.run("algo.shortestPath", settings)[0]
+        return paths[0] if paths else None
 
     def run(self, procedure, settings, weight=None, merged=False):
         """As :meth:`Graph.run`. Parallel relationships are not merged."""
@@ -274,58 +295,56 @@ def convert_from_nx(
     if preserve_edge_attrs or preserve_all_attrs:
         names = {key for *_, data in graph.edges(data=True) for key in data}
         edge_attrs = dict.fromkeys(names, 1)
-    adjacency = graph._adj
-    if type(graph).__getitem__ is not nx.Graph.__getitem__:
-        # A graph that is not what it keeps, as the complement of one.
-        adjacency = {node: row if isinstance(row, dict) else dict.fromkeys(row, {}) for node, row in graph.adjacency()}
+    wanted = {key: 1 if default is None else default for key, default in (edge_attrs or {}).items() if key is not None}
+    # A graph may not be what it keeps, as the complement of one.
+    keeps_all = type(graph).__getitem__ is nx.Graph.__getitem__ and type(graph._adj) is dict
+    adjacency = graph._adj if keeps_all else _copied(graph)
+    if keeps_all and wanted and (known := _serving(graph, wanted)) is not None:
+        return known
     nodes = list(adjacency)
-    multigraph = graph.is_multigraph()
-    rows = adjacency.values()
-    if multigraph:
-        counts = [sum(map(len, row.values())) for row in rows]
-        ends = chain.from_iterable(repeat(target, len(keys)) for row in rows for target, keys in row.items())
-        data = [values for row in rows for keys in row.values() for values in keys.values()]
-    else:
-        counts = list(map(len, rows))
-        ends = chain.from_iterable(rows)
-        data = None if not edge_attrs else list(chain.from_iterable(row.values() for row in rows))
-    sources = array("I", chain.from_iterable(map(repeat, range(len(nodes)), counts)))
-    if nodes == list(range(len(nodes))):
-        targets = array("I", ends)
-    else:
-        numbers = {node: number for number, node in enumerate(nodes)}
-        targets = array("I", map(numbers.__getitem__, ends))
-    attributes = {key: _attribute(data, key, default) for key, default in (edge_attrs or {}).items() if key is not None}
-    if not graph.is_directed():
-        sources, targets, attributes = _half(sources, targets, attributes)
-    return Graph(nodes, sources, targets, attributes, graph.is_directed(), multigraph, dict(graph.graph))
+    kind = graph.is_directed(), graph.is_multigraph()
+    asked = [(key, float(default), isinstance(default, int)) for key, default in wanted.items()]
+    read = read_adjacency(adjacency, nodes, *kind, asked) or read_adjacency(_copied(graph), nodes, *kind, asked)
+    numbers, sources, targets, loops, found = read
+    attributes = {}
+    for (key, default), (values, is_whole) in zip(wanted.items(), found):
+        if values is not None:
+            attributes[key] = memoryview(values).cast("d"), is_whole
+        elif default == 1:
+            attributes[key] = _ABSENT, True
+        else:
+            attributes[key] = array("d", repeat(default, len(sources) // 4)), isinstance(default, int)
+    sources, targets = memoryview(sources).cast("I"), memoryview(targets).cast("I")
+    return Graph(nodes, numbers, sources, targets, loops, attributes, *kind, dict(graph.graph))
 
 
-def _attribute(data, key, default):
-    """The values of an edge attribute, and whether all are whole numbers."""
-    if not any(key in values for values in data):
-        return (_ABSENT, True) if default == 1 else (array("d", repeat(1 if default is None else default, len(data))), True)
-    found = [values.get(key, 1 if default is None else default) for values in data]
-    try:
-        return array("d", found), all(isinstance(value, int) for value in found)
-    except TypeError as error:
-        raise NotImplementedError(f"edge attribute {key!r} has values that are no numbers: {error}") from error
+def _copied(graph):
+    """The adjacency of a graph as plain dictionaries, whatever it is kept in."""
+
+    def plain(row, depth):
+        if not isinstance(row, Mapping):
+            return dict.fromkeys(row, {0: {}} if depth > 1 else {})
+        return {key: plain(value, depth - 1) for key, value in row.items()} if depth else dict(row)
+
+    depth = 2 if graph.is_multigraph() else 1
+    return {node: plain(row, depth) for node, row in graph.adjacency()}
 
 
-def _half(sources, targets, attributes):
-    """Each edge of an undirected graph once: NetworkX lists it at both of its ends."""
-    from itertools import compress
-    from operator import le
-
-    kept = list(map(le, sources, targets))
-
-    def pick(values):
-        return array(values.typecode, compress(values, kept))
-
-    attributes = {
-        key: (values if values is _ABSENT else pick(values), whole) for key, (values, whole) in attributes.items()
-    }
-    return pick(sources), pick(targets), attributes
+def _serving(graph, wanted):
+    """A conversion of the graph that NetworkX keeps and that serves here as well, since no edge has what is asked for; None if
+    there is none."""
+    kept = getattr(graph, "__networkx_cache__", None)
+    if not kept or not nx.config.cache_converted_graphs or any(default != 1 for default in wanted.values()):
+        return None
+    kept = kept.get("backends", {}).get("knotwork", {}).values()
+    known = next((held for held in kept if isinstance(held, Graph) and len(held) == len(graph._adj)), None)
+    if known is None:
+        return None
+    for key in wanted:
+        if has_attribute(graph._adj, graph.is_multigraph(), key) is not False:
+            return None
+    known.graph = dict(graph.graph)
+    return known
 
 
 def convert_to_nx(result, *, name=None):

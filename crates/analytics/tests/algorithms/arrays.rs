@@ -9,7 +9,7 @@ use testing::ReferenceStore;
 use testing::random::{SeededRandom, seed_or};
 
 use crate::call::{by_number, call, number};
-use crate::generated::{DIRECTIONS, assert_close, graphs, naive, numbers};
+use crate::generated::{DIRECTIONS, assert_close, graphs, naive, numbers, turned};
 use crate::naive::NaiveGraph;
 
 /// What serves an array graph to the calls of these tests.
@@ -85,6 +85,56 @@ fn searches_agree_with_a_naive_one() {
             let expected = naive.distances(source as usize);
             let place = format!("{name} from {source}, FUZZ_SEED={seed}");
             assert_close(&by_number(&rows, &numbered).iter().map(number).collect::<Vec<_>>(), &expected, 1e-9, &place);
+        }
+    }
+}
+
+#[test]
+fn paths_between_two_nodes_are_shortest() {
+    let seed = seed_or(20);
+    for (name, graph) in graphs(seed) {
+        let naive = naive(&graph);
+        let mut random = SeededRandom::new(seed);
+        let view = arrays(&naive).0;
+        let count = naive.node_count as u64;
+        for (word, direction) in DIRECTIONS {
+            let turned = turned(&naive, direction);
+            for _ in 0..if count > 0 { 8 } else { 0 } {
+                let (source, target) = (random.below(count) as u32, random.below(count) as u32);
+                let place = format!("{name}, {source} to {target}, {word}, FUZZ_SEED={seed}");
+                let hops = turned.hops(source as usize)[target as usize];
+                let Some(path) = view.shortest_path(source, target, direction).expect("both nodes are there") else {
+                    assert!(hops.is_infinite(), "{place}: no path, expected one of {hops} edges");
+                    continue;
+                };
+                assert_eq!((path.len() - 1) as f64, hops, "{place}");
+                assert_eq!((path[0], path[path.len() - 1]), (source, target), "{place}");
+                for step in path.windows(2) {
+                    let is_step = |edge: &(usize, usize, f64)| (edge.0, edge.1) == (step[0] as usize, step[1] as usize);
+                    assert!(turned.edges.iter().any(is_step), "{place}: no edge {step:?}");
+                }
+            }
+            assert!(view.shortest_path(0, count as u32, direction).is_err(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn degrees_count_what_expansions_give() {
+    let seed = seed_or(21);
+    for (name, graph) in graphs(seed) {
+        let naive = naive(&graph);
+        let view = arrays(&naive).0;
+        let nodes: Vec<NodeId> = (0..naive.node_count as u64 + 1).map(NodeId).collect();
+        for (_, direction) in DIRECTIONS {
+            let expand = Expand { direction, ..Expand::default() };
+            let (mut batch, mut expected) = (EdgeBatch::default(), vec![0; nodes.len()]);
+            let mut cursor = view.expand(&nodes, &expand).expect("arrays can be expanded");
+            while cursor.next(&mut batch).expect("arrays can be expanded") {
+                batch.inputs.iter().for_each(|&input| expected[input as usize] += 1);
+            }
+            let degrees = view.degrees(&nodes, direction, None).expect("arrays can be counted");
+            assert_eq!(degrees, expected, "{name}, {direction:?}, FUZZ_SEED={seed}");
         }
     }
 }

@@ -9,8 +9,8 @@ from .declare import Error, declared, is_limit
 FUNCTIONS = {}
 
 
-def _iterate(graph, procedure, max_iter, tol, settings, weight):
-    """Runs until it has converged as NetworkX says: all scores together change by less than `tol` a node."""
+def _iterate(graph, procedure, max_iter, tol, settings, weight, run):
+    """Runs, as `run` runs it, until it has converged as NetworkX says: all scores together change by less than `tol` a node."""
     if max_iter < 1:
         raise nx.PowerIterationFailedConvergence(max_iter)
     settings = {
@@ -21,7 +21,7 @@ def _iterate(graph, procedure, max_iter, tol, settings, weight):
         **settings,
     }
     try:
-        return graph.run(procedure, settings, weight=weight)
+        return run(procedure, settings, weight=weight)
     except Error as error:
         if is_limit(error):
             raise nx.PowerIterationFailedConvergence(max_iter) from error
@@ -46,8 +46,7 @@ def pagerank(
             raise ZeroDivisionError("personalization has no node with a value other than 0")
         settings["sourceNodes"] = [G.setting(node) for node in shares]
         settings["sourceWeights"] = [float(share) for share in shares.values()]
-    nodes, scores = _iterate(G, "algo.pagerank", max_iter, tol, settings, weight)
-    return dict(zip(nodes, scores))
+    return _iterate(G, "algo.pagerank", max_iter, tol, settings, weight, G.values)
 
 
 def _eigenvector_rule(G, nstart, **_):
@@ -61,8 +60,7 @@ def _eigenvector_rule(G, nstart, **_):
 def eigenvector_centrality(G, max_iter=100, tol=1.0e-6, nstart=None, weight=None):
     if len(G) == 0:
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
-    nodes, scores = _iterate(G, "algo.eigenvector", max_iter, tol / len(G), {}, weight)
-    return dict(zip(nodes, scores))
+    return _iterate(G, "algo.eigenvector", max_iter, tol / len(G), {}, weight, G.values)
 
 
 def _hits_rule(G, nstart, normalized, **_):
@@ -74,7 +72,7 @@ def _hits_rule(G, nstart, normalized, **_):
 def hits(G, max_iter=100, tol=1.0e-8, nstart=None, normalized=True):
     if len(G) == 0:
         return {}, {}
-    nodes, authorities, hubs = _iterate(G, "algo.hits", max_iter, tol / len(G), {}, "weight")
+    nodes, authorities, hubs = _iterate(G, "algo.hits", max_iter, tol / len(G), {}, "weight", G.run)
 
     def shares(scores):
         total = sum(scores)
@@ -95,14 +93,19 @@ def betweenness_centrality(G, k=None, normalized=True, weight=None, endpoints=Fa
         if not sources:
             raise ZeroDivisionError("betweenness from no source")
         settings["sourceNodes"] = [G.setting(node) for node in sources]
-    scores = G.values("algo.betweenness", settings, weight=weight, merged=True)
     # What comes is scaled to all sources, and halved for undirected graphs.
     searched = count if sources is None else len(sources)
     raw = searched / count * (1 if G.is_directed() else 2)
-    scores = {node: score * raw for node, score in scores.items()}
+    of_other, of_source = _scales(count, normalized, G.is_directed(), endpoints, sources)
     if endpoints:
+        scores = G.values("algo.betweenness", settings, weight=weight, merged=True, factor=raw)
         _add_endpoints(G, sources, weight, scores)
-    return _rescale(scores, count, normalized, G.is_directed(), endpoints, sources)
+        return {node: score * of_other for node, score in scores.items()}
+    scores = G.values("algo.betweenness", settings, weight=weight, merged=True, factor=raw * of_other)
+    if of_source != of_other:
+        for node in set(sources):
+            scores[node] *= of_source / of_other
+    return scores
 
 
 def _add_endpoints(G, sources, weight, scores):
@@ -116,12 +119,13 @@ def _add_endpoints(G, sources, weight, scores):
                 scores[node] += 1
 
 
-def _rescale(scores, count, normalized, directed, endpoints, sources):
-    """Scores out of sums over the sources: normalized, a share of the pairs of nodes that could be joined over a node; else
-    an estimate of the sum over all pairs, each taken once if the graph is undirected."""
+def _scales(count, normalized, directed, endpoints, sources):
+    """By what sums over the sources become scores, those of other nodes and those of sources: normalized, a share of the pairs
+    of nodes that could be joined over a node; else an estimate of the sum over all pairs, each taken once if the graph is
+    undirected."""
     others = count if endpoints else count - 1
     if others < 2:
-        return scores
+        return 1, 1
     either = 1 if directed else 2
 
     def scale(searched):
@@ -131,11 +135,9 @@ def _rescale(scores, count, normalized, directed, endpoints, sources):
 
     if sources is None or endpoints:
         factor = scale(others if sources is None else len(sources))
-        return {node: score * factor for node, score in scores.items()}
+        return factor, factor
     # A source can not lie inside its own paths, so that one search fewer speaks of it.
-    of_source, of_other = scale(len(sources) - 1), scale(len(sources))
-    among = set(sources)
-    return {node: score * (of_source if node in among else of_other) for node, score in scores.items()}
+    return scale(len(sources)), scale(len(sources) - 1)
 
 
 @declared(FUNCTIONS)
@@ -161,5 +163,5 @@ def _harmonic_rule(G, nbunch, sources, **_):
 @declared(FUNCTIONS, _harmonic_rule)
 def harmonic_centrality(G, nbunch=None, distance=None, sources=None):
     others = len(G) - 1
-    scores = G.values("algo.harmonic", {"direction": G.direction}, weight=distance)
-    return {node: score * others if others else 0 for node, score in scores.items()}
+    scores = G.values("algo.harmonic", {"direction": G.direction}, weight=distance, factor=others)
+    return scores if others else dict.fromkeys(scores, 0)

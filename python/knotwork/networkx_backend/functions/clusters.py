@@ -62,23 +62,12 @@ def transitivity(G):
     if closed == 0:
         return 0
     degrees = G.values("algo.degree", {"direction": "BOTH"}, merged=True)
-    loops = _self_loops(G)
+    loops = G.loops()
     pairs = sum(
         round(counts[node] / share) if share else _pairs(degrees[node] - loops.get(node, 0))
         for node, share in shares.items()
     )
     return closed / pairs
-
-
-def _self_loops(G):
-    """How many loops each node has, by node."""
-    found = {}
-    if hasattr(G, "_sources"):
-        nodes = G.nodes()
-        for source, target in zip(G._sources, G._targets):
-            if source == target:
-                found[nodes[source]] = found.get(nodes[source], 0) + 1
-    return found
 
 
 def _pairs(degree):

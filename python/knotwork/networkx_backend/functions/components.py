@@ -9,28 +9,20 @@ FUNCTIONS = {}
 _NULL = "Connectivity is undefined for the null graph."
 
 
-def _groups(G, procedure):
-    """The sets of nodes of each component, in order of their first nodes."""
-    found = {}
-    for node, component in G.values(procedure).items():
-        found.setdefault(component, set()).add(node)
-    return list(found.values())
-
-
 def _is_one(G, procedure):
     if len(G) == 0:
         raise nx.NetworkXPointlessConcept(_NULL)
-    return len(set(G.values(procedure).values())) == 1
+    return G.figure(procedure) == 1
 
 
 @declared(FUNCTIONS)
 def connected_components(G):
-    yield from _groups(G, "algo.wcc")
+    yield from G.groups("algo.wcc")
 
 
 @declared(FUNCTIONS)
 def number_connected_components(G):
-    return len(_groups(G, "algo.wcc"))
+    return G.figure("algo.wcc")
 
 
 @declared(FUNCTIONS)
@@ -46,12 +38,12 @@ def node_connected_component(G, n):
 
 @declared(FUNCTIONS)
 def weakly_connected_components(G):
-    yield from _groups(G, "algo.wcc")
+    yield from G.groups("algo.wcc")
 
 
 @declared(FUNCTIONS)
 def number_weakly_connected_components(G):
-    return len(_groups(G, "algo.wcc"))
+    return G.figure("algo.wcc")
 
 
 @declared(FUNCTIONS)
@@ -61,14 +53,13 @@ def is_weakly_connected(G):
 
 @declared(FUNCTIONS)
 def strongly_connected_components(G):
-    found = _groups(G, "algo.scc")
     # As NetworkX has it: a component comes after those that it leads to.
-    yield from (found[number] for number in G.last_first(found))
+    yield from G.groups("algo.scc", last_first=True)
 
 
 @declared(FUNCTIONS)
 def number_strongly_connected_components(G):
-    return len(_groups(G, "algo.scc"))
+    return G.figure("algo.scc")
 
 
 @declared(FUNCTIONS)

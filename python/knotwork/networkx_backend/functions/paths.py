@@ -39,9 +39,13 @@ def _path(G, source, target, weight=None, is_searched=False):
     if is_searched and target not in G:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
     _require(G, target, role="Target")
-    procedure = "algo.shortestPath" if weight is None else "algo.dijkstra"
+    if weight is None:
+        path = G.path(source, target)
+        if path is None:
+            raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
+        return path, len(path) - 1
     paths, lengths, *_ = _search(
-        G, procedure, {"sourceNode": G.setting(source), "targetNode": G.setting(target)}, weight
+        G, "algo.dijkstra", {"sourceNode": G.setting(source), "targetNode": G.setting(target)}, weight
     )
     if not paths:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
