@@ -1,5 +1,7 @@
 """Errors by class, with the place in the query."""
 
+import os
+
 import pytest
 
 import knotwork
@@ -95,3 +97,47 @@ def test_settings_out_of_range(db, path):
     for name, value in [("isolation", "x"), ("priority", "x"), ("timeout", -1.0)]:
         with pytest.raises(knotwork.DataError):
             setattr(connection, name, value)
+
+
+def test_remedies_are_those_of_python(db):
+    with pytest.raises(knotwork.ParameterError) as caught:
+        db.execute("RETURN $p")
+    assert "execute(query, name=value)" in str(caught.value) and "--param" not in str(caught.value)
+    with pytest.raises(knotwork.QueryError) as caught:
+        db.execute("MATCH (n) RETURN n UNION")
+    assert "see the" not in str(caught.value) and str(caught.value).endswith("^")
+    with pytest.raises(TypeError, match="COPY Person FROM"):
+        db.load_nodes("people.csv", label="Person")
+    with pytest.raises(TypeError, match='source=."Person", "id", "source".'):
+        db.load_edges([{"source": 1}], type="R", source="Person")
+    with pytest.raises(knotwork.DataError) as caught:
+        db.algo.pagerank(max_iterationz=3)
+    told = str(caught.value)
+    assert "algo.pagerank has no setting 'max_iterationz'" in told and "did you mean 'max_iterations'" in told and "CALL" not in told
+
+
+def test_limits_of_memory_with_units(path):
+    for given, bytes in [("1GB", 1 << 30), ("1.5 MiB", 3 << 19), ("300k", 300 << 10), (1 << 20, 1 << 20), ("1000000", 10**6)]:
+        with knotwork.connect(path, memory_limit=given, query_memory_limit=given) as db:
+            assert db.execute("RETURN 1").scalar() == 1, bytes
+    with pytest.raises(ValueError, match="much"):
+        knotwork.connect(path, memory_limit="much")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="this system has no such rights")
+def test_a_path_that_may_not_be_written(tmp_path, run):
+    tmp_path.chmod(0o555)
+    done = run(
+        """
+        import os, sys, knotwork
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        try:
+            knotwork.connect(sys.argv[1])
+        except knotwork.StoreError as error:
+            print(error)
+        """,
+        tmp_path / "store.knot",
+    )
+    tmp_path.chmod(0o755)
+    assert "ermission denied" in done.stdout and "check the rights" in done.stdout, done.stdout

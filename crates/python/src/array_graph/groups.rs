@@ -20,8 +20,10 @@ pub(super) struct Groups {
 
 /// Groups of nodes by the value beside each, in the order of the first node of each.
 pub(super) fn of(places: &[NodeId], values: &Column, count: usize) -> PyResult<Groups> {
-    let ColumnData::Int(values) = &values.data else {
-        return Err(raised(error!(Internal, "groups of nodes have no numbers")));
+    let values = match &values.data {
+        ColumnData::Int(values) => &values[..],
+        _ if places.is_empty() => &[],
+        _ => return Err(raised(error!(Internal, "groups of nodes have no numbers"))),
     };
     let (mut numbers, mut sizes): (Map<i64, u32>, Vec<usize>) = (Map::default(), Vec::new());
     let mut of = vec![0; count];
