@@ -266,6 +266,10 @@ impl TemporaryFile for CountedFile {
         self.file.append(bytes)
     }
 
+    fn write_at(&mut self, start: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_at(start, bytes)
+    }
+
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
         self.file.read_at(start, out)
     }
@@ -379,11 +383,22 @@ impl<'m> Charge<'m> {
         file.file.append(bytes).map_err(|cause| spill_failure(&file.directory, "write", &cause))?;
         let extent = Extent { start: file.end, length: bytes.len() };
         file.end += bytes.len() as u64;
-        self.memory.spilled.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        if let Some(account) = &self.account {
-            account.spilled.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        }
+        self.count_spilled(bytes.len());
         Ok(extent)
+    }
+
+    /// Writes bytes at a place of a temporary file that is not written in any other way.
+    pub(crate) fn spill_at(&self, file: &mut SpillFile, start: u64, bytes: &[u8]) -> Result<()> {
+        file.file.write_at(start, bytes).map_err(|cause| spill_failure(&file.directory, "write", &cause))?;
+        self.count_spilled(bytes.len());
+        Ok(())
+    }
+
+    fn count_spilled(&self, bytes: usize) {
+        self.memory.spilled.fetch_add(bytes as u64, Ordering::Relaxed);
+        if let Some(account) = &self.account {
+            account.spilled.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
     }
 }
 
@@ -412,7 +427,12 @@ impl SpillFile {
     /// Reads what stands there.
     pub(crate) fn read(&self, extent: Extent, out: &mut Vec<u8>) -> Result<()> {
         out.resize(extent.length, 0);
-        self.file.read_at(extent.start, out).map_err(|cause| spill_failure(&self.directory, "read", &cause))
+        self.read_at(extent.start, out)
+    }
+
+    /// Fills `out` with what stands from `start` on.
+    pub(crate) fn read_at(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        self.file.read_at(start, out).map_err(|cause| spill_failure(&self.directory, "read", &cause))
     }
 }
 

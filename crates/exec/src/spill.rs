@@ -5,18 +5,25 @@
 //! - `store`: rows in their order, in memory or behind it.
 //! - `sorter`: the external merge sort.
 //! - `partitions`: rows parted by the hash of their keys.
+//! - `records`: lists of records of one size, for searches.
+//! - `pages`, `nodes`: tables of nodes, for searches.
 //!
 //! Invariant: what goes through a temporary file comes back as it was; an operator that spills gives the rows that it
 //! gives in memory.
 
 mod encoding;
+mod nodes;
+mod pages;
 mod partitions;
+mod records;
 mod size;
 mod sorter;
 mod store;
 
 pub(crate) use encoding::{decode, encode};
+pub(crate) use nodes::{NodeNumbers, NodeSet, PagedNodes};
 pub(crate) use partitions::{LEVELS_MAX, Partition, Partitions};
+pub(crate) use records::{Record, Records};
 pub(crate) use size::{chunk_bytes, column_bytes, heap_bytes};
 pub(crate) use sorter::{Sorted, Sorter, in_order};
 pub(crate) use store::{RowStore, StoredRows};

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use model::{NodeId, ReadView, Result, Set};
+use model::{EdgeValue, NodeId, ReadView, Result, Set, Value};
 
 use crate::memory::Charge;
 
@@ -27,6 +27,38 @@ pub(crate) fn hold(charge: &mut Charge<'_>, bytes: usize) -> Result<()> {
     charge.count(bytes);
     Ok(())
 }
+
+/// Whether a search may hold so many bytes, for what spills otherwise; they are held then. A little is not refused, where
+/// the query may hold a little at all.
+pub(crate) fn fits(charge: &mut Charge<'_>, bytes: usize) -> bool {
+    if bytes == charge.bytes() {
+        return true;
+    }
+    if bytes <= SEARCH_BYTES.min(charge.memory().limit()) {
+        charge.count(bytes);
+        return true;
+    }
+    charge.try_hold(bytes).is_ok()
+}
+
+/// Says that a path of so many edges is held, which takes so many bytes: what cannot spill, because it is a row or on its
+/// way to become one.
+pub(crate) fn hold_path(charge: &mut Charge<'_>, length: usize, bytes: usize) -> Result<()> {
+    hold(charge, bytes).map_err(|refusal| refusal.within(&format!("a path of {length} relationships")))
+}
+
+/// Bytes of a path of so many edges while it is made: its nodes, its edges, and the list of these.
+pub(crate) fn path_bytes(length: usize) -> usize {
+    length * (size_of::<NodeId>() + size_of::<EdgeValue>() + size_of::<Value>())
+}
+
+/// Paths on their way to the next operator: as many as a batch has rows, or as few as take so many bytes.
+pub(crate) fn is_batch_full(rows: usize, batch_rows: usize, edges: usize) -> bool {
+    rows >= batch_rows || edges * size_of::<Value>() >= BATCH_BYTES
+}
+
+/// Bytes of paths from which on a batch of them is passed on.
+const BATCH_BYTES: usize = 128 << 10;
 
 thread_local! {
     /// Words that are all zero.
@@ -109,6 +141,31 @@ impl Visited {
         }
     }
 
+    /// Takes a node out.
+    pub(crate) fn remove(&mut self, node: NodeId) {
+        match self.words.get_mut((node.0 >> 6) as usize) {
+            Some(word) => *word &= !(1 << (node.0 & 63)),
+            None => {
+                self.far.remove(&node);
+            }
+        }
+    }
+
+    /// Shows all nodes, those with a bit in order.
+    pub(crate) fn for_each(&mut self, each: &mut dyn FnMut(NodeId) -> Result<()>) -> Result<()> {
+        // A word that became zero again may have been noted twice.
+        self.dirty.sort_unstable();
+        self.dirty.dedup();
+        for &at in &self.dirty {
+            let mut left = self.words[at as usize];
+            while left != 0 {
+                each(NodeId(u64::from(at) << 6 | u64::from(left.trailing_zeros())))?;
+                left &= left - 1;
+            }
+        }
+        self.far.iter().try_for_each(|&node| each(node))
+    }
+
     /// Takes all nodes out.
     pub(crate) fn clear(&mut self) {
         for &at in &self.dirty {
@@ -160,6 +217,17 @@ mod tests {
             visited.clear();
             assert!(!visited.contains(NodeId(64)) && visited.words == [0, 0]);
             assert!(visited.insert(NodeId(64)));
+            visited.remove(NodeId(64));
+            assert!(!visited.contains(NodeId(64)) && visited.insert(NodeId(64)));
+            visited.insert_all(&[u64::MAX, 127, 3].map(NodeId), &mut Vec::new());
+            let mut all = Vec::new();
+            let mut each = |node| {
+                all.push(node);
+                Ok(())
+            };
+            visited.for_each(&mut each).expect("nothing fails");
+            assert_eq!(all, [3, 64, 127, u64::MAX].map(NodeId));
+            visited.clear();
         }
     }
 }

@@ -72,10 +72,13 @@ pub trait WriteFile: io::Write + Send {
     fn forget(&mut self) {}
 }
 
-/// A file without a name: written at its end, read anywhere, gone when dropped.
+/// A file without a name: written and read anywhere, gone when dropped.
 pub trait TemporaryFile: Send + Sync {
     /// Adds bytes at the end.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Writes bytes from `start` on, over what stands there. The file becomes longer where it has to; bytes before
+    /// `start` that were never written read as zeros then.
+    fn write_at(&mut self, start: u64, bytes: &[u8]) -> io::Result<()>;
     /// Fills `out` with the bytes from `start` on; fails if they are not all there.
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()>;
 }

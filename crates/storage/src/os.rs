@@ -111,6 +111,14 @@ impl TemporaryFile for SystemTemporaryFile {
         Ok(())
     }
 
+    fn write_at(&mut self, start: u64, bytes: &[u8]) -> io::Result<()> {
+        let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(start))?;
+        file.write_all(bytes)?;
+        self.end = self.end.max(start + bytes.len() as u64);
+        Ok(())
+    }
+
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.seek(SeekFrom::Start(start))?;

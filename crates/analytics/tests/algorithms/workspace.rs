@@ -114,6 +114,13 @@ impl TemporaryFile for File {
         if all > self.disk { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
+    fn write_at(&mut self, start: u64, bytes: &[u8]) -> io::Result<()> {
+        let (start, end) = (start as usize, start as usize + bytes.len());
+        self.append(&vec![0; end.saturating_sub(self.bytes.len())])?;
+        self.bytes[start..end].copy_from_slice(bytes);
+        Ok(())
+    }
+
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
         let bytes = self.bytes.get(start as usize..start as usize + out.len());
         out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);

@@ -2,7 +2,8 @@
 //!
 //! All paths come from a walk into the depth that holds nothing but its stack ([`depth_first`]). A selector asks for
 //! paths by their length: the walk is repeated with a growing limit, and turns back where the end is known to lie too far
-//! away ([`bounds`]). So memory holds one path and the distances to one end, however many paths there are.
+//! away ([`bounds`]). So memory holds one path, however many there are; what is still to be tried at its nodes and the
+//! distances to one end are in temporary files where they do not fit.
 
 mod bounds;
 mod depth_first;
@@ -11,13 +12,14 @@ mod pattern;
 use std::sync::Arc;
 
 use cypher::plan::{OperatorKind, SearchSelector};
-use model::{Column, ColumnData, EdgeValue, NodeId, Result, Set, Value};
+use model::{Column, ColumnData, EdgeValue, NodeId, Result, Value};
 
 use crate::chunk::{Chunk, Layout};
 use crate::lowering::{Demand, Lowered, Lowering, column_of, columns_of, keep, misplaced};
 use crate::operators::variable_expand::edge_list;
 use crate::rows::{gather_columns, node_at, nodes_in};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
+use crate::visited::is_batch_full;
 use depth_first::DepthFirst;
 pub(crate) use pattern::Pattern;
 
@@ -70,6 +72,8 @@ struct Found {
     ends: Vec<NodeId>,
     edges: Vec<Value>,
     counts: Vec<Value>,
+    /// Edges of all of them.
+    length: usize,
 }
 
 /// A path as a search shows it.
@@ -101,14 +105,14 @@ pub(crate) fn search(
     give: &mut Give<'_>,
 ) -> Result<Flow> {
     let Some(selector) = pattern.selector else {
-        return DepthFirst::new(pattern, runtime, place, end).all(give);
+        return DepthFirst::new(pattern, runtime, place, end)?.all(give);
     };
     if let Some(end) = end {
         return select(pattern, runtime, place, end, selector, give);
     }
-    let ends = bounds::reachable(pattern, runtime, place.start)?;
-    for end in ends {
-        if select(pattern, runtime, place, end, selector, give)? == Flow::Stop {
+    let mut ends = bounds::reachable(pattern, runtime, place.start)?;
+    for at in 0..ends.len() {
+        if select(pattern, runtime, place, ends.get(at)?, selector, give)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
@@ -128,7 +132,7 @@ fn select(
         SearchSelector::Shortest(count) => (count, false),
         SearchSelector::Groups(count) => (count, true),
     };
-    let mut search = DepthFirst::new(pattern, runtime, place, Some(end));
+    let mut search = DepthFirst::new(pattern, runtime, place, Some(end))?;
     let mut length = search.least_length()?;
     while let Some(limit) = length {
         let (mut has_some, mut is_over) = (false, false);
@@ -157,7 +161,7 @@ fn select(
 
 impl PathSearch {
     fn flush(&self, chunk: &Chunk, found: &mut Found, sink: &mut Sink<'_>) -> Result<Flow> {
-        let Found { rows, ends, edges, counts } = std::mem::take(found);
+        let Found { rows, ends, edges, counts, .. } = std::mem::take(found);
         if rows.is_empty() {
             return Ok(Flow::Continue);
         }
@@ -196,11 +200,12 @@ impl Physical for PathSearch {
                     found.ends.push(path.end);
                     if self.gives_edges {
                         found.edges.push(edge_list(path.edges.iter().copied()));
+                        found.length += path.edges.len();
                     }
                     if self.gives_counts {
                         found.counts.push(pattern::count_list(path.counts));
                     }
-                    if found.rows.len() < batch_rows {
+                    if !is_batch_full(found.rows.len(), batch_rows, found.length) {
                         return Ok(Flow::Continue);
                     }
                     self.flush(&chunk, &mut found, sink)
@@ -212,10 +217,4 @@ impl Physical for PathSearch {
             self.flush(&chunk, &mut found, sink)
         })
     }
-}
-
-/// Nodes in the order in which they were first met.
-fn in_order(nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
-    let mut seen = Set::default();
-    nodes.into_iter().filter(|node| seen.insert(*node)).collect()
 }

@@ -2,12 +2,14 @@
 //! bound node, the shortest paths to all others ([`from_one`]).
 //!
 //! A breadth-first search from both ends, a level at a time from the end with the smaller frontier, until the levels
-//! meet; then paths are read off the levels ([`search`]). Of several shortest paths the one given first is the same in
-//! every run.
+//! meet; then paths are read off the levels ([`single`], [`all`]). Of several shortest paths the one given first is the
+//! same in every run, whether the levels fit into memory or not.
 
+mod all;
 mod from_one;
 mod search;
 mod single;
+mod wide;
 
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ use crate::lowering::{Demand, Lowered, Lowering, column_of, keep, misplaced};
 use crate::operators::path_search::Pattern;
 use crate::rows::{gather_columns, node_at};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::visited::is_batch_full;
 use search::Search;
 
 pub(crate) struct ShortestPath {
@@ -46,6 +49,8 @@ struct Found {
     rows: Vec<u32>,
     ends: Vec<NodeId>,
     paths: Vec<Value>,
+    /// Edges of all of them.
+    length: usize,
 }
 
 /// Lowers `ShortestPath`.
@@ -98,7 +103,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
 
 impl ShortestPath {
     fn flush(&self, chunk: &Chunk, found: &mut Found, sink: &mut Sink<'_>) -> Result<Flow> {
-        let Found { rows, ends, paths } = std::mem::take(found);
+        let Found { rows, ends, paths, .. } = std::mem::take(found);
         if rows.is_empty() {
             return Ok(Flow::Continue);
         }
@@ -124,8 +129,9 @@ impl Physical for ShortestPath {
                 let mut give = |end: NodeId, path: Value| {
                     found.rows.push(row as u32);
                     found.ends.push(end);
+                    found.length += if let Value::List(edges) = &path { edges.len() } else { 0 };
                     found.paths.push(path);
-                    if found.rows.len() < batch_rows {
+                    if !is_batch_full(found.rows.len(), batch_rows, found.length) {
                         return Ok(Flow::Continue);
                     }
                     self.flush(&chunk, &mut found, sink)

@@ -1,8 +1,9 @@
 //! `VariableExpand`: for each row, the paths of `min` to `max` edges from a node, no edge twice in one path.
 //!
-//! Paths grow level by level in batches ([`walk`]). Where only the distinct ends matter, nodes are visited once instead
-//! ([`reach`]).
+//! Paths grow level by level in batches ([`walk`]), on a stack in a temporary file where they do not fit ([`deep`]). Where
+//! only the distinct ends matter, nodes are visited once instead ([`reach`]).
 
+mod deep;
 mod reach;
 mod running;
 mod walk;
@@ -132,6 +133,8 @@ struct Found {
     rows: Vec<u32>,
     ends: Vec<NodeId>,
     edges: Vec<Value>,
+    /// How many edges these are.
+    length: usize,
 }
 
 impl VariableExpand {
@@ -142,7 +145,7 @@ impl VariableExpand {
 
     /// Pushes what was found so far.
     fn flush(&self, chunk: &Chunk, found: &mut Found, sink: &mut Sink<'_>) -> Result<Flow> {
-        let Found { rows, ends, edges } = std::mem::take(found);
+        let Found { rows, ends, edges, .. } = std::mem::take(found);
         if rows.is_empty() {
             return Ok(Flow::Continue);
         }

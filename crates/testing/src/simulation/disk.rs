@@ -253,6 +253,11 @@ impl TemporaryFile for FaultyTemporaryFile {
         self.inner.append(bytes)
     }
 
+    fn write_at(&mut self, start: u64, bytes: &[u8]) -> io::Result<()> {
+        self.disk.state().step(Needs::Space)?;
+        self.inner.write_at(start, bytes)
+    }
+
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
         self.disk.state().check_up()?;
         self.inner.read_at(start, out)

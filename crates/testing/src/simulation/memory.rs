@@ -156,6 +156,15 @@ impl TemporaryFile for UnnamedFile {
         Ok(())
     }
 
+    fn write_at(&mut self, start: u64, bytes: &[u8]) -> io::Result<()> {
+        let (start, end) = (start as usize, start as usize + bytes.len());
+        if self.0.len() < end {
+            self.0.resize(end, 0);
+        }
+        self.0[start..end].copy_from_slice(bytes);
+        Ok(())
+    }
+
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
         let start = start as usize;
         let found = self.0.get(start..start + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;

@@ -1,28 +1,25 @@
 //! Distances to one end: how many edges a path needs at least from a node, whatever part of the pattern it is in.
 //!
 //! A breadth-first search from the end along all edges that any part may follow, in the other direction and without
-//! asking conditions. It grows only as far as somebody asks, so its memory is that of the neighbourhood asked for.
+//! asking conditions. It grows only as far as somebody asks, so it is as large as the neighbourhood asked for; what does
+//! not fit into memory is in temporary files.
 
 use model::store::EdgeIds;
-use model::{Direction, EdgeBatch, Expand, Map, NodeId, ReadView, Result};
+use model::{Direction, EdgeBatch, Expand, NodeId, ReadView, Result};
 
 use super::pattern::Pattern;
 use crate::adjacency::expansion;
-use crate::memory::Charge;
 use crate::runtime::Runtime;
-use crate::visited::hold;
-
-/// Bytes of an entry of the table of distances, with what a hash table keeps free.
-const ENTRY_BYTES: usize = 32;
+use crate::spill::{NodeNumbers, Records};
 
 /// See the module.
 pub(super) struct Bounds<'b, 'r> {
     runtime: &'b Runtime<'r>,
     expansions: Vec<Expand>,
-    depths: Map<NodeId, u32>,
-    frontier: Vec<NodeId>,
+    depths: NodeNumbers<'r>,
+    frontier: Records<'r, NodeId>,
     radius: u32,
-    charge: Charge<'r>,
+    batch: EdgeBatch,
 }
 
 /// The edges that any part may follow, without repetition.
@@ -41,34 +38,38 @@ fn expansions(pattern: &Pattern, view: &dyn ReadView, is_turned: bool) -> Vec<Ex
 }
 
 /// The nodes at which paths from a node may end, near ones first.
-pub(super) fn reachable(pattern: &Pattern, runtime: &Runtime<'_>, start: NodeId) -> Result<Vec<NodeId>> {
+pub(super) fn reachable<'r>(pattern: &Pattern, runtime: &Runtime<'r>, start: NodeId) -> Result<Records<'r, NodeId>> {
     let expansions = expansions(pattern, runtime.view().view(), false);
-    let mut from_start = Bounds::from(runtime, expansions, start);
-    let mut nodes = vec![start];
+    let mut from_start = Bounds::from(runtime, expansions, start)?;
+    let mut nodes = from_start.frontier.another();
+    nodes.push(start)?;
     while u64::from(from_start.radius) < pattern.greatest_length() && !from_start.frontier.is_empty() {
         from_start.grow()?;
-        nodes.extend_from_slice(&from_start.frontier);
+        nodes.append(&mut from_start.frontier)?;
     }
-    Ok(super::in_order(nodes))
+    Ok(nodes)
 }
 
 impl<'b, 'r> Bounds<'b, 'r> {
-    pub(super) fn new(pattern: &Pattern, runtime: &'b Runtime<'r>, end: NodeId) -> Bounds<'b, 'r> {
+    pub(super) fn new(pattern: &Pattern, runtime: &'b Runtime<'r>, end: NodeId) -> Result<Bounds<'b, 'r>> {
         let expansions = expansions(pattern, runtime.view().view(), true);
         Bounds::from(runtime, expansions, end)
     }
 
-    fn from(runtime: &'b Runtime<'r>, expansions: Vec<Expand>, node: NodeId) -> Bounds<'b, 'r> {
-        let depths = [(node, 0)].into_iter().collect();
+    fn from(runtime: &'b Runtime<'r>, expansions: Vec<Expand>, node: NodeId) -> Result<Bounds<'b, 'r>> {
         let charge = runtime.charge("PathSearch");
-        Bounds { runtime, expansions, depths, frontier: vec![node], radius: 0, charge }
+        let mut frontier = Records::new(charge.another());
+        frontier.push(node)?;
+        let mut depths = NodeNumbers::new(charge, runtime.view().view());
+        depths.put(node, 0)?;
+        Ok(Bounds { runtime, expansions, depths, frontier, radius: 0, batch: EdgeBatch::default() })
     }
 
     /// The fewest edges from a node to the end, if that is known to be at most `within`. Otherwise it is more, or there
     /// is no way at all: then `None` is final.
     pub(super) fn distance(&mut self, node: NodeId, within: u64) -> Result<Distance> {
         loop {
-            if let Some(&depth) = self.depths.get(&node) {
+            if let Some(depth) = self.depths.get(node)? {
                 return Ok(Distance::Exactly(depth.into()));
             }
             if self.frontier.is_empty() {
@@ -82,21 +83,25 @@ impl<'b, 'r> Bounds<'b, 'r> {
     }
 
     fn grow(&mut self) -> Result<()> {
-        let frontier = std::mem::take(&mut self.frontier);
+        let next = self.frontier.another();
+        let mut frontier = std::mem::replace(&mut self.frontier, next);
         self.radius += 1;
         let guard = self.runtime.view();
-        let mut batch = EdgeBatch::default();
+        let mut buffer = Vec::new();
         for expand in &self.expansions {
-            let mut cursor = guard.view().expand(&frontier, expand)?;
-            while cursor.next(&mut batch)? {
-                self.runtime.environment.interrupt.check()?;
-                for &node in &batch.neighbors {
-                    if let std::collections::hash_map::Entry::Vacant(entry) = self.depths.entry(node) {
-                        entry.insert(self.radius);
-                        self.frontier.push(node);
+            let mut place = 0;
+            while place < frontier.len() {
+                let nodes = frontier.piece(place, &mut buffer)?;
+                place += nodes.len() as u64;
+                let mut cursor = guard.view().expand(nodes, expand)?;
+                while cursor.next(&mut self.batch)? {
+                    self.runtime.environment.interrupt.check()?;
+                    for &node in &self.batch.neighbors {
+                        if self.depths.put(node, self.radius)?.is_none() {
+                            self.frontier.push(node)?;
+                        }
                     }
                 }
-                hold(&mut self.charge, ENTRY_BYTES * self.depths.capacity() + 8 * self.frontier.capacity())?;
             }
         }
         Ok(())

@@ -1,18 +1,19 @@
-//! All paths of one row, in the order of a walk into the depth: the stack holds the edges that are still to be tried at
-//! each node of the present path.
+//! All paths of one row, in the order of a walk into the depth: a stack holds the edges that are still to be tried at
+//! each node of the present path. Its lower part is in a temporary file where it does not fit; the path itself must fit.
 
 use cypher::plan::SearchMode;
 use model::store::EdgeIds;
 use model::{ColumnData, EdgeBatch, EdgeValue, NodeId, Result};
 
 use super::bounds::{Bounds, Distance};
-use super::pattern::{Hop, Pattern, count_list, same_edge, same_node};
+use super::pattern::{Element, Hop, Pattern, count_list, same_edge, same_node};
 use super::{Give, PathFound, Place};
 use crate::adjacency::{edge_value, expansion, is_taken};
 use crate::memory::Charge;
 use crate::operators::variable_expand::edge_list;
 use crate::runtime::{Flow, Runtime};
-use crate::visited::hold;
+use crate::spill::Records;
+use crate::visited::hold_path;
 
 /// See the module.
 pub(super) struct DepthFirst<'d, 'r> {
@@ -28,9 +29,13 @@ pub(super) struct DepthFirst<'d, 'r> {
     nodes: Vec<NodeId>,
     edges: Vec<EdgeValue>,
     frames: Vec<Frame>,
+    /// What is to be tried at the nodes of the path, one after the other.
+    candidates: Records<'r, Candidate>,
     charge: Charge<'r>,
-    held: usize,
 }
+
+/// An edge, and the node that it leads to.
+type Candidate = (EdgeValue, NodeId);
 
 /// Where in the pattern a path has come to.
 #[derive(Clone, Debug)]
@@ -48,16 +53,16 @@ struct Frame {
     state: State,
     /// Edges of the path at the node.
     depth: usize,
-    candidates: Option<Vec<(EdgeValue, NodeId)>>,
-    next: usize,
+    /// The candidates, once they were sought.
+    candidates: Option<Untried>,
 }
 
-impl Frame {
-    fn byte_count(&self) -> usize {
-        std::mem::size_of::<Frame>()
-            + 4 * self.state.counts.capacity()
-            + self.candidates.as_ref().map_or(0, |list| list.capacity() * std::mem::size_of::<(EdgeValue, NodeId)>())
-    }
+/// Candidates that stand together: all of a frame, and the first that was not tried.
+#[derive(Clone, Copy)]
+struct Untried {
+    first: u64,
+    next: u64,
+    end: u64,
 }
 
 impl<'d, 'r> DepthFirst<'d, 'r> {
@@ -66,10 +71,11 @@ impl<'d, 'r> DepthFirst<'d, 'r> {
         runtime: &'d Runtime<'r>,
         place: Place<'d>,
         end: Option<NodeId>,
-    ) -> DepthFirst<'d, 'r> {
-        let bounds = pattern.selector.and(end).map(|end| Bounds::new(pattern, runtime, end));
+    ) -> Result<DepthFirst<'d, 'r>> {
+        let bounds = pattern.selector.and(end).map(|end| Bounds::new(pattern, runtime, end)).transpose()?;
         let charge = runtime.charge("PathSearch");
-        DepthFirst {
+        let candidates = Records::new(charge.another());
+        Ok(DepthFirst {
             pattern,
             runtime,
             place,
@@ -80,9 +86,9 @@ impl<'d, 'r> DepthFirst<'d, 'r> {
             nodes: vec![place.start],
             edges: Vec::new(),
             frames: Vec::new(),
+            candidates,
             charge,
-            held: 0,
-        }
+        })
     }
 
     /// The least length that a path to the end may have, if there may be one.
@@ -106,6 +112,7 @@ impl<'d, 'r> DepthFirst<'d, 'r> {
         self.length = Some(length);
         self.next_length = None;
         self.frames.clear();
+        self.candidates.truncate(0)?;
         self.edges.clear();
         self.nodes.truncate(1);
         let flow = self.walk(give)?;
@@ -120,16 +127,18 @@ impl<'d, 'r> DepthFirst<'d, 'r> {
         while let Some(frame) = self.frames.last_mut() {
             self.edges.truncate(frame.depth);
             self.nodes.truncate(frame.depth + 1);
-            if frame.candidates.is_none() {
+            let Some(untried) = &mut frame.candidates else {
                 self.expand()?;
                 continue;
-            }
-            let next = frame.candidates.as_ref().and_then(|list| list.get(frame.next).copied());
-            let Some((edge, node)) = next else {
-                self.drop_frame();
-                continue;
             };
-            frame.next += 1;
+            if untried.next == untried.end {
+                let first = untried.first;
+                self.candidates.truncate(first)?;
+                self.frames.pop();
+                continue;
+            }
+            let (edge, node) = self.candidates.get(untried.next)?;
+            untried.next += 1;
             let mut state = frame.state.clone();
             self.edges.push(edge);
             self.nodes.push(node);
@@ -157,7 +166,7 @@ impl<'d, 'r> DepthFirst<'d, 'r> {
             };
             if state.hop > 0 || state.walks < element.max {
                 if can_grow {
-                    self.frames.push(Frame { state: state.clone(), depth, candidates: None, next: 0 });
+                    self.frames.push(Frame { state: state.clone(), depth, candidates: None });
                 } else if !is_round {
                     self.note_longer(depth as u64 + 1);
                 }
@@ -204,63 +213,73 @@ impl<'d, 'r> DepthFirst<'d, 'r> {
         self.next_length = Some(self.next_length.map_or(length, |known| known.min(length)));
     }
 
-    fn drop_frame(&mut self) {
-        if let Some(frame) = self.frames.pop() {
-            self.held -= if frame.candidates.is_some() { frame.byte_count() } else { 0 };
-        }
-    }
-
     /// Finds what can be tried at the node of the topmost frame.
     fn expand(&mut self) -> Result<()> {
         self.runtime.environment.interrupt.check()?;
         let Some(frame) = self.frames.last() else { return Ok(()) };
         let (depth, element, hop_place) = (frame.depth, frame.state.element, frame.state.hop);
+        self.hold_path()?;
         let node = self.nodes[depth];
         let pattern = self.pattern;
         let element = &pattern.elements[element];
-        let mut candidates = self.follow(&element.hops[hop_place], node)?;
-        candidates.retain(|(edge, neighbor)| self.is_free(edge, *neighbor));
-        if let Some(walk) = element.walk.as_ref().filter(|_| hop_place + 1 == element.hops.len()) {
-            let count = candidates.len();
-            let first = depth - hop_place;
-            let nodes = self.nodes[first..=depth].iter().map(|&node| same_node(node, count));
-            let last_node = ColumnData::Node(candidates.iter().map(|(_, node)| *node).collect());
-            let edges = self.edges[first..depth].iter().map(|&edge| same_edge(edge, count));
-            let last_edge = ColumnData::Edge(candidates.iter().map(|(edge, _)| *edge).collect());
-            let own: Vec<ColumnData> = nodes.chain([last_node]).chain(edges).chain([last_edge]).collect();
-            let passing = walk.passing(self.runtime, (self.place.chunk, self.place.row), count, own)?;
-            candidates = passing.into_iter().map(|place| candidates[place as usize]).collect();
+        let hop = &element.hops[hop_place];
+        let first = self.candidates.len();
+        let guard = self.runtime.view();
+        if let Some(expand) = expansion(guard.view(), hop.direction, &hop.types, EdgeIds::Include) {
+            let from = [node];
+            let mut cursor = guard.view().expand(&from, &expand)?;
+            let mut batch = EdgeBatch::default();
+            while cursor.next(&mut batch)? {
+                self.runtime.environment.interrupt.check()?;
+                let mut found = self.follow(hop, node, &batch)?;
+                found.retain(|(edge, neighbor)| self.is_free(edge, *neighbor));
+                if hop_place + 1 == element.hops.len() {
+                    self.leave_refused(element, depth, &mut found)?;
+                }
+                self.leave_far(&mut found, depth as u64 + 1)?;
+                self.candidates.extend(&found)?;
+            }
         }
-        self.leave_far(&mut candidates, depth as u64 + 1)?;
         if let Some(frame) = self.frames.last_mut() {
-            frame.candidates = Some(candidates);
-            self.held += frame.byte_count();
+            frame.candidates = Some(Untried { first, next: first, end: self.candidates.len() });
         }
-        hold(&mut self.charge, self.held)
+        Ok(())
     }
 
-    /// The edges of a hop from a node that pass its filter.
-    fn follow(&self, hop: &Hop, node: NodeId) -> Result<Vec<(EdgeValue, NodeId)>> {
-        let guard = self.runtime.view();
-        let Some(expand) = expansion(guard.view(), hop.direction, &hop.types, EdgeIds::Include) else {
-            return Ok(Vec::new());
+    /// Says what the path takes, with what is kept for each of its nodes.
+    fn hold_path(&mut self) -> Result<()> {
+        let frame = size_of::<Frame>() + size_of::<u32>() * self.pattern.elements.len();
+        let bytes = self.frames.capacity() * frame
+            + self.nodes.capacity() * size_of::<NodeId>()
+            + self.edges.capacity() * size_of::<EdgeValue>();
+        hold_path(&mut self.charge, self.edges.len(), bytes)
+    }
+
+    /// The edges of a batch that pass the filter of a hop.
+    fn follow(&self, hop: &Hop, node: NodeId, batch: &EdgeBatch) -> Result<Vec<Candidate>> {
+        let value = |index: usize| edge_value(batch, index, node, hop.direction);
+        let Some(filter) = &hop.filter else {
+            return Ok((0..batch.len()).map(|index| (value(index), batch.neighbors[index])).collect());
         };
-        let from = [node];
-        let mut found = Vec::new();
-        let mut cursor = guard.view().expand(&from, &expand)?;
-        let mut batch = EdgeBatch::default();
-        while cursor.next(&mut batch)? {
-            let value = |index: usize| edge_value(&batch, index, node, hop.direction);
-            let Some(filter) = &hop.filter else {
-                found.extend((0..batch.len()).map(|index| (value(index), batch.neighbors[index])));
-                continue;
-            };
-            let rows = vec![self.place.row; batch.len()];
-            let edges = (0..batch.len()).map(value).collect();
-            let passing = filter.passing(self.runtime, self.place.chunk, &rows, |_| node, edges)?;
-            found.extend(passing.into_iter().map(|index| (value(index as usize), batch.neighbors[index as usize])));
-        }
-        Ok(found)
+        let rows = vec![self.place.row; batch.len()];
+        let edges = (0..batch.len()).map(value).collect();
+        let passing = filter.passing(self.runtime, self.place.chunk, &rows, |_| node, edges)?;
+        Ok(passing.into_iter().map(|index| (value(index as usize), batch.neighbors[index as usize])).collect())
+    }
+
+    /// Leaves out candidates that end a walk through a part which does not pass its condition.
+    fn leave_refused(&self, element: &Element, depth: usize, candidates: &mut Vec<Candidate>) -> Result<()> {
+        let Some(walk) = &element.walk else { return Ok(()) };
+        let count = candidates.len();
+        let first = depth + 1 - element.hops.len();
+        let nodes = self.nodes[first..=depth].iter().map(|&node| same_node(node, count));
+        let last_node = ColumnData::Node(candidates.iter().map(|(_, node)| *node).collect());
+        let edges = self.edges[first..depth].iter().map(|&edge| same_edge(edge, count));
+        let last_edge = ColumnData::Edge(candidates.iter().map(|(edge, _)| *edge).collect());
+        let own: Vec<ColumnData> = nodes.chain([last_node]).chain(edges).chain([last_edge]).collect();
+        let passing = walk.passing(self.runtime, (self.place.chunk, self.place.row), count, own)?;
+        *candidates = passing.into_iter().map(|place| candidates[place as usize]).collect();
+        Ok(())
     }
 
     /// Whether the path may go along an edge to a node.
@@ -276,7 +295,7 @@ impl<'d, 'r> DepthFirst<'d, 'r> {
     }
 
     /// Leaves out candidates from which the end is too far for the length that is wanted.
-    fn leave_far(&mut self, candidates: &mut Vec<(EdgeValue, NodeId)>, depth: u64) -> Result<()> {
+    fn leave_far(&mut self, candidates: &mut Vec<Candidate>, depth: u64) -> Result<()> {
         let (Some(length), Some(bounds)) = (self.length, &mut self.bounds) else { return Ok(()) };
         let (mut kept, mut longer) = (Vec::with_capacity(candidates.len()), None);
         for &candidate in candidates.iter() {

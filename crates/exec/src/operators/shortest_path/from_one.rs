@@ -1,47 +1,68 @@
-//! Shortest paths from one node to all others: levels of nodes, each with the edges that lead to it from the level before.
+//! Shortest paths from one node to all others: levels of nodes, and the edges that lead to them from the level before.
 //!
-//! Memory: the nodes that are reached, and an edge for each (all edges between levels, if all paths are wanted).
+//! What is kept: the nodes that are reached, and an edge for each if paths are wanted (all edges between levels, if all
+//! paths are). It is in temporary files where it does not fit; one path must fit.
 
 use model::store::EdgeIds;
-use model::{Direction, EdgeBatch, EdgeValue, Expand, Map, NodeId, ReadView, Result, Value};
+use model::{Direction, EdgeBatch, EdgeValue, Expand, NodeId, ReadView, Result, Value};
 
 use super::search::Search;
 use crate::adjacency::{edge_value, expansion};
+use crate::memory::Charge;
 use crate::operators::path_search::{self, Place};
 use crate::operators::variable_expand::edge_list;
-use crate::runtime::Flow;
-use crate::visited::{Visited, hold};
+use crate::runtime::{Flow, Runtime};
+use crate::spill::{NodeNumbers, NodeSet, Record, Records};
+use crate::visited::{hold_path, path_bytes};
 
 /// Takes the end of a path and its edges.
 type Give<'g> = dyn FnMut(NodeId, Value) -> Result<Flow> + 'g;
 
-/// Nodes of one distance from the start.
-struct Level {
-    nodes: Vec<NodeId>,
-    /// In the order of the nodes that they lead to.
-    steps: Vec<Step>,
+/// What was reached so far.
+struct Reached<'m> {
+    met: Met<'m>,
+    /// The nodes of the last level.
+    nodes: Records<'m, NodeId>,
+    /// How many nodes the levels before have.
+    before: u64,
+    /// The edges that lead to nodes, in the order of these.
+    steps: Records<'m, Step>,
+    depth: u32,
+    charge: Charge<'m>,
+}
+
+/// The nodes that were met.
+enum Met<'m> {
+    /// Where one edge to each is enough.
+    Once(NodeSet<'m>),
+    /// The place of each among all, where all edges from the level before count.
+    Places(NodeNumbers<'m>),
 }
 
 /// An edge from the level before.
+#[derive(Clone, Copy)]
 struct Step {
-    /// The place in its level of the node that it leads to.
-    node: u32,
-    /// The place in the level before of the node that it comes from.
-    parent: u32,
+    /// The place among all nodes of the one that it leads to.
+    node: u64,
+    /// The place of the one that it comes from.
+    parent: u64,
     edge: EdgeValue,
 }
 
-impl Level {
-    fn byte_count(&self) -> usize {
-        8 * self.nodes.capacity() + std::mem::size_of::<Step>() * self.steps.capacity()
+impl Record for Step {
+    const BYTES: usize = 2 * u64::BYTES + EdgeValue::BYTES;
+
+    fn write(&self, out: &mut Vec<u8>) {
+        (self.node, (self.parent, self.edge)).write(out);
     }
 
-    fn first_step(&self, node: u32) -> usize {
-        self.steps.partition_point(|step| step.node < node)
+    fn read(bytes: &mut &[u8]) -> Step {
+        let (node, (parent, edge)) = Record::read(bytes);
+        Step { node, parent, edge }
     }
 }
 
-impl Search<'_, '_> {
+impl<'r> Search<'_, 'r> {
     /// Gives the paths of the row to every node, near ones first.
     pub(super) fn to_all_from(&self, from: NodeId, give: &mut Give<'_>) -> Result<Flow> {
         if self.path.min == 0 {
@@ -64,74 +85,70 @@ impl Search<'_, '_> {
         let Some(expand) = expansion(view, self.path.direction, &self.path.types, ids) else {
             return Ok(Flow::Continue);
         };
-        let mut visited = Visited::new(view);
+        let mut reached = Reached::new(self.runtime, view, from, self.path.all)?;
         // Along directed edges the start is an end too, if it is met again.
         if self.path.min == 0 || self.path.direction == Direction::Both {
-            visited.insert(from);
+            reached.met.insert(from, 0)?;
         }
-        let mut charge = self.runtime.charge("ShortestPath");
-        let mut levels = vec![Level { nodes: vec![from], steps: Vec::new() }];
-        let mut held = 0;
-        while (levels.len() as u64) <= u64::from(self.path.max) {
-            let last = &levels[levels.len() - 1];
-            let next = self.next_level(view, &expand, &last.nodes, &mut visited)?;
-            if next.nodes.is_empty() {
+        while reached.depth < self.path.max {
+            self.grow_from_one(view, &expand, &mut reached)?;
+            if reached.nodes.is_empty() {
                 break;
             }
-            held += next.byte_count();
-            hold(&mut charge, held + visited.byte_count())?;
-            levels.push(next);
-            if self.give_level(&levels, give)? == Flow::Stop {
+            if self.give_level(&mut reached, give)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
         Ok(Flow::Continue)
     }
 
-    fn next_level(
-        &self,
-        view: &dyn ReadView,
-        expand: &Expand,
-        frontier: &[NodeId],
-        visited: &mut Visited,
-    ) -> Result<Level> {
-        let mut level = Level { nodes: Vec::new(), steps: Vec::new() };
-        let mut places: Map<NodeId, u32> = Map::default();
-        let mut batch = EdgeBatch::default();
-        let mut cursor = view.expand(frontier, expand)?;
-        while cursor.next(&mut batch)? {
-            self.runtime.environment.interrupt.check()?;
-            for index in self.passing(&batch, frontier, expand.direction, false)? {
-                let index = index as usize;
-                let (node, parent) = (batch.neighbors[index], batch.inputs[index]);
-                let place = if visited.insert(node) {
-                    let place = level.nodes.len() as u32;
-                    level.nodes.push(node);
-                    if self.path.all {
-                        places.insert(node, place);
+    /// Whether paths are read off, not only their ends.
+    fn wants_steps(&self) -> bool {
+        self.path.gives_edges || self.path.all
+    }
+
+    /// Grows one level.
+    fn grow_from_one(&self, view: &dyn ReadView, expand: &Expand, reached: &mut Reached<'r>) -> Result<()> {
+        let wants_steps = self.wants_steps();
+        let next = reached.nodes.another();
+        let mut frontier = std::mem::replace(&mut reached.nodes, next);
+        let parents = reached.before;
+        reached.before += frontier.len();
+        reached.depth += 1;
+        let mut steps = reached.steps.another();
+        let (mut batch, mut buffer, mut place) = (EdgeBatch::default(), Vec::new(), 0);
+        while place < frontier.len() {
+            let nodes = frontier.piece(place, &mut buffer)?;
+            let mut cursor = view.expand(nodes, expand)?;
+            while cursor.next(&mut batch)? {
+                self.runtime.environment.interrupt.check()?;
+                for index in self.passing(&batch, nodes, expand.direction, false)? {
+                    let index = index as usize;
+                    let (node, parent) = (batch.neighbors[index], batch.inputs[index]);
+                    let Some(met) = reached.meet(node)? else { continue };
+                    if wants_steps {
+                        let edge = edge_value(&batch, index, nodes[parent as usize], expand.direction);
+                        let step = Step { node: met, parent: parents + place + u64::from(parent), edge };
+                        // Where each node has one step, they come in the order of the nodes.
+                        if self.path.all { steps.push(step)? } else { reached.steps.push(step)? }
                     }
-                    place
-                } else if let Some(&place) = places.get(&node) {
-                    place
-                } else {
-                    continue;
-                };
-                let edge = edge_value(&batch, index, frontier[parent as usize], expand.direction);
-                level.steps.push(Step { node: place, parent, edge });
+                }
+                reached.met.settle(view)?;
             }
+            place += nodes.len() as u64;
         }
-        if self.path.all {
-            level.steps.sort_by_key(|step| step.node);
-        }
-        Ok(level)
+        drop(frontier);
+        let mut steps = steps.sorted_by_key(self.runtime.environment.interrupt, |step| step.node)?;
+        reached.steps.append(&mut steps)
     }
 
     /// Gives the paths to the nodes of the last level.
-    fn give_level(&self, levels: &[Level], give: &mut Give<'_>) -> Result<Flow> {
-        let last = &levels[levels.len() - 1];
-        for (place, &node) in last.nodes.iter().enumerate() {
-            let flow = if self.path.gives_edges || self.path.all {
-                give_paths(levels, place as u32, &mut |edges| give(node, edges))?
+    fn give_level(&self, reached: &mut Reached<'r>, give: &mut Give<'_>) -> Result<Flow> {
+        for place in 0..reached.nodes.len() {
+            self.runtime.environment.interrupt.check()?;
+            let node = reached.nodes.get(place)?;
+            let flow = if self.wants_steps() {
+                reached.give_paths(reached.before + place, &mut |edges| give(node, edges))?
             } else {
                 give(node, Value::Null)?
             };
@@ -143,30 +160,99 @@ impl Search<'_, '_> {
     }
 }
 
-/// Gives the edges of each path to a node of the last level, which is read off from its end to its start.
-fn give_paths(levels: &[Level], node: u32, give: &mut dyn FnMut(Value) -> Result<Flow>) -> Result<Flow> {
-    let depth = levels.len() - 1;
-    // For each level from the last on: the node there, and the next of its steps to try.
-    let mut stack: Vec<(u32, usize)> = vec![(node, levels[depth].first_step(node))];
-    let mut edges: Vec<EdgeValue> = Vec::with_capacity(depth);
-    while let Some((node, place)) = stack.last_mut() {
-        let node = *node;
-        let level = depth + 1 - (edges.len() + 1);
-        let Some(step) = levels[level].steps.get(*place).filter(|step| step.node == node) else {
-            stack.pop();
-            edges.pop();
-            continue;
-        };
-        *place += 1;
-        edges.push(step.edge);
-        if level > 1 {
-            stack.push((step.parent, levels[level - 1].first_step(step.parent)));
-            continue;
+impl<'m> Met<'m> {
+    /// Takes a node that has the given place if it is new, and gives the place of one that is not.
+    fn insert(&mut self, node: NodeId, place: u64) -> Result<Option<u64>> {
+        match self {
+            Met::Once(set) => Ok(if set.insert(node)? { None } else { Some(0) }),
+            Met::Places(places) => {
+                let number = u32::try_from(place).ok().filter(|&number| number < u32::MAX);
+                let number = number.ok_or_else(|| {
+                    model::error!(Limit, "shortest paths from one node reach at most {} others", u32::MAX - 1)
+                })?;
+                Ok(places.put(node, number)?.map(u64::from))
+            }
         }
-        if give(edge_list(edges.iter().rev().copied()))? == Flow::Stop {
-            return Ok(Flow::Stop);
-        }
-        edges.pop();
     }
-    Ok(Flow::Continue)
+
+    fn settle(&mut self, view: &dyn ReadView) -> Result<()> {
+        match self {
+            Met::Once(set) => set.settle(view),
+            Met::Places(_) => Ok(()),
+        }
+    }
+}
+
+impl<'m> Reached<'m> {
+    fn new(runtime: &Runtime<'m>, view: &dyn ReadView, from: NodeId, all: bool) -> Result<Reached<'m>> {
+        let charge = runtime.charge("ShortestPath");
+        let met = if all {
+            Met::Places(NodeNumbers::new(charge.another(), view))
+        } else {
+            Met::Once(NodeSet::new(charge.another(), view))
+        };
+        let mut nodes = Records::new(charge.another());
+        nodes.push(from)?;
+        let steps = nodes.another();
+        Ok(Reached { met, nodes, before: 0, steps, depth: 0, charge })
+    }
+
+    /// The place of a node of the level that grows; none if it was met before, or once where once is enough.
+    fn meet(&mut self, node: NodeId) -> Result<Option<u64>> {
+        let place = self.before + self.nodes.len();
+        Ok(match self.met.insert(node, place)? {
+            None => {
+                self.nodes.push(node)?;
+                Some(place)
+            }
+            Some(known) => Some(known).filter(|&known| known >= self.before && matches!(self.met, Met::Places(_))),
+        })
+    }
+
+    /// The first step to a node.
+    fn first_step(&mut self, node: u64) -> Result<u64> {
+        if let Met::Once(_) = self.met {
+            // The start has none.
+            return Ok(node - 1);
+        }
+        let (mut start, mut end) = (0, self.steps.len());
+        while start < end {
+            let middle = start + (end - start) / 2;
+            if self.steps.get(middle)?.node < node {
+                start = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        Ok(start)
+    }
+
+    /// Gives the edges of each path to a node of the last level, which is read off from its end to its start.
+    fn give_paths(&mut self, node: u64, give: &mut dyn FnMut(Value) -> Result<Flow>) -> Result<Flow> {
+        let depth = self.depth as usize;
+        hold_path(&mut self.charge, depth, path_bytes(depth) + 2 * depth * size_of::<u64>())?;
+        // For each level from the last on: the node there, and the next of its steps to try.
+        let mut stack: Vec<(u64, u64)> = vec![(node, self.first_step(node)?)];
+        let mut edges: Vec<EdgeValue> = Vec::with_capacity(depth);
+        while let Some((node, place)) = stack.last_mut() {
+            let node = *node;
+            let step = if *place < self.steps.len() { Some(self.steps.get(*place)?) } else { None };
+            let Some(step) = step.filter(|step| step.node == node) else {
+                stack.pop();
+                edges.pop();
+                continue;
+            };
+            *place += 1;
+            edges.push(step.edge);
+            if edges.len() < depth {
+                stack.push((step.parent, self.first_step(step.parent)?));
+                continue;
+            }
+            if give(edge_list(edges.iter().rev().copied()))? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            edges.pop();
+        }
+        Ok(Flow::Continue)
+    }
 }

@@ -3,31 +3,40 @@
 //! The side whose next level has fewer edges grows. A meeting ends the search at once: when a side meets a node of the
 //! other for the first time, that node is in the other's last level, because all nodes one edge beyond earlier levels
 //! have been met by the other already; so no path is shorter.
+//!
+//! Levels that do not fit into memory are grown by [`super::wide`], which goes on where this search stands.
 
 use model::store::EdgeIds;
 use model::{Direction, EdgeBatch, EdgeValue, Expand, NodeId, ReadView, Result};
 
 use super::search::Search;
 use crate::adjacency::edge_value;
-use crate::visited::{Visited, hold};
+use crate::memory::Charge;
+use crate::visited::{Visited, fits};
 
 /// The levels grown from one end.
-struct Side {
-    direction: Direction,
+pub(super) struct Side {
+    pub(super) direction: Direction,
     /// Whether it grows against the path.
-    is_turned: bool,
-    visited: Visited,
-    levels: Vec<Level>,
+    pub(super) is_turned: bool,
+    pub(super) visited: Visited,
+    pub(super) levels: Vec<Level>,
     /// How many edges leave the last level, as far as that is known.
     cost: Option<u64>,
 }
 
 /// Nodes met at one depth.
 #[derive(Default)]
-struct Level {
-    nodes: Vec<NodeId>,
+pub(super) struct Level {
+    pub(super) nodes: Vec<NodeId>,
     /// For each, the place in the level before of the node it was met from.
-    parents: Vec<u32>,
+    pub(super) parents: Vec<u32>,
+}
+
+impl Level {
+    fn byte_count(&self) -> usize {
+        size_of::<Level>() + 8 * self.nodes.capacity() + 4 * self.parents.capacity()
+    }
 }
 
 /// A node of the other side that was met, and the place of the node it was met from.
@@ -36,7 +45,17 @@ struct Meeting {
     parent: u32,
 }
 
-impl Search<'_, '_> {
+/// What became of a level.
+enum Grown {
+    /// All its nodes are new.
+    Level,
+    /// The other side was met.
+    Met(Meeting),
+    /// It does not fit into memory, and nothing of it was kept.
+    TooLarge,
+}
+
+impl<'r> Search<'_, 'r> {
     /// The edges of a shortest path of at least one edge.
     pub(super) fn single(
         &self,
@@ -60,7 +79,12 @@ impl Search<'_, '_> {
             let is_first_way_round = from == to && forth.depth() == 0;
             let goes_forth = is_first_way_round || is_cheaper(view, expand, &mut forth, &mut back)?;
             let (near, far) = if goes_forth { (&mut forth, &back) } else { (&mut back, &forth) };
-            if let Some(meeting) = self.grow_single(view, expand, near, far, &mut batch)? {
+            let meeting = match self.grow_single(view, expand, (near, far), &mut batch, &mut charge)? {
+                Grown::Level => None,
+                Grown::Met(meeting) => Some(meeting),
+                Grown::TooLarge => return self.single_wide(view, expand, (forth, back), from == to, charge),
+            };
+            if let Some(meeting) = meeting {
                 let nodes = if goes_forth {
                     join(&forth, &back, &meeting)
                 } else {
@@ -70,7 +94,6 @@ impl Search<'_, '_> {
                 };
                 return self.edges_along(view, expand, &nodes).map(Some);
             }
-            hold(&mut charge, forth.byte_count() + back.byte_count())?;
         }
         Ok(None)
     }
@@ -80,13 +103,14 @@ impl Search<'_, '_> {
         &self,
         view: &dyn ReadView,
         expand: &Expand,
-        near: &mut Side,
-        far: &Side,
+        (near, far): (&mut Side, &Side),
         batch: &mut EdgeBatch,
-    ) -> Result<Option<Meeting>> {
+        charge: &mut Charge<'r>,
+    ) -> Result<Grown> {
         let ids = if self.path.filter.is_some() { EdgeIds::Include } else { EdgeIds::Omit };
         let expand = Expand { direction: near.direction, edge_ids: ids, ..expand.clone() };
         let mut next = Level::default();
+        let held = far.byte_count() + near.levels.iter().map(Level::byte_count).sum::<usize>();
         let Side { visited, levels, is_turned, .. } = near;
         let frontier = levels.last().map_or(&[][..], |level| &level.nodes);
         let mut cursor = view.expand(frontier, &expand)?;
@@ -95,34 +119,38 @@ impl Search<'_, '_> {
             if self.path.filter.is_none() {
                 for (&node, &parent) in batch.neighbors.iter().zip(&batch.inputs) {
                     if far.visited.contains(node) {
-                        return Ok(Some(Meeting { node, parent }));
+                        return Ok(Grown::Met(Meeting { node, parent }));
                     }
                     if visited.insert(node) {
                         next.nodes.push(node);
                         next.parents.push(parent);
                     }
                 }
-                continue;
+            } else {
+                for index in self.passing(batch, frontier, expand.direction, *is_turned)? {
+                    let (node, parent) = (batch.neighbors[index as usize], batch.inputs[index as usize]);
+                    if far.visited.contains(node) {
+                        return Ok(Grown::Met(Meeting { node, parent }));
+                    }
+                    if visited.insert(node) {
+                        next.nodes.push(node);
+                        next.parents.push(parent);
+                    }
+                }
             }
-            for index in self.passing(batch, frontier, expand.direction, *is_turned)? {
-                let (node, parent) = (batch.neighbors[index as usize], batch.inputs[index as usize]);
-                if far.visited.contains(node) {
-                    return Ok(Some(Meeting { node, parent }));
-                }
-                if visited.insert(node) {
-                    next.nodes.push(node);
-                    next.parents.push(parent);
-                }
+            if !fits(charge, held + visited.byte_count() + next.byte_count()) {
+                next.nodes.iter().for_each(|&node| visited.remove(node));
+                return Ok(Grown::TooLarge);
             }
         }
         drop(cursor);
         levels.push(next);
         near.cost = None;
-        Ok(None)
+        Ok(Grown::Level)
     }
 
     /// An edge between each two nodes of a path: of several, that with the least id.
-    fn edges_along(&self, view: &dyn ReadView, expand: &Expand, nodes: &[NodeId]) -> Result<Vec<EdgeValue>> {
+    pub(super) fn edges_along(&self, view: &dyn ReadView, expand: &Expand, nodes: &[NodeId]) -> Result<Vec<EdgeValue>> {
         let mut edges = Vec::with_capacity(nodes.len().saturating_sub(1));
         for pair in nodes.windows(2) {
             let found = match self.path.direction {
@@ -189,8 +217,7 @@ impl Side {
     }
 
     fn byte_count(&self) -> usize {
-        let level = |level: &Level| 8 * level.nodes.capacity() + 4 * level.parents.capacity();
-        self.visited.byte_count() + self.levels.iter().map(level).sum::<usize>()
+        self.visited.byte_count() + self.levels.iter().map(Level::byte_count).sum::<usize>()
     }
 
     fn depth(&self) -> usize {
@@ -200,36 +227,57 @@ impl Side {
     fn frontier(&self) -> &[NodeId] {
         self.levels.last().map_or(&[], |level| &level.nodes)
     }
+}
 
-    /// How many edges leave the last level, or its size where counting is dear.
+impl Frontier for Side {
+    fn width(&self) -> u64 {
+        self.frontier().len() as u64
+    }
+
     fn weigh(&mut self, view: &dyn ReadView, expand: &Expand) -> Result<u64> {
         if let Some(cost) = self.cost {
             return Ok(cost);
         }
-        let types = expand.types.as_deref();
-        let cost = if view.capabilities().is_remote {
-            self.frontier().len() as u64
-        } else {
-            let ways: &[Direction] = match self.direction {
-                // A loop counts twice so, which is cheaper than to look for it.
-                Direction::Both => &[Direction::Out, Direction::In],
-                Direction::Out => &[Direction::Out],
-                Direction::In => &[Direction::In],
-            };
-            let mut cost = 0;
-            for &way in ways {
-                cost += view.degrees(self.frontier(), way, types)?.iter().sum::<u64>();
-            }
-            cost
-        };
+        let cost = cost_of(view, expand, self.direction, self.frontier())?;
         self.cost = Some(cost);
         Ok(cost)
     }
 }
 
+/// The last level of a side.
+pub(super) trait Frontier {
+    /// How many nodes it has.
+    fn width(&self) -> u64;
+    /// How many edges leave it, or its width where counting is dear.
+    fn weigh(&mut self, view: &dyn ReadView, expand: &Expand) -> Result<u64>;
+}
+
+/// How many edges leave nodes, or how many nodes they are where counting is dear.
+pub(super) fn cost_of(view: &dyn ReadView, expand: &Expand, direction: Direction, nodes: &[NodeId]) -> Result<u64> {
+    if view.capabilities().is_remote {
+        return Ok(nodes.len() as u64);
+    }
+    let ways: &[Direction] = match direction {
+        // A loop counts twice so, which is cheaper than to look for it.
+        Direction::Both => &[Direction::Out, Direction::In],
+        Direction::Out => &[Direction::Out],
+        Direction::In => &[Direction::In],
+    };
+    let mut cost = 0;
+    for &way in ways {
+        cost += view.degrees(nodes, way, expand.types.as_deref())?.iter().sum::<u64>();
+    }
+    Ok(cost)
+}
+
 /// Whether the first side has fewer edges to follow. A side with more nodes than the other has edges is not counted.
-fn is_cheaper(view: &dyn ReadView, expand: &Expand, forth: &mut Side, back: &mut Side) -> Result<bool> {
-    let (forth_nodes, back_nodes) = (forth.frontier().len() as u64, back.frontier().len() as u64);
+pub(super) fn is_cheaper<F: Frontier>(
+    view: &dyn ReadView,
+    expand: &Expand,
+    forth: &mut F,
+    back: &mut F,
+) -> Result<bool> {
+    let (forth_nodes, back_nodes) = (forth.width(), back.width());
     let (small, large_nodes) =
         if forth_nodes <= back_nodes { (&mut *forth, back_nodes) } else { (&mut *back, forth_nodes) };
     let is_plain = small.weigh(view, expand)? <= large_nodes;

@@ -1,4 +1,6 @@
 //! The distinct ends of paths: a breadth-first search that visits each node once for each row.
+//!
+//! The nodes visited, and those of a level, are in temporary files where they do not fit into memory.
 
 use model::store::EdgeIds;
 use model::{EdgeBatch, Expand, NodeId, Result};
@@ -6,11 +8,12 @@ use model::{EdgeBatch, Expand, NodeId, Result};
 use super::{Found, VariableExpand};
 use crate::adjacency::{edge_value, expansion};
 use crate::chunk::Chunk;
+use crate::edge_filter::EdgeFilter;
 use crate::memory::Charge;
 use crate::operators::path_search::{self, Pattern, Place};
 use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Sink};
-use crate::visited::{Visited, hold};
+use crate::spill::{NodeSet, Records};
 
 /// See the module.
 pub(super) struct Reach<'w, 'r> {
@@ -20,7 +23,9 @@ pub(super) struct Reach<'w, 'r> {
     starts: Vec<(u32, NodeId)>,
     found: Found,
     batch: EdgeBatch,
-    visited: Visited,
+    visited: NodeSet<'r>,
+    /// Nodes of a batch that are new.
+    new: Vec<NodeId>,
     /// The edges to follow; `None` if there can be none.
     expansion: Option<Expand>,
     charge: Charge<'r>,
@@ -34,10 +39,10 @@ impl<'w, 'r> Reach<'w, 'r> {
         let guard = runtime.view();
         let ids = if expand.filter.is_some() { EdgeIds::Include } else { EdgeIds::Omit };
         let expansion = expansion(guard.view(), expand.direction, &expand.types, ids);
-        let visited = Visited::new(guard.view());
-        let (found, batch) = (Found::default(), EdgeBatch::default());
         let charge = runtime.charge("VariableExpand");
-        Ok(Reach { expand, runtime, chunk, starts, found, batch, visited, expansion, charge })
+        let visited = NodeSet::new(charge.another(), guard.view());
+        let (found, batch, new) = (Found::default(), EdgeBatch::default(), Vec::new());
+        Ok(Reach { expand, runtime, chunk, starts, found, batch, visited, new, expansion, charge })
     }
 
     pub(super) fn run(mut self, sink: &mut Sink<'_>) -> Result<Flow> {
@@ -71,31 +76,35 @@ impl<'w, 'r> Reach<'w, 'r> {
     }
 
     fn search(&mut self, row: u32, start: NodeId, sink: &mut Sink<'_>) -> Result<Flow> {
-        self.visited.clear();
-        let mut frontier = vec![start];
+        self.visited.clear(self.runtime.view().view());
+        let mut frontier = Records::new(self.charge.another());
+        frontier.push(start)?;
         if self.expand.min == 0 {
-            self.visited.insert(start);
-            if self.find(row, &frontier, sink)? == Flow::Stop {
+            self.visited.insert(start)?;
+            if self.find(row, &[start], sink)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
         if let Some(round) = &self.expand.round {
             // The start was met, but it is an end only if a way leads back to it.
-            self.visited.insert(start);
+            self.visited.insert(start)?;
             if self.expand.is_end(self.chunk, row, start) && self.has_way_round(round, row, start)? {
                 self.found.rows.push(row);
                 self.found.ends.push(start);
             }
         }
-        let mut length = 0;
+        let (mut length, mut buffer) = (0, Vec::new());
         while !frontier.is_empty() && length < self.expand.max {
             length += 1;
-            frontier = self.step(row, &frontier)?;
-            if self.find(row, &frontier, sink)? == Flow::Stop {
-                return Ok(Flow::Stop);
+            frontier = self.step(row, frontier)?;
+            let mut place = 0;
+            while place < frontier.len() {
+                let nodes = frontier.piece(place, &mut buffer)?;
+                place += nodes.len() as u64;
+                if self.find(row, nodes, sink)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
             }
-            // The start is an end if an edge leads back to it, but it has been expanded already.
-            frontier.retain(|&node| node != start);
         }
         Ok(Flow::Continue)
     }
@@ -111,37 +120,55 @@ impl<'w, 'r> Reach<'w, 'r> {
     }
 
     /// The nodes that one more edge leads to for the first time.
-    fn step(&mut self, row: u32, frontier: &[NodeId]) -> Result<Vec<NodeId>> {
-        let Some(expansion) = &self.expansion else { return Ok(Vec::new()) };
-        let guard = self.runtime.view();
-        let expand = self.expand;
-        let mut next = Vec::new();
-        let mut cursor = guard.view().expand(frontier, expansion)?;
-        while cursor.next(&mut self.batch)? {
-            self.runtime.environment.interrupt.check()?;
-            let batch = &self.batch;
-            let visited = &mut self.visited;
-            match &expand.filter {
-                None => visited.insert_all(&batch.neighbors, &mut next),
-                Some(filter) => {
-                    // An edge to a node that was met already need not be tested.
-                    let is_new = |&index: &usize| !visited.contains(batch.neighbors[index]);
-                    let indices: Vec<usize> = (0..batch.len()).filter(is_new).collect();
-                    if indices.is_empty() {
-                        continue;
-                    }
-                    let from = |index: usize| frontier[batch.inputs[index] as usize];
-                    let value = |&index: &usize| edge_value(batch, index, from(index), expand.direction);
-                    let edges = indices.iter().map(value).collect();
-                    let starts = |place: usize| from(indices[place]);
-                    let rows = vec![row; indices.len()];
-                    let passing = filter.passing(self.runtime, self.chunk, &rows, starts, edges)?;
-                    let ends = passing.into_iter().map(|place| batch.neighbors[indices[place as usize]]);
-                    next.extend(ends.filter(|&node| visited.insert(node)));
+    fn step(&mut self, row: u32, mut frontier: Records<'r, NodeId>) -> Result<Records<'r, NodeId>> {
+        let mut next = frontier.another();
+        let Some(expansion) = self.expansion.clone() else { return Ok(next) };
+        let (runtime, expand) = (self.runtime, self.expand);
+        let guard = runtime.view();
+        let view = guard.view();
+        let (mut buffer, mut place) = (Vec::new(), 0);
+        while place < frontier.len() {
+            let nodes = frontier.piece(place, &mut buffer)?;
+            place += nodes.len() as u64;
+            let mut cursor = view.expand(nodes, &expansion)?;
+            while cursor.next(&mut self.batch)? {
+                runtime.environment.interrupt.check()?;
+                self.new.clear();
+                match &expand.filter {
+                    None => self.visited.insert_all(&self.batch.neighbors, &mut self.new)?,
+                    Some(filter) => self.take_passing(filter, row, nodes)?,
                 }
+                self.visited.settle(view)?;
+                next.extend(&self.new)?;
             }
-            hold(&mut self.charge, self.visited.byte_count() + 8 * (frontier.len() + next.capacity()))?;
         }
         Ok(next)
+    }
+
+    /// Takes the nodes that edges of the batch lead to for the first time which pass the filter.
+    fn take_passing(&mut self, filter: &EdgeFilter, row: u32, nodes: &[NodeId]) -> Result<()> {
+        let (expand, batch) = (self.expand, &self.batch);
+        // An edge to a node that was met already need not be tested.
+        let mut indices = Vec::new();
+        for (index, &node) in batch.neighbors.iter().enumerate() {
+            if !self.visited.contains(node)? {
+                indices.push(index);
+            }
+        }
+        if indices.is_empty() {
+            return Ok(());
+        }
+        let from = |index: usize| nodes[batch.inputs[index] as usize];
+        let value = |&index: &usize| edge_value(batch, index, from(index), expand.direction);
+        let edges = indices.iter().map(value).collect();
+        let starts = |place: usize| from(indices[place]);
+        let rows = vec![row; indices.len()];
+        for place in filter.passing(self.runtime, self.chunk, &rows, starts, edges)? {
+            let node = batch.neighbors[indices[place as usize]];
+            if self.visited.insert(node)? {
+                self.new.push(node);
+            }
+        }
+        Ok(())
     }
 }

@@ -1,13 +1,15 @@
 //! All paths: a stack of levels, each with the paths that grew from a part of the level below.
 //!
 //! A part of the topmost level is expanded at a time, so that memory holds a few batches for each level and not all
-//! paths at once. A path is its last edge and the place of its beginning in the level below.
+//! paths at once. A path is its last edge and the place of its beginning in the level below. Where these do not fit into
+//! memory, [`super::deep`] goes on.
 
 use std::cell::Cell;
 
 use model::store::EdgeIds;
 use model::{EdgeBatch, EdgeId, EdgeValue, NodeId, Result, Value};
 
+use super::deep::Deep;
 use super::{Found, VariableExpand, edge_list};
 use crate::adjacency::{edge_value, expansion, is_taken};
 use crate::chunk::Chunk;
@@ -15,37 +17,52 @@ use crate::memory::Charge;
 use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Sink};
 use crate::spill::heap_bytes;
-use crate::visited::hold;
+use crate::visited::{fits, is_batch_full};
 
 /// Edges that one part of a level may have, about.
 const PART_EDGES: u64 = 16_384;
 
+/// Edges of paths that are taken before it is asked whether they make a batch, about.
+const FOUND_EDGES: usize = 16_384;
+
 /// See the module.
 pub(super) struct Walk<'w, 'r> {
-    expand: &'w VariableExpand,
-    runtime: &'w Runtime<'r>,
-    chunk: &'w Chunk,
-    levels: Vec<Level>,
-    found: Found,
-    charge: Charge<'r>,
+    pub(super) expand: &'w VariableExpand,
+    pub(super) runtime: &'w Runtime<'r>,
+    pub(super) chunk: &'w Chunk,
+    pub(super) levels: Vec<Level>,
+    pub(super) found: Found,
+    pub(super) charge: Charge<'r>,
     held: usize,
     /// The running values could be worked out so far.
-    is_running: Cell<bool>,
+    pub(super) is_running: Cell<bool>,
+}
+
+/// What became of a part of a level.
+enum Grown {
+    /// Its paths are a new level.
+    Level,
+    /// They do not fit into memory, and none of them was kept.
+    TooLarge,
+    /// The consumer has enough.
+    Stop,
 }
 
 /// Paths of one length.
 #[derive(Default)]
-struct Level {
-    rows: Vec<u32>,
-    nodes: Vec<NodeId>,
+pub(super) struct Level {
+    pub(super) rows: Vec<u32>,
+    pub(super) nodes: Vec<NodeId>,
     /// The last edge of each path; empty at the bottom.
-    edges: Vec<EdgeValue>,
+    pub(super) edges: Vec<EdgeValue>,
     /// The place of each path's beginning in the level below.
-    parents: Vec<u32>,
+    pub(super) parents: Vec<u32>,
     /// The running value of each path, if there is one.
     values: Vec<Value>,
+    /// Bytes of these values.
+    value_bytes: usize,
     /// Paths before this one have been expanded.
-    expanded: usize,
+    pub(super) expanded: usize,
 }
 
 impl Level {
@@ -56,7 +73,7 @@ impl Level {
             + edge * self.edges.capacity()
             + 4 * self.parents.capacity()
             + std::mem::size_of::<Value>() * self.values.capacity()
-            + self.values.iter().map(heap_bytes).sum::<usize>()
+            + self.value_bytes
             + std::mem::size_of::<Level>()
     }
 }
@@ -85,8 +102,10 @@ impl<'w, 'r> Walk<'w, 'r> {
                 self.drop_level();
                 continue;
             }
-            if !self.grow(sink)? {
-                return Ok(Flow::Stop);
+            match self.grow(sink)? {
+                Grown::Level => {}
+                Grown::TooLarge => return Deep::new(self)?.run(sink),
+                Grown::Stop => return Ok(Flow::Stop),
             }
         }
         self.flush(sink)
@@ -119,6 +138,7 @@ impl<'w, 'r> Walk<'w, 'r> {
                 if self.expand.gives_edges {
                     let edges = self.edges_of(path);
                     self.found.edges.push(edges);
+                    self.found.length += length as usize;
                 }
             }
         }
@@ -148,14 +168,14 @@ impl<'w, 'r> Walk<'w, 'r> {
         false
     }
 
-    /// Expands the next part of the topmost level to a new level; false if the consumer has enough.
-    fn grow(&mut self, sink: &mut Sink<'_>) -> Result<bool> {
+    /// Expands the next part of the topmost level to a new level.
+    fn grow(&mut self, sink: &mut Sink<'_>) -> Result<Grown> {
         let guard = self.runtime.view();
         let view = guard.view();
         let expand = self.expand;
         let Some(expansion) = expansion(view, expand.direction, &expand.types, EdgeIds::Include) else {
             self.drop_level();
-            return Ok(true);
+            return Ok(Grown::Level);
         };
         let top = self.levels.len() - 1;
         let start = self.levels[top].expanded;
@@ -178,20 +198,27 @@ impl<'w, 'r> Walk<'w, 'r> {
         while cursor.next(&mut batch)? {
             self.runtime.environment.interrupt.check()?;
             self.take(&batch, &nodes, start, &mut next)?;
+            if !fits(&mut self.charge, self.held + next.byte_count()) {
+                self.levels[top].expanded = start;
+                return Ok(Grown::TooLarge);
+            }
         }
         drop(cursor);
         let paths = next.nodes.len();
         self.held += next.byte_count();
         self.levels.push(next);
-        hold(&mut self.charge, self.held)?;
         let batch_rows = self.runtime.environment.settings.batch_rows.max(1);
-        for from in (0..paths).step_by(batch_rows) {
-            self.find(from..paths.min(from + batch_rows));
-            if self.found.rows.len() >= batch_rows && self.flush(sink)? == Flow::Stop {
-                return Ok(false);
+        // Of long paths a few are taken at a time.
+        let few = if expand.gives_edges { FOUND_EDGES / self.levels.len() } else { batch_rows };
+        let few = few.clamp(1, batch_rows);
+        for from in (0..paths).step_by(few) {
+            self.find(from..paths.min(from + few));
+            let is_full = is_batch_full(self.found.rows.len(), batch_rows, self.found.length);
+            if is_full && self.flush(sink)? == Flow::Stop {
+                return Ok(Grown::Stop);
             }
         }
-        Ok(true)
+        Ok(Grown::Level)
     }
 
     /// Leaves out edges that make paths which the running value gives up, and adds the values of the others to a level.
@@ -209,7 +236,9 @@ impl<'w, 'r> Walk<'w, 'r> {
         let edges = indices.iter().map(edge).collect();
         match running.grow(self.runtime, self.chunk, &rows, &values, edges) {
             Some(grown) => {
+                let known = next.values.len();
                 next.values.extend(grown.going.iter().map(|&at| grown.values.value(at as usize)));
+                next.value_bytes += next.values[known..].iter().map(heap_bytes).sum::<usize>();
                 *indices = grown.going.iter().map(|&at| indices[at as usize]).collect();
             }
             None => self.is_running.set(false),

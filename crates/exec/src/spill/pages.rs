@@ -1,0 +1,150 @@
+//! Pages of a temporary file, some of them in memory: for tables that are read and written at any place.
+//!
+//! A page that was never written is all zeros. Pages in memory give way in turn, those used since the last turn later.
+//!
+//! Memory: at least two pages and at most 16, or as many as a quarter of the limit of the query holds if that is more;
+//! and a bit for each page of the file.
+
+use model::{Map, Result};
+
+use crate::memory::{Charge, SpillFile};
+
+/// Bytes of a page.
+pub(super) const PAGE_BYTES: usize = 4 << 10;
+/// Most pages that are held whatever the limit.
+const FREE_PAGES_MAX: usize = 16;
+/// After a refusal, as many pages are read before more memory is asked for.
+const REFUSAL_READS: u32 = 256;
+
+/// See the module.
+pub(super) struct Pages<'m> {
+    charge: Charge<'m>,
+    file: Option<SpillFile>,
+    frames: Vec<Frame>,
+    /// The frame of each page in memory.
+    places: Map<u64, usize>,
+    /// The frame asked for last.
+    last: usize,
+    /// Where the search for one to give way begins.
+    hand: usize,
+    /// Reads before more memory is asked for.
+    patience: u32,
+    /// A bit for each page, set if it is in the file.
+    written: Vec<u64>,
+}
+
+struct Frame {
+    page: u64,
+    bytes: Box<[u8]>,
+    is_changed: bool,
+    is_used: bool,
+}
+
+impl<'m> Pages<'m> {
+    /// Zeros.
+    pub(super) fn new(charge: Charge<'m>) -> Pages<'m> {
+        let (frames, places, written) = (Vec::new(), Map::default(), Vec::new());
+        Pages { charge, file: None, frames, places, last: 0, hand: 0, patience: 0, written }
+    }
+
+    /// The bytes of a page.
+    #[inline]
+    pub(super) fn read(&mut self, page: u64) -> Result<&[u8]> {
+        let frame = self.frame(page)?;
+        Ok(&self.frames[frame].bytes)
+    }
+
+    /// The bytes of a page, to be changed.
+    #[inline]
+    pub(super) fn write(&mut self, page: u64) -> Result<&mut [u8]> {
+        let frame = self.frame(page)?;
+        let frame = &mut self.frames[frame];
+        frame.is_changed = true;
+        Ok(&mut frame.bytes)
+    }
+
+    #[inline]
+    fn frame(&mut self, page: u64) -> Result<usize> {
+        if self.frames.get(self.last).is_none_or(|frame| frame.page != page) {
+            self.last = match self.places.get(&page) {
+                Some(&place) => place,
+                None => self.load(page)?,
+            };
+            self.frames[self.last].is_used = true;
+        }
+        Ok(self.last)
+    }
+
+    fn load(&mut self, page: u64) -> Result<usize> {
+        let place = self.free_frame()?;
+        let frame = &mut self.frames[place];
+        let is_written = self.written.get((page / 64) as usize).is_some_and(|word| word >> (page % 64) & 1 == 1);
+        match &self.file {
+            Some(file) if is_written => file.read_at(page * PAGE_BYTES as u64, &mut frame.bytes)?,
+            _ => frame.bytes.fill(0),
+        }
+        frame.page = page;
+        self.places.insert(page, place);
+        Ok(place)
+    }
+
+    /// A frame that holds no page.
+    fn free_frame(&mut self) -> Result<usize> {
+        if self.may_grow() {
+            let bytes = vec![0; PAGE_BYTES].into_boxed_slice();
+            self.frames.push(Frame { page: u64::MAX, bytes, is_changed: false, is_used: false });
+            return Ok(self.frames.len() - 1);
+        }
+        loop {
+            self.hand = (self.hand + 1) % self.frames.len();
+            let frame = &mut self.frames[self.hand];
+            if !std::mem::take(&mut frame.is_used) {
+                break;
+            }
+        }
+        self.write_back(self.hand)?;
+        let frame = &mut self.frames[self.hand];
+        self.places.remove(&frame.page);
+        // Should the read that follows fail, the frame must not be taken for the page.
+        frame.page = u64::MAX;
+        Ok(self.hand)
+    }
+
+    fn may_grow(&mut self) -> bool {
+        let limit = self.charge.memory().limit() / PAGE_BYTES;
+        let (free, most) = ((limit / 16).clamp(2, FREE_PAGES_MAX), limit / 4);
+        let bytes = (self.frames.len() + 1) * PAGE_BYTES;
+        if self.frames.len() < free {
+            self.charge.count(bytes);
+            return true;
+        }
+        if self.frames.len() >= most {
+            return false;
+        }
+        if self.patience > 0 {
+            self.patience -= 1;
+            return false;
+        }
+        let fits = self.charge.try_hold(bytes).is_ok();
+        self.patience = if fits { 0 } else { REFUSAL_READS };
+        fits
+    }
+
+    fn write_back(&mut self, place: usize) -> Result<()> {
+        let frame = &mut self.frames[place];
+        if !std::mem::take(&mut frame.is_changed) {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(self.charge.spill_file()?),
+        };
+        self.charge.spill_at(file, frame.page * PAGE_BYTES as u64, &frame.bytes)?;
+        let word = (frame.page / 64) as usize;
+        if self.written.len() <= word {
+            self.written.resize(word + 1, 0);
+        }
+        self.written[word] |= 1 << (frame.page % 64);
+        Ok(())
+    }
+}
