@@ -2,8 +2,9 @@
 # Whole-graph computation on stores larger than the memory given, straight from the transactional store.
 #
 # Makes Kronecker graphs (edge factor 16) below .cache, then runs PageRank (20 iterations), WCC, BFS and CDLP in a control
-# group whose limit counts the page cache: scale 22 with two properties on its edges within 1/8 of the store's size, and
-# scales 22 and 24 without properties within 1 GiB. SMALL_SCALE and LARGE_SCALES choose others, ALGORITHMS what is run.
+# group whose limit counts the page cache: scale 22 with two properties on its edges, and without, within 1/8 of the store's
+# size, and scales 22 and 24 without properties within 1 GiB. SMALL_SCALE and LARGE_SCALES choose others (an empty one none),
+# ALGORITHMS what is run, EXECUTION how.
 # Printed are the bytes read an iteration, the part of the disk's sequential rate, measured by a plain read of the same file
 # just before, and what a second PageRank at the same time reads more. No limit is below 32 MiB, which a process needs for
 # itself: a store of a small scale (SMALL_SCALE=12 LARGE_SCALES=12 for a trial) is not larger than that. Where this machine does not let us make a control
@@ -11,8 +12,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$PWD/.cache/bench
-scales=${LARGE_SCALES:-22 24}
+scales=${LARGE_SCALES-22 24}
+small_scale=${SMALL_SCALE-22}
 algorithms=${ALGORITHMS:-pagerank,wcc,bfs,cdlp,shared}
+execution=${EXECUTION:-auto}
 mkdir -p "$cache"
 cargo build --release --quiet -p knotwork-storage --example stream_speed --example build_speed
 cargo build --release --quiet -p knotwork-database --example larger
@@ -51,14 +54,27 @@ measure() {
   rate=$(disk_rate "$edges")
   echo "== ${store##*/}: $((bytes >> 20)) MiB of files, limit $((limit >> 20)) MiB, disk $rate MB/s"
   # An eighth is for what is not the database's own: code, stacks, pages on their way.
-  within "$limit" target/release/examples/larger "$store" "$(((limit - limit / 8) >> 20))" "$rate" "$algorithms" auto
+  within "$limit" target/release/examples/larger "$store" "$(((limit - limit / 8) >> 20))" "$rate" "$algorithms" "$execution"
 }
 
-small=$cache/properties-${SMALL_SCALE:-22}.knot
-[ -d "$small" ] || target/release/examples/build_speed "$small" "${SMALL_SCALE:-22}" 1024
-measure "$small" $(($(du -sb "$small" | cut -f1) / 8))
+# Makes a store of a scale, with or without properties, if it is not there; prints where it is.
+store_of() {
+  local kind=$1 scale=$2 store=$cache/$1-$2.knot
+  if ! [ -d "$store" ]; then
+    case $kind in
+      properties) target/release/examples/build_speed "$store" "$scale" 1024 >&2 ;;
+      topology) target/release/examples/stream_speed make "$store" "$scale" 1024 >&2 ;;
+    esac
+  fi
+  echo "$store"
+}
+
+if [ -n "$small_scale" ]; then
+  for kind in properties topology; do
+    store=$(store_of "$kind" "$small_scale")
+    measure "$store" $(($(du -sb "$store" | cut -f1) / 8))
+  done
+fi
 for scale in $scales; do
-  store=$cache/topology-$scale.knot
-  [ -d "$store" ] || target/release/examples/stream_speed make "$store" "$scale" 1024
-  measure "$store" $((1 << 30))
+  measure "$(store_of topology "$scale")" $((1 << 30))
 done

@@ -84,6 +84,8 @@ pub struct Run<'a> {
     pub workspace: &'a dyn Workspace,
     /// The way that was chosen.
     pub execution: Execution,
+    /// Whether state that is needed in order alone is to lie in temporary files: as [`Algorithm::spilled_bytes`] allows.
+    pub spills: bool,
     /// Whether values of nodes are asked for. If not, only figures are, and [`Outcome::columns`] may be left empty.
     pub gives_values: bool,
     /// What is read: for the relationships of paths, which rows do not hold.
@@ -156,6 +158,11 @@ pub trait Algorithm: Send + Sync + 'static {
     /// Bytes of state for each node where only figures are asked for, if they can be told without the values of all nodes:
     /// then [`Run::gives_values`] is false.
     fn figures_bytes(_config: &Self::Config, _is_weighted: bool) -> Option<usize> {
+        None
+    }
+    /// Bytes of state for each node that must lie in memory where edges are streamed and the rest of the state, which is
+    /// needed in order alone, lies in temporary files; `None` if that cannot be: then [`Run::spills`] is false.
+    fn spilled_bytes(_config: &Self::Config, _is_weighted: bool) -> Option<usize> {
         None
     }
     /// Runs. Progress is reported in iterations or edges; every loop over edges checks for interruption.

@@ -20,9 +20,9 @@ use model::store::{Direction, EdgeIds, EdgePartitions, ReadView, RunScan};
 use model::value::Value;
 
 use crate::algorithm::{Held, Needs};
-use crate::graph::choice::Answer;
+use crate::graph::choice::{Answer, Load};
 use crate::graph::streamed::partitions_of;
-use crate::graph::{Estimate, Execution, Selection};
+use crate::graph::{Estimate, Execution, Pace, Selection};
 use crate::graph_view::Sides;
 use crate::graph_view::numbering::{ABSENT, Numbering};
 use crate::projection::{Projection, Weight, edge_text, is_cost, property_key};
@@ -93,7 +93,8 @@ impl<'a> EdgePasses<'a> {
         let keys = names.into_iter().map(|name| property_key(schema, name)).collect::<Result<_>>()?;
         let selection = Selection { view, projection: &projection, weight: weight.as_ref(), sides: Sides::Forward };
         let needs = Needs { sides: Sides::Forward, node_bytes: 0, edge_bytes: 0, executions: &[Execution::Streaming] };
-        let bytes = Estimate::of(&selection, &needs, Execution::Streaming, 1, Answer::Values).bytes;
+        let load = Load::new(&needs, Answer::Values);
+        let bytes = Estimate::of(&selection, &load, Execution::Streaming, Pace::full(1)).bytes;
         let held = Held::take(workspace, "a pass over edges", bytes as usize)?;
         let numbering = Numbering::build(view, projection.labels.as_deref(), interrupt)?;
         Ok(EdgePasses { view, projection, weight, keys, numbering, interrupt, _held: held })

@@ -22,7 +22,7 @@ use model::id::NodeId;
 use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 
-pub use choice::{Estimate, Execution};
+pub use choice::{Estimate, Execution, Pace};
 pub use rows::{RowBlock, RowSink, Rows, Side};
 
 use crate::graph_view::numbering::Numbering;
@@ -63,14 +63,24 @@ impl<'a> Graph<'a> {
         threads: usize,
         interrupt: &'a Interrupt,
     ) -> Result<Graph<'a>> {
+        Graph::open_at(selection, execution, Pace::full(threads), interrupt)
+    }
+
+    /// The same at a pace.
+    pub fn open_at(
+        selection: Selection<'a>,
+        execution: Execution,
+        pace: Pace,
+        interrupt: &'a Interrupt,
+    ) -> Result<Graph<'a>> {
         let Selection { view, projection, weight, sides } = selection;
         match execution {
             Execution::Memory => {
-                let built = GraphView::build(view, projection, weight, sides, threads, interrupt)?;
+                let built = GraphView::build(view, projection, weight, sides, pace.threads, interrupt)?;
                 Ok(Graph::in_memory(Arc::new(built)))
             }
             Execution::Streaming | Execution::Windows => {
-                let rows = StreamedRows::new(selection, threads, interrupt)?;
+                let rows = StreamedRows::new(selection, pace, interrupt)?;
                 Ok(Graph { direction: projection.direction, way: Way::Streamed(rows) })
             }
         }
@@ -101,6 +111,14 @@ impl<'a> Graph<'a> {
             let message = format!("node #{} of setting '{setting}' carries none of the labels asked for", node.0);
             model::error!(Argument, "{message}").with_remedy("name a label of the node, or leave 'labels' out")
         })
+    }
+
+    /// Entries that fit into the buffers of a side, about; all of them in memory.
+    pub(crate) fn buffer_entries(&self) -> u64 {
+        match &self.way {
+            Way::Memory(_) => u64::MAX,
+            Way::Streamed(streamed) => streamed.buffer_entries(),
+        }
     }
 
     /// The rows, in whatever way they are read.

@@ -23,7 +23,7 @@ use model::store::{Direction, ReadView};
 pub use edges::EdgeList;
 
 use crate::graph::streamed::{StreamedRows, partitions_of};
-use crate::graph::{RowBlock, Selection, Side};
+use crate::graph::{Pace, RowBlock, Selection, Side};
 use crate::projection::{Projection, Weight};
 use edges::EdgeSource;
 use numbering::Numbering;
@@ -149,7 +149,7 @@ impl GraphView {
         let is_undirected = projection.direction == Direction::Both;
         let wants_forward = is_undirected || sides != Sides::Backward;
         let wants_backward = !is_undirected && sides != Sides::Forward;
-        let streamed = StreamedRows::new(selection, threads, interrupt)?;
+        let streamed = StreamedRows::new(selection, Pace::full(threads), interrupt)?;
         let collect = |side| collect::collect(streamed.rows(), side, threads, interrupt);
         let forward = wants_forward.then(|| collect(Side::Forward)).transpose()?;
         let backward = wants_backward.then(|| collect(Side::Backward)).transpose()?;

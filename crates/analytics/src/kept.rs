@@ -25,8 +25,8 @@ use model::procedure::{Procedure, Workspace};
 use model::store::{Direction, ReadView, Topology};
 
 use crate::algorithm::{Held, Needs};
-use crate::graph::choice::Answer;
-use crate::graph::{Estimate, Execution, Selection};
+use crate::graph::choice::{Answer, Load};
+use crate::graph::{Estimate, Execution, Pace, Selection};
 use crate::graph_view::Sides;
 use crate::projection::Projection;
 use change::Change;
@@ -159,7 +159,9 @@ impl Kept {
         };
         let needs = kind.needs();
         let selection = Selection { view, projection: &projection, weight: None, sides: needs.sides };
-        let needed = Estimate::of(&selection, &needs, Execution::Streaming, threads, Answer::Figures).bytes;
+        let needed =
+            Estimate::of(&selection, &Load::new(&needs, Answer::Figures), Execution::Streaming, Pace::full(threads))
+                .bytes;
         let _running = Held::take(workspace, "algo.keep", needed as usize)?;
         let nodes = change::Nodes::read(view, &projection, interrupt)?;
         let (state, error_bound) = match kind {

@@ -46,6 +46,7 @@ pub(crate) mod random;
 pub(crate) mod search;
 pub mod settings;
 pub(crate) mod sphere;
+pub(crate) mod spilled;
 pub mod view_cache;
 pub(crate) mod windowed;
 
@@ -53,7 +54,7 @@ pub use algorithm::{About, Algorithm, Follows, Needs, Outcome, RowOrder, Run, Sh
 pub use algorithms::{procedures, procedures_with};
 pub use arrays::ArrayGraph;
 pub use edge_passes::{EdgeArrays, EdgePasses};
-pub use graph::{Estimate, Execution, Graph, RowBlock, RowSink, Rows, Selection, Side};
+pub use graph::{Estimate, Execution, Graph, Pace, RowBlock, RowSink, Rows, Selection, Side};
 pub use graph_view::{Csr, EdgeList, GraphView, Sides};
 pub use projection::{Projection, Weight};
 pub use view_cache::{ViewCache, ViewCacheStats};

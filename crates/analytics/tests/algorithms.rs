@@ -40,6 +40,8 @@ mod roads;
 mod rows;
 #[path = "algorithms/similarity.rs"]
 mod similarity;
+#[path = "algorithms/spilled.rs"]
+mod spilled;
 #[path = "algorithms/streamed.rs"]
 mod streamed;
 #[path = "algorithms/structure.rs"]

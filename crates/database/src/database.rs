@@ -120,7 +120,7 @@ impl Database {
         let store = Arc::new(NativeStore::open(path, options, platform.clone())?);
         let own = (config.access != Access::ReadOnly).then(|| store.path().to_path_buf());
         let directories = own.into_iter().chain([storage::os::temporary_directory()]).collect();
-        let spill = SpillSpace::new(platform.disk.clone(), directories);
+        let spill = SpillSpace::new(store.platform().disk.clone(), directories);
         let views = ViewCache::new(store.memory().clone());
         let scheduler = Scheduler::new(platform.clock.clone(), config.threads);
         let attachments = Arc::new(Attachments::new(store.clone()));

@@ -98,6 +98,7 @@ struct OperatorAccount {
 /// The account of one query.
 pub struct QueryMemory {
     limit: usize,
+    budget: Arc<MemoryBudget>,
     space: Arc<SpillSpace>,
     used: AtomicUsize,
     peak: AtomicUsize,
@@ -126,6 +127,7 @@ impl QueryMemory {
             spilled: AtomicU64::new(0),
             reserved: AtomicUsize::new(0),
             reservation: Mutex::new(budget.empty(Consumer::Query)),
+            budget,
             operators: Mutex::default(),
         }
     }
@@ -235,10 +237,13 @@ impl QueryMemory {
     }
 }
 
-/// What a procedure may hold is what its query may.
+/// What a procedure may hold is what its query may, as far as others leave it.
 impl Workspace for QueryMemory {
     fn bytes_free(&self) -> usize {
-        self.limit.saturating_sub(self.used())
+        let used = self.used();
+        let at_hand = self.reserved.load(Ordering::Relaxed).saturating_sub(used);
+        let left = self.budget.bytes_available().saturating_add(at_hand);
+        self.limit.saturating_sub(used).min(left)
     }
 
     fn take(&self, what: &'static str, bytes: usize) -> Result<()> {
@@ -272,6 +277,10 @@ impl TemporaryFile for CountedFile {
 
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
         self.file.read_at(start, out)
+    }
+
+    fn forget(&self, bytes: std::ops::Range<u64>) {
+        self.file.forget(bytes);
     }
 }
 
@@ -446,6 +455,7 @@ impl Drop for SpillFile {
 mod tests {
     use super::{QueryMemory, SpillSpace};
     use cypher::plan::OperatorId;
+    use model::procedure::Workspace;
     use model::{ErrorCode, MemoryBudget};
 
     #[test]
@@ -471,6 +481,26 @@ mod tests {
         assert_eq!(memory.figures()[&OperatorId(3)].peak_bytes, 600_000);
         drop(memory);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn what_is_free_is_what_others_leave() {
+        let budget = MemoryBudget::new(16_000_000);
+        let memory = QueryMemory::new(budget.clone(), Some(10_000_000), SpillSpace::none());
+        let other = QueryMemory::new(budget.clone(), None, SpillSpace::none());
+        assert_eq!(memory.bytes_free(), 10_000_000);
+        other.take("PageRank", 7_000_000).unwrap();
+        // A sixteenth is for the blocks of files, which give way otherwise.
+        assert_eq!(memory.bytes_free(), 8_000_000);
+        let blocks = budget.charge(model::Consumer::BlockCache, 9_000_000);
+        assert_eq!(memory.bytes_free(), 8_000_000);
+        drop(blocks);
+        memory.take("PageRank", 5_000_000).unwrap();
+        assert_eq!(memory.bytes_free(), 3_000_000);
+        memory.give_back(2_000_000);
+        assert_eq!(memory.bytes_free(), 5_000_000, "what is at hand is free too");
+        memory.give_back(3_000_000);
+        other.give_back(7_000_000);
     }
 
     #[test]

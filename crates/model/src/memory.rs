@@ -190,6 +190,15 @@ impl MemoryBudget {
         self.limit.saturating_sub(others).max(self.limit / 16)
     }
 
+    /// Bytes that could be taken if those gave way who can: all but what others hold for good and the sixteenth that is left
+    /// to the block cache. No promise: what is in use does not give way.
+    pub fn bytes_available(&self) -> usize {
+        let elastic = [Consumer::BlockCache, Consumer::GraphViews, Consumer::SourceCache];
+        let elastic: usize = elastic.into_iter().map(|consumer| self.used_by(consumer)).sum();
+        let held = self.used().saturating_sub(elastic);
+        self.limit.saturating_sub(held).saturating_sub(self.limit / 16)
+    }
+
     /// True if more is held than the limit, or nearly so without the block cache: memtables should be flushed.
     pub fn is_pressed(&self) -> bool {
         let others = self.used().saturating_sub(self.used_by(Consumer::BlockCache));

@@ -81,6 +81,9 @@ pub trait TemporaryFile: Send + Sync {
     fn write_at(&mut self, start: u64, bytes: &[u8]) -> io::Result<()>;
     /// Fills `out` with the bytes from `start` on; fails if they are not all there.
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()>;
+    /// Advice that these bytes will not be read soon and need not stay in the memory of the operating system: what was not
+    /// written to the disk yet begins to be, what was leaves. May be ignored.
+    fn forget(&self, _bytes: std::ops::Range<u64>) {}
 }
 
 /// The bytes of an immutable file.

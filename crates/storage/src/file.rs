@@ -5,6 +5,7 @@
 //! - [`cache`]: which blocks of all files stay there.
 //! - [`scan`]: passes through parts of a file from start to end.
 //! - [`together`]: what passes that read together keep for each other.
+//! - [`passing`]: temporary files whose bytes leave the memory of the operating system.
 //!
 //! Invariant: a block of `CHECKSUM_BLOCK_BYTES` is compared with its checksum before the first of its bytes is used,
 //! and again whenever it comes back from the disk.
@@ -35,6 +36,7 @@ use crate::format::{
 
 pub mod blocks;
 pub mod cache;
+mod passing;
 pub mod scan;
 mod together;
 pub mod write;

@@ -9,9 +9,11 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
+#[cfg(unix)]
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use memmap2::Mmap;
@@ -27,12 +29,15 @@ pub fn platform() -> Platform {
     Platform { disk: Arc::new(SystemDisk), clock: Arc::new(start), random: Arc::new(random) }
 }
 
-/// The memory that a database may use unless told otherwise: a share of what the machine has, or of what the control
-/// group of this process allows, whichever is less.
+/// The memory that a database may use unless told otherwise: a share of [`memory`].
 pub fn memory_limit() -> usize {
-    let all = [machine_memory(), group_memory()].into_iter().flatten().min();
     let (part, whole) = MEMORY_SHARE;
-    all.map_or(MEMORY_BYTES_FALLBACK, |all| all / whole * part).max(MEMORY_BYTES_MIN)
+    memory().map_or(MEMORY_BYTES_FALLBACK, |all| all / whole * part).max(MEMORY_BYTES_MIN)
+}
+
+/// Bytes that the machine has, or that the control group of this process allows, whichever is less; where it can be told.
+pub fn memory() -> Option<usize> {
+    [machine_memory(), group_memory()].into_iter().flatten().min()
 }
 
 /// Bytes of memory of this machine, where it tells.
@@ -96,15 +101,41 @@ pub fn temporary_directory() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// A file that has no name; its position is shared, so that one thread at a time moves it.
+/// A file that has no name. Its position is shared: where reads cannot name theirs, one thread at a time moves it.
 struct SystemTemporaryFile {
-    file: Mutex<File>,
+    #[cfg(unix)]
+    file: File,
+    #[cfg(not(unix))]
+    file: std::sync::Mutex<File>,
     end: u64,
 }
 
+#[cfg(unix)]
 impl TemporaryFile for SystemTemporaryFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.file.write_all_at(bytes, self.end)?;
+        self.end += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(out, start)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn forget(&self, bytes: Range<u64>) {
+        let length = std::num::NonZeroU64::new(bytes.end.saturating_sub(bytes.start));
+        if length.is_some() {
+            // Advice that fails changes nothing that can be observed.
+            let _ = rustix::fs::fadvise(&self.file, bytes.start, length, rustix::fs::Advice::DontNeed);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl TemporaryFile for SystemTemporaryFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let file = self.file.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         file.seek(SeekFrom::Start(self.end))?;
         file.write_all(bytes)?;
         self.end += bytes.len() as u64;
@@ -120,7 +151,7 @@ impl TemporaryFile for SystemTemporaryFile {
     }
 
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         file.seek(SeekFrom::Start(start))?;
         file.read_exact(out)
     }
@@ -261,7 +292,9 @@ impl Disk for SystemDisk {
 
     fn temporary(&self, directory: &Path) -> io::Result<Box<dyn TemporaryFile>> {
         let file = tempfile::tempfile_in(directory)?;
-        Ok(Box::new(SystemTemporaryFile { file: Mutex::new(file), end: 0 }))
+        #[cfg(not(unix))]
+        let file = std::sync::Mutex::new(file);
+        Ok(Box::new(SystemTemporaryFile { file, end: 0 }))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {

@@ -11,7 +11,7 @@ use model::store::{Direction, NewEdges};
 use model::value::Value;
 
 use super::{About, Algorithm, Follows, Held, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::choice::{self, Answer};
+use crate::graph::choice::{self, Answer, Load};
 use crate::graph::{Estimate, Execution, Graph, Selection};
 use crate::procedure::{StopWatch, column, node_column, send_row, signature_of, transaction, write_property};
 use crate::projection::{Projection, Weight};
@@ -38,7 +38,9 @@ enum Mode {
     Stream,
     Stats,
     Write,
+    /// Of the rows, streamed or written.
     Estimate,
+    StatsEstimate,
 }
 
 impl Mode {
@@ -48,7 +50,13 @@ impl Mode {
             Mode::Stats => "stats",
             Mode::Write => "write",
             Mode::Estimate => "estimate",
+            Mode::StatsEstimate => "stats.estimate",
         }
+    }
+
+    /// True if only figures of the whole are asked for.
+    fn gives_figures(self) -> bool {
+        matches!(self, Mode::Stats | Mode::StatsEstimate)
     }
 }
 
@@ -86,7 +94,12 @@ pub(crate) fn procedures_of<A: Algorithm>() -> Vec<GraphProcedure> {
     let mut all = vec![
         procedure::<A>(Mode::Stream, stream::<A>),
         procedure::<A>(Mode::Stats, stats::<A>),
-        procedure::<A>(Mode::Estimate, estimate::<A>),
+        procedure::<A>(Mode::Estimate, |context, argument, sink, views| {
+            estimate::<A>(context, argument, sink, views, Mode::Estimate)
+        }),
+        procedure::<A>(Mode::StatsEstimate, |context, argument, sink, views| {
+            estimate::<A>(context, argument, sink, views, Mode::StatsEstimate)
+        }),
     ];
     if A::ABOUT.shape != Shape::Rows {
         all.push(procedure::<A>(Mode::Write, write::<A>));
@@ -121,17 +134,23 @@ fn procedure<A: Algorithm>(mode: Mode, body: Body) -> GraphProcedure {
             yields.push(column("writeMillis", "INTEGER"));
         }
         Mode::Estimate => {
-            names.extend(about.aliases.iter().flat_map(|alias| {
-                [Mode::Stream, Mode::Stats, Mode::Write].map(|of| format!("{alias}.{}.estimate", of.suffix()))
-            }));
+            names.extend(
+                about.aliases.iter().flat_map(|alias| {
+                    [Mode::Stream, Mode::Write].map(|of| format!("{alias}.{}.estimate", of.suffix()))
+                }),
+            );
             yields.extend(ESTIMATE);
         }
+        Mode::StatsEstimate => yields.extend(ESTIMATE),
     }
     let (access, description) = match mode {
         Mode::Stream => (ProcedureMode::Read, about.description.to_owned()),
         Mode::Stats => (ProcedureMode::Read, format!("{} Gives figures of the whole only.", about.description)),
         Mode::Write => (ProcedureMode::Write, format!("{} Writes what it finds.", about.description)),
         Mode::Estimate => (ProcedureMode::Read, format!("What it would need: {}", about.description)),
+        Mode::StatsEstimate => {
+            (ProcedureMode::Read, format!("What its figures of the whole would need: {}", about.description))
+        }
     };
     GraphProcedure { signature: signature_of(names, access, description, yields), body, views: None }
 }
@@ -173,6 +192,8 @@ struct Asked<'a, A: Algorithm> {
     weight: Option<Weight>,
     config: A::Config,
     needs: Needs,
+    /// What of its state must lie in memory where it is streamed, if that is less than all of it.
+    spilled_bytes: Option<usize>,
     threads: usize,
     /// What will be given or written.
     answer: Answer,
@@ -197,12 +218,13 @@ impl<'a, A: Algorithm> Asked<'a, A> {
         let config = A::read(&settings, view)?;
         let mut needs = A::needs(&config, weight.is_some());
         let mut answer = Answer::Values;
-        if about.shape == Shape::Nodes && mode != Mode::Stats {
+        if about.shape == Shape::Nodes && !mode.gives_figures() {
             answer = Answer::Rows;
         } else if let Some(bytes) = A::figures_bytes(&config, weight.is_some()) {
             (answer, needs.node_bytes) = (Answer::Figures, bytes);
         }
-        Ok(Asked { settings, projection, weight, config, needs, threads, answer })
+        let spilled_bytes = A::spilled_bytes(&config, weight.is_some());
+        Ok(Asked { settings, projection, weight, config, needs, spilled_bytes, threads, answer })
     }
 
     fn selection<'s>(&'s self, context: &'s ProcedureContext<'_>) -> Selection<'s> {
@@ -222,12 +244,12 @@ impl<'a, A: Algorithm> Asked<'a, A> {
     fn choose_within(&self, context: &ProcedureContext<'_>, views: Option<&ViewCache>, free: u64) -> Result<Estimate> {
         let selection = self.selection(context);
         let is_kept = views.is_some_and(|views| views.holds(&selection));
-        let run = (self.threads, self.answer);
-        choice::choose(&selection, &self.needs, &self.settings, run, free, is_kept)
+        let load = Load { needs: &self.needs, spilled_bytes: self.spilled_bytes, answer: self.answer };
+        choice::choose(&selection, &load, &self.settings, self.threads, free, is_kept)
     }
 
     /// The way to run, and its memory. What is free when the way is chosen may be gone when it is taken: another computation
-    /// begins, or the store holds on to blocks. Then a way that needs less is tried.
+    /// begins, or the store holds on to blocks. Then what needs less is tried.
     fn choose_and_take<'c>(
         &self,
         context: &'c ProcedureContext<'_>,
@@ -240,7 +262,8 @@ impl<'a, A: Algorithm> Asked<'a, A> {
                 Ok(held) => return Ok((estimate, held)),
                 Err(error) => error,
             };
-            match self.choose_within(context, views, estimate.bytes.saturating_sub(1)) {
+            let free = context.workspace.bytes_free() as u64;
+            match self.choose_within(context, views, free.min(estimate.bytes.saturating_sub(1))) {
                 Ok(next) if next.bytes < estimate.bytes => estimate = next,
                 _ => return Err(refused),
             }
@@ -270,7 +293,7 @@ fn on_graph<A: Algorithm, T>(
         Some(views) if estimate.execution == Execution::Memory => {
             Graph::in_memory(views.view(&selection, asked.threads, context.interrupt)?.0)
         }
-        _ => Graph::open(selection, estimate.execution, asked.threads, context.interrupt)?,
+        _ => Graph::open_at(selection, estimate.execution, estimate.pace, context.interrupt)?,
     };
     // A view that is kept is charged to those who keep it.
     let mut _made_after_all = None;
@@ -283,10 +306,11 @@ fn on_graph<A: Algorithm, T>(
     }
     let opened = watch.lap_millis();
     let run = Run {
-        threads: asked.threads,
+        threads: estimate.pace.threads,
         interrupt: context.interrupt,
         workspace: context.workspace,
         execution: estimate.execution,
+        spills: estimate.pace.spills,
         gives_values: asked.answer != Answer::Figures,
         selection,
     };
@@ -396,8 +420,9 @@ fn estimate<A: Algorithm>(
     argument: &Value,
     sink: &mut RowSink<'_>,
     views: Option<&ViewCache>,
+    mode: Mode,
 ) -> Result<()> {
-    let asked = Asked::<A>::read(context, argument, Mode::Estimate)?;
+    let asked = Asked::<A>::read(context, argument, mode)?;
     let estimate = asked.choose(context, views)?;
     send_row(sink, &choice::row(&estimate))
 }

@@ -6,8 +6,8 @@
 //! nothing.
 //! Cost: per iteration one random read of 4 bytes for each end of an edge, and a count. A node none of whose neighbors
 //! changed its label is passed over, once few labels change. The first iteration, in which all labels differ, looks for
-//! neighbors that come more than once in rows that are sorted. Memory: two labels for each node, and for each thread the
-//! labels around one node and a table of up to 2 MiB.
+//! neighbors that come more than once in rows that are sorted. Memory: two labels for each node (those after an iteration,
+//! which come in order, may lie in a temporary file), and for each thread the labels around one node and a table of up to 2 MiB.
 //! After: Raghavan, Albert, Kumara, "Near linear time algorithm to detect community structures in large-scale networks",
 //! 2007; LDBC Graphalytics 1.0.1, section 2.3.4 (synchronous, and so deterministic).
 
@@ -17,17 +17,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use model::column::{Bitmap, Column, ColumnData};
 use model::error::Result;
 use model::interrupt::Interrupt;
+use model::procedure::Workspace;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::pass::map_pass_with;
-use crate::graph::{Execution, Graph};
+use crate::graph::{Execution, Graph, Rows};
 use crate::graph_view::{GraphView, Sides};
 use crate::huge;
 use crate::parallel::split_mut;
 use crate::procedure::column;
 use crate::settings::Settings;
+use crate::spilled::{PieceWriter, Pieces};
 use crate::windowed;
 
 /// What a run is asked for.
@@ -66,10 +68,31 @@ const SAMPLED_LABELS: usize = 1024;
 
 /// Spreads labels over a graph that has both sides, or is undirected.
 pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Interrupt) -> Result<Labels> {
+    spread(graph, config, (threads, None), interrupt)
+}
+
+/// The labels after an iteration, while it goes on.
+enum Next<'a> {
+    /// In memory, with those of the iteration before.
+    Held(Vec<u32>),
+    /// In temporary files.
+    Spilled(&'a dyn Workspace),
+}
+
+/// The same with threads, and where labels lie that need not lie in memory, if they are not to.
+fn spread(
+    graph: &Graph<'_>,
+    config: &Config,
+    (threads, workspace): (usize, Option<&dyn Workspace>),
+    interrupt: &Interrupt,
+) -> Result<Labels> {
     let nodes = graph.node_count();
     let pieces = graph.pieces_of_both(threads);
     let mut labels: Vec<u32> = huge::collect(0..nodes as u32);
-    let mut next: Vec<u32> = huge::collect(0..nodes as u32);
+    let mut next = match workspace {
+        Some(workspace) => Next::Spilled(workspace),
+        None => Next::Held(huge::collect(0..nodes as u32)),
+    };
     let mut active: Option<Bitmap> = None;
     let mut votes: Vec<Votes> = (0..threads).map(|_| Votes::default()).collect();
     let mut found = Labels { labels: Vec::new(), iterations: 0, did_converge: nodes == 0 };
@@ -84,14 +107,21 @@ pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Inter
             active: active.as_ref(),
             interrupt,
         };
-        let parts = pieces.iter().cloned().zip(split_mut(&mut next, &pieces)).collect();
-        let changed =
-            map_pass_with((graph.rows(), Sides::ForwardAndBackward), &mut votes, parts, |votes, (piece, next)| {
-                step.run(votes, piece, next)
-            });
-        let changed = changed.into_iter().collect::<Result<Vec<_>>>()?;
-        let changes = step.changes.into_inner();
-        std::mem::swap(&mut labels, &mut next);
+        let changed;
+        let changes;
+        match &mut next {
+            Next::Held(next) => {
+                changed = step.run_held(&mut votes, &pieces, next)?;
+                changes = step.changes.into_inner();
+                std::mem::swap(&mut labels, next);
+            }
+            Next::Spilled(workspace) => {
+                let spilled;
+                (changed, spilled) = step.run_spilled(&mut votes, &pieces, *workspace)?;
+                changes = step.changes.into_inner();
+                spilled.read_all(threads, &mut labels, &pieces)?;
+            }
+        }
         found.iterations += 1;
         found.did_converge = changes == 0;
         let is_last = found.iterations == config.max_iterations || found.did_converge;
@@ -99,8 +129,10 @@ pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Inter
             None
         } else {
             let changed = changed.concat();
-            // What the nodes that are passed over next time have now must be in both arrays.
-            changed.iter().for_each(|&node| next[node as usize] = labels[node as usize]);
+            if let Next::Held(next) = &mut next {
+                // What the nodes that are passed over next time have now must be in both arrays.
+                changed.iter().for_each(|&node| next[node as usize] = labels[node as usize]);
+            }
             Some(graph.neighbors_of(&changed, &pieces, threads, interrupt)?)
         };
     }
@@ -140,6 +172,34 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
+    fn pass(&self) -> (&dyn Rows, Sides) {
+        (self.graph.rows(), Sides::ForwardAndBackward)
+    }
+
+    /// Fills in the next labels of all pieces; gives for each the nodes whose label changed, as long as all are few.
+    fn run_held(&self, votes: &mut [Votes], pieces: &[Range<usize>], next: &mut [u32]) -> Result<Vec<Vec<u32>>> {
+        let parts = pieces.iter().cloned().zip(split_mut(next, pieces)).collect();
+        let changed = map_pass_with(self.pass(), votes, parts, |votes, (piece, next)| self.run(votes, piece, next));
+        changed.into_iter().collect()
+    }
+
+    /// The same with the next labels in temporary files.
+    fn run_spilled<'w>(
+        &self,
+        votes: &mut [Votes],
+        pieces: &[Range<usize>],
+        workspace: &'w dyn Workspace,
+    ) -> Result<(Vec<Vec<u32>>, Pieces<'w>)> {
+        let writer = PieceWriter::new(workspace, votes.len())?;
+        let done = map_pass_with(self.pass(), votes, pieces.to_vec(), |votes, piece| {
+            let mut next = self.labels[piece.clone()].to_vec();
+            let changed = self.run(votes, piece, &mut next)?;
+            Ok((changed, writer.put(&next)?))
+        });
+        let (changed, spots) = done.into_iter().collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        Ok((changed, writer.finish(spots)))
+    }
+
     /// Fills in the next labels of a piece; gives the nodes whose label changed, as long as all of them are few.
     fn run(&self, votes: &mut Votes, piece: Range<usize>, next: &mut [u32]) -> Result<Vec<u32>> {
         let (mut changed, mut changes) = (Vec::new(), 0);
@@ -320,6 +380,11 @@ impl crate::Algorithm for Algorithm {
         Some(2 * size_of::<u32>() + 1)
     }
 
+    fn spilled_bytes(_config: &Config, _is_weighted: bool) -> Option<usize> {
+        // Labels, two bits, and the pieces that threads work on; at the end, a bit for each label that is used.
+        Some(size_of::<u32>() + 1)
+    }
+
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
         let mut is_used = Bitmap::filled(graph.node_count(), false);
         let mut ids = Vec::new();
@@ -337,7 +402,8 @@ impl crate::Algorithm for Algorithm {
             })?;
             found
         } else {
-            let mut found = self::run(graph, config, run.threads, run.interrupt)?;
+            let means = (run.threads, run.spills.then_some(run.workspace));
+            let mut found = spread(graph, config, means, run.interrupt)?;
             std::mem::take(&mut found.labels).into_iter().for_each(&mut take);
             found
         };

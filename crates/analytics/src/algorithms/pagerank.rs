@@ -8,31 +8,31 @@
 //! the default; with a tolerance above 0 and below 1e-7 nothing is rounded. With weights, or with `sourceNodes` to
 //! return to, the general form is computed: see `pagerank/general.rs`.
 //! A score is kept as what the node gives to each neighbor, times their number.
-//! Cost: per iteration one pass over the in-edges, 4 bytes each, and one random read of 4 bytes an edge.
+//! Cost: per iteration one pass over the in-edges, 4 bytes each, and one random read of 4 bytes an edge. Of the state only
+//! what a node gives to each neighbor must lie in memory, 4 bytes a node: see `pagerank/state.rs`.
 //! After: Page, Brin, Motwani, Winograd, "The PageRank citation ranking", 1999; Beamer, Asanović, Patterson,
 //! "The GAP benchmark suite", 2015 (pulling); LDBC Graphalytics 1.0.1, section 2.3.2 (nodes without edges).
 
 pub mod general;
-
-use std::ops::Range;
+mod state;
 
 use model::column::{Column, ColumnData};
 use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
+use model::procedure::Workspace;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::pass::map_pass;
 use crate::graph::{Execution, Graph, Rows, Side};
 use crate::graph_view::{GraphView, Sides};
-use crate::huge;
-use crate::parallel::split_mut;
 use crate::procedure::column;
+use crate::program::Plain;
 use crate::settings::Settings;
 use crate::windowed;
 use general::Formula;
+use state::{Piece, State};
 
 /// What a run is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -66,13 +66,15 @@ pub struct PageRank {
 
 /// Pieces for each thread: enough to even out, few enough to hand out cheaply.
 const PIECES_PER_THREAD: usize = 16;
+/// The same where state lies in files: a thread holds some numbers for each node of a piece.
+const SPILLED_PIECES_PER_THREAD: usize = 32;
 /// Edges below which one thread does all.
 const EDGES_PER_THREAD_MIN: usize = 1 << 16;
 /// A tolerance below this needs shares in full precision.
 const ROUNDED_TOLERANCE_MIN: f64 = 1e-7;
 
 /// What a node gives to each of its neighbors, in the precision asked for.
-trait Share: Copy + Default + Send + Sync {
+trait Share: Plain {
     fn from_f64(share: f64) -> Self;
     fn to_f64(self) -> f64;
 }
@@ -107,63 +109,55 @@ impl Config {
 
 /// Ranks the nodes of a graph that has backward rows.
 pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Interrupt) -> Result<PageRank> {
-    run_for(true, graph, config, threads, interrupt)
+    run_for(true, graph, config, (threads, None), interrupt)
 }
+
+/// Threads, and where state lies that need not lie in memory, if it is not to.
+type Means<'a> = (usize, Option<&'a dyn Workspace>);
 
 /// The same, without scores unless it `gives_scores`.
 fn run_for(
     gives_scores: bool,
     graph: &Graph<'_>,
     config: &Config,
-    threads: usize,
+    means: Means<'_>,
     interrupt: &Interrupt,
 ) -> Result<PageRank> {
     if config.is_rounded() {
-        iterate::<f32>(gives_scores, graph, config, threads, interrupt)
+        iterate::<f32>(gives_scores, graph, config, means, interrupt)
     } else {
-        iterate::<f64>(gives_scores, graph, config, threads, interrupt)
+        iterate::<f64>(gives_scores, graph, config, means, interrupt)
     }
-}
-
-/// The rows one task works on.
-struct Piece<'a, S> {
-    rows: Range<usize>,
-    shares: &'a mut [S],
 }
 
 fn iterate<S: Share>(
     gives_scores: bool,
     graph: &Graph<'_>,
     config: &Config,
-    threads: usize,
+    (threads, workspace): Means<'_>,
     interrupt: &Interrupt,
 ) -> Result<PageRank> {
     let node_count = graph.node_count();
     let threads = threads.min(graph.edge_count() as usize / EDGES_PER_THREAD_MIN + 1);
     let degrees = graph.forward_degrees(threads, interrupt)?;
     let start = 1.0 / node_count as f64;
-    let mut shares: Vec<S> = huge::collect(degrees.iter().map(|&degree| share_of(degree, start)));
-    let mut next_shares: Vec<S> = huge::collect(shares.iter().copied());
     let mut dangling = start * degrees.iter().filter(|&&degree| degree == 0).count() as f64;
-    let ranges = graph.rows().pieces(Side::Backward, PIECES_PER_THREAD * threads);
+    let pieces = if workspace.is_some() { SPILLED_PIECES_PER_THREAD } else { PIECES_PER_THREAD } * threads;
+    let ranges = graph.rows().pieces(Side::Backward, pieces);
+    let mut state = State::<S>::new(degrees, start, ranges, (threads, workspace))?;
     let mut found = PageRank { scores: Vec::new(), iterations: 0, change: f64::INFINITY, did_converge: false };
 
     while found.iterations < config.max_iterations && node_count > 0 {
         interrupt.check()?;
         interrupt.report(found.iterations, config.max_iterations);
         let base = (1.0 - config.damping_factor + config.damping_factor * dangling) / node_count as f64;
-        let pieces = ranges.iter().cloned().zip(split_mut(&mut next_shares, &ranges));
-        let pieces = pieces.map(|(rows, shares)| Piece { rows, shares }).collect();
-        let step = Step { degrees: &degrees, shares: &shares, base, damping_factor: config.damping_factor };
-        let parts = map_pass((graph.rows(), Sides::Backward), threads, pieces, |piece| {
-            step.pull(graph.rows(), piece, interrupt)
-        });
+        let parts = state.step(graph.rows(), threads, |shares, piece| {
+            Step { shares, base, damping_factor: config.damping_factor }.pull(graph.rows(), piece, interrupt)
+        })?;
         (found.change, dangling) = (0.0, 0.0);
-        for part in parts {
-            let (change, left) = part?;
+        for (change, left) in parts {
             (found.change, dangling) = (found.change + change, dangling + left);
         }
-        std::mem::swap(&mut shares, &mut next_shares);
         found.iterations += 1;
         if found.change < config.tolerance {
             found.did_converge = true;
@@ -171,9 +165,8 @@ fn iterate<S: Share>(
         }
     }
     interrupt.report(found.iterations, found.iterations);
-    drop(next_shares);
     if gives_scores {
-        found.scores = degrees.iter().zip(&shares).map(|(&degree, &share)| score_of(degree, share)).collect();
+        found.scores = state.into_scores()?;
     }
     Ok(found)
 }
@@ -192,7 +185,6 @@ fn score_of<S: Share>(degree: u32, share: S) -> f64 {
 
 /// One iteration.
 struct Step<'a, S> {
-    degrees: &'a [u32],
     shares: &'a [S],
     base: f64,
     damping_factor: f64,
@@ -202,13 +194,14 @@ impl<S: Share> Step<'_, S> {
     /// Works on some rows; gives by how much their scores changed and what nodes without edges hold.
     fn pull(&self, rows: &dyn Rows, piece: Piece<'_, S>, interrupt: &Interrupt) -> Result<(f64, f64)> {
         let (mut change, mut dangling) = (0.0, 0.0);
-        let start = piece.rows.start;
-        rows.scan(Side::Backward, piece.rows.clone(), None, &mut |block| {
+        let Piece { rows: nodes, degrees, next } = piece;
+        let start = nodes.start;
+        rows.scan(Side::Backward, nodes, None, &mut |block| {
             interrupt.check()?;
-            let at = block.first as usize - start..block.first as usize - start + block.len();
             let first = block.first as usize;
-            let before = self.degrees[first..].iter().zip(&self.shares[first..]);
-            for (row, (next_share, (&degree, &share))) in piece.shares[at].iter_mut().zip(before).enumerate() {
+            let at = first - start..first - start + block.len();
+            let before = degrees[at.clone()].iter().zip(&self.shares[first..]);
+            for (row, (next_share, (&degree, &share))) in next[at].iter_mut().zip(before).enumerate() {
                 let received = sum_of(self.shares, block.neighbors(row));
                 let score = self.base + self.damping_factor * received;
                 change += (score - score_of(degree, share)).abs();
@@ -362,12 +355,20 @@ impl crate::Algorithm for Algorithm {
         if is_general { None } else { Some(size_of::<u32>() + 2 * share_bytes) }
     }
 
+    fn spilled_bytes(config: &Personalized, is_weighted: bool) -> Option<usize> {
+        let share_bytes = if config.config.is_rounded() { size_of::<f32>() } else { size_of::<f64>() };
+        let is_general = is_weighted || !config.sources.is_empty();
+        // Shares, and the pieces that threads work on.
+        if is_general { None } else { Some(share_bytes + 1) }
+    }
+
     fn run(graph: &Graph<'_>, asked: &Personalized, run: &Run<'_>) -> Result<Outcome> {
         let found = if asked.sources.is_empty() && run.selection.weight.is_none() {
             match run.execution {
                 Execution::Windows => windowed::pagerank::run(graph, &asked.config, run)?,
                 Execution::Memory | Execution::Streaming => {
-                    run_for(run.gives_values, graph, &asked.config, run.threads, run.interrupt)?
+                    let means = (run.threads, run.spills.then_some(run.workspace));
+                    run_for(run.gives_values, graph, &asked.config, means, run.interrupt)?
                 }
             }
         } else {

@@ -10,8 +10,6 @@ use model::interrupt::Interrupt;
 use super::{Graph, Rows, Side};
 use crate::parallel::map_tasks;
 
-/// Entries of rows of one side that one piece of streamed rows gathers, about: 2 MiB.
-const PIECE_ENTRIES: u64 = 1 << 19;
 /// Pieces for each thread, at least.
 const PIECES_PER_THREAD: usize = 16;
 
@@ -54,9 +52,9 @@ impl Gathered {
 }
 
 impl Graph<'_> {
-    /// The nodes in ranges for [`Graph::scan_both`]: work for so many threads.
+    /// The nodes in ranges for [`Graph::scan_both`]: work for so many threads, and each no more than their buffers hold.
     pub(crate) fn pieces_of_both(&self, threads: usize) -> Vec<Range<usize>> {
-        let streamed = if self.view().is_some() { 0 } else { self.edge_count() / PIECE_ENTRIES };
+        let streamed = if self.view().is_some() { 0 } else { self.edge_count() / self.buffer_entries() };
         self.rows().pieces(Side::Forward, PIECES_PER_THREAD * threads + streamed as usize)
     }
 

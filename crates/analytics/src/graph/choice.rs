@@ -1,6 +1,8 @@
-//! Which way a computation reads the graph, by the memory that it may hold.
+//! Which way a computation reads the graph, by the memory that it may hold, and with how much of it.
 //!
-//! What each way needs is stated before it runs; `execution` forces one.
+//! What each way needs is stated before it runs; `execution` forces one. A way is gone with large buffers where there is
+//! memory, and with smaller ones, fewer threads, or state that is needed in order alone in temporary files, before a
+//! slower way is taken.
 
 use model::error::Result;
 use model::store::Direction;
@@ -49,9 +51,53 @@ pub struct Estimate {
     pub bytes: u64,
     /// Bytes of the view in memory among those: 0 in other ways, and where the view is kept from an earlier call.
     pub view_bytes: u64,
-    /// Bytes read by one pass over the edges, from the store or, in windows, from temporary files; 0 in memory, after the
-    /// view is made.
+    /// Bytes read by one pass over the edges, from the store or from temporary files; 0 in memory, after the view is made.
     pub bytes_per_pass: u64,
+    /// With how much of the machine.
+    pub pace: Pace,
+}
+
+/// With how much of the machine a way is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Threads.
+    pub threads: usize,
+    /// Bytes of the buffers of one thread that streams, for each side that it may ask for.
+    pub buffer_bytes: u64,
+    /// Whether the state that is needed in order alone lies in temporary files.
+    pub spills: bool,
+    /// In windows, bytes of one interval of nodes and its windows at the least: what is free beyond them is used too.
+    pub window_bytes: u64,
+}
+
+impl Pace {
+    /// With so many threads, as fast as they can.
+    pub fn full(threads: usize) -> Pace {
+        Pace { threads, buffer_bytes: STREAM_BYTES, spills: false, window_bytes: WINDOW_BYTES }
+    }
+
+    /// The paces at which a way can be gone, the fastest first; `spills` if the algorithm gains from it.
+    fn all(execution: Execution, threads: usize, spills: bool) -> Vec<Pace> {
+        let full = Pace::full(threads);
+        let with = |buffer_bytes: u64| Pace { buffer_bytes, ..full };
+        let smaller = [STREAM_BYTES, STREAM_BYTES / 2, STREAM_BYTES / 4].map(with);
+        let fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
+        match execution {
+            Execution::Memory => vec![full],
+            Execution::Streaming => {
+                // Where state goes to files there is more to gain from blocks of the store than from buffers.
+                let least = fewer.map(|threads| Pace { threads, buffer_bytes: STREAM_BYTES_MIN, spills, ..full });
+                let spilled = spills.then_some(Pace { spills, ..with(STREAM_BYTES / 4) });
+                smaller.into_iter().chain(spilled).chain(least).collect()
+            }
+            Execution::Windows => {
+                let least = with(STREAM_BYTES_MIN);
+                let windows = [WINDOW_BYTES, WINDOW_BYTES / 2, WINDOW_BYTES / 4, WINDOW_BYTES / 16];
+                let narrower = windows.map(|window_bytes| Pace { window_bytes, ..least });
+                smaller.into_iter().chain(narrower).collect()
+            }
+        }
+    }
 }
 
 /// What a run holds at its end.
@@ -76,7 +122,7 @@ impl Answer {
     }
 }
 
-/// Bytes of one interval of nodes and its windows, with their buffers: what is free beyond them is used too.
+/// Bytes of one interval of nodes and its windows, with their buffers, where there are as many.
 const WINDOW_BYTES: u64 = 16 << 20;
 /// Bytes of the values of each node, as they are found and as they are given.
 const VALUES_BYTES: u64 = 4 + 8;
@@ -84,20 +130,47 @@ const VALUES_BYTES: u64 = 4 + 8;
 const ROWS_BYTES: u64 = 8 + 8 + 4;
 /// Bytes of the value that lies on an edge in windows, at the most.
 const VALUE_BYTES: u64 = 8;
-/// Buffers of one thread that streams, for each side that it may ask for.
+/// Buffers of one thread that streams, for each side that it may ask for, where there is memory.
 const STREAM_BYTES: u64 = 8 << 20;
+/// The least of them: what unpacks the runs of a partition, and a row.
+const STREAM_BYTES_MIN: u64 = 1 << 20;
 /// Bytes of an edge as the store streams it, about: a packed target and a share of the pointer index.
 const STREAMED_EDGE_BYTES: u64 = 4;
 
+/// What a run has to hold besides the graph.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load<'n> {
+    /// What the algorithm needs.
+    pub(crate) needs: &'n Needs,
+    /// Bytes of state for each node that must be in memory while the rest lies in temporary files, if it can.
+    pub(crate) spilled_bytes: Option<usize>,
+    /// What is held at the end.
+    pub(crate) answer: Answer,
+}
+
+impl<'n> Load<'n> {
+    /// With all of its state in memory.
+    pub(crate) fn new(needs: &'n Needs, answer: Answer) -> Load<'n> {
+        Load { needs, spilled_bytes: None, answer }
+    }
+
+    /// Bytes of state for so many nodes.
+    fn state_bytes(&self, nodes: u64, spills: bool) -> u64 {
+        let whole = self.needs.node_bytes;
+        let of_node = self.spilled_bytes.filter(|_| spills).unwrap_or(whole);
+        (nodes * of_node as u64).max(nodes * self.answer.node_bytes())
+    }
+
+    /// True if there is less to hold where some of the state lies in temporary files.
+    fn gains_by_spilling(&self) -> bool {
+        self.spilled_bytes.is_some() && self.state_bytes(1, true) < self.state_bytes(1, false)
+    }
+}
+
 impl Estimate {
     /// What a run on a selection needs if it goes that way.
-    pub(crate) fn of(
-        selection: &Selection<'_>,
-        needs: &Needs,
-        execution: Execution,
-        threads: usize,
-        answer: Answer,
-    ) -> Estimate {
+    pub(crate) fn of(selection: &Selection<'_>, load: &Load<'_>, execution: Execution, pace: Pace) -> Estimate {
+        let needs = load.needs;
         let (view, projection) = (selection.view, selection.projection);
         let statistics = view.statistics();
         let nodes = match &projection.labels {
@@ -110,12 +183,12 @@ impl Estimate {
         };
         let edges = if projection.direction == Direction::Both { 2 * stored } else { stored };
         let weight_bytes = if selection.weight.is_some() { 8 } else { 0 };
-        let answer = nodes * answer.node_bytes();
-        let state = (nodes * needs.node_bytes as u64).max(answer) + edges * needs.edge_bytes as u64;
+        let answer = nodes * load.answer.node_bytes();
+        let state = load.state_bytes(nodes, pace.spills) + edges * needs.edge_bytes as u64;
         let is_whole = projection.labels.is_none() && statistics.nodes == view.node_id_bound();
         let numbering = if is_whole { 0 } else { 4 * view.node_id_bound() + 8 * nodes };
         let sides = if selection.sides == Sides::ForwardAndBackward { 2 } else { 1 };
-        let buffers = STREAM_BYTES * threads as u64;
+        let buffers = pace.buffer_bytes * pace.threads as u64;
         let mut view_bytes = 0;
         let (bytes, bytes_per_pass) = match execution {
             Execution::Memory => {
@@ -126,22 +199,24 @@ impl Estimate {
             }
             Execution::Streaming => {
                 let topology = streamed::pass_bytes(selection).unwrap_or(stored * STREAMED_EDGE_BYTES);
-                (state + numbering + sides * buffers, topology + stored * weight_bytes)
+                let spilled = load.spilled_bytes.filter(|_| pace.spills).map_or(0, |bytes| needs.node_bytes - bytes);
+                let read = topology + stored * weight_bytes + nodes * spilled as u64;
+                (state + numbering + sides * buffers, read)
             }
             Execution::Windows => {
                 // A bit of each node, such as whether it names a community, is held in any case.
-                let held = WINDOW_BYTES + buffers + numbering + answer.max(nodes / 8);
+                let held = pace.window_bytes + buffers + numbering + answer.max(nodes / 8);
                 (held, edges * (STREAMED_EDGE_BYTES + VALUE_BYTES + weight_bytes))
             }
         };
-        Estimate { execution, nodes, edges, bytes, view_bytes, bytes_per_pass }
+        Estimate { execution, nodes, edges, bytes, view_bytes, bytes_per_pass, pace }
     }
 
     /// What is taken before the run: in windows, it takes the memory of its intervals itself, as much as is free.
     pub(crate) fn bytes_ahead(&self) -> u64 {
         match self.execution {
             Execution::Memory | Execution::Streaming => self.bytes,
-            Execution::Windows => self.bytes.saturating_sub(WINDOW_BYTES),
+            Execution::Windows => self.bytes.saturating_sub(self.pace.window_bytes),
         }
     }
 
@@ -155,21 +230,25 @@ impl Estimate {
     }
 }
 
-/// The way that `execution` names, or else the fastest that the algorithm knows and `bytes_free` bytes suffice for.
+/// The way that `execution` names, or else the fastest that the algorithm knows and `bytes_free` bytes suffice for; at the
+/// fastest pace that they suffice for. Where they do not suffice for the way that is named it is what needs least.
 pub(crate) fn choose(
     selection: &Selection<'_>,
-    needs: &Needs,
+    load: &Load<'_>,
     settings: &Settings<'_>,
-    (threads, answer): (usize, Answer),
+    threads: usize,
     bytes_free: u64,
     is_view_kept: bool,
 ) -> Result<Estimate> {
-    let estimate_of = |way: Execution| {
-        let mut estimate = Estimate::of(selection, needs, way, threads, answer);
-        if is_view_kept {
-            estimate.bytes -= std::mem::take(&mut estimate.view_bytes);
-        }
-        estimate
+    let needs = load.needs;
+    let estimates_of = |way: Execution| {
+        Pace::all(way, threads, load.gains_by_spilling()).into_iter().map(move |pace| {
+            let mut estimate = Estimate::of(selection, load, way, pace);
+            if is_view_kept {
+                estimate.bytes -= std::mem::take(&mut estimate.view_bytes);
+            }
+            estimate
+        })
     };
     if let Some(name) = settings.text("execution")?.filter(|name| !name.eq_ignore_ascii_case("auto")) {
         let known = Execution::ALL.into_iter().find(|way| way.name().eq_ignore_ascii_case(name));
@@ -178,10 +257,11 @@ pub(crate) fn choose(
             return Err(settings
                 .refuse(&format!("setting 'execution' is '{name}', expected 'auto' or one of: {}", names.join(", "))));
         };
-        return Ok(estimate_of(asked));
+        let fits = estimates_of(asked).find(|estimate| estimate.bytes <= bytes_free);
+        let least = || estimates_of(asked).min_by_key(|estimate| estimate.bytes);
+        return fits.or_else(least).ok_or_else(|| model::error!(Internal, "no pace is known for '{name}'"));
     }
-    let estimates = needs.executions.iter().map(|&way| estimate_of(way));
-    let estimates: Vec<Estimate> = estimates.collect();
+    let estimates: Vec<Estimate> = needs.executions.iter().flat_map(|&way| estimates_of(way)).collect();
     match estimates.iter().find(|estimate| estimate.bytes <= bytes_free) {
         Some(estimate) => Ok(*estimate),
         None => Err(too_little(&estimates, bytes_free)),

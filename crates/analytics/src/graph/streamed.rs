@@ -24,6 +24,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, EdgePartitions, ReadView};
 
 use super::Selection;
+use super::choice::Pace;
 use super::rows::{Rows, Side};
 use crate::graph_view::Sides;
 use crate::graph_view::numbering::Numbering;
@@ -34,18 +35,30 @@ use partitioned::PartitionedRows;
 pub(crate) struct StreamedRows<'a> {
     numbering: Arc<Numbering>,
     has_weights: bool,
+    buffer_entries: usize,
     rows: Box<dyn Rows + 'a>,
 }
 
+/// Of the bytes of a buffer there is one entry of a row for so many, so that it holds entries with weights before and after
+/// they are put in order.
+const BUFFER_BYTES_PER_ENTRY: u64 = 16;
+
 impl<'a> StreamedRows<'a> {
-    pub(crate) fn new(selection: Selection<'a>, threads: usize, interrupt: &'a Interrupt) -> Result<StreamedRows<'a>> {
+    pub(crate) fn new(selection: Selection<'a>, pace: Pace, interrupt: &'a Interrupt) -> Result<StreamedRows<'a>> {
         let numbering = Arc::new(Numbering::build(selection.view, selection.projection.labels.as_deref(), interrupt)?);
-        let source = Source { selection, numbering: numbering.clone(), threads, interrupt };
+        let buffer_entries = (pace.buffer_bytes / BUFFER_BYTES_PER_ENTRY).max(1) as usize;
+        let source =
+            Source { selection, numbering: numbering.clone(), threads: pace.threads, buffer_entries, interrupt };
         let rows: Box<dyn Rows + 'a> = match partitions_of(selection.view) {
             Some(partitions) => Box::new(PartitionedRows::new(source, partitions)?),
             None => Box::new(ExpandedRows::new(source)),
         };
-        Ok(StreamedRows { numbering, has_weights: selection.weight.is_some(), rows })
+        Ok(StreamedRows { numbering, has_weights: selection.weight.is_some(), buffer_entries, rows })
+    }
+
+    /// Entries that fit into the buffers of a side, about.
+    pub(crate) fn buffer_entries(&self) -> u64 {
+        self.buffer_entries as u64
     }
 
     /// The numbers of nodes, when no more rows are read.
@@ -108,6 +121,8 @@ struct Source<'a> {
     selection: Selection<'a>,
     numbering: Arc<Numbering>,
     threads: usize,
+    /// Entries of rows that a thread gathers at a time, about.
+    buffer_entries: usize,
     interrupt: &'a Interrupt,
 }
 

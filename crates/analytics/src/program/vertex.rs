@@ -127,8 +127,7 @@ pub fn run_vertex_program<'a, P: VertexProgram>(
     context: &Context<'a>,
 ) -> Result<States<'a, P::State>> {
     guarded(|| {
-        let plan = Plan::of::<P>(graph, context)?;
-        let held = plan.hold(context)?;
+        let (plan, held) = Plan::of::<P>(graph, context)?;
         let shards = match P::USES_WEIGHTS {
             true => build::<f64>(graph, plan.layout, plan.bytes, context)?,
             false => build::<()>(graph, plan.layout, plan.bytes, context)?,

@@ -25,7 +25,7 @@ use super::{Context, Edge, Node};
 use crate::parallel::map_tasks;
 
 pub(crate) use plan::Plan;
-use records::{Lanes, Spot};
+pub(crate) use records::{Lanes, Spot};
 
 pub use records::States;
 

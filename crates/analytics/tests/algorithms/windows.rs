@@ -13,6 +13,9 @@ use crate::workspace::Limited;
 const PLENTY: usize = 1 << 30;
 /// What an estimate says that intervals and windows take at least.
 const WINDOW_BYTES: usize = 16 << 20;
+/// Buffers of a thread, where there is memory and where there is little.
+const BUFFER_BYTES: usize = 8 << 20;
+const BUFFER_BYTES_MIN: usize = 1 << 20;
 
 fn in_windows<'s>(settings: &[(&'s str, Value)]) -> Vec<(&'s str, Value)> {
     [settings, &[("execution", Value::string("windows"))]].concat()
@@ -77,10 +80,10 @@ fn windows_give_what_memory_gives() {
     });
 }
 
-/// The memory in which a call has so many bytes for its intervals and windows.
+/// The memory in which a call has so many bytes for its intervals and windows, and the least buffers for each thread.
 fn memory_with(store: &ReferenceStore, name: &str, settings: &[(&str, Value)], threads: usize, bytes: usize) -> usize {
     let rows = call(store, &format!("{name}.estimate"), &in_windows(settings), threads).expect("it can be estimated");
-    number(&rows[0][2]) as usize - WINDOW_BYTES + bytes
+    number(&rows[0][2]) as usize - WINDOW_BYTES - threads * (BUFFER_BYTES - BUFFER_BYTES_MIN) + bytes
 }
 
 fn large() -> testing::graphs::GraphData {

@@ -20,6 +20,7 @@ use model::platform::{Disk, MappedFile, Platform, TemporaryFile, WriteFile};
 use model::{Consumer, MemoryBudget};
 
 use super::blocks::Blocks;
+use super::passing::{Outside, PassingFile};
 use super::together::Together;
 use crate::format::CHECKSUM_BLOCK_BYTES;
 
@@ -58,6 +59,7 @@ pub struct BlockCache {
     budget: Arc<MemoryBudget>,
     clock: Mutex<Clock>,
     together: Mutex<Together>,
+    outside: Arc<Outside>,
     /// Bytes of data of all open files.
     files_bytes: AtomicUsize,
     uses: AtomicU64,
@@ -88,8 +90,10 @@ impl std::fmt::Debug for BlockCache {
 impl BlockCache {
     /// A cache that holds what the budget leaves to it.
     pub fn new(budget: Arc<MemoryBudget>) -> Arc<BlockCache> {
+        let outside = Arc::new(Outside::new(budget.limit(), crate::os::memory()));
         let cache = Arc::new(BlockCache {
             budget,
+            outside,
             clock: Mutex::default(),
             together: Mutex::default(),
             files_bytes: AtomicUsize::new(0),
@@ -374,7 +378,8 @@ impl Disk for CachedDisk {
     }
 
     fn temporary(&self, directory: &Path) -> io::Result<Box<dyn TemporaryFile>> {
-        self.disk.temporary(directory)
+        let file = self.disk.temporary(directory)?;
+        Ok(Box::new(PassingFile::new(file, self.cache.outside.clone())))
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! Rows whose edges lie in several partitions, types or directions: gathered for a window of nodes and put in order.
 //!
-//! Cost: each edge is copied twice; a window holds about [`WINDOW_EDGES`] edges, unless one node has more.
+//! Cost: each edge is copied twice; a window holds about as many edges as there is room for in the buffers of a thread, unless
+//! one node has more.
 
 use std::ops::Range;
 
@@ -9,11 +10,8 @@ use model::error::Result;
 use super::numbered::NumberedRuns;
 use crate::graph::rows::{RowBlock, RowSink};
 
-/// Edges of a window, about.
-pub(super) const WINDOW_EDGES: usize = 1 << 19;
-/// A window of more edges is read anew with fewer nodes.
-pub(super) const WINDOW_EDGES_MAX: usize = 4 * WINDOW_EDGES;
-
+/// A window of so many times the edges that it should have is read anew with fewer nodes.
+pub(super) const WINDOW_EXCESS: usize = 4;
 /// Nodes of a window, at most.
 pub(super) const WINDOW_ROWS_MAX: usize = 1 << 18;
 

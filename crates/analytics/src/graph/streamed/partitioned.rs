@@ -16,7 +16,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, EdgePartitions, RunScan};
 
 use super::blocks::{EmptyRows, Pieces, WholeRows};
-use super::gathered::{WINDOW_EDGES, WINDOW_EDGES_MAX, WINDOW_ROWS_MAX, Window};
+use super::gathered::{WINDOW_EXCESS, WINDOW_ROWS_MAX, Window};
 use super::numbered::{Numberer, SelfLoops};
 use super::resident::{Added, ResidentRuns, Unsorted};
 use super::{Source, has_any};
@@ -271,7 +271,9 @@ impl<'a> PartitionedRows<'a> {
     ) -> Result<()> {
         let (by_number, by_id) = among;
         let density: f64 = lanes.iter().map(|lane| self.density(lane)).sum();
-        let mut width = ((WINDOW_EDGES as f64 / density.max(1e-3)) as usize).clamp(1, WINDOW_ROWS_MAX);
+        let window_edges = self.source.buffer_entries;
+        let rows_max = (window_edges / 2).clamp(1, WINDOW_ROWS_MAX);
+        let mut width = ((window_edges as f64 / density.max(1e-3)) as usize).clamp(1, rows_max);
         let mut window = Window::default();
         let mut start = numbers.start;
         while start < numbers.end {
@@ -287,8 +289,8 @@ impl<'a> PartitionedRows<'a> {
                     window.take_some(&resident.runs(), which);
                 }
                 window.pass(nodes.clone(), sink)?;
-                if window.edge_count() < WINDOW_EDGES / 2 {
-                    width = (2 * width).min(WINDOW_ROWS_MAX);
+                if window.edge_count() < window_edges / 2 {
+                    width = (2 * width).min(rows_max);
                 }
             }
             start = nodes.end;
@@ -317,7 +319,7 @@ impl<'a> PartitionedRows<'a> {
             let mut fits = true;
             self.read(lane.held, lane.direction, ids.clone(), among, |runs| {
                 window.take(&numberer.number(runs)?);
-                fits = window.edge_count() <= WINDOW_EDGES_MAX || nodes.len() == 1;
+                fits = window.edge_count() <= WINDOW_EXCESS * self.source.buffer_entries || nodes.len() == 1;
                 Ok(fits)
             })?;
             if !fits {

@@ -34,8 +34,7 @@ pub(crate) fn run<'a, P: EdgeProgram>(
         edge: if P::USES_WEIGHTS { 16 } else { 8 },
         is_both_ways: false,
     };
-    let plan = Plan::sized(sizes, graph, context)?;
-    let held = plan.hold(context)?;
+    let (plan, held) = Plan::sized(sizes, graph, context)?;
     let shards = match P::USES_WEIGHTS {
         true => build::<f64>(graph, plan.layout, plan.bytes, context)?,
         false => build::<()>(graph, plan.layout, plan.bytes, context)?,

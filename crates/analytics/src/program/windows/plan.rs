@@ -65,19 +65,28 @@ impl Sizes {
 }
 
 impl Plan {
-    pub(crate) fn of<P: VertexProgram>(graph: &Graph<'_>, context: &Context<'_>) -> Result<Plan> {
+    /// Divides what is free, and takes it.
+    pub(crate) fn of<'a, P: VertexProgram>(graph: &Graph<'_>, context: &Context<'a>) -> Result<(Plan, Held<'a>)> {
         Plan::sized(Sizes::of::<P>(graph.is_undirected()), graph, context)
     }
 
     /// The same for what keeps so much.
-    pub(crate) fn sized(sizes: Sizes, graph: &Graph<'_>, context: &Context<'_>) -> Result<Plan> {
+    pub(crate) fn sized<'a>(sizes: Sizes, graph: &Graph<'_>, context: &Context<'a>) -> Result<(Plan, Held<'a>)> {
         let (nodes, edges) = (graph.node_count(), graph.edge_count() as usize);
         let wanted = BYTES_FIXED
             .saturating_add(nodes.saturating_mul(4 * (sizes.state + 5)))
             .saturating_add(edges.saturating_mul(4 * sizes.edge));
         let free = context.workspace.bytes_free();
         let share = if context.is_on_disk() { free / 4 * 3 } else { free / 4 };
-        Plan::new(wanted.min(share), context.threads.max(1), nodes, sizes)
+        let threads = context.threads.max(1);
+        let mut plan = Plan::new(wanted.min(share), threads, nodes, sizes)?;
+        loop {
+            // What was free may be gone: then less does, as long as it is enough.
+            match Held::take(context.workspace, plan.bytes) {
+                Ok(held) => return Ok((plan, held)),
+                Err(refused) => plan = Plan::new(plan.bytes / 2, threads, nodes, sizes).map_err(|_| refused)?,
+            }
+        }
     }
 
     /// Divides so many bytes; fails if they are too few for so many nodes.
@@ -117,11 +126,6 @@ impl Plan {
     /// What is for nodes that send, and as much again for those that receive.
     pub(crate) fn half(&self) -> usize {
         self.bytes / 8 * 3
-    }
-
-    /// Takes the memory.
-    pub(crate) fn hold<'a>(&self, context: &Context<'a>) -> Result<Held<'a>> {
-        Held::take(context.workspace, self.bytes)
     }
 }
 
