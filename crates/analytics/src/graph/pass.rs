@@ -1,9 +1,9 @@
 //! Passes over the edges of one store that go on at the same time read together.
 //!
 //! A pass that begins while another is under way begins where that one is, and ends where it began: what one of them
-//! brings into the store's cache the other finds there. They go on at one pace, none rests while another works. The store is told how many read along, and keeps what one has read
-//! for the others. The tasks of a pass are in the order of the store's partitions, so that a place is a part of all tasks,
-//! whatever the computation.
+//! brings into the store's cache the other finds there. They go on at one pace, none rests while another works. The store is
+//! told how many read along, and keeps what one has read for the others. The tasks of a pass are in the order of the store's
+//! partitions, so that a place is a part of all tasks, whatever the computation.
 //!
 //! Results do not depend on it: they are put together in the order of the tasks.
 //! After: Zukowski, Héman, Nes, Boncz, "Cooperative scans: dynamic bandwidth sharing in a DBMS", 2007 (attaching to the
@@ -69,12 +69,15 @@ impl Hand {
 }
 
 impl Lane {
-    /// Begins a pass of so many tasks; gives the task that it begins with.
-    fn begin(&self, tasks: usize) -> usize {
+    /// Begins a pass of so many tasks on so many threads; gives the task that it begins with: of those that the threads of
+    /// the other one are at the first, so that the same tasks are under way.
+    fn begin(&self, tasks: usize, threads: usize) -> usize {
         if self.passes.fetch_add(1, Ordering::Relaxed) == 0 {
             return 0;
         }
-        ((u64::from(self.place.load(Ordering::Relaxed)) * tasks as u64) >> 32) as usize
+        let last_begun = ((u64::from(self.place.load(Ordering::Relaxed)) * tasks as u64) >> 32) as usize;
+        let before = threads.saturating_sub(1).min(tasks);
+        (last_begun + tasks - before) % tasks
     }
 
     /// A number that no other lane has.
@@ -118,7 +121,7 @@ pub(crate) fn map_pass_with<S: Send, T: Send, R: Send>(
         return map_tasks_with(states, tasks, work);
     };
     let count = tasks.len();
-    let first = lane.begin(count);
+    let first = lane.begin(count, states.len());
     let _under = Under(lane);
     interrupt.keep_pace(lane.number());
     let mut tasks: Vec<(usize, T)> = tasks.into_iter().enumerate().collect();
@@ -143,21 +146,21 @@ mod tests {
     fn a_pass_begins_where_another_is() {
         let hand = Hand::of((71, None));
         let lane = hand.lane(Direction::In);
-        assert_eq!(lane.begin(10), 0);
+        assert_eq!(lane.begin(10, 2), 0);
         let one = Under(lane);
         assert_eq!(hand.others(Direction::In), 0, "a pass is not its own companion");
         lane.is_at(5, 10);
-        for (tasks, expected) in [(10, 5), (1, 0), (100, 50), (3, 1)] {
-            assert_eq!(Hand::of((71, None)).lane(Direction::In).begin(tasks), expected);
+        for (tasks, threads, expected) in [(10, 1, 5), (1, 1, 0), (1, 4, 0), (100, 2, 49), (3, 1, 1), (3, 3, 2)] {
+            assert_eq!(Hand::of((71, None)).lane(Direction::In).begin(tasks, threads), expected);
             assert_eq!(hand.others(Direction::In), 1);
             drop(Under(lane));
         }
-        assert_eq!(hand.lane(Direction::Both).begin(10), 0, "another direction");
+        assert_eq!(hand.lane(Direction::Both).begin(10, 1), 0, "another direction");
         assert_eq!(hand.others(Direction::In), 1, "who reads both ways reads along");
         drop((one, Under(hand.lane(Direction::Both))));
-        assert_eq!(lane.begin(10), 0, "no other pass is under way");
+        assert_eq!(lane.begin(10, 1), 0, "no other pass is under way");
         for edges in [(72, None), (71, Some(vec![EdgeTypeId(1)]))] {
-            assert_eq!(Hand::of(edges).lane(Direction::In).begin(10), 0, "other edges");
+            assert_eq!(Hand::of(edges).lane(Direction::In).begin(10, 1), 0, "other edges");
         }
     }
 }

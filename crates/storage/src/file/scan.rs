@@ -4,7 +4,8 @@
 //! the next pass begins with, and so find nothing there ever. Therefore it gives back first what it brought in itself and
 //! has read; what was there before stays and is found again. So of data that fits by two thirds each pass reads one third.
 //! Blocks that nobody passes over any more must not stay for ever: for each block brought in the hand of the clock moves so
-//! far that it comes around once in a pass at most; what was not used in that time goes.
+//! far that it comes around once in a pass at most; what was not used in that time goes. Where far less fits than a pass reads
+//! the hand comes around in two passes: what found room must still be there when the next pass comes by.
 //! Where other passes read the same, what was read is left to all of them together.
 //! After: Chou and DeWitt, "An Evaluation of Buffer Management Strategies", 1985 (most recently used for loops).
 
@@ -19,8 +20,8 @@ use crate::format::CHECKSUM_BLOCK_BYTES;
 
 /// Bytes that are asked for ahead of what is read; asked for in halves.
 const AHEAD_BYTES: usize = 4 << 20;
-/// Of the memory for blocks, one part in so many at most is what one pass asked for and has not read.
-const AHEAD_SHARE: usize = 16;
+/// Of the memory for blocks, one part in so many at most is what one part of a pass asked for and has not read.
+const AHEAD_SHARE: usize = 64;
 /// Blocks that are asked for by one call: systems cut what is larger.
 const ASK_BLOCKS: usize = (1 << 20) / CHECKSUM_BLOCK_BYTES;
 
@@ -41,7 +42,7 @@ pub struct FileScan<'a> {
     seen: Seen,
     /// Blocks of the whole pass, all files together.
     pass_blocks: usize,
-    /// Steps of the clock's hand that are due, times `pass_blocks`.
+    /// Steps of the clock's hand that are due, times the blocks that are brought in while it comes around.
     steps: u64,
 }
 
@@ -124,9 +125,11 @@ impl<'a> FileScan<'a> {
             return;
         }
         self.steps += missing as u64 * cache.held_blocks() as u64;
-        let steps = self.steps / self.pass_blocks as u64;
+        let is_little = 2 * self.file.blocks.capacity_blocks() < self.pass_blocks;
+        let blocks_a_turn = if is_little { 2 * self.pass_blocks } else { self.pass_blocks } as u64;
+        let steps = self.steps / blocks_a_turn;
         if steps >= ASK_BLOCKS as u64 / 4 {
-            self.steps -= steps * self.pass_blocks as u64;
+            self.steps -= steps * blocks_a_turn;
             wanted = wanted.saturating_sub(cache.step(steps as usize, wanted));
         }
         wanted -= self.give_back(wanted);
