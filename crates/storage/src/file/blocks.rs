@@ -416,8 +416,8 @@ impl Blocks {
     }
 
     /// The hand of the clock passes from block `hand` on: what was used gets a second chance, what was not goes, until
-    /// so many have gone, or `steps`, which is counted down, is 0. What waits for passes that read together keeps waiting as
-    /// long as steps are few. Gives how many went, and where the hand stands: at the end of the file, or before.
+    /// so many have gone, or `steps`, which is counted down, is 0. Gives how many went, and where the hand stands: at the
+    /// end of the file, or before.
     pub(super) fn sweep(&self, hand: usize, wanted: usize, steps: &mut usize) -> (usize, usize) {
         if self.resident.load(Ordering::Relaxed) == 0 {
             return (0, self.states.len());
@@ -425,13 +425,10 @@ impl Blocks {
         self.trim();
         let mut ranges: Vec<Range<usize>> = Vec::new();
         let (mut at, mut gone) = (hand, 0);
-        let keeps_waiting = *steps <= self.states.len();
         while at < self.states.len() && gone < wanted && *steps > 0 {
             let state = self.states[at].load(Ordering::Relaxed);
             if state >= ACTIVE {
-                if state < WAITING || !keeps_waiting {
-                    self.change(at, state, IDLE);
-                }
+                self.change(at, state, IDLE);
             } else if (state == IDLE || state == AHEAD) && self.change(at, state, LEAVING) {
                 gone += 1;
                 add_block(&mut ranges, at);
