@@ -167,7 +167,8 @@ def show(suite, peers, figures, answers):
                 continue
             equal, count = same(ours or [], theirs)
             if equal != count:
-                print(f"DIFFERENT: {query.name}: {equal} of {count} answers of {name} equal")
+                why = f"; {query.note}" if query.note else ""
+                print(f"DIFFERENT: {query.name}: {equal} of {count} answers of {name} equal{why}")
         if query.expected is not None and ours and ours[0][0][0] != query.expected:
             print(f"WRONG: {query.name}: {ours[0][0][0]} instead of {query.expected}")
     sys.stdout.flush()

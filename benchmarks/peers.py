@@ -99,7 +99,14 @@ class Sql:
             self.connection.set_progress_handler(lambda: now() > self.end, 1_000_000)
 
     def prepare(self, text):
-        return lambda parameters: self.connection.execute(text, parameters).fetchall()
+        # DuckDB answers an update with the number of its rows; the others with nothing.
+        is_update = text.startswith("UPDATE")
+
+        def ask(parameters):
+            rows = self.connection.execute(text, parameters).fetchall()
+            return [] if is_update else rows
+
+        return ask
 
     def close(self):
         self.connection.close()
