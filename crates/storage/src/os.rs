@@ -118,6 +118,12 @@ impl TemporaryFile for SystemTemporaryFile {
         Ok(())
     }
 
+    fn write_at(&mut self, start: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, start)?;
+        self.end = self.end.max(start + bytes.len() as u64);
+        Ok(())
+    }
+
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(out, start)
     }
@@ -143,7 +149,7 @@ impl TemporaryFile for SystemTemporaryFile {
     }
 
     fn write_at(&mut self, start: u64, bytes: &[u8]) -> io::Result<()> {
-        let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let file = self.file.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         file.seek(SeekFrom::Start(start))?;
         file.write_all(bytes)?;
         self.end = self.end.max(start + bytes.len() as u64);
