@@ -195,7 +195,7 @@ impl Database {
         let source = self.shared.attachments.attach(name, |number| {
             let found = address::resolve(name, from, options)?;
             let source = self.source(&found.url, found.definition, number, options);
-            let database = source.map_err(|failure| failure.within(&format!("source {name}")))?;
+            let database = source.map_err(|failure| failure.within(&format!("source {name}")))?.named(name);
             let member = Member { number, name: name.into(), store: Arc::new(database.clone()) };
             let url = without_password(&found.url);
             Ok(Source { member, url, database: Some(database), notes: found.notes })

@@ -23,9 +23,34 @@ pub struct Course {
 impl Course {
     /// About what a path over a place costs as far as the search can tell; it comes to places where that is less sooner.
     pub fn order_at(&self, latitude: f64, longitude: f64) -> f64 {
+        self.order().at(latitude, longitude)
+    }
+
+    /// The same for many places.
+    pub fn order(&self) -> CourseOrder {
+        CourseOrder {
+            from: point(self.from),
+            to: point(self.to),
+            cost_per_km: self.cost_per_km,
+            estimate_per_km: self.estimate_per_km,
+        }
+    }
+}
+
+/// The order in which a search comes to places.
+#[derive(Clone, Copy, Debug)]
+pub struct CourseOrder {
+    from: [f64; 3],
+    to: [f64; 3],
+    cost_per_km: f64,
+    estimate_per_km: f64,
+}
+
+impl CourseOrder {
+    /// Where in the order a place stands, as [`Course::order_at`].
+    pub fn at(&self, latitude: f64, longitude: f64) -> f64 {
         let place = point([latitude, longitude]);
-        distance_km(place, point(self.from)) * self.cost_per_km
-            + distance_km(place, point(self.to)) * self.estimate_per_km
+        distance_km(place, self.from) * self.cost_per_km + distance_km(place, self.to) * self.estimate_per_km
     }
 }
 

@@ -106,6 +106,17 @@ pub trait Reading: Send {
     fn receive(&mut self, _sink: &mut RowsSink<'_>) -> Result<()> {
         Ok(())
     }
+    /// As [`Reading::ask`] of some questions and [`Reading::send`] of others, all in one round trip where that can be;
+    /// whether the others were sent.
+    fn ask_and_send(
+        &mut self,
+        questions: &[Question<'_>],
+        sink: &mut RowsSink<'_>,
+        others: &[Question<'_>],
+    ) -> Result<bool> {
+        self.ask(questions, sink)?;
+        self.send(others)
+    }
     /// Begins to read the rows of a question piece by piece; several may be open. They are closed with the reading.
     fn start(&mut self, question: &Question<'_>) -> Result<StreamId>;
     /// About `rows` further rows of a question; `None` at the end.

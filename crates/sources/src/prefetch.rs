@@ -75,6 +75,16 @@ pub(crate) struct Depth {
     pub(crate) limit: u64,
 }
 
+/// What is fetched beside the cells of nodes that are missing.
+pub(crate) enum More<'a> {
+    /// Nothing.
+    Nothing,
+    /// What lies around nodes that are due to be asked for soon, and around those that are missing.
+    Around(&'a [Sides]),
+    /// What a search comes to next.
+    Course(&'a mut Flood),
+}
+
 impl Prefetcher {
     pub(crate) fn new(
         definition: &GraphDefinition,
@@ -140,38 +150,37 @@ impl Prefetcher {
         format!("{mode}: {}", self.state().last)
     }
 
-    /// The cells to fetch around nodes at these places, and their boxes; none if nothing is to be fetched there.
+    /// The cells to fetch for nodes at these places and beside them, and their boxes; none if nothing is to be fetched there.
     ///
-    /// Of some nodes the place is not known, but one near it; some are `due` to be asked for soon, and known, unless it is
-    /// known which way a search goes.
+    /// Of some nodes the place is not known, but one near it. Cells that are `taken` were asked for already.
     pub(crate) fn cells(
         &self,
         kind: usize,
-        (places, guesses, due): (&[Sides], &[Sides], &[Sides]),
-        flood: Option<&mut Flood>,
+        (places, guesses): (&[Sides], &[Sides]),
+        (more, taken): (More<'_>, &[Cell]),
         usage: Use,
         since_ns: u64,
     ) -> (Vec<Cell>, Vec<Vec<(f64, f64)>>) {
         let Some(dimensions) = self.dimensions(kind) else { return Default::default() };
         let count = dimensions.len();
-        let flood = flood.filter(|_| self.mode == Prefetch::Adaptive);
         let mut state = self.state();
-        let budget = match flood {
-            Some(_) => state.cost.budget_on_course(usage),
-            None => state.cost.budget(usage),
+        let is_adaptive = self.mode == Prefetch::Adaptive;
+        let (rows_max, more) = match more {
+            _ if !is_adaptive => (0, More::Nothing),
+            More::Nothing => (0, More::Nothing),
+            More::Course(flood) => (state.cost.budget_on_course(usage), More::Course(flood)),
+            More::Around(due) => match state.cost.budget(usage) {
+                0 => return Default::default(),
+                rows => (rows, More::Around(due)),
+            },
         };
         let grid = match &self.mode {
             Prefetch::Block { size, .. } => state.grids.entry(kind).or_insert_with(|| Grid::of_size(*size, count)),
             _ => state.grids.entry(kind).or_insert_with(|| Grid::unknown(count)),
         };
-        let rows_max = if self.mode == Prefetch::Adaptive { budget } else { 0 };
-        if self.mode == Prefetch::Adaptive && budget == 0 && flood.is_none() {
-            return Default::default();
-        }
         let mut places = places.to_vec();
         places.extend(guesses.iter().filter_map(|place| grid.nearest(place, since_ns)));
-        let due = if self.mode == Prefetch::Adaptive { due } else { &[] };
-        let cells = grid.choose(&places, (due, flood), rows_max, since_ns);
+        let cells = grid.choose(&places, (more, taken), rows_max, since_ns);
         let boxes = grid.boxes(&cells);
         if !cells.is_empty() {
             state.last = format!("{} blocks of {:.4} in {} boxes", cells.len(), state.grids[&kind].size(), boxes.len());

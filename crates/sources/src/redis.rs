@@ -1,8 +1,9 @@
 //! Redis as a source: nodes as hashes or flat keys, edges as sets, lists, sorted sets or hashes of their far ends.
 //!
 //! - [`pattern`]: keys and ids; [`plan`]: a definition as commands need it; [`text`]: texts as values.
-//! - [`connection`]: connections, time-outs, pipelines.
-//! - [`fetch`]: nodes and edges of given ids; [`scan`]: all of a kind; [`within`]: what lies within reach, by a script.
+//! - [`connection`]: connections, time-outs, pipelines; [`wire`]: bytes to and from a server.
+//! - [`fetch`]: nodes and edges of given ids; [`scan`]: all of a kind; [`within`]: what lies within reach, by a script;
+//!   [`course`]: what a search comes to, by another, whose answer is [`packed`].
 //! - [`reading`]: questions answered; [`facts`]: sizes, about; [`check`]: whether the definition fits.
 //!
 //! Redis has no snapshots: what one query reads may be of several moments. It is not written to.
@@ -13,11 +14,13 @@ mod connection;
 mod course;
 mod facts;
 mod fetch;
+mod packed;
 mod pattern;
 mod plan;
 mod reading;
 mod scan;
 mod text;
+mod wire;
 mod within;
 
 use std::sync::Arc;
@@ -55,7 +58,7 @@ impl RedisConnector {
 
 impl Connector for RedisConnector {
     fn abilities(&self) -> Abilities {
-        Abilities { lookahead: true, courses: true, ..Abilities::default() }
+        Abilities { lookahead: true, courses: true, sends: true, ..Abilities::default() }
     }
 
     fn facts(&self) -> Result<Facts> {

@@ -196,6 +196,13 @@ impl SourceStore {
         Ok(SourceStore { shared: Arc::new(shared) })
     }
 
+    /// The same with the name that it has where it is attached, which messages give. Only the first one counts.
+    #[must_use]
+    pub fn named(self, name: &str) -> SourceStore {
+        let _ = self.shared.layout.called.set(name.into());
+        self
+    }
+
     /// A view, as what it is.
     pub fn view(&self) -> SourceView {
         let shared = &self.shared;

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use asking::{all_nodes, names, rows};
 use model::{Column, Direction, ErrorCode, GraphStore, Value};
 use sources::connect::connect;
-use sources::connector::{Change, Connector, EdgeKeys, Question, Which};
+use sources::connector::{Change, Connector, EdgeKeys, Question, Reading, Which};
 use sources::definition::{CacheSettings, GraphDefinition, Prefetch};
 use testing::random::seed_or;
 use testing::servers::{self, Postgres};
@@ -294,4 +294,70 @@ fn changes_that_cannot_be_made_are_refused() {
     drop(writing);
     assert_eq!(rows(connector.read().unwrap().as_mut(), Question::CountEdges { kind: 0 }), [[Value::Int(2)]]);
     let _ = null;
+}
+
+/// Asks some questions and sends others: the rows of the ones, then those of the others.
+fn asked_and_sent(
+    reading: &mut dyn Reading,
+    now: &[Question<'_>],
+    later: &[Question<'_>],
+) -> model::Result<[Vec<Vec<Value>>; 2]> {
+    let mut found: [Vec<Vec<Value>>; 2] = Default::default();
+    let add = |found: &mut Vec<Vec<Value>>, columns: &[Column]| {
+        found.extend((0..columns[0].len()).map(|row| columns.iter().map(|column| column.value(row)).collect()));
+        Ok(true)
+    };
+    let is_sent = reading.ask_and_send(now, &mut |_, columns| add(&mut found[0], &columns), later)?;
+    assert_eq!(is_sent, !later.is_empty());
+    reading.receive(&mut |_, columns| add(&mut found[1], &columns))?;
+    found.iter_mut().for_each(|rows| rows.sort());
+    Ok(found)
+}
+
+#[test]
+fn what_is_sent_along_is_answered_later() {
+    let Some(server) = servers::postgres() else { return };
+    let (_, url) = database(
+        server,
+        "CREATE TABLE t (id int PRIMARY KEY, age text); INSERT INTO t VALUES (1, '7'), (2, '8'), (3, 'nine');",
+    );
+    let definition = definition(
+        r#"{ "nodes": { "T": { "table": "t", "properties": [{ "name": "age", "type": "INTEGER" }] } }, "edges": {} }"#,
+    );
+    let connector = connect(&format!("{url}?pool_size=1"), &definition).unwrap();
+    let keys = [vec![1], vec![2], vec![3]]
+        .map(|keys: Vec<i64>| Column::from_values(&keys.into_iter().map(Value::Int).collect::<Vec<_>>()));
+    let ages = [0];
+    let question = |at: usize| {
+        let which = Which::Keys(&keys[at]);
+        Question::Nodes { kind: 0, which, properties: &ages, order: None, limit: None }
+    };
+    let row = |id: i64, age: i64| vec![Value::Int(id), Value::Int(age)];
+    for _ in 0..2 {
+        let mut reading = connector.read().unwrap();
+        let found = asked_and_sent(reading.as_mut(), &[question(0)], &[question(1)]).unwrap();
+        assert_eq!(found, [vec![row(1, 7)], vec![row(2, 8)]]);
+        let found = asked_and_sent(reading.as_mut(), &[question(0), question(1)], &[]).unwrap();
+        assert_eq!(found, [vec![row(1, 7), row(2, 8)], vec![]]);
+        // Nobody takes the answer.
+        assert!(reading.ask_and_send(&[question(0)], &mut |_, _| Ok(true), &[question(1)]).unwrap());
+        let mut rows = Vec::new();
+        reading
+            .ask(&[question(0)], &mut |_, columns| {
+                rows.push(columns[1].value(0));
+                Ok(true)
+            })
+            .unwrap();
+        assert_eq!(rows, [Value::Int(7)]);
+        assert!(reading.ask_and_send(&[question(0)], &mut |_, _| Ok(true), &[question(1)]).unwrap());
+        drop(reading);
+        // What is asked cannot be read, while the answer to what was sent along is on its way.
+        let mut reading = connector.read().unwrap();
+        let failure = asked_and_sent(reading.as_mut(), &[question(2)], &[question(1)]).unwrap_err();
+        assert_eq!(failure.code(), ErrorCode::Definition, "{failure}");
+        drop(reading);
+        let mut reading = connector.read().unwrap();
+        let failure = asked_and_sent(reading.as_mut(), &[question(0)], &[question(2)]).unwrap_err();
+        assert_eq!(failure.code(), ErrorCode::Definition, "{failure}");
+    }
 }

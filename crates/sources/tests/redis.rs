@@ -8,13 +8,15 @@ mod world;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use model::{Column, Direction, ErrorCode, GraphStore, Value};
+use model::{
+    Column, Course, Direction, ErrorCode, GraphStore, Interrupt, NodeBatch, NodeScan, PropertyKeyId, ReadView, Value,
+};
 use redis::Commands;
-use sources::connector::{Connector, Question, Which};
+use sources::connector::{Connector, OnCourse, Question, Which};
 use sources::definition::{GraphDefinition, Prefetch};
 use sources::redis::RedisConnector;
 use testing::graphs::GraphData;
-use testing::random::seed_or;
+use testing::random::{SeededRandom, seed_or};
 use testing::servers::{self, Redis, RedisOptions};
 use testing::store_contract::check_same_seeded;
 
@@ -306,6 +308,156 @@ fn a_server_that_does_not_answer_is_a_time_out() {
     );
     server.server().resume();
     assert_eq!(rows(people.as_ref(), &all).unwrap().len(), 1);
+}
+
+#[test]
+fn who_waits_for_a_server_hears_that_the_run_is_over() {
+    let Some(server) = Redis::start(&RedisOptions::default()) else { return };
+    server.run(0, "HSET person:1 name ann\nSADD knows:1 2\n");
+    let people = connector(&server.url(0), &definition(PEOPLE));
+    let mut reading = people.read().unwrap();
+    let keys = Column::from_values(&[Value::Int(1)]);
+    let some = Question::Nodes { kind: 0, which: Which::Keys(&keys), properties: &[1], order: None, limit: None };
+    reading.ask(std::slice::from_ref(&some), &mut |_, _| Ok(true)).unwrap();
+    server.server().pause();
+    let interrupt = Interrupt::new();
+    let stopped = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let _listening = interrupt.listen();
+            reading.ask(std::slice::from_ref(&some), &mut |_, _| Ok(true)).unwrap_err()
+        });
+        interrupt.cancel();
+        waiting.join().unwrap()
+    });
+    assert_eq!(stopped.code(), ErrorCode::Cancelled, "not the time-out: {stopped}");
+    server.server().resume();
+    assert_eq!(rows(people.as_ref(), &some).unwrap().len(), 1, "another query has another connection");
+}
+
+#[test]
+fn errors_name_the_source_and_where_it_lies_once() {
+    let Some(server) = Redis::start(&RedisOptions { password: Some("s3cret".into()), needs_tls: false }) else { return };
+    let url = server.url(0).replace("//", "//:s3cret@");
+    let definition = definition(PEOPLE);
+    let store = store(&definition, connector(&url, &definition)).named("folk");
+    let (schema, view) = (store.schema(), store.view());
+    let scan = || {
+        let scan = NodeScan { labels: vec![schema.label("Person").unwrap()], ..NodeScan::default() };
+        let mut batch = NodeBatch::default();
+        let mut cursor = view.scan(&scan)?;
+        while cursor.next(&mut batch)? {}
+        model::Result::Ok(())
+    };
+    scan().unwrap();
+    server.server().kill();
+    let error = scan().unwrap_err();
+    let message = error.message();
+    assert!(message.starts_with("source folk: ") && message.contains("nodes Person"), "{message}");
+    assert_eq!((message.matches(&server.url(0)).count(), message.contains("s3cret")), (1, false), "{message}");
+}
+
+/// Places on a small map, each joined with those beside it, one way or both.
+const PLACES: &str = r#"{ "engine": "redis", "server": "localhost", "nodes": {
+    "Place": { "keys": "p:{id}", "properties": ["id", { "name": "lat", "type": "FLOAT" }, { "name": "lon", "type": "FLOAT" }] } },
+    "edges": { "ROAD": { "source": "Place", "target": "Place", "keys": "r:{id}", "structure": "hash", "score": "length",
+        "properties": [{ "name": "length", "type": "INTEGER" }] } } }"#;
+const SIDE: i64 = 12;
+
+fn fill_places(connection: &mut redis::Connection, random: &mut SeededRandom) {
+    for at in 0..SIDE * SIDE {
+        let (row, column) = (at / SIDE, at % SIDE);
+        let place = [("lat", row as f64 / 100.0), ("lon", column as f64 / 100.0)];
+        let () = connection.hset_multiple(format!("p:{at}"), &place).unwrap();
+        for (other, is_there) in [(at + 1, column + 1 < SIDE), (at + SIDE, row + 1 < SIDE)] {
+            if is_there {
+                let ends = if random.index(4) == 0 { vec![(at, other)] } else { vec![(at, other), (other, at)] };
+                for (source, target) in ends {
+                    let () = connection.hset(format!("r:{source}"), target, 1_200 + random.index(300)).unwrap();
+                }
+            }
+        }
+    }
+}
+
+fn course() -> Course {
+    let end = (SIDE - 1) as f64 / 100.0;
+    let properties = [PropertyKeyId(1), PropertyKeyId(2)];
+    Course { properties, from: [0.0, 0.0], to: [end, end], cost_per_km: 1_200.0, estimate_per_km: 1_000.0 }
+}
+
+/// Nodes that are met and edges that are followed, asked for at once and ahead: both ways must give the same.
+fn on_course(
+    connector: &dyn Connector,
+    starts: (&[i64], &[f64]),
+    known: &[i64],
+    limit: u64,
+) -> model::Result<[Vec<Vec<Value>>; 2]> {
+    let keys = |keys: &[i64]| Column::from_values(&keys.iter().map(|&key| Value::Int(key)).collect::<Vec<_>>());
+    let (starts, orders, known, course) = (keys(starts.0), starts.1, keys(known), course());
+    let along = (0, Direction::Out);
+    let (starts, known, course) = (&starts, &known, &course);
+    let on = OnCourse { kind: 0, along, course, properties: [1, 2], starts, orders, known, limit };
+    let which = Which::OnCourse(&on);
+    let nodes = Question::Nodes { kind: 0, which: which.clone(), properties: &[1, 2], order: None, limit: None };
+    let edges = Question::Edges { kind: 0, direction: Direction::Out, of: which, properties: &[0] };
+    let mut found: [Vec<Vec<Value>>; 2] = Default::default();
+    let mut reading = connector.read()?;
+    let questions = [nodes, edges];
+    assert!(!reading.send(&questions)?, "nothing is sent over a connection that was not seen to be alive");
+    let add = |found: &mut [Vec<Vec<Value>>; 2], number: usize, columns: &[Column]| {
+        found[number].extend((0..columns[0].len()).map(|row| columns.iter().map(|column| column.value(row)).collect()));
+        Ok(true)
+    };
+    reading.ask(&questions, &mut |number, columns| add(&mut found, number, &columns))?;
+    let mut again: [Vec<Vec<Value>>; 2] = Default::default();
+    assert!(reading.send(&questions)?);
+    reading.receive(&mut |number, columns| add(&mut again, number, &columns))?;
+    assert_eq!(found, again);
+    // What was sent and nobody waits for is not taken for the answer to something else.
+    assert!(reading.send(&questions)?);
+    drop(reading);
+    let mut reading = connector.read()?;
+    let mut third: [Vec<Vec<Value>>; 2] = Default::default();
+    reading.ask(&questions, &mut |number, columns| add(&mut third, number, &columns))?;
+    assert_eq!(found, third);
+    Ok(found)
+}
+
+#[test]
+fn what_a_search_comes_to_is_found_in_one_round_trip() {
+    let Some((url, mut connection)) = database() else { return };
+    let seed = seed_or(5);
+    let mut random = SeededRandom::new(seed);
+    fill_places(&mut connection, &mut random);
+    let places = connector(&url, &definition(PLACES));
+    for (limit, known) in [(1, vec![]), (40, vec![]), (10_000, vec![]), (10_000, vec![1, SIDE])] {
+        let [nodes, edges] = on_course(places.as_ref(), (&[0], &[0.0]), &known, limit).unwrap();
+        let near: Vec<Value> = edges.iter().map(|edge| edge[0].clone()).collect();
+        let mut followed = near.clone();
+        followed.dedup();
+        assert!(followed.len() as u64 <= limit && followed[0] == Value::Int(0), "seed {seed}");
+        assert!(known.iter().all(|&key| !near.contains(&Value::Int(key))), "seed {seed}");
+        if limit > 1_000 && known.is_empty() {
+            assert_eq!(nodes.len() as i64, SIDE * SIDE - 1, "seed {seed}: all but where it starts");
+        }
+        let keys = Column::from_values(&followed);
+        let plain = Question::Edges { kind: 0, direction: Direction::Out, of: Which::Keys(&keys), properties: &[0] };
+        let mut edges = edges;
+        edges.sort();
+        assert_eq!(edges, rows(places.as_ref(), &plain).unwrap(), "seed {seed}");
+        let keys = Column::from_values(&nodes.iter().map(|node| node[0].clone()).collect::<Vec<_>>());
+        let which = Which::Keys(&keys);
+        let plain = Question::Nodes { kind: 0, which, properties: &[1, 2], order: None, limit: None };
+        let mut nodes = nodes;
+        nodes.sort();
+        assert_eq!(nodes, rows(places.as_ref(), &plain).unwrap(), "seed {seed}");
+    }
+    // What was not asked for is passed over if it cannot be read; what was is not answered.
+    redis::cmd("SET").arg("r:30").arg("x").exec(&mut connection).unwrap();
+    let [_, edges] = on_course(places.as_ref(), (&[0], &[0.0]), &[], 10_000).unwrap();
+    assert!(!edges.is_empty() && edges.iter().all(|edge| edge[0] != Value::Int(30)), "seed {seed}");
+    let error = on_course(places.as_ref(), (&[30], &[0.0]), &[], 10_000).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Definition, "{error}");
 }
 
 #[test]

@@ -159,6 +159,17 @@ impl Transaction {
         read
     }
 
+    /// Statements of questions with what those are about, to be kept until they are answered.
+    fn owned(&self, questions: &[Question<'_>]) -> Result<Vec<(usize, String, Statement<'static>)>> {
+        let mut owned = Vec::with_capacity(questions.len());
+        for (number, question) in questions.iter().enumerate() {
+            for statement in self.statements(question)? {
+                owned.push((number, self.shared.what(question), statement.into_owned()));
+            }
+        }
+        Ok(owned)
+    }
+
     fn statements<'q>(&self, question: &Question<'q>) -> Result<Vec<Statement<'q>>> {
         let known = self.shared.known()?;
         let statements = self.shared.writer(&known).question(question);
@@ -168,34 +179,7 @@ impl Transaction {
 
 impl Reading for Transaction {
     fn ask(&mut self, questions: &[Question<'_>], sink: &mut RowsSink<'_>) -> Result<()> {
-        let mut asked = Vec::with_capacity(questions.len());
-        for (number, question) in questions.iter().enumerate() {
-            asked.extend(self.statements(question)?.into_iter().map(|statement| (number, statement)));
-        }
-        if asked.is_empty() {
-            return Ok(());
-        }
-        self.settle()?;
-        let shared = self.shared.clone();
-        let describe = |at: usize| match asked.get(at) {
-            Some((number, statement)) => (shared.what(&questions[*number]), statement.text.clone()),
-            None => ("a question".to_owned(), String::new()),
-        };
-        self.attempt(
-            |session| {
-                for (at, (_, statement)) in asked.iter().enumerate() {
-                    session.queue_bind("", statement).map_err(|trouble| (trouble, at))?;
-                    session.wire.output.execute("", 0);
-                }
-                session.wire.output.sync();
-                session.send().map_err(|trouble| (trouble, 0))?;
-                for (at, (number, statement)) in asked.iter().enumerate() {
-                    answer(session, statement, |columns| sink(*number, columns)).map_err(|trouble| (trouble, at))?;
-                }
-                session.finish().map_err(|trouble| (trouble, asked.len()))
-            },
-            describe,
-        )
+        self.ask_and_send(questions, sink, &[]).map(drop)
     }
 
     fn send(&mut self, questions: &[Question<'_>]) -> Result<bool> {
@@ -204,28 +188,62 @@ impl Reading for Transaction {
         if !is_alive || self.sent.is_some() || self.ahead.is_some() {
             return Ok(false);
         }
-        let mut asked = Vec::with_capacity(questions.len());
-        for (number, question) in questions.iter().enumerate() {
-            for statement in self.statements(question)? {
-                asked.push((number, self.shared.what(question), statement.into_owned()));
-            }
-        }
+        let asked = self.owned(questions)?;
         if asked.is_empty() {
             return Ok(false);
         }
         self.attempt(
             |session| {
-                for (at, (.., statement)) in asked.iter().enumerate() {
-                    session.queue_bind("", statement).map_err(|trouble| (trouble, at))?;
-                    session.wire.output.execute("", 0);
-                }
-                session.wire.output.sync();
+                queue(session, asked.iter().map(|(.., statement)| statement))?;
                 session.send().map_err(|trouble| (trouble, 0))
             },
             |at| (asked[at].1.clone(), asked[at].2.text.clone()),
         )?;
         self.sent = Some(asked);
         Ok(true)
+    }
+
+    fn ask_and_send(
+        &mut self,
+        questions: &[Question<'_>],
+        sink: &mut RowsSink<'_>,
+        others: &[Question<'_>],
+    ) -> Result<bool> {
+        let mut asked = Vec::with_capacity(questions.len());
+        for (number, question) in questions.iter().enumerate() {
+            asked.extend(self.statements(question)?.into_iter().map(|statement| (number, statement)));
+        }
+        if asked.is_empty() {
+            return Ok(false);
+        }
+        self.settle()?;
+        let later = self.owned(others)?;
+        let shared = self.shared.clone();
+        let describe = |at: usize| match asked.get(at) {
+            Some((number, statement)) => (shared.what(&questions[*number]), statement.text.clone()),
+            None => ("a question".to_owned(), String::new()),
+        };
+        self.attempt(
+            |session| {
+                queue(session, asked.iter().map(|(_, statement)| statement))?;
+                if !later.is_empty() {
+                    queue(session, later.iter().map(|(.., statement)| statement)).map_err(|(trouble, _)| (trouble, 0))?;
+                }
+                session.send().map_err(|trouble| (trouble, 0))?;
+                // If this fails nobody looks at the answers to the others.
+                session.skip(usize::from(!later.is_empty()));
+                for (at, (number, statement)) in asked.iter().enumerate() {
+                    answer(session, statement, |columns| sink(*number, columns)).map_err(|trouble| (trouble, at))?;
+                }
+                session.finish().map_err(|trouble| (trouble, asked.len()))?;
+                session.unskip(usize::from(!later.is_empty()));
+                Ok(())
+            },
+            describe,
+        )?;
+        let is_sent = !later.is_empty();
+        self.sent = is_sent.then_some(later);
+        Ok(is_sent)
     }
 
     fn receive(&mut self, sink: &mut RowsSink<'_>) -> Result<()> {
@@ -306,6 +324,19 @@ impl Reading for Transaction {
             session.queue_sync();
         }
     }
+}
+
+/// Adds statements to what is sent, which the server answers together.
+fn queue<'s, 'q: 's>(
+    session: &mut Session,
+    statements: impl Iterator<Item = &'s Statement<'q>>,
+) -> Result<(), (Trouble, usize)> {
+    for (at, statement) in statements.enumerate() {
+        session.queue_bind("", statement).map_err(|trouble| (trouble, at))?;
+        session.wire.output.execute("", 0);
+    }
+    session.wire.output.sync();
+    Ok(())
 }
 
 fn savepoint(number: u64) -> String {
@@ -522,7 +553,7 @@ impl Drop for Transaction {
         }
         let session = lease.session();
         if self.ahead.is_some() || self.sent.is_some() {
-            session.skip_one();
+            session.skip(1);
         }
         session.queue(if self.is_writing { "ROLLBACK" } else { "COMMIT" });
         if self.failed.is_some() {

@@ -97,9 +97,14 @@ impl Session {
         self.unread += 1;
     }
 
-    /// The answer to what was sent last will not be looked at.
-    pub(super) fn skip_one(&mut self) {
-        self.unread += 1;
+    /// So many of the answers to what was sent last will not be looked at.
+    pub(super) fn skip(&mut self, answers: usize) {
+        self.unread += answers;
+    }
+
+    /// They will be looked at.
+    pub(super) fn unskip(&mut self, answers: usize) {
+        self.unread -= answers;
     }
 
     /// Runs a statement that gives no rows: what the server calls it when it is done.

@@ -2,7 +2,7 @@
 
 use model::{Map, Set};
 
-use super::flood::Flood;
+use super::More;
 
 /// Coordinates that one kind may have.
 pub(super) const DIMENSIONS_MAX: usize = 3;
@@ -87,12 +87,12 @@ impl Grid {
         Some(cell)
     }
 
-    /// The cells to fetch: those of these places; then, where it is known which way a search goes, the next ones on it; else
-    /// of those `due` soon, the first ones first, and around them all; as many as hold about so many rows.
+    /// The cells to fetch: those of these places; then, where it is known which way a search goes, the next ones on it; or
+    /// of those due soon, the first ones first, and around them all; as many as hold about so many rows. None that is taken.
     pub(super) fn choose(
         &mut self,
         places: &[Sides],
-        (due, flood): (&[Sides], Option<&mut Flood>),
+        (more, taken): (More<'_>, &[Cell]),
         rows_max: u64,
         since_ns: u64,
     ) -> Vec<Cell> {
@@ -103,26 +103,40 @@ impl Grid {
             return Vec::new();
         }
         let is_fetched = |cell: &Cell| self.fetched.get(cell).is_some_and(|&at_ns| at_ns >= since_ns);
-        let mut seen: Set<Cell> = Set::default();
+        let mut seen: Set<Cell> = taken.iter().copied().collect();
         let mut ring: Vec<Cell> = places.iter().filter_map(|place| self.cell(place)).collect();
         ring.retain(|cell| seen.insert(*cell));
         let mut chosen: Vec<Cell> = ring.iter().filter(|cell| !is_fetched(cell)).copied().collect();
         let cells_max = ((rows_max as f64 / self.rows_of_a_cell()) as usize).min(CELLS_MAX);
-        if let Some(flood) = flood {
-            flood.begin(self.size);
-            let mut passed = 0;
-            while chosen.len() < cells_max
-                && passed < PASSED_MAX
-                && let Some(cell) = flood.next()
-            {
-                passed += 1;
-                if !is_fetched(&cell) && seen.insert(cell) {
-                    chosen.push(cell);
+        match more {
+            More::Nothing => {}
+            More::Course(flood) => {
+                flood.begin(self.size);
+                let mut passed = 0;
+                while chosen.len() < cells_max
+                    && passed < PASSED_MAX
+                    && let Some(cell) = flood.next()
+                {
+                    passed += 1;
+                    if !is_fetched(&cell) && seen.insert(cell) {
+                        chosen.push(cell);
+                    }
                 }
             }
-            chosen.truncate(CELLS_MAX);
-            return chosen;
+            More::Around(due) => self.choose_around((ring, due), (&mut chosen, seen), cells_max, is_fetched),
         }
+        chosen.truncate(CELLS_MAX);
+        chosen
+    }
+
+    /// Adds the cells of what is due soon, and those around them and around a first ring.
+    fn choose_around(
+        &self,
+        (mut ring, due): (Vec<Cell>, &[Sides]),
+        (chosen, mut seen): (&mut Vec<Cell>, Set<Cell>),
+        cells_max: usize,
+        is_fetched: impl Fn(&Cell) -> bool,
+    ) {
         for cell in due.iter().filter_map(|place| self.cell(place)) {
             if seen.insert(cell) {
                 ring.push(cell);
@@ -132,7 +146,7 @@ impl Grid {
             }
         }
         if chosen.is_empty() && due.is_empty() {
-            return chosen;
+            return;
         }
         for _ in 0..RINGS_MAX {
             let mut next = Vec::new();
@@ -153,8 +167,6 @@ impl Grid {
             chosen.extend(fresh);
             ring = next;
         }
-        chosen.truncate(CELLS_MAX.max(1));
-        chosen
     }
 
     /// A place in the cell nearest to this one that was not fetched, itself or one next to it.
@@ -284,7 +296,7 @@ fn can_join(last: &(Cell, Cell), low: &Cell, high: &Cell, dimension: usize) -> b
 mod tests {
     use testing::random::{SeededRandom, seed_or};
 
-    use super::{Grid, Sides};
+    use super::{Grid, More, Sides};
 
     #[test]
     fn boxes_hold_just_their_cells() {
@@ -323,31 +335,38 @@ mod tests {
     #[test]
     fn no_cell_is_fetched_twice() {
         let mut grid = Grid::of_size(1.0, 2);
-        let first = grid.choose(&[[0.5, 0.5, 0.0], [0.6, 0.1, 0.0]], (&[], None), 0, 0);
+        let first = grid.choose(&[[0.5, 0.5, 0.0], [0.6, 0.1, 0.0]], (More::Around(&[]), &[]), 0, 0);
         assert_eq!(first, [[0, 0, 0]]);
         grid.note(&first, 10, 5, false);
-        assert!(grid.choose(&[[0.9, 0.9, 0.0]], (&[], None), 1_000, 5).is_empty());
-        assert_eq!(grid.choose(&[[0.9, 0.9, 0.0]], (&[], None), 0, 6), first, "what is too old is fetched again");
-        let more = grid.choose(&[[1.5, 0.5, 0.0]], (&[], None), 90, 0);
+        assert!(grid.choose(&[[0.9, 0.9, 0.0]], (More::Around(&[]), &[]), 1_000, 5).is_empty());
+        assert_eq!(grid.choose(&[[0.9, 0.9, 0.0]], (More::Around(&[]), &[]), 0, 6), first, "what is too old is fetched again");
+        let more = grid.choose(&[[1.5, 0.5, 0.0]], (More::Around(&[]), &[]), 90, 0);
         assert_eq!(more.len(), 8, "a ring around the cell, but for that which is there");
+    }
+
+    #[test]
+    fn what_was_asked_for_already_is_passed_over() {
+        let mut grid = Grid::of_size(1.0, 2);
+        assert_eq!(grid.choose(&[[0.5, 0.5, 0.0]], (More::Nothing, &[]), 0, 0), [[0, 0, 0]]);
+        assert!(grid.choose(&[[0.5, 0.5, 0.0]], (More::Nothing, &[[0, 0, 0]]), 0, 0).is_empty());
     }
 
     #[test]
     fn cells_that_are_due_come_before_those_around() {
         let mut grid = Grid::of_size(1.0, 2);
         grid.note(&[[0, 0, 0]], 10, 5, false);
-        let chosen = grid.choose(&[[5.5, 5.5, 0.0]], (&[[0.5, 0.5, 0.0], [9.5, 0.5, 0.0]], None), 45, 0);
+        let chosen = grid.choose(&[[5.5, 5.5, 0.0]], (More::Around(&[[0.5, 0.5, 0.0], [9.5, 0.5, 0.0]]), &[]), 45, 0);
         assert_eq!(chosen[..2], [[5, 5, 0], [9, 0, 0]]);
         assert_eq!(chosen.len(), 4, "as many of the ring as there is room for");
-        assert_eq!(grid.choose(&[], (&[[0.5, 0.5, 0.0]], None), 80, 0).len(), 8, "what lies around what is there");
+        assert_eq!(grid.choose(&[], (More::Around(&[[0.5, 0.5, 0.0]]), &[]), 80, 0).len(), 8, "what lies around what is there");
     }
 
     #[test]
     fn a_grid_is_drawn_by_what_its_cells_hold() {
         let mut grid = Grid::unknown(2);
-        assert!(grid.choose(&[[0.0; 3]], (&[], None), 10, 0).is_empty());
+        assert!(grid.choose(&[[0.0; 3]], (More::Around(&[]), &[]), 10, 0).is_empty());
         grid.note_length(&[0.0, 0.0, 0.0], &[0.001, 0.002, 0.0]);
-        let cells = grid.choose(&[[0.0; 3]], (&[], None), 0, 0);
+        let cells = grid.choose(&[[0.0; 3]], (More::Around(&[]), &[]), 0, 0);
         assert_eq!((cells.len(), grid.size()), (1, 0.032));
         grid.note(&cells, 10_000, 1, true);
         assert!(grid.size() < 0.01, "{}", grid.size());

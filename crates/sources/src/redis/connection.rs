@@ -1,14 +1,16 @@
 //! Connections to a Redis server: a pool, time-outs, one reconnect, commands in pipelines.
 //!
-//! Invariant: a connection goes back to the pool only when every reply was read; a reading that has read something does not
-//! go on over another connection, since the server may have started again without its data.
+//! Invariant: a connection of the pool knows how many replies are still to come that nobody waits for; a reading that has
+//! read something does not go on over another connection, since the server may have started again without its data.
 
 use std::io::Read;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use model::{Error, Result, error};
-use redis::{Connection, ErrorKind, IntoConnectionInfo, RedisError};
+use redis::{ErrorKind, IntoConnectionInfo, RedisError};
+
+use super::wire::{Wire, stopped};
 
 /// Connections kept for the next query.
 const IDLE_MAX: usize = 8;
@@ -27,7 +29,13 @@ pub(super) struct Server {
     name: String,
     connect_timeout: Duration,
     timeout: Duration,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<Kept>>,
+}
+
+/// A connection with what was asked over it and not yet read.
+struct Kept {
+    wire: Wire,
+    unread: usize,
 }
 
 impl Server {
@@ -66,20 +74,20 @@ impl Server {
         &self.name
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Kept>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn connect(&self) -> Result<Connection> {
-        let failed = |cause: &RedisError| self.failure("connecting", self.connect_timeout, cause);
-        let connection = self.client.get_connection_with_timeout(self.connect_timeout);
-        let connection = connection.map_err(|cause| failed(&cause))?;
-        connection.set_read_timeout(Some(self.timeout)).map_err(|cause| failed(&cause))?;
-        connection.set_write_timeout(Some(self.timeout)).map_err(|cause| failed(&cause))?;
-        Ok(connection)
+    fn connect(&self) -> Result<Kept> {
+        let wire = Wire::open(&self.client, self.connect_timeout, self.timeout);
+        let wire = wire.map_err(|cause| self.failure("connecting", self.connect_timeout, &cause))?;
+        Ok(Kept { wire, unread: 0 })
     }
 
     fn failure(&self, command: &str, timeout: Duration, cause: &RedisError) -> Error {
+        if let Some(stopped) = stopped(cause) {
+            return stopped;
+        }
         let name = &self.name;
         if cause.kind() == ErrorKind::AuthenticationFailed || cause.code().is_some_and(is_refusal) {
             return not_let_in(name, command, &reason(cause));
@@ -223,18 +231,25 @@ impl Commands {
 /// The connection of one reading, made when it is first needed.
 pub(super) struct Link {
     server: Arc<Server>,
-    connection: Option<Connection>,
+    connection: Option<Kept>,
     has_read: bool,
+    /// The names of the commands that were sent and whose replies were not waited for, and their number.
+    sent: Option<(String, usize)>,
 }
 
 impl Link {
     pub(super) fn new(server: Arc<Server>) -> Link {
-        Link { server, connection: None, has_read: false }
+        Link { server, connection: None, has_read: false, sent: None }
     }
 
     /// The server as messages name it.
     pub(super) fn name(&self) -> &str {
         self.server.name()
+    }
+
+    /// Whether something was read over the connection, which is still there.
+    pub(super) fn has_read(&self) -> bool {
+        self.has_read && self.connection.is_some()
     }
 
     /// Sends commands and gives their replies in order: one round trip. Errors that a command has for itself are replies.
@@ -253,34 +268,66 @@ impl Link {
             self.connection = Some(idle.map_or_else(|| self.server.connect(), Ok)?);
         }
         let mut result = self.try_exchange(commands);
-        let is_lost = |cause: &RedisError| cause.is_io_error() && !cause.is_timeout();
+        let is_lost = |cause: &RedisError| cause.is_io_error() && !cause.is_timeout() && stopped(cause).is_none();
         if may_be_stale && result.as_ref().is_err_and(is_lost) {
             // The server was started again since: none of the connections that wait can be good.
             self.server.idle().clear();
             self.connection = Some(self.server.connect()?);
             result = self.try_exchange(commands);
         }
-        match result {
-            Ok(replies) => {
-                self.has_read = true;
-                Ok(replies)
-            }
-            Err(cause) => {
-                self.connection = None;
-                self.has_read = true;
-                Err(self.server.failure(&commands.name(), self.server.timeout, &cause))
-            }
-        }
+        self.settled(&commands.name(), result)
+    }
+
+    /// Sends commands whose replies are taken by [`Link::receive`], before anything else is asked.
+    pub(super) fn send(&mut self, commands: &Commands) -> Result<()> {
+        let Some(Kept { wire, unread }) = &mut self.connection else {
+            return Err(error!(Internal, "commands are sent over a connection that is not there"));
+        };
+        *unread += commands.count;
+        let result = wire.send(&commands.bytes);
+        self.settled(&commands.name(), result)?;
+        self.sent = Some((commands.name(), commands.count));
+        Ok(())
+    }
+
+    /// The replies to what was sent.
+    pub(super) fn receive(&mut self) -> Result<Vec<redis::Value>> {
+        let (Some((name, count)), Some(kept)) = (self.sent.take(), &mut self.connection) else { return Ok(Vec::new()) };
+        let result = kept.read(count);
+        self.settled(&name, result)
+    }
+
+    /// What came, or the error of a connection that is lost.
+    fn settled<T>(&mut self, name: &str, result: redis::RedisResult<T>) -> Result<T> {
+        self.has_read = true;
+        result.map_err(|cause| {
+            self.connection = None;
+            self.server.failure(name, self.server.timeout, &cause)
+        })
     }
 
     fn try_exchange(&mut self, commands: &Commands) -> redis::RedisResult<Vec<redis::Value>> {
-        let Some(connection) = &mut self.connection else { return Ok(Vec::new()) };
-        connection.send_packed_command(&commands.bytes)?;
-        let mut replies = Vec::with_capacity(commands.count);
-        while replies.len() < commands.count {
-            match connection.recv_response()? {
+        let Some(kept) = &mut self.connection else { return Ok(Vec::new()) };
+        let before = kept.unread;
+        kept.wire.send(&commands.bytes)?;
+        kept.unread += commands.count;
+        // What nobody waited for comes first.
+        kept.read(before)?;
+        kept.read(commands.count)
+    }
+}
+
+impl Kept {
+    /// Reads so many of the replies that are to come.
+    fn read(&mut self, count: usize) -> redis::RedisResult<Vec<redis::Value>> {
+        let mut replies = Vec::with_capacity(count);
+        while replies.len() < count {
+            match self.wire.receive()? {
                 redis::Value::Push { .. } => {}
-                reply => replies.push(reply),
+                reply => {
+                    self.unread -= 1;
+                    replies.push(reply);
+                }
             }
         }
         Ok(replies)

@@ -1,14 +1,16 @@
 //! What a search comes to on its course, found by a script in the server: one round trip for many nodes.
 
-use model::{Column, Result, StringColumn, error};
+use model::{Column, Direction, Result, Set, StringColumn, error};
 use redis::Value as Reply;
 use serde_json::json;
 
 use super::connection::{Commands, Link};
-use super::fetch::{resolve, unexpected};
+use super::fetch::{EdgeFetch, NodeFetch, resolve, unexpected};
+use super::packed::{Packed, garbled};
 use super::plan::{NodePlace, Plan};
+use super::scan::keys_of;
 use super::text::key_text;
-use super::within::{Output, columns_of, output_of};
+use super::within::{Output, output_of};
 use crate::connector::OnCourse;
 
 /// Kilometres of a degree of latitude.
@@ -16,125 +18,210 @@ const KM_PER_DEGREE: f64 = 111.195;
 /// Steps, in cost, from the beginning of a course to its end: nodes within a step are followed in any order.
 const STEPS: f64 = 1000.0;
 
-/// Follows the edges of the nodes that come first on the course, and reads the place of each node that is met. Errors of
-/// single commands stand among the replies, as they do in a pipeline.
+/// Follows the edges of the nodes that come first on the course, and reads the place of each node that is met. A key that
+/// cannot be read is passed over: it was not asked for, and whoever comes to need it will ask, and hear what is wrong.
+/// What is found is packed into one text: for each node that was followed its id, how many items its list has, and these;
+/// then for each node that was met its id and its fields.
 const SCRIPT: &str = r"
 local ask = cjson.decode(ARGV[1])
-local pcall, floor, sqrt = redis.pcall, math.floor, math.sqrt
-local list, place, stride, flat = ask.list, ask.place, ask.stride, ask.flat
-local list_rest, first = list.rest, ask.place[1]
+local pcall, floor, sqrt, tonumber = redis.pcall, math.floor, math.sqrt, tonumber
+local name, before, after, rest, stride = ask.name, ask.before, ask.after, ask.rest, ask.stride
+local place, flat, width = ask.place, ask.flat, ask.width
+local get, ahead, behind, fields = place[1].name, place[1].before, place[1].after, place[1].rest
 local at_y, at_x, scale = ask.latitude, ask.longitude, ask.scale
 local y1, x1, y2, x2 = ask.from[1], ask.from[2] * scale, ask.to[1], ask.to[2] * scale
-local cost, estimate, step = ask.cost, ask.estimate, ask.step
+local cost, estimate, limit = ask.cost / ask.step, ask.estimate / ask.step, ask.limit
+if #rest == 0 then rest = nil end
 local seen, steps, low, top = {}, {}, math.huge, -math.huge
-local function put(id, order)
-  local at = floor(order / step)
+for _, id in ipairs(ask.known) do seen[id] = true end
+local orders = ask.orders
+for i, id in ipairs(ask.starts) do
+  local at = orders[i]
   local waiting = steps[at]
   if not waiting then waiting = {}; steps[at] = waiting end
   waiting[#waiting + 1] = id
+  seen[id] = true
   if at < low then low = at end
   if at > top then top = at end
 end
-for _, id in ipairs(ask.known) do seen[id] = true end
-for i, id in ipairs(ask.starts) do seen[id] = true; put(id, ask.orders[i]) end
-local met, places, n, p = {}, {}, 0, 0
-local followed, lists, m = {}, {}, 0
-while m < ask.limit do
+local lists, nodes, n, p, m = {}, {}, 0, 0, 0
+while m < limit do
   local waiting = steps[low]
   while not waiting and low < top do low = low + 1; waiting = steps[low] end
   if not waiting then break end
-  local id = table.remove(waiting)
-  if #waiting == 0 then steps[low] = nil end
-  local found = pcall(list.name, list.before .. id .. list.after, unpack(list_rest))
-  m = m + 1
-  followed[m], lists[m] = id, found
-  if type(found) == 'table' and not found.err then
-    for i = 1, #found, stride do
+  local last = #waiting
+  local id = waiting[last]
+  if last == 1 then steps[low] = nil else waiting[last] = nil end
+  local found
+  if rest then found = pcall(name, before .. id .. after, unpack(rest)) else found = pcall(name, before .. id .. after) end
+  if not found.err then
+    local size = #found
+    m = m + 1
+    lists[n + 1], lists[n + 2] = id, size
+    n = n + 2
+    for i = 1, size do lists[n + i] = found[i] end
+    n = n + size
+    for i = 1, size, stride do
       local far = found[i]
       if not seen[far] then
         seen[far] = true
-        n = n + 1
-        met[n] = far
         local values
         if flat then
           values = {}
-          for at, command in ipairs(place) do
-            values[at] = pcall(command.name, command.before .. far .. command.after)
-            p = p + 1
-            places[p] = values[at]
-          end
+          for at = 1, width do values[at] = pcall('GET', place[at].before .. far .. place[at].after) end
+          for at = 1, width do if type(values[at]) == 'table' then values.err = true end end
         else
-          values = pcall(first.name, first.before .. far .. first.after, unpack(first.rest))
-          p = p + 1
-          places[p] = values
+          values = pcall(get, ahead .. far .. behind, unpack(fields))
         end
-        local y, x = tonumber(values[at_y] or nil), tonumber(values[at_x] or nil)
-        if y and x then
-          x = x * scale
-          local dy1, dx1, dy2, dx2 = y - y1, x - x1, y - y2, x - x2
-          put(far, cost * sqrt(dy1 * dy1 + dx1 * dx1) + estimate * sqrt(dy2 * dy2 + dx2 * dx2))
+        if not values.err then
+          p = p + 1
+          nodes[p] = far
+          for at = 1, width do nodes[p + at] = values[at] end
+          p = p + width
+          local y, x = tonumber(values[at_y] or nil), tonumber(values[at_x] or nil)
+          if y and x then
+            x = x * scale
+            local dy1, dx1, dy2, dx2 = y - y1, x - x1, y - y2, x - x2
+            local at = floor(cost * sqrt(dy1 * dy1 + dx1 * dx1) + estimate * sqrt(dy2 * dy2 + dx2 * dx2))
+            local waiting = steps[at]
+            if waiting then waiting[#waiting + 1] = far else steps[at] = {far} end
+            if at < low then low = at end
+            if at > top then top = at end
+          end
         end
       end
     end
   end
 end
-return {met, places, '', followed, lists, ''}
+return cmsgpack.pack(lists, nodes)
 ";
 
-/// Asks for what a search comes to: the columns of the nodes met, with properties of which two are their place; and those of
-/// the edges followed, with properties.
-pub(super) fn on_course(
-    plan: &Plan,
-    on: &OnCourse<'_>,
-    (node_properties, edge_properties): (&[usize], &[usize]),
-    link: &mut Link,
-) -> Result<(Vec<Column>, Vec<Column>)> {
-    let (edge, direction) = on.along;
-    let kind = &plan.nodes[on.kind];
-    let texts = |keys: &Column| -> StringColumn {
-        let mut texts = StringColumn::default();
-        keys.values().filter_map(|key| key_text(&key, kind.key_kind)).for_each(|text| texts.push(&text));
-        texts
-    };
-    let (starts, known) = (texts(on.starts), texts(on.known));
-    if starts.len() != on.orders.len() {
-        return Err(error!(Internal, "{}: {} starts have {} orders", kind.name, starts.len(), on.orders.len()));
+/// What was asked for, and with what properties.
+pub(super) struct Asked {
+    kind: usize,
+    along: (usize, Direction),
+    nodes: Vec<usize>,
+    edges: Vec<usize>,
+    /// Ids of nodes whose edges the answer must have.
+    needed: Vec<String>,
+}
+
+impl Asked {
+    /// Takes what a course leads over, and the properties of nodes and of edges that are wanted.
+    pub(super) fn new(on: &OnCourse<'_>, nodes: Vec<usize>, edges: Vec<usize>) -> Asked {
+        Asked { kind: on.kind, along: on.along, nodes, edges, needed: Vec::new() }
     }
-    resolve(super::fetch::adjacency_of(&plan.edges[edge], direction), &starts, link)?;
-    let nodes = Output::Nodes(on.kind, node_properties.to_vec());
-    let edges = Output::Edges(edge, direction, edge_properties.to_vec());
-    let (place, list) = (output_of(plan, &nodes), output_of(plan, &edges));
-    let list = &list["commands"][0];
-    let is_pair =
-        list["name"] == "HGETALL" || list["rest"].as_array().is_some_and(|rest| rest.contains(&json!("WITHSCORES")));
-    // Where among the values that a command gives the coordinates stand, from 1.
-    let fields = || node_properties.iter().filter(|&&p| !kind.properties[p].is_key);
-    let at = |property: usize| fields().position(|&p| p == property).map_or(0, |at| at + 1);
-    let course = on.course;
-    let scale = f64::midpoint(course.from[0], course.to[0]).to_radians().cos();
-    let steps =
-        course.order_at(course.from[0], course.from[1]).max(course.order_at(course.to[0], course.to[1])) / STEPS;
-    let ask = json!({
-        "starts": starts.iter().collect::<Vec<_>>(), "orders": on.orders, "known": known.iter().collect::<Vec<_>>(),
-        "limit": on.limit, "list": list, "stride": if is_pair { 2 } else { 1 }, "place": place["commands"],
-        "flat": matches!(kind.place, NodePlace::Flat(_)), "latitude": at(on.properties[0]),
-        "longitude": at(on.properties[1]), "scale": scale, "from": course.from, "to": course.to,
-        "cost": course.cost_per_km * KM_PER_DEGREE, "estimate": course.estimate_per_km * KM_PER_DEGREE,
-        "step": if steps > 0.0 { steps } else { 1.0 },
-    });
-    let mut commands = Commands::default();
-    commands.push(&["EVAL", SCRIPT, "0", &ask.to_string()]);
-    let mut replies = link.exchange(&commands).map_err(|failure| failure.within("lookahead"))?;
-    let parts = match replies.pop() {
-        Some(Reply::Array(parts)) if parts.len() == 6 => parts,
-        Some(reply) => return Err(unexpected(link.name(), "EVAL", &reply)),
-        None => return Err(error!(Internal, "a script had no reply")),
+
+    /// The command that asks for what a search comes to.
+    pub(super) fn command(&mut self, plan: &Plan, on: &OnCourse<'_>, link: &mut Link) -> Result<Commands> {
+        let (edge, direction) = self.along;
+        let kind = &plan.nodes[self.kind];
+        let texts = |keys: &Column| -> StringColumn {
+            let mut texts = StringColumn::default();
+            keys.values().filter_map(|key| key_text(&key, kind.key_kind)).for_each(|text| texts.push(&text));
+            texts
+        };
+        let (starts, known) = (texts(on.starts), texts(on.known));
+        if starts.len() != on.orders.len() {
+            return Err(error!(Internal, "{}: {} starts have {} orders", kind.name, starts.len(), on.orders.len()));
+        }
+        let is_needed = |(id, order): (&str, &f64)| (*order == 0.0).then(|| id.to_owned());
+        self.needed = starts.iter().zip(on.orders).filter_map(is_needed).collect();
+        let fields: Vec<usize> = self.nodes.iter().copied().filter(|&p| !kind.properties[p].is_key).collect();
+        // Where among the values that a command gives the coordinates stand, from 1.
+        let at = |property: usize| fields.iter().position(|&p| p == property).map(|at| at + 1);
+        let (Some(latitude), Some(longitude)) = (at(on.properties[0]), at(on.properties[1])) else {
+            return Err(error!(Definition, "{}: latitude and longitude are no fields of the nodes", kind.name));
+        };
+        resolve(super::fetch::adjacency_of(&plan.edges[edge], direction), &starts, link)?;
+        let place = output_of(plan, &Output::Nodes(self.kind, self.nodes.clone()));
+        let list = output_of(plan, &Output::Edges(edge, direction, self.edges.clone()));
+        let list = &list["commands"][0];
+        let is_pair = list["name"] == "HGETALL"
+            || list["rest"].as_array().is_some_and(|rest| rest.contains(&json!("WITHSCORES")));
+        let course = on.course;
+        let order = course.order();
+        let scale = f64::midpoint(course.from[0], course.to[0]).to_radians().cos();
+        let farthest = order.at(course.from[0], course.from[1]).max(order.at(course.to[0], course.to[1]));
+        let step = if farthest > 0.0 { farthest / STEPS } else { 1.0 };
+        let steps: Vec<i64> = on.orders.iter().map(|order| (order / step).floor() as i64).collect();
+        let ask = json!({
+            "starts": starts.iter().collect::<Vec<_>>(), "orders": steps, "known": known.iter().collect::<Vec<_>>(),
+            "limit": on.limit, "name": list["name"], "before": list["before"], "after": list["after"],
+            "rest": list["rest"], "stride": if is_pair { 2 } else { 1 }, "place": place["commands"],
+            "flat": matches!(kind.place, NodePlace::Flat(_)), "width": fields.len(), "latitude": latitude,
+            "longitude": longitude, "scale": scale, "from": course.from, "to": course.to,
+            "cost": course.cost_per_km * KM_PER_DEGREE, "estimate": course.estimate_per_km * KM_PER_DEGREE,
+            "step": step,
+        });
+        let mut commands = Commands::default();
+        commands.push(&["EVAL", SCRIPT, "0", &ask.to_string()]);
+        Ok(commands)
+    }
+
+    /// The columns of the nodes met, and those of the edges followed.
+    pub(super) fn read(
+        &self,
+        plan: &Plan,
+        reply: Option<Reply>,
+        link: &mut Link,
+    ) -> Result<(Vec<Column>, Vec<Column>)> {
+        let bytes = match reply {
+            Some(Reply::BulkString(bytes)) => bytes,
+            Some(reply) => return Err(unexpected(link.name(), "EVAL", &reply)),
+            None => return Err(error!(Internal, "a script had no reply")),
+        };
+        let kind = &plan.nodes[self.kind];
+        let width = self.nodes.iter().filter(|&&p| !kind.properties[p].is_key).count();
+        let (lists, nodes, ids) = parts(&bytes, width, link)?;
+        let (followed, met) = ids;
+        if !self.needed.is_empty() {
+            let followed: Set<&str> = followed.iter().collect();
+            if let Some(id) = self.needed.iter().find(|id| !followed.contains(id.as_str())) {
+                return Err(error!(Definition, "{}: EVAL: the edges of '{id}' could not be read", link.name()));
+            }
+        }
+        let keys = keys_of(&met, kind.reading(), &kind.name, link.name())?;
+        let fetch = NodeFetch { plan: kind, ids: met, keys, properties: self.nodes.clone() };
+        let met = fetch.read_packed(nodes, link)?;
+        let (edge, direction) = self.along;
+        let edges = &plan.edges[edge];
+        let near = if direction == Direction::In { &edges.target } else { &edges.source };
+        let keys = keys_of(&followed, near.reading(), &edges.name, link.name())?;
+        let fetch = EdgeFetch { plan: edges, direction, ids: followed, keys, properties: self.edges.clone() };
+        Ok((met, fetch.read_packed(lists, link)?))
+    }
+}
+
+/// Where in what a script packed the lists and the nodes begin, and the ids of those.
+#[allow(clippy::type_complexity, reason = "four things that are taken apart at once")]
+fn parts<'b>(
+    bytes: &'b [u8],
+    width: usize,
+    link: &Link,
+) -> Result<(Packed<'b>, Packed<'b>, (StringColumn, StringColumn))> {
+    let (mut followed, mut met) = (StringColumn::default(), StringColumn::default());
+    let mut packed = Packed::new(bytes);
+    let take = |packed: &mut Packed<'b>, width: Option<usize>, ids: &mut StringColumn| -> Option<Packed<'b>> {
+        let mut items = packed.list()?;
+        let start = *packed;
+        while items > 0 {
+            ids.push(std::str::from_utf8(packed.text()?).ok()?);
+            let (count, taken) = match width {
+                Some(width) => (width, 1),
+                None => (packed.size()?, 2),
+            };
+            for _ in 0..count {
+                packed.item()?;
+            }
+            items = items.checked_sub(count + taken)?;
+        }
+        Some(start)
     };
-    let [Reply::Array(met), Reply::Array(places), _, Reply::Array(followed), Reply::Array(lists), _] = &parts[..]
-    else {
-        return Err(error!(Source, "{}: EVAL: expected ids and replies", link.name()));
-    };
-    let nodes = columns_of(plan, &nodes, super::within::texts(met, link)?, places, link)?;
-    let edges = columns_of(plan, &edges, super::within::texts(followed, link)?, lists, link)?;
-    Ok((nodes, edges))
+    let lists = take(&mut packed, None, &mut followed);
+    let nodes = take(&mut packed, Some(width), &mut met);
+    match (lists, nodes) {
+        (Some(lists), Some(nodes)) => Ok((lists, nodes, (followed, met))),
+        _ => Err(garbled(link.name())),
+    }
 }

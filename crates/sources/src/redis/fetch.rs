@@ -4,7 +4,8 @@ use model::{Column, Direction, Error, Result, StringColumn, error};
 use redis::Value as Reply;
 
 use super::connection::{Commands, Link, is_refusal, not_let_in};
-use super::plan::{Adjacency, EdgePlace, EdgePlan, NodePlace, NodePlan, adjacency_structure, structure_name};
+use super::packed::{Item, Packed, garbled};
+use super::plan::{Adjacency, EdgePlace, EdgePlan, EndPlan, NodePlace, NodePlan, adjacency_structure, structure_name};
 use super::text::{Reading, TextColumn};
 use crate::definition::Structure;
 
@@ -72,8 +73,7 @@ impl NodeFetch<'_> {
     /// asked for once more, all in one round trip.
     pub(super) fn read(&self, replies: &[Reply], link: &mut Link) -> Result<Vec<Column>> {
         let fields = self.fields();
-        let reading = |&p: &usize| TextColumn::new(self.plan.properties[p].reading);
-        let mut columns: Vec<TextColumn> = fields.iter().map(reading).collect();
+        let mut columns = self.columns(&fields);
         let mut doubts: Vec<u32> = Vec::new();
         if fields.is_empty() {
             doubts.extend(0..self.ids.len() as u32);
@@ -85,12 +85,55 @@ impl NodeFetch<'_> {
                     (false, Reply::Array(values)) => values.as_slice(),
                     (false, reply) => return Err(self.refused(link, row, fields[0], reply)),
                 };
-                if self.read_row(row, &fields, values, &mut columns, link)? {
+                for (value, &property) in values.iter().zip(&fields) {
+                    if bytes_of(value).is_none() && !matches!(value, Reply::Nil) {
+                        return Err(self.refused(link, row, property, value));
+                    }
+                }
+                if self.read_row(row, &fields, values.iter().map(bytes_of), &mut columns, link)? {
                     doubts.push(row as u32);
                 }
             }
         }
-        let absent = self.absent(&doubts, if fields.is_empty() { Some(replies) } else { None }, link)?;
+        let known = if fields.is_empty() { Some(replies) } else { None };
+        self.answer(columns, &doubts, known, link)
+    }
+
+    /// The same from what a script packed: for each node its id, and the values of the fields.
+    pub(super) fn read_packed(&self, mut packed: Packed<'_>, link: &mut Link) -> Result<Vec<Column>> {
+        let fields = self.fields();
+        let mut columns = self.columns(&fields);
+        let (mut doubts, mut values) = (Vec::new(), Vec::with_capacity(fields.len()));
+        for row in 0..self.ids.len() {
+            packed.item();
+            values.clear();
+            for _ in &fields {
+                values.push(match packed.item() {
+                    Some(Item::Text(text)) => Some(text),
+                    Some(Item::Nothing) => None,
+                    _ => return Err(garbled(link.name())),
+                });
+            }
+            if self.read_row(row, &fields, values.iter().copied(), &mut columns, link)? {
+                doubts.push(row as u32);
+            }
+        }
+        self.answer(columns, &doubts, None, link)
+    }
+
+    fn columns(&self, fields: &[usize]) -> Vec<TextColumn> {
+        fields.iter().map(|&p| TextColumn::new(self.plan.properties[p].reading)).collect()
+    }
+
+    /// The answer, without the nodes among those in doubt that are not there.
+    fn answer(
+        &self,
+        columns: Vec<TextColumn>,
+        doubts: &[u32],
+        known: Option<&[Reply]>,
+        link: &mut Link,
+    ) -> Result<Vec<Column>> {
+        let absent = self.absent(doubts, known, link)?;
         let mut columns = columns.into_iter().map(TextColumn::finish);
         let mut answer = vec![self.keys.clone()];
         for &property in &self.properties {
@@ -106,20 +149,17 @@ impl NodeFetch<'_> {
     }
 
     /// Adds a row to each column; whether all are null.
-    fn read_row(
+    fn read_row<'v>(
         &self,
         row: usize,
         fields: &[usize],
-        values: &[Reply],
+        values: impl Iterator<Item = Option<&'v [u8]>>,
         columns: &mut [TextColumn],
-        link: &mut Link,
+        link: &Link,
     ) -> Result<bool> {
         let mut all_null = true;
-        for ((value, column), &property) in values.iter().zip(columns).zip(fields) {
-            let Some(bytes) = bytes_of(value) else {
-                if !matches!(value, Reply::Nil) {
-                    return Err(self.refused(link, row, property, value));
-                }
+        for ((value, column), &property) in values.zip(columns).zip(fields) {
+            let Some(bytes) = value else {
                 column.push_null();
                 continue;
             };
@@ -253,6 +293,27 @@ impl EdgeFetch<'_> {
     /// fetched, all in one further round trip.
     pub(super) fn read(&self, replies: &[Reply], link: &mut Link) -> Result<Vec<Column>> {
         let found = self.read_far(replies, link)?;
+        self.answer(found, link)
+    }
+
+    /// The same from what a script packed: for each near node its id, how many items follow, and these.
+    pub(super) fn read_packed(&self, mut packed: Packed<'_>, link: &mut Link) -> Result<Vec<Column>> {
+        let (mut found, brings_scores) = self.nothing_found(self.ids.len());
+        for row in 0..self.ids.len() {
+            packed.item();
+            let size = packed.size().ok_or_else(|| garbled(link.name()))?;
+            for _ in 0..size / (1 + usize::from(brings_scores)) {
+                let far = packed.text().ok_or_else(|| garbled(link.name()))?;
+                let score = if brings_scores { packed.text() } else { None };
+                found.near.push(row as u32);
+                self.push_far(&mut found, row, (far, score), link.name())?;
+            }
+        }
+        self.check_scores(&found, brings_scores, link)?;
+        self.answer(found, link)
+    }
+
+    fn answer(&self, found: Found, link: &mut Link) -> Result<Vec<Column>> {
         let near = self.keys.gather(&found.near);
         let rows = found.near.len();
         let further = self.further(&found, link)?;
@@ -274,9 +335,9 @@ impl EdgeFetch<'_> {
         Ok(columns)
     }
 
-    fn read_far(&self, replies: &[Reply], link: &mut Link) -> Result<Found> {
+    /// Nothing found so far, and whether scores stand beside the far ends.
+    fn nothing_found(&self, rows: usize) -> (Found, bool) {
         let structure = self.structure();
-        let far_end = if self.direction == Direction::In { &self.plan.source } else { &self.plan.target };
         let brings_scores = self.brings_scores(structure);
         let needs_ids = self.properties.iter().any(|&p| match self.plan.properties[p].place {
             EdgePlace::Field(_) => true,
@@ -284,12 +345,21 @@ impl EdgeFetch<'_> {
             _ => false,
         });
         let score_reading = self.score().map(|p| self.score_reading(p, structure));
-        let mut found = Found {
-            near: Vec::with_capacity(replies.len() * 3),
-            far: TextColumn::new(far_end.reading()),
+        let found = Found {
+            near: Vec::with_capacity(rows * 3),
+            far: TextColumn::new(self.far_end().reading()),
             far_ids: needs_ids.then(StringColumn::default),
             scores: score_reading.filter(|_| brings_scores).map(TextColumn::new),
         };
+        (found, brings_scores)
+    }
+
+    fn far_end(&self) -> &EndPlan {
+        if self.direction == Direction::In { &self.plan.source } else { &self.plan.target }
+    }
+
+    fn read_far(&self, replies: &[Reply], link: &mut Link) -> Result<Found> {
+        let (mut found, brings_scores) = self.nothing_found(replies.len());
         let pairs = usize::from(brings_scores) + 1;
         for (row, reply) in replies.iter().enumerate() {
             let members = match reply {
@@ -298,34 +368,48 @@ impl EdgeFetch<'_> {
             };
             for pair in members.chunks_exact(pairs) {
                 found.near.push(row as u32);
+                let bytes = |reply| bytes_of(reply).ok_or_else(|| unexpected(link.name(), &self.place(row), reply));
+                let pair = (bytes(&pair[0])?, pair.get(1).map(bytes).transpose()?);
                 self.push_far(&mut found, row, pair, link.name())?;
             }
         }
-        if self.score().is_some() && !brings_scores && self.direction == Direction::Out && !found.near.is_empty() {
-            let key = self.adjacency().pattern.key(self.ids.get(found.near[0] as usize));
-            return Err(wrong_type(link.name(), &key, structure_name(structure), "zset or hash")
-                .with_remedy("the definition takes a score from it: drop the score, or keep sorted sets or hashes"));
-        }
+        self.check_scores(&found, brings_scores, link)?;
         Ok(found)
     }
 
-    fn push_far(&self, found: &mut Found, row: usize, pair: &[Reply], source: &str) -> Result<()> {
-        let place = || format!("key '{}'", self.adjacency().pattern.key(self.ids.get(row)));
-        let far_end = if self.direction == Direction::In { &self.plan.source } else { &self.plan.target };
-        let bytes = bytes_of(&pair[0]).ok_or_else(|| unexpected(source, &place(), &pair[0]))?;
-        let text = std::str::from_utf8(bytes).ok().filter(|text| found.far.push(text));
+    /// Fails if the definition takes scores from keys that have none.
+    fn check_scores(&self, found: &Found, brings_scores: bool, link: &Link) -> Result<()> {
+        if self.score().is_none() || brings_scores || self.direction != Direction::Out || found.near.is_empty() {
+            return Ok(());
+        }
+        let key = self.adjacency().pattern.key(self.ids.get(found.near[0] as usize));
+        Err(wrong_type(link.name(), &key, structure_name(self.structure()), "zset or hash")
+            .with_remedy("the definition takes a score from it: drop the score, or keep sorted sets or hashes"))
+    }
+
+    fn place(&self, row: usize) -> String {
+        format!("key '{}'", self.adjacency().pattern.key(self.ids.get(row)))
+    }
+
+    fn push_far(
+        &self,
+        found: &mut Found,
+        row: usize,
+        (far, score): (&[u8], Option<&[u8]>),
+        source: &str,
+    ) -> Result<()> {
+        let text = std::str::from_utf8(far).ok().filter(|text| found.far.push(text));
         let Some(text) = text else {
-            return Err(does_not_convert(source, &place(), bytes, column_kind(far_end.reading())));
+            return Err(does_not_convert(source, &self.place(row), far, column_kind(self.far_end().reading())));
         };
         if let Some(ids) = &mut found.far_ids {
             ids.push(text);
         }
-        if let (Some(scores), Some(score)) = (&mut found.scores, pair.get(1)) {
-            let bytes = bytes_of(score).ok_or_else(|| unexpected(source, &place(), score))?;
-            if !std::str::from_utf8(bytes).is_ok_and(|text| scores.push(text)) {
-                let place = format!("{}, the value of '{text}'", place());
-                return Err(does_not_convert(source, &place, bytes, self.score_kind()));
-            }
+        if let (Some(scores), Some(bytes)) = (&mut found.scores, score)
+            && !std::str::from_utf8(bytes).is_ok_and(|text| scores.push(text))
+        {
+            let place = format!("{}, the value of '{text}'", self.place(row));
+            return Err(does_not_convert(source, &place, bytes, self.score_kind()));
         }
         Ok(())
     }

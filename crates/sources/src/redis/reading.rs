@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::{Column, ColumnData, Direction, Map, Result, StringColumn, error};
 
 use super::connection::{Commands, Link};
-use super::course::on_course;
+use super::course::Asked;
 use super::fetch::{EdgeFetch, NodeFetch, adjacency_of, resolve};
 use super::plan::{EndPlan, Plan};
 use super::scan::{IdScan, Scanned, begin, count_edges, next_piece};
@@ -23,6 +23,8 @@ pub(super) struct RedisReading {
     link: Link,
     streams: Map<u64, Stream>,
     streams_begun: u64,
+    /// What was sent and is not yet answered.
+    sent: Option<OnOneCourse>,
 }
 
 /// A question that is read piece by piece.
@@ -46,7 +48,7 @@ enum Fetch<'a> {
 
 impl RedisReading {
     pub(super) fn new(plan: Arc<Plan>, link: Link) -> RedisReading {
-        RedisReading { plan, link, streams: Map::default(), streams_begun: 0 }
+        RedisReading { plan, link, streams: Map::default(), streams_begun: 0, sent: None }
     }
 
     /// The fetches of a question about keys; `None` where that takes a scan or a script.
@@ -156,30 +158,13 @@ impl RedisReading {
 
     /// Answers questions about the same course by one script.
     fn ask_on_course(&mut self, questions: &[Question<'_>], give: &mut Give<'_, '_>) -> Result<()> {
-        let (mut nodes, mut edges) = (None, None);
-        let mut asked: Option<&OnCourse<'_>> = None;
-        for (number, question) in questions.iter().enumerate() {
-            let (on, held) = match question {
-                Question::Nodes { which: Which::OnCourse(on), .. } => (*on, &mut nodes),
-                Question::Edges { of: Which::OnCourse(on), .. } => (*on, &mut edges),
-                _ => continue,
-            };
-            if held.is_some() || asked.is_some_and(|other| !std::ptr::eq(other, on)) {
-                return Err(error!(Internal, "two courses were asked for at once"));
-            }
-            *held = Some(number);
-            asked = Some(on);
-        }
-        let Some(on) = asked else { return Ok(()) };
-        let fetched = nodes.and_then(|number| give.shapes[number].as_ref()).map(|shape| shape.fetch().to_vec());
-        let wanted = match edges.map(|number| &questions[number]) {
-            Some(Question::Edges { properties, .. }) => properties,
-            _ => &[][..],
-        };
-        let of_nodes = fetched.unwrap_or_else(|| on.properties.to_vec());
-        let (met, followed) = on_course(&self.plan.clone(), on, (&of_nodes, wanted), &mut self.link)?;
-        nodes.map_or(Ok(()), |number| give.rows(number, met))?;
-        edges.map_or(Ok(()), |number| give.rows(number, followed))
+        let Some((on, mut on_course)) = OnOneCourse::of(questions)? else { return Ok(()) };
+        let plan = self.plan.clone();
+        let commands = on_course.asked.command(&plan, on, &mut self.link)?;
+        let mut replies = self.link.exchange(&commands).map_err(|failure| failure.within("lookahead"))?;
+        let (met, followed) = on_course.asked.read(&plan, replies.pop(), &mut self.link)?;
+        on_course.nodes.map_or(Ok(()), |number| give.rows(number, met))?;
+        on_course.edges.map_or(Ok(()), |number| give.rows(number, followed))
     }
 
     /// Begins the scan that answers a question.
@@ -317,7 +302,72 @@ impl Give<'_, '_> {
     }
 }
 
+/// Questions about one course, which one script answers: which number each has.
+struct OnOneCourse {
+    nodes: Option<usize>,
+    edges: Option<usize>,
+    asked: Asked,
+}
+
+impl OnOneCourse {
+    /// Those among the questions, with their course; `None` if there are none.
+    fn of<'q>(questions: &[Question<'q>]) -> Result<Option<(&'q OnCourse<'q>, OnOneCourse)>> {
+        let (mut nodes, mut edges) = (None, None);
+        let mut asked: Option<&OnCourse<'_>> = None;
+        for (number, question) in questions.iter().enumerate() {
+            let (on, held, properties) = match question {
+                Question::Nodes { which: Which::OnCourse(on), properties, .. } => (*on, &mut nodes, *properties),
+                Question::Edges { of: Which::OnCourse(on), properties, .. } => (*on, &mut edges, *properties),
+                _ => continue,
+            };
+            if held.is_some() || asked.is_some_and(|other| !std::ptr::eq(other, on)) {
+                return Err(error!(Internal, "two courses were asked for at once"));
+            }
+            *held = Some((number, properties));
+            asked = Some(on);
+        }
+        let Some(on) = asked else { return Ok(None) };
+        let of_nodes = nodes.map_or(&on.properties[..], |(_, properties)| properties).to_vec();
+        let of_edges = edges.map_or(&[][..], |(_, properties)| properties).to_vec();
+        let number = |held: Option<(usize, &[usize])>| held.map(|(number, _)| number);
+        let asked = Asked::new(on, of_nodes, of_edges);
+        Ok(Some((on, OnOneCourse { nodes: number(nodes), edges: number(edges), asked })))
+    }
+}
+
 impl Reading for RedisReading {
+    fn send(&mut self, questions: &[Question<'_>]) -> Result<bool> {
+        let is_on_course = |question: &Question<'_>| {
+            matches!(
+                question,
+                Question::Nodes { which: Which::OnCourse(_), order: None, limit: None, .. }
+                    | Question::Edges { of: Which::OnCourse(_), .. }
+            )
+        };
+        // A connection that was kept must first be seen to be alive.
+        if self.sent.is_some() || !self.link.has_read() || !questions.iter().all(is_on_course) {
+            return Ok(false);
+        }
+        let Some((on, mut on_course)) = OnOneCourse::of(questions)? else { return Ok(false) };
+        let plan = self.plan.clone();
+        let commands = on_course.asked.command(&plan, on, &mut self.link)?;
+        self.link.send(&commands).map_err(|failure| failure.within("lookahead"))?;
+        self.sent = Some(on_course);
+        Ok(true)
+    }
+
+    fn receive(&mut self, sink: &mut RowsSink<'_>) -> Result<()> {
+        let Some(on_course) = self.sent.take() else { return Ok(()) };
+        let mut replies = self.link.receive().map_err(|failure| failure.within("lookahead"))?;
+        let (met, followed) = on_course.asked.read(&self.plan.clone(), replies.pop(), &mut self.link)?;
+        for (number, columns) in on_course.nodes.zip(Some(met)).into_iter().chain(on_course.edges.zip(Some(followed))) {
+            if !columns[0].is_empty() {
+                sink(number, columns)?;
+            }
+        }
+        Ok(())
+    }
+
     fn ask(&mut self, questions: &[Question<'_>], sink: &mut RowsSink<'_>) -> Result<()> {
         let shape = |question: &Question<'_>| match question {
             Question::Nodes {

@@ -12,12 +12,14 @@ use crate::cache::{Found, Origin, Piece};
 use crate::connector::Which;
 use crate::definition::Rows;
 use crate::keys;
-use crate::prefetch::{Cell, Depth, Flood, Sides, Use};
+use crate::prefetch::{Cell, Depth, Flood, More, Sides, Use};
 
 /// Bytes of a row that is fetched ahead, about.
 const ROW_BYTES: usize = 80;
 /// The part of the rows that came last that must be used before more are asked for ahead.
 const USED_SHARE: u64 = 3;
+/// The part of the rows that were used that may lie unused when more come, and still more are asked for at once.
+pub(super) const LEFT_SHARE: u64 = 8;
 /// Nodes that are remembered by where they were met, at most.
 const MET_MAX: usize = 1 << 16;
 
@@ -32,7 +34,7 @@ pub(super) struct Inner {
     /// The lists that it was asked for.
     lists: Vec<ListKind>,
     /// For nodes that are not in the cache, a place near them.
-    met: Map<(usize, u64), Sides>,
+    pub(super) met: Map<(usize, u64), Sides>,
     /// Nodes that were announced, by kind, the first of them first.
     due: Map<usize, Vec<u64>>,
     /// Which way a search goes.
@@ -43,13 +45,31 @@ pub(super) struct Inner {
     pub(super) sent: Option<SentAhead>,
     /// The rows that must be used before the source is sent more to work on.
     pub(super) used_next: u64,
+    /// The lists that a search follows, where the source itself is asked to follow courses.
+    pub(super) on_course: Option<OnCourseLists>,
 }
 
-/// Blocks that were asked for and are not here yet.
+/// What was asked for and is not here yet.
 pub(super) struct SentAhead {
-    pub(super) blocks: Vec<Blocks>,
-    pub(super) lists: Vec<(ListKind, Vec<usize>)>,
+    pub(super) what: WhatIsSent,
     pub(super) at_ns: u64,
+}
+
+pub(super) enum WhatIsSent {
+    /// Blocks, with these lists of their nodes.
+    Blocks(Vec<Blocks>, Vec<(ListKind, Vec<usize>)>),
+    /// Nodes on the course of a search, with lists of theirs.
+    OnCourse(OnCourseLists),
+}
+
+/// Lists that a search follows: of these nodes the source is asked which come next, with these properties of theirs.
+#[derive(Clone)]
+pub(super) struct OnCourseLists {
+    /// The kind of nodes that they join.
+    pub(super) near: usize,
+    pub(super) list: ListKind,
+    pub(super) properties: Vec<usize>,
+    pub(super) node_properties: Vec<usize>,
 }
 
 /// Boxes of one kind of nodes that are fetched.
@@ -62,7 +82,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    fn holds(&self, place: &Sides) -> bool {
+    pub(super) fn holds(&self, place: &Sides) -> bool {
         self.boxes.iter().any(|sides| sides.iter().zip(place).all(|(&(low, high), at)| (low..=high).contains(at)))
     }
 }
@@ -123,9 +143,11 @@ impl SourceView {
             }
         }
         let mut rest: Vec<Missing> = missing.to_vec();
-        let blocks = self.choose_blocks(&mut rest);
-        let pieces = if !blocks.is_empty() {
-            self.fetch_blocks(&blocks, &rest)?
+        let flows = self.is_due();
+        let blocks = self.choose_blocks(&mut rest, flows);
+        let next = if flows { self.next_blocks(&blocks) } else { Vec::new() };
+        let pieces = if !blocks.is_empty() || !next.is_empty() {
+            self.fetch_blocks(&blocks, &rest, next)?
         } else if let Some(pieces) = self.fetch_on_course(missing)? {
             pieces
         } else if let Some(depth) = self.depth_of(missing) {
@@ -138,8 +160,9 @@ impl SourceView {
         Ok(pieces)
     }
 
-    /// Blocks around what is missing, which is taken from `rest` where it lies in them.
-    fn choose_blocks(&self, rest: &mut Vec<Missing>) -> Vec<Blocks> {
+    /// Blocks around what is missing, which is taken from `rest` where it lies in them; none but those that hold it if what
+    /// comes next on a course is asked for besides.
+    fn choose_blocks(&self, rest: &mut Vec<Missing>, flows: bool) -> Vec<Blocks> {
         let prefetcher = &self.prefetcher;
         let mut kinds: Vec<usize> = rest.iter().filter_map(|missing| self.near_kind(missing.table)).collect();
         kinds.sort_unstable();
@@ -166,8 +189,12 @@ impl SourceView {
             let due: Vec<Sides> = self.cache.places_of(kind, &due, &dimensions).into_iter().flatten().collect();
             let (cells, boxes) = {
                 let mut foresight = self.foresight();
-                let flood = foresight.floods.get_mut(&kind);
-                prefetcher.cells(kind, (&places, &guesses, &due), flood, self.usage(), self.since_ns)
+                let more = match foresight.floods.get_mut(&kind) {
+                    Some(_) if flows => More::Nothing,
+                    Some(flood) => More::Course(flood),
+                    None => More::Around(&due),
+                };
+                prefetcher.cells(kind, (&places, &guesses), (more, &[]), self.usage(), self.since_ns)
             };
             let mut properties = self.shared.hot.add(kind, &dimensions);
             properties.dedup();
@@ -196,16 +223,23 @@ impl SourceView {
         chosen
     }
 
-    /// Asks for blocks, and for the rest by keys.
-    fn fetch_blocks(&self, blocks: &[Blocks], rest: &[Missing]) -> Result<Vec<Arc<Piece>>> {
+    /// Asks for blocks, and for the rest by keys; and sends, in the same round trip, the next blocks on a course.
+    fn fetch_blocks(&self, blocks: &[Blocks], rest: &[Missing], next: Vec<Blocks>) -> Result<Vec<Arc<Piece>>> {
         let columns: Vec<Column> = rest.iter().map(|missing| self.key_column(missing)).collect();
         let mut asked: Vec<(Asked<'_>, Which<'_>)> =
             rest.iter().zip(&columns).map(|(missing, keys)| (Asked::of(missing), Which::Keys(keys))).collect();
         let lists = self.hot_lists();
         asked.extend(self.asked_of(blocks, &lists));
         let at_ns = self.shared.environment.clock.now_ns();
-        let pieces = self.ask_rows(&asked)?;
-        self.note_blocks(blocks, &pieces, at_ns);
+        let others = self.asked_of(&next, &lists);
+        let (pieces, is_sent) = self.ask_rows_and_send(&asked, &others)?;
+        let rows = self.note_blocks(blocks, &pieces, at_ns);
+        if is_sent {
+            drop(others);
+            self.foresight().sent = Some(SentAhead { what: WhatIsSent::Blocks(next, lists), at_ns });
+        } else {
+            self.note_arrival(rows);
+        }
         Ok(pieces)
     }
 
@@ -230,8 +264,8 @@ impl SourceView {
         asked
     }
 
-    /// Notes what blocks held.
-    pub(super) fn note_blocks(&self, blocks: &[Blocks], pieces: &[Arc<Piece>], at_ns: u64) {
+    /// Notes what blocks held: how many rows.
+    pub(super) fn note_blocks(&self, blocks: &[Blocks], pieces: &[Arc<Piece>], at_ns: u64) -> u64 {
         let mut all = 0;
         for block in blocks {
             let of_kind = |piece: &&Arc<Piece>| piece.origin == Origin::Ahead && self.is_at(piece.table, block.kind);
@@ -239,7 +273,22 @@ impl SourceView {
             self.prefetcher.note_cells(block.kind, &block.cells, rows, at_ns);
             all += rows;
         }
-        self.foresight().used_next = self.usage().used + all / USED_SHARE;
+        all
+    }
+
+    /// Notes that so many rows were fetched ahead just now, which are kept already: the source is sent more to work on when
+    /// a part of them was used; at once, if the search used nearly all that came before, so that it is the source that is
+    /// waited for.
+    pub(super) fn note_arrival(&self, rows: u64) {
+        let Use { used, unused, .. } = self.usage();
+        let before = unused.saturating_sub(rows);
+        let is_waited_for = before <= rows || before <= used / LEFT_SHARE;
+        self.foresight().used_next = match rows {
+            // There is nothing more on this course.
+            0 => u64::MAX,
+            _ if is_waited_for => used,
+            _ => used + rows / USED_SHARE,
+        };
     }
 
     /// Whether a table has nodes of a kind, or lists of theirs.

@@ -1,6 +1,6 @@
 //! A definition as a schema: which labels, types and properties its kinds have, by number.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use model::schema::{Constraint, Index, Schema, Subject};
 use model::{Direction, EdgeTypeId, LabelId, Map, PropertyKeyId, Statistics};
@@ -21,6 +21,8 @@ pub(crate) struct Layout {
     /// Labels and properties by which nodes of other parts of the graph are found. Their keys are in spaces of their own,
     /// after those of the kinds of nodes.
     pub(crate) foreign: Vec<(Arc<str>, Arc<str>)>,
+    /// What the source is called where it is attached.
+    pub(crate) called: OnceLock<Arc<str>>,
 }
 
 /// A kind of nodes.
@@ -74,6 +76,7 @@ impl Layout {
             nodes: Vec::new(),
             edges: Vec::new(),
             foreign: Vec::new(),
+            called: OnceLock::new(),
         };
         layout.facts.nodes.resize_with(definition.nodes.len(), Default::default);
         layout.facts.edges.resize_with(definition.edges.len(), Default::default);

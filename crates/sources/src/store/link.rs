@@ -107,17 +107,26 @@ impl Link {
     }
 
     fn with<T>(&self, question: Option<&Question<'_>>, run: impl FnOnce(&mut dyn Reading) -> Result<T>) -> Result<T> {
+        self.with_sent(question, |reading, _| run(reading))
+    }
+
+    /// The same, for who may send something whose answer is not waited for: a reading can.
+    fn with_sent<T>(
+        &self,
+        question: Option<&Question<'_>>,
+        run: impl FnOnce(&mut dyn Reading, Option<&mut Sent>) -> Result<T>,
+    ) -> Result<T> {
         let mut held = self.state();
         held.settle().map_err(|error| self.explain(error, None))?;
-        let state = &mut held.state;
+        let Held { state, sent } = &mut *held;
         let opened = match state {
             State::Closed => self.connector.read().map(|reading| *state = State::Reading(reading)),
             State::ToWrite => self.connector.write_later().map(|writing| *state = State::Writing(writing)),
             _ => Ok(()),
         };
         let result = opened.and_then(|()| match state {
-            State::Reading(reading) => run(reading.as_mut()),
-            State::Writing(writing) => run(writing.as_mut()),
+            State::Reading(reading) => run(reading.as_mut(), Some(sent)),
+            State::Writing(writing) => run(writing.as_mut(), None),
             State::Closed | State::ToWrite => {
                 Err(model::error!(Internal, "a connection was closed while it was asked"))
             }
@@ -132,6 +141,29 @@ impl Link {
         }
         self.count();
         self.with(questions.first(), |reading| reading.ask(questions, sink))
+    }
+
+    /// Asks some questions and sends others, whose answers are taken by [`Link::receive`], all in one round trip; whether
+    /// these were sent.
+    pub(crate) fn ask_and_send(
+        &self,
+        questions: &[Question<'_>],
+        sink: &mut RowsSink<'_>,
+        others: &[Question<'_>],
+    ) -> Result<bool> {
+        if questions.is_empty() || others.is_empty() {
+            return self.ask(questions, sink).map(|()| false);
+        }
+        self.count();
+        self.with_sent(questions.first(), |reading, sent| {
+            // What was answered before and nobody took is not lost.
+            let Some(sent @ Sent::Nothing) = sent else { return reading.ask(questions, sink).map(|()| false) };
+            let is_sent = reading.ask_and_send(questions, sink, others)?;
+            if is_sent {
+                *sent = Sent::Waiting;
+            }
+            Ok(is_sent)
+        })
     }
 
     /// Sends questions whose answers are taken by [`Link::receive`]; false if the source does not work ahead, or does so
@@ -217,12 +249,18 @@ impl Link {
         }
     }
 
-    /// The error with what its message lacks: the source, the kind that was asked for, and the statement.
+    /// The error with what its message lacks: what the source is called, where it lies, the kind that was asked for, and
+    /// the statement.
     fn explain(&self, error: Error, question: Option<&Question<'_>>) -> Error {
         if matches!(error.code(), ErrorCode::Cancelled | ErrorCode::Timeout | ErrorCode::Limit) {
             return error;
         }
         let mut place = Vec::new();
+        if let Some(called) = self.layout.called.get()
+            && !error.message().starts_with(&format!("source {called}: "))
+        {
+            place.push(format!("source {called}"));
+        }
         if !error.message().contains(self.connector.name()) {
             place.push(self.connector.name().to_owned());
         }
@@ -231,7 +269,10 @@ impl Link {
             if !error.message().contains(&*kind) {
                 place.push(kind);
             }
-            if let Some(statement) = self.connector.statement(question)
+            // Connectors that know which of several statements failed name it themselves.
+            let names_it = ["; statement: ", ", in: "].iter().any(|mark| error.message().contains(mark));
+            if !names_it
+                && let Some(statement) = self.connector.statement(question)
                 && !error.message().contains(&statement)
             {
                 place.push(statement);

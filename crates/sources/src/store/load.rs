@@ -8,7 +8,8 @@ use model::{Column, Result};
 use super::layout::ListKind;
 use super::view::SourceView;
 use crate::cache::{EdgeAnswer, Found, Need, NodeAnswer, Origin, Piece};
-use crate::connector::{Question, RowsSink, Which};
+use crate::connector::{Question, Which};
+use crate::keys::Keys;
 
 /// A table of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +52,7 @@ impl SourceView {
             founds.push(found);
         }
         if gaps.iter().any(|gaps| !gaps.is_empty()) {
-            let pieces = self.take_ahead()?;
+            let pieces = self.take_ahead(wanted, &gaps)?;
             for ((wanted, found), gaps) in wanted.iter().zip(&mut founds).zip(&mut gaps) {
                 self.fill(wanted, &pieces, found, gaps);
             }
@@ -144,33 +145,45 @@ impl SourceView {
 
     /// Asks questions about rows, in one round trip; a piece for each.
     pub(crate) fn ask_rows(&self, asked: &[(Asked<'_>, Which<'_>)]) -> Result<Vec<Arc<Piece>>> {
-        let at_ns = self.shared.environment.clock.now_ns();
-        let pieces = self.take_rows(asked, at_ns, |questions, sink| self.link.ask(questions, sink))?;
-        let rows = pieces.iter().map(|piece| piece.row_count()).sum();
-        self.prefetcher.note_answer(rows, self.shared.environment.clock.now_ns().saturating_sub(at_ns));
-        Ok(pieces)
+        self.ask_rows_and_send(asked, &[]).map(|(pieces, _)| pieces)
     }
 
-    /// Takes the answers to questions about rows, which were asked at some time; a piece for each.
-    pub(super) fn take_rows(
+    /// The same, and in the same round trip others are sent, whose answers are not waited for; whether they were.
+    pub(super) fn ask_rows_and_send(
         &self,
         asked: &[(Asked<'_>, Which<'_>)],
+        others: &[(Asked<'_>, Which<'_>)],
+    ) -> Result<(Vec<Arc<Piece>>, bool)> {
+        let clock = &self.shared.environment.clock;
+        let at_ns = clock.now_ns();
+        let (questions, others) = (questions(asked), questions(others));
+        let mut answers = self.answers(asked);
+        let is_sent = self.link.ask_and_send(&questions, &mut |number, rows| answers.push(number, rows), &others)?;
+        let pieces = self.pieces(answers, asked, at_ns)?;
+        if others.is_empty() {
+            let rows = pieces.iter().map(|piece| piece.row_count()).sum();
+            self.prefetcher.note_answer(rows, clock.now_ns().saturating_sub(at_ns));
+        }
+        Ok((pieces, is_sent))
+    }
+
+    /// Takes the answers to questions that were sent.
+    pub(super) fn receive_rows(&self, asked: &[(Asked<'_>, Which<'_>)]) -> Result<Answers<'_>> {
+        let mut answers = self.answers(asked);
+        self.link.receive(&mut |number, rows| answers.push(number, rows))?;
+        Ok(answers)
+    }
+
+    /// Keeps what came in answer to questions that were asked at some time; a piece for each.
+    pub(super) fn pieces(
+        &self,
+        answers: Answers<'_>,
+        asked: &[(Asked<'_>, Which<'_>)],
         at_ns: u64,
-        run: impl FnOnce(&[Question<'_>], &mut RowsSink<'_>) -> Result<()>,
     ) -> Result<Vec<Arc<Piece>>> {
-        let mut answers: Vec<Answer> = asked.iter().map(|(asked, _)| self.answer(asked)).collect();
-        let questions: Vec<Question<'_>> = asked.iter().map(|(asked, which)| asked.question(which.clone())).collect();
-        let keys = &self.shared.keys;
-        run(&questions, &mut |number, rows| {
-            match &mut answers[number] {
-                Answer::Nodes(answer) => answer.push(keys, rows)?,
-                Answer::Edges(answer) => answer.push(keys, rows)?,
-            }
-            Ok(true)
-        })?;
         let mut pieces: Vec<Option<Arc<Piece>>> = vec![None; asked.len()];
         let mut edges = Vec::new();
-        for (number, (answer, (asked, _))) in answers.into_iter().zip(asked).enumerate() {
+        for (number, (answer, (asked, _))) in answers.each.into_iter().zip(asked).enumerate() {
             match answer {
                 Answer::Nodes(answer) => {
                     let piece = self.cache.keep(answer.finish(asked.keys, at_ns, asked.origin))?;
@@ -197,6 +210,10 @@ impl SourceView {
         pieces.iter().flatten().find(is_box).map_or(&[], |piece| &piece.keys)
     }
 
+    fn answers(&self, asked: &[(Asked<'_>, Which<'_>)]) -> Answers<'_> {
+        Answers { keys: &self.shared.keys, each: asked.iter().map(|(asked, _)| self.answer(asked)).collect(), rows: 0 }
+    }
+
     fn answer(&self, asked: &Asked<'_>) -> Answer {
         let (layout, table) = (&self.shared.layout, self.table(asked.table));
         match asked.table {
@@ -217,6 +234,29 @@ impl SourceView {
     /// Rows of one table, all of them.
     pub(crate) fn load_one(&self, wanted: Wanted) -> Result<Found> {
         Ok(self.load(&[wanted])?.pop().unwrap_or_default())
+    }
+}
+
+pub(super) fn questions<'q>(asked: &'q [(Asked<'_>, Which<'_>)]) -> Vec<Question<'q>> {
+    asked.iter().map(|(asked, which)| asked.question(which.clone())).collect()
+}
+
+/// What has come in answer to some questions.
+pub(super) struct Answers<'a> {
+    keys: &'a Keys,
+    each: Vec<Answer>,
+    /// Rows, of all.
+    pub(super) rows: u64,
+}
+
+impl Answers<'_> {
+    fn push(&mut self, number: usize, columns: Vec<Column>) -> Result<bool> {
+        self.rows += columns.first().map_or(0, Column::len) as u64;
+        match &mut self.each[number] {
+            Answer::Nodes(answer) => answer.push(self.keys, columns)?,
+            Answer::Edges(answer) => answer.push(self.keys, columns)?,
+        }
+        Ok(true)
     }
 }
 

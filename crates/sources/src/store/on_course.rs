@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use model::{Column, Course, Map, Result};
+use model::{Column, Course, ErrorCode, Map, Result};
 
-use super::ahead::{Blocks, SentAhead};
+use super::ahead::{Blocks, LEFT_SHARE, OnCourseLists, SentAhead, WhatIsSent};
 use super::layout::ListKind;
-use super::load::{Asked, Missing, Table};
+use super::load::{Asked, Missing, Table, Wanted, questions};
 use super::view::SourceView;
 use crate::cache::{Origin, Piece};
-use crate::connector::{OnCourse, Question, Which};
-use crate::prefetch::Flood;
+use crate::connector::{OnCourse, Which};
+use crate::prefetch::{Cell, Flood, More, Sides, Use};
 
 /// Nodes whose edges are not known from which to go on, at most.
 const STARTS_MAX: usize = 4096;
@@ -37,53 +37,111 @@ impl SourceView {
         foresight.floods = floods;
     }
 
-    /// Has the source work on the next cells of a search's course while the search goes on, where it can.
-    pub(super) fn work_ahead(&self) -> Result<()> {
-        let is_due = |used: u64| {
-            let foresight = self.foresight();
-            !foresight.floods.is_empty() && foresight.sent.is_none() && used >= foresight.used_next
-        };
-        if !self.prefetcher.works_ahead() || !is_due(self.usage().used) {
-            return Ok(());
+    /// Whether the source may be sent more to work on: it can, and of what it was sent before enough was used.
+    pub(super) fn is_due(&self) -> bool {
+        if !self.prefetcher.works_ahead() {
+            return false;
         }
+        let used = self.usage().used;
+        let foresight = self.foresight();
+        let has_course = !foresight.floods.is_empty() || foresight.on_course.is_some();
+        has_course && foresight.sent.is_none() && used >= foresight.used_next
+    }
+
+    /// The next blocks on a search's course, without those that are asked for already.
+    pub(super) fn next_blocks(&self, asked: &[Blocks]) -> Vec<Blocks> {
         let mut blocks = Vec::new();
         let mut floods = std::mem::take(&mut self.foresight().floods);
         for (&kind, flood) in &mut floods {
             let Some(dimensions) = self.prefetcher.dimensions(kind) else { continue };
-            let (cells, boxes) = self.prefetcher.cells(kind, (&[], &[], &[]), Some(flood), self.usage(), self.since_ns);
+            let taken: Vec<Cell> =
+                asked.iter().filter(|block| block.kind == kind).flat_map(|block| block.cells.iter().copied()).collect();
+            let more = (More::Course(flood), taken.as_slice());
+            let (cells, boxes) = self.prefetcher.cells(kind, (&[], &[]), more, self.usage(), self.since_ns);
             if !cells.is_empty() {
                 let properties = self.shared.hot.add(kind, dimensions);
                 blocks.push(Blocks { kind, cells, dimensions: dimensions.to_vec(), boxes, properties });
             }
         }
         self.foresight().floods = floods;
-        if blocks.is_empty() {
+        blocks
+    }
+
+    /// Has the source work on what comes next on a search's course while the search goes on, where it can and it is time.
+    pub(super) fn work_ahead(&self) -> Result<()> {
+        if !self.is_due() {
             return Ok(());
         }
-        let (lists, at_ns) = (self.hot_lists(), self.shared.environment.clock.now_ns());
-        let is_sent = {
-            let asked = self.asked_of(&blocks, &lists);
-            let questions: Vec<Question<'_>> =
-                asked.iter().map(|(asked, which)| asked.question(which.clone())).collect();
-            self.link.send(&questions)?
+        let on_course = self.foresight().on_course.clone();
+        let is_sent = match on_course {
+            Some(lists) => self.send_course(lists)?,
+            None => self.send_blocks(&[])?,
         };
-        let mut foresight = self.foresight();
-        if is_sent {
-            foresight.sent = Some(SentAhead { blocks, lists, at_ns });
-        } else {
+        if !is_sent {
             // It cannot, or not now; the cells were taken from the course, and are asked for when they are needed.
-            foresight.used_next = u64::MAX;
+            self.foresight().used_next = u64::MAX;
         }
         Ok(())
     }
 
-    /// Takes what the source worked on ahead.
-    pub(super) fn take_ahead(&self) -> Result<Vec<Arc<Piece>>> {
-        let Some(SentAhead { blocks, lists, at_ns }) = self.foresight().sent.take() else { return Ok(Vec::new()) };
-        let asked = self.asked_of(&blocks, &lists);
-        let pieces = self.take_rows(&asked, at_ns, |_, sink| self.link.receive(sink))?;
-        self.note_blocks(&blocks, &pieces, at_ns);
-        Ok(pieces)
+    /// Sends what asks for the next blocks, besides those that are asked for already; true if there are none.
+    fn send_blocks(&self, asked: &[Blocks]) -> Result<bool> {
+        let blocks = self.next_blocks(asked);
+        if blocks.is_empty() {
+            return Ok(true);
+        }
+        let (lists, at_ns) = (self.hot_lists(), self.shared.environment.clock.now_ns());
+        let is_sent = self.link.send(&questions(&self.asked_of(&blocks, &lists)))?;
+        if is_sent {
+            self.foresight().sent = Some(SentAhead { what: WhatIsSent::Blocks(blocks, lists), at_ns });
+        }
+        Ok(is_sent)
+    }
+
+    /// Takes what the source worked on ahead, now that rows are missing.
+    pub(super) fn take_ahead(&self, wanted: &[Wanted], gaps: &[Vec<u32>]) -> Result<Vec<Arc<Piece>>> {
+        let Some(SentAhead { what, at_ns }) = self.foresight().sent.take() else { return Ok(Vec::new()) };
+        match what {
+            WhatIsSent::Blocks(blocks, lists) => {
+                let asked = self.asked_of(&blocks, &lists);
+                let answers = self.receive_rows(&asked)?;
+                let rows = answers.rows;
+                let Use { used, unused, .. } = self.usage();
+                // Nothing else will be asked: the source goes on at once, while this is taken in.
+                let is_enough = self.hold_all(&blocks, wanted, gaps) && (unused <= rows || unused <= used / LEFT_SHARE);
+                let goes_on = is_enough && self.send_blocks(&blocks)?;
+                let pieces = self.pieces(answers, &asked, at_ns)?;
+                self.note_blocks(&blocks, &pieces, at_ns);
+                if !goes_on {
+                    self.note_arrival(rows);
+                }
+                Ok(pieces)
+            }
+            WhatIsSent::OnCourse(lists) => {
+                // What is asked does not matter for taking in what came.
+                let asked = lists.asked(&[], || Which::All);
+                let pieces = self.receive_rows(&asked).and_then(|answers| self.pieces(answers, &asked, at_ns));
+                let pieces = as_far_as_it_can(pieces)?.unwrap_or_default();
+                self.note_rim(&pieces);
+                self.note_arrival(pieces.iter().map(|piece| piece.row_count()).sum());
+                Ok(pieces)
+            }
+        }
+    }
+
+    /// Whether all rows that are missing are of nodes that lie in some blocks, as far as is known.
+    fn hold_all(&self, blocks: &[Blocks], wanted: &[Wanted], gaps: &[Vec<u32>]) -> bool {
+        wanted.iter().zip(gaps).filter(|(_, gaps)| !gaps.is_empty()).all(|(wanted, gaps)| {
+            let Some(kind) = self.near_kind(wanted.table) else { return false };
+            let Some(block) = blocks.iter().find(|block| block.kind == kind) else { return false };
+            let keys: Vec<u64> = gaps.iter().map(|&at| wanted.keys[at as usize]).collect();
+            let places = self.cache.places_of(kind, &keys, &block.dimensions);
+            let foresight = self.foresight();
+            let place = |(key, place): (&u64, Option<Sides>)| {
+                place.or_else(|| foresight.met.get(&(kind, *key)).copied()).is_some_and(|place| block.holds(&place))
+            };
+            keys.iter().zip(places).all(place)
+        })
     }
 
     /// Remembers which nodes whose edges are not known the edges that came lead to.
@@ -113,19 +171,49 @@ impl SourceView {
         };
         let [latitude, longitude] = course.properties.map(|key| layout.nodes[near].properties.get(&key).copied());
         let (Some(latitude), Some(longitude)) = (latitude, longitude) else { return Ok(None) };
-        let place = [latitude, longitude];
-        let limit = keys.len() as u64 + self.prefetcher.nodes_on_course(self.usage());
-        let (starts, orders, known) = self.rim(*list, keys, &course, place);
+        let node_properties = self.shared.hot.add(near, &[latitude, longitude]);
+        let lists = OnCourseLists { near, list: *list, properties: properties.clone(), node_properties };
+        let ask = |questions: &[(Asked<'_>, Which<'_>)]| self.ask_rows(questions);
+        let pieces = self.on_course(&lists, keys, (&course, [latitude, longitude]), ask);
+        let Some(pieces) = as_far_as_it_can(pieces)? else { return Ok(None) };
+        self.note_arrival(pieces.iter().map(|piece| piece.row_count()).sum());
+        self.foresight().on_course = Some(lists);
+        Ok(Some(pieces))
+    }
+
+    /// Sends what asks for the nodes that a search comes to next.
+    fn send_course(&self, lists: OnCourseLists) -> Result<bool> {
+        let layout = &self.shared.layout;
+        let near = layout.ends(lists.list).0;
+        let Some(course) = self.foresight().course else { return Ok(false) };
+        let [latitude, longitude] = course.properties.map(|key| layout.nodes[near].properties.get(&key).copied());
+        let (Some(latitude), Some(longitude)) = (latitude, longitude) else { return Ok(false) };
+        let at_ns = self.shared.environment.clock.now_ns();
+        let send = |asked: &[(Asked<'_>, Which<'_>)]| self.link.send(&questions(asked));
+        let is_sent = self.on_course(&lists, &[], (&course, [latitude, longitude]), send)?;
+        if is_sent {
+            self.foresight().sent = Some(SentAhead { what: WhatIsSent::OnCourse(lists), at_ns });
+        }
+        Ok(is_sent)
+    }
+
+    /// What asks for the lists that are missing, and for what a search comes to from there.
+    fn on_course<T>(
+        &self,
+        lists: &OnCourseLists,
+        missing: &[u64],
+        (course, properties): (&Course, [usize; 2]),
+        run: impl FnOnce(&[(Asked<'_>, Which<'_>)]) -> Result<T>,
+    ) -> Result<T> {
+        let near = self.shared.layout.ends(lists.list).0;
+        let limit = missing.len() as u64 + self.prefetcher.nodes_on_course(self.usage());
+        let (starts, orders, known) = self.rim(lists.list, missing, (course, properties), limit);
         let decode = |keys: &[u64]| self.shared.keys.decode(near, keys);
         let (starts, known): (Column, Column) = (decode(&starts), decode(&known));
-        let along = (list.edge, list.direction());
-        let (orders, course) = (&*orders, &course);
-        let on =
-            OnCourse { kind: near, along, course, properties: place, starts: &starts, orders, known: &known, limit };
-        let node_properties = self.shared.hot.add(near, &place);
-        let nodes = Asked { table: Table::Nodes(near), properties: &node_properties, keys: &[], origin: Origin::Ahead };
-        let lists = Asked { table: Table::Lists(*list), properties, keys, origin: Origin::Ahead };
-        self.ask_rows(&[(nodes, Which::OnCourse(&on)), (lists, Which::OnCourse(&on))]).map(Some)
+        let along = (lists.list.edge, lists.list.direction());
+        let (starts, known, orders) = (&starts, &known, &*orders);
+        let on = OnCourse { kind: near, along, course, properties, starts, orders, known, limit };
+        run(&lists.asked(missing, || Which::OnCourse(&on)))
     }
 
     /// Nodes from which to follow edges: those that are missing, before all others, and the first on the course of those to
@@ -134,8 +222,8 @@ impl SourceView {
         &self,
         list: ListKind,
         missing: &[u64],
-        course: &Course,
-        place: [usize; 2],
+        (course, place): (&Course, [usize; 2]),
+        limit: u64,
     ) -> (Vec<u64>, Vec<f64>, Vec<u64>) {
         let kind = self.shared.layout.ends(list).0;
         let mut rim = self
@@ -149,12 +237,38 @@ impl SourceView {
         starts.sort_unstable();
         starts.dedup();
         let places = self.cache.places_of(kind, &starts, &place);
-        let order = |sides: Option<[f64; 3]>| sides.map_or(0.0, |sides| course.order_at(sides[0], sides[1]));
-        let mut ordered: Vec<(f64, u64)> = places.into_iter().map(order).zip(starts).collect();
+        let order = course.order();
+        let placed = starts.iter().zip(places).filter_map(|(key, sides)| Some((order.at(sides?[0], sides?[1]), *key)));
+        let mut ordered: Vec<(f64, u64)> = placed.collect();
         ordered.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        ordered.truncate(STARTS_MAX);
+        ordered.truncate(STARTS_MAX.min(usize::try_from(limit).unwrap_or(STARTS_MAX)));
         let starts = missing.iter().copied().chain(ordered.iter().map(|(_, key)| *key)).collect();
-        let orders = missing.iter().map(|_| 0.0).chain(ordered.iter().map(|(order, _)| *order)).collect();
-        (starts, orders, known)
+        // Those that are missing come before all others.
+        let orders = missing.iter().map(|_| 0.0).chain(ordered.iter().map(|(order, _)| order.max(f64::MIN_POSITIVE)));
+        (starts, orders.collect(), known)
+    }
+}
+
+impl OnCourseLists {
+    /// What is asked of the nodes met and of those followed, of which the edges of some must be told.
+    fn asked<'a>(
+        &'a self,
+        keys: &'a [u64],
+        which: impl Fn() -> Which<'a>,
+    ) -> [(Asked<'a>, Which<'a>); 2] {
+        let near = Table::Nodes(self.near);
+        let asked = |table, properties, keys| Asked { table, properties, keys, origin: Origin::Ahead };
+        [
+            (asked(near, self.node_properties.as_slice(), &[]), which()),
+            (asked(Table::Lists(self.list), self.properties.as_slice(), keys), which()),
+        ]
+    }
+}
+
+/// What came; nothing if some of it could not be read: it was not asked for, and whoever comes to need it will hear so.
+fn as_far_as_it_can<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(error) if error.code() == ErrorCode::Definition => Ok(None),
+        other => other.map(Some),
     }
 }
