@@ -336,7 +336,9 @@ fn who_waits_for_a_server_hears_that_the_run_is_over() {
 
 #[test]
 fn errors_name_the_source_and_where_it_lies_once() {
-    let Some(server) = Redis::start(&RedisOptions { password: Some("s3cret".into()), needs_tls: false }) else { return };
+    let Some(server) = Redis::start(&RedisOptions { password: Some("s3cret".into()), needs_tls: false }) else {
+        return;
+    };
     let url = server.url(0).replace("//", "//:s3cret@");
     let definition = definition(PEOPLE);
     let store = store(&definition, connector(&url, &definition)).named("folk");

@@ -227,7 +227,8 @@ impl Reading for Transaction {
             |session| {
                 queue(session, asked.iter().map(|(_, statement)| statement))?;
                 if !later.is_empty() {
-                    queue(session, later.iter().map(|(.., statement)| statement)).map_err(|(trouble, _)| (trouble, 0))?;
+                    queue(session, later.iter().map(|(.., statement)| statement))
+                        .map_err(|(trouble, _)| (trouble, 0))?;
                 }
                 session.send().map_err(|trouble| (trouble, 0))?;
                 // If this fails nobody looks at the answers to the others.

@@ -339,7 +339,11 @@ mod tests {
         assert_eq!(first, [[0, 0, 0]]);
         grid.note(&first, 10, 5, false);
         assert!(grid.choose(&[[0.9, 0.9, 0.0]], (More::Around(&[]), &[]), 1_000, 5).is_empty());
-        assert_eq!(grid.choose(&[[0.9, 0.9, 0.0]], (More::Around(&[]), &[]), 0, 6), first, "what is too old is fetched again");
+        assert_eq!(
+            grid.choose(&[[0.9, 0.9, 0.0]], (More::Around(&[]), &[]), 0, 6),
+            first,
+            "what is too old is fetched again"
+        );
         let more = grid.choose(&[[1.5, 0.5, 0.0]], (More::Around(&[]), &[]), 90, 0);
         assert_eq!(more.len(), 8, "a ring around the cell, but for that which is there");
     }
@@ -358,7 +362,11 @@ mod tests {
         let chosen = grid.choose(&[[5.5, 5.5, 0.0]], (More::Around(&[[0.5, 0.5, 0.0], [9.5, 0.5, 0.0]]), &[]), 45, 0);
         assert_eq!(chosen[..2], [[5, 5, 0], [9, 0, 0]]);
         assert_eq!(chosen.len(), 4, "as many of the ring as there is room for");
-        assert_eq!(grid.choose(&[], (More::Around(&[[0.5, 0.5, 0.0]]), &[]), 80, 0).len(), 8, "what lies around what is there");
+        assert_eq!(
+            grid.choose(&[], (More::Around(&[[0.5, 0.5, 0.0]]), &[]), 80, 0).len(),
+            8,
+            "what lies around what is there"
+        );
     }
 
     #[test]

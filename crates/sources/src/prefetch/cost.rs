@@ -10,7 +10,7 @@ const ROWS_MAX: f64 = 8192.0;
 const UNUSED_SHARE: f64 = 1.0;
 /// Rows that a round trip on a search's course is worth at the least: what it costs to ask for them and to take them in is not
 /// in the times.
-const ROWS_MIN_ON_COURSE: f64 = 384.0;
+const ROWS_MIN_ON_COURSE: f64 = 512.0;
 /// How many may lie unused on a search's course before less is fetched, and where hardly anything is.
 const UNUSED_ON_COURSE: (f64, f64) = (0.5, 1.5);
 /// The least part of what would be fetched on a course that is.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::connection::{Commands, Link};
 use super::fetch::{EdgeFetch, NodeFetch, resolve, unexpected};
-use super::packed::{Packed, garbled};
+use super::packed::Packed;
 use super::plan::{NodePlace, Plan};
 use super::scan::keys_of;
 use super::text::key_text;
@@ -20,17 +20,20 @@ const STEPS: f64 = 1000.0;
 
 /// Follows the edges of the nodes that come first on the course, and reads the place of each node that is met. A key that
 /// cannot be read is passed over: it was not asked for, and whoever comes to need it will ask, and hear what is wrong.
-/// What is found is packed into one text: for each node that was followed its id, how many items its list has, and these;
-/// then for each node that was met its id and its fields.
+/// What is found is packed into one text (see [`Packed`]): for each node that was followed its id, how many items its list
+/// has, and these; then for each node that was met its id and its fields. Most of the time goes into the script's own steps,
+/// not into the commands: so no functions where operators do, and no table that can be done without.
 const SCRIPT: &str = r"
 local ask = cjson.decode(ARGV[1])
-local pcall, floor, sqrt, tonumber = redis.pcall, math.floor, math.sqrt, tonumber
+local pcall, tonumber, concat = redis.pcall, tonumber, table.concat
 local name, before, after, rest, stride = ask.name, ask.before, ask.after, ask.rest, ask.stride
 local place, flat, width = ask.place, ask.flat, ask.width
 local get, ahead, behind, fields = place[1].name, place[1].before, place[1].after, place[1].rest
+local field_1, field_2 = fields[1], fields[2]
 local at_y, at_x, scale = ask.latitude, ask.longitude, ask.scale
 local y1, x1, y2, x2 = ask.from[1], ask.from[2] * scale, ask.to[1], ask.to[2] * scale
 local cost, estimate, limit = ask.cost / ask.step, ask.estimate / ask.step, ask.limit
+local nothing, nothings, sizes = '\255', 0, {}
 if #rest == 0 then rest = nil end
 local seen, steps, low, top = {}, {}, math.huge, -math.huge
 for _, id in ipairs(ask.known) do seen[id] = true end
@@ -38,8 +41,7 @@ local orders = ask.orders
 for i, id in ipairs(ask.starts) do
   local at = orders[i]
   local waiting = steps[at]
-  if not waiting then waiting = {}; steps[at] = waiting end
-  waiting[#waiting + 1] = id
+  if waiting then waiting[#waiting + 1] = id else steps[at] = {id} end
   seen[id] = true
   if at < low then low = at end
   if at > top then top = at end
@@ -57,7 +59,9 @@ while m < limit do
   if not found.err then
     local size = #found
     m = m + 1
-    lists[n + 1], lists[n + 2] = id, size
+    local written = sizes[size]
+    if not written then written = tostring(size); sizes[size] = written end
+    lists[n + 1], lists[n + 2] = id, written
     n = n + 2
     for i = 1, size do lists[n + i] = found[i] end
     n = n + size
@@ -68,21 +72,31 @@ while m < limit do
         local values
         if flat then
           values = {}
-          for at = 1, width do values[at] = pcall('GET', place[at].before .. far .. place[at].after) end
-          for at = 1, width do if type(values[at]) == 'table' then values.err = true end end
+          for at = 1, width do
+            local value = pcall('GET', place[at].before .. far .. place[at].after)
+            if type(value) == 'table' then values.err = true end
+            values[at] = value
+          end
+        elseif width == 2 then
+          values = pcall(get, ahead .. far .. behind, field_1, field_2)
         else
           values = pcall(get, ahead .. far .. behind, unpack(fields))
         end
         if not values.err then
-          p = p + 1
-          nodes[p] = far
-          for at = 1, width do nodes[p + at] = values[at] end
-          p = p + width
-          local y, x = tonumber(values[at_y] or nil), tonumber(values[at_x] or nil)
+          local y, x = values[at_y], values[at_x]
+          nodes[p + 1] = far
+          for at = 1, width do
+            local value = values[at]
+            if not value then value = nothing; nothings = nothings + 1 end
+            nodes[p + 1 + at] = value
+          end
+          p = p + 1 + width
+          y, x = y and tonumber(y), x and tonumber(x)
           if y and x then
             x = x * scale
             local dy1, dx1, dy2, dx2 = y - y1, x - x1, y - y2, x - x2
-            local at = floor(cost * sqrt(dy1 * dy1 + dx1 * dx1) + estimate * sqrt(dy2 * dy2 + dx2 * dx2))
+            local at = cost * (dy1 * dy1 + dx1 * dx1) ^ 0.5 + estimate * (dy2 * dy2 + dx2 * dx2) ^ 0.5
+            at = at - at % 1
             local waiting = steps[at]
             if waiting then waiting[#waiting + 1] = far else steps[at] = {far} end
             if at < low then low = at end
@@ -93,7 +107,7 @@ while m < limit do
     end
   end
 end
-return cmsgpack.pack(lists, nodes)
+return concat({n, p, nothings, concat(lists, '\0'), concat(nodes, '\0')}, '\0')
 ";
 
 /// What was asked for, and with what properties.
@@ -173,8 +187,10 @@ impl Asked {
         };
         let kind = &plan.nodes[self.kind];
         let width = self.nodes.iter().filter(|&&p| !kind.properties[p].is_key).count();
-        let (lists, nodes, ids) = parts(&bytes, width, link)?;
-        let (followed, met) = ids;
+        let garbled = || error!(Definition, "{}: EVAL: what was found cannot be packed", link.name());
+        let [lists, nodes] = Packed::both(&bytes).ok_or_else(garbled)?;
+        let followed = ids(lists, None).ok_or_else(garbled)?;
+        let met = ids(nodes, Some(width)).ok_or_else(garbled)?;
         if !self.needed.is_empty() {
             let followed: Set<&str> = followed.iter().collect();
             if let Some(id) = self.needed.iter().find(|id| !followed.contains(id.as_str())) {
@@ -193,35 +209,20 @@ impl Asked {
     }
 }
 
-/// Where in what a script packed the lists and the nodes begin, and the ids of those.
-#[allow(clippy::type_complexity, reason = "four things that are taken apart at once")]
-fn parts<'b>(
-    bytes: &'b [u8],
-    width: usize,
-    link: &Link,
-) -> Result<(Packed<'b>, Packed<'b>, (StringColumn, StringColumn))> {
-    let (mut followed, mut met) = (StringColumn::default(), StringColumn::default());
-    let mut packed = Packed::new(bytes);
-    let take = |packed: &mut Packed<'b>, width: Option<usize>, ids: &mut StringColumn| -> Option<Packed<'b>> {
-        let mut items = packed.list()?;
-        let start = *packed;
-        while items > 0 {
-            ids.push(std::str::from_utf8(packed.text()?).ok()?);
-            let (count, taken) = match width {
-                Some(width) => (width, 1),
-                None => (packed.size()?, 2),
-            };
-            for _ in 0..count {
-                packed.item()?;
-            }
-            items = items.checked_sub(count + taken)?;
+/// The ids in a list, each of which so many pieces follow; or as many as the next one says.
+fn ids(mut packed: Packed<'_>, width: Option<usize>) -> Option<StringColumn> {
+    let mut ids = StringColumn::default();
+    let mut left = packed.count;
+    while left > 0 {
+        ids.push(std::str::from_utf8(packed.piece()?).ok()?);
+        let (count, taken) = match width {
+            Some(width) => (width, 1),
+            None => (packed.size()?, 2),
+        };
+        for _ in 0..count {
+            packed.piece()?;
         }
-        Some(start)
-    };
-    let lists = take(&mut packed, None, &mut followed);
-    let nodes = take(&mut packed, Some(width), &mut met);
-    match (lists, nodes) {
-        (Some(lists), Some(nodes)) => Ok((lists, nodes, (followed, met))),
-        _ => Err(garbled(link.name())),
+        left = left.checked_sub(count + taken)?;
     }
+    Some(ids)
 }

@@ -4,7 +4,7 @@ use model::{Column, Direction, Error, Result, StringColumn, error};
 use redis::Value as Reply;
 
 use super::connection::{Commands, Link, is_refusal, not_let_in};
-use super::packed::{Item, Packed, garbled};
+use super::packed::Packed;
 use super::plan::{Adjacency, EdgePlace, EdgePlan, EndPlan, NodePlace, NodePlan, adjacency_structure, structure_name};
 use super::text::{Reading, TextColumn};
 use crate::definition::Structure;
@@ -105,15 +105,9 @@ impl NodeFetch<'_> {
         let mut columns = self.columns(&fields);
         let (mut doubts, mut values) = (Vec::new(), Vec::with_capacity(fields.len()));
         for row in 0..self.ids.len() {
-            packed.item();
+            packed.piece();
             values.clear();
-            for _ in &fields {
-                values.push(match packed.item() {
-                    Some(Item::Text(text)) => Some(text),
-                    Some(Item::Nothing) => None,
-                    _ => return Err(garbled(link.name())),
-                });
-            }
+            values.extend(fields.iter().map(|_| packed.value()));
             if self.read_row(row, &fields, values.iter().copied(), &mut columns, link)? {
                 doubts.push(row as u32);
             }
@@ -300,11 +294,11 @@ impl EdgeFetch<'_> {
     pub(super) fn read_packed(&self, mut packed: Packed<'_>, link: &mut Link) -> Result<Vec<Column>> {
         let (mut found, brings_scores) = self.nothing_found(self.ids.len());
         for row in 0..self.ids.len() {
-            packed.item();
-            let size = packed.size().ok_or_else(|| garbled(link.name()))?;
+            packed.piece();
+            let size = packed.size().unwrap_or(0);
             for _ in 0..size / (1 + usize::from(brings_scores)) {
-                let far = packed.text().ok_or_else(|| garbled(link.name()))?;
-                let score = if brings_scores { packed.text() } else { None };
+                let Some(far) = packed.piece() else { break };
+                let score = if brings_scores { packed.piece() } else { None };
                 found.near.push(row as u32);
                 self.push_far(&mut found, row, (far, score), link.name())?;
             }

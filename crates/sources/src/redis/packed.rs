@@ -1,110 +1,77 @@
-//! What scripts give back: lists that Redis's `cmsgpack` packed into one text, read where they lie.
+//! What a script gives back: two lists of texts in one text, read where they lie.
 //!
 //! A reply of nested arrays costs the server some lookups for each array and the client an allocation for each value; one
-//! text costs neither. Lists hold texts, whole numbers, and `false` for what is not there.
+//! text costs neither. Pieces are joined by zero bytes; how many there are of each list, and how many stand for what is not
+//! there, comes first, so that a text with a zero of its own is seen.
 
-use model::{Error, error};
+/// Stands for what is not there: no text, since it is not UTF-8.
+const NOTHING: &[u8] = b"\xff";
 
-/// A packed text, from where it is read next.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Packed<'a> {
-    rest: &'a [u8],
-}
-
-/// An item of a list.
+/// A list, from where it is read next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Item<'a> {
-    Text(&'a [u8]),
-    Number(u64),
-    Nothing,
+pub(super) struct Packed<'a> {
+    rest: Option<&'a [u8]>,
+    /// How many pieces the list has.
+    pub(super) count: usize,
 }
 
 impl<'a> Packed<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Packed<'a> {
-        Packed { rest: bytes }
+    /// The two lists of a text; `None` if it is not as it was packed.
+    pub(super) fn both(bytes: &'a [u8]) -> Option<[Packed<'a>; 2]> {
+        let mut rest = Packed { rest: Some(bytes), count: 0 };
+        let [first, second, nothings] = [rest.size()?, rest.size()?, rest.size()?];
+        let lists = [first, second].map(|count| {
+            let list = Packed { count, ..rest };
+            // An empty list is an empty piece.
+            let found = (0..count.max(1)).filter(|_| rest.piece() == Some(NOTHING)).count();
+            (list, found)
+        });
+        (rest.rest.is_none() && lists[1].1 == nothings && !bytes.is_empty()).then(|| lists.map(|(list, _)| list))
     }
 
-    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (bytes, rest) = self.rest.split_at_checked(count)?;
-        self.rest = rest;
-        Some(bytes)
-    }
-
-    /// A number of so many bytes, the highest first.
-    fn number(&mut self, bytes: usize) -> Option<u64> {
-        Some(self.bytes(bytes)?.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
-    }
-
-    /// Begins a list: how many items it has.
-    pub(super) fn list(&mut self) -> Option<usize> {
-        let count = match self.number(1)? {
-            // An empty table may be packed as either.
-            0x80 => 0,
-            tag @ 0x90..=0x9f => tag & 0xf,
-            0xdc => self.number(2)?,
-            0xdd => self.number(4)?,
-            _ => return None,
-        };
-        usize::try_from(count).ok()
-    }
-
-    /// The next item.
+    /// The next piece.
     #[inline]
-    pub(super) fn item(&mut self) -> Option<Item<'a>> {
-        let length = match self.number(1)? {
-            number @ 0..=0x7f => return Some(Item::Number(number)),
-            tag @ 0xa0..=0xbf => tag & 0x1f,
-            0xc0 | 0xc2 => return Some(Item::Nothing),
-            0xd9 => self.number(1)?,
-            0xda => self.number(2)?,
-            0xdb => self.number(4)?,
-            tag @ 0xcc..=0xcf => return Some(Item::Number(self.number(1 << (tag - 0xcc))?)),
-            _ => return None,
+    pub(super) fn piece(&mut self) -> Option<&'a [u8]> {
+        let rest = self.rest?;
+        let Some(end) = rest.iter().position(|&byte| byte == 0) else {
+            self.rest = None;
+            return Some(rest);
         };
-        Some(Item::Text(self.bytes(usize::try_from(length).ok()?)?))
+        self.rest = Some(&rest[end + 1..]);
+        Some(&rest[..end])
     }
 
-    /// The next item, which is a text.
+    /// The next piece, which is a value that may not be there.
     #[inline]
-    pub(super) fn text(&mut self) -> Option<&'a [u8]> {
-        match self.item()? {
-            Item::Text(text) => Some(text),
-            _ => None,
-        }
+    pub(super) fn value(&mut self) -> Option<&'a [u8]> {
+        self.piece().filter(|piece| *piece != NOTHING)
     }
 
-    /// The next item, which is a number.
+    /// The next piece, which is a number.
     pub(super) fn size(&mut self) -> Option<usize> {
-        match self.item()? {
-            Item::Number(number) => usize::try_from(number).ok(),
-            _ => None,
-        }
+        std::str::from_utf8(self.piece()?).ok()?.parse().ok()
     }
-}
-
-/// The error of a packed text that is not what the script packs.
-pub(super) fn garbled(source: &str) -> Error {
-    error!(Source, "{source}: EVAL: the answer of the script is garbled")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Item, Packed};
+    use super::Packed;
 
     #[test]
-    fn items_are_read_as_they_were_packed() {
-        let long = [b'x'; 300];
-        let mut bytes = vec![0x95, 0xa2, b'4', b'2', 7, 0xc2, 0xcd, 1, 0, 0xda, 1, 44];
-        bytes.extend(long);
-        bytes.extend([0xdc, 0, 1, 0xd9, 1, b'y', 0x90]);
-        let mut packed = Packed::new(&bytes);
-        assert_eq!(packed.list(), Some(5));
-        let items: Vec<Item<'_>> = (0..5).map(|_| packed.item().unwrap()).collect();
-        let expected =
-            [Item::Text(b"42"), Item::Number(7), Item::Nothing, Item::Number(256), Item::Text(long.as_slice())];
-        assert_eq!(items, expected);
-        assert_eq!((packed.list(), packed.text(), packed.list()), (Some(1), Some(b"y".as_slice()), Some(0)));
-        assert_eq!((packed.item(), packed.list()), (None, None), "nothing comes after the end");
-        assert_eq!(Packed::new(&[0xa5, b'x']).item(), None, "a text that is cut off");
+    fn lists_are_read_as_they_were_packed() {
+        let [mut lists, mut nodes] = Packed::both(b"4\x003\x001\x0042\x002\x007\x00\x00a\x00\xff\x00").unwrap();
+        assert_eq!((lists.count, lists.piece(), lists.size()), (4, Some(b"42".as_slice()), Some(2)));
+        assert_eq!((lists.piece(), lists.piece()), (Some(b"7".as_slice()), Some(b"".as_slice())));
+        assert_eq!((nodes.count, nodes.value(), nodes.value()), (3, Some(b"a".as_slice()), None));
+        assert_eq!((nodes.value(), nodes.piece()), (Some(b"".as_slice()), None));
+        let [lists, nodes] = Packed::both(b"0\x000\x000\x00\x00").unwrap();
+        assert_eq!((lists.count, nodes.count), (0, 0));
+    }
+
+    #[test]
+    fn a_text_with_a_zero_is_seen() {
+        for bytes in ["", "1\x001\x000\0a\0b\0c", "2\x001\x000\0a\0b", "0\x001\x001\0\0b", "x\x000\x000\0\0"] {
+            assert_eq!(Packed::both(bytes.as_bytes()), None, "{bytes:?}");
+        }
     }
 }

@@ -119,13 +119,9 @@ impl Plain {
 impl Stream {
     fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         match self {
-            Stream::Tcp(stream) => {
-                stream.set_read_timeout(Some(timeout)).and(stream.set_write_timeout(Some(timeout)))
-            }
+            Stream::Tcp(stream) => stream.set_read_timeout(Some(timeout)).and(stream.set_write_timeout(Some(timeout))),
             #[cfg(unix)]
-            Stream::Unix(stream) => {
-                stream.set_read_timeout(Some(timeout)).and(stream.set_write_timeout(Some(timeout)))
-            }
+            Stream::Unix(stream) => stream.set_read_timeout(Some(timeout)).and(stream.set_write_timeout(Some(timeout))),
         }
     }
 }

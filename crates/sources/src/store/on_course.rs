@@ -251,11 +251,7 @@ impl SourceView {
 
 impl OnCourseLists {
     /// What is asked of the nodes met and of those followed, of which the edges of some must be told.
-    fn asked<'a>(
-        &'a self,
-        keys: &'a [u64],
-        which: impl Fn() -> Which<'a>,
-    ) -> [(Asked<'a>, Which<'a>); 2] {
+    fn asked<'a>(&'a self, keys: &'a [u64], which: impl Fn() -> Which<'a>) -> [(Asked<'a>, Which<'a>); 2] {
         let near = Table::Nodes(self.near);
         let asked = |table, properties, keys| Asked { table, properties, keys, origin: Origin::Ahead };
         [
