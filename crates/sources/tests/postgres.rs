@@ -303,7 +303,7 @@ fn asked_and_sent(
     later: &[Question<'_>],
 ) -> model::Result<[Vec<Vec<Value>>; 2]> {
     let mut found: [Vec<Vec<Value>>; 2] = Default::default();
-    let add = |found: &mut Vec<Vec<Value>>, columns: &[Column]| {
+    let add = |found: &mut Vec<Vec<Value>>, columns: &[Column]| -> model::Result<bool> {
         found.extend((0..columns[0].len()).map(|row| columns.iter().map(|column| column.value(row)).collect()));
         Ok(true)
     };

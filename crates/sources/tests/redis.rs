@@ -343,12 +343,12 @@ fn errors_name_the_source_and_where_it_lies_once() {
     let definition = definition(PEOPLE);
     let store = store(&definition, connector(&url, &definition)).named("folk");
     let (schema, view) = (store.schema(), store.view());
-    let scan = || {
+    let scan = || -> model::Result<()> {
         let scan = NodeScan { labels: vec![schema.label("Person").unwrap()], ..NodeScan::default() };
         let mut batch = NodeBatch::default();
         let mut cursor = view.scan(&scan)?;
         while cursor.next(&mut batch)? {}
-        model::Result::Ok(())
+        Ok(())
     };
     scan().unwrap();
     server.server().kill();
@@ -406,7 +406,7 @@ fn on_course(
     let mut reading = connector.read()?;
     let questions = [nodes, edges];
     assert!(!reading.send(&questions)?, "nothing is sent over a connection that was not seen to be alive");
-    let add = |found: &mut [Vec<Vec<Value>>; 2], number: usize, columns: &[Column]| {
+    let add = |found: &mut [Vec<Vec<Value>>; 2], number: usize, columns: &[Column]| -> model::Result<bool> {
         found[number].extend((0..columns[0].len()).map(|row| columns.iter().map(|column| column.value(row)).collect()));
         Ok(true)
     };
