@@ -327,7 +327,8 @@ fn what_is_sent_along_is_answered_later() {
     let connector = connect(&format!("{url}?pool_size=1"), &definition).unwrap();
     let keys = [vec![1], vec![2], vec![3]]
         .map(|keys: Vec<i64>| Column::from_values(&keys.into_iter().map(Value::Int).collect::<Vec<_>>()));
-    let ages = [0];
+    // The first property is the key.
+    let ages = [1];
     let question = |at: usize| {
         let which = Which::Keys(&keys[at]);
         Question::Nodes { kind: 0, which, properties: &ages, order: None, limit: None }

@@ -20,13 +20,15 @@ impl<'a> Packed<'a> {
     pub(super) fn both(bytes: &'a [u8]) -> Option<[Packed<'a>; 2]> {
         let mut rest = Packed { rest: Some(bytes), count: 0 };
         let [first, second, nothings] = [rest.size()?, rest.size()?, rest.size()?];
-        let lists = [first, second].map(|count| {
-            let list = Packed { count, ..rest };
+        let (mut lists, mut found) = ([rest; 2], 0);
+        for (list, count) in lists.iter_mut().zip([first, second]) {
+            (*list, found) = (Packed { count, ..rest }, 0);
             // An empty list is an empty piece.
-            let found = (0..count.max(1)).filter(|_| rest.piece() == Some(NOTHING)).count();
-            (list, found)
-        });
-        (rest.rest.is_none() && lists[1].1 == nothings && !bytes.is_empty()).then(|| lists.map(|(list, _)| list))
+            for _ in 0..count.max(1) {
+                found += usize::from(rest.piece()? == NOTHING);
+            }
+        }
+        (rest.rest.is_none() && found == nothings).then_some(lists)
     }
 
     /// The next piece.
