@@ -3,7 +3,8 @@
 //! Not an operator of plans: it stands over a pipeline that begins with the scan of many nodes, where what follows takes
 //! rows one after the other. Where the scan turns out to be small, rows pass straight through.
 //!
-//! Cost: a lock for each chunk. Threads that are ahead of the part being passed on wait once they hold enough.
+//! Cost: a lock for each chunk. Once enough is held, threads wait until it was passed on; only that of the part being passed
+//! on may always hand over one chunk.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,11 +15,15 @@ use model::Result;
 
 use crate::chunk::{Chunk, Layout};
 use crate::lowering::{Demand, Lowering};
+use crate::memory::Charge;
 use crate::parallel::{self, ScanPipeline};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::spill::chunk_bytes;
 
-/// Rows that parts which are not being passed on may hold together.
+/// Rows that parts may hold together.
 const AHEAD_ROWS_MAX: usize = 1 << 18;
+/// Bytes that they may hold together, if an eighth of what the query may hold is not less.
+const AHEAD_BYTES_MAX: usize = 64 << 20;
 /// Into how many parts the ids are cut.
 const PARTS: u64 = 32;
 
@@ -41,34 +46,44 @@ pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -
 }
 
 /// What parts have given that was not passed on yet.
-struct State {
+struct State<'m> {
     parts: Vec<Part>,
     /// The next part to be begun.
     next: usize,
     /// The part being passed on.
     current: usize,
     ahead_rows: usize,
+    /// The bytes of these rows.
+    charge: Charge<'m>,
     stopped: bool,
+}
+
+impl State<'_> {
+    fn holds_enough(&self) -> bool {
+        let bytes_max = AHEAD_BYTES_MAX.min(self.charge.memory().limit() / 8);
+        self.ahead_rows > AHEAD_ROWS_MAX || self.charge.bytes() > bytes_max
+    }
 }
 
 #[derive(Default)]
 struct Part {
-    chunks: VecDeque<Chunk>,
+    /// Each with its bytes.
+    chunks: VecDeque<(Chunk, usize)>,
     outcome: Option<Result<()>>,
 }
 
 /// The meeting point of the threads.
-struct Exchange {
-    state: Mutex<State>,
+struct Exchange<'m> {
+    state: Mutex<State<'m>>,
     changed: Condvar,
 }
 
-impl Exchange {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl<'m> Exchange<'m> {
+    fn lock(&self) -> MutexGuard<'_, State<'m>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, State<'m>>) -> MutexGuard<'a, State<'m>> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,17 +97,21 @@ impl Exchange {
         Some(state.next - 1)
     }
 
-    /// Hands a chunk of a part over; waits while too much is held ahead of the part being passed on.
+    /// Hands a chunk of a part over; waits while too much is held, unless nothing is there to be passed on.
     fn put(&self, part: usize, chunk: Chunk) -> Flow {
+        let bytes = chunk_bytes(&chunk);
         let mut state = self.lock();
-        while !state.stopped && part != state.current && state.ahead_rows > AHEAD_ROWS_MAX {
+        let is_awaited = |state: &State<'_>| part == state.current && state.parts[part].chunks.is_empty();
+        while !state.stopped && state.holds_enough() && !is_awaited(&state) {
             state = self.wait(state);
         }
         if state.stopped {
             return Flow::Stop;
         }
         state.ahead_rows += chunk.rows;
-        state.parts[part].chunks.push_back(chunk);
+        let held = state.charge.bytes() + bytes;
+        state.charge.count(held);
+        state.parts[part].chunks.push_back((chunk, bytes));
         if part == state.current {
             self.changed.notify_all();
         }
@@ -110,8 +129,14 @@ impl Exchange {
         loop {
             let current = state.current;
             let Some(part) = state.parts.get_mut(current) else { return Ok(None) };
-            if let Some(chunk) = part.chunks.pop_front() {
+            if let Some((chunk, bytes)) = part.chunks.pop_front() {
+                let is_full = state.holds_enough();
                 state.ahead_rows -= chunk.rows;
+                let left = state.charge.bytes() - bytes;
+                state.charge.count(left);
+                if is_full {
+                    self.changed.notify_all();
+                }
                 return Ok(Some(chunk));
             }
             match part.outcome.take() {
@@ -132,9 +157,9 @@ impl Exchange {
 }
 
 /// Stops the threads whatever way the passing on of rows ends.
-struct StopAtEnd<'e>(&'e Exchange);
+struct StopAtEnd<'e, 'm>(&'e Exchange<'m>);
 
-impl Drop for StopAtEnd<'_> {
+impl Drop for StopAtEnd<'_, '_> {
     fn drop(&mut self) {
         self.0.stop();
     }
@@ -149,7 +174,8 @@ impl Physical for Gather {
         let guard = runtime.view();
         let view = guard.view();
         let parts = ranges.iter().map(|_| Part::default()).collect();
-        let state = State { parts, next: 0, current: 0, ahead_rows: 0, stopped: false };
+        let state =
+            State { parts, next: 0, current: 0, ahead_rows: 0, charge: runtime.charge("Gather"), stopped: false };
         let exchange = Exchange { state: Mutex::new(state), changed: Condvar::new() };
         // The time of this thread is that of those it waits for.
         let consumer = runtime.profiler.as_ref().and_then(|profiler| profiler.switch(None));

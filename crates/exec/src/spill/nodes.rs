@@ -38,6 +38,8 @@ pub(crate) struct PagedNodes<'m> {
     width: Width,
     near: Pages<'m>,
     far: Option<Slots<'m>>,
+    /// The nodes of a batch by the pages where they belong.
+    order: Vec<(u64, u32)>,
 }
 
 impl<'m> PagedNodes<'m> {
@@ -48,7 +50,56 @@ impl<'m> PagedNodes<'m> {
 
     fn new(charge: Charge<'m>, bound: u64, width: Width) -> PagedNodes<'m> {
         let near = Pages::new(charge.another());
-        PagedNodes { charge, bound, width, near, far: None }
+        PagedNodes { charge, bound, width, near, far: None, order: Vec::new() }
+    }
+
+    /// Calls `work` for each node of a batch, those of one page one after the other, and those that are one node in their
+    /// order.
+    fn by_page(
+        &mut self,
+        nodes: &[NodeId],
+        mut work: impl FnMut(&mut PagedNodes<'m>, usize) -> Result<()>,
+    ) -> Result<()> {
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        order.extend(nodes.iter().enumerate().map(|(index, &node)| (self.page_of(node), index as u32)));
+        order.sort_unstable();
+        for &(_, index) in &order {
+            work(self, index as usize)?;
+        }
+        self.order = order;
+        Ok(())
+    }
+
+    fn page_of(&self, node: NodeId) -> u64 {
+        if node.0 >= self.bound {
+            return self.far.as_ref().map_or(u64::MAX, |far| far.page_of(node.0));
+        }
+        match self.width {
+            Width::Bit => bit_of(node).0,
+            Width::Number => number_of(node).0,
+        }
+    }
+
+    /// Keeps a number for those nodes that have none yet, and gives these to `new`.
+    pub(crate) fn put_all(&mut self, nodes: &[NodeId], number: u32, new: &mut Vec<NodeId>) -> Result<()> {
+        let mut are_new = vec![false; nodes.len()];
+        self.by_page(nodes, |paged, index| {
+            are_new[index] = paged.put(nodes[index], number)?.is_none();
+            Ok(())
+        })?;
+        new.extend(nodes.iter().zip(are_new).filter_map(|(&node, is_new)| is_new.then_some(node)));
+        Ok(())
+    }
+
+    /// The number of each node, if it has one.
+    pub(crate) fn get_all(&mut self, nodes: &[NodeId], numbers: &mut Vec<Option<u32>>) -> Result<()> {
+        numbers.clear();
+        numbers.resize(nodes.len(), None);
+        self.by_page(nodes, |paged, index| {
+            numbers[index] = paged.get(nodes[index])?;
+            Ok(())
+        })
     }
 
     /// Adds a node; true if it is new.
@@ -156,6 +207,31 @@ impl<'m> NodeNumbers<'m> {
         }
     }
 
+    /// The number of each node, if it has one.
+    pub(crate) fn get_all(&mut self, nodes: &[NodeId], numbers: &mut Vec<Option<u32>>) -> Result<()> {
+        match &mut self.kind {
+            Kind::Memory(map) => {
+                numbers.clear();
+                numbers.extend(nodes.iter().map(|node| map.get(node).copied()));
+                Ok(())
+            }
+            Kind::Paged(paged) => paged.get_all(nodes, numbers),
+        }
+    }
+
+    /// Keeps a number for those nodes that have none yet, and gives these to `new`, in their order.
+    pub(crate) fn put_all(&mut self, nodes: &[NodeId], number: u32, new: &mut Vec<NodeId>) -> Result<()> {
+        for (index, &node) in nodes.iter().enumerate() {
+            if let Kind::Paged(paged) = &mut self.kind {
+                return paged.put_all(&nodes[index..], number, new);
+            }
+            if self.put(node, number)?.is_none() {
+                new.push(node);
+            }
+        }
+        Ok(())
+    }
+
     /// Keeps a number below `u32::MAX` for a node that has none yet, and gives that which it has.
     #[inline]
     pub(crate) fn put(&mut self, node: NodeId, number: u32) -> Result<Option<u32>> {
@@ -240,13 +316,7 @@ impl<'m> NodeSet<'m> {
     pub(crate) fn insert_all(&mut self, nodes: &[NodeId], new: &mut Vec<NodeId>) -> Result<()> {
         match &mut self.kind {
             SetKind::Memory(visited) => visited.insert_all(nodes, new),
-            SetKind::Paged(paged) => {
-                for &node in nodes {
-                    if paged.insert(node)? {
-                        new.push(node);
-                    }
-                }
-            }
+            SetKind::Paged(paged) => paged.put_all(nodes, 0, new)?,
         }
         Ok(())
     }

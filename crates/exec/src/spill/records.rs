@@ -15,7 +15,7 @@ use model::{EdgeValue, NodeId, Result};
 use crate::memory::{Charge, SpillFile};
 
 /// Most bytes of records that stay in memory once others are in the file.
-const BLOCK_BYTES_MAX: usize = 16 << 10;
+const BLOCK_BYTES_MAX: usize = 8 << 10;
 /// Most bytes that are written at a time.
 const WRITE_BYTES: usize = 64 << 10;
 /// Records for which room is made first.

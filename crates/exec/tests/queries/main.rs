@@ -17,6 +17,7 @@ mod projection;
 mod random;
 mod repeated;
 mod searches;
+mod spilled_paths;
 mod writing;
 
 use std::sync::Arc;

@@ -87,7 +87,7 @@ impl<'b, 'r> Bounds<'b, 'r> {
         let mut frontier = std::mem::replace(&mut self.frontier, next);
         self.radius += 1;
         let guard = self.runtime.view();
-        let mut buffer = Vec::new();
+        let (mut buffer, mut new) = (Vec::new(), Vec::new());
         for expand in &self.expansions {
             let mut place = 0;
             while place < frontier.len() {
@@ -96,11 +96,9 @@ impl<'b, 'r> Bounds<'b, 'r> {
                 let mut cursor = guard.view().expand(nodes, expand)?;
                 while cursor.next(&mut self.batch)? {
                     self.runtime.environment.interrupt.check()?;
-                    for &node in &self.batch.neighbors {
-                        if self.depths.put(node, self.radius)?.is_none() {
-                            self.frontier.push(node)?;
-                        }
-                    }
+                    new.clear();
+                    self.depths.put_all(&self.batch.neighbors, self.radius, &mut new)?;
+                    self.frontier.extend(&new)?;
                 }
             }
         }

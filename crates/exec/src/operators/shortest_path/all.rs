@@ -57,6 +57,9 @@ enum Towards {
     End,
 }
 
+/// Tells of nodes whether each is of the level that is sought.
+type AreLevel<'l> = dyn FnMut(&[NodeId], &mut Vec<bool>) -> Result<()> + 'l;
+
 /// Where the levels met.
 struct Meeting<'m> {
     nodes: Records<'m, NodeId>,
@@ -88,6 +91,8 @@ impl<'r> Search<'_, 'r> {
                 let length = meeting.length;
                 let steps = self.levels(view, expand, from, (&mut forth, &mut back), meeting)?;
                 drop((forth, back));
+                let interrupt = self.runtime.environment.interrupt;
+                let steps = steps.sorted_by_key(interrupt, |step| (step.level, step.near, step.far, step.edge.id))?;
                 enumerate(steps, (from, to), length, charge, give)
             }
         }
@@ -133,6 +138,7 @@ impl<'r> Search<'_, 'r> {
         let mut frontier = std::mem::replace(&mut near.frontier, next);
         near.depth += 1;
         let mut met = near.frontier.another();
+        let (mut new, mut depths) = (Vec::new(), Vec::new());
         let (mut batch, mut buffer, mut place) = (EdgeBatch::default(), Vec::new(), 0);
         while place < frontier.len() {
             let nodes = frontier.piece(place, &mut buffer)?;
@@ -140,28 +146,23 @@ impl<'r> Search<'_, 'r> {
             let mut cursor = view.expand(nodes, &expand)?;
             while cursor.next(&mut batch)? {
                 self.runtime.environment.interrupt.check()?;
-                let mut visit = |node: NodeId| -> Result<()> {
-                    if near.depths.put(node, near.depth)?.is_none() {
-                        near.frontier.push(node)?;
-                        if far.depths.get(node)?.is_some() {
-                            met.push(node)?;
-                        }
-                    }
-                    Ok(())
-                };
-                if self.path.filter.is_none() {
-                    batch.neighbors.iter().try_for_each(|&node| visit(node))?;
-                    continue;
+                if self.path.filter.is_some() {
+                    let passing = self.passing(&batch, nodes, expand.direction, near.is_turned)?;
+                    batch.retain(&passing);
                 }
-                for index in self.passing(&batch, nodes, expand.direction, near.is_turned)? {
-                    visit(batch.neighbors[index as usize])?;
+                new.clear();
+                near.depths.put_all(&batch.neighbors, near.depth, &mut new)?;
+                near.frontier.extend(&new)?;
+                far.depths.get_all(&new, &mut depths)?;
+                for (&node, _) in new.iter().zip(&depths).filter(|(_, depth)| depth.is_some()) {
+                    met.push(node)?;
                 }
             }
         }
         Ok(met)
     }
 
-    /// The edges between levels that lie on shortest paths, those of one level and node together.
+    /// The edges between levels that lie on shortest paths.
     fn levels(
         &self,
         view: &dyn ReadView,
@@ -173,25 +174,37 @@ impl<'r> Search<'_, 'r> {
         let Meeting { nodes: mut queue, forward_depth, length } = meeting;
         let met = queue.len();
         let mut steps = queue.another();
+        let mut depths = Vec::new();
         let mut seen = NodeNumbers::new(self.runtime.charge("ShortestPath"), view);
         let mut first = 0;
         for depth in (1..=forward_depth).rev() {
-            let mut is_level = |node: NodeId| -> Result<bool> {
-                Ok(if depth == 1 { node == from } else { forth.depths.get(node)? == Some(depth - 1) })
+            let mut are_level = |nodes: &[NodeId], are: &mut Vec<bool>| -> Result<()> {
+                are.clear();
+                if depth == 1 {
+                    are.extend(nodes.iter().map(|&node| node == from));
+                    return Ok(());
+                }
+                forth.depths.get_all(nodes, &mut depths)?;
+                are.extend(depths.iter().map(|&known| known == Some(depth - 1)));
+                Ok(())
             };
             let level = (Towards::Start, u64::from(depth - 1));
-            first = self.steps(view, expand, (&mut queue, first), level, &mut is_level, &mut seen, &mut steps)?;
+            first = self.steps(view, expand, (&mut queue, first), level, &mut are_level, &mut seen, &mut steps)?;
         }
         queue.truncate(met)?;
         let mut seen = NodeNumbers::new(self.runtime.charge("ShortestPath"), view);
         first = 0;
         for depth in (1..=length - forward_depth).rev() {
-            let mut is_level = |node: NodeId| -> Result<bool> { Ok(back.depths.get(node)? == Some(depth - 1)) };
+            let mut are_level = |nodes: &[NodeId], are: &mut Vec<bool>| -> Result<()> {
+                are.clear();
+                back.depths.get_all(nodes, &mut depths)?;
+                are.extend(depths.iter().map(|&known| known == Some(depth - 1)));
+                Ok(())
+            };
             let level = (Towards::End, u64::from(length - depth));
-            first = self.steps(view, expand, (&mut queue, first), level, &mut is_level, &mut seen, &mut steps)?;
+            first = self.steps(view, expand, (&mut queue, first), level, &mut are_level, &mut seen, &mut steps)?;
         }
-        let interrupt = self.runtime.environment.interrupt;
-        steps.sorted_by_key(interrupt, |step| (step.level, step.near, step.far, step.edge.id))
+        Ok(steps)
     }
 
     /// Adds the edges from the nodes of a queue, from a place on, to those of the next level, and these to the queue; says
@@ -203,7 +216,7 @@ impl<'r> Search<'_, 'r> {
         expand: &Expand,
         (queue, first): (&mut Records<'r, NodeId>, u64),
         (towards, level): (Towards, u64),
-        is_level: &mut dyn FnMut(NodeId) -> Result<bool>,
+        are_level: &mut AreLevel<'_>,
         seen: &mut NodeNumbers<'r>,
         steps: &mut Records<'r, Step>,
     ) -> Result<u64> {
@@ -213,6 +226,7 @@ impl<'r> Search<'_, 'r> {
         };
         let expand = Expand { direction, edge_ids: EdgeIds::Include, ..expand.clone() };
         let (mut batch, mut buffer, mut place) = (EdgeBatch::default(), Vec::new(), first);
+        let mut are = Vec::new();
         let end = queue.len();
         while place < end {
             // The queue grows meanwhile, so what is expanded is taken out of it.
@@ -222,12 +236,13 @@ impl<'r> Search<'_, 'r> {
             let mut cursor = view.expand(&nodes, &expand)?;
             while cursor.next(&mut batch)? {
                 self.runtime.environment.interrupt.check()?;
-                for index in self.passing(&batch, &nodes, direction, towards == Towards::Start)? {
-                    let index = index as usize;
+                if self.path.filter.is_some() {
+                    let passing = self.passing(&batch, &nodes, direction, towards == Towards::Start)?;
+                    batch.retain(&passing);
+                }
+                are_level(&batch.neighbors, &mut are)?;
+                for index in (0..batch.len()).filter(|&index| are[index]) {
                     let (node, neighbor) = (nodes[batch.inputs[index] as usize], batch.neighbors[index]);
-                    if !is_level(neighbor)? {
-                        continue;
-                    }
                     let edge = edge_value(&batch, index, node, direction);
                     let (near, far) = if towards == Towards::End { (node, neighbor) } else { (neighbor, node) };
                     steps.push(Step { level, near, far, edge })?;

@@ -160,7 +160,7 @@ impl<'r> Search<'_, 'r> {
     }
 }
 
-impl<'m> Met<'m> {
+impl Met<'_> {
     /// Takes a node that has the given place if it is new, and gives the place of one that is not.
     fn insert(&mut self, node: NodeId, place: u64) -> Result<Option<u64>> {
         match self {

@@ -75,21 +75,31 @@ impl<'r> Search<'_, 'r> {
         let expand = Expand { direction: near.direction, edge_ids: ids, ..expand.clone() };
         let first = near.met.len() - near.frontier.len();
         let mut next = near.frontier.another();
+        let (mut known, mut new) = (Vec::new(), Vec::new());
         let (mut batch, mut buffer, mut place) = (EdgeBatch::default(), Vec::new(), 0);
         while place < near.frontier.len() {
             let nodes = near.frontier.piece(place, &mut buffer)?;
             let mut cursor = view.expand(nodes, &expand)?;
             while cursor.next(&mut batch)? {
                 self.runtime.environment.interrupt.check()?;
-                for index in self.passing(&batch, nodes, expand.direction, near.is_turned)? {
-                    let node = batch.neighbors[index as usize];
-                    let parent = first + place + u64::from(batch.inputs[index as usize]);
-                    if far.visited.contains(node)? {
-                        return Ok(Some(Meeting { node, parent }));
-                    }
-                    if near.visited.insert(node)? {
-                        next.push(node)?;
-                        near.met.push((node, parent))?;
+                if self.path.filter.is_some() {
+                    let passing = self.passing(&batch, nodes, expand.direction, near.is_turned)?;
+                    batch.retain(&passing);
+                }
+                let parent = |index: usize| first + place + u64::from(batch.inputs[index]);
+                far.visited.get_all(&batch.neighbors, &mut known)?;
+                if let Some(index) = known.iter().position(Option::is_some) {
+                    return Ok(Some(Meeting { node: batch.neighbors[index], parent: parent(index) }));
+                }
+                new.clear();
+                near.visited.put_all(&batch.neighbors, 0, &mut new)?;
+                next.extend(&new)?;
+                let mut left = new.as_slice();
+                for (index, &node) in batch.neighbors.iter().enumerate() {
+                    // A node that is new comes in its order, and the first time it stands there it is the one.
+                    if left.first() == Some(&node) {
+                        near.met.push((node, parent(index)))?;
+                        left = &left[1..];
                     }
                 }
             }

@@ -34,6 +34,11 @@ impl<'m> Slots<'m> {
         Slots { charge, pages, bits, count: 0 }
     }
 
+    /// The page where the slot of an id is, or a little before.
+    pub(super) fn page_of(&self, id: u64) -> u64 {
+        (hash(id) >> (64 - self.bits)) / PAGE_SLOTS
+    }
+
     /// The number of an id.
     pub(super) fn get(&mut self, id: u64) -> Result<Option<u32>> {
         Ok(self.find(id)?.1)
