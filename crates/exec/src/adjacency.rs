@@ -81,7 +81,8 @@ fn count_met(column: &Column, row: usize, from: NodeId, expand: &Expand) -> u64 
     }
 }
 
-fn is_met(edge: &EdgeValue, from: NodeId, expand: &Expand) -> bool {
+/// Whether the expansion of a node meets an edge, ranges aside.
+pub(crate) fn is_met(edge: &EdgeValue, from: NodeId, expand: &Expand) -> bool {
     let touches = match expand.direction {
         Direction::Out => edge.source == from,
         Direction::In => edge.target == from,

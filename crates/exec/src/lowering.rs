@@ -16,6 +16,7 @@ use crate::context::{CompileEnvironment, SubplanId};
 use crate::expression::{self, CompiledExpression, CompiledExpressions};
 use crate::operators;
 use crate::operators::subquery::Subplan;
+use crate::parallel::spread::SpreadPipeline;
 use crate::runtime::{Physical, Step};
 
 pub(crate) use liveness::Slots;
@@ -35,7 +36,7 @@ pub fn prepare(plan: &Plan) -> Result<Prepared> {
     let hidden_from = plan.slots.len() as u32;
     let properties = Properties::of(&plan.root);
     let (subplans, outer) = (Vec::new(), Vec::new());
-    let mut lowering = Lowering { hidden_from, next_slot: hidden_from, subplans, outer, properties };
+    let mut lowering = Lowering { hidden_from, next_slot: hidden_from, subplans, outer, properties, spread: None };
     let demand = Demand::all(plan.columns.iter().map(|(_, slot)| *slot).collect());
     let (root, layout) = operators::gather::lower(&mut lowering, &plan.root, &demand)?;
     let output = plan.columns.iter().map(|(_, slot)| column_of(&layout, *slot)).collect::<Result<_>>()?;
@@ -99,6 +100,8 @@ pub(crate) struct Lowering {
     outer: Vec<Outer>,
     /// What is read of the nodes that operators find.
     pub(crate) properties: Properties,
+    /// The expansion below which rows are held on demand.
+    pub(crate) spread: Option<SpreadPipeline>,
 }
 
 /// The rows around a subplan.
@@ -123,7 +126,7 @@ impl Lowering {
             OperatorKind::IndexSeek { .. } => operators::index_seek::lower(self, &plan.kind, demand),
             OperatorKind::NodeLookup { .. } => operators::node_lookup::lower(self, &plan.kind, demand),
             OperatorKind::NodeById { .. } => operators::node_by_id::lower(self, &plan.kind, demand),
-            OperatorKind::Expand { .. } => operators::expand::lower(self, &plan.kind, demand),
+            OperatorKind::Expand { .. } => operators::expand::lower(self, plan, demand),
             OperatorKind::Intersect { .. } => operators::intersect::lower(self, &plan.kind, demand),
             OperatorKind::VariableExpand { .. } => operators::variable_expand::lower(self, &plan.kind, demand),
             OperatorKind::ShortestPath { .. } => operators::shortest_path::lower(self, &plan.kind, demand),

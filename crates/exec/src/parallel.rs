@@ -1,7 +1,11 @@
 //! Parallel reading: a pipeline that begins with the scan of many nodes is run in parts, each over a range of ids.
 //!
+//! A pipeline that begins with few rows and comes to many is run in parts of its rows on the way: [`spread`].
+//!
 //! The parts depend on the store and not on the number of threads, and their results are taken in order of the ranges,
 //! so that the answer is the same whatever the thread count.
+
+pub(crate) mod spread;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,6 +21,7 @@ use crate::neighbor_lists::SharedLists;
 use crate::operators::node_scan::label_ids;
 use crate::profile::{OperatorProfile, Profiler};
 use crate::runtime::{Environment, Runtime, Scope, SharedStates};
+use spread::Holding;
 
 /// Into how many parts the ids are cut. Each part has groups of its own to be merged, so more of them cost more.
 const PARTS: u64 = 8;
@@ -37,6 +42,11 @@ pub(crate) struct ScanPipeline {
 }
 
 impl ScanPipeline {
+    /// The scan.
+    pub(crate) fn scan(&self) -> OperatorId {
+        self.scan
+    }
+
     /// True if a plan is nothing but the scan.
     pub(crate) fn is_scan_alone(&self, plan: &Operator) -> bool {
         plan.id == self.scan
@@ -146,25 +156,34 @@ pub(crate) struct Parts<'p> {
     environment: Environment<'p>,
     lists: Arc<SharedLists>,
     states: Arc<SharedStates>,
-    scan: OperatorId,
+    /// The operator that gives a part of its rows: the scan, or the expansion whose input is held.
+    cut: OperatorId,
+    /// The rows that are held.
+    given: Option<Arc<Chunk>>,
     profiles: Mutex<Vec<Map<OperatorId, OperatorProfile>>>,
 }
 
 impl<'p> Parts<'p> {
-    /// The parts of a pipeline that belongs to a run.
-    pub(crate) fn new(runtime: &'p Runtime<'_>, view: &'p dyn ReadView, pipeline: &ScanPipeline) -> Parts<'p> {
+    /// The parts of a pipeline that belongs to a run, cut at an operator.
+    pub(crate) fn new(
+        runtime: &'p Runtime<'_>,
+        view: &'p dyn ReadView,
+        cut: OperatorId,
+        given: Option<Arc<Chunk>>,
+    ) -> Parts<'p> {
         Parts {
             view,
             prepared: runtime.prepared,
             environment: runtime.environment,
             lists: runtime.lists.clone(),
             states: runtime.states.clone(),
-            scan: pipeline.scan,
+            cut,
+            given,
             profiles: Mutex::default(),
         }
     }
 
-    /// Runs a part: `work` in a run of its own, whose scan keeps to the range. Time is charged to `consumer` until another
+    /// Runs a part: `work` in a run of its own, whose pipeline keeps to the range. Time is charged to `consumer` until another
     /// operator is at work.
     pub(crate) fn run<T>(
         &self,
@@ -175,7 +194,8 @@ impl<'p> Parts<'p> {
         let mut own = Runtime::new(GraphAccess::Read(self.view), self.prepared, self.environment);
         own.lists = self.lists.clone();
         own.states = self.states.clone();
-        own.morsel = Some((self.scan, range));
+        own.morsel = Some((self.cut, range));
+        own.holding = Holding::of_part(self.given.clone());
         if let Some(profiler) = &own.profiler {
             profiler.switch(consumer);
         }
@@ -205,7 +225,17 @@ pub(crate) fn run<T: Send>(
     let runtime = scope.runtime;
     let Some(ranges) = ranges(runtime, pipeline, PARTS) else { return Ok(None) };
     let guard = runtime.view();
-    let parts = Parts::new(runtime, guard.view(), pipeline);
+    let parts = Parts::new(runtime, guard.view(), pipeline.scan(), None);
+    run_parts(runtime, parts, &ranges, work).map(Some)
+}
+
+/// Runs `work` for each range and gives the results in order.
+fn run_parts<T: Send>(
+    runtime: &Runtime<'_>,
+    parts: Parts<'_>,
+    ranges: &[Range<u64>],
+    work: &(dyn Fn(Scope<'_, '_>) -> Result<T> + Sync),
+) -> Result<Vec<T>> {
     let outcome: Vec<Mutex<Option<Result<T>>>> = ranges.iter().map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
     let consumer = runtime.profiler.as_ref().and_then(Profiler::current);
@@ -233,5 +263,5 @@ pub(crate) fn run<T: Send>(
     parts.finish(runtime);
     // Parts after a failed one may be missing; those before it are there, so that the first failure is found.
     let outcome = outcome.into_iter().map(|part| part.into_inner().expect("nothing panics while it holds the lock"));
-    outcome.flatten().collect::<Result<Vec<T>>>().map(Some)
+    outcome.flatten().collect()
 }

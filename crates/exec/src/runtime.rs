@@ -20,6 +20,7 @@ use crate::context::{EvaluationContext, SubplanId, SubplanRunner};
 use crate::lowering::Prepared;
 use crate::memory::{Charge, QueryMemory};
 use crate::neighbor_lists::SharedLists;
+use crate::parallel::spread::Holding;
 use crate::profile::{Counters, OperatorProfile, Profiler};
 
 /// Whether a consumer wants more rows.
@@ -146,8 +147,10 @@ pub(crate) struct Runtime<'a> {
     pub(crate) environment: Environment<'a>,
     pub(crate) profiler: Option<Profiler<'a>>,
     pub(crate) counters: Cell<Counters>,
-    /// The ids to which the scan at the bottom of a parallel pipeline is confined.
+    /// The range to which a parallel pipeline is confined: of ids for the scan at its bottom, or of rows that are held.
     pub(crate) morsel: Option<(OperatorId, Range<u64>)>,
+    /// Rows that are held so that a pipeline can be run in parts of them.
+    pub(crate) holding: Holding<'a>,
     /// Lists of neighbors that all parts of the run use.
     pub(crate) lists: Arc<SharedLists>,
     /// What operators keep for all parts of a run.
@@ -187,6 +190,7 @@ impl<'a> Runtime<'a> {
             profiler,
             counters: Cell::default(),
             morsel: None,
+            holding: Holding::default(),
             lists: Arc::default(),
             states: Arc::default(),
             now_us,

@@ -287,6 +287,13 @@ pub trait ReadView: Send + Sync {
         Ok(degrees)
     }
 
+    /// For each node, how many edges lead from it to itself. The default compares degrees.
+    fn loops(&self, nodes: &[NodeId], types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
+        let of = |direction| self.degrees(nodes, direction, types);
+        let (out, back, both) = (of(Direction::Out)?, of(Direction::In)?, of(Direction::Both)?);
+        Ok((0..nodes.len()).map(|at| (out[at] + back[at]).saturating_sub(both[at])).collect())
+    }
+
     /// How many nodes or edges there are, where the store can tell without giving them out; `None` otherwise.
     fn count(&self, _count: &Count) -> Result<Option<u64>> {
         Ok(None)

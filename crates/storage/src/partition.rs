@@ -3,6 +3,7 @@
 //! - [`ascending`]: ascending sequences at about two bits and a few for each entry.
 //! - [`pointer`]: from a node to its run of edges.
 //! - [`section`]: the edges of one type.
+//! - `loops`: which nodes have self-loops.
 //! - [`live`]: the edges of one type without those that patches deleted, with the properties that patches changed.
 //! - [`sorted`]: searches in sections whose type has a sort key.
 //! - [`stream`]: a section from start to end.
@@ -31,6 +32,7 @@ use crate::version::slots::{SlotLease, Slots};
 
 pub mod ascending;
 pub mod live;
+mod loops;
 pub mod pointer;
 pub mod runs;
 pub mod section;

@@ -226,6 +226,9 @@ impl ReadView for Snapshot {
 
     fn has_label(&self, nodes: &[NodeId], label: LabelId) -> Result<Bitmap> {
         let mut has = self.version.has_label(nodes, label)?;
+        if self.memtable.nodes.is_empty() && self.memtable.node_changes.is_empty() {
+            return Ok(has);
+        }
         for (row, &node) in nodes.iter().enumerate() {
             if let Some(record) = self.memtable.node(node) {
                 has.set(row, record.labels.contains(&label));
@@ -242,6 +245,9 @@ impl ReadView for Snapshot {
 
     fn nodes_exist(&self, nodes: &[NodeId]) -> Result<Bitmap> {
         let mut exist = self.version.nodes_exist(nodes)?;
+        if self.memtable.nodes.is_empty() && self.memtable.node_changes.is_empty() {
+            return Ok(exist);
+        }
         for (row, &node) in nodes.iter().enumerate() {
             if let Some(record) = self.memtable.node(node) {
                 exist.set(row, !record.is_deleted);
@@ -300,6 +306,10 @@ impl ReadView for Snapshot {
 
     fn degrees(&self, from: &[NodeId], direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
         self.degrees_of(from, direction, types)
+    }
+
+    fn loops(&self, nodes: &[NodeId], types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
+        self.loops_of(nodes, types)
     }
 
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {

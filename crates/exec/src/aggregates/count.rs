@@ -162,9 +162,8 @@ impl Aggregator for CountDistinct {
         if !other.nodes.is_empty() {
             grow(&mut self.nodes, group_count);
         }
-        for (&group, nodes) in groups.iter().zip(&other.nodes) {
-            let (mine, count) = (&mut self.nodes[group as usize], &mut self.counts[group as usize]);
-            nodes.for_each(|node| *count += i64::from(mine.insert(node)));
+        for (&group, nodes) in groups.iter().zip(other.nodes) {
+            self.counts[group as usize] += self.nodes[group as usize].insert_set(nodes) as i64;
         }
         self.integers.reserve_for(&other.integers);
         other.integers.for_each(|group, integer| {

@@ -56,6 +56,63 @@ impl NodeSet {
         new
     }
 
+    /// Adds the nodes of another set; how many are new.
+    pub(super) fn insert_set(&mut self, other: NodeSet) -> usize {
+        if matches!(self, NodeSet::List(list) if list.is_empty()) {
+            *self = other;
+            return self.len();
+        }
+        let mut new = 0;
+        let (pages, far) = match other {
+            NodeSet::Paged { pages, far } => (pages, far),
+            other => {
+                other.for_each(|node| new += usize::from(self.insert(node)));
+                return new;
+            }
+        };
+        self.make_pages();
+        let NodeSet::Paged { pages: mine, far: my_far } = self else { return new };
+        far.into_iter().for_each(|node| new += usize::from(my_far.insert(node)));
+        if mine.len() < pages.len() {
+            mine.resize(pages.len(), None);
+        }
+        for (mine, page) in mine.iter_mut().zip(pages) {
+            let Some(page) = page else { continue };
+            match mine {
+                None => {
+                    new += bits_of(&page);
+                    *mine = Some(page);
+                }
+                Some(mine) => {
+                    for (word, more) in mine.iter_mut().zip(page.iter()) {
+                        new += (more & !*word).count_ones() as usize;
+                        *word |= more;
+                    }
+                }
+            }
+        }
+        new
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            NodeSet::List(list) => list.len(),
+            NodeSet::Hashed(set) => set.len(),
+            NodeSet::Paged { pages, far } => far.len() + pages.iter().flatten().map(bits_of).sum::<usize>(),
+        }
+    }
+
+    fn make_pages(&mut self) {
+        if let NodeSet::Paged { .. } = self {
+            return;
+        }
+        let (mut pages, mut far) = (Vec::new(), Set::default());
+        self.for_each(|node| {
+            insert_paged(&mut pages, &mut far, node);
+        });
+        *self = NodeSet::Paged { pages, far };
+    }
+
     fn insert_small(&mut self, node: NodeId) -> bool {
         match self {
             NodeSet::List(list) => {
@@ -71,11 +128,7 @@ impl NodeSet {
             NodeSet::Hashed(set) => {
                 let is_new = set.insert(node);
                 if set.len() > HASHED_NODES_MAX {
-                    let (mut pages, mut far) = (Vec::new(), Set::default());
-                    for node in set.drain() {
-                        insert_paged(&mut pages, &mut far, node);
-                    }
-                    *self = NodeSet::Paged { pages, far };
+                    self.make_pages();
                 }
                 is_new
             }
@@ -118,6 +171,10 @@ impl NodeSet {
             }
         }
     }
+}
+
+fn bits_of(page: &Page) -> usize {
+    page.iter().map(|word| word.count_ones() as usize).sum()
 }
 
 #[inline]

@@ -51,7 +51,7 @@ pub(crate) fn read(object: &Vector, keys: &[Arc<str>], rows: usize, view: &dyn R
         View::Node(Operand::One(node)) => Ok(constants(of_nodes(&[node], keys, view)?)),
         View::Edge(Operand::One(edge)) => Ok(constants(of_edges(&[edge.id], keys, view)?)),
         View::Node(Operand::Many(nodes)) => match validity_of(object) {
-            None => Ok(of_nodes(nodes, keys, view)?.into_iter().map(Vector::new).collect()),
+            None => Ok(of_nodes_in_runs(nodes, keys, view)?.into_iter().map(Vector::new).collect()),
             Some(validity) => of_some(&validity, nodes, keys, |nodes| of_nodes(nodes, keys, view)),
         },
         View::Edge(Operand::Many(edges)) => {
@@ -71,6 +71,26 @@ fn constants(columns: Vec<Column>) -> Vec<Vector> {
 
 fn of_nodes(nodes: &[NodeId], keys: &[Arc<str>], view: &dyn ReadView) -> Result<Vec<Column>> {
     with_known_keys(nodes.len(), keys, view, |ids| view.node_properties(nodes, ids))
+}
+
+/// Runs of one node must have so many rows on the average to be read once each.
+const RUN_ROWS_MIN: usize = 8;
+
+/// The same for nodes that may come many times in succession, as an expansion gives the node it starts from.
+fn of_nodes_in_runs(nodes: &[NodeId], keys: &[Arc<str>], view: &dyn ReadView) -> Result<Vec<Column>> {
+    let changes = nodes.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    if (changes + 1) * RUN_ROWS_MIN > nodes.len() {
+        return of_nodes(nodes, keys, view);
+    }
+    let (mut firsts, mut runs): (Vec<NodeId>, Vec<u32>) = (Vec::with_capacity(changes + 1), Vec::new());
+    runs.reserve(nodes.len());
+    for &node in nodes {
+        if firsts.last() != Some(&node) {
+            firsts.push(node);
+        }
+        runs.push(firsts.len() as u32 - 1);
+    }
+    Ok(of_nodes(&firsts, keys, view)?.iter().map(|column| column.gather(&runs)).collect())
 }
 
 fn of_edges(edges: &[EdgeId], keys: &[Arc<str>], view: &dyn ReadView) -> Result<Vec<Column>> {

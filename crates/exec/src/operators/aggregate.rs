@@ -23,6 +23,7 @@ use crate::lowering::{Demand, Lowered, Lowering, Slots, column_of, liveness, mis
 use crate::memory::Charge;
 use crate::operators::expand::counted;
 use crate::operators::intersect;
+use crate::parallel::spread::{self, SpreadPipeline};
 use crate::parallel::{self, ScanPipeline};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use across::{Across, Far};
@@ -38,6 +39,7 @@ pub(crate) struct Aggregate {
     /// The column that says for how many rows each row stands.
     weight: Option<usize>,
     pipeline: Option<ScanPipeline>,
+    spread: Option<SpreadPipeline>,
     /// Another way to take the rows in, where it pays.
     across: Option<Across>,
 }
@@ -73,7 +75,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let pipeline = parallel::scan_pipeline(input);
     let counted = if keys.is_empty() { told::Counted::of(input, &wanted) } else { None };
     let plan = input;
-    let (input, layout, weight) = lower_input(lowering, plan, slots, &wanted)?;
+    let (input, layout, weight, spread) = lower_input(lowering, plan, slots, &wanted)?;
     let across = if weight.is_none() { Across::lower(lowering, plan, keys, &wanted)? } else { None };
     let mut output = Layout::default();
     let mut compiled_keys = Vec::with_capacity(keys.len());
@@ -90,7 +92,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     }
     let weight = weight.map(|weight| column_of(&layout, weight)).transpose()?;
     let key_columns = runs::columns(keys, &layout);
-    let aggregate = Aggregate { input, keys: compiled_keys, key_columns, functions, weight, pipeline, across };
+    let aggregate = Aggregate { input, keys: compiled_keys, key_columns, functions, weight, pipeline, spread, across };
     match counted {
         Some(counted) => Ok((Box::new(told::Told { counted, otherwise: aggregate }), output)),
         None => Ok((Box::new(aggregate), output)),
@@ -103,7 +105,7 @@ fn lower_input(
     input: &Operator,
     slots: Slots,
     aggregates: &[&PlanAggregate],
-) -> Result<(Step, Layout, Option<SlotId>)> {
+) -> Result<(Step, Layout, Option<SlotId>, Option<SpreadPipeline>)> {
     let ignores_repeats = |item: &&PlanAggregate| {
         (item.distinct && !item.arguments.is_empty()) || matches!(&*item.function, "min" | "max")
     };
@@ -115,11 +117,14 @@ fn lower_input(
             counted => counted,
         };
         if let Some((step, layout, weight)) = counted {
-            return Ok((step, layout, Some(weight)));
+            return Ok((step, layout, Some(weight), None));
         }
     }
+    let spread = spread::spread_pipeline(input);
+    let before = std::mem::replace(&mut lowering.spread, spread);
     let (step, layout) = lowering.lower(input, &demand)?;
-    Ok((step, layout, None))
+    lowering.spread = before;
+    Ok((step, layout, None, spread))
 }
 
 impl Aggregate {
@@ -201,10 +206,12 @@ impl Physical for Aggregate {
             Some(pipeline) => parallel::run(scope, pipeline, &accumulate)?,
             None => None,
         };
-        let mut gathered = match parts {
-            Some(parts) => self.merge(parts, scope.runtime.environment.interrupt)?,
-            None => vec![accumulate(scope)?],
+        let parts = match (parts, self.spread) {
+            (Some(parts), _) => parts,
+            (None, Some(pipeline)) => spread::run(scope, pipeline, &accumulate)?,
+            (None, None) => vec![accumulate(scope)?],
         };
+        let mut gathered = self.merge(parts, scope.runtime.environment.interrupt)?;
         drop((far, held));
         if gathered.len() == 1 && gathered[0].put_away.is_none() {
             gathered[0].make_room()?;

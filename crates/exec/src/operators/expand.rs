@@ -6,19 +6,22 @@
 pub(crate) mod choice;
 pub(crate) mod counted;
 mod into;
+mod taken;
 
 use std::sync::Arc;
 
-use cypher::plan::OperatorKind;
+use cypher::plan::{Operator, OperatorKind};
 use model::store::EdgeIds;
 use model::{Column, ColumnData, Direction, EdgeBatch, NodeId, Result};
 
 use crate::adjacency::{edge_value, edge_values, expansion, is_taken};
 use crate::chunk::Chunk;
 use crate::lowering::{Demand, Lowered, Lowering, column_of, columns_of, keep, misplaced};
+use crate::parallel::spread::Spread;
 use crate::rows::{gather_columns, nodes_in};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use choice::Choice;
+use taken::Taken;
 
 struct Expand {
     input: Step,
@@ -33,14 +36,19 @@ struct Expand {
 }
 
 /// Lowers `Expand`.
-pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Demand) -> Result<Lowered> {
-    let OperatorKind::Expand { input, from, direction, types, edge, to, into, distinct_from, choice } = kind else {
-        return Err(misplaced(kind));
+pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -> Result<Lowered> {
+    let OperatorKind::Expand { input, from, direction, types, edge, to, into, distinct_from, choice } = &plan.kind
+    else {
+        return Err(misplaced(&plan.kind));
     };
     let mut below = demand.clone().without(edge).and_slots([from]).and_slots(distinct_from);
     below = if *into { below.and_slots([to]) } else { below.without([to]) };
-    let (input, layout) = lowering.lower(input, &below)?;
+    let is_spread = lowering.spread.take_if(|spread| spread.expand == plan.id).is_some();
+    let (mut input, layout) = lowering.lower(input, &below)?;
     let from = column_of(&layout, *from)?;
+    if is_spread {
+        input = Spread::over(input, plan.id, from, *direction, types.clone());
+    }
     let distinct_from = columns_of(&layout, distinct_from)?;
     let bound = if *into { Some(column_of(&layout, *to)?) } else { None };
     let (keep, mut layout) = keep(&layout, demand);
@@ -67,18 +75,38 @@ impl Expand {
         if self.gives_edge || !self.distinct_from.is_empty() { EdgeIds::Include } else { EdgeIds::Omit }
     }
 
-    /// The rows of a batch of edges as a chunk, joined with the rows of the input they belong to.
-    fn join(&self, chunk: &Chunk, from: &[NodeId], rows: Option<&[u32]>, batch: &mut EdgeBatch) -> Chunk {
-        let mut selected: Option<Vec<u32>> = None;
-        if !self.distinct_from.is_empty() {
-            let is_free = |&index: &u32| {
-                let input = batch.inputs[index as usize] as usize;
-                let row = rows.map_or(input, |rows| rows[input] as usize);
-                !is_taken(chunk, &self.distinct_from, row, batch.edges[index as usize])
-            };
-            let free: Vec<u32> = (0..batch.len() as u32).filter(is_free).collect();
-            selected = (free.len() < batch.len()).then_some(free);
+    /// The rows of a batch whose edges are not held by the rows they belong to; `None` if all are free.
+    fn free(
+        &self,
+        chunk: &Chunk,
+        rows: Option<&[u32]>,
+        batch: &EdgeBatch,
+        taken: &mut Option<Taken>,
+    ) -> Option<Vec<u32>> {
+        if let Some(taken) = taken {
+            return taken.free(batch);
         }
+        if self.distinct_from.is_empty() {
+            return None;
+        }
+        let is_free = |&index: &u32| {
+            let input = batch.inputs[index as usize] as usize;
+            let row = rows.map_or(input, |rows| rows[input] as usize);
+            !is_taken(chunk, &self.distinct_from, row, batch.edges[index as usize])
+        };
+        let free: Vec<u32> = (0..batch.len() as u32).filter(is_free).collect();
+        (free.len() < batch.len()).then_some(free)
+    }
+
+    /// The rows of a batch of edges as a chunk, all or those selected, joined with the rows of the input they belong to.
+    fn join(
+        &self,
+        chunk: &Chunk,
+        from: &[NodeId],
+        rows: Option<&[u32]>,
+        batch: &mut EdgeBatch,
+        selected: Option<Vec<u32>>,
+    ) -> Chunk {
         let count = selected.as_ref().map_or(batch.len(), Vec::len);
         let mut columns = Vec::with_capacity(self.keep.len() + 2);
         if !self.keep.is_empty() {
@@ -132,9 +160,18 @@ impl Physical for Expand {
                 }
                 first = choice.labelled_first(view.view(), &from, &mut expand)?;
             }
+            // What is written between reads may be gone from where an edge says it is.
+            let tells_ends = view.view().capabilities().dense_node_ids && !runtime.writes() && expand.top.is_none();
+            let mut taken = None;
+            if !self.distinct_from.is_empty() && !self.gives_edge && tells_ends {
+                expand.edge_ids = EdgeIds::Omit;
+                let inputs = (&*from, rows.as_deref());
+                taken = Some(Taken::of(view.view(), &chunk, &self.distinct_from, inputs, &expand)?);
+            }
             let mut give = |batch: &mut EdgeBatch| {
                 runtime.environment.interrupt.check()?;
-                let joined = self.join(&chunk, &from, rows.as_deref(), batch);
+                let free = self.free(&chunk, rows.as_deref(), batch, &mut taken);
+                let joined = self.join(&chunk, &from, rows.as_deref(), batch, free);
                 if joined.rows > 0 { sink(joined) } else { Ok(Flow::Continue) }
             };
             if let Some(batches) = first {

@@ -179,7 +179,7 @@ impl Physical for Gather {
         let exchange = Exchange { state: Mutex::new(state), changed: Condvar::new() };
         // The time of this thread is that of those it waits for.
         let consumer = runtime.profiler.as_ref().and_then(|profiler| profiler.switch(None));
-        let part_of = parallel::Parts::new(runtime, view, &self.pipeline);
+        let part_of = parallel::Parts::new(runtime, view, self.pipeline.scan(), None);
         let work_through = || {
             while let Some(part) = exchange.begin() {
                 let range: Range<u64> = ranges[part].clone();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use model::id::{EdgeTypeId, NodeId, PropertyKeyId};
 use model::{Column, Result, Value};
 
+use super::loops::Loops;
 use super::pointer::PointerIndex;
 use crate::codec::bits::{get, is_width, packed_bytes, unpack, unpack_u32};
 use crate::codec::bytes::{Get, Put};
@@ -121,6 +122,7 @@ pub struct Section {
     in_index: PointerIndex,
     sort_keys: Vec<PropertyKeyId>,
     columns: Vec<(PropertyKeyId, ColumnReader)>,
+    loops: Loops,
 }
 
 /// The parts of a section that its writer knows.
@@ -177,8 +179,20 @@ impl Section {
             return Err(directory.damage("the two directions of a section differ in their number of edges"));
         }
         let file = file.clone();
-        let columns = Vec::new();
-        Ok(Section { file, edge_type, edge_count, targets, out_index, sources, ranks, in_index, sort_keys, columns })
+        let (columns, loops) = (Vec::new(), Loops::default());
+        Ok(Section {
+            file,
+            edge_type,
+            edge_count,
+            targets,
+            out_index,
+            sources,
+            ranks,
+            in_index,
+            sort_keys,
+            columns,
+            loops,
+        })
     }
 
     /// Adds a property column when the partition is opened.
@@ -366,6 +380,21 @@ impl Section {
         }
         out[before..].sort_unstable();
         Ok(())
+    }
+
+    /// True if an edge of the section leads from the node to itself, be it deleted by now or not. Cost: a search in the run
+    /// of the node the first time, a look at a bit from then on.
+    #[inline]
+    pub fn has_loop(&self, node: NodeId) -> Result<bool> {
+        let Some((first, last)) = self.out_index.span() else { return Ok(false) };
+        if node.0 < first || node.0 > last {
+            return Ok(false);
+        }
+        self.loops.get_or_find((first, last), node, || {
+            let mut positions = Vec::new();
+            self.between(node, node, &mut positions)?;
+            Ok(!positions.is_empty())
+        })
     }
 
     /// The source of the edge at a position. Cost: a search in the pointer index.

@@ -1,13 +1,16 @@
 //! How many edges a node has, from the lengths of runs and lists.
 //!
-//! Cost: a search in each section; the edges themselves are looked at only where the memtable deleted some, or for
-//! self-loops, which are counted once when both directions are asked for.
+//! Cost: a search in each section, for many nodes close together a few nanoseconds; the edges themselves are looked at
+//! only where the memtable deleted some. Self-loops are counted once when both directions are asked for: a section is
+//! searched for those of a node once, and remembers.
+
+use std::ops::Range;
 
 use model::{Direction, EdgeTypeId, NodeId, Result};
 
 use super::Snapshot;
 use crate::memtable::{Adjacency, Link};
-use crate::partition::Section;
+use crate::partition::{LiveSection, Section};
 
 impl Snapshot {
     /// True if the node has an edge.
@@ -22,97 +25,134 @@ impl Snapshot {
         direction: Direction,
         types: Option<&[EdgeTypeId]>,
     ) -> Result<Vec<u64>> {
-        let is_in_files = self.memtable.edges.is_empty() && self.memtable.base_edges_deleted.is_empty();
-        if !is_in_files || nodes.len() < 8 {
+        if nodes.len() < MANY {
             return nodes.iter().map(|&node| self.degree(node, direction, types)).collect();
         }
         // Section by section, so that each is looked for once.
-        let (mut degrees, mut positions) = (vec![0; nodes.len()], Vec::new());
-        let is_span = is_span(nodes) && direction != Direction::Both;
+        let mut degrees = vec![0; nodes.len()];
+        let is_span = is_span(nodes);
         for place in self.version.wanted_places(types) {
             let (partition, section) = self.version.at(place);
             let interval = &partition.entry().interval;
             if is_span && section.patches.is_none() {
-                add_runs(section.section, nodes, direction == Direction::In, &mut degrees)?;
-                continue;
+                for is_in in [false, true] {
+                    if direction != if is_in { Direction::Out } else { Direction::In } {
+                        add_runs(section.section, nodes, is_in, &mut degrees)?;
+                    }
+                }
+            } else {
+                for (degree, &node) in degrees.iter_mut().zip(nodes) {
+                    if direction != Direction::In {
+                        *degree += section.out_degree(node)?;
+                    }
+                    if direction != Direction::Out && interval.contains(&node.0) {
+                        *degree += section.in_degree(node)?;
+                    }
+                }
             }
+            if direction == Direction::Both {
+                take_loops(section, interval, nodes, |at, loops| degrees[at] -= loops)?;
+            }
+        }
+        if self.has_new_edges() {
             for (degree, &node) in degrees.iter_mut().zip(nodes) {
-                let (mut out, mut back) = (0, 0);
-                if direction != Direction::In {
-                    out = section.out_degree(node)?;
-                }
-                if direction != Direction::Out && interval.contains(&node.0) {
-                    back = section.in_degree(node)?;
-                }
-                *degree += out + back;
-                if direction == Direction::Both && out > 0 && back > 0 {
-                    positions.clear();
-                    section.between(node, node, &mut positions)?;
-                    *degree -= positions.len() as u64;
-                }
+                let (new, lost) = self.changed_degree(node, direction, types);
+                *degree = *degree + new - lost;
             }
         }
         Ok(degrees)
     }
 
+    /// How many edges of each node lead back to it.
+    pub(super) fn loops_of(&self, nodes: &[NodeId], types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
+        let mut loops = vec![0; nodes.len()];
+        for place in self.version.wanted_places(types) {
+            let (partition, section) = self.version.at(place);
+            take_loops(section, &partition.entry().interval, nodes, |at, found| loops[at] += found)?;
+        }
+        if self.has_new_edges() {
+            for (loops, &node) in loops.iter_mut().zip(nodes) {
+                let (new, lost) = self.changed_loops(node, types);
+                *loops = *loops + new - lost;
+            }
+        }
+        Ok(loops)
+    }
+
     /// How many edges of a node an expansion would find.
     pub(super) fn degree(&self, node: NodeId, direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<u64> {
-        let memtable = &self.memtable;
-        let mut degree = 0;
-        if direction != Direction::In {
-            degree += self.base_out_degree(node, types)?;
-            degree += count(&memtable.edges, node, memtable.edges_deleted == 0, false, types);
-            degree -= count(&memtable.base_edges_deleted, node, true, false, types);
-        }
-        if direction != Direction::Out {
-            degree += self.base_in_degree(node, types)?;
-            degree += count(&memtable.edges, node, memtable.edges_deleted == 0, true, types);
-            degree -= count(&memtable.base_edges_deleted, node, true, true, types);
-        }
-        if direction == Direction::Both {
-            degree -= self.loops(node, types)?;
-        }
-        Ok(degree)
-    }
-
-    fn base_out_degree(&self, node: NodeId, types: Option<&[EdgeTypeId]>) -> Result<u64> {
-        let mut degree = 0;
-        for place in self.version.wanted_places(types) {
-            degree += self.version.at(place).1.out_degree(node)?;
-        }
-        Ok(degree)
-    }
-
-    fn base_in_degree(&self, node: NodeId, types: Option<&[EdgeTypeId]>) -> Result<u64> {
         let mut degree = 0;
         for place in self.version.wanted_places(types) {
             let (partition, section) = self.version.at(place);
-            if partition.entry().interval.contains(&node.0) {
+            let interval = &partition.entry().interval;
+            if direction != Direction::In {
+                degree += section.out_degree(node)?;
+            }
+            if direction != Direction::Out && interval.contains(&node.0) {
                 degree += section.in_degree(node)?;
             }
-        }
-        Ok(degree)
-    }
-
-    /// How many of a node's edges lead back to it.
-    fn loops(&self, node: NodeId, types: Option<&[EdgeTypeId]>) -> Result<u64> {
-        let is_wanted = |edge_type: EdgeTypeId| types.is_none_or(|types| types.contains(&edge_type));
-        let (mut loops, mut positions) = (0, Vec::new());
-        for place in self.version.wanted_places(types) {
-            let (partition, section) = self.version.at(place);
-            if partition.entry().interval.contains(&node.0) {
-                positions.clear();
-                section.between(node, node, &mut positions)?;
-                loops += positions.len() as u64;
+            if direction == Direction::Both {
+                take_loops(section, interval, &[node], |_, loops| degree -= loops)?;
             }
         }
+        let (new, lost) = self.changed_degree(node, direction, types);
+        Ok(degree + new - lost)
+    }
+
+    /// Whether edges were made or deleted since the files were written.
+    fn has_new_edges(&self) -> bool {
+        !self.memtable.edges.is_empty() || !self.memtable.base_edges_deleted.is_empty()
+    }
+
+    /// How many edges of a node the memtable has, and how many of those in the files it deleted.
+    fn changed_degree(&self, node: NodeId, direction: Direction, types: Option<&[EdgeTypeId]>) -> (u64, u64) {
+        let (edges, deleted) = (&self.memtable.edges, &self.memtable.base_edges_deleted);
+        let is_whole = self.memtable.edges_deleted == 0;
+        let (mut new, mut lost) = (0, 0);
+        for is_in in [false, true] {
+            if direction != if is_in { Direction::Out } else { Direction::In } {
+                new += count(edges, node, is_whole, is_in, types);
+                lost += count(deleted, node, true, is_in, types);
+            }
+        }
+        if direction == Direction::Both && new + lost > 1 {
+            let (new_loops, lost_loops) = self.changed_loops(node, types);
+            (new, lost) = (new - new_loops, lost - lost_loops);
+        }
+        (new, lost)
+    }
+
+    /// The same of those that lead back to it.
+    fn changed_loops(&self, node: NodeId, types: Option<&[EdgeTypeId]>) -> (u64, u64) {
+        let is_wanted = |edge_type: EdgeTypeId| types.is_none_or(|types| types.contains(&edge_type));
         let count = |edges: &Adjacency| {
             let is_loop = |link: &Link| link.target == node && !link.is_deleted && is_wanted(link.edge_type);
             edges.out_edges(node).filter(|(_, link)| is_loop(link)).count() as u64
         };
-        loops = loops + count(&self.memtable.edges) - count(&self.memtable.base_edges_deleted);
-        Ok(loops)
+        (count(&self.memtable.edges), count(&self.memtable.base_edges_deleted))
     }
+}
+
+/// From so many nodes on sections are gone through one by one.
+const MANY: usize = 8;
+
+/// Calls `take` with the place of each node that has self-loops in a section, and how many.
+fn take_loops(
+    section: LiveSection<'_>,
+    interval: &Range<u64>,
+    nodes: &[NodeId],
+    mut take: impl FnMut(usize, u64),
+) -> Result<()> {
+    for (at, &node) in nodes.iter().enumerate() {
+        if interval.contains(&node.0) && section.section.has_loop(node)? {
+            let mut positions = Vec::new();
+            section.between(node, node, &mut positions)?;
+            if !positions.is_empty() {
+                take(at, positions.len() as u64);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Nodes of a span for each of those asked for, so that it is worth to read the runs of all.

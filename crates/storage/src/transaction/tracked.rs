@@ -191,6 +191,11 @@ impl ReadView for Tracked {
         self.snapshot.degrees(from, direction, types)
     }
 
+    fn loops(&self, nodes: &[NodeId], types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
+        self.note_edges(nodes, types);
+        self.snapshot.loops(nodes, types)
+    }
+
     fn prefetch(&self, hint: &AccessHint<'_>) {
         self.snapshot.prefetch(hint);
     }

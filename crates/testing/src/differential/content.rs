@@ -282,6 +282,21 @@ fn check_degrees(view: &dyn ReadView, ids: &[NodeId]) {
             assert_eq!(degrees, expected, "degrees going {direction:?}");
         }
     }
+    for from in ids.chunks(CALL_NODES) {
+        let mut expected = vec![0; from.len()];
+        let expand = Expand::default();
+        let mut cursor = view.expand(from, &expand).expect("expanding");
+        let mut batch = EdgeBatch::default();
+        while cursor.next(&mut batch).expect("expanding on") {
+            for (&input, &neighbor) in batch.inputs.iter().zip(&batch.neighbors) {
+                expected[input as usize] += u64::from(from[input as usize] == neighbor);
+            }
+        }
+        // Twice, as a store may remember.
+        for _ in 0..2 {
+            assert_eq!(view.loops(from, None).expect("counting loops"), expected, "self-loops");
+        }
+    }
 }
 
 fn check_partitions(view: &dyn ReadView, names: &BTreeMap<NodeId, String>, edges: &[String]) {

@@ -179,15 +179,9 @@ fn opposite(evaluation: &mut Evaluation<'_, '_>, (a, b): (&Branch, &Branch), nod
         let view = evaluation.runtime.view();
         let view = view.view();
         let Some(expand) = expansion(view, a.direction, &a.types, EdgeIds::Omit) else { return Ok(factors) };
-        let types = expand.types.as_deref();
-        let (out, back) = (view.degrees(&some, Direction::Out, types)?, view.degrees(&some, Direction::In, types)?);
-        let both = view.degrees(&some, Direction::Both, types)?;
-        for (at, both) in both.into_iter().enumerate() {
-            let count = out[at] + back[at] - both;
-            if count > 0 {
-                loops.push((places[at], some[at], count));
-            }
-        }
+        let counts = view.loops(&some, expand.types.as_deref())?;
+        let found = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
+        loops.extend(found.map(|(at, count)| (places[at], some[at], count)));
     }
     let ends: Vec<NodeId> = loops.iter().map(|&(_, node, _)| node).collect();
     let (to_a, to_b) = (evaluation.values(&a.node, &ends)?, evaluation.values(&b.node, &ends)?);

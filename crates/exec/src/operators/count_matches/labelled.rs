@@ -19,6 +19,9 @@ use crate::adjacency::expansion;
 use crate::operators::node_scan::label_ids;
 use crate::runtime::Runtime;
 
+/// So few nodes are followed before it is asked what that costs.
+const NODES_MIN: usize = 64;
+
 /// Ids that are looked at together.
 const STEP: u64 = 4_096;
 
@@ -200,7 +203,10 @@ impl Evaluation<'_, '_> {
         else {
             return Ok(sums);
         };
-        let known = self.types_to(&branch.node)?;
+        let known = match self.types_to(&branch.node)? {
+            None => self.types_that_pay(branch, nodes)?,
+            known => known,
+        };
         if let Some(by_type) = known.as_deref().and_then(Option::as_ref) {
             if !by_type.always.is_empty() {
                 sums = view.degrees(nodes, branch.direction, Some(&by_type.always))?;
@@ -222,6 +228,22 @@ impl Evaluation<'_, '_> {
         }
         self.tables.asked[branch.node.table].fetch_add(followed, Ordering::Relaxed);
         Ok(sums)
+    }
+
+    /// The types of the edges that lead to the node of a branch, if to find them out costs less than to follow those of so
+    /// many nodes.
+    fn types_that_pay(&self, branch: &Branch, nodes: &[NodeId]) -> Result<Option<Arc<Option<ByType>>>> {
+        if nodes.len() < NODES_MIN {
+            return Ok(None);
+        }
+        let edges: u64 = {
+            let guard = self.runtime.view();
+            let Some(expand) = expansion(guard.view(), branch.direction, &branch.types, EdgeIds::Omit) else {
+                return Ok(None);
+            };
+            guard.view().degrees(nodes, branch.direction, expand.types.as_deref())?.iter().sum()
+        };
+        if edges < self.looks(&branch.node) { Ok(None) } else { self.find_types(&branch.node) }
     }
 
     /// What is known of the types of the edges that lead to a node. It is found out once as many were followed as would
