@@ -2,6 +2,10 @@
 //!
 //! A column has one kind; when a second kind arrives its builder widens to [`ColumnData::Value`], never fails.
 
+mod texts;
+
+pub use texts::StringColumn;
+
 use std::sync::Arc;
 
 use crate::id::NodeId;
@@ -96,82 +100,6 @@ impl FromIterator<bool> for Bitmap {
         let mut bitmap = Bitmap::default();
         bits.into_iter().for_each(|bit| bitmap.push(bit));
         bitmap
-    }
-}
-
-/// Texts laid end to end: row `i` is `bytes[offsets[i]..offsets[i + 1]]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StringColumn {
-    offsets: Vec<u64>,
-    bytes: String,
-}
-
-impl Default for StringColumn {
-    fn default() -> StringColumn {
-        StringColumn { offsets: vec![0], bytes: String::new() }
-    }
-}
-
-impl StringColumn {
-    /// Number of rows.
-    pub fn len(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    /// True without rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The text of one row.
-    #[inline]
-    pub fn get(&self, row: usize) -> &str {
-        &self.bytes[self.offsets[row] as usize..self.offsets[row + 1] as usize]
-    }
-
-    /// Adds a row.
-    #[inline]
-    pub fn push(&mut self, text: &str) {
-        self.bytes.push_str(text);
-        self.offsets.push(self.bytes.len() as u64);
-    }
-
-    /// All rows in order.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        (0..self.len()).map(|row| self.get(row))
-    }
-
-    /// Bytes of text held.
-    pub fn byte_count(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Where each row starts in [`StringColumn::text`], and where the last one ends: one more than there are rows.
-    pub fn offsets(&self) -> &[u64] {
-        &self.offsets
-    }
-
-    /// All texts, one after the other.
-    pub fn text(&self) -> &str {
-        &self.bytes
-    }
-
-    /// Rows that lie in `bytes` as [`StringColumn::offsets`] tells it; `None` if offsets fall, leave the text or cut a
-    /// character.
-    pub fn from_parts(offsets: Vec<u64>, bytes: String) -> Option<StringColumn> {
-        let ends_match = offsets.first() == Some(&0) && offsets.last() == Some(&(bytes.len() as u64));
-        let is_sound = ends_match
-            && offsets.is_sorted()
-            && (bytes.is_ascii() || offsets.iter().all(|&at| bytes.is_char_boundary(at as usize)));
-        is_sound.then_some(StringColumn { offsets, bytes })
-    }
-}
-
-impl<'a> FromIterator<&'a str> for StringColumn {
-    fn from_iter<I: IntoIterator<Item = &'a str>>(rows: I) -> StringColumn {
-        let mut column = StringColumn::default();
-        rows.into_iter().for_each(|row| column.push(row));
-        column
     }
 }
 
@@ -343,7 +271,7 @@ impl Column {
             ColumnData::Bool(from) => ColumnData::Bool(pick(from, rows)),
             ColumnData::Int(from) => ColumnData::Int(pick(from, rows)),
             ColumnData::Float(from) => ColumnData::Float(pick(from, rows)),
-            ColumnData::String(from) => ColumnData::String(rows.iter().map(|&row| from.get(row as usize)).collect()),
+            ColumnData::String(from) => ColumnData::String(from.gather(rows)),
             ColumnData::Date(from) => ColumnData::Date(pick(from, rows)),
             ColumnData::LocalDateTime(from) => ColumnData::LocalDateTime(pick(from, rows)),
             ColumnData::Node(from) => ColumnData::Node(pick(from, rows)),
@@ -370,7 +298,7 @@ impl Column {
             (ColumnData::Int(a), ColumnData::Int(b)) => extend(a, b),
             (ColumnData::Float(a), ColumnData::Float(b)) => extend(a, b),
             (ColumnData::String(a), ColumnData::String(b)) => {
-                b.iter().for_each(|text| a.push(text));
+                a.append(b);
                 true
             }
             (ColumnData::Date(a), ColumnData::Date(b)) => extend(a, b),
@@ -532,19 +460,6 @@ mod tests {
 
     fn mixed() -> Vec<Value> {
         vec![Value::Null, Value::Int(1), Value::Null, Value::string("a"), Value::Float(2.5), Value::Null]
-    }
-
-    #[test]
-    fn texts_are_made_of_sound_parts_only() {
-        let of = |offsets: &[u64], text: &str| super::StringColumn::from_parts(offsets.to_vec(), text.to_owned());
-        let whole = of(&[0, 1, 1, 3], "aé").expect("it is sound");
-        assert_eq!(whole.iter().collect::<Vec<_>>(), ["a", "", "é"]);
-        assert_eq!((whole.offsets(), whole.text()), (&[0, 1, 1, 3][..], "aé"));
-        for (offsets, text) in
-            [(&[][..], ""), (&[0, 2], "aé"), (&[1, 3], "aé"), (&[0, 2, 3], "aé"), (&[0, 3, 1, 3], "abc")]
-        {
-            assert!(of(offsets, text).is_none(), "{offsets:?} of {text:?}");
-        }
     }
 
     #[test]

@@ -101,7 +101,17 @@ fn equal<T: Copy>(
 }
 
 fn compare_texts(operator: BinaryOperator, rows: usize, a: TextOperand<'_>, b: TextOperand<'_>) -> Option<Vec<bool>> {
-    let each = |test: fn(&str, &str) -> bool| Some((0..rows).map(|row| test(a.get(row), b.get(row))).collect());
+    let each = |test: fn(&str, &str) -> bool| {
+        // Where texts are coded and compared with one, each of them is compared once.
+        if let (TextOperand::Many(texts), TextOperand::One(other)) = (a, b)
+            && let Some((codes, texts)) = texts.codes()
+            && texts.len() < rows
+        {
+            let of_text: Vec<bool> = texts.iter().map(|text| test(text, other)).collect();
+            return Some(codes.iter().map(|&code| of_text[code as usize]).collect());
+        }
+        Some((0..rows).map(|row| test(a.get(row), b.get(row))).collect())
+    };
     match operator {
         BinaryOperator::Equal => each(|a, b| a == b),
         BinaryOperator::NotEqual => each(|a, b| a != b),

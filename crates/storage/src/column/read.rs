@@ -54,7 +54,7 @@ impl BlockSource for ColumnReader {
     }
 }
 
-/// A column all of whose bytes were found in memory: blocks are read without asking for their bytes again. Should some of
+/// A column all of whose bytes that will be read were found in memory: blocks are read without asking for their bytes again. Should some of
 /// them be given back meanwhile, the operating system reads them anew.
 struct InMemory<'a>(&'a ColumnReader);
 
@@ -133,7 +133,7 @@ impl ColumnReader {
         if let Some(run) = run_of(positions) {
             return range(self, self.kind, run);
         }
-        if self.is_active(positions.len()) {
+        if self.is_active(positions) {
             return gather(&InMemory(self), self.kind, positions);
         }
         // What lies close together comes with its neighbors.
@@ -192,12 +192,16 @@ impl ColumnReader {
         Ok(())
     }
 
-    /// True if all bytes of the column are in memory; false too if so many reads do not make it worth a look.
-    fn is_active(&self, reads: usize) -> bool {
-        let with_bytes = || self.headers.iter().filter(|header| header.length > 0);
+    /// True if all bytes of the blocks between the first and the last position are in memory; false too if so many reads do
+    /// not make it worth a look.
+    fn is_active(&self, positions: &[u64]) -> bool {
+        let (first, last) = positions.iter().fold((u64::MAX, 0), |(first, last), &at| (first.min(at), last.max(at)));
+        let blocks = first as usize / COLUMN_BLOCK_ROWS..self.headers.len().min(last as usize / COLUMN_BLOCK_ROWS + 1);
+        let headers = self.headers.get(blocks).unwrap_or_default();
+        let with_bytes = || headers.iter().filter(|header| header.length > 0);
         let bytes: usize = with_bytes().map(|header| header.length as usize).sum();
         let is_active = |header: &BlockHeader| self.file.is_active(header.offset as usize, header.length as usize);
-        bytes / CHECKSUM_BLOCK_BYTES < reads && with_bytes().all(is_active)
+        bytes / CHECKSUM_BLOCK_BYTES < positions.len() && with_bytes().all(is_active)
     }
 
     /// Bytes of a row of the block at a position, on the average.
@@ -390,7 +394,7 @@ pub fn gather_from<S: BlockSource>(
         Some(Kind::Duration) => parts!(Duration::default(), ColumnData::Duration, duration),
         Some(Kind::Float) => typed!(0.0, ColumnData::Float, |block, place| block.float(place)),
         Some(Kind::Bool) => typed!(false, ColumnData::Bool, |block, place| block.bool(place)),
-        Some(Kind::String) => gather_texts(source, positions)?,
+        Some(Kind::String) => gather_texts(source, positions, count)?,
         Some(Kind::Mixed) => {
             let mut builder = ColumnBuilder::default();
             visit(source, positions, |found| {
@@ -403,61 +407,111 @@ pub fn gather_from<S: BlockSource>(
     })
 }
 
-/// The texts of a dictionary that were read already, of one block.
-#[derive(Default)]
-struct Dictionary<'a> {
-    /// Which block, by the place of its bytes.
-    offset: Option<u64>,
-    texts: Vec<Option<&'a str>>,
-}
-
 /// A dictionary with more texts than this is not remembered.
 const DICTIONARY_TEXTS_MAX: usize = 4_096;
 
-impl<'a> Dictionary<'a> {
+/// Dictionaries that are remembered together, at most.
+const DICTIONARIES_MAX: usize = 64;
+
+/// Fewer texts are laid end to end.
+const CODED_ROWS_MIN: usize = 16;
+
+/// No text was read for this number of a dictionary yet.
+const UNREAD: u32 = u32::MAX;
+
+/// Texts as they are gathered: those of dictionaries are read once each.
+struct Texts {
+    /// How many rows there will be.
+    rows: usize,
+    texts: StringColumn,
+    /// For each row the number of its text; only once a dictionary was met.
+    codes: Vec<u32>,
+    /// By the place of a block with a dictionary: the number of each text there.
+    dictionaries: Vec<(u64, Vec<u32>)>,
+    /// Which of them was used last.
+    last: usize,
+}
+
+impl Texts {
     #[inline]
-    fn text(&mut self, block: &Block<'a>, place: usize) -> Result<&'a str> {
-        if block.header.encoding != Encoding::StringDictionary
-            || block.header.dictionary as usize > DICTIONARY_TEXTS_MAX
-        {
-            return block.text(place);
-        }
-        if self.offset != Some(block.header.offset) {
-            self.offset = Some(block.header.offset);
-            self.texts.clear();
-            self.texts.resize(block.header.dictionary as usize, None);
-        }
-        match self.texts.get(block.code(place)?) {
-            Some(Some(text)) => Ok(text),
+    fn push(&mut self, block: &Block<'_>, place: usize) -> Result<()> {
+        let size = block.header.dictionary as usize;
+        let is_shared = block.header.encoding == Encoding::StringDictionary
+            && size <= DICTIONARY_TEXTS_MAX.min(self.rows.saturating_mul(4))
+            && self.rows >= CODED_ROWS_MIN;
+        let known = if is_shared { self.dictionary(block.header.offset, size) } else { None };
+        let Some(known) = known else {
+            self.push_text(block.text(place)?);
+            return Ok(());
+        };
+        let code = block.code(place)?;
+        let number = match self.dictionaries[known].1.get(code) {
+            Some(&number) if number != UNREAD => number,
             _ => {
-                let text = block.text(place)?;
-                self.texts[block.code(place)?] = Some(text);
-                Ok(text)
+                let number = self.texts.len() as u32;
+                self.texts.push(block.text(place)?);
+                self.dictionaries[known].1[code] = number;
+                number
             }
+        };
+        self.codes.push(number);
+        Ok(())
+    }
+
+    fn push_text(&mut self, text: &str) {
+        if !self.dictionaries.is_empty() {
+            self.codes.push(self.texts.len() as u32);
         }
+        self.texts.push(text);
+    }
+
+    /// The place among the dictionaries of that of a block.
+    #[inline]
+    fn dictionary(&mut self, offset: u64, size: usize) -> Option<usize> {
+        if self.dictionaries.get(self.last).is_none_or(|(of, _)| *of != offset) {
+            self.last = match self.dictionaries.iter().position(|(of, _)| *of == offset) {
+                Some(known) => known,
+                None if self.dictionaries.len() == DICTIONARIES_MAX => return None,
+                None => {
+                    if self.dictionaries.is_empty() {
+                        self.codes.reserve(self.rows);
+                        self.codes.extend(0..self.texts.len() as u32);
+                    }
+                    self.dictionaries.push((offset, vec![UNREAD; size]));
+                    self.dictionaries.len() - 1
+                }
+            };
+        }
+        Some(self.last)
+    }
+
+    fn finish(self) -> StringColumn {
+        if self.dictionaries.is_empty() { self.texts } else { StringColumn::coded(Arc::new(self.texts), self.codes) }
     }
 }
 
-fn gather_texts<S: BlockSource>(source: &S, positions: impl Iterator<Item = u64>) -> Result<Column> {
-    let mut texts = StringColumn::default();
+fn gather_texts<S: BlockSource>(source: &S, positions: impl Iterator<Item = u64>, count: usize) -> Result<Column> {
+    let mut texts =
+        Texts { rows: count, texts: StringColumn::default(), codes: Vec::new(), dictionaries: Vec::new(), last: 0 };
     let mut validity: Option<Bitmap> = None;
-    let mut dictionary = Dictionary::default();
+    let mut rows = 0;
     visit(source, positions, |found| {
         match found {
             Some((block, place)) => {
-                texts.push(dictionary.text(block, place)?);
+                texts.push(block, place)?;
                 if let Some(validity) = &mut validity {
                     validity.push(true);
                 }
             }
             None => {
-                validity.get_or_insert_with(|| Bitmap::filled(texts.len(), true)).push(false);
-                texts.push("");
+                validity.get_or_insert_with(|| Bitmap::filled(rows, true)).push(false);
+                texts.push_text("");
             }
         }
+        rows += 1;
         Ok(())
     })?;
-    Ok(Column { data: ColumnData::String(texts), validity })
+    Ok(Column { data: ColumnData::String(texts.finish()), validity })
 }
 
 /// A run of rows of any source.
