@@ -22,6 +22,7 @@ mod predicate;
 mod string;
 mod temporal;
 
+pub(crate) use list::Integers;
 pub(crate) use temporal::{components, operators};
 
 /// A scalar function.

@@ -117,33 +117,54 @@ const RANGE: Function = Function {
     body: Body::Strict(range),
 };
 
+/// The integers that `range()` gives: they can be made one after the other, without the list.
+pub(crate) struct Integers {
+    start: i64,
+    step: i64,
+    /// How many; more than 64 bits hold, for the range over all integers.
+    count: i128,
+}
+
+impl Integers {
+    /// The integers of a call with these arguments: the first, the last, and the step if it is not 1.
+    pub(crate) fn of(values: &[Value]) -> Result<Integers> {
+        let bound = |value: &Value| {
+            let detail = ErrorDetail::InvalidArgumentType;
+            integer("range", value).map_err(|error| error.of_kind(ErrorKind::ArgumentError).with_detail(detail))
+        };
+        let (start, end) = (bound(&values[0])?, bound(&values[1])?);
+        let step = values.get(2).map_or(Ok(1), bound)?;
+        if step == 0 {
+            return Err(error!(Argument::NumberOutOfRange, "the step of range() is 0: expected another integer"));
+        }
+        let distance = if step > 0 { i128::from(end) - i128::from(start) } else { i128::from(start) - i128::from(end) };
+        let count = if distance < 0 { 0 } else { distance / i128::from(step).abs() + 1 };
+        Ok(Integers { start, step, count })
+    }
+
+    /// Takes the next ones, at most so many.
+    pub(crate) fn take(&mut self, limit: usize) -> Vec<i64> {
+        let count = self.count.min(limit as i128);
+        self.count -= count;
+        let mut taken = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            taken.push(self.start);
+            // The step past the last element may overflow, but is not used.
+            self.start = self.start.wrapping_add(self.step);
+        }
+        taken
+    }
+}
+
 fn range(values: &[Value]) -> Result<Value> {
-    let bound = |value: &Value| {
-        let detail = ErrorDetail::InvalidArgumentType;
-        integer("range", value).map_err(|error| error.of_kind(ErrorKind::ArgumentError).with_detail(detail))
-    };
-    let (start, end) = (bound(&values[0])?, bound(&values[1])?);
-    let step = values.get(2).map_or(Ok(1), bound)?;
-    if step == 0 {
-        return Err(error!(Argument::NumberOutOfRange, "the step of range() is 0: expected another integer"));
+    let mut integers = Integers::of(values)?;
+    if integers.count > LIST_ELEMENTS_MAX as i128 {
+        let Integers { start, step, count } = integers;
+        let message =
+            format!("range() from {start} by {step} has {count} elements: a list holds at most {LIST_ELEMENTS_MAX}");
+        return Err(Error::new(ErrorCode::Limit, message).with_remedy("ask for a shorter range, or UNWIND it"));
     }
-    let distance = if step > 0 { i128::from(end) - i128::from(start) } else { i128::from(start) - i128::from(end) };
-    if distance < 0 {
-        return Ok(Value::list(Vec::new()));
-    }
-    let count = distance / i128::from(step).abs() + 1;
-    if count > LIST_ELEMENTS_MAX as i128 {
-        let message = format!("range({start}, {end}, {step}) has {count} elements: at most {LIST_ELEMENTS_MAX} fit");
-        return Err(Error::new(ErrorCode::Limit, message).with_remedy("ask for a shorter range"));
-    }
-    let mut elements = Vec::with_capacity(count as usize);
-    let mut next = start;
-    for _ in 0..count {
-        elements.push(Value::Int(next));
-        // The step past the last element may overflow, but is not used.
-        next = next.wrapping_add(step);
-    }
-    Ok(Value::list(elements))
+    Ok(Value::list(integers.take(LIST_ELEMENTS_MAX).into_iter().map(Value::Int).collect()))
 }
 
 const MAP_ENTRY: Function = Function {

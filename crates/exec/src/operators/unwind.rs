@@ -1,22 +1,31 @@
 //! `Unwind`: for each row, one for each element of a list; null is an empty list, another value a list of itself.
+//! The integers of a `range()` are made on the way, so that they need no memory and an end can come at any of them.
 
 use std::sync::Arc;
 
-use cypher::plan::{Expression, Operator, SlotId};
-use model::{Column, ColumnBuilder, Result, Value};
+use cypher::plan::{Expression, ExpressionKind, Operator, SlotId};
+use model::{Column, ColumnBuilder, ColumnData, Result, Span, Value};
 
 use crate::chunk::Chunk;
-use crate::expression::CompiledExpression;
+use crate::expression::{CompiledExpression, CompiledExpressions};
+use crate::functions::Integers;
 use crate::lowering::{Demand, Lowered, Lowering, keep};
 use crate::rows::gather_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 
 struct Unwind {
     input: Step,
-    list: CompiledExpression,
+    source: Source,
     keep: Vec<usize>,
     /// Whether anybody reads the elements.
     gives_elements: bool,
+}
+
+/// Where the elements come from.
+enum Source {
+    List(CompiledExpression),
+    /// The arguments of a `range()` that stands there, and its place in the text.
+    Range(CompiledExpressions, Span),
 }
 
 /// Lowers `Unwind`.
@@ -28,13 +37,18 @@ pub(crate) fn lower(
     demand: &Demand,
 ) -> Result<Lowered> {
     let (input, layout) = lowering.lower(input, &demand.clone().without([&slot]).and_expression(list))?;
-    let list = lowering.compile(list, &layout)?;
+    let source = match &list.kind {
+        ExpressionKind::Function { name, arguments } if &**name == "range" => {
+            Source::Range(lowering.compile_all(arguments, &layout)?, list.span)
+        }
+        _ => Source::List(lowering.compile(list, &layout)?),
+    };
     let (keep, mut layout) = keep(&layout, demand);
     let gives_elements = demand.slots.contains(&slot);
     if gives_elements {
         layout.push(slot);
     }
-    Ok((Box::new(Unwind { input, list, keep, gives_elements }), layout))
+    Ok((Box::new(Unwind { input, source, keep, gives_elements }), layout))
 }
 
 /// The elements on their way into a chunk, and the rows they came from.
@@ -78,21 +92,67 @@ impl Unwind {
         }
         self.flush(chunk, &mut pending, sink)
     }
+
+    /// [`Unwind::push`] for the integers of a range, which need no list.
+    fn push_ranges(
+        &self,
+        chunk: &Chunk,
+        (arguments, span): (&[Arc<Column>], Span),
+        batch_rows: usize,
+        sink: &mut Sink<'_>,
+    ) -> Result<Flow> {
+        let (mut rows, mut elements) = (Vec::new(), Vec::new());
+        let mut flush = |rows: &mut Vec<u32>, elements: &mut Vec<i64>| {
+            let (rows, elements) = (std::mem::take(rows), std::mem::take(elements));
+            let mut columns = gather_columns(chunk, &self.keep, &rows);
+            if self.gives_elements {
+                columns.push(Arc::new(Column::new(ColumnData::Int(elements))));
+            }
+            sink(Chunk { rows: rows.len(), columns })
+        };
+        for row in 0..chunk.rows {
+            let values: Vec<Value> = arguments.iter().map(|argument| argument.value(row)).collect();
+            if values.contains(&Value::Null) {
+                continue;
+            }
+            let mut integers = Integers::of(&values).map_err(|error| error.at(span))?;
+            loop {
+                let wanted = batch_rows - rows.len();
+                let taken = integers.take(wanted);
+                let is_last = taken.len() < wanted;
+                rows.extend(std::iter::repeat_n(row as u32, taken.len()));
+                elements.extend(taken);
+                if is_last {
+                    break;
+                }
+                if flush(&mut rows, &mut elements)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+        }
+        if rows.is_empty() { Ok(Flow::Continue) } else { flush(&mut rows, &mut elements) }
+    }
 }
 
 impl Physical for Unwind {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let runtime = scope.runtime;
-        let environment = &runtime.environment;
+        let (interrupt, batch_rows) = (&runtime.environment.interrupt, runtime.environment.settings.batch_rows);
         self.input.run(scope, &mut |chunk| {
-            let lists = {
-                let view = runtime.view();
-                self.list.evaluate(&chunk, &runtime.evaluation(&view))?
-            };
-            self.push(&chunk, &lists, environment.settings.batch_rows, &mut |chunk| {
-                environment.interrupt.check()?;
+            let mut sink = |chunk| {
+                interrupt.check()?;
                 sink(chunk)
-            })
+            };
+            match &self.source {
+                Source::List(list) => {
+                    let lists = list.evaluate(&chunk, &runtime.evaluation(&runtime.view()))?;
+                    self.push(&chunk, &lists, batch_rows, &mut sink)
+                }
+                Source::Range(arguments, span) => {
+                    let arguments = arguments.evaluate(&chunk, &runtime.evaluation(&runtime.view()))?;
+                    self.push_ranges(&chunk, (&arguments, *span), batch_rows, &mut sink)
+                }
+            }
         })
     }
 }

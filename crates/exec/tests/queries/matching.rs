@@ -138,6 +138,22 @@ fn existence() {
 fn stops_early() {
     check_ordered("UNWIND range(1, 1000) AS i RETURN i LIMIT 3", &["1", "2", "3"]);
     check_ordered("UNWIND range(1, 10) AS i RETURN i SKIP 4 LIMIT 3", &["5", "6", "7"]);
+    // No list is made: this one would not fit.
+    let all = "UNWIND range(-9223372036854775808, 9223372036854775807) AS i RETURN i LIMIT 2";
+    check_ordered(all, &["-9223372036854775808", "-9223372036854775807"]);
+    check_ordered(
+        "UNWIND range(9223372036854775806, 9223372036854775807) AS i RETURN i - 1",
+        &["9223372036854775805", "9223372036854775806"],
+    );
+    check_ordered(
+        "UNWIND [2, null, 0, 1] AS n UNWIND range(n, 0, -1) AS i RETURN n, i",
+        &["2, 2", "2, 1", "2, 0", "0, 0", "1, 1", "1, 0"],
+    );
+    check_ordered(
+        "UNWIND range(1, 5000) AS i WITH i ORDER BY i SKIP 2046 LIMIT 4 RETURN i",
+        &["2047", "2048", "2049", "2050"],
+    );
+    check_ordered("UNWIND range(1, 5000) AS i RETURN count(*), sum(i)", &["5000, 12502500"]);
     check_ordered("UNWIND range(1, 10) AS i RETURN i SKIP 8", &["9", "10"]);
     check_ordered("UNWIND range(1, 10) AS i RETURN i LIMIT 0", &[]);
     check_graph("MATCH (a)--(b) WITH a LIMIT 1 RETURN count(*)", &["1"]);
