@@ -18,6 +18,11 @@ const ENDLESS: &[&str] = &[
     "MATCH (a:N), (b:N), (c:N), (d:N) WHERE a.k = b.k AND b.k = c.k AND c.k = d.k RETURN sum(a.id + d.id)",
     "MATCH (a:N)-[:R*1..40]->(b) RETURN count(*)",
     "MATCH p = (a:N)-[:R*1..40]->(b) RETURN sum(length(p))",
+    "MATCH p = SHORTEST 100000000 (a:N {id: 1})-[:R]->+(b:N {id: 1000}) RETURN count(p)",
+    "MATCH p = ACYCLIC (a:N {id: 1})-[:R]->+(b) RETURN count(p)",
+    "MATCH (a:N) ((x)-[:R]->(y)-[:R]->(z)){1,30} (b) RETURN count(size(x))",
+    "MATCH (a:N {k: 1}), (b:N {k: 2}), (c:N) MATCH p = allShortestPaths((a)-[:R*]-(b)) RETURN sum(length(p))",
+    "MATCH (a:N), (b:N) MATCH p = ALL SHORTEST (b)-[:R]-+(c) RETURN sum(length(p))",
     "UNWIND range(1, 100000000) AS i UNWIND range(1, 100000000) AS j RETURN sum(i * j)",
     "MATCH (a:N) WHERE COUNT { MATCH (b:N), (c:N), (d:N) WHERE a.k + b.k = c.k * d.k } > 1 RETURN a",
     "MATCH (a:N), (b:N), (c:N), (d:N) SET a.x = b.id + c.id + d.id",
@@ -150,6 +155,27 @@ fn what_can_spill_finishes_with_little_memory() {
         assert_eq!(result.single(), Some(Value::Int(expected)), "{text}");
         assert!(result.summary.spilled_bytes > 0 || text.ends_with("(b:N) RETURN count(*)"), "{text} spills nothing");
         fixture.check(&mut session, text);
+    }
+}
+
+#[test]
+fn paths_finish_with_little_memory() {
+    let fixture = Fixture::new();
+    let mut session = fixture.database.session();
+    let ends = "MATCH (a:N {id: 1}), (b:N {id: 601})";
+    for (text, expected) in [
+        (format!("{ends} MATCH p = shortestPath((a)-[:R*]->(b)) RETURN length(p)"), 200),
+        (format!("{ends} MATCH p = allShortestPaths((a)-[:R*]->(b)) RETURN count(p)"), 1),
+        (format!("{ends} MATCH p = SHORTEST 3 (a)-[:R]->+(b) RETURN sum(length(p))"), 200 + 201 + 201),
+        ("MATCH ANY (a:N {id: 1})-[:R]->+(b) RETURN count(b)".to_string(), 1_999),
+        ("MATCH (a:N {id: 1})-[:R*]->(b) RETURN count(DISTINCT b)".to_string(), 1_999),
+        ("MATCH p = (a:N {id: 1})-[:R*1..8]->(b) RETURN count(p)".to_string(), 9_840),
+        ("MATCH (a:N {id: 1}) ((x)-[:R]->(y)-[:R]->(z)){1,3} (b) RETURN count(b)".to_string(), 819),
+    ] {
+        session.set_query_memory(Some(5_000));
+        let result = session.query(&text, &Parameters::default()).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        assert_eq!(result.single(), Some(Value::Int(expected)), "{text}");
+        fixture.check(&mut session, &text);
     }
 }
 

@@ -126,6 +126,9 @@ fn node_text(node: &PatternNode) -> String {
 
 /// A random query that only reads, whose answer does not depend on the order of rows.
 pub(crate) fn query(random: &mut SeededRandom) -> String {
+    if random.chance(25) {
+        return search(random);
+    }
     let first = pattern(random, 0);
     let mut text = format!("MATCH {}", pattern_text(&first));
     let mut variables = first.variables;
@@ -142,6 +145,57 @@ pub(crate) fn query(random: &mut SeededRandom) -> String {
         }
     }
     text + &projection(random, variables)
+}
+
+const BOUNDS: &[&str] = &["{1,3}", "{2,4}", "{0,2}", "+", "*"];
+
+/// A random search for paths, whose answer does not depend on which of several paths of one length is found.
+fn search(random: &mut SeededRandom) -> String {
+    let mut arrow = |words: &str| {
+        let types = ["", ":R", ":S|T", ":R|S"][random.index(4)];
+        let way = random.index(4);
+        match way {
+            0 | 1 => format!("-[{words}{types}]->"),
+            2 => format!("<-[{words}{types}]-"),
+            _ => format!("-[{words}{types}]-"),
+        }
+    };
+    let (one, other) = (arrow(""), arrow(""));
+    let (from, to) = (random.below(5), random.below(12));
+    let label =
+        |random: &mut SeededRandom| if random.chance(30) { format!(":{}", random.pick(LABELS)) } else { String::new() };
+    let (first, last) = (format!("(a{})", label(random)), format!("(b{})", label(random)));
+    let lengths = "RETURN a.id AS i, b.id AS j, length(p) AS l";
+    let selector = *random.pick(&["ANY SHORTEST", "ALL SHORTEST", "SHORTEST 2", "SHORTEST 2 GROUPS", "ANY"]);
+    // Where there is no second path, or no second length, all trails are tried.
+    let bounds = *random.pick(if selector.contains('2') { &BOUNDS[..3] } else { BOUNDS });
+    match random.index(8) {
+        0 | 1 => format!("MATCH p = {selector} {first}{one}{bounds}{last} {lengths}"),
+        2 => format!("MATCH p = {selector} {first} ((x){one}(y){other}(z)){{1,2}} {last} {lengths}"),
+        3 => format!(
+            "MATCH p = {selector} {first} ((x){one}(y) WHERE x.n <> y.n){{1,3}} (m) ((u){other}(v)){{0,2}} {last} {lengths}"
+        ),
+        4 => {
+            let mode = *random.pick(&["ACYCLIC", "SIMPLE", "TRAIL", "WALK"]);
+            format!("MATCH p = {mode} {first}{one}{{1,3}}{last} RETURN a.id AS i, [n IN nodes(p) | n.id] AS l")
+        }
+        5 => {
+            let function = *random.pick(&["shortestPath", "allShortestPaths"]);
+            let edge = one.replacen(']', "*..4]", 1);
+            format!("MATCH {first}, {last} WHERE a <> b MATCH p = {function}((a){edge}(b)) {lengths}")
+        }
+        6 => {
+            let edge = one.replacen(']', "*]", 1).replacen('[', "[r", 1);
+            format!(
+                "MATCH (a {{id: {from}}}), (b {{id: {to}}}) WHERE a <> b \
+                 MATCH p = shortestPath((a){edge}(b)) WHERE all(e IN r WHERE e.w IS NULL OR e.w < 2) {lengths}"
+            )
+        }
+        _ => {
+            let edge = one.replacen(']', "*]", 1);
+            format!("MATCH {first}{edge}{last} RETURN DISTINCT a.id AS i, b.id AS j")
+        }
+    }
 }
 
 fn projection(random: &mut SeededRandom, variables: usize) -> String {
