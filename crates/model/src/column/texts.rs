@@ -213,10 +213,12 @@ mod tests {
         }
         for other in [&coded, &laid, &StringColumn::default(), &coded.gather(&[3, 2])] {
             let (mut a, mut b) = (coded.clone(), laid.clone());
-            (a.append(other), b.append(other));
+            a.append(other);
+            b.append(other);
             assert_eq!(a, b);
             assert_eq!((a.offsets(), a.text()), (b.offsets(), b.text()));
-            (a.push("z"), b.push("z"));
+            a.push("z");
+            b.push("z");
             assert_eq!(a, b);
             let mut none = StringColumn::default();
             none.append(other);
