@@ -28,7 +28,8 @@ use model::{Consumer, Result};
 use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
 use crate::file::blocks::{Blocks, Seen};
-use crate::file::cache::{BlockCache, Held};
+use crate::file::cache::BlockCache;
+pub(crate) use crate::file::cache::Held;
 use crate::format::{
     CHECKSUM_BLOCK_BYTES, FORMAT_VERSION, FORMAT_VERSION_MIN, FileKind, HEADER_BYTES, MAGIC, MAGIC_END,
     READER_VERSION_MIN, TRAILER_BYTES,
@@ -146,6 +147,11 @@ impl StoreFile {
         let is_obsolete = AtomicBool::new(false);
         let disk = disk.clone();
         Ok(Arc::new(StoreFile { disk, path, entry, blocks, data_end, directory, is_obsolete, _held: held }))
+    }
+
+    /// Counts memory that is held beside the file to answer faster; `None` if there is no room for it.
+    pub(crate) fn try_hold(&self, bytes: usize) -> Option<Held> {
+        BlockCache::of(&*self.disk)?.try_hold(Consumer::OpenFiles, bytes)
     }
 
     /// The path of the file.

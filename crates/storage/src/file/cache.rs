@@ -141,6 +141,12 @@ impl BlockCache {
         Held { cache: self.clone(), consumer, bytes }
     }
 
+    /// The same if a consumer has then no more than its share; for what only makes things faster.
+    pub(crate) fn try_hold(self: &Arc<Self>, consumer: Consumer, bytes: usize) -> Option<Held> {
+        let fits = self.budget.used_by(consumer).saturating_add(bytes) <= self.budget.share(consumer);
+        fits.then(|| self.hold(consumer, bytes))
+    }
+
     /// Bytes that blocks may take now.
     pub(super) fn capacity(&self) -> usize {
         self.budget.cache_bytes_max()
@@ -268,10 +274,16 @@ impl Relief for BlockCache {
 }
 
 /// Bytes that are counted for as long as this lives.
-pub(super) struct Held {
+pub(crate) struct Held {
     cache: Arc<BlockCache>,
     consumer: Consumer,
     bytes: usize,
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Held({} bytes)", self.bytes)
+    }
 }
 
 impl Drop for Held {

@@ -1,12 +1,14 @@
 //! Which nodes of a section have self-loops: found out once for each node, as a section never changes.
 //!
-//! Memory: a quarter of a byte for each id between the first and the last source, from the first question on; nothing
-//! for a section of too many ids, which searches each time.
+//! Memory: a quarter of a byte for each id between the first and the last source, from the first question on, counted as
+//! that of open files; nothing for a section of too many ids or where there is no room, which searches each time.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{NodeId, Result};
+
+use crate::file::Held;
 
 /// The most ids of a section for which it is remembered: a megabyte.
 const IDS_MAX: u64 = 1 << 22;
@@ -21,24 +23,29 @@ struct Word {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Loops {
-    words: OnceLock<Box<[Word]>>,
+    words: OnceLock<Option<Words>>,
+}
+
+#[derive(Debug)]
+struct Words {
+    words: Box<[Word]>,
+    _held: Held,
 }
 
 impl Loops {
-    /// Whether a node between the first and the last has a self-loop; `find` says so where it is not known yet.
+    /// Whether a node between the first and the last has a self-loop; `find` says so where it is not known yet, and `hold`
+    /// counts so many bytes if there is room.
     #[inline]
     pub(super) fn get_or_find(
         &self,
         (first, last): (u64, u64),
         node: NodeId,
+        hold: impl FnOnce(usize) -> Option<Held>,
         find: impl FnOnce() -> Result<bool>,
     ) -> Result<bool> {
-        if last - first >= IDS_MAX {
-            return find();
-        }
-        let words = self.words.get_or_init(|| (0..(last - first) / 64 + 1).map(|_| Word::default()).collect());
+        let Some(known) = self.words.get_or_init(|| Words::of(last - first, hold)) else { return find() };
         let at = node.0 - first;
-        let (word, bit) = (&words[(at / 64) as usize], 1 << (at % 64));
+        let (word, bit) = (&known.words[(at / 64) as usize], 1 << (at % 64));
         if word.known.load(Ordering::Acquire) & bit != 0 {
             return Ok(word.have.load(Ordering::Relaxed) & bit != 0);
         }
@@ -51,42 +58,63 @@ impl Loops {
     }
 }
 
+impl Words {
+    fn of(ids: u64, hold: impl FnOnce(usize) -> Option<Held>) -> Option<Words> {
+        if ids >= IDS_MAX {
+            return None;
+        }
+        let count = (ids / 64 + 1) as usize;
+        let held = hold(count * size_of::<Word>())?;
+        Some(Words { words: (0..count).map(|_| Word::default()).collect(), _held: held })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{IDS_MAX, Loops};
-    use model::NodeId;
+    use crate::file::cache::BlockCache;
+    use model::{Consumer, MemoryBudget, NodeId};
+
+    /// What `loops` says, and whether it had to look.
+    fn ask(loops: &Loops, cache: &std::sync::Arc<BlockCache>, ids: (u64, u64), node: u64, has: bool) -> (bool, bool) {
+        let mut asked = false;
+        let find = || {
+            asked = true;
+            Ok(has)
+        };
+        let hold = |bytes| cache.try_hold(Consumer::OpenFiles, bytes);
+        (loops.get_or_find(ids, NodeId(node), hold, find).unwrap(), asked)
+    }
 
     #[test]
-    fn a_node_is_looked_at_once() {
-        let loops = Loops::default();
-        let ask = |node: u64, has: bool| {
-            let mut asked = false;
-            let found = loops.get_or_find((100, 1_000), NodeId(node), || {
-                asked = true;
-                Ok(has)
-            });
-            (found.unwrap(), asked)
-        };
+    fn a_node_is_looked_at_once_and_the_memory_is_counted() {
+        let budget = MemoryBudget::unlimited();
+        let (cache, loops) = (BlockCache::new(budget.clone()), Loops::default());
         for (node, has) in [(100, true), (163, false), (164, true), (1_000, true), (999, false)] {
-            assert_eq!(ask(node, has), (has, true), "{node} at first");
-            assert_eq!(ask(node, !has), (has, false), "{node} again");
+            assert_eq!(ask(&loops, &cache, (100, 1_000), node, has), (has, true), "{node} at first");
+            assert_eq!(ask(&loops, &cache, (100, 1_000), node, !has), (has, false), "{node} again");
         }
+        assert_eq!(budget.used_by(Consumer::OpenFiles), 15 * 16);
+        drop(loops);
+        assert_eq!(budget.used_by(Consumer::OpenFiles), 0);
     }
 
     #[test]
     fn a_failure_is_not_remembered() {
-        let loops = Loops::default();
-        let failure = loops.get_or_find((0, 9), NodeId(3), || Err(model::error!(Corrupt, "damaged")));
+        let (cache, loops) = (BlockCache::new(MemoryBudget::unlimited()), Loops::default());
+        let hold = |bytes| cache.try_hold(Consumer::OpenFiles, bytes);
+        let failure = loops.get_or_find((0, 9), NodeId(3), hold, || Err(model::error!(Corrupt, "damaged")));
         assert!(failure.is_err());
-        assert!(loops.get_or_find((0, 9), NodeId(3), || Ok(true)).unwrap());
+        assert_eq!(ask(&loops, &cache, (0, 9), 3, true), (true, true));
     }
 
     #[test]
-    fn sections_of_many_ids_remember_nothing() {
-        let loops = Loops::default();
-        for has in [true, false] {
-            assert_eq!(loops.get_or_find((0, IDS_MAX), NodeId(5), || Ok(has)).unwrap(), has);
+    fn sections_of_many_ids_and_without_room_remember_nothing() {
+        for (memory, ids) in [(usize::MAX / 2, (0, IDS_MAX)), (1 << 10, (0, 1_000))] {
+            let (cache, loops) = (BlockCache::new(MemoryBudget::new(memory)), Loops::default());
+            for has in [true, false] {
+                assert_eq!(ask(&loops, &cache, ids, 5, has), (has, true));
+            }
         }
-        assert!(loops.words.get().is_none());
     }
 }

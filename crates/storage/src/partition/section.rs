@@ -390,11 +390,12 @@ impl Section {
         if node.0 < first || node.0 > last {
             return Ok(false);
         }
-        self.loops.get_or_find((first, last), node, || {
+        let find = || {
             let mut positions = Vec::new();
             self.between(node, node, &mut positions)?;
             Ok(!positions.is_empty())
-        })
+        };
+        self.loops.get_or_find((first, last), node, |bytes| self.file.try_hold(bytes), find)
     }
 
     /// The source of the edge at a position. Cost: a search in the pointer index.
