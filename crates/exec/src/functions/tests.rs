@@ -109,7 +109,7 @@ fn arguments_outside_their_range_are_errors() {
         ("left('a', -1)", "ARGUMENT", "the length of left() is -1: expected 0 or more"),
         ("substring('a', -1)", "ARGUMENT", "the start of substring() is -1"),
         ("range(1, 2, 0)", "ARGUMENT", "the step of range() is 0"),
-        ("range(1, 9223372036854775807)", "LIMIT", "at most 100000000 fit"),
+        ("range(1, 9223372036854775807)", "LIMIT", "a list holds at most 100000000"),
         ("round(1.5, -1)", "ARGUMENT", "round() to -1 digits"),
         ("round(1.5, 0, 'SIDEWAYS')", "ARGUMENT", "no mode 'SIDEWAYS'"),
         ("date('2001-02-30')", "ARGUMENT", "date('2001-02-30') has no value"),
