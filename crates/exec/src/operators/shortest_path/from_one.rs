@@ -27,6 +27,8 @@ struct Reached<'m> {
     before: u64,
     /// The edges that lead to nodes, in the order of these.
     steps: Records<'m, Step>,
+    /// For each node, from the start on, the place of the first edge that leads to it; of all paths alone.
+    firsts: Records<'m, u64>,
     depth: u32,
     charge: Charge<'m>,
 }
@@ -139,7 +141,7 @@ impl<'r> Search<'_, 'r> {
         }
         drop(frontier);
         let mut steps = steps.sorted_by_key(self.runtime.environment.interrupt, |step| step.node)?;
-        reached.steps.append(&mut steps)
+        reached.add_steps(&mut steps)
     }
 
     /// Gives the paths to the nodes of the last level.
@@ -193,8 +195,26 @@ impl<'m> Reached<'m> {
         };
         let mut nodes = Records::new(charge.another());
         nodes.push(from)?;
-        let steps = nodes.another();
-        Ok(Reached { met, nodes, before: 0, steps, depth: 0, charge })
+        let (steps, mut firsts) = (nodes.another(), nodes.another());
+        // No edge leads to the start.
+        firsts.push(0)?;
+        Ok(Reached { met, nodes, before: 0, steps, firsts, depth: 0, charge })
+    }
+
+    /// Adds the edges to a level, in the order of its nodes: each has one at least.
+    fn add_steps(&mut self, steps: &mut Records<'m, Step>) -> Result<()> {
+        let (mut place, mut buffer) = (0, Vec::new());
+        while place < steps.len() {
+            let piece = steps.piece(place, &mut buffer)?;
+            for &step in piece {
+                if step.node == self.firsts.len() {
+                    self.firsts.push(self.steps.len())?;
+                }
+                self.steps.push(step)?;
+            }
+            place += piece.len() as u64;
+        }
+        Ok(())
     }
 
     /// The place of a node of the level that grows; none if it was met before, or once where once is enough.
@@ -215,16 +235,7 @@ impl<'m> Reached<'m> {
             // The start has none.
             return Ok(node - 1);
         }
-        let (mut start, mut end) = (0, self.steps.len());
-        while start < end {
-            let middle = start + (end - start) / 2;
-            if self.steps.get(middle)?.node < node {
-                start = middle + 1;
-            } else {
-                end = middle;
-            }
-        }
-        Ok(start)
+        self.firsts.get(node)
     }
 
     /// Gives the edges of each path to a node of the last level, which is read off from its end to its start.
