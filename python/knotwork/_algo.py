@@ -10,7 +10,8 @@ from ._edges import settings_of
 from ._programs import EdgeProgramResult, run_program
 from ._progress import Progress, shown
 
-_MODES = ("stream", "stats", "write", "estimate")
+#: The longer before those that they end with.
+_MODES = ("stats.estimate", "stream", "stats", "write", "estimate")
 
 
 def _camel(name: str) -> str:
@@ -57,8 +58,8 @@ class Algorithm:
         """Runs the algorithm and gives its rows as a result.
 
         ``mode`` is ``"stream"`` (rows: the default), ``"stats"``, ``"write"`` (the default if ``write_property`` or
-        ``write_relationship_type`` is given) or ``"estimate"``. A node is given by its id, as ``nodeId``, or by its property
-        ``key``. ``progress=True`` shows a bar.
+        ``write_relationship_type`` is given), or ``"estimate"`` and ``"stats.estimate"``: what rows and statistics would need.
+        A node is given by its id, as ``nodeId``, or by its property ``key``. ``progress=True`` shows a bar.
         """
         named = {_camel(name): value for name, value in settings.items() if value is not None}
         if mode is None:
@@ -128,8 +129,8 @@ class Algorithms:
             for name, signature, description in self._database.execute(query):
                 if not name.startswith("algo."):
                     continue
-                base, _, last = name.rpartition(".")
-                base, mode = (base, last) if last in _MODES else (name, "stream")
+                mode = next((mode for mode in _MODES if name.endswith(f".{mode}")), "stream")
+                base = name[: -len(mode) - 1] if name.endswith(f".{mode}") else name
                 modes.setdefault(base, {})[mode] = _Procedure(name, signature, description)
             found = {}
             for base, held in modes.items():

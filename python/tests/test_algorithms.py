@@ -53,7 +53,9 @@ def test_names(db):
     assert {"pagerank", "wcc", "louvain", "triangle_count", "betweenness", "shortest_path"} <= set(dir(db.algo))
     assert db.algo.triangleCount is db.algo.triangle_count
     assert "PageRank" in db.algo.pagerank.__doc__ or "rank" in db.algo.pagerank.__doc__.lower()
-    assert "stream" in repr(db.algo.pagerank)
+    assert "stream" in repr(db.algo.pagerank) and "stats.estimate" in repr(db.algo.pagerank)
+    assert not [name for name in dir(db.algo) if name.endswith("_stats")]
+    assert "requiredMemory" in db.algo.pagerank(mode="stats.estimate").columns
     with pytest.raises(AttributeError, match="there is no algorithm 'nothing'"):
         db.algo.nothing
     for algorithm in db.algo:
