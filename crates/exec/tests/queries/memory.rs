@@ -144,23 +144,28 @@ fn what_cannot_spill_names_the_limit() {
     }
 }
 
+/// Runs a query within a limit on a disk that is full from an operation on: that is its error, and nothing is left.
+pub(super) fn check_full_disk(store: &ReferenceStore, query: &str, operation: u64, limit: usize) {
+    let disk = MemoryDisk::new();
+    disk.put_directory(&PathBuf::from("spill"));
+    let disk = FaultyDisk::new(Arc::new(disk));
+    disk.fill_at(operation);
+    let space = SpillSpace::new(Arc::new(disk), vec![PathBuf::from("spill")]);
+    let budget = MemoryBudget::new(1 << 30);
+    let memory = QueryMemory::new(budget.clone(), Some(limit), space.clone());
+    let outcome = super::run_with(store, query, &Map::default(), RunSettings::default(), &memory);
+    let error = outcome.map(|(rows, _)| rows).expect_err(query);
+    assert_eq!(error.code(), ErrorCode::DiskFull, "{query} at {operation}: {error:?}");
+    assert!(error.remedy().contains("free space"), "{error:?}");
+    drop(memory);
+    assert_eq!((budget.used(), space.open_files()), (0, 0), "{query}");
+}
+
 #[test]
 fn a_full_disk_is_an_error_and_nothing_is_left() {
     let store = ReferenceStore::new();
     let query = "UNWIND range(1, 20000) AS i RETURN (i * 31) % 4999 AS k, count(*) ORDER BY k";
     for operation in [0, 1, 5, 40] {
-        let disk = MemoryDisk::new();
-        disk.put_directory(&PathBuf::from("spill"));
-        let disk = FaultyDisk::new(Arc::new(disk));
-        disk.fill_at(operation);
-        let space = SpillSpace::new(Arc::new(disk), vec![PathBuf::from("spill")]);
-        let budget = MemoryBudget::new(1 << 30);
-        let memory = QueryMemory::new(budget.clone(), Some(10_000), space.clone());
-        let outcome = super::run_with(&store, query, &Map::default(), RunSettings::default(), &memory);
-        let error = outcome.expect_err("the disk is full");
-        assert_eq!(error.code(), ErrorCode::DiskFull, "at {operation}: {error:?}");
-        assert!(error.remedy().contains("free space"), "{error:?}");
-        drop(memory);
-        assert_eq!((budget.used(), space.open_files()), (0, 0));
+        check_full_disk(&store, query, operation, 10_000);
     }
 }

@@ -1,17 +1,13 @@
 //! Paths through graphs that are much larger than the memory of the query: they are those found in large memory, in the
 //! same order where the search gives one, and those that a plain search of the test finds.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use exec::{QueryMemory, RunSettings, SpillSpace};
+use exec::{QueryMemory, RunSettings};
 use model::store::{NewEdges, NewNodes};
-use model::{Column, ErrorCode, GraphStore, Map, MemoryBudget, NodeId, Value};
+use model::{Column, ErrorCode, GraphStore, Map, NodeId, Value};
 use testing::ReferenceStore;
 use testing::random::{SeededRandom, seed_or};
-use testing::simulation::{FaultyDisk, MemoryDisk};
 
-use super::memory::{compare, with_limit};
+use super::memory::{check_full_disk, compare, with_limit};
 use super::{answer, run_with};
 
 /// Edges as source and target.
@@ -226,19 +222,7 @@ fn a_full_disk_ends_a_search_and_nothing_is_left() {
     let (store, queries) = spilling();
     for query in &queries {
         for operation in [0, 1, 3, 10] {
-            let disk = MemoryDisk::new();
-            disk.put_directory(&PathBuf::from("spill"));
-            let disk = FaultyDisk::new(Arc::new(disk));
-            disk.fill_at(operation);
-            let space = SpillSpace::new(Arc::new(disk), vec![PathBuf::from("spill")]);
-            let budget = MemoryBudget::new(1 << 30);
-            let memory = QueryMemory::new(budget.clone(), Some(0), space.clone());
-            let outcome = run_with(&store, query, &Map::default(), RunSettings::default(), &memory);
-            let error = outcome.map(|(rows, _)| rows).expect_err(query);
-            assert_eq!(error.code(), ErrorCode::DiskFull, "{query} at {operation}: {error:?}");
-            assert!(error.remedy().contains("free space"), "{error:?}");
-            drop(memory);
-            assert_eq!((budget.used(), space.open_files()), (0, 0), "{query}");
+            check_full_disk(&store, query, operation, 0);
         }
     }
 }

@@ -132,8 +132,7 @@ impl<'r> Search<'_, 'r> {
         near: &mut Side<'r>,
         far: &mut Side<'r>,
     ) -> Result<Records<'r, NodeId>> {
-        let ids = if self.path.filter.is_some() { EdgeIds::Include } else { EdgeIds::Omit };
-        let expand = Expand { direction: near.direction, edge_ids: ids, ..expand.clone() };
+        let expand = self.towards(near.direction, expand);
         let next = near.frontier.another();
         let mut frontier = std::mem::replace(&mut near.frontier, next);
         near.depth += 1;
@@ -146,10 +145,7 @@ impl<'r> Search<'_, 'r> {
             let mut cursor = view.expand(nodes, &expand)?;
             while cursor.next(&mut batch)? {
                 self.runtime.environment.interrupt.check()?;
-                if self.path.filter.is_some() {
-                    let passing = self.passing(&batch, nodes, expand.direction, near.is_turned)?;
-                    batch.retain(&passing);
-                }
+                self.retain_passing(&mut batch, nodes, expand.direction, near.is_turned)?;
                 new.clear();
                 near.depths.put_all(&batch.neighbors, near.depth, &mut new)?;
                 near.frontier.extend(&new)?;
@@ -236,10 +232,7 @@ impl<'r> Search<'_, 'r> {
             let mut cursor = view.expand(&nodes, &expand)?;
             while cursor.next(&mut batch)? {
                 self.runtime.environment.interrupt.check()?;
-                if self.path.filter.is_some() {
-                    let passing = self.passing(&batch, &nodes, direction, towards == Towards::Start)?;
-                    batch.retain(&passing);
-                }
+                self.retain_passing(&mut batch, &nodes, direction, towards == Towards::Start)?;
                 are_level(&batch.neighbors, &mut are)?;
                 for index in (0..batch.len()).filter(|&index| are[index]) {
                     let (node, neighbor) = (nodes[batch.inputs[index] as usize], batch.neighbors[index]);

@@ -1,7 +1,7 @@
 //! The search of one row: one path by [`super::single`], all of them by [`super::all`].
 
 use model::store::EdgeIds;
-use model::{Direction, EdgeBatch, NodeId, Result, Value};
+use model::{Direction, EdgeBatch, Expand, NodeId, Result, Value};
 
 use super::ShortestPath;
 use crate::adjacency::{edge_value, expansion};
@@ -53,6 +53,27 @@ impl<'s, 'r> Search<'s, 'r> {
             };
         }
         self.all(view, &forward, (from, to), give)
+    }
+
+    /// How a level is expanded that way: the filter, if there is one, asks for edges.
+    pub(super) fn towards(&self, direction: Direction, expand: &Expand) -> Expand {
+        let edge_ids = if self.path.filter.is_some() { EdgeIds::Include } else { EdgeIds::Omit };
+        Expand { direction, edge_ids, ..expand.clone() }
+    }
+
+    /// Keeps the edges of a batch that are [`Search::passing`].
+    pub(super) fn retain_passing(
+        &self,
+        batch: &mut EdgeBatch,
+        nodes: &[NodeId],
+        direction: Direction,
+        is_turned: bool,
+    ) -> Result<()> {
+        if self.path.filter.is_some() {
+            let passing = self.passing(batch, nodes, direction, is_turned)?;
+            batch.retain(&passing);
+        }
+        Ok(())
     }
 
     /// The edges of a batch, expanded from these nodes in that direction, that pass the filter.

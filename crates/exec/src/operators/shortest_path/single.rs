@@ -107,8 +107,7 @@ impl<'r> Search<'_, 'r> {
         batch: &mut EdgeBatch,
         charge: &mut Charge<'r>,
     ) -> Result<Grown> {
-        let ids = if self.path.filter.is_some() { EdgeIds::Include } else { EdgeIds::Omit };
-        let expand = Expand { direction: near.direction, edge_ids: ids, ..expand.clone() };
+        let expand = self.towards(near.direction, expand);
         let mut next = Level::default();
         let held = far.byte_count() + near.levels.iter().map(Level::byte_count).sum::<usize>();
         let Side { visited, levels, is_turned, .. } = near;

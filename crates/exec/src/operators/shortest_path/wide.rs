@@ -3,7 +3,6 @@
 //!
 //! It begins with the levels that were grown in memory, grows them in the same order and so finds the same path.
 
-use model::store::EdgeIds;
 use model::{Direction, EdgeBatch, EdgeValue, Expand, NodeId, ReadView, Result};
 
 use super::search::Search;
@@ -71,8 +70,7 @@ impl<'r> Search<'_, 'r> {
         near: &mut Side<'r>,
         far: &mut Side<'r>,
     ) -> Result<Option<Meeting>> {
-        let ids = if self.path.filter.is_some() { EdgeIds::Include } else { EdgeIds::Omit };
-        let expand = Expand { direction: near.direction, edge_ids: ids, ..expand.clone() };
+        let expand = self.towards(near.direction, expand);
         let first = near.met.len() - near.frontier.len();
         let mut next = near.frontier.another();
         let (mut known, mut new) = (Vec::new(), Vec::new());
@@ -82,10 +80,7 @@ impl<'r> Search<'_, 'r> {
             let mut cursor = view.expand(nodes, &expand)?;
             while cursor.next(&mut batch)? {
                 self.runtime.environment.interrupt.check()?;
-                if self.path.filter.is_some() {
-                    let passing = self.passing(&batch, nodes, expand.direction, near.is_turned)?;
-                    batch.retain(&passing);
-                }
+                self.retain_passing(&mut batch, nodes, expand.direction, near.is_turned)?;
                 let parent = |index: usize| first + place + u64::from(batch.inputs[index]);
                 far.visited.get_all(&batch.neighbors, &mut known)?;
                 if let Some(index) = known.iter().position(Option::is_some) {
