@@ -96,6 +96,22 @@ def test_examples_of_the_documents_run(page, tmp_path, monkeypatch):
         exec(compile(block.replace("tests/", f"{ROOT}/tests/"), f"{page}[{number}]", "exec"), namespace)
 
 
+def test_a_script_of_ladybug_needs_another_import_only(tmp_path, monkeypatch):
+    (script,) = re.findall(r"^```python\n(import knotwork as ladybug.*?)^```", (ROOT / "docs/python.md").read_text(), re.M | re.S)
+    changed = script.replace("import knotwork as ladybug", "import ladybug")
+    assert "knotwork" not in changed
+    found = {}
+    for name, text in [("knotwork", script), ("ladybug", changed)]:
+        if name == "ladybug":
+            pytest.importorskip("ladybug")
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        names = {}
+        exec(compile(text, f"docs/python.md in {name}", "exec"), names)
+        found[name] = (list(names["frame"].columns), names["frame"].values.tolist())
+    assert found["knotwork"] == found["ladybug"]
+
+
 def test_the_notebook_runs_from_top_to_bottom(tmp_path):
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")

@@ -59,7 +59,7 @@ def test_copy_from_a_table(db):
     db.execute("CREATE NODE TABLE Person(id INT64, name STRING, PRIMARY KEY(id))")
     db.execute("CREATE REL TABLE Knows(FROM Person TO Person, since INT64)")
     db.execute("COPY Person FROM people")
-    db.connection().execute("copy Knows from knows (from = 'Person', to = 'Person');")
+    db.connection().execute("copy Knows from knows;")
     asked = "MATCH (a:Person)-[k:Knows]->(b) RETURN a.name, k.since, b.name ORDER BY a.id"
     assert db.execute(asked).get_all() == [["Ann", 2019, "Bob"], ["Bob", 2020, "Cid"]]
     db.execute("COPY Person FROM $more", more=[{"id": 4, "name": "Dan"}])
@@ -77,6 +77,40 @@ def test_copy_from_a_table(db):
     with pytest.raises(knotwork.Error, match="no such.csv"):
         db.execute("COPY Person FROM $file", file="no such.csv")
     assert number == 7 and len(knows) == 2
+
+
+def test_copy_into_declared_relationships(path):
+    people = pandas.DataFrame({"id": [1, 2, 3]})
+    knows = polars.DataFrame({"a": [1, 2], "b": [2, 3]})
+    cities = [{"name": "Rome"}, {"name": "Oslo"}]
+    near = pyarrow.table({"a": [3], "b": ["Oslo"], "km": [7]})
+    with knotwork.connect(path) as db:
+        # Only the key: no other column says that there are such nodes, or such edges.
+        db.execute("CREATE NODE TABLE Person(id INT64, PRIMARY KEY(id))")
+        db.execute("CREATE NODE TABLE City(name STRING PRIMARY KEY)")
+        db.execute("CREATE REL TABLE Knows(FROM Person TO Person)")
+        db.execute("CREATE REL TABLE Near(FROM Person TO City, FROM City TO City, km INT64)")
+    with knotwork.connect(path) as db:
+        db.execute("COPY Person FROM people")
+        db.connection().execute("COPY City FROM cities;")
+        db.execute("COPY Knows FROM knows")
+        with pytest.raises(knotwork.QueryError, match="FROM Person TO City, FROM City TO City"):
+            db.execute("COPY Near FROM near")
+        db.execute("COPY Near FROM near (from = 'Person')")
+        db.execute("COPY Near FROM $more (from='City', to='City')", more=[{"a": "Rome", "b": "Oslo", "km": 2000}])
+        assert db.execute("MATCH (a:Person)-[:Knows]->(b:Person) RETURN a.id, b.id ORDER BY a.id").get_all() == [[1, 2], [2, 3]]
+        assert db.execute("MATCH (a)-[r:Near]->(c:City {name: 'Oslo'}) RETURN r.km ORDER BY r.km").get_all() == [[7], [2000]]
+        assert db.execute("MATCH (n) RETURN count(n)").scalar() == 5
+        shown = db.execute("SHOW CONSTRAINTS YIELD type, propertyType WHERE type = 'RELATIONSHIP_ENDS' RETURN propertyType AS ends")
+        assert [row["ends"] for row in shown.to_dicts()] == ["FROM Person TO Person", "FROM Person TO City", "FROM City TO City"]
+        assert "CREATE REL TABLE `Knows` (FROM `Person` TO `Person`)" in db.info()["constraints"]
+        db.execute("CREATE REL TABLE IF NOT EXISTS Knows(FROM City TO City)")
+        with pytest.raises(knotwork.Error, match="Knows already exists"):
+            db.execute("CREATE REL TABLE Knows(FROM Person TO Person)")
+        db.execute("ALTER TABLE Knows ADD FROM City TO City")
+        with pytest.raises(knotwork.QueryError, match="FROM Person TO Person, FROM City TO City"):
+            db.execute("COPY Knows FROM knows")
+    assert len(people) == 3 and len(cities) == 2 and len(near) == 1 and len(knows) == 2
 
 
 def test_copy_to_a_file(db, tmp_path):

@@ -147,7 +147,7 @@ pub struct CreateTable {
     pub on_edges: bool,
     /// Rules that are already there are no error.
     pub if_not_exists: bool,
-    /// The labels that edges lead from and to; not enforced.
+    /// The labels that edges lead from and to; told, not enforced.
     pub ends: Vec<(Name, Name)>,
     /// The properties.
     pub columns: Vec<TableColumn>,
@@ -155,15 +155,39 @@ pub struct CreateTable {
     pub key: Option<Name>,
 }
 
-/// `ALTER TABLE name ADD [IF NOT EXISTS] column TYPE`.
+/// `ALTER TABLE name …`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterTable {
     /// The label or the edge type.
     pub name: Name,
-    /// An equal rule that is already there is no error.
-    pub if_not_exists: bool,
-    /// The property.
-    pub column: TableColumn,
+    /// What is changed.
+    pub change: TableChange,
+}
+
+/// What `ALTER TABLE` changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableChange {
+    /// `ADD [IF NOT EXISTS] column TYPE`.
+    AddColumn {
+        /// An equal rule that is already there is no error.
+        if_not_exists: bool,
+        /// The property.
+        column: TableColumn,
+    },
+    /// `ADD [IF NOT EXISTS] FROM A TO B`.
+    AddEnds {
+        /// A pair that is already there is no error.
+        if_not_exists: bool,
+        /// The labels that edges lead from and to.
+        ends: (Name, Name),
+    },
+    /// `DROP [IF EXISTS] FROM A TO B`.
+    DropEnds {
+        /// A missing pair is no error.
+        if_exists: bool,
+        /// The labels that edges lead from and to.
+        ends: (Name, Name),
+    },
 }
 
 /// A typed property.

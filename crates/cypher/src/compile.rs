@@ -17,6 +17,7 @@ use crate::planner::Planner;
 
 mod copied;
 mod source;
+mod table;
 
 /// A statement with what is known about it besides.
 #[derive(Clone, Debug)]
@@ -74,8 +75,8 @@ pub fn compile_parsed(
             let kind = OperatorKind::DropSortKey { edge_type, if_exists: sort_key.if_exists };
             Ok(schema_plan(change_plan(kind)))
         }
-        StatementKind::CreateTable(table) => Ok(schema_plan(create_table(table))),
-        StatementKind::AlterTable(table) => Ok(schema_plan(alter_table(table, context)?)),
+        StatementKind::CreateTable(table) => Ok(schema_plan(table::create(table))),
+        StatementKind::AlterTable(table) => Ok(schema_plan(table::alter(table, context)?)),
         StatementKind::Copy(ast::Copy { way: ast::CopyWay::FromQuery { name, query }, options }) => {
             let query = copied::into_graph(text, name, query, options, context)?;
             compile_query(text, &query, prefix, context, config)
@@ -175,49 +176,13 @@ fn new_rule(
         Some(Rule::Key) => "key",
         Some(Rule::Exists) => "exists",
         Some(Rule::Type(_)) => "type",
+        Some(Rule::Ends { .. }) => "ends",
     };
     let name = match name {
         Some(name) => Arc::from(name.text.as_str()),
         None => Arc::from(format!("{kind}_{subject}_{}", keys.join("_"))),
     };
     NewRule { name, subject, on_edges: pattern.on_edges, keys, rule }
-}
-
-/// A rule for each column: the key, and the types of all.
-fn create_table(table: &ast::CreateTable) -> Plan {
-    let variable = ast::Name { text: "x".to_owned(), span: table.name.span };
-    let pattern = ast::RulePattern { variable, subject: table.name.clone(), on_edges: table.on_edges };
-    let key = table.key.iter().map(|key| (key.clone(), Rule::Key));
-    let types = table.columns.iter().map(|column| (column.name.clone(), Rule::Type(column.kind)));
-    let branch = |(property, rule): (ast::Name, Rule)| {
-        let rule = new_rule(None, &pattern, &[property], Some(rule));
-        (root(OperatorKind::CreateRule { rule, if_not_exists: table.if_not_exists }), Vec::new())
-    };
-    change_plan(OperatorKind::Union { branches: key.chain(types).map(branch).collect(), slots: Vec::new() })
-}
-
-/// The rule of a column that is added to a table.
-fn alter_table(table: &ast::AlterTable, context: &CompileContext<'_>) -> Result<Plan> {
-    let name = table.name.text.as_str();
-    let (is_label, is_type) = (context.schema.label(name).is_some(), context.schema.edge_type(name).is_some());
-    let on_edges = match (is_label, is_type) {
-        (true, false) => false,
-        (false, true) => true,
-        (true, true) => {
-            return Err(error!(Semantic, "{name} is a label and a relationship type too")
-                .at(table.name.span)
-                .with_remedy("write CREATE CONSTRAINT … FOR (n:…) or FOR ()-[r:…]-() REQUIRE … IS :: TYPE"));
-        }
-        (false, false) => {
-            return Err(error!(Semantic, "there is no table {name}")
-                .at(table.name.span)
-                .with_remedy("write CREATE NODE TABLE or CREATE REL TABLE"));
-        }
-    };
-    let variable = ast::Name { text: "x".to_owned(), span: table.name.span };
-    let pattern = ast::RulePattern { variable, subject: table.name.clone(), on_edges };
-    let rule = new_rule(None, &pattern, std::slice::from_ref(&table.column.name), Some(Rule::Type(table.column.kind)));
-    Ok(change_plan(OperatorKind::CreateRule { rule, if_not_exists: table.if_not_exists }))
 }
 
 fn drop_rule(kind: RuleKind, rule: &ast::DropRule) -> Plan {

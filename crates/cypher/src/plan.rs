@@ -19,8 +19,8 @@ pub use counting::{CountedBranch, CountedNested, CountedNode, CountedRule, Diffe
 pub use expression::{BinaryOperator, Expression, ExpressionKind, PathStep, QuantifierKind, SubqueryKind};
 pub use operator::{
     Aggregate, Batches, BoundEdge, EdgeChoice, EdgeCondition, EdgeFilter, EdgeFirst, ForEachResult, IndexRange,
-    IntersectLeg, LookupValue, NewEdge, NewNode, NewRule, OnError, Operator, OperatorId, OperatorKind, Retry, RuleKind,
-    SetItem, SortKey,
+    IntersectLeg, LookupValue, NewEdge, NewEnds, NewNode, NewRule, OnError, Operator, OperatorId, OperatorKind, Retry,
+    RuleKind, SetItem, SortKey,
 };
 
 pub use source::SourceStatement;

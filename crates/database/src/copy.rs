@@ -190,8 +190,7 @@ impl Options {
         let (source, target) = (self.text(&["source"])?, self.text(&["target"])?);
         let view = database.store().read()?;
         let schema = view.schema();
-        let is_edge =
-            from.is_some() || to.is_some() || schema.edge_type(name).is_some() && schema.label(name).is_none();
+        let is_edge = from.is_some() || to.is_some() || schema.means_edges(name);
         for path in files {
             if is_edge {
                 let (source_label, target_label) = (from.clone(), to.clone());

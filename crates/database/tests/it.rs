@@ -18,6 +18,7 @@
 //! - `priorities`: statements of all priorities at once.
 //! - `streaming`: algorithms over edges streamed from native stores.
 //! - `import`: files into stores and back.
+//! - `rel_tables`: what relationship tables declare.
 
 #[path = "it/acid.rs"]
 mod acid;
@@ -56,6 +57,8 @@ mod oracle;
 mod priorities;
 #[path = "it/queries.rs"]
 mod queries;
+#[path = "it/rel_tables.rs"]
+mod rel_tables;
 #[path = "it/serializable.rs"]
 mod serializable;
 #[path = "it/show.rs"]

@@ -171,6 +171,9 @@ impl Lowering {
             OperatorKind::DropRule { kind, name, if_exists } => {
                 Ok(operators::drop_rule::lower(*kind, name, *if_exists))
             }
+            OperatorKind::DeclareEnds { edge_type, ends, is_new, if_not_exists } => {
+                Ok(operators::declare_ends::lower(edge_type, ends, *is_new, *if_not_exists))
+            }
             OperatorKind::CreateSortKey { edge_type, keys, if_not_exists } => {
                 Ok(operators::sort_keys::lower_create(edge_type, keys, *if_not_exists))
             }

@@ -10,6 +10,7 @@ pub(crate) mod count_matches;
 pub(crate) mod create;
 pub(crate) mod create_rule;
 pub(crate) mod cross_product;
+pub(crate) mod declare_ends;
 pub(crate) mod delete;
 pub(crate) mod distinct;
 pub(crate) mod drop_rule;

@@ -117,6 +117,10 @@ fn function_rows() -> Vec<Vec<Value>> {
 fn constraint(schema: &Schema, held: &Constraint) -> Vec<Value> {
     let is_node = matches!(held.subject, Subject::Label(_));
     let (kind, of) = match (held.rule, is_node) {
+        (Rule::Ends { from, to }, _) => {
+            let ends = format!("FROM {} TO {}", schema.label_name(from), schema.label_name(to));
+            ("RELATIONSHIP_ENDS", Value::string(&ends))
+        }
         (Rule::Unique, true) => ("UNIQUENESS", Value::Null),
         (Rule::Unique, false) => ("RELATIONSHIP_UNIQUENESS", Value::Null),
         (Rule::Key, true) => ("NODE_KEY", Value::Null),

@@ -85,6 +85,25 @@ pub enum Rule {
     Exists,
     /// Where it is there, its value is of this type.
     Type(PropertyType),
+    /// Edges of the type are declared to lead from nodes of one label to nodes of another. It names no property, and is
+    /// told to those who load edges without saying what they join; no write is refused for it.
+    Ends {
+        /// Where the edges start.
+        from: LabelId,
+        /// Where they end.
+        to: LabelId,
+    },
+}
+
+impl Rule {
+    /// The labels that the rule names, to be given other numbers.
+    pub fn labels_mut(&mut self) -> impl Iterator<Item = &mut LabelId> {
+        let labels = match self {
+            Rule::Ends { from, to } => [Some(from), Some(to)],
+            Rule::Unique | Rule::Key | Rule::Exists | Rule::Type(_) => [None, None],
+        };
+        labels.into_iter().flatten()
+    }
 }
 
 /// The types a constraint may demand of a property.
@@ -189,16 +208,17 @@ impl fmt::Display for PropertyType {
     }
 }
 
-/// A rule about nodes or edges that the store enforces.
+/// A rule about nodes or edges that the store keeps.
 ///
-/// Unique values and types are enforced by each write; that properties are there, when the transaction commits.
+/// Unique values and types are enforced by each write; that properties are there, when the transaction commits. What edges
+/// join ([`Rule::Ends`]) is not enforced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
     /// The name by which it is dropped. Constraints and indexes share one space of names.
     pub name: Arc<str>,
     /// What it is about.
     pub subject: Subject,
-    /// The properties it is about: one, or several for `Unique` and `Key`.
+    /// The properties it is about: one, or several for `Unique` and `Key`, or none for `Ends`.
     pub keys: Vec<PropertyKeyId>,
     /// What it demands.
     pub rule: Rule,
@@ -208,6 +228,12 @@ impl Constraint {
     /// No two nodes of the label have equal values of the property; nulls do not count.
     pub fn unique(name: impl Into<Arc<str>>, label: LabelId, key: PropertyKeyId) -> Constraint {
         Constraint { name: name.into(), subject: Subject::Label(label), keys: vec![key], rule: Rule::Unique }
+    }
+
+    /// Edges of a type lead from nodes of one label to nodes of another.
+    pub fn ends(name: impl Into<Arc<str>>, edge_type: EdgeTypeId, from: LabelId, to: LabelId) -> Constraint {
+        let (subject, rule) = (Subject::EdgeType(edge_type), Rule::Ends { from, to });
+        Constraint { name: name.into(), subject, keys: Vec::new(), rule }
     }
 
     /// The label and the one property by which the store can look nodes up under this constraint, with a hash index.
@@ -324,9 +350,15 @@ impl Schema {
     pub fn check_constraint(&self, new: &Constraint) -> Result<()> {
         let name = &new.name;
         self.check_name(name)?;
-        check_keys(name, &new.keys)?;
-        if let (Rule::Exists | Rule::Type(_), [_, _, ..]) = (new.rule, &new.keys[..]) {
-            return Err(error!(SchemaRule, "constraint {name}: only one property can be named here"));
+        match (new.rule, new.subject, &new.keys[..]) {
+            (Rule::Ends { .. }, Subject::EdgeType(_), []) => {}
+            (Rule::Ends { .. }, ..) => {
+                return Err(error!(SchemaRule, "constraint {name}: labels of ends are those of an edge type alone"));
+            }
+            (Rule::Exists | Rule::Type(_), _, [_, _, ..]) => {
+                return Err(error!(SchemaRule, "constraint {name}: only one property can be named here"));
+            }
+            (_, _, keys) => check_keys(name, keys)?,
         }
         let says_same = |held: &&Constraint| {
             let same_rule = held.rule == new.rule || held.is_unique() && new.is_unique();
@@ -376,10 +408,22 @@ impl Schema {
         Ok(())
     }
 
-    /// The Cypher statement that makes a constraint.
+    /// The Cypher statement that makes a constraint, if those before it are there.
     pub fn constraint_statement(&self, constraint: &Constraint) -> String {
         let (pattern, variable) = self.pattern(constraint.subject);
         let rule = match (constraint.rule, constraint.subject) {
+            (Rule::Ends { from, to }, subject) => {
+                let [name, from, to] =
+                    [self.subject_name(subject), self.label_name(from), self.label_name(to)].map(quoted);
+                let is_ends = |held: &&Constraint| held.subject == subject && matches!(held.rule, Rule::Ends { .. });
+                let first = self.constraints.iter().find(is_ends);
+                return match first {
+                    Some(first) if first.name != constraint.name => {
+                        format!("ALTER TABLE {name} ADD FROM {from} TO {to}")
+                    }
+                    _ => format!("CREATE REL TABLE {name} (FROM {from} TO {to})"),
+                };
+            }
             (Rule::Unique, _) => "UNIQUE".to_owned(),
             (Rule::Key, Subject::Label(_)) => "NODE KEY".to_owned(),
             (Rule::Key, Subject::EdgeType(_)) => "RELATIONSHIP KEY".to_owned(),
@@ -409,6 +453,41 @@ impl Schema {
     fn key_list(&self, variable: &str, keys: &[PropertyKeyId]) -> String {
         let keys = keys.iter().map(|&key| format!("{variable}.{}", quoted(self.property_key_name(key))));
         keys.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The pairs of labels that the edges of a type are declared to join, the first declared first.
+    pub fn ends(&self, edge_type: EdgeTypeId) -> impl Iterator<Item = (LabelId, LabelId)> {
+        let of_type = self.constraints.iter().filter(move |held| held.subject == Subject::EdgeType(edge_type));
+        of_type.filter_map(|held| match held.rule {
+            Rule::Ends { from, to } => Some((from, to)),
+            _ => None,
+        })
+    }
+
+    /// Whether a name of which no more is said means edges: it is declared to, or it is that of a type and of no label.
+    pub fn means_edges(&self, name: &str) -> bool {
+        self.edge_type(name).is_some_and(|of| self.label(name).is_none() || self.ends(of).next().is_some())
+    }
+
+    /// What edges of a type join whose ends are named in part or not at all: the one declared pair that fits, or `None`
+    /// if nothing is declared of the type. Fails with `ARGUMENT`, naming the pairs, if none fits or several do.
+    pub fn declared_ends(&self, edge_type: &str, from: Option<&str>, to: Option<&str>) -> Result<Option<[&str; 2]>> {
+        let Some(of) = self.edge_type(edge_type) else { return Ok(None) };
+        let names = |(from, to)| [self.label_name(from), self.label_name(to)];
+        let declared: Vec<[&str; 2]> = self.ends(of).map(names).collect();
+        let fits = |pair: &&[&str; 2]| from.is_none_or(|from| pair[0] == from) && to.is_none_or(|to| pair[1] == to);
+        let fitting: Vec<&[&str; 2]> = declared.iter().filter(fits).collect();
+        match (&declared[..], &fitting[..]) {
+            ([], _) => Ok(None),
+            // Parts of a whole may declare the same.
+            (_, [only, others @ ..]) if others.iter().all(|other| other == only) => Ok(Some(**only)),
+            ([[from, to], ..], _) => {
+                let pairs: Vec<String> = declared.iter().map(|[from, to]| format!("FROM {from} TO {to}")).collect();
+                let pairs = pairs.join(", ");
+                Err(error!(Argument, "relationships {edge_type} need the labels of both ends: declared are {pairs}")
+                    .with_remedy(format!("name one of the pairs: (from = '{from}', to = '{to}')")))
+            }
+        }
     }
 
     /// The properties by which a store keeps the edges of a type in order; empty if it has no sort key.

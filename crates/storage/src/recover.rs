@@ -113,7 +113,12 @@ fn restore_rules(snapshot: &Snapshot, store: &NativeStore, losses: &mut Losses, 
         let mut transaction = store.write()?;
         let subject = renumber_subject(schema, &mut *transaction, constraint.subject)?;
         let keys = renumber(schema, &mut *transaction, &constraint.keys)?;
-        let made = transaction.create_constraint(Constraint { subject, keys, ..constraint.clone() }, interrupt);
+        let mut rule = constraint.rule;
+        for label in rule.labels_mut() {
+            *label = transaction.label(schema.label_name(*label))?;
+        }
+        let name = constraint.name.clone();
+        let made = transaction.create_constraint(Constraint { name, subject, keys, rule }, interrupt);
         match made.and_then(|()| transaction.commit()) {
             Ok(()) => {}
             Err(error) if error.code() == ErrorCode::Constraint => {

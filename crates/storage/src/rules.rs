@@ -15,6 +15,7 @@ const KEY: u8 = 1;
 const EXISTS: u8 = 2;
 const TYPE: u8 = 3;
 const LIST_TYPE: u8 = 4;
+const ENDS: u8 = 5;
 
 /// Adds a constraint.
 pub(crate) fn put_constraint(constraint: &Constraint, out: &mut Vec<u8>) {
@@ -27,23 +28,32 @@ pub(crate) fn put_constraint(constraint: &Constraint, out: &mut Vec<u8>) {
         Rule::Exists => (EXISTS, None),
         Rule::Type(PropertyType::One(kind)) => (TYPE, Some(kind)),
         Rule::Type(PropertyType::List(kind)) => (LIST_TYPE, Some(kind)),
+        Rule::Ends { .. } => (ENDS, None),
     };
     out.push(rule);
     let number = kind.and_then(|kind| PropertyKind::ALL.iter().position(|of| *of == kind));
     out.extend(number.map(|number| number as u8));
+    if let Rule::Ends { from, to } = constraint.rule {
+        out.put_u32(from.0);
+        out.put_u32(to.0);
+    }
 }
 
 /// The next constraint.
 pub(crate) fn constraint(get: &mut Get<'_>) -> Result<Constraint> {
-    let (name, subject, keys) = (Arc::from(get.text()?), subject(get)?, keys(get)?);
+    let (name, subject, keys) = (Arc::from(get.text()?), subject(get)?, any_keys(get)?);
     let rule = match get.u8()? {
         UNIQUE => Rule::Unique,
         KEY => Rule::Key,
         EXISTS => Rule::Exists,
         TYPE => Rule::Type(PropertyType::One(kind(get)?)),
         LIST_TYPE => Rule::Type(PropertyType::List(kind(get)?)),
+        ENDS => Rule::Ends { from: LabelId(get.u32()?), to: LabelId(get.u32()?) },
         number => return Err(get.damage(format!("no rule of a constraint has the number {number}"))),
     };
+    if keys.is_empty() != matches!(rule, Rule::Ends { .. }) {
+        return Err(get.damage("a constraint names properties where its rule has none, or none where it has some"));
+    }
     Ok(Constraint { name, subject, keys, rule })
 }
 
@@ -92,11 +102,15 @@ pub(crate) fn put_keys(keys: &[PropertyKeyId], out: &mut Vec<u8>) {
 
 /// Property keys, one at least.
 pub(crate) fn keys(get: &mut Get<'_>) -> Result<Vec<PropertyKeyId>> {
-    let count = get.count(4)?;
-    if count == 0 {
-        return Err(get.damage("a constraint or index names no property"));
+    let keys = any_keys(get)?;
+    if keys.is_empty() {
+        return Err(get.damage("an index names no property"));
     }
-    (0..count).map(|_| Ok(PropertyKeyId(get.u32()?))).collect()
+    Ok(keys)
+}
+
+fn any_keys(get: &mut Get<'_>) -> Result<Vec<PropertyKeyId>> {
+    (0..get.count(4)?).map(|_| Ok(PropertyKeyId(get.u32()?))).collect()
 }
 
 #[cfg(test)]
@@ -120,6 +134,7 @@ mod tests {
             (edge_type, vec![a], Rule::Exists),
             (edge_type, vec![a], Rule::Type(PropertyType::One(PropertyKind::LocalDateTime))),
             (label, vec![a], Rule::Type(PropertyType::List(PropertyKind::Boolean))),
+            (edge_type, vec![], Rule::Ends { from: LabelId(3), to: LabelId(u32::MAX) }),
         ] {
             let mut bytes = Vec::new();
             let written = Constraint { name: "a name".into(), subject, keys: keys.clone(), rule };
@@ -127,6 +142,9 @@ mod tests {
             let mut get = Get::new(&bytes, Path::new("test"), 0);
             assert_eq!(constraint(&mut get).unwrap(), written);
             assert_eq!(get.left(), 0);
+            if keys.is_empty() {
+                continue;
+            }
 
             let mut bytes = Vec::new();
             let written = Index { name: "i".into(), subject, keys };

@@ -11,7 +11,7 @@ use super::{
     CreateSortKey, CreateTable, EdgePattern, Imports, LabelExpression, LabelExpressionKind, LetItem, MatchMode,
     MergeClause, Name, NodePattern, OnError, PathPattern, PlannerHint, PlannerHintKind, Projection, ProjectionItem,
     Query, RemoveItem, RemoveItemKind, RulePattern, SetItem, SetItemKind, Shortest, SingleQuery, SortItem, Statement,
-    StatementKind, StatementMode, SubqueryClause, TableColumn, VariableLength, Yield, YieldItem,
+    StatementKind, StatementMode, SubqueryClause, TableChange, TableColumn, VariableLength, Yield, YieldItem,
 };
 use crate::lexer::scan;
 use crate::token::{self, KEYWORDS};
@@ -103,10 +103,7 @@ impl Display for Statement {
                 write!(f, "DROP SORT KEY{condition} FOR ()-[:{}]-()", sort_key.edge_type)
             }
             StatementKind::CreateTable(table) => table.fmt(f),
-            StatementKind::AlterTable(AlterTable { name, if_not_exists, column }) => {
-                let condition = if *if_not_exists { "IF NOT EXISTS " } else { "" };
-                write!(f, "ALTER TABLE {name} ADD {condition}{column}")
-            }
+            StatementKind::AlterTable(AlterTable { name, change }) => write!(f, "ALTER TABLE {name} {change}"),
             StatementKind::Copy(copy) => copy.fmt(f),
             StatementKind::Attach(attach) => attach.fmt(f),
             StatementKind::Detach(detach) => detach.fmt(f),
@@ -160,6 +157,8 @@ impl Display for CreateConstraint {
             Rule::Key => f.write_str("NODE KEY"),
             Rule::Exists => f.write_str("NOT NULL"),
             Rule::Type(of) => write!(f, ":: {of}"),
+            // No constraint is written so: what edges join is declared by tables.
+            Rule::Ends { .. } => f.write_str("ENDS"),
         }
     }
 }
@@ -409,6 +408,23 @@ impl Display for CreateTable {
         let key = self.key.iter().map(|key| format!("PRIMARY KEY ({key})"));
         f.write_str(&ends.chain(columns).chain(key).collect::<Vec<_>>().join(", "))?;
         f.write_str(")")
+    }
+}
+
+impl Display for TableChange {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let condition = |is_there: &bool, words| if *is_there { words } else { "" };
+        match self {
+            TableChange::AddColumn { if_not_exists, column } => {
+                write!(f, "ADD {}{column}", condition(if_not_exists, "IF NOT EXISTS "))
+            }
+            TableChange::AddEnds { if_not_exists, ends: (from, to) } => {
+                write!(f, "ADD {}FROM {from} TO {to}", condition(if_not_exists, "IF NOT EXISTS "))
+            }
+            TableChange::DropEnds { if_exists, ends: (from, to) } => {
+                write!(f, "DROP {}FROM {from} TO {to}", condition(if_exists, "IF EXISTS "))
+            }
+        }
     }
 }
 

@@ -90,14 +90,7 @@ fn ends(
             _ => Err(error!(Type, "expected a text for the option {known}").at(value.span)),
         },
     };
-    let (Some(from), Some(to)) = (text("from")?, text("to")?) else {
-        let schema = context.schema;
-        let is_type = schema.edge_type(&name.text).is_some() && schema.label(&name.text).is_none();
-        if is_type || !options.is_empty() {
-            return Err(error!(Argument, "COPY of a query into relationships needs the labels of both ends")
-                .at(name.span)
-                .with_remedy("write (from = 'Label', to = 'Label') behind the query"));
-        }
+    let Some([from, to]) = labels_of_ends(name, [text("from")?, text("to")?], !options.is_empty(), context)? else {
         return Ok(None);
     };
     if columns.len() < 2 {
@@ -115,6 +108,30 @@ fn ends(
         Ok(End { key: key_of(&label, context)?, label, column })
     };
     Ok(Some([end(from, "source", 0)?, end(to, "target", 1)?]))
+}
+
+/// The labels of both ends: as they are given, or as they are declared of the type. `None` for nodes.
+fn labels_of_ends(
+    name: &Name,
+    given: [Option<Name>; 2],
+    has_options: bool,
+    context: &CompileContext<'_>,
+) -> Result<Option<[Name; 2]>> {
+    let (from, to) = match given {
+        [Some(from), Some(to)] => return Ok(Some([from, to])),
+        [from, to] => (from, to),
+    };
+    if !has_options && !context.schema.means_edges(&name.text) {
+        return Ok(None);
+    }
+    let label = |given: &Option<Name>| given.as_ref().map(|name| name.text.clone());
+    let declared = context.schema.declared_ends(&name.text, label(&from).as_deref(), label(&to).as_deref());
+    match declared.map_err(|failure| failure.at(name.span))? {
+        Some(labels) => Ok(Some(labels.map(|label| Name { text: label.to_owned(), span: name.span }))),
+        None => Err(error!(Argument, "COPY of a query into relationships needs the labels of both ends")
+            .at(name.span)
+            .with_remedy("write (from = 'Label', to = 'Label') behind the query, or CREATE REL TABLE before")),
+    }
 }
 
 /// The property by which nodes of a label are found.

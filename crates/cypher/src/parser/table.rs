@@ -3,7 +3,7 @@
 use model::{Error, PropertyKind, PropertyType, Result};
 
 use super::Parser;
-use crate::ast::{AlterTable, CreateTable, StatementKind, TableColumn};
+use crate::ast::{AlterTable, CreateTable, Name, StatementKind, TableChange, TableColumn};
 use crate::token::TokenKind;
 
 /// Kùzu's names of types, and what they hold here.
@@ -41,11 +41,7 @@ impl Parser<'_> {
             self.expect_keyword("NODE")?;
         }
         self.expect_keyword("TABLE")?;
-        let if_not_exists = self.take_keyword("IF");
-        if if_not_exists {
-            self.expect_keyword("NOT")?;
-            self.expect_keyword("EXISTS")?;
-        }
+        let if_not_exists = self.if_not_exists()?;
         let name = self.name(if on_edges { "a relationship type" } else { "a label" })?;
         let mut table = CreateTable { name, on_edges, if_not_exists, ends: Vec::new(), columns: Vec::new(), key: None };
         self.expect(TokenKind::LeftParen)?;
@@ -65,11 +61,21 @@ impl Parser<'_> {
         Ok(StatementKind::CreateTable(table))
     }
 
-    /// `ALTER TABLE name ADD [IF NOT EXISTS] column TYPE`; the other changes are made of other statements.
+    /// `ALTER TABLE name ADD [IF NOT EXISTS] column TYPE`, or `FROM A TO B`, and `DROP [IF EXISTS] FROM A TO B`; the other
+    /// changes are made of other statements.
     pub(super) fn alter_table(&mut self) -> Result<StatementKind> {
         let start = self.expect_keyword("ALTER")?;
         self.expect_keyword("TABLE")?;
         let name = self.name("a label or relationship type")?;
+        if self.is_word(0, "DROP") && (self.is_ends(1) || self.is_word(1, "IF") && self.is_ends(3)) {
+            self.advance();
+            let if_exists = self.take_keyword("IF");
+            if if_exists {
+                self.expect_keyword("EXISTS")?;
+            }
+            let change = TableChange::DropEnds { if_exists, ends: self.ends()? };
+            return Ok(StatementKind::AlterTable(AlterTable { name, change }));
+        }
         let remedy = match self.word(0).to_ascii_uppercase().as_str() {
             "DROP" => format!("MATCH (n:{name}) REMOVE n.column, and DROP CONSTRAINT type_{}_column", name.text),
             "RENAME" if self.is_word(1, "TO") => format!("MATCH (n:{name}) SET n:Other REMOVE n:{name}"),
@@ -81,16 +87,39 @@ impl Parser<'_> {
             return Err(self.unsupported(&what, start.to(self.here()), &remedy));
         }
         self.expect_keyword("ADD")?;
-        let if_not_exists = self.take_keyword("IF");
-        if if_not_exists {
-            self.expect_keyword("NOT")?;
-            self.expect_keyword("EXISTS")?;
+        let if_not_exists = self.if_not_exists()?;
+        if self.is_ends(0) {
+            let change = TableChange::AddEnds { if_not_exists, ends: self.ends()? };
+            return Ok(StatementKind::AlterTable(AlterTable { name, change }));
         }
         let column = TableColumn { name: self.name("the name of a column")?, kind: self.table_type()? };
         if self.is_word(0, "DEFAULT") {
             return Err(self.unsupported("DEFAULT of a column", self.here(), "leave it out, and set the property"));
         }
-        Ok(StatementKind::AlterTable(AlterTable { name, if_not_exists, column }))
+        let change = TableChange::AddColumn { if_not_exists, column };
+        Ok(StatementKind::AlterTable(AlterTable { name, change }))
+    }
+
+    fn if_not_exists(&mut self) -> Result<bool> {
+        let is_there = self.take_keyword("IF");
+        if is_there {
+            self.expect_keyword("NOT")?;
+            self.expect_keyword("EXISTS")?;
+        }
+        Ok(is_there)
+    }
+
+    /// Whether `FROM A TO` stands there, and not a column with the name `FROM`.
+    fn is_ends(&self, ahead: usize) -> bool {
+        self.is_word(ahead, "FROM") && self.is_word(ahead + 2, "TO")
+    }
+
+    /// `FROM A TO B`.
+    fn ends(&mut self) -> Result<(Name, Name)> {
+        self.expect_keyword("FROM")?;
+        let from = self.name("the label of the start")?;
+        self.expect_keyword("TO")?;
+        Ok((from, self.name("the label of the end")?))
     }
 
     /// `DROP TABLE name`: deletes data, which other statements do.
@@ -106,10 +135,11 @@ impl Parser<'_> {
 
     fn table_item(&mut self, table: &mut CreateTable) -> Result<()> {
         if table.on_edges && self.is_word(0, "FROM") {
-            self.advance();
-            let from = self.name("the label of the start")?;
-            self.expect_keyword("TO")?;
-            table.ends.push((from, self.name("the label of the end")?));
+            let ends = self.ends()?;
+            if table.ends.iter().any(|(from, to)| (&from.text, &to.text) == (&ends.0.text, &ends.1.text)) {
+                return Err(model::error!(Semantic, "FROM {} TO {} is there twice", ends.0, ends.1).at(ends.0.span));
+            }
+            table.ends.push(ends);
             return Ok(());
         }
         for multiplicity in ["MANY_MANY", "MANY_ONE", "ONE_MANY", "ONE_ONE"] {

@@ -392,6 +392,17 @@ pub enum OperatorKind {
         /// Whether its absence is no error.
         if_exists: bool,
     },
+    /// Declares which labels the edges of a type join. No rows.
+    DeclareEnds {
+        /// The type.
+        edge_type: Arc<str>,
+        /// The pairs of labels.
+        ends: Vec<NewEnds>,
+        /// Whether the type must not be declared yet.
+        is_new: bool,
+        /// Whether what is there already is no error: the type if it must be new, a pair otherwise.
+        if_not_exists: bool,
+    },
     /// Declares the sort key of an edge type. No rows.
     CreateSortKey {
         /// The type.
@@ -550,6 +561,17 @@ pub struct NewRule {
     pub keys: Vec<Arc<str>>,
     /// What a constraint demands; `None` for an index.
     pub rule: Option<Rule>,
+}
+
+/// A pair of labels that the edges of a type are to join.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEnds {
+    /// The name of the constraint that keeps it.
+    pub name: Arc<str>,
+    /// Where edges start.
+    pub from: Arc<str>,
+    /// Where they end.
+    pub to: Arc<str>,
 }
 
 /// What values of one key an ordered index is to find.

@@ -15,7 +15,7 @@ macro_rules! push_inputs {
         use OperatorKind as Kind;
         match $kind {
             Kind::Unit | Kind::Argument { .. } => {}
-            Kind::CreateRule { .. } | Kind::DropRule { .. } => {}
+            Kind::CreateRule { .. } | Kind::DropRule { .. } | Kind::DeclareEnds { .. } => {}
             Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
             Kind::NodeScan { input, .. } | Kind::NodeLookup { input, .. } => $list.push(input),
             Kind::IndexSeek { input, .. } => $list.push(input),
@@ -99,7 +99,7 @@ macro_rules! push_operator_expressions {
             Kind::SemiApply { .. } | Kind::CrossProduct { .. } => {}
             Kind::Intersect { .. } => {}
             Kind::CountMatches { .. } => {}
-            Kind::CreateRule { .. } | Kind::DropRule { .. } => {}
+            Kind::CreateRule { .. } | Kind::DropRule { .. } | Kind::DeclareEnds { .. } => {}
             Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
             Kind::IndexSeek { equal, range, .. } => {
                 $list.extend(equal);

@@ -162,16 +162,24 @@ impl EdgeMapping {
         };
         let has_roles = start.is_some();
         let stated = |role: Option<(usize, Role<'_>)>| role.and_then(|(_, role)| role.group.map(str::to_string));
-        let choose = |label: &Option<String>, role_group: Option<String>, side: &str| match (label, role_group) {
-            (Some(label), _) => Ok(label.clone()),
-            (None, Some(group)) => Ok(group),
-            (None, None) => only_group(groups, existing, side, has_roles),
+        let stated = [stated(start), stated(end)];
+        // What the header says of ids is meant within the files, whatever is declared of the store.
+        let is_in_files = has_roles && groups.iter().any(|group| group.name.is_empty());
+        let declared = match (&stated, is_in_files || type_column.is_some()) {
+            ([None, None], false) => declared_ends(file, existing)?,
+            _ => None,
+        };
+        let [source_declared, target_declared] = declared.map_or([None, None], |labels| labels.map(Some));
+        let [source_stated, target_stated] = stated;
+        let choose = |label: &Option<String>, otherwise: Option<String>, side: &str| match label.clone().or(otherwise) {
+            Some(group) => Ok(group),
+            None => only_group(groups, existing, side, has_roles),
         };
         Ok(EdgeMapping {
             source,
             target,
-            source_group: choose(&file.source_label, stated(start), "source")?,
-            target_group: choose(&file.target_label, stated(end), "target")?,
+            source_group: choose(&file.source_label, source_stated.or(source_declared), "source")?,
+            target_group: choose(&file.target_label, target_stated.or(target_declared), "target")?,
             edge_type: file.edge_type.clone().unwrap_or_else(|| DEFAULT_TYPE.to_string()),
             type_column,
             properties: properties(columns, &[source, target]),
@@ -212,6 +220,18 @@ impl EdgeMapping {
         }
         Ok(bound)
     }
+}
+
+/// The labels that edges of the file's type are declared to join, if the file names one of them or none.
+fn declared_ends(file: &EdgeFile, existing: &Schema) -> Result<Option<[String; 2]>> {
+    let (Some(edge_type), false) = (&file.edge_type, file.source_label.is_some() && file.target_label.is_some()) else {
+        return Ok(None);
+    };
+    let labels =
+        existing.declared_ends(edge_type, file.source_label.as_deref(), file.target_label.as_deref()).map_err(
+            |cause| cause.with_remedy("write (from = …, to = …) behind COPY, or --edges TYPE:SOURCE->TARGET=FILE"),
+        )?;
+    Ok(labels.map(|labels| labels.map(str::to_owned)))
 }
 
 /// The property of a uniqueness constraint on that label, if there is one.

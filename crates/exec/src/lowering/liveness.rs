@@ -98,6 +98,7 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
         OperatorKind::Unit
         | OperatorKind::Argument { .. }
         | OperatorKind::CreateRule { .. }
+        | OperatorKind::DeclareEnds { .. }
         | OperatorKind::CreateSortKey { .. }
         | OperatorKind::DropSortKey { .. }
         | OperatorKind::DropRule { .. } => Vec::new(),

@@ -168,8 +168,10 @@ impl Union {
             let schema = &self.sources[at];
             for held in &schema.constraints {
                 let (subject, keys) = (map.subject_from_part(held.subject), map.keys_from_part(&held.keys));
+                let mut rule = held.rule;
+                rule.labels_mut().for_each(|label| *label = LabelId(map.labels.shared(label.0)));
                 if !held.is_unique() || self.holders(subject).iter().all(|&holder| holder == at) {
-                    constraints.push(Constraint { name: named(&held.name), subject, keys, rule: held.rule });
+                    constraints.push(Constraint { name: named(&held.name), subject, keys, rule });
                 } else if held.keys.len() == 1 && self.is_indexed(subject, &keys) && is_new(&indexes, subject, &keys) {
                     indexes.push(Index { name: named(&held.name), subject, keys });
                 }

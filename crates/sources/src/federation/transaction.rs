@@ -291,7 +291,11 @@ impl WriteTransaction for FederatedTransaction {
     fn create_constraint(&mut self, constraint: Constraint, interrupt: &Interrupt) -> Result<()> {
         self.check_rule_name(&constraint.name)?;
         let (subject, keys) = (self.subject_in(0, constraint.subject)?, self.keys_in(0, &constraint.keys)?);
-        self.writing(0)?.create_constraint(Constraint { subject, keys, ..constraint }, interrupt)?;
+        let mut rule = constraint.rule;
+        for label in rule.labels_mut() {
+            *label = self.label_in(0, *label)?;
+        }
+        self.writing(0)?.create_constraint(Constraint { subject, keys, rule, ..constraint }, interrupt)?;
         self.renew_rules();
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use model::id::{EdgeTypeId, LabelId, PropertyKeyId};
 use model::store::NodeScan;
-use model::{Column, Constraint, EdgeId, Interrupt, NodeBatch, NodeId, ReadView, Result, Subject, error};
+use model::{Column, Constraint, EdgeId, Interrupt, NodeBatch, NodeId, ReadView, Result, Rule, Subject, error};
 
 use crate::snapshot::Snapshot;
 
@@ -103,7 +103,7 @@ impl Snapshot {
 
     /// Fails with `CONSTRAINT` if a node or edge breaks a new constraint by what it lacks, or by the type of its value.
     pub(crate) fn check_rule_of_all(&self, constraint: &Constraint, interrupt: &Interrupt) -> Result<()> {
-        if constraint.is_unique() && !constraint.is_mandatory() {
+        if matches!(constraint.rule, Rule::Unique | Rule::Ends { .. }) {
             return Ok(());
         }
         match constraint.subject {

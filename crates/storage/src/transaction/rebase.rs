@@ -144,14 +144,22 @@ impl Numbers {
                 self.keys(keys);
             }
             Operation::DropSortKey(edge_type) => self.edge_types.now(&mut edge_type.0),
-            Operation::CreateConstraint(Constraint { subject, keys, .. })
-            | Operation::CreateIndex(Index { subject, keys, .. }) => {
-                match subject {
-                    Subject::Label(label) => self.labels.now(&mut label.0),
-                    Subject::EdgeType(edge_type) => self.edge_types.now(&mut edge_type.0),
-                }
+            Operation::CreateConstraint(Constraint { subject, keys, rule, .. }) => {
+                self.subject(subject);
+                self.keys(keys);
+                rule.labels_mut().for_each(|label| self.labels.now(&mut label.0));
+            }
+            Operation::CreateIndex(Index { subject, keys, .. }) => {
+                self.subject(subject);
                 self.keys(keys);
             }
+        }
+    }
+
+    fn subject(&self, subject: &mut Subject) {
+        match subject {
+            Subject::Label(label) => self.labels.now(&mut label.0),
+            Subject::EdgeType(edge_type) => self.edge_types.now(&mut edge_type.0),
         }
     }
 }

@@ -171,6 +171,27 @@ fn of_two_that_take_a_unique_value_the_second_is_refused() {
 }
 
 #[test]
+fn labels_of_declared_ends_follow_their_names() {
+    let (_directory, store) = store();
+    let declare = |edge_type: &str, from: &str, to: &str| {
+        let mut transaction = store.write().unwrap();
+        let (from, to) = (transaction.label(from).unwrap(), transaction.label(to).unwrap());
+        let ends = Constraint::ends(edge_type, transaction.edge_type(edge_type).unwrap(), from, to);
+        transaction.create_constraint(ends, &Interrupt::new()).unwrap();
+        transaction
+    };
+    // Both give the first new number to a label of their own.
+    let (first, second) = (declare("T", "A", "B"), declare("S", "C", "B"));
+    first.commit().unwrap();
+    second.commit().unwrap();
+    let view = store.read().unwrap();
+    let schema = view.schema();
+    for (edge_type, expected) in [("T", ["A", "B"]), ("S", ["C", "B"])] {
+        assert_eq!(schema.declared_ends(edge_type, None, None).unwrap(), Some(expected));
+    }
+}
+
+#[test]
 fn of_two_that_claim_the_same_the_second_is_refused() {
     let make = |hash: u64| {
         move |t: &mut dyn WriteTransaction| {

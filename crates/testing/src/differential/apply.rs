@@ -9,7 +9,7 @@ use model::{
 };
 
 use super::content::assert_same;
-use super::operation::{EdgePick, Ending, Operation, RandomTransaction};
+use super::operation::{EdgePick, Ending, LABELS, Operation, RandomTransaction};
 
 /// The property that names nodes across stores.
 const UID: &str = "uid";
@@ -116,9 +116,13 @@ impl Writer {
                 };
                 let name = spec.name.into();
                 match spec.rule {
-                    Some(rule) => self
-                        .transaction
-                        .create_constraint(Constraint { name, subject, keys, rule }, &model::Interrupt::new()),
+                    Some(mut rule) => {
+                        for label in rule.labels_mut() {
+                            *label = self.transaction.label(LABELS[label.index()])?;
+                        }
+                        let constraint = Constraint { name, subject, keys, rule };
+                        self.transaction.create_constraint(constraint, &Interrupt::new())
+                    }
                     None => self.transaction.create_index(Index { name, subject, keys }, &Interrupt::new()),
                 }
             }

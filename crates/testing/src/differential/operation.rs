@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::temporal::Date;
-use model::{PropertyKind, PropertyType, Rule, Value};
+use model::{LabelId, PropertyKind, PropertyType, Rule, Value};
 
 use crate::random::SeededRandom;
 use crate::times::random_time;
@@ -67,7 +67,7 @@ pub enum Operation {
     Compare,
 }
 
-const LABELS: [&str; 4] = ["Person", "City", "Robot", "ünusual label"];
+pub(super) const LABELS: [&str; 4] = ["Person", "City", "Robot", "ünusual label"];
 const EDGE_TYPES: [&str; 3] = ["KNOWS", "LIVES_IN", "`quoted`"];
 /// Keys of any value. `code` is left to [`code`], since constraints are on it.
 const KEYS: [&str; 5] = ["name", "age", "mixed", "list", "rare"];
@@ -80,7 +80,7 @@ pub struct RuleSpec {
     pub on_edges: bool,
     pub subject: &'static str,
     pub keys: &'static [&'static str],
-    /// `None` for an index.
+    /// `None` for an index. A label that it names is a place in [`LABELS`].
     pub rule: Option<Rule>,
 }
 
@@ -92,9 +92,14 @@ const fn index(name: &'static str, on_edges: bool, subject: &'static str, keys: 
     RuleSpec { name, on_edges, subject, keys, rule: None }
 }
 
+const fn ends(name: &'static str, subject: &'static str, from: u32, to: u32) -> RuleSpec {
+    let rule = Some(Rule::Ends { from: LabelId(from), to: LabelId(to) });
+    RuleSpec { name, on_edges: true, subject, keys: &[], rule }
+}
+
 const STRING: Rule = Rule::Type(PropertyType::One(PropertyKind::String));
 /// Rules that must be there at the end of a transaction are left out: what commits is decided before it is tried.
-const RULES: [RuleSpec; 12] = [
+const RULES: [RuleSpec; 14] = [
     rule("person_code", "Person", &["code"], Rule::Unique),
     rule("city_code", "City", &["code"], Rule::Unique),
     rule("person_again", "Person", &["code"], Rule::Unique),
@@ -107,6 +112,8 @@ const RULES: [RuleSpec; 12] = [
     index("knows_mixed", true, "KNOWS", &["mixed"]),
     index("lives_age", true, "LIVES_IN", &["age", "rare"]),
     index("person_mixed", false, "City", &["mixed"]),
+    ends("knows_person", "KNOWS", 0, 0),
+    ends("knows_unusual", "KNOWS", 3, 2),
 ];
 
 /// `count` transactions, the same for the same seed.

@@ -1,11 +1,12 @@
 //! What stores promise about uniqueness constraints and lookups by key.
 
 use model::store::{NewNodes, nodes_of};
-use model::{Column, ErrorCode, LabelId, NodeId, ReadView, Value};
+use model::{Column, Constraint, ErrorCode, LabelId, NodeId, ReadView, Subject as About, Value};
 
 use super::Check;
 use super::subject::{
-    Subject, add_node, assert_code, constrain, find, key, label, named, numbered_nodes, set_node, try_add_node,
+    Subject, add_edges, add_node, assert_code, constrain, edge_type, find, key, label, named, numbered_nodes, set_node,
+    try_add_node,
 };
 use crate::differential::Content;
 
@@ -21,6 +22,7 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("constraints have names and rules of their own", names),
     ("a dropped constraint no longer refuses", dropping),
     ("a constraint that is rolled back is gone", rolling_back),
+    ("what edges are declared to join is told and not enforced", declared_ends),
     ("lookups find nodes by every type of value", lookups),
     ("lookups of many values, repeated and missing ones too", many_lookups),
     ("lookups see the writes of their transaction", lookups_in_a_transaction),
@@ -254,6 +256,44 @@ fn rolling_back(subject: &mut Subject<'_>) {
     let view = subject.view();
     assert_eq!(Content::of(&*view).nodes.len(), 2);
     assert_eq!(view.schema().constraints.len(), 1);
+}
+
+fn declared_ends(subject: &mut Subject<'_>) {
+    let ends = |view: &dyn ReadView| -> Vec<(String, String)> {
+        let schema = view.schema();
+        let names = |(from, to)| (schema.label_name(from).to_owned(), schema.label_name(to).to_owned());
+        schema.ends(edge_type(view, "KNOWS")).map(names).collect()
+    };
+    let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+    subject.commit(|transaction| {
+        // Labels are numbered otherwise in parts of a whole, and in transactions that are moved.
+        transaction.label("Unused").expect("a label");
+        let (p, q) = (transaction.label("P").expect("a label"), transaction.label("Q").expect("a label"));
+        let (knows, other) =
+            (transaction.edge_type("KNOWS").expect("a type"), transaction.edge_type("E").expect("a type"));
+        let mut declare = |name: &str, edge_type, from, to| {
+            transaction.create_constraint(Constraint::ends(name, edge_type, from, to), &model::Interrupt::new())
+        };
+        declare("first", knows, q, p).expect("declaring ends");
+        declare("second", knows, p, p).expect("declaring other ends of the same type");
+        declare("third", other, q, p).expect("declaring the same ends of another type");
+        assert_code(declare("fourth", knows, q, p), ErrorCode::SchemaRule);
+        assert_code(declare("first", knows, p, q), ErrorCode::SchemaRule);
+        let keys = vec![transaction.property_key("code").expect("a key")];
+        let with_keys = Constraint { keys, ..Constraint::ends("wrong", knows, p, q) };
+        assert_code(transaction.create_constraint(with_keys, &model::Interrupt::new()), ErrorCode::SchemaRule);
+        let of_nodes = Constraint { subject: About::Label(p), ..Constraint::ends("wrong", knows, p, q) };
+        assert_code(transaction.create_constraint(of_nodes, &model::Interrupt::new()), ErrorCode::SchemaRule);
+    });
+    subject.commit(|transaction| {
+        let node = add_node(transaction, &["Elsewhere"], &[]);
+        add_edges(transaction, "KNOWS", &[(node, node)]);
+    });
+    assert_eq!(ends(&*subject.view()), [pair("Q", "P"), pair("P", "P")]);
+    subject.commit(|transaction| transaction.drop_constraint("first").expect("dropping a declaration"));
+    assert_eq!(ends(&*subject.view()), [pair("P", "P")]);
+    let view = subject.view();
+    assert_eq!(view.schema().ends(edge_type(&*view, "E")).count(), 1);
 }
 
 /// The nodes of label `P` by `code`.

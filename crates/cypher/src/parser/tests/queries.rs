@@ -250,6 +250,10 @@ fn lists_tables_and_files() {
             "CREATE REL TABLE IF NOT EXISTS KNOWS(FROM Person TO Person, since INT32, MANY_MANY)",
             "CREATE REL TABLE IF NOT EXISTS KNOWS (FROM Person TO Person, since INT64)",
         ),
+        ("alter table KNOWS add if not exists from A to B", "ALTER TABLE KNOWS ADD IF NOT EXISTS FROM A TO B"),
+        ("ALTER TABLE KNOWS DROP IF EXISTS FROM A TO `B C`", ""),
+        ("ALTER TABLE KNOWS DROP FROM A TO B", ""),
+        ("ALTER TABLE KNOWS ADD from STRING[]", "ALTER TABLE KNOWS ADD from STRING[]"),
         ("COPY Person FROM 'p.csv'", "COPY Person FROM ['p.csv']"),
         (
             "copy KNOWS from ['a.csv', $b] (from='Person', to = 'Person', header=true, delim='|')",

@@ -73,6 +73,7 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::HashJoin { .. } => "HashJoin",
         Kind::CountMatches { .. } => "CountMatches",
         Kind::Call { .. } => "Call",
+        Kind::DeclareEnds { .. } => "DeclareEnds",
         Kind::CreateSortKey { .. } => "CreateSortKey",
         Kind::DropSortKey { .. } => "DropSortKey",
         Kind::Create { .. } => "Create",
@@ -143,6 +144,11 @@ impl Details<'_> {
                 let slots: Vec<SlotId> = yields.iter().map(|(_, slot)| *slot).collect();
                 let yielded = if slots.is_empty() { String::new() } else { format!(" YIELD {}", self.slots(&slots)) };
                 format!("{procedure}({}){yielded}", self.list(arguments))
+            }
+            Kind::DeclareEnds { edge_type, ends, .. } => {
+                let pairs: Vec<String> =
+                    ends.iter().map(|ends| format!("FROM {} TO {}", quoted(&ends.from), quoted(&ends.to))).collect();
+                format!("OF [:{}] {}", quoted(edge_type), pairs.join(", "))
             }
             Kind::CreateSortKey { edge_type, keys, .. } => {
                 let keys: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
@@ -466,5 +472,7 @@ fn new_rule(rule: &NewRule) -> String {
         Some(Rule::Key) => format!("{name} FOR {pattern} REQUIRE {keys} IS KEY"),
         Some(Rule::Exists) => format!("{name} FOR {pattern} REQUIRE {keys} IS NOT NULL"),
         Some(Rule::Type(of)) => format!("{name} FOR {pattern} REQUIRE {keys} IS :: {of}"),
+        // Not planned so, but as `DeclareEnds`.
+        Some(Rule::Ends { .. }) => format!("{name} FOR {pattern}"),
     }
 }
