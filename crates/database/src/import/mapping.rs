@@ -166,7 +166,7 @@ impl EdgeMapping {
         // What the header says of ids is meant within the files, whatever is declared of the store.
         let is_in_files = has_roles && groups.iter().any(|group| group.name.is_empty());
         let declared = match (&stated, is_in_files || type_column.is_some()) {
-            ([None, None], false) => declared_ends(file, existing)?,
+            ([None, None], false) => declared_ends(file, groups, existing)?,
             _ => None,
         };
         let [source_declared, target_declared] = declared.map_or([None, None], |labels| labels.map(Some));
@@ -222,8 +222,8 @@ impl EdgeMapping {
     }
 }
 
-/// The labels that edges of the file's type are declared to join, if the file names one of them or none.
-fn declared_ends(file: &EdgeFile, existing: &Schema) -> Result<Option<[String; 2]>> {
+/// The groups of the labels that edges of the file's type are declared to join, if the file names one of them or none.
+fn declared_ends(file: &EdgeFile, groups: &[Group], existing: &Schema) -> Result<Option<[String; 2]>> {
     let (Some(edge_type), false) = (&file.edge_type, file.source_label.is_some() && file.target_label.is_some()) else {
         return Ok(None);
     };
@@ -231,7 +231,11 @@ fn declared_ends(file: &EdgeFile, existing: &Schema) -> Result<Option<[String; 2
         existing.declared_ends(edge_type, file.source_label.as_deref(), file.target_label.as_deref()).map_err(
             |cause| cause.with_remedy("write (from = …, to = …) behind COPY, or --edges TYPE:SOURCE->TARGET=FILE"),
         )?;
-    Ok(labels.map(|labels| labels.map(str::to_owned)))
+    let group = |label: &str| {
+        let made_here = groups.iter().find(|group| group.label.as_deref() == Some(label));
+        made_here.map_or(label, |group| &group.name).to_owned()
+    };
+    Ok(labels.map(|labels| labels.map(group)))
 }
 
 /// The property of a uniqueness constraint on that label, if there is one.
