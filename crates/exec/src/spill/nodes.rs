@@ -49,7 +49,7 @@ impl<'m> PagedNodes<'m> {
     }
 
     fn new(charge: Charge<'m>, bound: u64, width: Width) -> PagedNodes<'m> {
-        let near = Pages::new(charge.another());
+        let near = Pages::of_table(charge.another());
         PagedNodes { charge, bound, width, near, far: None, order: Vec::new() }
     }
 

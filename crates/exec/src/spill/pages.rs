@@ -1,9 +1,11 @@
-//! Pages of a temporary file, some of them in memory: for tables that are read and written at any place.
+//! Pages of a temporary file, some of them in memory: for what is read and written at any place.
 //!
 //! A page that was never written is all zeros. Pages in memory give way in turn, those used since the last turn later.
 //!
-//! Memory: at least two pages and at most 16, or as many as a quarter of the limit of the query holds if that is more;
-//! and a bit for each page of the file.
+//! Memory: two pages at least, and as many as the limit allows up to a number that is never refused; beyond it a quarter of
+//! the limit, as long as a quarter of it is left to others. And a bit for each page of the file.
+//! Cost: a page that is not in memory is one read of the file, and one write if it takes the place of one that was changed;
+//! the page asked for last is found without a look into a table.
 
 use model::{Map, Result};
 
@@ -11,8 +13,10 @@ use crate::memory::{Charge, SpillFile};
 
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: usize = 4 << 10;
-/// Most pages that are held whatever the limit.
-const FREE_PAGES_MAX: usize = 16;
+/// Most pages of a table that are held whatever the limit.
+const TABLE_PAGES: usize = 16;
+/// Most pages of a list that are held whatever the limit: there are several lists to a table.
+const LIST_PAGES: usize = 4;
 /// After a refusal, as many pages are read before more memory is asked for.
 const REFUSAL_READS: u32 = 256;
 
@@ -20,6 +24,10 @@ const REFUSAL_READS: u32 = 256;
 pub(super) struct Pages<'m> {
     charge: Charge<'m>,
     file: Option<SpillFile>,
+    /// Most pages that are held whatever the limit.
+    free_max: usize,
+    /// Whether a share of the limit is held if there is room.
+    is_wide: bool,
     frames: Vec<Frame>,
     /// The frame of each page in memory.
     places: Map<u64, usize>,
@@ -41,10 +49,21 @@ struct Frame {
 }
 
 impl<'m> Pages<'m> {
-    /// Zeros.
-    pub(super) fn new(charge: Charge<'m>) -> Pages<'m> {
+    /// Zeros, to be read and written at any place.
+    pub(super) fn of_table(charge: Charge<'m>) -> Pages<'m> {
         let (frames, places, written) = (Vec::new(), Map::default(), Vec::new());
-        Pages { charge, file: None, frames, places, last: 0, hand: 0, patience: 0, written }
+        let (free_max, is_wide) = (TABLE_PAGES, true);
+        Pages { charge, file: None, free_max, is_wide, frames, places, last: 0, hand: 0, patience: 0, written }
+    }
+
+    /// Zeros, to be read and written in order until [`Pages::widen`] is called.
+    pub(super) fn of_list(charge: Charge<'m>) -> Pages<'m> {
+        Pages { free_max: LIST_PAGES, is_wide: false, ..Pages::of_table(charge) }
+    }
+
+    /// Holds more pages from here on, as reads at any place come.
+    pub(super) fn widen(&mut self) {
+        self.is_wide = true;
     }
 
     /// The bytes of a page.
@@ -111,21 +130,23 @@ impl<'m> Pages<'m> {
     }
 
     fn may_grow(&mut self) -> bool {
-        let limit = self.charge.memory().limit() / PAGE_BYTES;
-        let (free, most) = ((limit / 16).clamp(2, FREE_PAGES_MAX), limit / 4);
+        let memory = self.charge.memory();
+        let limit = memory.limit() / PAGE_BYTES;
+        let (free, most) = ((limit / 16).clamp(2, self.free_max), limit / 4);
         let bytes = (self.frames.len() + 1) * PAGE_BYTES;
         if self.frames.len() < free {
             self.charge.count(bytes);
             return true;
         }
-        if self.frames.len() >= most {
+        if !self.is_wide || self.frames.len() >= most {
             return false;
         }
         if self.patience > 0 {
             self.patience -= 1;
             return false;
         }
-        let fits = self.charge.try_hold(bytes).is_ok();
+        let leaves_others_room = memory.used() / PAGE_BYTES < limit - limit / 4;
+        let fits = leaves_others_room && self.charge.try_hold(bytes).is_ok();
         self.patience = if fits { 0 } else { REFUSAL_READS };
         fits
     }

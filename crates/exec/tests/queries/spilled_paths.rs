@@ -199,12 +199,16 @@ fn check_distances(store: &ReferenceStore, (nodes, edges): (usize, &Edges), from
     }
 }
 
-/// A graph with long paths, and queries that spill in it.
+/// A graph of two parts, each larger than a few pages hold, and queries that spill in it: those from part to part go through
+/// the whole of one.
 fn spilling() -> (ReferenceStore, Vec<String>) {
     let store = ReferenceStore::new();
-    let edges: Edges = (1..3_000).flat_map(|node| [(node - 1, node), (node / 2, node)]).collect();
-    make(&store, 3_000, &edges);
-    let ends = "MATCH (a:N {id: 0}), (b:N {id: 2999})";
+    let part = |first: usize| {
+        (1..20_000).flat_map(move |node| [(node - 1, node), (node / 2, node)].map(|(a, b)| (first + a, first + b)))
+    };
+    let edges: Edges = part(0).chain(part(20_000)).collect();
+    make(&store, 40_000, &edges);
+    let ends = "MATCH (a:N {id: 0}), (b:N {id: 39999})";
     let queries = vec![
         format!("{ends} MATCH p = shortestPath((b)<-[:E*]-(a)) RETURN length(p)"),
         format!("{ends} MATCH p = allShortestPaths((a)-[:E*]->(b)) RETURN length(p)"),
@@ -212,7 +216,7 @@ fn spilling() -> (ReferenceStore, Vec<String>) {
         "MATCH p = ALL SHORTEST (a:N {id: 0})-[:E]->+(b) RETURN count(p)".to_string(),
         "MATCH p = ANY SHORTEST (a:N {id: 0})-[:E]->+(b) RETURN sum(length(p))".to_string(),
         "MATCH (a:N {id: 0})-[:E*]->(b) RETURN count(DISTINCT b)".to_string(),
-        "MATCH p = (a:N {id: 0})-[:E*1..7]->(b) RETURN sum(length(p))".to_string(),
+        "MATCH p = (a:N {id: 0})-[:E*1..9]->(b) RETURN sum(length(p))".to_string(),
     ];
     (store, queries)
 }

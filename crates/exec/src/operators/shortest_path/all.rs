@@ -40,7 +40,7 @@ struct Step {
 impl Record for Step {
     const BYTES: usize = 3 * u64::BYTES + EdgeValue::BYTES;
 
-    fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut &mut [u8]) {
         (self.level, (self.near, (self.far, self.edge))).write(out);
     }
 

@@ -54,7 +54,7 @@ struct Step {
 impl Record for Step {
     const BYTES: usize = 2 * u64::BYTES + EdgeValue::BYTES;
 
-    fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut &mut [u8]) {
         (self.node, (self.parent, self.edge)).write(out);
     }
 

@@ -35,7 +35,7 @@ struct Step {
 impl Record for Step {
     const BYTES: usize = 3 * u64::BYTES + EdgeValue::BYTES;
 
-    fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut &mut [u8]) {
         (u64::from(self.row), (self.node, (self.edge, self.parent))).write(out);
     }
 

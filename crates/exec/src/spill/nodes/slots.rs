@@ -30,7 +30,7 @@ impl<'m> Slots<'m> {
     }
 
     fn of_bits(charge: Charge<'m>, bits: u32) -> Slots<'m> {
-        let pages = Pages::new(charge.another());
+        let pages = Pages::of_table(charge.another());
         Slots { charge, pages, bits, count: 0 }
     }
 

@@ -1,4 +1,4 @@
-//! Records in order: in memory one sort, else runs in a temporary file, merged a few at a time.
+//! Records in order: in memory one sort, else runs on pages of a file, merged a few at a time.
 
 use std::mem::size_of;
 
@@ -25,7 +25,7 @@ impl<'m, R: Record> Records<'m, R> {
         interrupt: &Interrupt,
         key: impl Fn(&R) -> K + Copy,
     ) -> Result<Records<'m, R>> {
-        if self.file.is_none() {
+        if self.pages.is_none() {
             self.tail.sort_by_key(key);
             return Ok(self);
         }
