@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Tuple
 
 from .errors import DataError, _told
-from ._edges import settings_of
 from ._programs import EdgeProgramResult, run_program
 from ._progress import Progress, shown
 
 #: The longer before those that they end with.
 _MODES = ("stats.estimate", "stream", "stats", "write", "estimate")
+
+
+def _base_and_mode(name: str) -> Tuple[str, str]:
+    """The algorithm of a procedure and its mode: what gives rows is called as the algorithm is."""
+    for mode in _MODES:
+        suffix = f".{mode}"
+        if name.endswith(suffix):
+            return name[: -len(suffix)], mode
+    return name, "stream"
 
 
 def _camel(name: str) -> str:
@@ -129,8 +137,7 @@ class Algorithms:
             for name, signature, description in self._database.execute(query):
                 if not name.startswith("algo."):
                     continue
-                mode = next((mode for mode in _MODES if name.endswith(f".{mode}")), "stream")
-                base = name[: -len(mode) - 1] if name.endswith(f".{mode}") else name
+                base, mode = _base_and_mode(name)
                 modes.setdefault(base, {})[mode] = _Procedure(name, signature, description)
             found = {}
             for base, held in modes.items():
@@ -143,18 +150,11 @@ class Algorithms:
         self,
         program: Any,
         *,
-        labels: "Union[str, Sequence[str], None]" = None,
-        types: "Union[str, Sequence[str], None]" = None,
-        direction: str = "OUT",
-        weight: Optional[str] = None,
-        default_weight: Optional[float] = None,
-        properties: Sequence[str] = (),
         key: Optional[str] = None,
         write_property: Optional[str] = None,
         progress: Progress = None,
-        timeout: Optional[float] = None,
-        memory_limit: Optional[int] = None,
         _opened: Any = None,
+        **edges: Any,
     ) -> EdgeProgramResult:
         """Runs a program that is written in Python over the edges of the graph, as :class:`EdgeProgram` describes it.
 
@@ -163,20 +163,18 @@ class Algorithms:
         held: what must fit into memory are the arrays of nodes that the program keeps (which ``memory_limit`` does not
         count, since they are Python's). All passes see one moment, and give the same batches in the same order.
 
-        ``labels``, ``types``, ``direction``, ``weight`` and ``default_weight`` choose nodes, edges and weights, and
-        ``properties`` those that ``edges["name"]`` gives. The answer names nodes by their ids or the property ``key``;
-        ``write_property`` also writes it to the nodes. Ctrl-C ends the program, and so does any exception in it.
+        ``edges`` are the arguments of :meth:`Database.edges`: ``labels``, ``types``, ``direction``, ``weight`` and
+        ``default_weight`` choose nodes, edges and weights, ``properties`` those that ``edges["name"]`` gives, ``timeout`` and
+        ``memory_limit`` bound the program. The answer names nodes by their ids or the property ``key``; ``write_property``
+        also writes it to the nodes. Ctrl-C ends the program, and so does any exception in it.
         """
         return run_program(
             self._database,
             program,
-            settings=settings_of(labels, types, direction, weight, default_weight),
-            properties=properties,
+            edges=edges,
             key=key,
             write_property=write_property,
             progress=progress,
-            timeout=timeout,
-            memory_limit=memory_limit,
             opened=_opened,
         )
 

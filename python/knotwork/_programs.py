@@ -6,7 +6,7 @@ After: Zhu, Han, Chen, "GridGraph", 2015; Roy, Mihailovic, Zwaenepoel, "X-Stream
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Optional
 
 from ._edges import Edges, EdgeStream, _numpy
 from ._progress import Progress, shown
@@ -179,29 +179,27 @@ def run_program(
     database: Any,
     program: Any,
     *,
-    settings: Dict[str, Any],
-    properties: Sequence[str],
+    edges: Dict[str, Any],
     key: Optional[str],
     write_property: Optional[str],
     progress: Progress,
-    timeout: Optional[float],
-    memory_limit: Optional[int],
     opened: Any = None,
 ) -> EdgeProgramResult:
-    """Runs a program; see :meth:`Algorithms.edge_program`. ``opened`` is told the stream, to close which ends the program."""
+    """Runs a program; see :meth:`Algorithms.edge_program`. ``edges`` are arguments of :meth:`Database.edges`,
+    and ``opened`` is told the stream, to close which ends the program."""
     missing = [name for name in ("should_iterate", "process_edges", "update_nodes") if not callable(getattr(program, name, None))]
     if missing:
         raise TypeError(f"a program over edges has should_iterate, process_edges and update_nodes; {missing[0]} is missing")
     start = time.perf_counter()
-    with EdgeStream(database, settings, properties, timeout, memory_limit) as stream:
+    with database.edges(**edges) as stream:
         if opened is not None:
             opened(stream)
         with shown(progress, type(program).__name__) as call:
-            iterations, edges = _iterate(program, stream, call)
+            iterations, passed = _iterate(program, stream, call)
         columns, ids = _results(program, stream), stream.ids
     if write_property is not None:
         if not columns:
             raise ValueError("there is nothing to write: the program has no result")
         _write(database, ids, columns, write_property)
     named = {"nodeId": ids} if key is None else {key: _keys(database, ids, key)}
-    return EdgeProgramResult({**named, **columns}, iterations, edges, time.perf_counter() - start)
+    return EdgeProgramResult({**named, **columns}, iterations, passed, time.perf_counter() - start)

@@ -167,12 +167,13 @@ fn ranks(bench: &mut Bench, views: &Views) -> Result<(), Box<dyn Error>> {
     if bench.is_wanted("pagerank") {
         let pulled = Graph::in_memory(views.both.clone());
         let config = pagerank::Config::default();
-        let ranks =
-            bench.time("pagerank, 20 iterations", || pagerank::run(&pulled, &config, threads, &interrupt))??;
+        let ranks = bench.time("pagerank, 20 iterations", || {
+            pagerank::run(&pulled, &config, pagerank::Means::threads(threads), &interrupt)
+        })??;
         pagerank::verify(&views.both, &config, &ranks)?;
         let exact = pagerank::Config { tolerance: 1e-300, ..config };
         let full = bench.time("pagerank, 20 iterations, full precision", || {
-            pagerank::run(&pulled, &exact, threads, &interrupt)
+            pagerank::run(&pulled, &exact, pagerank::Means::threads(threads), &interrupt)
         })??;
         let errors = ranks.scores.iter().zip(&full.scores).map(|(a, b)| (a - b).abs() / b);
         writeln!(bench.out, "  largest relative difference of the two: {:e}", errors.fold(0.0, f64::max))?;

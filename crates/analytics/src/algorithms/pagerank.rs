@@ -107,36 +107,33 @@ impl Config {
     }
 }
 
-/// Ranks the nodes of a graph that has backward rows.
-pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Interrupt) -> Result<PageRank> {
-    run_for(true, graph, config, (threads, None), interrupt)
+/// With what a run works, and what it gives.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    threads: usize,
+    /// Where state lies that need not lie in memory, if it is not to.
+    workspace: Option<&'a dyn Workspace>,
+    gives_scores: bool,
 }
 
-/// Threads, and where state lies that need not lie in memory, if it is not to.
-type Means<'a> = (usize, Option<&'a dyn Workspace>);
-
-/// The same, without scores unless it `gives_scores`.
-fn run_for(
-    gives_scores: bool,
-    graph: &Graph<'_>,
-    config: &Config,
-    means: Means<'_>,
-    interrupt: &Interrupt,
-) -> Result<PageRank> {
-    if config.is_rounded() {
-        iterate::<f32>(gives_scores, graph, config, means, interrupt)
-    } else {
-        iterate::<f64>(gives_scores, graph, config, means, interrupt)
+impl Means<'_> {
+    /// So many threads, with all state in memory; the run gives scores.
+    pub fn threads(threads: usize) -> Means<'static> {
+        Means { threads, workspace: None, gives_scores: true }
     }
 }
 
-fn iterate<S: Share>(
-    gives_scores: bool,
-    graph: &Graph<'_>,
-    config: &Config,
-    (threads, workspace): Means<'_>,
-    interrupt: &Interrupt,
-) -> Result<PageRank> {
+/// Ranks the nodes of a graph that has backward rows.
+pub fn run(graph: &Graph<'_>, config: &Config, means: Means<'_>, interrupt: &Interrupt) -> Result<PageRank> {
+    if config.is_rounded() {
+        iterate::<f32>(graph, config, means, interrupt)
+    } else {
+        iterate::<f64>(graph, config, means, interrupt)
+    }
+}
+
+fn iterate<S: Share>(graph: &Graph<'_>, config: &Config, means: Means<'_>, interrupt: &Interrupt) -> Result<PageRank> {
+    let Means { threads, workspace, gives_scores } = means;
     let node_count = graph.node_count();
     let threads = threads.min(graph.edge_count() as usize / EDGES_PER_THREAD_MIN + 1);
     let degrees = graph.forward_degrees(threads, interrupt)?;
@@ -367,8 +364,9 @@ impl crate::Algorithm for Algorithm {
             match run.execution {
                 Execution::Windows => windowed::pagerank::run(graph, &asked.config, run)?,
                 Execution::Memory | Execution::Streaming => {
-                    let means = (run.threads, run.spills.then_some(run.workspace));
-                    run_for(run.gives_values, graph, &asked.config, means, run.interrupt)?
+                    let workspace = run.spills.then_some(run.workspace);
+                    let means = Means { threads: run.threads, workspace, gives_scores: run.gives_values };
+                    self::run(graph, &asked.config, means, run.interrupt)?
                 }
             }
         } else {

@@ -62,7 +62,7 @@ impl Ranks {
         // Exact shares, and as near as the error may be that a change of so much leaves.
         let change = (tolerance * (1.0 - damping_factor) / 4.0).min(1e-8);
         let config = pagerank::Config { damping_factor, max_iterations: ITERATIONS_MAX, tolerance: change };
-        let found = pagerank::run(&graph, &config, threads, interrupt)?;
+        let found = pagerank::run(&graph, &config, pagerank::Means::threads(threads), interrupt)?;
         let degrees = graph.forward_degrees(threads, interrupt)?;
         let dangling: f64 =
             (0..).zip(&found.scores).filter(|&(at, _): &(usize, _)| degrees[at] == 0).map(|(_, x)| x).sum();

@@ -131,8 +131,13 @@ fn pagerank_gives_the_scores_of_graphalytics() {
             let view = view_of(store, direction, false, Sides::ForwardAndBackward);
             for max_iterations in [1, 20, 200] {
                 let config = pagerank::Config { max_iterations, ..pagerank::Config::default() };
-                let result =
-                    pagerank::run(&Graph::in_memory(Arc::new(view.clone())), &config, 2, &Interrupt::new()).unwrap();
+                let result = pagerank::run(
+                    &Graph::in_memory(Arc::new(view.clone())),
+                    &config,
+                    pagerank::Means::threads(2),
+                    &Interrupt::new(),
+                )
+                .unwrap();
                 pagerank::verify(&view, &config, &result).unwrap_or_else(|error| panic!("{name}, {word}: {error}"));
             }
         }

@@ -51,28 +51,45 @@ pub(crate) fn lower(
     Ok((Box::new(Unwind { input, source, keep, gives_elements }), layout))
 }
 
+/// Elements on their way into a column.
+trait Elements: Default {
+    fn into_column(self) -> Column;
+}
+
+impl Elements for ColumnBuilder {
+    fn into_column(self) -> Column {
+        self.finish()
+    }
+}
+
+impl Elements for Vec<i64> {
+    fn into_column(self) -> Column {
+        Column::new(ColumnData::Int(self))
+    }
+}
+
 /// The elements on their way into a chunk, and the rows they came from.
 #[derive(Default)]
-struct Pending {
+struct Pending<E> {
     rows: Vec<u32>,
-    elements: ColumnBuilder,
+    elements: E,
 }
 
 impl Unwind {
-    fn flush(&self, chunk: &Chunk, pending: &mut Pending, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn flush<E: Elements>(&self, chunk: &Chunk, pending: &mut Pending<E>, sink: &mut Sink<'_>) -> Result<Flow> {
         let Pending { rows, elements } = std::mem::take(pending);
         if rows.is_empty() {
             return Ok(Flow::Continue);
         }
         let mut columns = gather_columns(chunk, &self.keep, &rows);
         if self.gives_elements {
-            columns.push(Arc::new(elements.finish()));
+            columns.push(Arc::new(elements.into_column()));
         }
         sink(Chunk { rows: rows.len(), columns })
     }
 
     fn push(&self, chunk: &Chunk, lists: &Column, batch_rows: usize, sink: &mut Sink<'_>) -> Result<Flow> {
-        let mut pending = Pending::default();
+        let mut pending = Pending::<ColumnBuilder>::default();
         for row in 0..chunk.rows {
             let value = lists.value(row);
             let elements: &[Value] = match &value {
@@ -101,15 +118,7 @@ impl Unwind {
         batch_rows: usize,
         sink: &mut Sink<'_>,
     ) -> Result<Flow> {
-        let (mut rows, mut elements) = (Vec::new(), Vec::new());
-        let mut flush = |rows: &mut Vec<u32>, elements: &mut Vec<i64>| {
-            let (rows, elements) = (std::mem::take(rows), std::mem::take(elements));
-            let mut columns = gather_columns(chunk, &self.keep, &rows);
-            if self.gives_elements {
-                columns.push(Arc::new(Column::new(ColumnData::Int(elements))));
-            }
-            sink(Chunk { rows: rows.len(), columns })
-        };
+        let mut pending = Pending::<Vec<i64>>::default();
         for row in 0..chunk.rows {
             let values: Vec<Value> = arguments.iter().map(|argument| argument.value(row)).collect();
             if values.contains(&Value::Null) {
@@ -117,20 +126,20 @@ impl Unwind {
             }
             let mut integers = Integers::of(&values).map_err(|error| error.at(span))?;
             loop {
-                let wanted = batch_rows - rows.len();
+                let wanted = batch_rows - pending.rows.len();
                 let taken = integers.take(wanted);
                 let is_last = taken.len() < wanted;
-                rows.extend(std::iter::repeat_n(row as u32, taken.len()));
-                elements.extend(taken);
+                pending.rows.extend(std::iter::repeat_n(row as u32, taken.len()));
+                pending.elements.extend(taken);
                 if is_last {
                     break;
                 }
-                if flush(&mut rows, &mut elements)? == Flow::Stop {
+                if self.flush(chunk, &mut pending, sink)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
         }
-        if rows.is_empty() { Ok(Flow::Continue) } else { flush(&mut rows, &mut elements) }
+        self.flush(chunk, &mut pending, sink)
     }
 }
 
