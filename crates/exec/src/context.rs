@@ -7,6 +7,8 @@ use model::platform::Clock;
 use model::{Column, Interrupt, Map, ReadView, Result, Value};
 
 use crate::chunk::{Chunk, Layout};
+use crate::made::Made;
+use crate::memory::QueryMemory;
 
 /// A lowered subplan, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,4 +46,52 @@ pub struct EvaluationContext<'a> {
     pub has_deleted: bool,
     /// Runs subplans.
     pub subplans: &'a dyn SubplanRunner,
+    /// What the query holds in memory.
+    pub memory: &'a QueryMemory,
+    /// What expressions make of lists and texts meanwhile.
+    pub made: &'a Made,
+}
+
+impl EvaluationContext<'_> {
+    /// Takes note of so many bytes more of lists and texts, made by `maker`; fails with `LIMIT` where that is too much.
+    #[inline]
+    pub(crate) fn made(&self, maker: &'static str, bytes: usize) -> Result<()> {
+        self.made.add(self.memory, maker, bytes)
+    }
+
+    /// What is made until the guard is dropped is gone then.
+    pub(crate) fn scratch(&self) -> Scratch<'_> {
+        Scratch { context: self, before: self.made.bytes(), left: 0 }
+    }
+}
+
+/// See [`EvaluationContext::scratch`].
+pub(crate) struct Scratch<'a> {
+    context: &'a EvaluationContext<'a>,
+    before: usize,
+    /// Bytes that are left in the end.
+    left: usize,
+}
+
+impl Scratch<'_> {
+    /// How many bytes were made by now.
+    pub(crate) fn bytes(&self) -> usize {
+        self.context.made.bytes() - self.before
+    }
+
+    /// Of what was made by now, no more than so many bytes are left.
+    pub(crate) fn keep(&self, bytes: usize) {
+        self.context.made.keep(self.context.memory, self.before + bytes);
+    }
+
+    /// Of all that was made, no more than so many bytes are left when the guard is gone.
+    pub(crate) fn leave(mut self, bytes: usize) {
+        self.left = bytes;
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        self.keep(self.left);
+    }
 }

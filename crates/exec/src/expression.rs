@@ -5,6 +5,8 @@
 //!
 //! Invariant: an operand that a row does not need (the right side of a decided `AND`, a `CASE` branch not taken) is
 //! not evaluated for that row, so it cannot fail for it.
+//! Invariant: lists and texts that grow are noted with [`EvaluationContext::made`] before or as they are made, so that no
+//! expression takes more memory than its query may.
 //! Cost: properties of one variable that every row needs are read in one call for each chunk.
 
 use std::sync::Arc;
@@ -77,12 +79,14 @@ pub fn compile_all<'e>(
 impl CompiledExpression {
     /// One value for each row.
     pub fn evaluate(&self, chunk: &Chunk, context: &EvaluationContext<'_>) -> Result<Arc<Column>> {
+        let _scratch = context.scratch();
         let frame = Frame::of_chunk(chunk, &self.program, context);
         Ok(evaluate::evaluate(&self.root, &frame)?.into_column(chunk.rows))
     }
 
     /// The rows for which the expression is true, in order. A value that is neither boolean nor null is an error.
     pub fn evaluate_predicate(&self, chunk: &Chunk, context: &EvaluationContext<'_>) -> Result<Vec<u32>> {
+        let _scratch = context.scratch();
         let frame = Frame::of_chunk(chunk, &self.program, context);
         logic::true_rows(&self.root, &frame)
     }
@@ -91,6 +95,7 @@ impl CompiledExpression {
 impl CompiledExpressions {
     /// One column for each expression, in order, with one value for each row.
     pub fn evaluate(&self, chunk: &Chunk, context: &EvaluationContext<'_>) -> Result<Vec<Arc<Column>>> {
+        let _scratch = context.scratch();
         let frame = Frame::of_chunk(chunk, &self.program, context);
         let columns = self.roots.iter().map(|root| Ok(evaluate::evaluate(root, &frame)?.into_column(chunk.rows)));
         columns.collect()

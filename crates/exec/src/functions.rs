@@ -11,6 +11,7 @@ use model::{ColumnData, Error, Map, Result, StringColumn, Value, error};
 use crate::aggregates;
 use crate::context::EvaluationContext;
 use crate::expression::vector::{Vector, View, map, validity_of};
+use crate::spill::own_bytes;
 
 pub(crate) mod conversion;
 mod graph;
@@ -134,21 +135,29 @@ pub(crate) fn call(
     rows: usize,
     context: &EvaluationContext<'_>,
 ) -> Result<Vector> {
+    let noted = |value: Value| context.made(function.usage, own_bytes(&value)).map(|()| value);
     match function.body {
-        Body::Batch(body) => body(arguments, rows, context),
-        Body::Strict(body) => {
-            by_rows(
-                arguments,
-                rows,
-                |values| {
-                    if values.iter().any(Value::is_null) { Ok(Value::Null) } else { body(values) }
-                },
-            )
+        Body::Batch(body) => {
+            let before = context.made.bytes();
+            let vector = body(arguments, rows, context)?;
+            // Functions whose results can be much larger than their arguments have noted them.
+            context.made(function.usage, vector.own_bytes().saturating_sub(context.made.bytes() - before))?;
+            Ok(vector)
         }
-        Body::Lenient(body) => by_rows(arguments, rows, body),
+        Body::Strict(body) => by_rows(arguments, rows, |values| unless_null(values, body).and_then(noted)),
+        Body::Lenient(body) => by_rows(arguments, rows, |values| body(values).and_then(noted)),
         Body::Float(body) => floats(function, body, &arguments[0], rows),
-        Body::Text(body) => texts(function, body, &arguments[0], rows),
+        Body::Text(body) => {
+            let vector = texts(function, body, &arguments[0], rows)?;
+            context.made(function.usage, vector.own_bytes())?;
+            Ok(vector)
+        }
     }
+}
+
+/// Null if an argument is, else what `body` makes of them.
+fn unless_null(values: &[Value], body: impl Fn(&[Value]) -> Result<Value>) -> Result<Value> {
+    if values.iter().any(Value::is_null) { Ok(Value::Null) } else { body(values) }
 }
 
 fn by_rows(arguments: &[Vector], rows: usize, body: impl Fn(&[Value]) -> Result<Value>) -> Result<Vector> {

@@ -233,7 +233,7 @@ impl QueryMemory {
             Limit,
             "{operator} needs {bytes} more bytes of memory; the query holds {used} of the {limit} bytes it may hold"
         )
-        .with_remedy("raise the memory limit of the query (query_memory_max, --query-memory), or collect and sort less")
+        .with_remedy("raise the memory limit of the query (query_memory_max, --query-memory), or collect, sort and list less at a time")
     }
 }
 

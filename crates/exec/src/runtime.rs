@@ -18,6 +18,7 @@ use model::{Column, Interrupt, Map, ReadView, Result, Value, WriteTransaction};
 use crate::chunk::Chunk;
 use crate::context::{EvaluationContext, SubplanId, SubplanRunner};
 use crate::lowering::Prepared;
+use crate::made::Made;
 use crate::memory::{Charge, QueryMemory};
 use crate::neighbor_lists::SharedLists;
 use crate::parallel::spread::Holding;
@@ -156,6 +157,8 @@ pub(crate) struct Runtime<'a> {
     /// What operators keep for all parts of a run.
     pub(crate) states: Arc<SharedStates>,
     now_us: i64,
+    /// What expressions make.
+    made: Made,
 }
 
 /// A borrowed graph.
@@ -194,6 +197,7 @@ impl<'a> Runtime<'a> {
             lists: Arc::default(),
             states: Arc::default(),
             now_us,
+            made: Made::default(),
         }
     }
     /// What an operator keeps for all parts of the run, made when it is first asked for.
@@ -242,6 +246,8 @@ impl<'a> Runtime<'a> {
             clock: self.environment.clock,
             has_deleted: self.counters.get().has_deletions(),
             subplans: self,
+            memory: self.environment.memory,
+            made: &self.made,
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) use encoding::{decode, encode};
 pub(crate) use nodes::{NodeNumbers, NodeSet, PagedNodes};
 pub(crate) use partitions::{LEVELS_MAX, Partition, Partitions};
 pub(crate) use records::{Record, Records};
-pub(crate) use size::{chunk_bytes, column_bytes, heap_bytes};
+pub(crate) use size::{chunk_bytes, column_bytes, heap_bytes, own_bytes};
 pub(crate) use sorter::{Sorted, Sorter, in_order};
 pub(crate) use store::{RowStore, StoredRows};
 

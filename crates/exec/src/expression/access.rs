@@ -7,6 +7,8 @@ use model::{Bitmap, ColumnData, ErrorDetail, Map, NodeId, ReadView, Result, Valu
 use super::evaluate::truths;
 use super::property;
 use super::vector::{Operand, Vector, View, map, validity_of};
+use crate::context::EvaluationContext;
+use crate::spill::own_bytes;
 
 /// `object[index]` for each row.
 pub(crate) fn subscript(object: &Vector, index: &Vector, rows: usize, view: &dyn ReadView) -> Result<Vector> {
@@ -63,10 +65,18 @@ fn element(items: &[Value], index: &Value) -> Result<Value> {
 }
 
 /// `list[from..to]` for each row; null if a bound is.
-pub(crate) fn slice(list: &Vector, from: Option<&Vector>, to: Option<&Vector>, rows: usize) -> Result<Vector> {
+pub(crate) fn slice(
+    list: &Vector,
+    from: Option<&Vector>,
+    to: Option<&Vector>,
+    rows: usize,
+    context: &EvaluationContext<'_>,
+) -> Result<Vector> {
     let one = |row: usize| {
         let bound = |vector: Option<&Vector>| vector.map(|vector| vector.value(row));
-        slice_value(&list.value(row), bound(from), bound(to))
+        let value = slice_value(&list.value(row), bound(from), bound(to))?;
+        context.made("a slice of a list", own_bytes(&value))?;
+        Ok(value)
     };
     let is_constant = |vector: Option<&Vector>| vector.is_none_or(|vector| vector.constant().is_some());
     if list.constant().is_some() && is_constant(from) && is_constant(to) {

@@ -9,11 +9,23 @@ use model::limits::LIST_ELEMENTS_MAX;
 use model::{ColumnData, Result, StringColumn, Value, error};
 
 use super::vector::{Operand, TextOperand, Vector, View, common_validity, map, validity_of, zip};
+use crate::context::EvaluationContext;
 use crate::functions::operators;
+use crate::made::list_bytes;
+
+/// What a refusal calls two lists or texts in one.
+const JOINED: &str = "joining lists or texts";
 
 /// `left operator right` for each row.
-pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Result<Vector> {
+pub(crate) fn evaluate(
+    operator: BinaryOperator,
+    left: &Vector,
+    right: &Vector,
+    rows: usize,
+    context: &EvaluationContext<'_>,
+) -> Result<Vector> {
     if let (Some(left), Some(right)) = (left.constant(), right.constant()) {
+        note_joined(left, right, context)?;
         return Ok(Vector::Constant(scalar(operator, left, right)?));
     }
     let fast = match (left.view(), right.view()) {
@@ -22,12 +34,12 @@ pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, 
         (View::Float(a), View::Float(b)) => floats(operator, rows, a, b, |x| x, |x| x),
         (View::Int(a), View::Float(b)) => floats(operator, rows, a, b, |x| x as f64, |x| x),
         (View::Float(a), View::Int(b)) => floats(operator, rows, a, b, |x| x, |x| x as f64),
-        (View::String(a), View::String(b)) => texts(operator, rows, a, b),
+        (View::String(a), View::String(b)) => texts(operator, rows, a, b, context)?,
         _ => None,
     };
     match fast {
         Some(data) => Ok(Vector::of(data, common_validity(left, right))),
-        None => row_by_row(operator, left, right, rows),
+        None => row_by_row(operator, left, right, rows, context),
     }
 }
 
@@ -144,31 +156,57 @@ fn floats<A: Copy, B: Copy>(
     }))
 }
 
-fn texts(operator: BinaryOperator, rows: usize, a: TextOperand<'_>, b: TextOperand<'_>) -> Option<ColumnData> {
+fn texts(
+    operator: BinaryOperator,
+    rows: usize,
+    a: TextOperand<'_>,
+    b: TextOperand<'_>,
+    context: &EvaluationContext<'_>,
+) -> Result<Option<ColumnData>> {
     if !matches!(operator, BinaryOperator::Add | BinaryOperator::Concatenate) {
-        return None;
+        return Ok(None);
     }
+    let total: usize = (0..rows).map(|row| a.get(row).len() + b.get(row).len()).sum();
+    // Long texts are joined one by one, where their length is checked.
+    if total > LIST_ELEMENTS_MAX {
+        return Ok(None);
+    }
+    context.made(JOINED, total)?;
     let mut results = StringColumn::default();
     let mut joined = String::new();
-    let mut total = 0;
     for row in 0..rows {
-        total += a.get(row).len() + b.get(row).len();
-        // Long texts are joined one by one, where their length is checked.
-        if total > LIST_ELEMENTS_MAX {
-            return None;
-        }
         joined.clear();
         joined.push_str(a.get(row));
         joined.push_str(b.get(row));
         results.push(&joined);
     }
-    Some(ColumnData::String(results))
+    Ok(Some(ColumnData::String(results)))
 }
 
-fn row_by_row(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Result<Vector> {
-    let values: Vec<Value> =
-        (0..rows).map(|row| scalar(operator, &left.value(row), &right.value(row))).collect::<Result<_>>()?;
+fn row_by_row(
+    operator: BinaryOperator,
+    left: &Vector,
+    right: &Vector,
+    rows: usize,
+    context: &EvaluationContext<'_>,
+) -> Result<Vector> {
+    let one = |row: usize| {
+        let (left, right) = (left.value(row), right.value(row));
+        note_joined(&left, &right, context)?;
+        scalar(operator, &left, &right)
+    };
+    let values: Vec<Value> = (0..rows).map(one).collect::<Result<_>>()?;
     Ok(Vector::from_values(&values))
+}
+
+/// Takes note of the list or text that two values are about to be joined to, if they are.
+fn note_joined(left: &Value, right: &Value, context: &EvaluationContext<'_>) -> Result<()> {
+    let bytes = match (left, right) {
+        (Value::List(_), _) | (_, Value::List(_)) => list_bytes(size_of_joined(left, right)),
+        (Value::String(_), _) | (_, Value::String(_)) => size_of_joined(left, right),
+        _ => return Ok(()),
+    };
+    context.made(JOINED, bytes)
 }
 
 /// `left operator right` of single values.
@@ -250,17 +288,22 @@ fn concatenate(operator: BinaryOperator, left: &Value, right: &Value) -> Result<
 
 /// Fails if the two together are too long. A few dozen doublings would fill any memory.
 fn check_size(left: &Value, right: &Value) -> Result<()> {
-    let size = |value: &Value| match value {
-        Value::List(items) => items.len(),
-        Value::String(text) => text.len(),
-        _ => 1,
-    };
-    let total = size(left).saturating_add(size(right));
+    let total = size_of_joined(left, right);
     if total <= LIST_ELEMENTS_MAX {
         return Ok(());
     }
     let unit = if matches!((left, right), (Value::List(_), _) | (_, Value::List(_))) { "elements" } else { "bytes" };
     Err(error!(Limit, "joining makes a value of {total} {unit}: at most {LIST_ELEMENTS_MAX} fit"))
+}
+
+/// Elements, or bytes, of two values together.
+fn size_of_joined(left: &Value, right: &Value) -> usize {
+    let size = |value: &Value| match value {
+        Value::List(items) => items.len(),
+        Value::String(text) => text.len(),
+        _ => 1,
+    };
+    size(left).saturating_add(size(right))
 }
 
 /// A value as it reads when joined to a text.

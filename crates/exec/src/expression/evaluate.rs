@@ -18,7 +18,13 @@ pub(crate) fn evaluate(node: &Node, frame: &Frame<'_>) -> Result<Vector> {
     if frame.rows() == 0 {
         return Ok(Vector::NULL);
     }
-    evaluate_kind(&node.kind, frame).map_err(|error| error.at(node.span))
+    let scratch = frame.context().scratch();
+    let vector = evaluate_kind(&node.kind, frame).map_err(|error| error.at(node.span))?;
+    // What was made on the way and is not in the result is gone.
+    if scratch.bytes() > 0 {
+        scratch.leave(vector.own_bytes());
+    }
+    Ok(vector)
 }
 
 fn evaluate_kind(kind: &NodeKind, frame: &Frame<'_>) -> Result<Vector> {
@@ -39,7 +45,7 @@ fn evaluate_kind(kind: &NodeKind, frame: &Frame<'_>) -> Result<Vector> {
         }
         NodeKind::Slice { list, from, to } => {
             let (from, to) = (maybe(from, frame)?, maybe(to, frame)?);
-            access::slice(&evaluate(list, frame)?, from.as_ref(), to.as_ref(), rows)
+            access::slice(&evaluate(list, frame)?, from.as_ref(), to.as_ref(), rows, frame.context())
         }
         NodeKind::List(items) => projection::list(items, frame),
         NodeKind::Map(entries) => projection::map(entries, frame),
@@ -53,7 +59,8 @@ fn evaluate_kind(kind: &NodeKind, frame: &Frame<'_>) -> Result<Vector> {
         NodeKind::Xor(left, right) => logic::xor(left, right, frame),
         NodeKind::Negate(operand) => arithmetic::negate(&evaluate(operand, frame)?, rows),
         NodeKind::Arithmetic(operator, left, right) => {
-            arithmetic::evaluate(*operator, &evaluate(left, frame)?, &evaluate(right, frame)?, rows)
+            let (left, right) = (evaluate(left, frame)?, evaluate(right, frame)?);
+            arithmetic::evaluate(*operator, &left, &right, rows, frame.context())
         }
         NodeKind::Compare(operator, left, right) => {
             Ok(comparison::evaluate(*operator, &evaluate(left, frame)?, &evaluate(right, frame)?, rows))

@@ -9,6 +9,8 @@ use super::frame::Frame;
 use super::logic::true_rows;
 use super::node::Node;
 use super::vector::{TruthBuilder, Vector};
+use crate::made::list_bytes;
+use crate::spill::own_bytes;
 
 /// Elements evaluated at once.
 const PIECE_ELEMENTS: usize = 8_192;
@@ -62,7 +64,9 @@ pub(crate) fn comprehension(
 ) -> Result<Vector> {
     let lists = evaluate(list, frame)?;
     let mut results: Vec<Vec<Value>> = vec![Vec::new(); frame.rows()];
+    let note = |bytes: usize| frame.context().made("a list comprehension", bytes);
     for_each_piece(&lists, list, frame, |piece| {
+        let scratch = frame.context().scratch();
         let mut inner = Frame::of_rows(frame, &piece.owners);
         inner.set(local, Vector::from_values(&piece.elements));
         let kept = match filter {
@@ -70,12 +74,16 @@ pub(crate) fn comprehension(
             None => (0..piece.owners.len() as u32).collect(),
         };
         let Some(body) = body else {
+            drop(scratch);
+            note(list_bytes(kept.len()))?;
             for &index in &kept {
                 results[piece.owners[index as usize] as usize].push(piece.elements[index as usize].clone());
             }
             return Ok(());
         };
         let vector = super::logic::on_rows(body, &inner, &kept)?;
+        drop(scratch);
+        note(list_bytes(kept.len()) + vector.own_bytes())?;
         for (at, &index) in kept.iter().enumerate() {
             results[piece.owners[index as usize] as usize].push(vector.value(at));
         }
@@ -119,6 +127,7 @@ pub(crate) fn quantifier(
     let lists = evaluate(list, frame)?;
     let mut tallies = vec![Tally::default(); frame.rows()];
     for_each_piece(&lists, list, frame, |piece| {
+        let _scratch = frame.context().scratch();
         let mut inner = Frame::of_rows(frame, &piece.owners);
         inner.set(local, Vector::from_values(&piece.elements));
         let vector = evaluate(predicate, &inner)?;
@@ -161,8 +170,17 @@ pub(crate) fn reduce(
     let mut values: Vec<Value> = (0..frame.rows()).map(|row| initial.value(row)).collect();
     let mut active: Vec<u32> = (0..frame.rows() as u32).collect();
     let mut tallies = vec![Tally::default(); if predicate.is_some() { frame.rows() } else { 0 }];
+    let scratch = frame.context().scratch();
+    // Bytes of values whose list has ended.
+    let mut ended = 0;
     for step in 0.. {
-        active.retain(|&row| items[row as usize].len() > step);
+        active.retain(|&row| {
+            let goes_on = items[row as usize].len() > step;
+            if !goes_on {
+                ended += own_bytes(&values[row as usize]);
+            }
+            goes_on
+        });
         if active.is_empty() {
             break;
         }
@@ -173,7 +191,9 @@ pub(crate) fn reduce(
         };
         inner.set(accumulator, column(&|row| values[row].clone()));
         inner.set(local, column(&|row| items[row][step].clone()));
+        let before = scratch.bytes();
         let next = evaluate(body, &inner)?;
+        let made = scratch.bytes() - before;
         active.iter().enumerate().for_each(|(index, &row)| values[row as usize] = next.value(index));
         if let Some(predicate) = predicate {
             inner.set(accumulator, next);
@@ -183,7 +203,11 @@ pub(crate) fn reduce(
             }
             active.retain(|&row| tallies[row as usize].no == 0);
         }
+        // The values of the step before are gone.
+        scratch.keep(ended + made);
     }
+    let left = scratch.bytes();
+    scratch.leave(left);
     if predicate.is_some() {
         let mut results = TruthBuilder::new(frame.rows());
         for (tally, list) in tallies.into_iter().zip(&lists) {

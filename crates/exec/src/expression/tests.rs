@@ -13,6 +13,8 @@ use testing::reference_store::ReferenceStore;
 use crate::chunk::{Chunk, Layout};
 use crate::context::{CompileEnvironment, EvaluationContext, SubplanId, SubplanRunner};
 use crate::expression::{compile, compile_all};
+use crate::made::Made;
+use crate::memory::QueryMemory;
 use binding::Binder;
 
 pub(crate) mod binding;
@@ -57,6 +59,8 @@ pub(crate) struct Fixture {
     pub(crate) view: Arc<dyn ReadView>,
     pub(crate) nodes: Vec<Value>,
     pub(crate) edges: Vec<Value>,
+    memory: QueryMemory,
+    made: Made,
 }
 
 impl Fixture {
@@ -89,7 +93,8 @@ impl Fixture {
         }
         transaction.commit().unwrap();
         let view = store.read().unwrap();
-        Fixture { store, view, nodes: nodes.into_iter().map(Value::Node).collect(), edges }
+        let (memory, made) = (QueryMemory::unlimited(), Made::default());
+        Fixture { store, view, nodes: nodes.into_iter().map(Value::Node).collect(), edges, memory, made }
     }
 
     pub(crate) fn context<'a>(
@@ -106,6 +111,8 @@ impl Fixture {
             clock: &TestClock,
             has_deleted: false,
             subplans: &NoSubplans,
+            memory: &self.memory,
+            made: &self.made,
         }
     }
 

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::{Bitmap, Column, ColumnData, EdgeValue, NodeId, StringColumn, Value};
 
+use crate::made::own_bytes_of_column;
+use crate::spill::own_bytes;
+
 /// One value for each row.
 #[derive(Clone, Debug)]
 pub(crate) enum Vector {
@@ -151,6 +154,14 @@ impl Vector {
         match self {
             Vector::Constant(value) => Arc::new(Column::constant(&value, rows)),
             Vector::Column(column) => column,
+        }
+    }
+
+    /// Bytes of its lists and texts that nobody else holds.
+    pub(crate) fn own_bytes(&self) -> usize {
+        match self {
+            Vector::Constant(value) => own_bytes(value),
+            Vector::Column(column) => own_bytes_of_column(column),
         }
     }
 

@@ -6,6 +6,7 @@ use model::{ColumnData, Error, ErrorCode, ErrorDetail, ErrorKind, Result, Value,
 use super::{Body, Function, integer, items, mismatch};
 use crate::context::EvaluationContext;
 use crate::expression::vector::{TextOperand, Vector, View, validity_of};
+use crate::made::list_bytes;
 
 pub(super) const FUNCTIONS: &[&Function] =
     &[&SIZE, &HEAD, &LAST, &TAIL, &REVERSE, &RANGE, &IS_EMPTY, &EVERY, &MAP_ENTRY];
@@ -114,7 +115,9 @@ const RANGE: Function = Function {
     usage: "range(start, end, step)",
     description: "The integers from start to end, both included; the step is 1 if left out.",
     examples: &[("range(1, 4)", "[1, 2, 3, 4]"), ("range(4, 0, -2)", "[4, 2, 0]"), ("range(1, 0)", "[]")],
-    body: Body::Strict(range),
+    body: Body::Batch(|arguments, rows, context| {
+        super::by_rows(arguments, rows, |values| super::unless_null(values, |values| range(values, context)))
+    }),
 };
 
 /// The integers that `range()` gives: they can be made one after the other, without the list.
@@ -156,7 +159,7 @@ impl Integers {
     }
 }
 
-fn range(values: &[Value]) -> Result<Value> {
+fn range(values: &[Value], context: &EvaluationContext<'_>) -> Result<Value> {
     let mut integers = Integers::of(values)?;
     if integers.count > LIST_ELEMENTS_MAX as i128 {
         let Integers { start, step, count } = integers;
@@ -164,7 +167,10 @@ fn range(values: &[Value]) -> Result<Value> {
             format!("range() from {start} by {step} has {count} elements: a list holds at most {LIST_ELEMENTS_MAX}");
         return Err(Error::new(ErrorCode::Limit, message).with_remedy("ask for a shorter range, or UNWIND it"));
     }
-    Ok(Value::list(integers.take(LIST_ELEMENTS_MAX).into_iter().map(Value::Int).collect()))
+    let count = integers.count as usize;
+    let noted = context.made(RANGE.usage, list_bytes(count));
+    noted.map_err(|refusal| refusal.within(&format!("a list of {count} elements")))?;
+    Ok(Value::list(integers.take(count).into_iter().map(Value::Int).collect()))
 }
 
 const MAP_ENTRY: Function = Function {

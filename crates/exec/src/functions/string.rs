@@ -5,6 +5,7 @@ use model::{Result, Value, error};
 
 use super::normal_form::{IS_NORMALIZED, NORMALIZE};
 use super::{Body, Function, integer, mismatch, text};
+use crate::context::EvaluationContext;
 
 pub(super) const FUNCTIONS: &[&Function] = &[
     &TO_UPPER, &UPPER, &TO_LOWER, &LOWER, &TRIM, &LTRIM, &RTRIM, &BTRIM, &REPLACE, &SPLIT, &SUBSTRING, &LEFT, &RIGHT,
@@ -142,27 +143,39 @@ const SPLIT: Function = Function {
         ("split('abc', '')", "['a', 'b', 'c']"),
         ("split('', ',')", "['']"),
     ],
-    body: Body::Strict(split),
+    body: Body::Batch(|arguments, rows, context| {
+        super::by_rows(arguments, rows, |values| super::unless_null(values, |values| split(values, context)))
+    }),
 };
 
-fn split(values: &[Value]) -> Result<Value> {
+/// Bytes of parts of a text that are noted at a time.
+const NOTED_BYTES: usize = 64 << 10;
+
+fn split(values: &[Value], context: &EvaluationContext<'_>) -> Result<Value> {
     let whole = text("split", &values[0])?;
     let separators: Vec<&str> = match &values[1] {
         Value::String(separator) => vec![separator],
         Value::List(list) => list.iter().map(|item| text("split", item)).collect::<Result<_>>()?,
         other => return Err(mismatch("split", "a string or a list of strings", other)),
     };
+    let part_bytes = |characters: usize| size_of::<Value>() + 2 * size_of::<usize>() + characters;
     if separators.iter().any(|separator| separator.is_empty()) {
+        context.made(SPLIT.usage, whole.chars().count().saturating_mul(part_bytes(1)))?;
         return Ok(Value::list(whole.chars().map(|c| Value::string(c.encode_utf8(&mut [0; 4]))).collect()));
     }
-    let (mut parts, mut rest) = (Vec::new(), whole);
+    let (mut parts, mut rest, mut bytes) = (Vec::new(), whole, 0);
     loop {
         let found = separators.iter().filter_map(|separator| Some((rest.find(separator)?, separator.len()))).min();
         let Some((at, length)) = found else { break };
         parts.push(Value::string(&rest[..at]));
         rest = &rest[at + length..];
+        bytes += part_bytes(at);
+        if bytes > NOTED_BYTES {
+            context.made(SPLIT.usage, std::mem::take(&mut bytes))?;
+        }
     }
     parts.push(Value::string(rest));
+    context.made(SPLIT.usage, bytes + part_bytes(rest.len()))?;
     Ok(Value::list(parts))
 }
 

@@ -93,12 +93,44 @@ pub(crate) fn heap_bytes(value: &Value) -> usize {
     }
 }
 
+/// Bytes that a value takes besides itself and that nobody else holds: none for what came from elsewhere.
+pub(crate) fn own_bytes(value: &Value) -> usize {
+    const SHARED: usize = 2 * size_of::<usize>();
+    match value {
+        Value::String(text) if Arc::strong_count(text) == 1 => heap_bytes(value),
+        Value::Bytes(bytes) if Arc::strong_count(bytes) == 1 => heap_bytes(value),
+        Value::Path(path) if Arc::strong_count(path) == 1 => heap_bytes(value),
+        Value::List(items) if Arc::strong_count(items) == 1 => {
+            let first = items.first().map_or(0, own_bytes);
+            SHARED + size_of::<Vec<Value>>() + items.len() * (size_of::<Value>() + first)
+        }
+        Value::Map(map) if Arc::strong_count(map) == 1 => {
+            let entries = map.iter().map(|(key, value)| SHARED + key.len() + own_bytes(value));
+            SHARED + map.len() * 2 * size_of::<Value>() + entries.sum::<usize>()
+        }
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Sizer, chunk_bytes};
+    use super::{Sizer, chunk_bytes, heap_bytes, own_bytes};
     use crate::chunk::Chunk;
     use model::{Column, Value};
     use std::sync::Arc;
+
+    #[test]
+    fn what_others_hold_is_not_ones_own() {
+        let list = Value::list(vec![Value::string("abc"); 10]);
+        assert!(own_bytes(&list) < heap_bytes(&list), "its texts are one");
+        let list = Value::list(vec![Value::string("abc")]);
+        assert_eq!(own_bytes(&list), heap_bytes(&list));
+        let other = list.clone();
+        assert_eq!(own_bytes(&list), 0);
+        drop(other);
+        let outer = Value::list(vec![list.clone(), Value::Int(1)]);
+        assert_eq!(own_bytes(&outer), heap_bytes(&Value::list(vec![Value::Int(1); 2])));
+    }
 
     #[test]
     fn what_rows_share_counts_once() {

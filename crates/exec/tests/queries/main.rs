@@ -7,6 +7,7 @@
 mod aggregation;
 mod counting;
 mod cycles;
+mod lists;
 mod matching;
 mod memory;
 mod merging;
