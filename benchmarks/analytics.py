@@ -2,9 +2,11 @@
 
 A Kronecker graph as `E`, directed without duplicates, with integer weights, and `U`, the same undirected, each pair once.
 Knotwork computes from its store by `CALL`; the cost of making the view in memory (the first call) is shown apart. The
-peers load arrays first, which is shown apart as well. Every peer is a process of its own, ROUNDS (3) of them in turning
-order; seconds are medians, every answer is compared. PEERS (networkit,igraph,graphblas) and THREADS (2) may be set.
-With several scales the table at the end shows how Knotwork's times grow with the edges.
+libraries load arrays first, which is shown apart as well; the databases among the peers (kuzu, and LadybugDB for searches:
+its algorithms are an extension to be downloaded) have the graph in their stores. Every peer is a process of its own, ROUNDS
+(3) of them in turning order; seconds are medians, every answer is compared. A second table has the most memory that was
+resident while a task ran, what the process held before among it. PEERS (networkit,igraph,graphblas,kuzu,ladybug) and
+THREADS (2) may be set. With several scales the table at the end shows how Knotwork's times grow with the edges.
 """
 import json
 import os
@@ -20,7 +22,7 @@ import kronecker
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KNOT = os.environ.get("KNOT", os.path.join(ROOT, "target/release/knot"))
 RUNNER = os.environ.get("RUNNER", os.path.join(ROOT, "target/release/examples/queries"))
-PEERS = [name for name in os.environ.get("PEERS", "networkit,igraph,graphblas").split(",") if name]
+PEERS = [name for name in os.environ.get("PEERS", "networkit,igraph,graphblas,kuzu,ladybug").split(",") if name]
 ROUNDS = int(os.environ.get("ROUNDS", 3))
 THREADS = int(os.environ.get("THREADS", 2))
 SOURCES = 8
@@ -42,6 +44,17 @@ QUERIES = {
 # Which labels propagate is a matter of order, so that libraries differ.
 UNCOMPARED = {"label propagation"}
 TOP = f"CALL algo.pagerank({{{DIRECTED}, maxIterations: 20, tolerance: 0}}) YIELD node, score RETURN node.id AS id ORDER BY score DESC, id LIMIT 10"
+
+# What the databases among the peers are asked; those without algorithms fail and have no figure there.
+DATABASES = {
+    "pagerank": "CALL page_rank('G', dampingFactor := 0.85, maxIterations := 20, tolerance := 0.0) RETURN max(rank)",
+    "wcc": "CALL weakly_connected_components('G') RETURN count(DISTINCT group_id)",
+    "scc": "CALL strongly_connected_components('G') RETURN count(DISTINCT group_id)",
+    "bfs": "MATCH (n:V {id: $i})-[:E* SHORTEST 1..30]->(m:V) WHERE m.id <> $i RETURN count(*) + 1",
+    "sssp": "MATCH (n:V {id: $i})-[e:E* WSHORTEST(weight) 1..30]->(m:V) WHERE m.id <> $i RETURN sum(cost(e))",
+    "k-core": "CALL k_core_decomposition('H') RETURN max(k_degree)",
+    "top": "CALL page_rank('G', dampingFactor := 0.85, maxIterations := 20, tolerance := 0.0) RETURN node.id AS id, rank ORDER BY rank DESC, id LIMIT 10",
+}
 
 COSTS = f"{FROM} CALL algo.sssp({{{DIRECTED}, sourceNode: n, weightProperty: 'weight'}}) YIELD cost RETURN sum(cost)"
 
@@ -99,13 +112,59 @@ def knotwork(folder):
         rounds = queries[task]["rounds"]
         warm = sum(rounds["warm"]) / len(rounds["warm"]) / 1e6
         answers = [rows[0][0] for rows in queries[task]["answers"]]
-        found[task] = {"seconds": warm, "load": max(0.0, rounds["first"][0] / 1e6 - warm), "answer": answers}
+        load = max(0.0, rounds["first"][0] / 1e6 - warm)
+        found[task] = {"seconds": warm, "load": load, "peak_mib": queries[task]["peak_mib"], "answer": answers}
     found["pagerank"]["answer"] = [row[0] for row in queries["top"]["answers"][0]]
     found["sssp"]["answer"] = [rows[0][0] for rows in queries["costs"]["answers"]]
     return found
 
 
-def peer(name, folder, result):
+def database(name, folder):
+    """Seconds and answers of a database, from its store."""
+    store, graph, spec, result = (f"{folder}/{name}{end}" for end in (".db", ".graph.json", ".spec.json", ".result.json"))
+    run = lambda what: subprocess.run(
+        [sys.executable, os.path.join(ROOT, "benchmarks/peers.py"), name, what, graph, store, spec, result], check=True)
+    if not os.path.exists(store):
+        edges = lambda kind, file, columns: {"type": kind, "source": "V", "target": "V", "file": file, "columns": columns}
+        tables = {"nodes": {"V": {"file": f"{folder}/nodes.parquet", "columns": {"id": "INT64"}}},
+                  "edges": [edges("E", f"{folder}/directed.parquet", {"weight": "INT32"}),
+                            edges("U", f"{folder}/undirected.parquet", {})]}
+        with open(graph, "w") as file:
+            json.dump(tables, file)
+        with open(spec, "w") as file:
+            json.dump({"threads": THREADS, "queries": []}, file)
+        run("load")
+        with open(result) as file:
+            print(f"{name} loaded both graphs in {json.load(file)['seconds']:.1f} s")
+    sources = [{"i": int(node)} for node in np.load(f"{folder}/sources.npy")]
+    queries = [{"name": task, "text": text, "parameters": sources[:2] if "$i" in text else [{}],
+                "rounds": ["first"] if task == "top" else ["first", "warm"], "seconds": 120}
+               for task, text in DATABASES.items()]
+    statements = ["CALL project_graph('G', ['V'], ['E'])", "CALL project_graph('H', ['V'], ['U'])"]
+    with open(spec, "w") as file:
+        json.dump({"threads": THREADS, "statements": statements, "queries": queries}, file)
+    run("run")
+    with open(result) as file:
+        told = json.load(file)["queries"]
+    found = {}
+    for task in DATABASES:
+        if task == "top" or "error" in told[task]:
+            continue
+        warm = told[task]["rounds"]["warm"]
+        answers = [rows[0][0] for rows in told[task]["answers"]]
+        found[task] = {"seconds": sum(warm) / len(warm) / 1e6, "load": 0, "peak_mib": told[task]["peak_mib"], "answer": answers}
+    if "pagerank" in found and "error" not in told["top"]:
+        found["pagerank"]["answer"] = [row[0] for row in told["top"]["answers"][0]]
+    return found
+
+
+def run_of(name, folder):
+    if name == "knotwork":
+        return knotwork(folder)
+    return database(name, folder) if name in ("kuzu", "ladybug") else library(name, folder, f"{folder}/result.json")
+
+
+def library(name, folder, result):
     done = subprocess.run([sys.executable, os.path.join(ROOT, "benchmarks/analytics_peers.py"), name, folder, result, str(THREADS)])
     if done.returncode != 0:
         return {}
@@ -132,7 +191,7 @@ def measure(scale, folder):
     runs = {name: [] for name in names}
     for number in range(ROUNDS):
         for name in names if number % 2 == 0 else names[::-1]:
-            runs[name].append(knotwork(folder) if name == "knotwork" else peer(name, folder, f"{folder}/result.json"))
+            runs[name].append(run_of(name, folder))
     print(f"\n== Kronecker scale {scale}: {edges:,} directed edges, {THREADS} threads; seconds (making the view or loading, apart)")
     print("".ljust(20) + "".join(name.rjust(22) for name in names) + "   best peer / ours")
     table = {}
@@ -156,6 +215,10 @@ def measure(scale, folder):
         if "error" in runs["knotwork"][0].get(task, {}):
             print(f"FAILED: {task}: {runs['knotwork'][0][task]['error']}")
         table[task] = seconds.get("knotwork")
+    print("\nMost memory resident while it ran, MiB")
+    for task in QUERIES:
+        peaks = [[run[task]["peak_mib"] for run in runs[name] if run.get(task, {}).get("peak_mib")] for name in names]
+        print(task.ljust(20) + "".join((f"{median(peak):,.0f}" if peak else "-").rjust(22) for peak in peaks))
     print(f"memory bandwidth, copying 1 GiB with numpy: {bandwidth():.1f} GB/s read and written")
     sys.stdout.flush()
     return edges, table

@@ -9,6 +9,8 @@ import time
 
 import numpy as np
 
+import resident
+
 name, folder, result, threads = sys.argv[1:5]
 threads = int(threads)
 directed, undirected = np.load(f"{folder}/directed.npy"), np.load(f"{folder}/undirected.npy")
@@ -26,8 +28,9 @@ def timed(work):
 
 
 def task(what, load_seconds, work, of=lambda answer: [answer], each=1):
+    resident.forget_peak()
     seconds, answer = timed(work)
-    found[what] = {"seconds": seconds / each, "load": load_seconds, "answer": of(answer)}
+    found[what] = {"seconds": seconds / each, "load": load_seconds, "peak_mib": resident.peak_mib(), "answer": of(answer)}
 
 
 def total(distances):
@@ -65,15 +68,13 @@ def networkit():
     task("pagerank", load, pagerank, top)
     task("wcc", load, components(nk.components.WeaklyConnectedComponents))
     task("scc", load, components(nk.components.StronglyConnectedComponents))
-    seconds, runs = timed(lambda: [nk.distance.BFS(g, s, False).run() for s in sources])
-    found["bfs"] = {"seconds": seconds / len(sources), "load": load,
-                    "answer": [int((np.array(run.getDistances()) < nodes).sum()) for run in runs]}
-    del g, runs
+    task("bfs", load, lambda: [nk.distance.BFS(g, s, False).run() for s in sources],
+         lambda runs: [int((np.array(run.getDistances()) < nodes).sum()) for run in runs], len(sources))
+    del g
     load, g = timed(lambda: graph(directed, weights))
-    seconds, runs = timed(lambda: [nk.distance.Dijkstra(g, s, False).run() for s in sources])
-    found["sssp"] = {"seconds": seconds / len(sources), "load": load,
-                     "answer": [total(run.getDistances()) for run in runs]}
-    del g, runs
+    task("sssp", load, lambda: [nk.distance.Dijkstra(g, s, False).run() for s in sources],
+         lambda runs: [total(run.getDistances()) for run in runs], len(sources))
+    del g
     load, g = timed(lambda: graph(undirected, is_directed=False))
     task("clustering", load, lambda: nk.centrality.LocalClusteringCoefficient(g, True).run().scores(),
          lambda scores: [float(np.mean(scores))])
@@ -87,11 +88,9 @@ def igraph():
     load, g = timed(lambda: graph(directed, True))
     task("wcc", load, lambda: len(g.connected_components(mode="weak")))
     task("scc", load, lambda: len(g.connected_components(mode="strong")))
-    seconds, answers = timed(lambda: [int(np.isfinite(np.array(g.distances(source=[s])[0])).sum()) for s in sources[:2]])
-    found["bfs"] = {"seconds": seconds / 2, "load": load, "answer": answers}
+    task("bfs", load, lambda: [int(np.isfinite(np.array(g.distances(source=[s])[0])).sum()) for s in sources[:2]], list, 2)
     costs = weights.astype(float).tolist()
-    seconds, answers = timed(lambda: [total(g.distances(source=[s], weights=costs)[0]) for s in sources[:2]])
-    found["sssp"] = {"seconds": seconds / 2, "load": load, "answer": answers}
+    task("sssp", load, lambda: [total(g.distances(source=[s], weights=costs)[0]) for s in sources[:2]], list, 2)
     del g
     load, g = timed(lambda: graph(undirected, False))
     task("clustering", load, lambda: g.transitivity_local_undirected(mode="zero"), lambda scores: [float(np.mean(scores))])

@@ -13,6 +13,8 @@ import sys
 import time
 import warnings
 
+import resident
+
 now = time.perf_counter
 
 
@@ -127,6 +129,7 @@ def remove(store):
 def ask(peer, query):
     """Latencies and answers of one query; a round ends early when its seconds are over."""
     seconds = query.get("seconds", 30)
+    resident.forget_peak()
     peer.limit(seconds)
     run, sets = peer.prepare(query["text"]), query.get("parameters") or [{}]
     rounds, answers = {}, []
@@ -143,7 +146,7 @@ def ask(peer, query):
             if now() > end:
                 break
         rounds[kind] = latencies
-    return {"rounds": rounds, "answers": answers}
+    return {"rounds": rounds, "answers": answers, "peak_mib": resident.peak_mib()}
 
 
 def main(name, task, graph, store, spec, result):
@@ -160,6 +163,8 @@ def main(name, task, graph, store, spec, result):
         with open(graph) as file:
             peer.load(json.load(file))
         outcome["seconds"] = now() - start
+    for statement in spec.get("statements", []) if task == "run" else []:
+        peer.prepare(statement)({})
     for query in spec["queries"] if task == "run" else []:
         try:
             outcome["queries"][query["name"]] = ask(peer, query)

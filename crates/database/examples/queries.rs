@@ -3,7 +3,8 @@
 //! SPEC is `{"statements": […], "queries": [{"name", "text", "parameters": [{…}, …], "rounds": [… ], "seconds": …}]}`. A query
 //! runs for each of its parameters, in rounds: `first` (what the session has not seen before), `warm` (once more), `hot`
 //! (twice in a row, the second counts). A round ends early when its seconds are over. RESULT has for each query its
-//! latencies in microseconds by round, and its answers; or `error`.
+//! latencies in microseconds by round, its answers, and the most memory that was resident meanwhile in MiB (0 where the
+//! system does not tell); or `error`.
 
 use std::error::Error;
 use std::path::Path;
@@ -59,6 +60,7 @@ fn measure(session: &mut Session, query: &Json) -> Outcome<Json> {
         sets => sets.iter().map(to_parameters).collect(),
     };
     let (mut rounds, mut answers) = (Map::new(), Vec::new());
+    forget_peak();
     for round in list(&query["rounds"]) {
         let (mut latencies, end) = (Vec::with_capacity(parameters.len()), now() + seconds);
         for set in &parameters {
@@ -77,7 +79,19 @@ fn measure(session: &mut Session, query: &Json) -> Outcome<Json> {
         }
         rounds.insert(text(round).to_owned(), json!(latencies));
     }
-    Ok(json!({"rounds": rounds, "answers": answers}))
+    Ok(json!({"rounds": rounds, "answers": answers, "peak_mib": peak_mib()}))
+}
+
+/// Begins anew with what is resident now; where the system has no such thing the peak is that of the whole run.
+fn forget_peak() {
+    drop(std::fs::write("/proc/self/clear_refs", "5"));
+}
+
+/// The most memory that was resident.
+fn peak_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap_or(0.0) / 1024.0
 }
 
 fn list(json: &Json) -> &[Json] {
