@@ -33,6 +33,8 @@ use crate::windowed;
 
 /// How many neighbors of every node are linked first.
 const SAMPLED_NEIGHBORS: usize = 2;
+/// Pairs of nodes whose names are read before they are linked.
+const LINKED_TOGETHER: usize = 64;
 /// Nodes looked at to guess the largest component.
 const SAMPLED_NODES: usize = 1024;
 /// Nodes whose bits one task makes: a multiple of 64.
@@ -61,11 +63,12 @@ pub fn run(view: &GraphView, threads: usize, interrupt: &Interrupt) -> Result<Ve
     let steps = SAMPLED_NEIGHBORS as u64 + 1;
     for sample in 0..SAMPLED_NEIGHBORS {
         interrupt.report(sample as u64, steps);
-        each(&even, &|node| {
-            if let Some(&neighbor) = rows.neighbors(node).get(sample) {
-                link(node, neighbor, &parents);
-            }
-        })?;
+        let linked = map_tasks(threads, even.clone(), |nodes| {
+            interrupt.check()?;
+            link_sampled(nodes, rows, sample, &parents);
+            Ok(())
+        });
+        linked.into_iter().collect::<Result<()>>()?;
         each(&even, &|node| compress(node, &parents))?;
     }
     interrupt.report(SAMPLED_NEIGHBORS as u64, steps);
@@ -98,15 +101,52 @@ pub fn components(graph: &Graph<'_>, threads: usize, interrupt: &Interrupt) -> R
     }
 }
 
+/// Links each of the nodes with its neighbor of that place. The names of many neighbors are read before the first is linked, so
+/// that the processor waits for several of them at once and not for each.
+fn link_sampled(nodes: Range<usize>, rows: &Csr, place: usize, parents: &[AtomicU32]) {
+    let mut pairs = [(0, 0); LINKED_TOGETHER];
+    let mut filled = 0;
+    for node in nodes {
+        let Some(&neighbor) = rows.neighbors(node as u32).get(place) else { continue };
+        pairs[filled] = (name(node as u32, parents), name(neighbor, parents));
+        filled += 1;
+        if filled == LINKED_TOGETHER {
+            link_pairs(&pairs, parents);
+            filled = 0;
+        }
+    }
+    link_pairs(&pairs[..filled], parents);
+}
+
+/// Links what were the parents of two nodes a moment ago.
+fn link_pairs(pairs: &[(u32, u32)], parents: &[AtomicU32]) {
+    // Where links begin: read here for all, found in the cache there.
+    let begins = pairs.iter().fold(0, |sum, &(a, b)| sum ^ name(a.max(b), parents));
+    std::hint::black_box(begins);
+    pairs.iter().filter(|(a, b)| a != b).for_each(|&(a, b)| link_trees(a, b, parents));
+}
+
 fn link_all(node: u32, rows: &Csr, from: usize, parents: &[AtomicU32]) {
     rows.neighbors(node).iter().skip(from).for_each(|&neighbor| link(node, neighbor, parents));
 }
 
-/// Joins the trees of two nodes: the root with the larger number gets the smaller one for its parent.
+/// What a node's component is called as far as is known: its parent.
+#[inline]
+fn name(node: u32, parents: &[AtomicU32]) -> u32 {
+    parents[node as usize].load(Ordering::Relaxed)
+}
+
+/// Joins the trees of two nodes.
 #[inline]
 fn link(a: u32, b: u32, parents: &[AtomicU32]) {
-    let parent = |node: u32| parents[node as usize].load(Ordering::Relaxed);
-    let (mut a, mut b) = (parent(a), parent(b));
+    link_trees(name(a, parents), name(b, parents), parents);
+}
+
+/// Joins the trees in which two nodes are, which may be roots: the root with the larger number gets the smaller one for its
+/// parent.
+#[inline]
+fn link_trees(mut a: u32, mut b: u32, parents: &[AtomicU32]) {
+    let parent = |node: u32| name(node, parents);
     while a != b {
         let (low, high) = (a.min(b), a.max(b));
         let above = parent(high);
@@ -127,7 +167,7 @@ fn link(a: u32, b: u32, parents: &[AtomicU32]) {
 /// Makes a node's parent the root of its tree.
 #[inline]
 fn compress(node: u32, parents: &[AtomicU32]) {
-    let parent = |node: u32| parents[node as usize].load(Ordering::Relaxed);
+    let parent = |node: u32| name(node, parents);
     while parent(node) != parent(parent(node)) {
         parents[node as usize].store(parent(parent(node)), Ordering::Relaxed);
     }
