@@ -5,7 +5,7 @@
 //! Invariant: a tree is at most [`model::limits::QUERY_DEPTH_MAX`] levels high, so recursion over it is safe;
 //! chains of `AND`, `OR`, `XOR` and comparisons are one level however long they are.
 
-use model::{PropertyType, Rule, Span};
+use model::{Rule, Span};
 
 pub use clause::{PlannerHint, PlannerHintKind};
 pub use expression::{
@@ -13,6 +13,7 @@ pub use expression::{
     MapProjectionItem, Quantifier, SubqueryKind, UnaryOperator,
 };
 pub use source::{Attach, Detach, Preload};
+pub use table::{AlterTable, CreateTable, TableChange, TableColumn};
 
 pub use path::{MatchMode, PathGroup, PathMode, PathSelector, Repetition, SelectorKind};
 
@@ -21,6 +22,7 @@ mod expression;
 mod path;
 mod print;
 mod source;
+mod table;
 
 /// A name as written: variable, label, edge type, property key or function part, without its backticks.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,67 +138,6 @@ pub struct DropRule {
     pub name: Name,
     /// Its absence is no error.
     pub if_exists: bool,
-}
-
-/// A table in the sense of Kùzu: a label or an edge type with typed properties.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CreateTable {
-    /// The label or the edge type.
-    pub name: Name,
-    /// Whether it is about edges.
-    pub on_edges: bool,
-    /// Rules that are already there are no error.
-    pub if_not_exists: bool,
-    /// The labels that edges lead from and to; told, not enforced.
-    pub ends: Vec<(Name, Name)>,
-    /// The properties.
-    pub columns: Vec<TableColumn>,
-    /// The property that is the key of nodes.
-    pub key: Option<Name>,
-}
-
-/// `ALTER TABLE name …`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AlterTable {
-    /// The label or the edge type.
-    pub name: Name,
-    /// What is changed.
-    pub change: TableChange,
-}
-
-/// What `ALTER TABLE` changes.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TableChange {
-    /// `ADD [IF NOT EXISTS] column TYPE`.
-    AddColumn {
-        /// An equal rule that is already there is no error.
-        if_not_exists: bool,
-        /// The property.
-        column: TableColumn,
-    },
-    /// `ADD [IF NOT EXISTS] FROM A TO B`.
-    AddEnds {
-        /// A pair that is already there is no error.
-        if_not_exists: bool,
-        /// The labels that edges lead from and to.
-        ends: (Name, Name),
-    },
-    /// `DROP [IF EXISTS] FROM A TO B`.
-    DropEnds {
-        /// A missing pair is no error.
-        if_exists: bool,
-        /// The labels that edges lead from and to.
-        ends: (Name, Name),
-    },
-}
-
-/// A typed property.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TableColumn {
-    /// The property.
-    pub name: Name,
-    /// Its type.
-    pub kind: PropertyType,
 }
 
 /// `COPY … FROM file` or `COPY (query) TO file`, with options.

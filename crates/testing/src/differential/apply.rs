@@ -9,7 +9,7 @@ use model::{
 };
 
 use super::content::assert_same;
-use super::operation::{EdgePick, Ending, LABELS, Operation, RandomTransaction};
+use super::operation::{EdgePick, Ending, LABELS, Operation, RandomTransaction, RuleSpec};
 
 /// The property that names nodes across stores.
 const UID: &str = "uid";
@@ -107,25 +107,7 @@ impl Writer {
                 self.transaction.delete_edges(&edges)?;
                 self.delete_nodes(nodes)
             }
-            Operation::CreateRule(spec) => {
-                let keys = self.keys(spec.keys)?;
-                let subject = if spec.on_edges {
-                    Subject::EdgeType(self.transaction.edge_type(spec.subject)?)
-                } else {
-                    Subject::Label(self.transaction.label(spec.subject)?)
-                };
-                let name = spec.name.into();
-                match spec.rule {
-                    Some(mut rule) => {
-                        for label in rule.labels_mut() {
-                            *label = self.transaction.label(LABELS[label.index()])?;
-                        }
-                        let constraint = Constraint { name, subject, keys, rule };
-                        self.transaction.create_constraint(constraint, &Interrupt::new())
-                    }
-                    None => self.transaction.create_index(Index { name, subject, keys }, &Interrupt::new()),
-                }
-            }
+            Operation::CreateRule(spec) => self.create_rule(spec),
             Operation::DropRule(spec) if spec.rule.is_some() => self.transaction.drop_constraint(spec.name),
             Operation::DropRule(spec) => self.transaction.drop_index(spec.name),
             Operation::SetSortKey { edge_type, keys } => {
@@ -144,6 +126,23 @@ impl Writer {
             Operation::RollbackTo { back } => self.rollback_to(*back),
             Operation::Compare => Ok(()),
         }
+    }
+
+    fn create_rule(&mut self, spec: &RuleSpec) -> Result<()> {
+        let keys = self.keys(spec.keys)?;
+        let subject = if spec.on_edges {
+            Subject::EdgeType(self.transaction.edge_type(spec.subject)?)
+        } else {
+            Subject::Label(self.transaction.label(spec.subject)?)
+        };
+        let name = spec.name.into();
+        let Some(mut rule) = spec.rule else {
+            return self.transaction.create_index(Index { name, subject, keys }, &Interrupt::new());
+        };
+        for label in rule.labels_mut() {
+            *label = self.transaction.label(LABELS[label.index()])?;
+        }
+        self.transaction.create_constraint(Constraint { name, subject, keys, rule }, &Interrupt::new())
     }
 
     fn create_nodes(&mut self, labels: &[&str], keys: &[&str], rows: &[(i64, Vec<Value>)]) -> Result<()> {
