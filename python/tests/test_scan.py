@@ -101,8 +101,8 @@ def test_copy_into_declared_relationships(path):
         assert db.execute("MATCH (a:Person)-[:Knows]->(b:Person) RETURN a.id, b.id ORDER BY a.id").get_all() == [[1, 2], [2, 3]]
         assert db.execute("MATCH (a)-[r:Near]->(c:City {name: 'Oslo'}) RETURN r.km ORDER BY r.km").get_all() == [[7], [2000]]
         assert db.execute("MATCH (n) RETURN count(n)").scalar() == 5
-        shown = db.execute("SHOW CONSTRAINTS YIELD type, propertyType WHERE type = 'RELATIONSHIP_ENDS' RETURN propertyType AS ends")
-        assert [row["ends"] for row in shown.to_dicts()] == ["FROM Person TO Person", "FROM Person TO City", "FROM City TO City"]
+        shown = db.execute("SHOW CONSTRAINTS YIELD type, propertyType WHERE type = 'RELATIONSHIP_ENDS' RETURN propertyType AS pair")
+        assert [row["pair"] for row in shown.to_dicts()] == ["FROM Person TO Person", "FROM Person TO City", "FROM City TO City"]
         assert "CREATE REL TABLE `Knows` (FROM `Person` TO `Person`)" in db.info()["constraints"]
         db.execute("CREATE REL TABLE IF NOT EXISTS Knows(FROM City TO City)")
         with pytest.raises(knotwork.Error, match="Knows already exists"):
