@@ -5,7 +5,7 @@ use std::error::Error;
 use std::io::Write;
 use std::sync::Arc;
 
-use analytics::algorithms::{bfs, cdlp, kcore, lcc, pagerank, sssp, triangles, wcc};
+use analytics::algorithms::{bfs, cdlp, kcore, lcc, leiden, louvain, pagerank, sssp, triangles, wcc};
 use analytics::{EdgeList, Graph, GraphView, Sides};
 use model::Interrupt;
 use model::store::Direction;
@@ -117,6 +117,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     bench.memory_rate()?;
     let views = build(&mut bench, &graph)?;
     ranks(&mut bench, &views)?;
+    communities(&mut bench, &views)?;
     neighborhoods(&mut bench, &views)?;
     searches(&mut bench, &views)
 }
@@ -182,6 +183,23 @@ fn ranks(bench: &mut Bench, views: &Views) -> Result<(), Box<dyn Error>> {
         let components = bench.time("wcc, forward rows", || wcc::run(&views.forward, threads, &interrupt))??;
         bench.time("wcc, both rows", || wcc::run(&views.both, threads, &interrupt))??;
         wcc::verify(&views.both, &components)?;
+    }
+    Ok(())
+}
+
+fn communities(bench: &mut Bench, views: &Views) -> Result<(), Box<dyn Error>> {
+    let (view, threads, interrupt) = (&*views.undirected, bench.threads, Interrupt::new());
+    if bench.is_wanted("louvain") {
+        let config = louvain::Config::default();
+        let found = bench.time("louvain", || louvain::run(view, &config, None, threads, &interrupt))??;
+        writeln!(bench.out, "  modularity by level {:?}", found.modularities)?;
+        louvain::verify(view, &config, &found)?;
+    }
+    if bench.is_wanted("leiden") {
+        let config = leiden::Config::default();
+        let found = bench.time("leiden", || leiden::run(view, &config, None, threads, &interrupt))??;
+        writeln!(bench.out, "  modularity by level {:?}", found.modularities)?;
+        leiden::verify(view, &config, &found)?;
     }
     Ok(())
 }

@@ -45,13 +45,11 @@ impl Random {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// The numbers in `0..count` in random order.
-    pub(crate) fn shuffled(&mut self, count: usize) -> Vec<u32> {
-        let mut numbers: Vec<u32> = (0..count as u32).collect();
-        for end in (1..count).rev() {
+    /// Puts numbers in random order.
+    pub(crate) fn shuffle(&mut self, numbers: &mut [u32]) {
+        for end in (1..numbers.len()).rev() {
             numbers.swap(end, self.below(end + 1));
         }
-        numbers
     }
 
     /// `count` different numbers in `0..bound`, ascending; all of them if there are no more.

@@ -8,6 +8,8 @@ mod call;
 mod centrality;
 #[path = "algorithms/communities.rs"]
 mod communities;
+#[path = "algorithms/communities_at_once.rs"]
+mod communities_at_once;
 #[path = "algorithms/distance_centrality.rs"]
 mod distance_centrality;
 #[path = "algorithms/edge_passes.rs"]

@@ -6,8 +6,9 @@
 //! is well connected within it. Edges and seeds count as in `louvain.rs`; so are communities named.
 //! When no more communities can be taken for nodes it begins again with the nodes of the graph and the communities
 //! found, until that gains less than `tolerance` or `maxLevels` are done.
-//! Cost: about twice that of Louvain for each time it begins. A run that is cut off by `maxLevels` or `tolerance`, or that starts from
-//! communities which are not connected, has those in pieces taken apart at the end, which never lowers modularity.
+//! What is in pieces at the end of the last level, as when a run is cut off by `maxLevels` or `tolerance`, or starts from
+//! communities that are not connected, is taken apart, which never lowers modularity.
+//! Cost: about twice that of Louvain for each time it begins; a community is refined by one thread, several at once.
 //! After: Traag, Waltman, van Eck, "From Louvain to Leiden: guaranteeing well-connected communities", 2019.
 
 mod refine;
@@ -20,7 +21,7 @@ use super::louvain::{self, Communities, STATS, YIELDS};
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
 use crate::graph::Graph;
 use crate::graph_view::GraphView;
-use crate::network::{Network, Partition, move_nodes, unfold};
+use crate::network::{Members, Moving, Network, Partition, move_nodes, unfold};
 use crate::random::Random;
 use crate::settings::Settings;
 
@@ -48,16 +49,16 @@ pub fn run(
     interrupt: &Interrupt,
 ) -> Result<Communities> {
     let shared = &config.shared;
-    let first = Network::of_view(view)?;
+    let first = Network::of_view(view, threads)?;
     let mut partition = match start {
         Some(communities) => Partition::new(&first, communities),
         None => Partition::singletons(&first),
     };
     let mut found = Communities { communities: partition.communities.clone(), ..Communities::default() };
-    let mut random = Random::new(shared.random_seed);
+    let mut seeds = Random::new(shared.random_seed);
     let mut last = f64::NEG_INFINITY;
     while (found.modularities.len() as u64) < shared.max_levels {
-        climb(&first, partition, config, &mut found, threads, &mut random, interrupt)?;
+        Climb { first: &first, config, threads, interrupt }.run(partition, &mut found, &mut seeds)?;
         let modularity = found.modularities.last().copied().unwrap_or(0.0);
         if !found.did_converge || modularity - last < shared.tolerance {
             break;
@@ -65,64 +66,90 @@ pub fn run(
         last = modularity;
         partition = Partition::new(&first, found.communities.clone());
     }
-    if refine::take_apart(view, &mut found.communities, interrupt)? {
-        found.modularities.push(first.modularity(&found.communities, shared.gamma));
-        if shared.keeps_levels {
-            found.levels.push(found.communities.clone());
-        }
-    }
     Ok(found)
 }
 
-/// Goes up from the nodes, level by level, until communities cannot be taken for nodes any more.
-fn climb(
-    first: &Network<'_>,
-    mut partition: Partition,
-    config: &Config,
-    found: &mut Communities,
+/// The way up from the nodes, level by level, until communities cannot be taken for nodes any more.
+struct Climb<'a> {
+    first: &'a Network<'a>,
+    config: &'a Config,
     threads: usize,
-    random: &mut Random,
-    interrupt: &Interrupt,
-) -> Result<()> {
-    let Config { shared, theta } = config;
-    let mut coarse: Option<Network<'static>> = None;
-    // For each node of the graph, the node of the current level that it is in.
-    let mut places: Vec<u32> = (0..first.node_count() as u32).collect();
-    let mut last = f64::NEG_INFINITY;
-    found.did_converge = false;
-    while (found.modularities.len() as u64) < shared.max_levels {
-        interrupt.report(found.modularities.len() as u64, shared.max_levels);
-        let network = coarse.as_ref().unwrap_or(first);
-        move_nodes(network, &mut partition, shared.gamma, usize::MAX, random, interrupt)?;
-        let count = partition.renumber();
-        found.communities.clone_from(&places);
-        unfold(&mut found.communities, &partition.communities);
-        let modularity = network.modularity(&partition.communities, shared.gamma);
+    interrupt: &'a Interrupt,
+}
+
+impl Climb<'_> {
+    fn run(&self, mut partition: Partition, found: &mut Communities, seeds: &mut Random) -> Result<()> {
+        let Climb { config: Config { shared, theta }, threads, interrupt, .. } = *self;
+        let mut coarse: Option<Network<'static>> = None;
+        // For each node of the graph, the node of the current level that it is in.
+        let mut places: Vec<u32> = (0..self.first.node_count() as u32).collect();
+        let mut last = f64::NEG_INFINITY;
+        loop {
+            let network = coarse.as_ref().unwrap_or(self.first);
+            interrupt.report(found.modularities.len() as u64, shared.max_levels);
+            let seed = seeds.next_u64();
+            let moving = Moving { gamma: shared.gamma, visits_max: usize::MAX, seed, threads, interrupt };
+            move_nodes(network, &mut partition, &moving)?;
+            let count = partition.renumber();
+            let within = network.within(&partition.communities, threads, interrupt)?;
+            let modularity = network.modularity(&partition, &within, shared.gamma);
+            found.did_converge = count == network.node_count() || modularity - last < shared.tolerance;
+            last = modularity;
+            let is_last = found.modularities.len() as u64 + 1 >= shared.max_levels;
+            let refining = refine::Refining { gamma: shared.gamma, theta: *theta, seed: seed ^ 1, threads, interrupt };
+            let mut refined = (Vec::new(), network.node_count());
+            if !found.did_converge && !is_last {
+                refined = refine::refine(network, &partition, count, within, &refining)?;
+                found.did_converge = refined.1 == network.node_count();
+            }
+            if found.did_converge || is_last {
+                return self.finish(network, partition, modularity, &places, found);
+            }
+            self.keep(found, modularity, &places, &partition.communities);
+            let (refined, count) = refined;
+            let next = network.coarsen(&refined, &Members::of(&refined, count), threads, interrupt)?;
+            let mut above = vec![0; count];
+            for (&place, &community) in refined.iter().zip(&partition.communities) {
+                above[place as usize] = community;
+            }
+            unfold(&mut places, &refined);
+            partition = Partition::new(&next, above);
+            coarse = Some(next);
+        }
+    }
+
+    /// Keeps what a level found.
+    fn keep(&self, found: &mut Communities, modularity: f64, places: &[u32], communities: &[u32]) {
+        found.communities.clear();
+        found.communities.extend(places.iter().map(|&place| communities[place as usize]));
         found.modularities.push(modularity);
-        if shared.keeps_levels {
+        if self.config.shared.keeps_levels {
             found.levels.push(found.communities.clone());
         }
-        let is_stable = modularity - last < shared.tolerance;
-        last = modularity;
-        let mut refined = Partition::singletons(network);
-        if count < network.node_count() && !is_stable {
-            refine::refine(network, &partition, &mut refined, (shared.gamma, *theta), random, interrupt)?;
-        }
-        let refined_count = refined.renumber();
-        if refined_count == network.node_count() {
-            found.did_converge = true;
-            break;
-        }
-        let next = network.coarsen(&refined.communities, refined_count, threads, interrupt)?;
-        let mut above = vec![0; refined_count];
-        for (&place, &community) in refined.communities.iter().zip(&partition.communities) {
-            above[place as usize] = community;
-        }
-        unfold(&mut places, &refined.communities);
-        partition = Partition::new(&next, above);
-        coarse = Some(next);
     }
-    Ok(())
+
+    /// Takes communities of the last level apart where they are not connected. The nodes of every level are, so that it
+    /// suffices to look at that level's edges.
+    fn finish(
+        &self,
+        network: &Network<'_>,
+        partition: Partition,
+        modularity: f64,
+        places: &[u32],
+        found: &mut Communities,
+    ) -> Result<()> {
+        let (before, gamma) =
+            (partition.communities.iter().max().map_or(0, |&most| most as usize + 1), self.config.shared.gamma);
+        let (pieces, count) = network.pieces(&partition.communities, self.interrupt)?;
+        if count == before {
+            self.keep(found, modularity, places, &partition.communities);
+            return Ok(());
+        }
+        let apart = Partition::new(network, pieces);
+        let within = network.within(&apart.communities, self.threads, self.interrupt)?;
+        self.keep(found, network.modularity(&apart, &within, gamma), places, &apart.communities);
+        Ok(())
+    }
 }
 
 /// Checks a result by another method: its modularity is the one that a pass over all edges finds, and a search within
@@ -181,8 +208,8 @@ impl crate::Algorithm for Algorithm {
     }
 
     fn needs(config: &Config, _is_weighted: bool) -> Needs {
-        // The refined partition, what is outside of each community, and the places of nodes.
-        louvain::shared_needs(&config.shared, 48)
+        // The nodes by community and where each is, what lies within and outside, the refined partition, and the places.
+        louvain::shared_needs(&config.shared, 88)
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {

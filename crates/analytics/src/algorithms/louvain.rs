@@ -3,11 +3,12 @@
 //!
 //! Claim: a partition of high modularity, equal to that of a recomputation over all edges; no node of the last level
 //! gains by moving. Edges are followed both ways, parallel ones add up, a self-loop counts twice. A community is named
-//! by the smallest node id in it. Nodes are looked at in an order drawn from `randomSeed`, by one thread, so that the
-//! same seed gives the same communities whatever the number of threads.
-//! Cost: a few looks at each edge in the first level, where 8 bytes are read at a random place for each; the levels
-//! after it are much smaller. A copy of the graph that the first level leaves: at most 12 bytes an edge.
-//! After: Blondel, Guillaume, Lambiotte, Lefebvre, "Fast unfolding of communities in large networks", 2008.
+//! by the smallest node id in it. Nodes are looked at in an order drawn from `randomSeed`, in large networks many at once in
+//! groups that are the same for any number of threads, so that the same seed gives the same communities whatever that is.
+//! Cost: a few looks at each edge in the first level, where 4 bytes are read at a random place and 4 bytes written at
+//! another for each; the levels after it are much smaller. Rows of communities: at most 12 bytes an edge.
+//! After: Blondel, Guillaume, Lambiotte, Lefebvre, "Fast unfolding of communities in large networks", 2008; for the
+//! threads see `network/rounds.rs`.
 
 use model::column::{Bitmap, Column};
 use model::error::Result;
@@ -19,7 +20,8 @@ use model::value::Value;
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
-use crate::network::{Network, Partition, by_smallest_node, move_nodes, seeds, unfold};
+use crate::many_sources::threads_expected;
+use crate::network::{Members, Moving, Network, Partition, by_smallest_node, move_nodes, seeds, unfold};
 use crate::procedure::column;
 use crate::projection::property_key;
 use crate::random::Random;
@@ -90,32 +92,44 @@ pub fn run(
     threads: usize,
     interrupt: &Interrupt,
 ) -> Result<Communities> {
-    let mut network = Network::of_view(view)?;
+    let mut network = Network::of_view(view, threads)?;
+    let mut last = network.modularity_apart(config.gamma);
     let mut partition = match start {
-        Some(communities) => Partition::new(&network, communities),
+        Some(communities) => {
+            let partition = Partition::new(&network, communities);
+            let within = network.within(&partition.communities, threads, interrupt)?;
+            last = network.modularity(&partition, &within, config.gamma);
+            partition
+        }
         None => Partition::singletons(&network),
     };
     let mut found = Communities { communities: (0..view.node_count() as u32).collect(), ..Communities::default() };
-    let mut last = network.modularity(&partition.communities, config.gamma);
-    let mut random = Random::new(config.random_seed);
+    let mut seeds = Random::new(config.random_seed);
     for level in 0..config.max_levels {
         interrupt.report(level, config.max_levels);
         let visits_max = (config.max_iterations as usize).saturating_mul(network.node_count());
-        move_nodes(&network, &mut partition, config.gamma, visits_max, &mut random, interrupt)?;
+        let moving = Moving { gamma: config.gamma, visits_max, seed: seeds.next_u64(), threads, interrupt };
+        move_nodes(&network, &mut partition, &moving)?;
         let count = partition.renumber();
-        let modularity = network.modularity(&partition.communities, config.gamma);
         unfold(&mut found.communities, &partition.communities);
-        found.modularities.push(modularity);
         if config.keeps_levels {
             found.levels.push(found.communities.clone());
         }
-        if count == network.node_count() || modularity - last < config.tolerance {
+        if count < network.node_count() {
+            let members = Members::of(&partition.communities, count);
+            network = network.coarsen(&partition.communities, &members, threads, interrupt)?;
+            partition = Partition::singletons(&network);
+        } else {
             found.did_converge = true;
+        }
+        // What is a community in one network is a node in the next.
+        let modularity = network.modularity_apart(config.gamma);
+        found.modularities.push(modularity);
+        found.did_converge |= modularity - last < config.tolerance;
+        if found.did_converge {
             break;
         }
         last = modularity;
-        network = network.coarsen(&partition.communities, count, threads, interrupt)?;
-        partition = Partition::singletons(&network);
     }
     Ok(found)
 }
@@ -158,13 +172,17 @@ pub(super) fn read_shared(settings: &Settings<'_>, view: &dyn ReadView) -> Resul
     })
 }
 
+/// What a thread holds for each community, of which there may be as many as nodes.
+const THREAD_BYTES: usize = size_of::<f64>() + size_of::<u32>();
+
 /// What Louvain and Leiden need alike.
 pub(super) fn shared_needs(config: &Config, more_node_bytes: usize) -> Needs {
-    // Strengths, loops, communities, totals, sizes, queue, neighborhood; and the network after the first level.
+    // Strengths, loops, communities, totals, sizes, before and after they are numbered anew, who waits; then the nodes by
+    // community, and the network after the first level. Each thread adds up weights by community.
     let level_bytes = if config.keeps_levels { 4 * config.max_levels.min(16) as usize } else { 0 };
     Needs {
         sides: Sides::Forward,
-        node_bytes: 96 + level_bytes + more_node_bytes,
+        node_bytes: 104 + THREAD_BYTES * threads_expected() + level_bytes + more_node_bytes,
         edge_bytes: size_of::<u32>() + size_of::<f64>(),
         executions: &[Execution::Memory],
     }

@@ -1,109 +1,126 @@
 //! The network whose nodes are the communities of another.
 //!
-//! Cost: one look at each edge, on all threads; 12 bytes for each pair of communities that an edge joins.
+//! Cost: one look at each edge, on all threads; room for 12 bytes for each entry of the rows, or for each community in
+//! each row if these are fewer, of which only as much is touched as pairs of communities are joined.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use model::error::Result;
 use model::interrupt::Interrupt;
 
-use super::{Neighborhood, Network};
-use crate::parallel::{map_tasks, ranges_of_equal_work};
+use super::{Members, Neighborhood, Network, PIECES_PER_THREAD, Sum};
+use crate::parallel::{map_tasks_with, ranges_of_equal_work, split_mut};
 
-/// Pieces for each thread, each with an array over all communities.
-const PIECES_PER_THREAD: usize = 2;
-
-/// Rows of some communities.
-#[derive(Default)]
-struct Rows {
-    degrees: Vec<u64>,
-    neighbors: Vec<u32>,
-    weights: Vec<f64>,
-    loops: Vec<f64>,
+/// Rows of some communities, to be filled in.
+struct Part<'p> {
+    communities: Range<usize>,
+    /// Where its entries begin.
+    first: u64,
+    neighbors: &'p mut [u32],
+    weights: &'p mut [f64],
+    ends: &'p mut [u64],
+    loops: &'p mut [f64],
+    strengths: &'p mut [f64],
 }
 
 impl Network<'_> {
-    /// The network of `count` communities, numbered without gaps.
+    /// The network of communities, of which the members are given as well.
     pub(crate) fn coarsen(
         &self,
         communities: &[u32],
-        count: usize,
+        members: &Members,
         threads: usize,
         interrupt: &Interrupt,
     ) -> Result<Network<'static>> {
-        let (starts, members) = members_of(communities, count);
-        let ranges = ranges_of_equal_work(&starts, PIECES_PER_THREAD * threads);
-        let parts = map_tasks(threads, ranges, |range| -> Result<Rows> {
-            let (mut rows, mut near) = (Rows::default(), Neighborhood::new(count));
-            for community in range {
-                interrupt.check()?;
-                let range = starts[community] as usize..starts[community + 1] as usize;
-                self.add_row(community as u32, &members[range], communities, &mut near, &mut rows);
-            }
-            Ok(rows)
+        if self.counts_edges() {
+            self.coarsen_by::<u32>(communities, members, threads, interrupt)
+        } else {
+            self.coarsen_by::<f64>(communities, members, threads, interrupt)
+        }
+    }
+
+    fn coarsen_by<S: Sum>(
+        &self,
+        communities: &[u32],
+        members: &Members,
+        threads: usize,
+        interrupt: &Interrupt,
+    ) -> Result<Network<'static>> {
+        let count = members.count();
+        let threads = self.threads(threads);
+        let work = members.entries_before(self);
+        let ranges = ranges_of_equal_work(&work, PIECES_PER_THREAD * threads);
+        let mut starts = vec![0_u64; count];
+        let mut room = 0;
+        for (community, start) in starts.iter_mut().enumerate() {
+            *start = room;
+            room += (work[community + 1] - work[community]).min(count as u64 - 1);
+        }
+        let (mut neighbors, mut weights) = (vec![0; room as usize], vec![0.0; room as usize]);
+        let (mut ends, mut loops, mut strengths) = (vec![0; count], vec![0.0; count], vec![0.0; count]);
+        let start_of = |community: usize| starts.get(community).copied().unwrap_or(room);
+        let rooms: Vec<Range<usize>> =
+            ranges.iter().map(|range| start_of(range.start) as usize..start_of(range.end) as usize).collect();
+        let entries = split_mut(&mut neighbors, &rooms).into_iter().zip(split_mut(&mut weights, &rooms));
+        let nodes = split_mut(&mut loops, &ranges).into_iter().zip(split_mut(&mut strengths, &ranges));
+        let parts = ranges.iter().cloned().zip(split_mut(&mut ends, &ranges)).zip(entries.zip(nodes));
+        let parts = parts.map(|((communities, ends), ((neighbors, weights), (loops, strengths)))| {
+            let first = start_of(communities.start);
+            Part { communities, first, neighbors, weights, ends, loops, strengths }
         });
-        let (mut offsets, mut end) = (vec![0], 0);
-        let mut coarse = Rows::default();
-        for part in parts {
-            let part = part?;
-            offsets.extend(part.degrees.iter().map(|degree| {
-                end += degree;
-                end
-            }));
-            coarse.neighbors.extend(part.neighbors);
-            coarse.weights.extend(part.weights);
-            coarse.loops.extend(part.loops);
-        }
-        let mut network = Network {
-            offsets: Cow::Owned(offsets),
-            neighbors: Cow::Owned(coarse.neighbors),
-            weights: Cow::Owned(coarse.weights),
-            loops: coarse.loops,
-            strengths: Vec::new(),
-            total: 0.0,
-        };
-        network.weigh();
-        Ok(network)
+        let parts: Vec<Part<'_>> = parts.collect();
+        let mut near: Vec<Neighborhood<S>> = (0..threads).map(|_| Neighborhood::new(count)).collect();
+        let done = map_tasks_with(&mut near, parts, |near, part| -> Result<usize> {
+            interrupt.check()?;
+            Ok(self.fill(part, &starts, communities, members, near))
+        });
+        let entry_count = done.into_iter().sum::<Result<usize>>()?;
+        Ok(Network {
+            starts: Cow::Owned(starts),
+            ends: Cow::Owned(ends),
+            neighbors: Cow::Owned(neighbors),
+            weights: Cow::Owned(weights),
+            has_own: false,
+            loops,
+            total: strengths.iter().sum(),
+            strengths,
+            entry_count,
+        })
     }
 
-    /// Adds the row of one community.
-    fn add_row(&self, community: u32, members: &[u32], communities: &[u32], near: &mut Neighborhood, rows: &mut Rows) {
-        near.clear();
-        let mut inside = 0.0;
-        for &node in members {
-            inside += self.loops[node as usize];
-            self.others(node).for_each(|(other, weight)| near.add(communities[other as usize], weight));
-        }
-        let before = rows.neighbors.len();
-        for &other in near.communities() {
-            let weight = near.weight(other);
-            if other == community {
-                inside += weight;
-            } else {
-                rows.neighbors.push(other);
-                rows.weights.push(weight);
+    /// Fills in rows; gives how many entries they have.
+    fn fill<S: Sum>(
+        &self,
+        part: Part<'_>,
+        starts: &[u64],
+        communities: &[u32],
+        members: &Members,
+        near: &mut Neighborhood<S>,
+    ) -> usize {
+        let mut entry_count = 0;
+        for (row, community) in part.communities.enumerate() {
+            let mut inside = 0.0;
+            for &node in members.of_one(community) {
+                inside += self.loops[node as usize] - self.own_in_row(node);
+                near.add_row(self, node, communities);
             }
+            let start = (starts[community] - part.first) as usize;
+            let (mut end, mut outside) = (start, 0.0);
+            near.drain(|other, weight| {
+                if other as usize == community {
+                    inside += weight;
+                } else {
+                    (part.neighbors[end], part.weights[end]) = (other, weight);
+                    outside += weight;
+                    end += 1;
+                }
+            });
+            part.ends[row] = part.first + end as u64;
+            part.loops[row] = inside;
+            part.strengths[row] = inside + outside;
+            entry_count += end - start;
         }
-        rows.degrees.push((rows.neighbors.len() - before) as u64);
-        rows.loops.push(inside);
+        entry_count
     }
-}
-
-/// The nodes of each community: where they start, and all of them by community.
-fn members_of(communities: &[u32], count: usize) -> (Vec<u64>, Vec<u32>) {
-    let mut starts = vec![0_u64; count + 1];
-    communities.iter().for_each(|&community| starts[community as usize + 1] += 1);
-    (0..count).for_each(|community| starts[community + 1] += starts[community]);
-    let mut next = starts.clone();
-    let mut members = vec![0; communities.len()];
-    for (node, &community) in (0..).zip(communities) {
-        members[next[community as usize] as usize] = node;
-        next[community as usize] += 1;
-    }
-    (starts, members)
-}
-
-/// A partition of a coarse network's nodes as one of those of the network it was made of.
-pub(crate) fn unfold(fine: &mut [u32], coarse: &[u32]) {
-    fine.iter_mut().for_each(|community| *community = coarse[*community as usize]);
 }
