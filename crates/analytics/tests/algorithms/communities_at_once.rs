@@ -83,10 +83,8 @@ fn the_number_of_threads_changes_nothing() {
             let view = view(&arrays, weights);
             let name = format!("{}, weighted {}, FUZZ_SEED={seed}", arrays.name, !weights.is_empty());
             let random_seed = random.below(1_000);
-            let starts = [None, Some((0..arrays.nodes).map(|_| random.below(40) as u32).collect::<Vec<u32>>())];
-            for start in starts {
-                compare_threads(&view, random_seed, &start, &name);
-            }
+            let start = (0..arrays.nodes).map(|_| random.below(40) as u32).collect::<Vec<u32>>();
+            compare_threads(&view, random_seed, &Some(start).filter(|_| random.chance(50)), &name);
             let shared = louvain::Config { random_seed, ..louvain::Config::default() };
             let found = louvain::run(&view, &shared, None, 2, &Interrupt::new()).unwrap();
             let least = arrays.modularity_min;
@@ -114,7 +112,7 @@ fn compare_threads(view: &GraphView, random_seed: u64, start: &Option<Vec<u32>>,
         let (one_louvain, one_leiden) = (louvain(1), leiden(1));
         louvain::verify(view, &shared, &one_louvain).unwrap_or_else(|error| panic!("{name}: {error}"));
         leiden::verify(view, &config, &one_leiden).unwrap_or_else(|error| panic!("{name}: {error}"));
-        for threads in [2, 3, 4] {
+        for threads in [2, 4] {
             for (kind, one, many) in
                 [("Louvain", &one_louvain, louvain(threads)), ("Leiden", &one_leiden, leiden(threads))]
             {
