@@ -39,10 +39,14 @@ QUERIES = {
     "triangles": ("CALL algo.triangleCount.stats({types: 'U'}) YIELD globalTriangleCount", False),
     "clustering": ("CALL algo.localClusteringCoefficient.stats({types: 'U'}) YIELD averageClusteringCoefficient", False),
     "label propagation": (f"CALL algo.cdlp.stats({{{UNDIRECTED}, maxIterations: 10}}) YIELD ranIterations", False),
+    "louvain": ("CALL algo.louvain.stats({types: 'U'}) YIELD modularity", False),
+    "leiden": ("CALL algo.leiden.stats({types: 'U'}) YIELD modularity", False),
     "k-core": ("CALL algo.kcore.stats({types: 'U'}) YIELD degeneracy", False),
 }
-# Which labels propagate is a matter of order, so that libraries differ.
-UNCOMPARED = {"label propagation"}
+# Which labels propagate, and which communities are found, is a matter of order, so that libraries differ; their modularity is
+# printed.
+UNCOMPARED = {"label propagation", "louvain", "leiden"}
+COMMUNITIES = {"louvain", "leiden"}
 TOP = f"CALL algo.pagerank({{{DIRECTED}, maxIterations: 20, tolerance: 0}}) YIELD node, score RETURN node.id AS id ORDER BY score DESC, id LIMIT 10"
 
 # What the databases among the peers are asked; those without algorithms fail and have no figure there.
@@ -209,6 +213,9 @@ def measure(scale, folder):
                 theirs = found[0].get("answer")
                 if ours is not None and theirs is not None and not is_same(task, ours, theirs):
                     print(f"DIFFERENT: {task}: {name} answers {theirs}, we {ours}")
+        if task in COMMUNITIES:
+            told = [f"{name} {run[task]['answer'][0]:.4f}" for name in names for run in runs[name][:1] if "answer" in run.get(task, {})]
+            print(f"modularity by {task}: {', '.join(told)}")
         others = [value for name, value in seconds.items() if name != "knotwork"]
         ratio = f"{min(others) / seconds['knotwork']:.1f}x" if others and "knotwork" in seconds else ""
         print(task.ljust(20) + "".join(cell.rjust(22) for cell in cells) + ratio.rjust(12))

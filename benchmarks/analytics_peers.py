@@ -79,6 +79,9 @@ def networkit():
     task("clustering", load, lambda: nk.centrality.LocalClusteringCoefficient(g, True).run().scores(),
          lambda scores: [float(np.mean(scores))])
     task("label propagation", load, lambda: nk.community.PLP(g, 1, 10).run(), lambda run: [run.numberOfIterations()])
+    modularity = lambda run: [nk.community.Modularity().getQuality(run.getPartition(), g)]
+    task("louvain", load, lambda: nk.community.PLM(g, refine=False).run(), modularity)
+    task("leiden", load, lambda: nk.community.ParallelLeiden(g, iterations=1).run(), modularity)
     task("k-core", load, lambda: nk.centrality.CoreDecomposition(g).run().maxCoreNumber(), lambda core: [int(core)])
 
 
@@ -94,6 +97,11 @@ def igraph():
     del g
     load, g = timed(lambda: graph(undirected, False))
     task("clustering", load, lambda: g.transitivity_local_undirected(mode="zero"), lambda scores: [float(np.mean(scores))])
+    # Minutes on larger graphs.
+    if g.ecount() < 5_000_000:
+        task("louvain", load, g.community_multilevel, lambda found: [found.modularity])
+        leiden = lambda: g.community_leiden(objective_function="modularity", n_iterations=1)
+        task("leiden", load, leiden, lambda found: [found.modularity])
     task("k-core", load, lambda: max(g.coreness()), lambda core: [int(core)])
 
 
