@@ -57,7 +57,7 @@ measure() {
   within "$limit" target/release/examples/larger "$store" "$(((limit - limit / 8) >> 20))" "$rate" "$algorithms" "$execution"
 }
 
-# Makes a store of a scale, with or without properties, if it is not there; prints where it is.
+# Makes a store of a scale, with or without properties, if it is not there; prints where it is, past links.
 store_of() {
   local kind=$1 scale=$2 store=$cache/$1-$2.knot
   if ! [ -d "$store" ]; then
@@ -66,7 +66,7 @@ store_of() {
       topology) target/release/examples/stream_speed make "$store" "$scale" 1024 >&2 ;;
     esac
   fi
-  echo "$store"
+  readlink -f "$store"
 }
 
 if [ -n "$small_scale" ]; then

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from .errors import DataError, _told
 from ._programs import EdgeProgramResult, run_program
@@ -150,11 +150,18 @@ class Algorithms:
         self,
         program: Any,
         *,
+        labels: "Union[str, Sequence[str], None]" = None,
+        types: "Union[str, Sequence[str], None]" = None,
+        direction: str = "OUT",
+        weight: Optional[str] = None,
+        default_weight: Optional[float] = None,
+        properties: Sequence[str] = (),
+        timeout: Optional[float] = None,
+        memory_limit: Optional[int] = None,
         key: Optional[str] = None,
         write_property: Optional[str] = None,
         progress: Progress = None,
         _opened: Any = None,
-        **edges: Any,
     ) -> EdgeProgramResult:
         """Runs a program that is written in Python over the edges of the graph, as :class:`EdgeProgram` describes it.
 
@@ -163,15 +170,24 @@ class Algorithms:
         held: what must fit into memory are the arrays of nodes that the program keeps (which ``memory_limit`` does not
         count, since they are Python's). All passes see one moment, and give the same batches in the same order.
 
-        ``edges`` are the arguments of :meth:`Database.edges`: ``labels``, ``types``, ``direction``, ``weight`` and
-        ``default_weight`` choose nodes, edges and weights, ``properties`` those that ``edges["name"]`` gives, ``timeout`` and
-        ``memory_limit`` bound the program. The answer names nodes by their ids or the property ``key``; ``write_property``
-        also writes it to the nodes. Ctrl-C ends the program, and so does any exception in it.
+        As in :meth:`Database.edges`, ``labels``, ``types``, ``direction``, ``weight`` and ``default_weight`` choose nodes, edges and
+        weights, ``properties`` those that ``edges["name"]`` gives, ``timeout`` and ``memory_limit`` bound the program. The answer
+        names nodes by their ids or the property ``key``; ``write_property`` also writes it to the nodes. Ctrl-C ends the program,
+        and so does any exception in it.
         """
         return run_program(
             self._database,
             program,
-            edges=edges,
+            edges={
+                "labels": labels,
+                "types": types,
+                "direction": direction,
+                "weight": weight,
+                "default_weight": default_weight,
+                "properties": properties,
+                "timeout": timeout,
+                "memory_limit": memory_limit,
+            },
             key=key,
             write_property=write_property,
             progress=progress,
