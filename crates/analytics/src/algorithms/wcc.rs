@@ -51,24 +51,22 @@ pub fn run(view: &GraphView, threads: usize, interrupt: &Interrupt) -> Result<Ve
     let threads = threads.min(view.edge_count() / EDGES_PER_THREAD_MIN + 1);
     let parents: Vec<AtomicU32> = huge::collect((0..node_count as u32).map(AtomicU32::new));
     let even = even_ranges(node_count, PIECES_PER_THREAD * threads, 1);
-    let each = |ranges: &[Range<usize>], work: &(dyn Fn(u32) + Sync)| -> Result<()> {
+    let each_range = |ranges: &[Range<usize>], work: &(dyn Fn(Range<usize>) + Sync)| -> Result<()> {
         let done = map_tasks(threads, ranges.to_vec(), |range| {
             interrupt.check()?;
-            range.for_each(|node| work(node as u32));
+            work(range);
             Ok(())
         });
         done.into_iter().collect()
+    };
+    let each = |ranges: &[Range<usize>], work: &(dyn Fn(u32) + Sync)| {
+        each_range(ranges, &|range| range.for_each(|node| work(node as u32)))
     };
 
     let steps = SAMPLED_NEIGHBORS as u64 + 1;
     for sample in 0..SAMPLED_NEIGHBORS {
         interrupt.report(sample as u64, steps);
-        let linked = map_tasks(threads, even.clone(), |nodes| {
-            interrupt.check()?;
-            link_sampled(nodes, rows, sample, &parents);
-            Ok(())
-        });
-        linked.into_iter().collect::<Result<()>>()?;
+        each_range(&even, &|nodes| link_sampled(nodes, rows, sample, &parents))?;
         each(&even, &|node| compress(node, &parents))?;
     }
     interrupt.report(SAMPLED_NEIGHBORS as u64, steps);

@@ -52,6 +52,25 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// `[IF NOT EXISTS]`: whether it stands there.
+    pub(super) fn if_not_exists(&mut self) -> Result<bool> {
+        let is_there = self.take_keyword("IF");
+        if is_there {
+            self.expect_keyword("NOT")?;
+            self.expect_keyword("EXISTS")?;
+        }
+        Ok(is_there)
+    }
+
+    /// `[IF EXISTS]`: whether it stands there.
+    pub(super) fn if_exists(&mut self) -> Result<bool> {
+        let is_there = self.take_keyword("IF");
+        if is_there {
+            self.expect_keyword("EXISTS")?;
+        }
+        Ok(is_there)
+    }
+
     /// `[name] [IF NOT EXISTS]` before one of these words and a parenthesis.
     fn rule_name(&mut self, before: &[&'static str]) -> Result<(Option<Name>, bool)> {
         let is_pattern_next = before.iter().any(|word| self.is_word(0, word)) && self.kind(1) == TokenKind::LeftParen;
@@ -59,11 +78,7 @@ impl Parser<'_> {
         self.try_keywords(before);
         self.try_keywords(&["IF"]);
         let name = if is_unnamed || !self.is_name(0) { None } else { Some(self.name("a name")?) };
-        let if_not_exists = self.take_keyword("IF");
-        if if_not_exists {
-            self.expect_keyword("NOT")?;
-            self.expect_keyword("EXISTS")?;
-        }
+        let if_not_exists = self.if_not_exists()?;
         Ok((name, if_not_exists))
     }
 
@@ -202,10 +217,7 @@ impl Parser<'_> {
             return Err(self.unsupported(&format!("dropping {what} without its name"), self.here(), remedy));
         }
         let name = self.name(&format!("the name of {what}"))?;
-        let if_exists = self.take_keyword("IF");
-        if if_exists {
-            self.expect_keyword("EXISTS")?;
-        }
+        let if_exists = self.if_exists()?;
         let rule = DropRule { name, if_exists };
         Ok(if is_index { StatementKind::DropIndex(rule) } else { StatementKind::DropConstraint(rule) })
     }

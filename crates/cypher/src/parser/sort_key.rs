@@ -15,11 +15,7 @@ impl Parser<'_> {
     /// `SORT KEY [IF NOT EXISTS] FOR ()-[r:TYPE]-() ON (r.a, r.b)` after `CREATE`.
     pub(super) fn create_sort_key(&mut self) -> Result<CreateSortKey> {
         self.sort_key_words()?;
-        let if_not_exists = self.take_keyword("IF");
-        if if_not_exists {
-            self.expect_keyword("NOT")?;
-            self.expect_keyword("EXISTS")?;
-        }
+        let if_not_exists = self.if_not_exists()?;
         self.expect_keyword("FOR")?;
         let (variable, edge_type) = self.edges_of_type()?;
         let Some(variable) = variable else {
@@ -48,10 +44,7 @@ impl Parser<'_> {
     /// `SORT KEY [IF EXISTS] FOR ()-[r:TYPE]-()` after `DROP`.
     pub(super) fn drop_sort_key(&mut self) -> Result<DropSortKey> {
         self.sort_key_words()?;
-        let if_exists = self.take_keyword("IF");
-        if if_exists {
-            self.expect_keyword("EXISTS")?;
-        }
+        let if_exists = self.if_exists()?;
         self.expect_keyword("FOR")?;
         let (_, edge_type) = self.edges_of_type()?;
         Ok(DropSortKey { edge_type, if_exists })

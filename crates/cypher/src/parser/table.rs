@@ -69,10 +69,7 @@ impl Parser<'_> {
         let name = self.name("a label or relationship type")?;
         if self.is_word(0, "DROP") && (self.is_ends(1) || self.is_word(1, "IF") && self.is_ends(3)) {
             self.advance();
-            let if_exists = self.take_keyword("IF");
-            if if_exists {
-                self.expect_keyword("EXISTS")?;
-            }
+            let if_exists = self.if_exists()?;
             let change = TableChange::DropEnds { if_exists, ends: self.ends()? };
             return Ok(StatementKind::AlterTable(AlterTable { name, change }));
         }
@@ -98,15 +95,6 @@ impl Parser<'_> {
         }
         let change = TableChange::AddColumn { if_not_exists, column };
         Ok(StatementKind::AlterTable(AlterTable { name, change }))
-    }
-
-    fn if_not_exists(&mut self) -> Result<bool> {
-        let is_there = self.take_keyword("IF");
-        if is_there {
-            self.expect_keyword("NOT")?;
-            self.expect_keyword("EXISTS")?;
-        }
-        Ok(is_there)
     }
 
     /// Whether `FROM A TO` stands there, and not a column with the name `FROM`.
