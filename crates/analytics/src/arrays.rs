@@ -301,6 +301,11 @@ impl ReadView for ArrayGraph {
         Ok(edges.iter().map(|edge| edge.0 < self.statistics.edges).collect())
     }
 
+    /// The edges of a graph in arrays stay where they are.
+    fn edge_numbers(&self, edges: &[EdgeId]) -> Result<Vec<u64>> {
+        Ok(edges.iter().map(|edge| edge.0).collect())
+    }
+
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {
         Some(self)
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 pub use cypher::Hint;
+use exec::identity::{numbered, rename};
 use exec::profile::Counters;
-use model::{Column, ColumnData, EdgeId, Map, NodeId, PropertyKeyId, ReadView, Result, Value};
+use model::{Column, ColumnData, EdgeId, EdgeValue, Map, NodeId, PropertyKeyId, ReadView, Result, Value};
 
 use crate::plan_report::PlanReport;
 
@@ -31,7 +32,7 @@ pub struct EdgeRecord {
 pub struct Entities {
     /// Nodes.
     pub nodes: Map<NodeId, NodeRecord>,
-    /// Edges.
+    /// Edges, by their numbers.
     pub edges: Map<EdgeId, EdgeRecord>,
 }
 
@@ -117,11 +118,12 @@ impl QueryResult {
 }
 
 impl Entities {
-    /// Reads what stands in columns, in one call of the store for all nodes and one for all edges.
-    pub fn of_columns(columns: &[Arc<Column>], view: &dyn ReadView) -> Result<Entities> {
+    /// Reads what stands in columns of a view, in one call of the store for all nodes and few for all edges. The edges get
+    /// their numbers as ids, in the columns as well.
+    pub fn of_columns(columns: &mut [Arc<Column>], view: &dyn ReadView) -> Result<Entities> {
         let mut nodes = Vec::new();
         let mut edges = Vec::new();
-        for column in columns {
+        for column in columns.iter() {
             match &column.data {
                 ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Value(_) => {
                     column.values().for_each(|value| collect(&value, &mut nodes, &mut edges));
@@ -133,17 +135,21 @@ impl Entities {
         nodes.dedup();
         edges.sort_unstable();
         edges.dedup();
-        Ok(Entities { nodes: read_nodes(nodes, view)?, edges: read_edges(edges, view)? })
+        let numbers = numbered(&edges, view)?;
+        rename(columns, &numbers);
+        let records = read_edges(&edges, view)?.into_iter();
+        let edges = records.map(|(id, record)| (numbers[&id].id, record)).collect();
+        Ok(Entities { nodes: read_nodes(nodes, view)?, edges })
     }
 }
 
-fn collect(value: &Value, nodes: &mut Vec<NodeId>, edges: &mut Vec<(EdgeId, model::EdgeTypeId)>) {
+fn collect(value: &Value, nodes: &mut Vec<NodeId>, edges: &mut Vec<EdgeValue>) {
     match value {
         Value::Node(node) => nodes.push(*node),
-        Value::Edge(edge) => edges.push((edge.id, edge.edge_type)),
+        Value::Edge(edge) => edges.push(*edge),
         Value::Path(path) => {
             nodes.extend(&path.nodes);
-            edges.extend(path.edges.iter().map(|edge| (edge.id, edge.edge_type)));
+            edges.extend_from_slice(&path.edges);
         }
         Value::List(items) => items.iter().for_each(|item| collect(item, nodes, edges)),
         Value::Map(map) => map.values().for_each(|item| collect(item, nodes, edges)),
@@ -166,17 +172,17 @@ fn read_nodes(nodes: Vec<NodeId>, view: &dyn ReadView) -> Result<Map<NodeId, Nod
     Ok(nodes.into_iter().zip(labels.into_iter().zip(properties).map(record)).collect())
 }
 
-fn read_edges(edges: Vec<(EdgeId, model::EdgeTypeId)>, view: &dyn ReadView) -> Result<Map<EdgeId, EdgeRecord>> {
+fn read_edges(edges: &[EdgeValue], view: &dyn ReadView) -> Result<Map<EdgeId, EdgeRecord>> {
     if edges.is_empty() {
         return Ok(Map::default());
     }
-    let ids: Vec<EdgeId> = edges.iter().map(|(id, _)| *id).collect();
+    let ids: Vec<EdgeId> = edges.iter().map(|edge| edge.id).collect();
     let properties = view.all_edge_properties(&ids)?;
-    let record = |((id, edge_type), properties): ((EdgeId, model::EdgeTypeId), _)| {
-        let edge_type = Arc::from(view.schema().edge_type_name(edge_type));
-        (id, EdgeRecord { edge_type, properties: named(properties, view) })
+    let record = |(edge, properties): (&EdgeValue, _)| {
+        let edge_type = Arc::from(view.schema().edge_type_name(edge.edge_type));
+        (edge.id, EdgeRecord { edge_type, properties: named(properties, view) })
     };
-    Ok(edges.into_iter().zip(properties).map(record).collect())
+    Ok(edges.iter().zip(properties).map(record).collect())
 }
 
 fn named(properties: Vec<(PropertyKeyId, Value)>, view: &dyn ReadView) -> Vec<(Arc<str>, Value)> {

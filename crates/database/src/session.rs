@@ -23,6 +23,7 @@ use model::{Column, Error, ErrorCode, Interrupt, IsolationLevel, ReadView, Resul
 
 use crate::Parameters;
 use crate::database::Database;
+use crate::identity;
 use crate::outlook::{Action, Outlook};
 use crate::plan_cache::{Compiled, fingerprint};
 use crate::plan_report::PlanReport;
@@ -443,7 +444,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn environment(&self) -> Environment<'_> {
+    fn environment<'e>(&'e self, parameters: &'e Parameters) -> Environment<'e> {
         let settings = RunSettings {
             threads: if self.compiled.is_parallel { self.database.config().threads } else { 1 },
             profile: self.compiled.prefix == Prefix::Profile,
@@ -451,7 +452,7 @@ impl Run<'_> {
             ..RunSettings::default()
         };
         Environment {
-            parameters: self.parameters,
+            parameters,
             procedures: &self.registry.procedures,
             interrupt: self.interrupt,
             clock: self.database.clock(),
@@ -462,9 +463,11 @@ impl Run<'_> {
     }
 
     fn read(&self, view: &dyn ReadView, sink: &mut dyn ResultSink) -> Result<Summary> {
-        self.compiled.prepared.run(GraphAccess::Read(view), self.environment(), &mut |rows, columns| {
-            let entities = Entities::of_columns(columns, view)?;
-            sink.rows(ResultBatch { columns: columns.to_vec(), rows, entities })
+        let parameters = identity::of_view(self.parameters, view)?;
+        self.compiled.prepared.run(GraphAccess::Read(view), self.environment(&parameters), &mut |rows, columns| {
+            let mut columns = columns.to_vec();
+            let entities = Entities::of_columns(&mut columns, view)?;
+            sink.rows(ResultBatch { columns, rows, entities })
         })
     }
 
@@ -487,7 +490,8 @@ impl Run<'_> {
     /// Runs a statement that begins and commits transactions itself, over the rows of a snapshot.
     fn in_batches(&self, snapshot: &dyn ReadView) -> Result<(Summary, Vec<ResultBatch>)> {
         let transactions = OwnTransactions { database: self.database, isolation: self.isolation };
-        let environment = Environment { transactions: Some(&transactions), ..self.environment() };
+        let parameters = identity::of_view(self.parameters, snapshot)?;
+        let environment = Environment { transactions: Some(&transactions), ..self.environment(&parameters) };
         let mut kept: Vec<(Vec<Arc<Column>>, usize)> = Vec::new();
         let mut charge = self.memory.open(KEPT_ROWS, None);
         let summary = self.compiled.prepared.run(GraphAccess::Read(snapshot), environment, &mut |rows, columns| {
@@ -537,8 +541,9 @@ impl Run<'_> {
     fn write(&self, transaction: &mut dyn WriteTransaction) -> Result<(Summary, Vec<ResultBatch>)> {
         let mut kept: Vec<(Vec<Arc<Column>>, usize)> = Vec::new();
         let mut charge = self.memory.open(KEPT_ROWS, None);
+        let parameters = identity::of_view(self.parameters, transaction.view())?;
         let graph = GraphAccess::Write(&mut *transaction);
-        let summary = self.compiled.prepared.run(graph, self.environment(), &mut |rows, columns| {
+        let summary = self.compiled.prepared.run(graph, self.environment(&parameters), &mut |rows, columns| {
             charge.grow_for(columns)?;
             kept.push((columns.to_vec(), rows));
             Ok(true)
@@ -549,8 +554,8 @@ impl Run<'_> {
 
 /// Rows with what is needed to show their nodes and edges.
 fn hydrate(kept: Vec<(Vec<Arc<Column>>, usize)>, view: &dyn ReadView) -> Result<Vec<ResultBatch>> {
-    let hydrate = |(columns, rows): (Vec<Arc<Column>>, usize)| {
-        Ok(ResultBatch { entities: Entities::of_columns(&columns, view)?, columns, rows })
+    let hydrate = |(mut columns, rows): (Vec<Arc<Column>>, usize)| {
+        Ok(ResultBatch { entities: Entities::of_columns(&mut columns, view)?, columns, rows })
     };
     kept.into_iter().map(hydrate).collect()
 }

@@ -13,6 +13,7 @@
 //! - `serializable`: the same, where what was read counts too.
 //! - `transactions`: what is visible to whom, what a failure leaves, what a cancelled statement leaves.
 //! - `limits`: queries that are cancelled, too slow or too large; bad input.
+//! - `identity`: what a relationship is known by, from statement to statement.
 //! - `graph_views`: what algorithms keep in memory from call to call.
 //! - `kept`: computations kept while the graph changes.
 //! - `priorities`: statements of all priorities at once.
@@ -43,6 +44,8 @@ mod federation;
 mod golden;
 #[path = "it/graph_views.rs"]
 mod graph_views;
+#[path = "it/identity.rs"]
+mod identity;
 #[path = "it/import.rs"]
 mod import;
 #[path = "it/kept.rs"]

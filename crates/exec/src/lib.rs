@@ -25,6 +25,7 @@ pub mod chunk;
 pub mod context;
 pub mod expression;
 pub mod functions;
+pub mod identity;
 pub mod memory;
 pub mod procedures;
 pub mod profile;

@@ -126,6 +126,7 @@ impl Lowering {
             OperatorKind::IndexSeek { .. } => operators::index_seek::lower(self, &plan.kind, demand),
             OperatorKind::NodeLookup { .. } => operators::node_lookup::lower(self, &plan.kind, demand),
             OperatorKind::NodeById { .. } => operators::node_by_id::lower(self, &plan.kind, demand),
+            OperatorKind::EdgeById { .. } => operators::edge_by_id::lower(self, &plan.kind, demand),
             OperatorKind::Expand { .. } => operators::expand::lower(self, plan, demand),
             OperatorKind::Intersect { .. } => operators::intersect::lower(self, &plan.kind, demand),
             OperatorKind::VariableExpand { .. } => operators::variable_expand::lower(self, &plan.kind, demand),

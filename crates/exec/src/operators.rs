@@ -14,6 +14,7 @@ pub(crate) mod declare_ends;
 pub(crate) mod delete;
 pub(crate) mod distinct;
 pub(crate) mod drop_rule;
+pub(crate) mod edge_by_id;
 pub(crate) mod expand;
 pub(crate) mod extend;
 pub(crate) mod filter;

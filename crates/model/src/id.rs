@@ -22,7 +22,8 @@ id!(
     NodeId(u64)
 );
 id!(
-    /// An edge, as one store names it. Opaque, and valid only as long as the view or transaction it came from.
+    /// An edge, as one view names it. Opaque, and valid only as long as the view or transaction it came from; what names
+    /// an edge for good is its number, see `ReadView::edge_numbers`.
     EdgeId(u64)
 );
 id!(

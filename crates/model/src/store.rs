@@ -4,6 +4,7 @@
 //! hints about what comes next; a statement of what the store can do itself. Few methods are required; the others
 //! have correct, slow defaults, so that a new store works on its first day.
 
+mod element_id;
 mod runs;
 mod topology;
 
@@ -21,8 +22,9 @@ use crate::index_scan::{IndexCursor, IndexScan, index_by_scan};
 use crate::interrupt::Interrupt;
 use crate::schema::{Constraint, Index, Schema, SortKey};
 use crate::statistics::Statistics;
-use crate::value::Value;
+use crate::value::{EdgeValue, Value};
 
+pub use self::element_id::{ElementId, NO_EDGE_NUMBER, element_ids_by_number, find_by_expanding};
 pub use self::runs::{EdgeRunCursor, RUN_BLOCK_EDGES, RunScan, runs_by_stream};
 pub use self::topology::{EdgeDelta, Freshness, Moment, Topology};
 
@@ -248,6 +250,20 @@ pub trait ReadView: Send + Sync {
 
     /// For each edge, whether it exists.
     fn edges_exist(&self, edges: &[EdgeId]) -> Result<Bitmap>;
+
+    /// For each edge, its number: the same in every view for the life of the edge, and never that of another, not even
+    /// after the edge is gone. Below [`NO_EDGE_NUMBER`], which is given for an id that names no edge.
+    fn edge_numbers(&self, edges: &[EdgeId]) -> Result<Vec<u64>>;
+
+    /// For each edge a text that names it as its number does, and by which it is found.
+    fn element_ids(&self, edges: &[EdgeValue]) -> Result<Vec<Arc<str>>> {
+        element_ids_by_number(self, edges)
+    }
+
+    /// The edges of element ids; `None` where the edge is gone, or the text is the element id of none.
+    fn find_edges(&self, element_ids: &[&str]) -> Result<Vec<Option<EdgeValue>>> {
+        find_by_expanding(self, element_ids)
+    }
 
     /// For each node, all its properties.
     fn all_node_properties(&self, nodes: &[NodeId]) -> Result<Vec<Vec<(PropertyKeyId, Value)>>> {

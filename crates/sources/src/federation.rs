@@ -13,6 +13,7 @@
 
 mod all_edges;
 mod crossing;
+mod element_ids;
 mod expand;
 mod index;
 mod kept;

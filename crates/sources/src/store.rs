@@ -9,6 +9,7 @@ mod ahead;
 mod all_edges;
 mod crossing;
 mod edge_ids;
+mod element_ids;
 mod expansion;
 mod kept;
 mod layout;

@@ -52,8 +52,8 @@ fn changes(base: &Version, memtable: &Memtable, wal_number: u64) -> Result<Chang
     })
 }
 
-/// Edges that got another value of a property of their type's sort key leave their place: they are deleted, and made anew
-/// with all their properties.
+/// Edges that got another value of a property of their type's sort key leave their place: they are deleted there, and go
+/// to the new edges with their number and all their properties.
 fn move_edges(
     base: &Version,
     memtable: &Memtable,
@@ -73,6 +73,7 @@ fn move_edges(
             continue;
         };
         let (source, target, edge_type) = ends;
+        let number = base.edge_numbers_of(&[edge])?[0];
         let mut record = Properties::new(base.all_edge_properties(edge)?);
         for change in changes {
             match change.value.is_null() {
@@ -82,7 +83,7 @@ fn move_edges(
         }
         deleted.push(edge);
         let chunk = moved.entry(edge_type).or_default();
-        chunk.push(source, target, &record);
+        chunk.push(source, target, number, &record);
     }
     deleted.sort_unstable();
     new.extend(moved.into_iter().map(|(edge_type, chunk)| chunk.finish(edge_type)));
@@ -110,17 +111,17 @@ fn node_changes(memtable: &Memtable) -> Vec<NodeChange> {
 /// Edges of one type that get columns together.
 const CHUNK_EDGES: usize = 16_384;
 
-/// The edges made since, those of one type in the order in which they were made: by that order parallel edges are told
-/// apart. A chunk has columns for the keys that its edges have.
+/// The edges made since, those of one type in the order in which they were made. A chunk has columns for the keys that its
+/// edges have.
 fn new_edges(memtable: &Memtable) -> Vec<NewEdgeRows> {
     let mut open: Map<EdgeTypeId, Chunk> = Map::default();
     let mut done = Vec::new();
-    for (link, properties) in memtable.new_edges() {
+    for (link, number, properties) in memtable.new_edges() {
         if link.is_deleted {
             continue;
         }
         let chunk = open.entry(link.edge_type).or_default();
-        chunk.push(link.source, link.target, properties);
+        chunk.push(link.source, link.target, number, properties);
         if chunk.sources.len() == CHUNK_EDGES {
             done.push(std::mem::take(chunk).finish(link.edge_type));
         }
@@ -134,15 +135,17 @@ fn new_edges(memtable: &Memtable) -> Vec<NewEdgeRows> {
 struct Chunk {
     sources: Vec<NodeId>,
     targets: Vec<NodeId>,
+    numbers: Vec<u64>,
     /// With the rows that each has so far.
     columns: Vec<(PropertyKeyId, ColumnBuilder, usize)>,
 }
 
 impl Chunk {
-    fn push(&mut self, source: NodeId, target: NodeId, properties: &Properties) {
+    fn push(&mut self, source: NodeId, target: NodeId, number: u64, properties: &Properties) {
         let row = self.sources.len();
         self.sources.push(source);
         self.targets.push(target);
+        self.numbers.push(number);
         for (key, value) in properties.entries() {
             let at = self.columns.iter().position(|(mine, ..)| mine == key).unwrap_or_else(|| {
                 self.columns.push((*key, ColumnBuilder::default(), 0));
@@ -156,13 +159,13 @@ impl Chunk {
     }
 
     fn finish(self, edge_type: EdgeTypeId) -> NewEdgeRows {
-        let Chunk { sources, targets, columns } = self;
+        let Chunk { sources, targets, numbers, columns } = self;
         let keys = columns.iter().map(|(key, ..)| *key).collect();
         let pad = |(_, mut builder, rows): (PropertyKeyId, ColumnBuilder, usize)| {
             (rows..sources.len()).for_each(|_| builder.push(&Value::Null));
             builder.finish()
         };
         let columns = columns.into_iter().map(pad).collect();
-        NewEdgeRows { edge_type, sources, targets, keys, columns }
+        NewEdgeRows { edge_type, sources, targets, numbers, keys, columns }
     }
 }

@@ -2,17 +2,17 @@
 
 use std::ops::Range;
 
-use model::EdgeId;
+use model::{EdgeId, PropertyKeyId};
 
 /// The first eight bytes of every file of a store.
 pub const MAGIC: [u8; 8] = *b"KNOTWORK";
 /// The last eight bytes of every immutable file.
 pub const MAGIC_END: [u8; 8] = *b"KROWTONK";
 /// The version that this program writes, and the newest that it reads.
-pub const FORMAT_VERSION: u16 = 2;
+pub const FORMAT_VERSION: u16 = 3;
 /// The least version a reader must know to read what this program writes.
-pub const READER_VERSION_MIN: u16 = 2;
-/// The oldest version that this program reads. Version 1 was never released.
+pub const READER_VERSION_MIN: u16 = 3;
+/// The oldest version that this program reads. Version 1 was never released; in version 2 edges have no numbers.
 pub const FORMAT_VERSION_MIN: u16 = 2;
 /// Bytes of the header of every file.
 pub const HEADER_BYTES: usize = 64;
@@ -30,6 +30,10 @@ pub const SEGMENT_BITS: u32 = 20;
 pub const SEGMENT_NODES: u64 = 1 << SEGMENT_BITS;
 /// One more than the largest node id that a store can hold.
 pub const NODE_ID_LIMIT: u64 = 1 << 32;
+/// One more than the largest number that an edge can have. The byte above is left to those who join stores.
+pub const EDGE_NUMBER_LIMIT: u64 = 1 << 56;
+/// In the directory of a properties file the key of the column of edge numbers, which is no property.
+pub const EDGE_NUMBER_KEY: PropertyKeyId = PropertyKeyId(u32::MAX);
 /// The interval of the last partition has no end of its own: it takes the nodes still to come.
 pub const INTERVAL_END: u64 = NODE_ID_LIMIT;
 /// The name of the manifest.

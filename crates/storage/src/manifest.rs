@@ -16,7 +16,8 @@ use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
 use crate::file::{FileEntry, check_header, header};
 use crate::format::{
-    FileKind, HEADER_BYTES, MAGIC, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME, PARTITION_SLOTS, segment_range,
+    EDGE_NUMBER_LIMIT, FileKind, HEADER_BYTES, MAGIC, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
+    PARTITION_SLOTS, segment_range,
 };
 use crate::node_run::NodeRunEntry;
 use crate::ordered_index::OrderedEntry;
@@ -52,6 +53,8 @@ pub struct PartitionEntry {
     pub properties: Option<FileEntry>,
     /// What was deleted and changed since, oldest first.
     pub patches: Vec<FileEntry>,
+    /// The number of its first edge, where its files, of version 2, have no numbers.
+    pub numbers_from: u64,
 }
 
 /// The slot of a partition that no version has taken in yet.
@@ -83,6 +86,8 @@ pub struct Manifest {
     pub statistics: Statistics,
     /// One more than the largest node id ever given out.
     pub node_id_bound: u64,
+    /// One more than the largest number that an edge was ever given.
+    pub edge_number_bound: u64,
     /// Node segments in order; a segment without any node is not listed.
     pub segments: Vec<SegmentEntry>,
     /// Edge partitions; of two whose intervals overlap the older comes first, and its level is not lower.
@@ -264,6 +269,8 @@ impl Manifest {
         out.put_u64(self.wal_number);
         out.put_u64(self.next_file_number);
         sketch::put(self.statistics.sketches.as_deref(), out);
+        out.put_u64(self.edge_number_bound);
+        self.partitions.iter().for_each(|entry| out.put_u64(entry.numbers_from));
     }
 }
 
@@ -365,7 +372,28 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
     manifest.wal_number = get.u64()?;
     manifest.next_file_number = get.u64()?;
     manifest.statistics.sketches = sketch::get(get)?.map(Arc::new);
+    decode_numbers(get, &mut manifest)?;
     Ok(manifest)
+}
+
+/// Reads how edges are numbered. In version 2 they are not: then their numbers follow each other in the order of the
+/// partitions, so that every reader of the manifest gives them the same.
+fn decode_numbers(get: &mut Get<'_>, manifest: &mut Manifest) -> Result<()> {
+    if get.left() == 0 {
+        for entry in &mut manifest.partitions {
+            entry.numbers_from = manifest.edge_number_bound;
+            manifest.edge_number_bound = manifest.edge_number_bound.saturating_add(entry.edges);
+        }
+    } else {
+        manifest.edge_number_bound = get.u64()?;
+        for entry in &mut manifest.partitions {
+            entry.numbers_from = get.u64()?;
+        }
+    }
+    if manifest.edge_number_bound > EDGE_NUMBER_LIMIT {
+        return Err(get.damage(format!("{} edges are more than can be numbered", manifest.edge_number_bound)));
+    }
+    Ok(())
 }
 
 fn decode_names(get: &mut Get<'_>, names: &mut Names) -> Result<()> {
@@ -424,6 +452,7 @@ fn decode_partition(get: &mut Get<'_>) -> Result<PartitionEntry> {
         topology,
         properties: (properties.number != 0).then_some(properties),
         patches,
+        numbers_from: 0,
     })
 }
 

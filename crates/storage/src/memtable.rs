@@ -70,7 +70,7 @@ pub(crate) struct EdgeChange {
 /// Bytes that the parts take, measured roughly: entries of persistent maps are about half full.
 mod weight {
     pub(super) const NODE: usize = 64;
-    pub(super) const EDGE: usize = 100;
+    pub(super) const EDGE: usize = 108;
     pub(super) const CHANGE: usize = 160;
 }
 
@@ -83,6 +83,8 @@ pub(crate) struct Memtable {
     pub(crate) statistics: Arc<Statistics>,
     /// One more than the largest node id of the files.
     pub(crate) first_node: u64,
+    /// One more than the largest edge number of the files and of the edges made here.
+    pub(crate) edge_number_bound: u64,
     /// Nodes made here; the first has the id `first_node`.
     pub(crate) nodes: Vector<NodeRecord>,
     /// Nodes of the files that changed, by id.
@@ -124,14 +126,20 @@ impl Memtable {
         self.edge_keys_changed.iter().any(|key| keys.contains(key))
     }
 
-    /// Nothing written since files of that schema, those counts and that node id bound.
-    pub(crate) fn new(schema: Arc<Schema>, statistics: Arc<Statistics>, first_node: u64) -> Memtable {
+    /// Nothing written since files of that schema, those counts and those bounds of node ids and edge numbers.
+    pub(crate) fn new(
+        schema: Arc<Schema>,
+        statistics: Arc<Statistics>,
+        first_node: u64,
+        edge_number_bound: u64,
+    ) -> Memtable {
         let indexes = schema.constraints.iter().map(|_| UniqueIndex::default()).collect();
         let ordered = schema.indexes.iter().map(|_| OrderedEntries::default()).collect();
         Memtable {
             schema,
             statistics,
             first_node,
+            edge_number_bound,
             nodes: Vector::new(),
             node_changes: OrdMap::new(),
             edges: Adjacency::default(),
@@ -192,9 +200,16 @@ impl Memtable {
         Some(self.edge_properties.entry(ordinal).or_insert_with(|| made.clone()))
     }
 
-    /// The edges made here and their properties, in order.
-    pub(crate) fn new_edges(&self) -> impl Iterator<Item = (Link, &Properties)> {
-        let edge = |ordinal| Some((self.edges.get(ordinal)?, self.properties_at(ordinal)?));
+    /// The number of an edge made here, deleted or not.
+    #[inline]
+    pub(crate) fn edge_number(&self, edge: EdgeId) -> Option<u64> {
+        self.edges.number(ordinal(edge)?)
+    }
+
+    /// The edges made here with their numbers and properties, in order.
+    pub(crate) fn new_edges(&self) -> impl Iterator<Item = (Link, u64, &Properties)> {
+        let edge =
+            |ordinal| Some((self.edges.get(ordinal)?, self.edges.number(ordinal)?, self.properties_at(ordinal)?));
         (0..self.edges.len() as u32).filter_map(edge)
     }
 
@@ -241,16 +256,18 @@ impl Memtable {
         self.nodes.push_back(record);
     }
 
-    /// Adds an edge. The caller has seen to it that its ends exist and counts it.
+    /// Adds an edge, whose number nobody has. The caller has seen to it that its ends exist and counts it.
     pub(crate) fn push_edge(
         &mut self,
         source: NodeId,
         target: NodeId,
         edge_type: EdgeTypeId,
+        number: u64,
         properties: Properties,
     ) -> EdgeId {
         self.bytes += weight::EDGE + properties.bytes();
-        edge_id(self.edges.push(source, target, edge_type, properties))
+        self.edge_number_bound = self.edge_number_bound.max(number + 1);
+        edge_id(self.edges.push(source, target, edge_type, number, properties))
     }
 
     /// The record of a node made here, for change.
@@ -299,7 +316,8 @@ impl Memtable {
         change.properties = Properties::default();
         self.bytes += weight::EDGE;
         self.own_deleted.push_back((edge_type, source, target));
-        self.base_edges_deleted.push(source, target, edge_type, Properties::default());
+        // Only ends and type of these are asked for.
+        self.base_edges_deleted.push(source, target, edge_type, 0, Properties::default());
     }
 
     /// Counts nodes of these labels in (1) or out (-1).

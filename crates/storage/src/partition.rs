@@ -4,6 +4,7 @@
 //! - [`pointer`]: from a node to its run of edges.
 //! - [`section`]: the edges of one type.
 //! - `loops`: which nodes have self-loops.
+//! - [`numbers`]: what edges are known by for good.
 //! - [`live`]: the edges of one type without those that patches deleted, with the properties that patches changed.
 //! - [`sorted`]: searches in sections whose type has a sort key.
 //! - [`stream`]: a section from start to end.
@@ -23,16 +24,19 @@ use model::Result;
 use model::id::{EdgeTypeId, PropertyKeyId};
 use model::platform::Disk;
 
+use crate::codec::bytes::Get;
 use crate::column::ColumnReader;
 use crate::file::StoreFile;
-use crate::format::{FileKind, POSITION_BITS, SECTION_BITS};
+use crate::format::{EDGE_NUMBER_KEY, FileKind, POSITION_BITS, SECTION_BITS};
 use crate::manifest::{PartitionEntry, UNASSIGNED_SLOT};
+use crate::partition::numbers::NumberForm;
 use crate::patch::{Patch, SectionPatches};
 use crate::version::slots::{SlotLease, Slots};
 
 pub mod ascending;
 pub mod live;
 mod loops;
+pub mod numbers;
 pub mod pointer;
 pub mod runs;
 pub mod section;
@@ -82,6 +86,7 @@ impl Partition {
                 }
                 sections.push(section);
             }
+            number_sections(&mut get, &mut sections, entry.numbers_from)?;
             let edges: u64 = sections.iter().map(Section::edge_count).sum();
             if edges != entry.edges || sections.len() >= 1 << SECTION_BITS || edges >= 1 << POSITION_BITS {
                 let problem = format!("the sections hold {edges} edges, the manifest says {}", entry.edges);
@@ -181,6 +186,22 @@ impl Partition {
     }
 }
 
+/// Reads how the edges of each section are numbered. In files of version 2 they are not: then their numbers follow each
+/// other, section by section, from the one that the manifest has for the partition.
+fn number_sections(get: &mut Get<'_>, sections: &mut [Section], numbers_from: u64) -> Result<()> {
+    let is_numbered = get.left() > 0;
+    let mut next = numbers_from;
+    for section in sections {
+        let form = match is_numbered {
+            true => NumberForm::take(get, section.edge_count())?,
+            false => NumberForm::Consecutive(next as i64),
+        };
+        next = next.saturating_add(section.edge_count());
+        section.set_number_form(form);
+    }
+    Ok(())
+}
+
 /// Reads the directory of a properties file: for each section with columns its index, then key and blocks of each.
 fn open_columns(file: &Arc<StoreFile>, sections: &mut [Section]) -> Result<()> {
     let mut get = file.directory()?;
@@ -192,7 +213,10 @@ fn open_columns(file: &Arc<StoreFile>, sections: &mut [Section]) -> Result<()> {
         for _ in 0..get.count(8)? {
             let key = PropertyKeyId(get.u32()?);
             let column = ColumnReader::open(file, &mut get, section.edge_count())?;
-            section.add_column(key, column);
+            match key == EDGE_NUMBER_KEY {
+                true => section.set_number_column(column),
+                false => section.add_column(key, column),
+            }
         }
     }
     Ok(())

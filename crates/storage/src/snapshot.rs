@@ -16,14 +16,15 @@ use model::choice::{Chooser, Choosing};
 use model::column::ColumnBuilder;
 use model::store::{EdgeCursor, EdgeDelta, EdgePartitions, Moment, NodeCursor, Topology, lookup_by_scan};
 use model::{
-    Bitmap, Capabilities, Column, Count, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan, LabelId,
-    NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
+    Bitmap, Capabilities, Column, Count, Direction, EdgeId, EdgeTypeId, EdgeValue, Expand, IndexCursor, IndexScan,
+    LabelId, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
 };
 
 use crate::history::EdgeState;
 use crate::index::{KeyIndex, hash_row};
 use crate::memtable::{self, Memtable};
 use crate::version::Version;
+use crate::wal::record::EdgeKey;
 
 /// One moment of a store.
 #[derive(Clone, Debug)]
@@ -35,7 +36,7 @@ pub(crate) struct Snapshot {
 }
 
 /// Where an edge starts and ends, and its type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ends {
     pub(crate) source: NodeId,
     pub(crate) target: NodeId,
@@ -60,7 +61,7 @@ impl Snapshot {
         let manifest = version.manifest();
         let schema = Arc::new(manifest.schema.clone());
         let statistics = Arc::new(manifest.statistics.clone());
-        let memtable = Memtable::new(schema, statistics, manifest.node_id_bound);
+        let memtable = Memtable::new(schema, statistics, manifest.node_id_bound, manifest.edge_number_bound);
         Snapshot { version, memtable, edges: EdgeState::new() }
     }
 
@@ -273,6 +274,21 @@ impl ReadView for Snapshot {
             exist.set(row, is_there);
         }
         Ok(exist)
+    }
+
+    fn edge_numbers(&self, edges: &[EdgeId]) -> Result<Vec<u64>> {
+        self.edge_numbers_of(edges)
+    }
+
+    fn find_edges(&self, element_ids: &[&str]) -> Result<Vec<Option<EdgeValue>>> {
+        let parsed: Vec<Option<EdgeKey>> = element_ids.iter().map(|text| EdgeKey::parse(text)).collect();
+        let keys: Vec<EdgeKey> = parsed.iter().copied().flatten().collect();
+        let mut found = self.edges_with_keys(&keys)?.into_iter();
+        let edge = |key: Option<EdgeKey>| {
+            let (Ends { source, target, edge_type }, id) = (key?.ends, found.next().flatten()?);
+            Some(EdgeValue { id, source, target, edge_type })
+        };
+        Ok(parsed.into_iter().map(edge).collect())
     }
 
     fn lookup(&self, label: LabelId, key: PropertyKeyId, values: &Column) -> Result<Column> {

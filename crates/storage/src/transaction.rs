@@ -14,6 +14,7 @@ mod names;
 mod ordered;
 mod presence;
 mod property_types;
+mod ranks;
 pub(crate) mod reads;
 pub(crate) mod rebase;
 mod tracked;
@@ -163,7 +164,9 @@ impl WriteTransaction for NativeTransaction {
 
     fn create_edges(&mut self, new: &NewEdges<'_>) -> Result<Vec<EdgeId>> {
         self.snapshot.told(self.snapshot.check_new_edges(new))?;
-        let edges = self.add(|log| record::put_create_edges(new, log), |snapshot| Ok(snapshot.create_edges(new)))?;
+        let first = self.snapshot.version.edge_numbers().take(new.sources.len() as u64)?;
+        let put = |log: &mut Vec<u8>| record::put_create_edges(first, new, log);
+        let edges = self.add(put, |snapshot| Ok(snapshot.create_edges(first, new)))?;
         self.touched.created_edges(&self.snapshot, &edges, new.edge_type);
         Ok(edges)
     }
@@ -240,14 +243,12 @@ impl WriteTransaction for NativeTransaction {
 
     fn set_sort_key(&mut self, sort_key: SortKey) -> Result<()> {
         self.snapshot.set_sort_key(sort_key.clone())?;
-        self.changes.push(self.log.len());
         record::put_set_sort_key(&sort_key, &mut self.log);
         Ok(())
     }
 
     fn drop_sort_key(&mut self, edge_type: EdgeTypeId) -> Result<()> {
         self.snapshot.drop_sort_key(edge_type)?;
-        self.changes.push(self.log.len());
         record::put_drop_sort_key(edge_type, &mut self.log);
         Ok(())
     }

@@ -26,7 +26,7 @@ use crate::partition::Partition;
 use crate::segment::Segment;
 use crate::sketch;
 use crate::snapshot::Snapshot;
-use crate::version::slots::{FileNumbers, Slots};
+use crate::version::slots::{EdgeNumbers, FileNumbers, Slots};
 use crate::wal::writer::WalWriter;
 
 pub mod edges;
@@ -53,6 +53,7 @@ pub struct Version {
     indexes: Vec<Arc<KeyIndex>>,
     ordered: Vec<Arc<OrderedRun>>,
     numbers: Arc<FileNumbers>,
+    edge_numbers: Arc<EdgeNumbers>,
     slots: Arc<Slots>,
 }
 
@@ -96,9 +97,12 @@ impl Version {
         base: Option<&Version>,
     ) -> Result<Arc<Version>> {
         let disk = &platform.disk;
-        let (numbers, slots) = match base {
-            Some(base) => (base.numbers.clone(), base.slots.clone()),
-            None => (FileNumbers::new(manifest.next_file_number), Arc::default()),
+        let (numbers, edge_numbers, slots) = match base {
+            Some(base) => (base.numbers.clone(), base.edge_numbers.clone(), base.slots.clone()),
+            None => {
+                let edge_numbers = EdgeNumbers::new(manifest.edge_number_bound);
+                (FileNumbers::new(manifest.next_file_number), edge_numbers, Arc::default())
+            }
         };
         let mut segments: Vec<Option<Arc<Segment>>> = Vec::new();
         for &entry in &manifest.segments {
@@ -154,6 +158,7 @@ impl Version {
             indexes,
             ordered,
             numbers,
+            edge_numbers,
             slots,
         }))
     }
@@ -182,6 +187,7 @@ impl Version {
         }
         let fresh = Arc::get_mut(&mut new).expect("nobody else has seen the new version");
         fresh.manifest.next_file_number = self.numbers.next();
+        fresh.manifest.edge_number_bound = self.edge_numbers.next();
         fresh.manifest.write(&self.platform.disk, &self.directory)?;
         let kept: Set<u64> = new.manifest.files().map(|(_, file)| file.number).collect();
         let folded = edit.folded.iter().filter_map(|folded| folded.after).map(|entry| (FileKind::Nodes, entry.file));
@@ -251,6 +257,11 @@ impl Version {
     /// Where new files get their numbers.
     pub fn numbers(&self) -> &Arc<FileNumbers> {
         &self.numbers
+    }
+
+    /// Where new edges get their numbers.
+    pub fn edge_numbers(&self) -> &Arc<EdgeNumbers> {
+        &self.edge_numbers
     }
 
     /// The runs of an ordered index, oldest first.

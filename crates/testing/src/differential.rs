@@ -6,6 +6,7 @@
 mod apply;
 mod choices;
 mod content;
+mod identities;
 mod indexes;
 mod operation;
 mod runs;

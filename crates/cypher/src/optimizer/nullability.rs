@@ -30,7 +30,8 @@ pub(crate) fn never_null(operator: &Operator) -> Set<SlotId> {
         | OperatorKind::NodeLookup { slot, .. }
         | OperatorKind::IndexSeek { slot, .. }
         | OperatorKind::NodeUnionScan { slot, .. }
-        | OperatorKind::NodeById { slot, .. } => with(input, [*slot]),
+        | OperatorKind::NodeById { slot, .. }
+        | OperatorKind::EdgeById { slot, .. } => with(input, [*slot]),
         OperatorKind::Expand { from, edge, to, .. } | OperatorKind::VariableExpand { from, edges: edge, to, .. } => {
             with(input, edge.iter().copied().chain([*from, *to]))
         }

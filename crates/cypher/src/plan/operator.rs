@@ -85,6 +85,15 @@ pub enum OperatorKind {
         /// The id or ids, as integers; anything else finds nothing.
         value: LookupValue,
     },
+    /// For each row, the edge with that element id (`elementId(r) = …`), if it exists.
+    EdgeById {
+        /// Rows to extend.
+        input: Box<Operator>,
+        /// Takes the edge.
+        slot: SlotId,
+        /// The element id or ids, as texts; anything else finds nothing.
+        value: LookupValue,
+    },
     /// For each row, the edges of a node and the nodes they lead to. A null node has none.
     Expand {
         /// Rows to extend.

@@ -19,7 +19,8 @@ macro_rules! push_inputs {
             Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
             Kind::NodeScan { input, .. } | Kind::NodeLookup { input, .. } => $list.push(input),
             Kind::IndexSeek { input, .. } => $list.push(input),
-            Kind::NodeById { input, .. } | Kind::Expand { input, .. } => $list.push(input),
+            Kind::NodeById { input, .. } | Kind::EdgeById { input, .. } => $list.push(input),
+            Kind::Expand { input, .. } => $list.push(input),
             Kind::VariableExpand { input, .. } | Kind::ShortestPath { input, .. } => $list.push(input),
             Kind::PathSearch { input, .. } => $list.push(input),
             Kind::Filter { input, .. } | Kind::Project { input, .. } | Kind::Extend { input, .. } => $list.push(input),
@@ -116,7 +117,8 @@ macro_rules! push_operator_expressions {
                     IndexRange::StartsWith(prefix) => $list.push(prefix),
                 }
             }
-            Kind::NodeLookup { value, .. } | Kind::NodeById { value, .. } => match value {
+            Kind::NodeLookup { value, .. } | Kind::NodeById { value, .. } | Kind::EdgeById { value, .. } => match value
+            {
                 LookupValue::One(value) | LookupValue::Any(value) => $list.push(value),
             },
             Kind::VariableExpand { filter, running, .. } => {
@@ -331,7 +333,12 @@ impl Operator {
     pub fn defined_slots(&self) -> Vec<SlotId> {
         use OperatorKind as Kind;
         match &self.kind {
-            Kind::NodeScan { slot, .. } | Kind::NodeLookup { slot, .. } | Kind::NodeById { slot, .. } => vec![*slot],
+            Kind::NodeScan { slot, .. }
+            | Kind::NodeLookup { slot, .. }
+            | Kind::NodeById { slot, .. }
+            | Kind::EdgeById { slot, .. } => {
+                vec![*slot]
+            }
             Kind::IndexSeek { slot, .. } | Kind::NodeUnionScan { slot, .. } => vec![*slot],
             Kind::Unwind { slot, .. } | Kind::CountMatches { count: slot, .. } => vec![*slot],
             Kind::Expand { edge, to, into, .. } | Kind::VariableExpand { edges: edge, to, into, .. } => {

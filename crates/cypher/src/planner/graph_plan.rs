@@ -14,7 +14,9 @@ use crate::binder::Hint;
 use crate::binder::expression::at;
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::optimizer::nullability::never_null;
-use crate::plan::{BinaryOperator, Expression, ExpressionKind, OperatorKind, QuantifierKind, SlotId, SlotKind};
+use crate::plan::{
+    BinaryOperator, Expression, ExpressionKind, LookupValue, OperatorKind, QuantifierKind, SlotId, SlotKind,
+};
 
 /// What has been matched in one stream.
 #[derive(Default)]
@@ -207,6 +209,12 @@ impl Planner<'_> {
             SeekTarget::Edge(edge) => (graph.edges[edge].slot, true),
         };
         stream.bound.insert(slot);
+        if let ([], Some(value)) = (seek.keys.as_slice(), seek.equal.first()) {
+            let one_or_any = if seek.is_list { LookupValue::Any } else { LookupValue::One };
+            let value = one_or_any(value.clone());
+            stream.push(rows, |input| OperatorKind::EdgeById { input, slot, value });
+            return;
+        }
         stream.push(rows, |input| OperatorKind::IndexSeek {
             input,
             slot,

@@ -8,7 +8,7 @@ use model::{Schema, Set, Subject};
 
 use super::cost::{CostModel, property_of_slot};
 use super::step::{Condition, ConditionKind, Problem};
-use crate::binder::tree::EdgeLength;
+use crate::binder::tree::{EdgeLength, GraphEdge};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, IndexRange, SlotId};
 
 /// A way to find nodes or edges by an ordered index.
@@ -17,6 +17,7 @@ pub(super) struct Seek {
     pub(super) target: SeekTarget,
     /// The label or the edge type.
     pub(super) subject: Arc<str>,
+    /// None for a seek by element id, which `equal` is then.
     pub(super) keys: Vec<Arc<str>>,
     pub(super) equal: Vec<Expression>,
     /// The last of `equal` is a list, any of whose elements is meant.
@@ -89,7 +90,53 @@ pub(super) fn seeks(problem: &Problem<'_>, schema: &Schema, bound: &Set<SlotId>)
             }
         }
     }
+    seeks.extend(seeks_by_element_id(problem, bound));
     seeks
+}
+
+/// `elementId(r) = …` and `elementId(r) IN …`.
+fn seeks_by_element_id<'a>(problem: &'a Problem<'_>, bound: &'a Set<SlotId>) -> impl Iterator<Item = Seek> + 'a {
+    let seek = move |condition: usize, side: &Expression, value: &Expression, is_list: bool| {
+        let slot = element_id_of_slot(side)?;
+        let is_edge = |edge: &GraphEdge| edge.slot == slot && edge.length == EdgeLength::One;
+        let edge = problem.graph.edges.iter().position(is_edge)?;
+        let needs = problem.needs(value);
+        let rows = match &value.kind {
+            ExpressionKind::List(items) if is_list => items.len() as f64,
+            _ if is_list => super::LIST_LENGTH,
+            _ => 1.0,
+        };
+        let is_possible = !bound.contains(&slot) && !needs.contains(&slot);
+        is_possible.then(|| Seek {
+            target: SeekTarget::Edge(edge),
+            subject: Arc::from(""),
+            keys: Vec::new(),
+            equal: vec![value.clone()],
+            is_list,
+            range: IndexRange::All,
+            needs,
+            conditions: vec![condition],
+            rows,
+        })
+    };
+    problem.conditions.iter().enumerate().filter_map(move |(at, condition)| {
+        let ConditionKind::Predicate(predicate) = &condition.kind else { return None };
+        let ExpressionKind::Binary { operator, left, right } = &predicate.kind else { return None };
+        match operator {
+            BinaryOperator::Equal => seek(at, left, right, false).or_else(|| seek(at, right, left, false)),
+            BinaryOperator::In => seek(at, left, right, true),
+            _ => None,
+        }
+    })
+}
+
+/// `elementId(slot)`.
+fn element_id_of_slot(expression: &Expression) -> Option<SlotId> {
+    let ExpressionKind::Function { name, arguments } = &expression.kind else { return None };
+    match arguments.as_slice() {
+        [Expression { kind: ExpressionKind::Slot(slot), .. }] if name.eq_ignore_ascii_case("elementId") => Some(*slot),
+        _ => None,
+    }
 }
 
 /// Of `count` that are in the index.

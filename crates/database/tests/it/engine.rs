@@ -202,7 +202,8 @@ type Batches = [(Vec<std::sync::Arc<model::Column>>, usize)];
 
 fn collect(answer: &mut Answer, batches: &Batches, view: &dyn ReadView) -> Result<(), Error> {
     for (columns, rows) in batches {
-        let entities = Entities::of_columns(columns, view)?;
+        let mut columns = columns.clone();
+        let entities = Entities::of_columns(&mut columns, view)?;
         let cell = |row: usize| columns.iter().map(|column| render(&column.value(row), &entities)).collect();
         answer.rows.extend((0..*rows).map(cell));
     }

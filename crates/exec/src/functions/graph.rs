@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{ColumnData, EdgeValue, NodeId, Result, StringColumn, Value};
+use model::{ColumnData, EdgeId, EdgeValue, NodeId, Result, StringColumn, Value};
 
 use super::{Body, Function, mismatch};
 use crate::context::EvaluationContext;
@@ -18,33 +18,53 @@ const ID: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "id(node)",
-    description: "The number of a node or relationship.",
+    description: "The number of a node or relationship: an integer that is never negative and never another's.",
     examples: &[("id(n)", "1"), ("id(null)", "null")],
     body: Body::Batch(id),
 };
 
-fn id(arguments: &[Vector], rows: usize, _: &EvaluationContext<'_>) -> Result<Vector> {
-    let numbers = match arguments[0].view() {
-        View::Node(nodes @ Operand::Many(_)) => Some(map(rows, nodes, |node| node.0 as i64)),
-        View::Edge(edges @ Operand::Many(_)) => Some(map(rows, edges, |edge| edge.id.0 as i64)),
-        _ => None,
-    };
-    if let Some(numbers) = numbers {
+fn id(arguments: &[Vector], rows: usize, context: &EvaluationContext<'_>) -> Result<Vector> {
+    if let View::Node(nodes @ Operand::Many(_)) = arguments[0].view() {
+        let numbers = map(rows, nodes, |node| node.0 as i64);
         return Ok(Vector::of(ColumnData::Int(numbers), validity_of(&arguments[0])));
     }
-    super::by_rows(arguments, rows, |values| {
-        Ok(number_of("id", &values[0])?.map_or(Value::Null, |number| Value::Int(number as i64)))
-    })
+    identify(
+        "id",
+        &arguments[0],
+        rows,
+        |node| Value::Int(node.0 as i64),
+        |edges| {
+            let ids: Vec<EdgeId> = edges.iter().map(|edge| edge.id).collect();
+            Ok(context.view.edge_numbers(&ids)?.into_iter().map(|number| Value::Int(number as i64)).collect())
+        },
+    )
 }
 
-/// The number of a node or edge; `None` of null.
-fn number_of(function: &str, value: &Value) -> Result<Option<u64>> {
-    match value {
-        Value::Null => Ok(None),
-        Value::Node(node) => Ok(Some(node.0)),
-        Value::Edge(edge) => Ok(Some(edge.id.0)),
-        other => Err(mismatch(function, "a node or relationship", other)),
+/// What names each node or edge of a column; edges are asked for together.
+fn identify(
+    function: &str,
+    things: &Vector,
+    rows: usize,
+    of_node: impl Fn(NodeId) -> Value,
+    of_edges: impl FnOnce(&[EdgeValue]) -> Result<Vec<Value>>,
+) -> Result<Vector> {
+    let mut names = vec![Value::Null; rows];
+    let (mut asked, mut edges) = (Vec::new(), Vec::new());
+    for (row, name) in names.iter_mut().enumerate() {
+        match things.value(row) {
+            Value::Null => {}
+            Value::Node(node) => *name = of_node(node),
+            Value::Edge(edge) => {
+                asked.push(row);
+                edges.push(edge);
+            }
+            other => return Err(mismatch(function, "a node or relationship", &other)),
+        }
     }
+    if !edges.is_empty() {
+        asked.into_iter().zip(of_edges(&edges)?).for_each(|(row, name)| names[row] = name);
+    }
+    Ok(Vector::from_values(&names))
 }
 
 const ELEMENT_ID: Function = Function {
@@ -52,10 +72,16 @@ const ELEMENT_ID: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "elementId(node)",
-    description: "The number of a node or relationship, as a string.",
+    description: "A string that names a node or relationship for good; that of one that was deleted names no other.",
     examples: &[("elementId(n)", "'1'"), ("elementId(null)", "null")],
-    body: Body::Lenient(|values| {
-        Ok(number_of("elementId", &values[0])?.map_or(Value::Null, |number| Value::from(number.to_string())))
+    body: Body::Batch(|arguments, rows, context| {
+        identify(
+            "elementId",
+            &arguments[0],
+            rows,
+            |node| Value::from(node.0.to_string()),
+            |edges| Ok(context.view.element_ids(edges)?.into_iter().map(Value::String).collect()),
+        )
     }),
 };
 

@@ -108,6 +108,7 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
         | OperatorKind::NodeLookup { input, .. }
         | OperatorKind::IndexSeek { input, .. }
         | OperatorKind::NodeById { input, .. }
+        | OperatorKind::EdgeById { input, .. }
         | OperatorKind::Expand { input, .. }
         | OperatorKind::VariableExpand { input, .. }
         | OperatorKind::ShortestPath { input, .. }

@@ -13,6 +13,7 @@ pub(crate) fn is_row_local(plan: &Operator) -> bool {
         | OperatorKind::NodeLookup { input, .. }
         | OperatorKind::IndexSeek { input, .. }
         | OperatorKind::NodeById { input, .. }
+        | OperatorKind::EdgeById { input, .. }
         | OperatorKind::Expand { input, .. }
         | OperatorKind::Intersect { input, .. }
         | OperatorKind::VariableExpand { input, .. }
@@ -43,6 +44,7 @@ pub(crate) fn keeps_row_order(plan: &Operator) -> bool {
         | OperatorKind::NodeLookup { input, .. }
         | OperatorKind::IndexSeek { input, .. }
         | OperatorKind::NodeById { input, .. }
+        | OperatorKind::EdgeById { input, .. }
         | OperatorKind::Expand { input, .. }
         | OperatorKind::Intersect { input, .. }
         | OperatorKind::ShortestPath { input, .. }

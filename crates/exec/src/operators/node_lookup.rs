@@ -86,7 +86,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     Ok((Box::new(lookup), layout))
 }
 
-/// Joins the rows of a chunk with the nodes found for them, leaving out those for which none was found.
+/// Joins the rows of a chunk with the nodes or edges found for them, leaving out those for which none was found.
 pub(crate) fn join_found(
     chunk: &Chunk,
     keep: &[usize],
@@ -95,7 +95,7 @@ pub(crate) fn join_found(
     rows: Option<Vec<u32>>,
 ) -> Chunk {
     let hits: Option<Vec<u32>> = match (&found.data, &found.validity) {
-        (ColumnData::Node(_), None) => None,
+        (ColumnData::Node(_) | ColumnData::Edge(_), None) => None,
         _ => Some((0..found.len() as u32).filter(|&index| !found.is_null(index as usize)).collect()),
     };
     let (found, rows) = match hits {

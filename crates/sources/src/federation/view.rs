@@ -2,16 +2,18 @@
 
 use std::sync::{Arc, OnceLock};
 
-use model::store::{AccessHint, EdgeBlockCursor, EdgeCursor, EdgeStream, Freshness, Moment, NodeCursor};
+use model::store::{
+    AccessHint, EdgeBlockCursor, EdgeCursor, EdgeStream, Freshness, Moment, NO_EDGE_NUMBER, NodeCursor,
+};
 use model::{
-    Access, Bitmap, Capabilities, Column, Count, Course, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan,
-    LabelId, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value, WriteTransaction,
+    Access, Bitmap, Capabilities, Column, Count, Course, Direction, EdgeId, EdgeTypeId, EdgeValue, Expand, IndexCursor,
+    IndexScan, LabelId, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value, WriteTransaction,
 };
 
 use super::kept::Kept;
 use super::names::{NameMap, Union};
 use super::split::{Group, join_columns, split};
-use super::{Member, MemberTransaction, MemberView, member_of_node, own_edge};
+use super::{MEMBER_SHIFT, Member, MemberTransaction, MemberView, member_of_node, own_edge};
 
 /// A part of a graph at one moment, or in a transaction.
 pub(super) struct Part {
@@ -333,6 +335,25 @@ impl ReadView for Joined {
             group.scatter_bits(&self.parts[group.part].view().edges_exist(&group.ids)?, &mut all);
         }
         Ok(all)
+    }
+
+    fn edge_numbers(&self, edges: &[EdgeId]) -> Result<Vec<u64>> {
+        let mut all = vec![NO_EDGE_NUMBER; edges.len()];
+        for group in self.edges_by_part(edges) {
+            let mut found = self.parts[group.part].view().edge_numbers(&group.ids)?;
+            let member = u64::from(self.parts[group.part].number) << MEMBER_SHIFT;
+            found.iter_mut().filter(|number| **number < 1 << MEMBER_SHIFT).for_each(|number| *number |= member);
+            group.scatter(found, &mut all);
+        }
+        Ok(all)
+    }
+
+    fn element_ids(&self, edges: &[EdgeValue]) -> Result<Vec<Arc<str>>> {
+        self.element_ids_of_parts(edges)
+    }
+
+    fn find_edges(&self, element_ids: &[&str]) -> Result<Vec<Option<EdgeValue>>> {
+        self.find_edges_in_parts(element_ids)
     }
 
     fn all_node_properties(&self, nodes: &[NodeId]) -> Result<Vec<Vec<(PropertyKeyId, Value)>>> {

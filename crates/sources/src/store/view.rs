@@ -9,8 +9,8 @@ use model::store::{
     Access, AccessHint, Count, EdgeBlockCursor, EdgeCursor, EdgeStream, Freshness, Moment, NodeCursor, lookup_by_scan,
 };
 use model::{
-    Bitmap, Capabilities, Column, EdgeId, EdgeTypeId, Expand, LabelId, NodeId, NodeScan, PropertyKeyId, ReadView,
-    Result, Schema, Statistics,
+    Bitmap, Capabilities, Column, EdgeId, EdgeTypeId, EdgeValue, Expand, LabelId, NodeId, NodeScan, PropertyKeyId,
+    ReadView, Result, Schema, Statistics,
 };
 
 use super::Shared;
@@ -168,6 +168,14 @@ impl ReadView for SourceView {
 
     fn edges_exist(&self, edges: &[EdgeId]) -> Result<Bitmap> {
         self.which_edges_exist(edges)
+    }
+
+    fn edge_numbers(&self, edges: &[EdgeId]) -> Result<Vec<u64>> {
+        Ok(self.numbers_of_edges(edges))
+    }
+
+    fn find_edges(&self, element_ids: &[&str]) -> Result<Vec<Option<EdgeValue>>> {
+        self.edges_of_element_ids(element_ids)
     }
 
     fn lookup(&self, label: LabelId, key: PropertyKeyId, values: &Column) -> Result<Column> {

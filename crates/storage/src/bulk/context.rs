@@ -13,7 +13,7 @@ use crate::file::FileWriter;
 use crate::file::cache::BlockCache;
 use crate::format::FileKind;
 use crate::version::Version;
-use crate::version::slots::FileNumbers;
+use crate::version::slots::{EdgeNumbers, FileNumbers};
 
 /// Bytes of a buffer below which spilling it would cost more than it spares.
 const BUFFER_BYTES_MIN: usize = 256 << 10;
@@ -35,6 +35,7 @@ pub struct BuildContext {
     /// Who may stop it.
     pub interrupt: Interrupt,
     numbers: Arc<FileNumbers>,
+    edge_numbers: Arc<EdgeNumbers>,
     created: Mutex<Vec<PathBuf>>,
     is_committed: AtomicBool,
 }
@@ -48,6 +49,7 @@ impl BuildContext {
             config: config.clone(),
             interrupt: interrupt.clone(),
             numbers: base.numbers().clone(),
+            edge_numbers: base.edge_numbers().clone(),
             created: Mutex::new(Vec::new()),
             is_committed: AtomicBool::new(false),
         }
@@ -60,6 +62,11 @@ impl BuildContext {
         let writer = FileWriter::create(&self.platform.disk, &self.directory, kind, number, identity)?;
         self.created.lock().expect("no holder of this lock panics").push(writer.path().to_owned());
         Ok(writer.with_numbers(self.numbers.clone()))
+    }
+
+    /// Numbers for so many new edges; the first of them.
+    pub fn edge_numbers(&self, count: u64) -> Result<u64> {
+        self.edge_numbers.take(count)
     }
 
     /// The memory budget that the build draws on; one that only counts where the disk has no cache of blocks.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::id::{EdgeId, EdgeTypeId, PropertyKeyId};
-use model::{Column, Result, Schema, error};
+use model::{Column, ColumnData, Result, Schema, error};
 
 use super::buffer::EdgeBuffer;
 use super::chunk::edge_key;
@@ -11,7 +11,7 @@ use super::context::BuildContext;
 use super::partitions::{BoxedSource, EdgeSources, everything, write_partitions};
 use super::rewrite::{EdgePropertyChange, NewEdgeRows};
 use super::sort::Buckets;
-use crate::format::EdgePlace;
+use crate::format::{EDGE_NUMBER_KEY, EdgePlace};
 use crate::manifest::PartitionEntry;
 use crate::patch::write::PatchContent;
 use crate::version::{PatchEdit, Version};
@@ -26,7 +26,9 @@ pub fn write_new_edges(
     let mut buffers: BTreeMap<EdgeTypeId, EdgeBuffer> = BTreeMap::new();
     for rows in rows {
         let keys: Vec<u64> = rows.sources.iter().zip(&rows.targets).map(|(&s, &t)| edge_key(s, t)).collect();
-        let columns: Vec<(PropertyKeyId, &Column)> = rows.keys.iter().copied().zip(&rows.columns).collect();
+        let numbers = Column::new(ColumnData::Int(rows.numbers.iter().map(|&number| number as i64).collect()));
+        let mut columns: Vec<(PropertyKeyId, &Column)> = rows.keys.iter().copied().zip(&rows.columns).collect();
+        columns.push((EDGE_NUMBER_KEY, &numbers));
         buffers.entry(rows.edge_type).or_default().push(&keys, &columns)?;
     }
     if buffers.is_empty() {

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use model::id::{EdgeTypeId, PropertyKeyId};
-use model::{Result, Schema};
+use model::{Column, ColumnData, Result, Schema};
 
 use super::chunk::{CHUNK_EDGES, ChunkSource, EdgeChunk, Merge, TargetFilter, chunk_rows, edge_key};
 use super::context::BuildContext;
 use super::order::{OrderedMerge, Resorted};
-use crate::format::INTERVAL_END;
+use crate::format::{EDGE_NUMBER_KEY, INTERVAL_END};
 use crate::manifest::PartitionEntry;
 use crate::partition::LiveSection;
 use crate::partition::stream::{SectionCursor, kept_rows};
@@ -92,7 +92,7 @@ pub fn everything() -> Range<u64> {
     0..INTERVAL_END
 }
 
-/// The edges of a section that are there, with their properties.
+/// The edges of a section that are there, with their properties and numbers.
 pub struct LiveEdges<'a> {
     live: LiveSection<'a>,
     cursor: SectionCursor<'a>,
@@ -138,6 +138,8 @@ impl ChunkSource for LiveEdges<'_> {
             for &key in &self.keys {
                 columns.push((key, self.live.property_range(key, run.clone())?));
             }
+            let numbers = self.live.section.number_range(run.clone())?.into_iter().map(|number| number as i64);
+            columns.push((EDGE_NUMBER_KEY, Column::new(ColumnData::Int(numbers.collect()))));
             let chunk = EdgeChunk { keys, columns };
             self.lost.clear();
             if let Some(patches) = self.live.patches {

@@ -45,6 +45,8 @@ pub struct NewEdgeRows {
     pub sources: Vec<NodeId>,
     /// Where each ends.
     pub targets: Vec<NodeId>,
+    /// The number of each, which no other edge ever had.
+    pub numbers: Vec<u64>,
     /// The keys of their properties, each at most once.
     pub keys: Vec<PropertyKeyId>,
     /// One column for each key.

@@ -13,6 +13,7 @@ use super::{BulkConfig, BulkLoad, Changes, EdgePropertyChange, EdgeRows, KeyRows
 use super::{OnDuplicate, rewrite};
 use crate::check::check;
 use crate::codec::hash::mix;
+use crate::partition::numbers::NumberForm;
 use crate::version::Version;
 use model_graph::{ModelEdge, ModelGraph, ModelNode, assert_same, edges_of, random_value};
 
@@ -216,6 +217,11 @@ pub(crate) fn random_changes(base: &Arc<Version>, graph: &mut ModelGraph, random
             edge_type: model::EdgeTypeId(schema.edge_types.intern(&first.edge_type)),
             sources: edges.iter().map(|edge| NodeId(edge.source)).collect(),
             targets: edges.iter().map(|edge| NodeId(edge.target)).collect(),
+            numbers: base
+                .edge_numbers()
+                .take(edges.len() as u64)
+                .map(|first| (first..).take(edges.len()).collect())
+                .unwrap(),
             keys: KEYS[..2].iter().map(|name| PropertyKeyId(schema.property_keys.intern(name))).collect(),
             columns: KEYS[..2].iter().map(|name| edges_column(&edges, name)).collect(),
         });
@@ -249,6 +255,24 @@ fn builds_and_rewrites_agree_with_the_model() {
             assert_eq!(listed, version.manifest().files().count() + 3, "{name}: files left over");
         }
     }
+}
+
+#[test]
+fn the_numbers_of_loaded_edges_follow_each_other_and_take_no_column() {
+    let seed = seed_or(43);
+    let (mut random, mut graph) = (SeededRandom::new(seed), ModelGraph::default());
+    let mut version = empty_store(seed);
+    for _ in 0..3 {
+        version = load(&version, configs()[0].clone(), &mut graph, &mut random);
+    }
+    let mut seen = model::Set::default();
+    for section in version.partitions().iter().flat_map(|partition| partition.sections()) {
+        assert!(matches!(section.number_form(), NumberForm::Consecutive(_)), "seed {seed}");
+        for number in section.number_range(0..section.edge_count()).unwrap() {
+            assert!(number < version.manifest().edge_number_bound && seen.insert(number), "seed {seed}: {number}");
+        }
+    }
+    assert_eq!(seen.len() as u64, version.manifest().edge_number_bound, "seed {seed}");
 }
 
 fn push_keys(load: &mut BulkLoad, keys: &[Value], origin: u64) -> Result<super::NodesAdded> {

@@ -20,6 +20,7 @@ use crate::version::Version;
 use crate::version::edit::overlaps;
 use order::is_in_order;
 
+mod numbers;
 mod order;
 mod ordered;
 mod patches;
@@ -269,7 +270,7 @@ fn check_section(
     for (key, column) in section.columns() {
         check_column(column, *key, version, &path, problems)?;
     }
-    Ok(())
+    numbers::check(section, version, interrupt, problems)
 }
 
 fn edge_hash(source: NodeId, target: NodeId, position: u64) -> u64 {

@@ -1,11 +1,9 @@
-//! Taking over what happened meanwhile: edges are found again by type, source, target and rank among the parallel ones,
-//! which neither a flush nor a merge changes.
+//! Taking over what happened meanwhile: edges are found again by type, source, target and number, which neither a flush nor
+//! a merge changes.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::choice::order_rows;
 use model::id::{EdgeId, EdgeTypeId, NodeId};
 use model::{Map, Result, error};
 
@@ -26,8 +24,8 @@ pub struct Moves<'a> {
     to: &'a Version,
     /// What was found so far.
     found: Map<u64, EdgeId>,
-    /// The edges between two ends, before and after.
-    groups: Map<Group, (Vec<EdgeId>, Vec<EdgeId>)>,
+    /// The edges between two ends, as they are now, by number.
+    groups: Map<Group, Map<u64, EdgeId>>,
 }
 
 impl<'a> Moves<'a> {
@@ -36,45 +34,32 @@ impl<'a> Moves<'a> {
         Moves { from, to, found: Map::default(), groups: Map::default() }
     }
 
-    /// The id that an edge has now; `None` if it was not there before. Cost: a search in each partition of both.
+    /// The id that an edge has now; `None` if it is not there. Cost: a search in each partition of the other version.
     pub fn find(&mut self, edge: EdgeId) -> Result<Option<EdgeId>> {
         if let Some(&found) = self.found.get(&edge.0) {
             return Ok(Some(found));
         }
         let Some((source, target, edge_type)) = self.from.edge(edge)? else { return Ok(None) };
+        let number = self.from.edge_numbers_of(&[edge])?[0];
         let group = (edge_type, source, target);
-        if !self.groups.contains_key(&group) {
-            let (before, after) = (in_order(self.from, group)?, in_order(self.to, group)?);
-            if before.len() != after.len() {
-                let (before, after) = (before.len(), after.len());
-                return Err(error!(Internal, "{before} edges from {} to {} became {after}", source.0, target.0));
-            }
-            if before.len() == 1 {
-                self.found.insert(edge.0, after[0]);
-                return Ok(Some(after[0]));
-            }
-            self.groups.insert(group, (before, after));
+        if let Some(after) = self.groups.get(&group) {
+            return Ok(after.get(&number).copied());
         }
-        let (before, after) = &self.groups[&group];
-        Ok(before.iter().position(|&id| id == edge).map(|rank| after[rank]))
+        let after = by_number(self.to, group)?;
+        let found = after.get(&number).copied();
+        match found {
+            Some(found) if after.len() == 1 => drop(self.found.insert(edge.0, found)),
+            _ => drop(self.groups.insert(group, after)),
+        }
+        Ok(found)
     }
 }
 
-/// The parallel edges of a version in logical order: of a type with a sort key in the order of that, then by age.
-fn in_order(version: &Version, (edge_type, source, target): Group) -> Result<Vec<EdgeId>> {
+/// The parallel edges of a version by their numbers.
+fn by_number(version: &Version, (edge_type, source, target): Group) -> Result<Map<u64, EdgeId>> {
     let mut edges = Vec::new();
     version.edges_between(edge_type, source, target, &mut edges)?;
-    let keys = version.manifest().schema.sort_key(edge_type);
-    if keys.is_empty() || edges.len() < 2 {
-        return Ok(edges);
-    }
-    let columns = version.edge_properties(&edges, keys)?;
-    let mut rows: Vec<usize> = (0..edges.len()).collect();
-    rows.sort_by(|&a, &b| {
-        let orders = columns.iter().map(|column| order_rows(column, a, column, b));
-        orders.fold(Ordering::Equal, Ordering::then)
-    });
-    Ok(rows.into_iter().map(|row| edges[row]).collect())
+    Ok(version.edge_numbers_of(&edges)?.into_iter().zip(edges).collect())
 }
 
 /// Makes an edit, built on `base`, one that fits `current`, which came of the base by edits of other kinds.

@@ -288,7 +288,7 @@ impl Drop for Start {
 }
 
 fn hashes(items: &[Item]) -> Box<[u64]> {
-    items.iter().filter(|item| item.is_written()).map(Item::hash).collect()
+    items.iter().map(Item::hash).collect()
 }
 
 impl Engine {

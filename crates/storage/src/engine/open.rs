@@ -56,6 +56,7 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     };
     let mut snapshot = Snapshot::new(version);
     let logs = replay_logs(path, options.mode, &platform, &mut snapshot)?;
+    snapshot.version.edge_numbers().raise(snapshot.memtable.edge_number_bound);
     let snapshot = Arc::new(snapshot);
     let counters: Arc<Counters> = Arc::default();
     let version = snapshot.version.clone();

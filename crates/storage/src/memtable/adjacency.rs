@@ -64,6 +64,12 @@ impl Adjacency {
         self.layer_of(ordinal).properties(ordinal)
     }
 
+    /// The number of the edge of that ordinal.
+    #[inline]
+    pub(crate) fn number(&self, ordinal: u32) -> Option<u64> {
+        self.layer_of(ordinal).number(ordinal)
+    }
+
     /// Marks an edge as deleted.
     pub(crate) fn delete(&mut self, ordinal: u32) {
         self.deleted.insert(ordinal, ());
@@ -91,6 +97,7 @@ impl Adjacency {
         source: NodeId,
         target: NodeId,
         edge_type: EdgeTypeId,
+        number: u64,
         properties: Properties,
     ) -> u32 {
         let end = self.base.end();
@@ -98,7 +105,7 @@ impl Adjacency {
         let ordinal = tail.end();
         assert!(ordinal < NONE, "the caller compares the count with EDGES_MAX");
         let link = Link { source, target, edge_type, is_deleted: false };
-        tail.extend(1, std::iter::once((link, properties)));
+        tail.extend(1, std::iter::once((link, number, properties)));
         ordinal
     }
 
@@ -196,7 +203,7 @@ mod tests {
     use super::{Adjacency, Properties};
 
     fn push(edges: &mut Adjacency, ordinal: u64) {
-        edges.push(NodeId(ordinal % 3), NodeId(ordinal % 5), EdgeTypeId(0), Properties::default());
+        edges.push(NodeId(ordinal % 3), NodeId(ordinal % 5), EdgeTypeId(0), ordinal, Properties::default());
     }
 
     fn check(edges: &Adjacency) {
@@ -205,6 +212,7 @@ mod tests {
             let found: Vec<u64> = edges.out_edges(NodeId(node)).map(|(edge, _)| u64::from(edge)).collect();
             assert_eq!(found, of(3).collect::<Vec<_>>());
             assert_eq!(edges.out_count(NodeId(node)), found.len() as u64);
+            assert!(found.iter().all(|&edge| edges.number(edge as u32) == Some(edge)));
             let found: Vec<u64> = edges.in_edges(NodeId(node)).map(|(edge, _)| u64::from(edge)).collect();
             assert_eq!(found, of(5).collect::<Vec<_>>());
             assert_eq!(edges.in_count(NodeId(node)), found.len() as u64);

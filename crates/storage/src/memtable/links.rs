@@ -5,7 +5,7 @@
 //!
 //! Invariant: a reader is given an edge's number only after the edge was added, by whatever handed it the snapshot; a list
 //! that it finds begins with an edge that is whole, since the beginning is stored last and read first.
-//! Cost: an edge takes 56 bytes and its properties, a node with edges 16 to 32 bytes for each direction.
+//! Cost: an edge takes 64 bytes and its properties, a node with edges 16 to 32 bytes for each direction.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -41,6 +41,8 @@ struct Slot {
     before: AtomicU64,
     /// How many edges with the same source, and with the same target, were added before.
     ranks: AtomicU64,
+    /// What the edge is known by for good.
+    number: AtomicU64,
     edge_type: AtomicU32,
     properties: OnceLock<Properties>,
 }
@@ -199,6 +201,12 @@ impl Layer {
         Some(Link { source: NodeId(source.into()), target: NodeId(target.into()), edge_type, is_deleted: false })
     }
 
+    /// The number of the edge of an ordinal.
+    #[inline]
+    pub(super) fn number(&self, ordinal: u32) -> Option<u64> {
+        Some(self.slot(ordinal)?.number.load(Ordering::Relaxed))
+    }
+
     /// The properties that an edge was added with.
     #[inline]
     pub(super) fn properties(&self, ordinal: u32) -> Option<&Properties> {
@@ -238,7 +246,7 @@ impl Layer {
     }
 
     /// Adds edges. If another snapshot of these edges was added to before, this one gets a copy of its own first.
-    pub(super) fn extend(&mut self, count: usize, edges: impl Iterator<Item = (Link, Properties)>) {
+    pub(super) fn extend(&mut self, count: usize, edges: impl Iterator<Item = (Link, u64, Properties)>) {
         if self.slots.len.load(Ordering::Relaxed) != self.len {
             *self = self.copy();
         }
@@ -247,11 +255,11 @@ impl Layer {
                 *table = Arc::new(table.grown(count));
             }
         }
-        edges.for_each(|(link, properties)| self.push(link, properties));
+        edges.for_each(|(link, number, properties)| self.push(link, number, properties));
         self.slots.len.store(self.len, Ordering::Relaxed);
     }
 
-    fn push(&mut self, link: Link, properties: Properties) {
+    fn push(&mut self, link: Link, number: u64, properties: Properties) {
         let (source, target) = (link.source.0 as u32, link.target.0 as u32);
         let ordinal = self.end();
         let before =
@@ -264,6 +272,7 @@ impl Layer {
         slot.ends.store(joined(source, target), Ordering::Relaxed);
         slot.before.store(joined(before[0].0, before[1].0), Ordering::Relaxed);
         slot.ranks.store(joined(before[0].1, before[1].1), Ordering::Relaxed);
+        slot.number.store(number, Ordering::Relaxed);
         slot.edge_type.store(link.edge_type.0, Ordering::Relaxed);
         // The slot is new: nobody has set its properties.
         let _ = slot.properties.set(properties);
@@ -279,10 +288,12 @@ impl Layer {
         copy
     }
 
-    /// All edges with their properties, in the order in which they were added.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Link, Properties)> {
-        (self.first()..self.end())
-            .filter_map(|ordinal| Some((self.get(ordinal)?, self.properties(ordinal).cloned().unwrap_or_default())))
+    /// All edges with their numbers and properties, in the order in which they were added.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Link, u64, Properties)> {
+        (self.first()..self.end()).filter_map(|ordinal| {
+            let properties = self.properties(ordinal).cloned().unwrap_or_default();
+            Some((self.get(ordinal)?, self.number(ordinal)?, properties))
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use model::id::{EdgeTypeId, NodeId, PropertyKeyId};
 use model::{Column, Result, Value};
 
 use super::loops::Loops;
+use super::numbers::{NumberForm, Numbers};
 use super::pointer::PointerIndex;
 use crate::codec::bits::{get, is_width, packed_bytes, unpack, unpack_u32};
 use crate::codec::bytes::{Get, Put};
@@ -122,6 +123,7 @@ pub struct Section {
     in_index: PointerIndex,
     sort_keys: Vec<PropertyKeyId>,
     columns: Vec<(PropertyKeyId, ColumnReader)>,
+    pub(super) numbers: Numbers,
     loops: Loops,
 }
 
@@ -191,8 +193,19 @@ impl Section {
             in_index,
             sort_keys,
             columns,
+            numbers: Numbers { form: NumberForm::Consecutive(0), column: None },
             loops,
         })
+    }
+
+    /// Says how the edges are numbered, when the partition is opened.
+    pub(super) fn set_number_form(&mut self, form: NumberForm) {
+        self.numbers.form = form;
+    }
+
+    /// Adds the column of the edges' numbers when the partition is opened.
+    pub(super) fn set_number_column(&mut self, column: ColumnReader) {
+        self.numbers.column = Some(column);
     }
 
     /// Adds a property column when the partition is opened.

@@ -5,13 +5,15 @@
 
 mod counts;
 mod inward;
+mod numbers;
 
 use std::ops::Range;
 
-use model::Result;
 use model::id::{EdgeTypeId, PropertyKeyId};
 use model::limits::CANCEL_CHECK_EDGES;
+use model::{Result, error};
 
+use super::numbers::NumberForm;
 use super::pointer::PointerIndex;
 use super::section::{NodeArray, SectionParts};
 use crate::bulk::chunk::{ChunkSource, EdgeChunk};
@@ -22,10 +24,11 @@ use crate::column::ColumnWriter;
 use crate::column::write::put_blocks;
 use crate::error::StorageError;
 use crate::file::FileWriter;
-use crate::format::{FileKind, POSITION_BITS};
+use crate::format::{EDGE_NUMBER_KEY, FileKind, POSITION_BITS};
 use crate::manifest::{PartitionEntry, UNASSIGNED_SLOT};
 use counts::NodeCounts;
 use inward::{Inward, InwardInput, WrittenColumn};
+use numbers::NumberWriter;
 
 /// Edges of a section are held as pairs while they are at most one of so many parts of the targets: then counting by target
 /// would take as much memory.
@@ -39,6 +42,7 @@ pub struct PartitionWriter<'a> {
     topology: FileWriter,
     properties: Option<FileWriter>,
     sections: Vec<SectionParts>,
+    numbers: Vec<NumberForm>,
     columns: Vec<u8>,
     sections_with_columns: u32,
     edges: u64,
@@ -51,6 +55,13 @@ pub struct WrittenPartition {
     pub entry: PartitionEntry,
     /// Edges by type.
     pub edges_by_type: Vec<(EdgeTypeId, u64)>,
+}
+
+/// The columns of a section while they are written.
+#[derive(Default)]
+struct Columns {
+    properties: Vec<(PropertyKeyId, ColumnWriter)>,
+    numbers: NumberWriter,
 }
 
 /// The in-direction of a section while the out-direction is written.
@@ -83,6 +94,7 @@ impl<'a> PartitionWriter<'a> {
             topology: context.create(FileKind::Edges)?,
             properties: None,
             sections: Vec::new(),
+            numbers: Vec::new(),
             columns: Vec::new(),
             sections_with_columns: 0,
             edges: 0,
@@ -90,7 +102,7 @@ impl<'a> PartitionWriter<'a> {
     }
 
     /// Writes the edges of one type, sorted by source, then by the properties of `order`, then by target; gives how many
-    /// there were.
+    /// there were. They have a column of numbers, all of them, or get numbers here in the order in which they come.
     pub fn section(
         &mut self,
         edge_type: EdgeTypeId,
@@ -113,7 +125,7 @@ impl<'a> PartitionWriter<'a> {
             is_ordered: !order.is_empty(),
         };
         let mut held = self.context.budget().empty(self.context.config.consumer);
-        let mut columns: Vec<(PropertyKeyId, ColumnWriter)> = Vec::new();
+        let mut columns = Columns::default();
         let mut chunk = Some(first);
         let mut next_check = 0;
         while let Some(edges_now) = chunk {
@@ -132,26 +144,31 @@ impl<'a> PartitionWriter<'a> {
         if self.edges + out.edges >= 1 << POSITION_BITS {
             return Err(StorageError::limit(format!("a partition of {} edges is too large", self.edges + out.edges)));
         }
-        let keys = self.finish_columns(columns, out.edges, order)?;
+        let (keys, numbers) = self.finish_columns(columns, out.edges, order)?;
         let inner = InwardInput { context: self.context, out, targets, keys };
         let parts = self.finish_topology(edge_type, inner, order)?;
         self.edges += parts.edge_count;
         let count = parts.edge_count;
         self.sections.push(parts);
+        self.numbers.push(numbers);
         Ok(count)
     }
 
-    fn push_columns(
-        &mut self,
-        writers: &mut Vec<(PropertyKeyId, ColumnWriter)>,
-        chunk: &EdgeChunk,
-        rows_before: u64,
-    ) -> Result<()> {
+    fn push_columns(&mut self, columns: &mut Columns, chunk: &EdgeChunk, rows_before: u64) -> Result<()> {
         for (key, column) in &chunk.columns {
+            if *key == EDGE_NUMBER_KEY && !columns.numbers.needs_column(column)? {
+                columns.numbers.push_same(column)?;
+                continue;
+            }
             let sink = match &mut self.properties {
                 Some(file) => file,
                 none => none.insert(self.context.create(FileKind::EdgeProperties)?),
             };
+            if *key == EDGE_NUMBER_KEY {
+                columns.numbers.push(column, sink)?;
+                continue;
+            }
+            let writers = &mut columns.properties;
             let at = writers.iter().position(|(mine, _)| mine == key).unwrap_or_else(|| {
                 writers.push((*key, ColumnWriter::default()));
                 writers.len() - 1
@@ -163,17 +180,23 @@ impl<'a> PartitionWriter<'a> {
         Ok(())
     }
 
-    /// Ends the columns; gives those of the sort key.
+    /// Ends the columns; gives those of the sort key, and the form of the edges' numbers.
     fn finish_columns(
         &mut self,
-        mut writers: Vec<(PropertyKeyId, ColumnWriter)>,
+        columns: Columns,
         edges: u64,
         order: &[PropertyKeyId],
-    ) -> Result<Vec<WrittenColumn>> {
+    ) -> Result<(Vec<WrittenColumn>, NumberForm)> {
+        let Columns { properties: mut writers, numbers } = columns;
         let disk = &self.context.platform.disk;
+        let (form, number_blocks) = match numbers.rows() {
+            0 => (NumberForm::Consecutive(self.context.edge_numbers(edges)? as i64), Vec::new()),
+            rows if rows == edges => numbers.finish(self.properties.as_mut())?,
+            rows => return Err(error!(Internal, "{rows} of {edges} edges to be written have numbers")),
+        };
         let Some(sink) = &mut self.properties else {
             // Without a property every edge is equal to every other.
-            return Ok(Vec::new());
+            return Ok((Vec::new(), form));
         };
         writers.sort_by_key(|(key, _)| *key);
         let mut written = Vec::new();
@@ -182,6 +205,9 @@ impl<'a> PartitionWriter<'a> {
             if let Some(blocks) = writer.finish(sink)? {
                 written.push((key, blocks));
             }
+        }
+        if form == NumberForm::Column {
+            written.push((EDGE_NUMBER_KEY, number_blocks));
         }
         if !order.is_empty() {
             sink.flush()?;
@@ -201,7 +227,7 @@ impl<'a> PartitionWriter<'a> {
                 put_blocks(&blocks, &mut self.columns);
             }
         }
-        Ok(keys)
+        Ok((keys, form))
     }
 
     fn finish_topology(
@@ -231,6 +257,7 @@ impl<'a> PartitionWriter<'a> {
         let mut directory = Vec::new();
         directory.put_u32(self.sections.len() as u32);
         self.sections.iter().for_each(|section| section.put(&mut directory));
+        self.numbers.iter().for_each(|form| form.put(&mut directory));
         let topology = self.topology.finish(&directory)?;
         let properties = match self.properties {
             Some(file) if self.sections_with_columns > 0 => {
@@ -256,6 +283,7 @@ impl<'a> PartitionWriter<'a> {
             topology,
             properties,
             patches: Vec::new(),
+            numbers_from: 0,
         };
         Ok(Some(WrittenPartition { entry, edges_by_type }))
     }

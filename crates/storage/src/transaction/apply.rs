@@ -43,9 +43,11 @@ impl Snapshot {
             Operation::CreateNodes { first, count, labels, keys, properties } => {
                 self.create_nodes(first, &NewNodes { count, labels: &labels, keys: &keys, properties: &properties });
             }
-            Operation::CreateEdges { edge_type, sources, targets, keys, properties } => {
+            Operation::CreateEdges { first, edge_type, sources, targets, keys, properties } => {
                 let (sources, targets) = (&sources, &targets);
-                self.create_edges(&NewEdges { edge_type, sources, targets, keys: &keys, properties: &properties });
+                let first = first.unwrap_or(self.memtable.edge_number_bound);
+                let new = NewEdges { edge_type, sources, targets, keys: &keys, properties: &properties };
+                self.create_edges(first, &new);
             }
             Operation::SetNodeProperties(nodes, key, values) => self.set_node_properties(&nodes, key, &values)?,
             Operation::SetEdgeProperties(edges, key, values) => {
@@ -125,7 +127,8 @@ impl Snapshot {
         nodes
     }
 
-    pub(super) fn create_edges(&mut self, new: &NewEdges<'_>) -> Vec<EdgeId> {
+    /// Makes edges, the first of which has that number.
+    pub(super) fn create_edges(&mut self, first: u64, new: &NewEdges<'_>) -> Vec<EdgeId> {
         let is_ordered = self.orders_edges(None);
         let mut edges = Vec::with_capacity(new.sources.len());
         for (row, (&source, &target)) in new.sources.iter().zip(new.targets).enumerate() {
@@ -133,7 +136,8 @@ impl Snapshot {
             if is_ordered {
                 self.add_edge_entries(Ends { source, target, edge_type: new.edge_type }, &properties);
             }
-            edges.push(self.memtable.push_edge(source, target, new.edge_type, properties));
+            let number = first + row as u64;
+            edges.push(self.memtable.push_edge(source, target, new.edge_type, number, properties));
         }
         self.memtable.count_edges(new.edge_type, edges.len() as i64);
         edges

@@ -7,7 +7,7 @@ use model::{EdgeTypeId, LabelId, Map, NodeId, PropertyKeyId, Result, Schema, Set
 use crate::codec::bytes::Get;
 use crate::snapshot::Snapshot;
 use crate::transaction::reads::Read;
-use crate::wal::record::{EdgeName, Operation, operation};
+use crate::wal::record::{EdgeKey, EdgeName, Operation, operation};
 
 /// Bytes of log beyond which a commit counts as changing everything, since what it changed is found while it has the turn.
 const LOG_BYTES_MAX: usize = 1 << 20;
@@ -80,8 +80,8 @@ impl Left<'_> {
             Operation::SetEdgeProperties(edges, ..) | Operation::DeleteEdges(edges) => {
                 for edge in edges {
                     // What the transaction made itself is new at its ends already.
-                    if let EdgeName::Old { edge_type, source, target, .. } = edge {
-                        self.add_edge(edge_type, source, target);
+                    if let EdgeName::Old(EdgeKey { ends, .. }) | EdgeName::Ranked { ends, .. } = edge {
+                        self.add_edge(ends.edge_type, ends.source, ends.target);
                     }
                 }
             }

@@ -182,7 +182,7 @@ impl Snapshot {
                 let nodes: Vec<NodeId> = (first.0..first.0 + *count as u64).map(NodeId).collect();
                 touched.labelled(self, &nodes, labels);
             }
-            Operation::CreateEdges { edge_type, sources, targets, keys, properties } => {
+            Operation::CreateEdges { edge_type, sources, targets, keys, properties, .. } => {
                 self.check_new_edges(&NewEdges { edge_type: *edge_type, sources, targets, keys, properties })?;
                 let next = self.memtable.edges.len() as u32;
                 let edges: Vec<EdgeId> = (next..next + sources.len() as u32).map(edge_id).collect();

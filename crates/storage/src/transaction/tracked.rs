@@ -5,10 +5,11 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use model::store::{AccessHint, EdgeCursor, EdgeDelta, EdgePartitions, NodeCursor, Topology};
+use model::store::{AccessHint, EdgeCursor, EdgeDelta, EdgePartitions, ElementId, NodeCursor, Topology};
 use model::{
-    Bitmap, Capabilities, Column, Direction, EdgeId, EdgeTypeId, Expand, IndexCursor, IndexScan, IsolationLevel,
-    LabelId, MemoryBudget, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Subject,
+    Bitmap, Capabilities, Column, Direction, EdgeId, EdgeTypeId, EdgeValue, Expand, IndexCursor, IndexScan,
+    IsolationLevel, LabelId, MemoryBudget, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics,
+    Subject,
 };
 
 use crate::snapshot::Snapshot;
@@ -166,6 +167,17 @@ impl ReadView for Tracked {
     fn edges_exist(&self, edges: &[EdgeId]) -> Result<Bitmap> {
         self.note_ends(edges)?;
         self.snapshot.edges_exist(edges)
+    }
+
+    /// Not noted: the number of an edge never changes.
+    fn edge_numbers(&self, edges: &[EdgeId]) -> Result<Vec<u64>> {
+        self.snapshot.edge_numbers(edges)
+    }
+
+    fn find_edges(&self, element_ids: &[&str]) -> Result<Vec<Option<EdgeValue>>> {
+        let keys = element_ids.iter().filter_map(|id| ElementId::parse(id));
+        self.note(keys.map(|id| Read::Edges { node: id.source, edge_type: Some(id.edge_type) }));
+        self.snapshot.find_edges(element_ids)
     }
 
     fn lookup(&self, label: LabelId, key: PropertyKeyId, values: &Column) -> Result<Column> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::id::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId};
-use model::store::{EdgeStream, RunScan};
+use model::store::{EdgeStream, NO_EDGE_NUMBER, RunScan};
 use model::{Column, Direction, Result, Value};
 
 use super::{PartitionStream, Version, grouped};
@@ -114,8 +114,27 @@ impl Version {
         Ok(Some((section.source_at(position)?, section.target_at(position)?, section.edge_type())))
     }
 
-    /// Adds the edges of a type from `source` to `target` to `out`, oldest first: the order by which the log numbers
-    /// parallel edges, which flushes and merges keep.
+    /// The numbers of edges, deleted since or not; `NO_EDGE_NUMBER` for ids of none of this version.
+    pub fn edge_numbers_of(&self, edges: &[EdgeId]) -> Result<Vec<u64>> {
+        let mut numbers = vec![NO_EDGE_NUMBER; edges.len()];
+        let mut rows: Vec<usize> = (0..edges.len()).filter(|&row| self.named(edges[row]).is_some()).collect();
+        let group = |row: usize| EdgePlace::of(edges[row]).map(|place| (place.partition, place.section));
+        if !rows.is_sorted_by_key(|&row| group(row)) {
+            rows.sort_by_key(|&row| group(row));
+        }
+        for rows in rows.chunk_by(|&a, &b| group(a) == group(b)) {
+            let Some((live, _)) = self.named(edges[rows[0]]) else { continue };
+            let positions: Vec<u64> =
+                rows.iter().filter_map(|&row| EdgePlace::of(edges[row])).map(|place| place.position).collect();
+            for (&row, number) in rows.iter().zip(live.section.numbers(&positions)?) {
+                numbers[row] = number;
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// Adds the edges of a type from `source` to `target` to `out`, oldest first: by that order logs of version 2 name
+    /// parallel edges.
     pub fn edges_between(
         &self,
         edge_type: EdgeTypeId,

@@ -279,6 +279,7 @@ mod tests {
             topology: file(number),
             properties: None,
             patches: Vec::new(),
+            numbers_from: 0,
         }
     }
 

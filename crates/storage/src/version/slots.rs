@@ -1,4 +1,4 @@
-//! What all versions of an open store share: the numbers of files, and the slots of edge partitions.
+//! What all versions of an open store share: the numbers of files and of edges, and the slots of edge partitions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use model::Result;
 
 use crate::error::StorageError;
-use crate::format::PARTITION_SLOTS;
+use crate::format::{EDGE_NUMBER_LIMIT, PARTITION_SLOTS};
 
 /// Where every new file of an open store gets its number, whoever builds it.
 #[derive(Debug)]
@@ -26,6 +26,35 @@ impl FileNumbers {
     /// The number that the next file would get.
     pub fn next(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Where every new edge of an open store gets its number, whoever makes it. No number is given out twice.
+#[derive(Debug)]
+pub struct EdgeNumbers(AtomicU64);
+
+impl EdgeNumbers {
+    /// Numbers from `next` on.
+    pub fn new(next: u64) -> Arc<EdgeNumbers> {
+        Arc::new(EdgeNumbers(AtomicU64::new(next)))
+    }
+
+    /// Reserves consecutive numbers; gives the first.
+    pub fn take(&self, count: u64) -> Result<u64> {
+        let next = |first: u64| first.checked_add(count).filter(|&next| next <= EDGE_NUMBER_LIMIT);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_err(|_| {
+            StorageError::limit(format!("the store has made {EDGE_NUMBER_LIMIT} edges, which is all it can number"))
+        })
+    }
+
+    /// The number that the next edge would get.
+    pub fn next(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Says that numbers below this one were given out.
+    pub fn raise(&self, bound: u64) {
+        self.0.fetch_max(bound, Ordering::Relaxed);
     }
 }
 

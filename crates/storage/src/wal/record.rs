@@ -1,22 +1,24 @@
 //! What a record of the log says: the operations of one transaction, in the order they were done.
 //!
-//! Operations are logical and do not depend on where things lie in files. Nodes have ids that never change. An edge that
-//! the transaction made is named by its number among those; an edge that was there before by its type, its ends and its
-//! rank among the live edges that share them, see [`EdgeName`]. So a record can be repeated on every state that holds what
+//! Operations are logical and do not depend on where things lie in files. Nodes have ids that never change, edges numbers,
+//! by which they are named together with their type and ends, see [`EdgeName`]. So a record can be repeated on every state that holds what
 //! the transaction relied on: after a crash, after a flush, or on what other transactions have left meanwhile.
 
-use model::store::{NewEdges, NewNodes};
+use model::store::{ElementId, NewEdges, NewNodes};
 use model::{Column, Constraint, EdgeTypeId, Index, LabelId, NodeId, PropertyKeyId, Result, SortKey};
 
 use super::column::{column, put_column, put_words, words};
 use crate::codec::bytes::{Get, Put};
+use crate::format::{EDGE_NUMBER_LIMIT, NODE_ID_LIMIT};
 use crate::rules;
+use crate::snapshot::Ends;
 
 const LABEL: u8 = 1;
 const EDGE_TYPE: u8 = 2;
 const PROPERTY_KEY: u8 = 3;
 const CREATE_NODES: u8 = 4;
-const CREATE_EDGES: u8 = 5;
+/// Of version 2: the edges have no numbers.
+const CREATE_UNNUMBERED_EDGES: u8 = 5;
 const SET_NODE_PROPERTIES: u8 = 6;
 const SET_EDGE_PROPERTIES: u8 = 7;
 const ADD_LABELS: u8 = 8;
@@ -24,6 +26,7 @@ const REMOVE_LABELS: u8 = 9;
 const DELETE_EDGES: u8 = 10;
 const DELETE_NODES: u8 = 11;
 const DROP_CONSTRAINT: u8 = 13;
+const CREATE_EDGES: u8 = 14;
 const SET_SORT_KEY: u8 = 30;
 const DROP_SORT_KEY: u8 = 31;
 const CREATE_CONSTRAINT: u8 = 20;
@@ -32,7 +35,9 @@ const DROP_INDEX: u8 = 22;
 
 /// Ways to name an edge.
 const OWN: u8 = 0;
-const OLD: u8 = 1;
+/// Of version 2.
+const RANKED: u8 = 1;
+const OLD: u8 = 2;
 
 /// The kinds of names a schema numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +47,33 @@ pub(crate) enum NameKind {
     PropertyKey,
 }
 
+/// What tells an edge from every other, for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EdgeKey {
+    /// Where to look for it.
+    pub(crate) ends: Ends,
+    pub(crate) number: u64,
+}
+
+impl EdgeKey {
+    /// The key that an element id says; `None` if it is that of no edge.
+    pub(crate) fn parse(element_id: &str) -> Option<EdgeKey> {
+        let ElementId { edge_type, source, target, number } = ElementId::parse(element_id)?;
+        let can_be = source.0 < NODE_ID_LIMIT && target.0 < NODE_ID_LIMIT && number < EDGE_NUMBER_LIMIT;
+        can_be.then_some(EdgeKey { ends: Ends { source, target, edge_type }, number })
+    }
+}
+
 /// How the log names an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EdgeName {
-    /// Made by the transaction itself: its number among the edges that it made.
+    /// Made by the transaction itself: its place among the edges that it made.
     Own(u32),
-    /// There before: its place among the live edges of its type between its ends, in logical order, those that the
+    /// There before.
+    Old(EdgeKey),
+    /// There before, in logs of version 2: its place among the live edges of its type between its ends, those that the
     /// transaction made left out. An operation names all its edges as they stand before it.
-    Old { edge_type: EdgeTypeId, source: NodeId, target: NodeId, rank: u32 },
+    Ranked { ends: Ends, rank: u32 },
 }
 
 /// One operation, read back.
@@ -65,6 +89,8 @@ pub(crate) enum Operation<'a> {
         properties: Vec<Column>,
     },
     CreateEdges {
+        /// The number of the first; the others follow. None in version 2: they follow the largest that was given.
+        first: Option<u64>,
         edge_type: EdgeTypeId,
         sources: Vec<NodeId>,
         targets: Vec<NodeId>,
@@ -104,9 +130,14 @@ pub(crate) fn put_create_nodes(first: NodeId, new: &NewNodes<'_>, out: &mut Vec<
     put_properties(new.keys, new.properties, out);
 }
 
-/// Adds the making of edges.
-pub(crate) fn put_create_edges(new: &NewEdges<'_>, out: &mut Vec<u8>) {
+/// Adds the making of edges, the first of which has that number.
+pub(crate) fn put_create_edges(first: u64, new: &NewEdges<'_>, out: &mut Vec<u8>) {
     out.push(CREATE_EDGES);
+    out.put_u64(first);
+    put_new_edges(new, out);
+}
+
+fn put_new_edges(new: &NewEdges<'_>, out: &mut Vec<u8>) {
     out.put_u32(new.edge_type.0);
     put_nodes(new.sources, out);
     put_nodes(new.targets, out);
@@ -200,8 +231,15 @@ pub(crate) fn put_operation(operation: &Operation<'_>, out: &mut Vec<u8>) {
         Operation::CreateNodes { first, count, labels, keys, properties } => {
             put_create_nodes(*first, &NewNodes { count: *count, labels, keys, properties }, out);
         }
-        Operation::CreateEdges { edge_type, sources, targets, keys, properties } => {
-            put_create_edges(&NewEdges { edge_type: *edge_type, sources, targets, keys, properties }, out);
+        Operation::CreateEdges { first, edge_type, sources, targets, keys, properties } => {
+            let new = NewEdges { edge_type: *edge_type, sources, targets, keys, properties };
+            match first {
+                Some(first) => put_create_edges(*first, &new, out),
+                None => {
+                    out.push(CREATE_UNNUMBERED_EDGES);
+                    put_new_edges(&new, out);
+                }
+            }
         }
         Operation::SetNodeProperties(nodes, key, values) => put_set_node_properties(nodes, *key, values, out),
         Operation::SetEdgeProperties(edges, key, values) => put_set_edge_properties(edges, *key, values, out),
@@ -231,15 +269,24 @@ fn put_edges(edges: &[EdgeName], out: &mut Vec<u8>) {
                 out.push(OWN);
                 out.put_u32(number);
             }
-            EdgeName::Old { edge_type, source, target, rank } => {
+            EdgeName::Old(EdgeKey { ends, number }) => {
                 out.push(OLD);
-                out.put_u32(edge_type.0);
-                out.put_u64(source.0);
-                out.put_u64(target.0);
+                put_ends(ends, out);
+                out.put_u64(number);
+            }
+            EdgeName::Ranked { ends, rank } => {
+                out.push(RANKED);
+                put_ends(ends, out);
                 out.put_u32(rank);
             }
         }
     }
+}
+
+fn put_ends(ends: Ends, out: &mut Vec<u8>) {
+    out.put_u32(ends.edge_type.0);
+    out.put_u64(ends.source.0);
+    out.put_u64(ends.target.0);
 }
 
 fn put_labels(labels: &[LabelId], out: &mut Vec<u8>) {
@@ -268,12 +315,10 @@ pub(crate) fn operation<'a>(get: &mut Get<'a>) -> Result<Operation<'a>> {
             Operation::CreateNodes { first, count, labels, keys, properties }
         }
         CREATE_EDGES => {
-            let edge_type = EdgeTypeId(get.u32()?);
-            let (sources, targets) = (nodes(get)?, nodes(get)?);
-            expect_rows(get, targets.len(), sources.len())?;
-            let (keys, properties) = properties(get, sources.len())?;
-            Operation::CreateEdges { edge_type, sources, targets, keys, properties }
+            let first = get.u64()?;
+            create_edges(Some(first), get)?
         }
+        CREATE_UNNUMBERED_EDGES => create_edges(None, get)?,
         SET_NODE_PROPERTIES => {
             let (nodes, key, values) = (nodes(get)?, PropertyKeyId(get.u32()?), column(get)?);
             expect_rows(get, values.len(), nodes.len())?;
@@ -302,6 +347,18 @@ pub(crate) fn operation<'a>(get: &mut Get<'a>) -> Result<Operation<'a>> {
     })
 }
 
+fn create_edges<'a>(first: Option<u64>, get: &mut Get<'a>) -> Result<Operation<'a>> {
+    let edge_type = EdgeTypeId(get.u32()?);
+    let (sources, targets) = (nodes(get)?, nodes(get)?);
+    expect_rows(get, targets.len(), sources.len())?;
+    let (keys, properties) = properties(get, sources.len())?;
+    let is_number = |first: u64| first.checked_add(sources.len() as u64).is_some_and(|end| end <= EDGE_NUMBER_LIMIT);
+    if !first.is_none_or(is_number) {
+        return Err(get.damage(format!("edges have numbers from {} on", first.unwrap_or(0))));
+    }
+    Ok(Operation::CreateEdges { first, edge_type, sources, targets, keys, properties })
+}
+
 fn expect_rows(get: &Get<'_>, found: usize, expected: usize) -> Result<()> {
     if found == expected {
         return Ok(());
@@ -322,14 +379,15 @@ fn edges(get: &mut Get<'_>) -> Result<Vec<EdgeName>> {
 fn edge(get: &mut Get<'_>) -> Result<EdgeName> {
     match get.u8()? {
         OWN => Ok(EdgeName::Own(get.u32()?)),
-        OLD => Ok(EdgeName::Old {
-            edge_type: EdgeTypeId(get.u32()?),
-            source: NodeId(get.u64()?),
-            target: NodeId(get.u64()?),
-            rank: get.u32()?,
-        }),
+        OLD => Ok(EdgeName::Old(EdgeKey { ends: ends(get)?, number: get.u64()? })),
+        RANKED => Ok(EdgeName::Ranked { ends: ends(get)?, rank: get.u32()? }),
         tag => Err(get.damage(format!("no way to name an edge has the number {tag}"))),
     }
+}
+
+fn ends(get: &mut Get<'_>) -> Result<Ends> {
+    let edge_type = EdgeTypeId(get.u32()?);
+    Ok(Ends { edge_type, source: NodeId(get.u64()?), target: NodeId(get.u64()?) })
 }
 
 fn labels(get: &mut Get<'_>) -> Result<Vec<LabelId>> {

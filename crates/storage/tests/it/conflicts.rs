@@ -2,8 +2,8 @@
 
 use model::store::{EdgeIds, Expand, NewEdges, NewNodes};
 use model::{
-    Column, Constraint, Direction, EdgeBatch, EdgeId, Error, ErrorCode, GraphStore, Interrupt, NodeId, ReadView, Value,
-    WriteTransaction,
+    Column, Constraint, Direction, EdgeBatch, EdgeId, Error, ErrorCode, GraphStore, Interrupt, NodeId, ReadView,
+    SortKey, Value, WriteTransaction,
 };
 use storage::NativeStore;
 
@@ -270,44 +270,54 @@ fn names_given_side_by_side_stay_apart() {
 
 #[test]
 fn a_parallel_edge_is_the_same_after_others_came_and_files_were_written() {
-    for (flush_before, flush_between) in [(false, false), (true, false), (false, true), (true, true)] {
-        let (directory, store) = store();
-        let mut transaction = store.write().unwrap();
-        (0..3).for_each(|_| {
-            connect(&mut *transaction, 0, 1);
-        });
-        let all: Vec<EdgeId> = edges(transaction.view(), 0, 1).into_iter().map(|(edge, _)| edge).collect();
-        (1..).zip(&all).for_each(|(value, &edge)| set_edge(&mut *transaction, edge, value));
-        transaction.commit().unwrap();
-        if flush_before {
-            store.checkpoint(&Interrupt::new()).unwrap();
+    for is_sorted in [false, true] {
+        for (flush_before, flush_between) in [(false, false), (true, false), (false, true), (true, true)] {
+            check_parallel(is_sorted, flush_before, flush_between);
         }
-        let mut a = store.write().unwrap();
-        let third = edges(a.view(), 0, 1).into_iter().find(|(_, value)| *value == Value::Int(3)).unwrap().0;
-        let first = edges(a.view(), 0, 1).into_iter().find(|(_, value)| *value == Value::Int(1)).unwrap().0;
-        a.delete_edges(&[first]).unwrap();
-        set_edge(&mut *a, third, 30);
-        let own = connect(&mut *a, 0, 1);
-        set_edge(&mut *a, own, 50);
-        let mut b = store.write().unwrap();
-        let later = connect(&mut *b, 0, 1);
-        set_edge(&mut *b, later, 60);
-        b.commit().unwrap();
-        if flush_between {
-            store.checkpoint(&Interrupt::new()).unwrap();
-        }
-        a.commit().unwrap();
-        let values = |store: &NativeStore| {
-            let mut values: Vec<Value> =
-                edges(&*store.read().unwrap(), 0, 1).into_iter().map(|(_, value)| value).collect();
-            values.sort();
-            values
-        };
-        let expected = [2, 4, 30, 50, 60].map(Value::Int);
-        assert_eq!(values(&store), expected);
-        drop(store);
-        assert_eq!(values(&directory.open()), expected);
     }
+}
+
+fn check_parallel(is_sorted: bool, flush_before: bool, flush_between: bool) {
+    let (directory, store) = store();
+    let mut transaction = store.write().unwrap();
+    if is_sorted {
+        let (edge_type, key) = (transaction.edge_type("E").unwrap(), transaction.property_key("p").unwrap());
+        transaction.set_sort_key(SortKey { edge_type, keys: vec![key] }).unwrap();
+    }
+    (0..3).for_each(|_| {
+        connect(&mut *transaction, 0, 1);
+    });
+    let all: Vec<EdgeId> = edges(transaction.view(), 0, 1).into_iter().map(|(edge, _)| edge).collect();
+    (1..).zip(&all).for_each(|(value, &edge)| set_edge(&mut *transaction, edge, value));
+    transaction.commit().unwrap();
+    if flush_before {
+        store.checkpoint(&Interrupt::new()).unwrap();
+    }
+    let mut a = store.write().unwrap();
+    let third = edges(a.view(), 0, 1).into_iter().find(|(_, value)| *value == Value::Int(3)).unwrap().0;
+    let first = edges(a.view(), 0, 1).into_iter().find(|(_, value)| *value == Value::Int(1)).unwrap().0;
+    a.delete_edges(&[first]).unwrap();
+    set_edge(&mut *a, third, 30);
+    let own = connect(&mut *a, 0, 1);
+    set_edge(&mut *a, own, 50);
+    let mut b = store.write().unwrap();
+    let later = connect(&mut *b, 0, 1);
+    // Comes first in the order of the sort key.
+    set_edge(&mut *b, later, -60);
+    b.commit().unwrap();
+    if flush_between {
+        store.checkpoint(&Interrupt::new()).unwrap();
+    }
+    a.commit().unwrap();
+    let values = |store: &NativeStore| {
+        let mut values: Vec<Value> = edges(&*store.read().unwrap(), 0, 1).into_iter().map(|(_, value)| value).collect();
+        values.sort();
+        values
+    };
+    let expected = [-60, 2, 4, 30, 50].map(Value::Int);
+    assert_eq!(values(&store), expected);
+    drop(store);
+    assert_eq!(values(&directory.open()), expected);
 }
 
 #[test]

@@ -1,14 +1,16 @@
-//! Random transactions side by side, with files written in between, compared with what the commits say in their order.
+//! Random transactions side by side, with sort keys that come and go and files written in between, compared with what the
+//! commits say in their order; each edge is known by one element id from its making on, and by none after its end.
 //!
 //! The writes do not depend on what is read, but for finding the edge that has a number; so whoever may commit leaves
 //! what a run of the committed transactions alone, one after the other, leaves.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use model::store::{EdgeIds, Expand, NewEdges, NewNodes, NodeScan};
 use model::{
-    Column, Direction, EdgeBatch, EdgeId, ErrorCode, GraphStore, Interrupt, NodeBatch, NodeId, ReadView, Value,
-    WriteTransaction,
+    Column, Direction, EdgeBatch, EdgeId, EdgeValue, ErrorCode, GraphStore, Interrupt, NodeBatch, NodeId, ReadView,
+    SortKey, Value, WriteTransaction,
 };
 use storage::compact::Policy;
 use storage::{Durability, Maintenance, NativeStore, OpenOptions};
@@ -23,7 +25,7 @@ enum Step {
     MakeNode { uid: i64, node: NodeId },
     SetNode { uid: i64, value: i64 },
     DeleteNode { uid: i64 },
-    MakeEdge { uid: i64, source: i64, target: i64 },
+    MakeEdge { uid: i64, source: i64, target: i64, value: i64 },
     SetEdge { uid: i64, value: i64 },
     DeleteEdge { uid: i64 },
 }
@@ -45,8 +47,8 @@ impl Graph {
             Step::DeleteNode { uid } => {
                 self.nodes.remove(&uid).unwrap();
             }
-            Step::MakeEdge { uid, source, target } => {
-                self.edges.insert(uid, (source, target, 0));
+            Step::MakeEdge { uid, source, target, value } => {
+                self.edges.insert(uid, (source, target, value));
             }
             Step::SetEdge { uid, value } => self.edges.get_mut(&uid).unwrap().2 = value,
             Step::DeleteEdge { uid } => {
@@ -114,10 +116,37 @@ fn edges_of(view: &dyn ReadView, direction: Direction) -> Vec<(i64, NodeId, Node
     edges
 }
 
+/// What edges are known by, from the moment that a transaction made them: element ids by their numbers in the test.
+#[derive(Clone, Debug, Default)]
+struct Identities(BTreeMap<i64, Arc<str>>);
+
+impl Identities {
+    /// Compares the edges of a view with what is known, adds those that are new, and looks all of them up by their ids.
+    fn check(&mut self, view: &dyn ReadView) {
+        let Some(edge_type) = view.schema().edge_type("E") else { return };
+        if view.schema().property_key("value").is_none() {
+            return;
+        }
+        let edges = edges_of(view, Direction::Out);
+        let values: Vec<EdgeValue> =
+            edges.iter().map(|&(_, source, target, _, id)| EdgeValue { id, source, target, edge_type }).collect();
+        let live: BTreeMap<i64, EdgeValue> = edges.iter().map(|edge| edge.0).zip(values.iter().copied()).collect();
+        for (&uid, id) in live.keys().zip(view.element_ids(&live.values().copied().collect::<Vec<_>>()).unwrap()) {
+            assert_eq!(self.0.entry(uid).or_insert_with(|| id.clone()), &id, "edge {uid} has another element id");
+        }
+        let texts: Vec<&str> = self.0.values().map(|id| &**id).collect();
+        for (uid, found) in self.0.keys().zip(view.find_edges(&texts).unwrap()) {
+            assert_eq!(found, live.get(uid).copied(), "what the element id of edge {uid} names");
+        }
+    }
+}
+
 /// An open transaction and what it has done.
 struct Open {
     transaction: Box<dyn WriteTransaction>,
     steps: Vec<Step>,
+    /// The edges that it knows.
+    identities: Identities,
     left: u64,
 }
 
@@ -128,7 +157,8 @@ struct Run {
 
 impl Run {
     fn begin(&mut self, store: &NativeStore) -> Open {
-        Open { transaction: store.write().unwrap(), steps: Vec::new(), left: 1 + self.random.below(8) }
+        let identities = Identities::default();
+        Open { transaction: store.write().unwrap(), steps: Vec::new(), identities, left: 1 + self.random.below(8) }
     }
 
     fn uid(&mut self) -> i64 {
@@ -177,11 +207,12 @@ impl Run {
                 // Some without a value, so that parallel edges have different keys.
                 let keys = [uid_key, value_key];
                 let count = 1 + self.random.index(2);
-                let properties = [column(uid), column(0)];
+                let properties = [column(uid), column(value)];
+                let value = if count == 2 { value } else { 0 };
                 let (keys, properties) = (&keys[..count], &properties[..count]);
                 let new = NewEdges { edge_type, sources: &sources, targets: &targets, keys, properties };
                 transaction.create_edges(&new).unwrap();
-                Step::MakeEdge { uid, source, target }
+                Step::MakeEdge { uid, source, target, value }
             }
             _ => {
                 let uid = edges[self.random.index(edges.len())];
@@ -200,6 +231,7 @@ impl Run {
         let mut expected = graph;
         expected.apply(open.steps.last().unwrap());
         assert_eq!(Graph::read(open.transaction.view()), expected, "a transaction sees what it did");
+        open.identities.check(open.transaction.view());
     }
 }
 
@@ -208,7 +240,36 @@ fn eager() -> Policy {
     Policy { fanout: 2, level0_edges: 4, partition_edges_max: 12, level0_max: 6, patch_share: 2, ..Policy::default() }
 }
 
+/// Declares a sort key of the edges, or takes it back.
+fn change_sort_key(store: &NativeStore) {
+    let mut transaction = store.write().unwrap();
+    let (edge_type, key) = (transaction.edge_type("E").unwrap(), transaction.property_key("value").unwrap());
+    transaction.property_key("uid").unwrap();
+    match transaction.view().schema().sort_key(edge_type).is_empty() {
+        true => transaction.set_sort_key(SortKey { edge_type, keys: vec![key] }).unwrap(),
+        false => transaction.drop_sort_key(edge_type).unwrap(),
+    }
+    transaction.commit().unwrap();
+}
+
+/// A backup of the store, restored, knows the same edges by the same ids.
+fn check_backup(store: &NativeStore, directory: &TestDirectory, graph: &Graph, identities: &mut Identities) {
+    let (backup, copy) = (TestDirectory::new(), TestDirectory::new());
+    store.backup(backup.path(), None, &Interrupt::new()).unwrap();
+    storage::backup::restore(&directory.platform(), backup.path(), copy.path(), &Interrupt::new()).unwrap();
+    let copy = copy.open();
+    assert_eq!(Graph::read(&*copy.read().unwrap()), *graph, "restored");
+    identities.check(&*copy.read().unwrap());
+}
+
+/// A run in which one round of a hundred changes the sort key, or none does.
 fn check(seed: u64, rounds: usize, maintenance: Maintenance, memtable_bytes_max: usize) {
+    for sort_key_percent in [0, 2] {
+        check_with(seed, rounds, maintenance, memtable_bytes_max, sort_key_percent);
+    }
+}
+
+fn check_with(seed: u64, rounds: usize, maintenance: Maintenance, memtable_bytes_max: usize, sort_key_percent: u64) {
     let directory = TestDirectory::new();
     let options = OpenOptions {
         durability: Durability::Off,
@@ -219,6 +280,10 @@ fn check(seed: u64, rounds: usize, maintenance: Maintenance, memtable_bytes_max:
     };
     let mut store = directory.open_with(options);
     let mut run = Run { random: SeededRandom::new(seed), next_uid: 0 };
+    let mut identities = Identities::default();
+    if sort_key_percent > 0 {
+        change_sort_key(&store);
+    }
     let mut graph = Graph::default();
     let mut open: Vec<Open> = Vec::new();
     let (mut committed, mut refused) = (0, 0);
@@ -231,10 +296,13 @@ fn check(seed: u64, rounds: usize, maintenance: Maintenance, memtable_bytes_max:
             run.step(&mut open[at]);
             open[at].left -= 1;
             if open[at].left == 0 {
-                let Open { transaction, steps, .. } = open.swap_remove(at);
+                let Open { transaction, steps, identities: own, .. } = open.swap_remove(at);
                 match transaction.commit() {
                     Ok(()) => {
                         committed += 1;
+                        for (uid, id) in own.0 {
+                            assert_eq!(identities.0.entry(uid).or_insert_with(|| id.clone()), &id, "seed {seed}");
+                        }
                         steps.iter().for_each(|step| graph.apply(step));
                     }
                     Err(error) => {
@@ -243,21 +311,30 @@ fn check(seed: u64, rounds: usize, maintenance: Maintenance, memtable_bytes_max:
                     }
                 }
                 assert_eq!(Graph::read(&*store.read().unwrap()), graph, "seed {seed}, round {round}: {steps:?}");
+                identities.check(&*store.read().unwrap());
             }
+        }
+        if run.random.chance(sort_key_percent) {
+            change_sort_key(&store);
         }
         if run.random.chance(3) {
             store.checkpoint(&Interrupt::new()).unwrap();
             assert_eq!(Graph::read(&*store.read().unwrap()), graph, "seed {seed}, round {round}, after a checkpoint");
+            identities.check(&*store.read().unwrap());
         }
         if run.random.chance(2) {
             open.clear();
             drop(store);
             store = directory.open_with(options);
             assert_eq!(Graph::read(&*store.read().unwrap()), graph, "seed {seed}, round {round}, after reopening");
+            identities.check(&*store.read().unwrap());
         }
     }
     assert!(committed > rounds / 20 && refused > 0, "seed {seed}: {committed} committed, {refused} refused");
     drop(open);
+    check_backup(&store, &directory, &graph, &mut identities);
+    store.compact(&Interrupt::new()).unwrap();
+    identities.check(&*store.read().unwrap());
     drop(store);
     check_files(&directory.platform(), directory.path());
 }

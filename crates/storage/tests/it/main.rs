@@ -11,6 +11,7 @@ mod extremes;
 mod faults;
 mod fixtures;
 mod histories;
+mod identity;
 mod interleaved;
 mod isolation;
 mod kills;

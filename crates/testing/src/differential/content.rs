@@ -9,6 +9,7 @@ use model::{
 };
 
 use super::choices::check_choices;
+use super::identities::check_identities;
 
 /// The content of a view. Nodes are named by their labels and properties; two nodes that agree in both are not told
 /// apart, so tests give each node a property of its own.
@@ -45,6 +46,8 @@ impl Content {
         check_lookups(view, &ids);
         super::indexes::check_indexes(view);
         ids.chunks(CALL_NODES).for_each(|from| check_choices(view, from));
+        let mut seen = Set::default();
+        ids.chunks(CALL_NODES).for_each(|from| check_identities(view, from, &mut seen));
         let mut nodes: Vec<String> = names.into_values().collect();
         nodes.sort_unstable();
         Content { nodes, edges, constraints: constraints(view) }

@@ -150,7 +150,8 @@ impl WriteTransaction for ReferenceTransaction {
                 let properties = properties_of(new.keys, new.properties, row)?;
                 state.node_mut(source).ok_or_else(|| no_node(source))?.out_edges.insert(id);
                 state.node_mut(target).ok_or_else(|| no_node(target))?.in_edges.insert(id);
-                let edge = EdgeRecord { edge_type: new.edge_type, source, target, properties };
+                let number = first + row as u64;
+                let edge = EdgeRecord { number, edge_type: new.edge_type, source, target, properties };
                 state.edges.insert(id, Arc::new(edge));
             }
             Ok(())

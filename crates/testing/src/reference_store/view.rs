@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::choice::expand_chosen;
-use model::store::{EdgeCursor, EdgeIds, EdgePartitions, NodeCursor};
+use model::store::{EdgeCursor, EdgeIds, EdgePartitions, NO_EDGE_NUMBER, NodeCursor};
 use model::{
     Bitmap, Capabilities, Column, ColumnBuilder, Direction, EdgeBatch, EdgeId, Expand, LabelId, NodeBatch, NodeId,
     NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
@@ -131,6 +131,12 @@ impl ReadView for ReferenceView {
     fn edges_exist(&self, edges: &[EdgeId]) -> Result<Bitmap> {
         self.count_call();
         Ok(edges.iter().map(|id| self.state.edges.contains_key(id)).collect())
+    }
+
+    fn edge_numbers(&self, edges: &[EdgeId]) -> Result<Vec<u64>> {
+        self.count_call();
+        let number = |id| self.state.edges.get(id).map_or(NO_EDGE_NUMBER, |edge| edge.number);
+        Ok(edges.iter().map(number).collect())
     }
 
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {

@@ -49,6 +49,7 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::IndexSeek { on_edges: true, range: IndexRange::All, .. } => "EdgeIndexSeek",
         Kind::IndexSeek { on_edges: true, .. } => "EdgeIndexRange",
         Kind::NodeById { .. } => "NodeById",
+        Kind::EdgeById { .. } => "EdgeById",
         Kind::Expand { .. } => "Expand",
         Kind::VariableExpand { .. } => "VariableExpand",
         Kind::ShortestPath { .. } => "ShortestPath",
@@ -122,6 +123,9 @@ impl Details<'_> {
             }
             Kind::IndexSeek { .. } => self.index_seek(kind),
             Kind::NodeById { slot, value, .. } => format!("id({}) {}", self.names.of(*slot), self.lookup(value)),
+            Kind::EdgeById { slot, value, .. } => {
+                format!("elementId({}) {}", self.names.of(*slot), self.lookup(value))
+            }
             Kind::Expand { .. } | Kind::VariableExpand { .. } | Kind::ShortestPath { .. } => self.walk_details(kind),
             Kind::PathSearch { .. } => self.search_details(kind),
             Kind::Intersect { to, labels, legs, .. } => self.intersection(*to, labels, legs),

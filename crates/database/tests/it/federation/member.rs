@@ -283,6 +283,10 @@ impl<I: Inner> ReadView for Shifted<I> {
         self.inner.view().edges_exist(&self.own_edges(edges))
     }
 
+    fn edge_numbers(&self, edges: &[EdgeId]) -> Result<Vec<u64>> {
+        self.inner.view().edge_numbers(&self.own_edges(edges))
+    }
+
     fn lookup(&self, label: LabelId, key: PropertyKeyId, values: &Column) -> Result<Column> {
         let found = model::store::nodes_of(&self.inner.view().lookup(label, key, values)?);
         let values: Vec<Value> =

@@ -15,6 +15,7 @@ use model::{Column, ColumnBuilder, Error, ErrorCode, Map, Result, Value};
 use super::ForEach;
 use crate::chunk::Chunk;
 use crate::expression::CompiledExpression;
+use crate::identity;
 use crate::lowering::{Lowering, Prepared};
 use crate::operators::limit::row_count;
 use crate::profile::{Counters, OperatorProfile};
@@ -104,6 +105,8 @@ struct Progress<'m> {
     committed: usize,
     /// One has failed, and no further one is begun.
     is_ended: bool,
+    /// There are edges in the rows. Between the views of transactions they have their numbers as ids.
+    has_edges: bool,
 }
 
 /// What became of a batch.
@@ -131,7 +134,7 @@ impl ForEach {
         };
         let cut = Cut { rows, threads, retry_ns: batches.retry_ns(scope)? };
         let output = RowStore::new(scope.runtime.charge("ForEach"));
-        let mut progress = Progress { output, batches: 0, committed: 0, is_ended: false };
+        let mut progress = Progress { output, batches: 0, committed: 0, is_ended: false, has_edges: false };
         match input.into_chunk() {
             Ok((input, _charge)) => self.wave(scope, &input, (batches, cut), &mut progress)?,
             Err(stored) => self.waves(scope, &stored, (batches, cut), &mut progress)?,
@@ -139,7 +142,19 @@ impl ForEach {
         let transactions = scope.runtime.environment.transactions;
         scope.runtime.renew(transactions.ok_or_else(outside)?.snapshot()?);
         let width = self.keep.len() + self.added.len() + self.missing + usize::from(batches.reports);
-        Ok(progress.output.finish(width))
+        let output = progress.output.finish(width);
+        if !progress.has_edges {
+            return Ok(output);
+        }
+        let mut here = RowStore::new(scope.runtime.charge("ForEach"));
+        output.for_each(&mut |mut chunk| {
+            let view = scope.runtime.view();
+            let edges = identity::located(&identity::edges_of(&chunk.columns), view.view())?;
+            identity::rename(&mut chunk.columns, &edges);
+            here.push(chunk)?;
+            Ok(Flow::Continue)
+        })?;
+        Ok(here.finish(width))
     }
 
     /// Runs the batches of rows that lie on disk: as many rows at a time as make whole batches for all threads.
@@ -173,6 +188,13 @@ impl ForEach {
         (batches, cut): (&Batches, Cut),
         progress: &mut Progress<'_>,
     ) -> Result<()> {
+        let mut input = input.clone();
+        let edges = {
+            let view = scope.runtime.view();
+            identity::numbered(&identity::edges_of(&input.columns), view.view())?
+        };
+        identity::rename(&mut input.columns, &edges);
+        let input = &input;
         let ranges: Vec<Range<usize>> =
             (0..input.rows).step_by(cut.rows).map(|start| start..(start + cut.rows).min(input.rows)).collect();
         let outcomes = if progress.is_ended {
@@ -250,10 +272,15 @@ impl ForEach {
     ) -> Result<(Chunk, Counters, Map<OperatorId, OperatorProfile>)> {
         environment.interrupt.check()?;
         let mut transaction = environment.transactions.ok_or_else(outside)?.begin()?;
+        let mut rows = rows.clone();
+        let edges = identity::located(&identity::edges_of(&rows.columns), transaction.view())?;
+        identity::rename(&mut rows.columns, &edges);
         let runtime = Runtime::new(GraphAccess::Write(&mut *transaction), prepared, environment);
-        let chunk = self.run_rows(&runtime, rows)?;
+        let mut chunk = self.run_rows(&runtime, &rows)?;
         let counters = runtime.counters.get();
         let profile = runtime.into_profile();
+        let edges = identity::numbered(&identity::edges_of(&chunk.columns), transaction.view())?;
+        identity::rename(&mut chunk.columns, &edges);
         transaction.commit()?;
         Ok((chunk, counters, profile))
     }
@@ -290,6 +317,7 @@ impl ForEach {
                     self.without_result(&input.slice(range.start, range.end))
                 }
             };
+            progress.has_edges |= !identity::edges_of(&chunk.columns).is_empty();
             if batches.reports {
                 chunk.columns.push(Arc::new(status.column(chunk.rows)));
             }
