@@ -133,12 +133,7 @@ impl Version {
                 None => Arc::new(Partition::open(disk, directory, entry, &slots)?),
             });
         }
-        let mut by_slot = Vec::new();
-        for (index, partition) in partitions.iter().enumerate() {
-            let slot = usize::from(partition.slot());
-            by_slot.resize(by_slot.len().max(slot + 1), NO_PARTITION);
-            by_slot[slot] = index as u16;
-        }
+        let by_slot = by_slot(&partitions);
         let places = edges::places(&partitions);
         let open_index = |&entry: &IndexEntry| {
             let open = base.and_then(|base| base.indexes.iter().find(|open| open.entry() == entry).cloned());
@@ -273,6 +268,17 @@ impl Version {
     pub fn indexes(&self) -> &[Arc<KeyIndex>] {
         &self.indexes
     }
+}
+
+/// The indexes of partitions by their slots.
+fn by_slot(partitions: &[Arc<Partition>]) -> Vec<u16> {
+    let mut by_slot = Vec::new();
+    for (index, partition) in partitions.iter().enumerate() {
+        let slot = usize::from(partition.slot());
+        by_slot.resize(by_slot.len().max(slot + 1), NO_PARTITION);
+        by_slot[slot] = index as u16;
+    }
+    by_slot
 }
 
 /// Opens the runs of ordered indexes; those that `base` has open are shared.

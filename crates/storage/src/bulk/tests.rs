@@ -217,11 +217,7 @@ pub(crate) fn random_changes(base: &Arc<Version>, graph: &mut ModelGraph, random
             edge_type: model::EdgeTypeId(schema.edge_types.intern(&first.edge_type)),
             sources: edges.iter().map(|edge| NodeId(edge.source)).collect(),
             targets: edges.iter().map(|edge| NodeId(edge.target)).collect(),
-            numbers: base
-                .edge_numbers()
-                .take(edges.len() as u64)
-                .map(|first| (first..).take(edges.len()).collect())
-                .unwrap(),
+            numbers: (base.edge_numbers().take(edges.len() as u64).unwrap()..).take(edges.len()).collect(),
             keys: KEYS[..2].iter().map(|name| PropertyKeyId(schema.property_keys.intern(name))).collect(),
             columns: KEYS[..2].iter().map(|name| edges_column(&edges, name)).collect(),
         });
