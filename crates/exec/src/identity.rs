@@ -6,7 +6,7 @@ use std::sync::Arc;
 use model::store::ElementId;
 use model::{Column, ColumnData, EdgeId, EdgeValue, Map, PathValue, ReadView, Result, Value};
 
-/// What edges become, by the ids that they have.
+/// Edges by the ids that they had.
 pub type Renamed = Map<EdgeId, EdgeValue>;
 
 /// Edges of a view with their numbers as ids.

@@ -254,7 +254,7 @@ impl Version {
         &self.numbers
     }
 
-    /// Where new edges get their numbers.
+    /// The source of numbers for new edges.
     pub fn edge_numbers(&self) -> &Arc<EdgeNumbers> {
         &self.edge_numbers
     }

@@ -1,4 +1,4 @@
-//! What a relationship is known by: `id(r)`, `elementId(r)` and the relationships that results give, from statement to
+//! Names of relationships: `id(r)`, `elementId(r)` and the relationships that results give, from statement to
 //! statement, through files, and after its end.
 
 use std::sync::Arc;

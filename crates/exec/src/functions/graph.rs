@@ -40,7 +40,7 @@ fn id(arguments: &[Vector], rows: usize, context: &EvaluationContext<'_>) -> Res
     )
 }
 
-/// What names each node or edge of a column; edges are asked for together.
+/// Names each node or edge of a column; edges are asked for together.
 fn identify(
     function: &str,
     things: &Vector,

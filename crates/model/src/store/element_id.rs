@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::id::{EdgeId, EdgeTypeId, NodeId};
 use crate::value::EdgeValue;
 
-/// What [`ReadView::edge_numbers`] gives for an id that names no edge. No edge has it.
+/// Stands for the number of an id that names no edge. No edge has it.
 pub const NO_EDGE_NUMBER: u64 = i64::MAX as u64;
 
 /// An element id, taken apart: type, source, target and number of the edge, separated by colons.
@@ -16,9 +16,9 @@ pub const NO_EDGE_NUMBER: u64 = i64::MAX as u64;
 pub struct ElementId {
     /// The type.
     pub edge_type: EdgeTypeId,
-    /// Where the edge starts.
+    /// Its source.
     pub source: NodeId,
-    /// Where it ends.
+    /// Its target.
     pub target: NodeId,
     /// Its number.
     pub number: u64,
@@ -50,7 +50,7 @@ impl std::fmt::Display for ElementId {
     }
 }
 
-/// What [`ReadView::element_ids`] does by default.
+/// Default of [`ReadView::element_ids`].
 pub fn element_ids_by_number<V: ReadView + ?Sized>(view: &V, edges: &[EdgeValue]) -> Result<Vec<Arc<str>>> {
     let ids: Vec<EdgeId> = edges.iter().map(|edge| edge.id).collect();
     let numbers = view.edge_numbers(&ids)?;
@@ -58,7 +58,7 @@ pub fn element_ids_by_number<V: ReadView + ?Sized>(view: &V, edges: &[EdgeValue]
     Ok(edges.iter().zip(numbers).map(text).collect())
 }
 
-/// What [`ReadView::find_edges`] does by default: expands the sources.
+/// Default of [`ReadView::find_edges`]: expands the sources.
 pub fn find_by_expanding<V: ReadView + ?Sized>(view: &V, ids: &[&str]) -> Result<Vec<Option<EdgeValue>>> {
     let mut found = vec![None; ids.len()];
     for (found, wanted) in found.iter_mut().zip(ids) {

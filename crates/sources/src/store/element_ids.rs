@@ -8,7 +8,7 @@ use model::{EdgeId, EdgeValue, Result};
 
 use super::view::SourceView;
 
-/// Where the number of the kind stands in the number of an edge.
+/// Place of the kind's number in the number of an edge, in bits.
 const KIND_SHIFT: u32 = 48;
 
 impl SourceView {

@@ -41,7 +41,7 @@ struct Slot {
     before: AtomicU64,
     /// How many edges with the same source, and with the same target, were added before.
     ranks: AtomicU64,
-    /// What the edge is known by for good.
+    /// Identity of the edge.
     number: AtomicU64,
     edge_type: AtomicU32,
     properties: OnceLock<Properties>,

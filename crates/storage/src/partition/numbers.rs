@@ -15,7 +15,7 @@ use crate::format::EDGE_NUMBER_LIMIT;
 const CONSECUTIVE: u64 = 0;
 const COLUMN: u64 = 1;
 
-/// Where the numbers of a section are.
+/// Place of the numbers of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberForm {
     /// The edge at position `p` has the number `p` more than this.
@@ -55,7 +55,7 @@ pub(super) struct Numbers {
 }
 
 impl Section {
-    /// Whether the numbers follow each other, or are a column.
+    /// Says if the numbers follow each other or are a column.
     pub fn number_form(&self) -> NumberForm {
         self.numbers.form
     }

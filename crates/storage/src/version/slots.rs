@@ -29,7 +29,7 @@ impl FileNumbers {
     }
 }
 
-/// Where every new edge of an open store gets its number, whoever makes it. No number is given out twice.
+/// The source of numbers for new edges of an open store, whoever makes them. No number is given out twice.
 #[derive(Debug)]
 pub struct EdgeNumbers(AtomicU64);
 

@@ -47,10 +47,10 @@ pub(crate) enum NameKind {
     PropertyKey,
 }
 
-/// What tells an edge from every other, for good.
+/// Identity of an edge, with the place to look for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EdgeKey {
-    /// Where to look for it.
+    /// Its ends and type.
     pub(crate) ends: Ends,
     pub(crate) number: u64,
 }

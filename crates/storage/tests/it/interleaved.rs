@@ -116,7 +116,7 @@ fn edges_of(view: &dyn ReadView, direction: Direction) -> Vec<(i64, NodeId, Node
     edges
 }
 
-/// What edges are known by, from the moment that a transaction made them: element ids by their numbers in the test.
+/// Element ids of edges by their numbers in the test, from the moment that a transaction made them.
 #[derive(Clone, Debug, Default)]
 struct Identities(BTreeMap<i64, Arc<str>>);
 

@@ -21,7 +21,7 @@ pub(super) struct NodeRecord {
 
 #[derive(Clone, Debug)]
 pub(super) struct EdgeRecord {
-    /// How many edges were created before it.
+    /// Count of the edges created before it.
     pub(super) number: u64,
     pub(super) edge_type: EdgeTypeId,
     pub(super) source: NodeId,

@@ -10,7 +10,7 @@ use crate::partition::numbers::NumberForm;
 #[derive(Default)]
 pub(super) struct NumberWriter {
     rows: u64,
-    /// What all rows so far have.
+    /// The distance that all rows so far have.
     same: i64,
     writer: Option<ColumnWriter>,
 }
@@ -58,7 +58,7 @@ impl NumberWriter {
         writer.push(&Column::new(ColumnData::Int(distances)), 0, rows, sink)
     }
 
-    /// How many edges got a number.
+    /// Counts the edges that got a number.
     pub(super) fn rows(&self) -> u64 {
         self.rows
     }
