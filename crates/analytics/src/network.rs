@@ -86,7 +86,6 @@ impl<'a> Network<'a> {
         network.has_own = have_own.contains(&true);
         network.total = strengths.iter().sum();
         (network.loops, network.strengths) = (loops, strengths);
-        require_finite(network.total)?;
         Ok(network)
     }
 
@@ -222,13 +221,4 @@ impl<'a> Network<'a> {
         }
         Ok((pieces, count as usize))
     }
-}
-
-/// Fails if weights were added up to infinity, so that no share of them means anything.
-pub(crate) fn require_finite(total: f64) -> Result<()> {
-    if total.is_finite() {
-        return Ok(());
-    }
-    Err(model::error!(Argument, "the weights of all relationships add up to {total}, expected a finite number")
-        .with_remedy("find the relationship whose weight is infinite, or scale the weights down"))
 }

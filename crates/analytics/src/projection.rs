@@ -6,6 +6,7 @@ use model::batch::EdgeBatch;
 use model::column::{Column, ColumnData};
 use model::error::{Error, Result};
 use model::id::{EdgeTypeId, LabelId, NodeId, PropertyKeyId};
+use model::limits::WEIGHT_MAX;
 use model::schema::{Names, Schema};
 use model::store::{Direction, EdgeIds, Expand, ReadView};
 use model::value::Value;
@@ -119,7 +120,7 @@ pub struct Weight {
 impl Weight {
     /// Reads `weightProperty` and `defaultWeight`.
     pub(crate) fn read(settings: &Settings<'_>, schema: &Schema) -> Result<Option<Weight>> {
-        let default = settings.number("defaultWeight", 0.0, f64::INFINITY)?;
+        let default = settings.number("defaultWeight", 0.0, WEIGHT_MAX)?;
         let name = match settings.text_of(&["weightProperty", "relationshipWeightProperty"])? {
             Some(name) => name,
             None if default.is_some() => {
@@ -148,7 +149,7 @@ impl Weight {
         }
     }
 
-    /// The error for an edge whose weight is missing, negative or no number.
+    /// The error for an edge whose weight is missing, out of bounds or no number.
     pub(crate) fn fault(&self, value: &Value, edge: &str) -> Error {
         let name = &self.name;
         match value {
@@ -157,7 +158,7 @@ impl Weight {
             Value::Int(_) | Value::Float(_) => {
                 model::error!(
                     Argument,
-                    "{edge} has weight {value} in property '{name}', expected a number of at least 0"
+                    "{edge} has weight {value} in property '{name}', expected a number from 0 to {WEIGHT_MAX:e}"
                 )
             }
             other => {
@@ -198,10 +199,10 @@ pub(crate) fn edge_text(edge_type: &str, from: NodeId, to: NodeId) -> String {
     format!("the edge [:{edge_type}] between node #{} and node #{}", from.0, to.0)
 }
 
-/// Whether a number may be the cost of an edge.
+/// Decides if a number may be the weight of an edge: the one place, for every reader of weights.
 #[inline]
 pub(crate) fn is_cost(number: f64) -> bool {
-    number >= 0.0
+    (0.0..=WEIGHT_MAX).contains(&number)
 }
 
 /// Appends the rows of a column as numbers: `missing` for nulls, NaN for what is no number.

@@ -131,7 +131,12 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// A number in `least..=most`.
+    /// The seed of random numbers: any integer.
+    pub(crate) fn seed(&self, names: &[&'static str]) -> Result<Option<u64>> {
+        self.integer_of(names, i64::MIN)
+    }
+
+    /// A number in `least..=most`, which are finite: so is what is given.
     pub(crate) fn number(&self, name: &'static str, least: f64, most: f64) -> Result<Option<f64>> {
         let number = match self.get(&[name])? {
             None => return Ok(None),
@@ -140,9 +145,12 @@ impl<'a> Settings<'a> {
             Some((_, other)) => return Err(self.wrong_type(name, other, "a number")),
         };
         if !(least..=most).contains(&number) {
-            let bounds =
-                if most < f64::MAX { format!("from {least} to {most}") } else { format!("of at least {least}") };
-            return Err(self.refuse(&format!("setting '{name}' is {number}, expected a number {bounds}")));
+            let expected = match most {
+                f64::MAX => format!("a finite number of at least {least}"),
+                1e15.. => format!("a number from {least} to {most:e}"),
+                _ => format!("a number from {least} to {most}"),
+            };
+            return Err(self.refuse(&format!("setting '{name}' is {number}, expected {expected}")));
         }
         Ok(Some(number))
     }
@@ -318,8 +326,8 @@ mod tests {
         );
         check_error(
             &[("tolerance", Value::Float(f64::NAN))],
-            |s| s.number("tolerance", 0.0, f64::INFINITY).map(drop),
-            "algo.test: setting 'tolerance' is NaN, expected a number of at least 0 (see the message)",
+            |s| s.number("tolerance", 0.0, f64::MAX).map(drop),
+            "algo.test: setting 'tolerance' is NaN, expected a finite number of at least 0 (see the message)",
         );
         check_error(
             &[("direction", Value::string("up"))],

@@ -50,6 +50,8 @@ mod streamed;
 mod structure;
 #[path = "algorithms/walks.rs"]
 mod walks;
+#[path = "algorithms/weights.rs"]
+mod weights;
 #[path = "algorithms/windows.rs"]
 mod windows;
 #[path = "algorithms/workspace.rs"]

@@ -15,6 +15,7 @@
 //! - `limits`: queries that are cancelled, too slow or too large; bad input.
 //! - `identity`: what a relationship is known by, from statement to statement.
 //! - `graph_views`: what algorithms keep in memory from call to call.
+//! - `algorithm_writes`: algorithms that write, and fail on the way.
 //! - `kept`: computations kept while the graph changes.
 //! - `priorities`: statements of all priorities at once.
 //! - `streaming`: algorithms over edges streamed from native stores.
@@ -25,6 +26,8 @@
 mod acid;
 #[path = "it/aggregation.rs"]
 mod aggregation;
+#[path = "it/algorithm_writes.rs"]
+mod algorithm_writes;
 #[path = "it/answer.rs"]
 mod answer;
 #[path = "it/attach.rs"]

@@ -29,6 +29,9 @@ pub const MEMTABLE_BYTES_MAX: usize = 64 << 20;
 pub const IMPORT_MEMORY_BYTES: usize = 1 << 30;
 /// Least memory a bulk import can work in, in bytes.
 pub const IMPORT_MEMORY_BYTES_MIN: usize = 64 << 20;
+/// Largest weight of an edge that algorithms take: the weights of any number of edges can then be added up, and such sums
+/// multiplied with each other, without ever coming to infinity.
+pub const WEIGHT_MAX: f64 = 1e100;
 /// Edges between two checks for cancellation in a tight loop.
 pub const CANCEL_CHECK_EDGES: usize = 1 << 16;
 /// Elements of a list, and bytes of a text, that an expression may build.

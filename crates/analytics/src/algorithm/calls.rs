@@ -13,6 +13,7 @@ use model::value::Value;
 use super::{About, Algorithm, Follows, Held, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::choice::{self, Answer, Load};
 use crate::graph::{Estimate, Execution, Graph, Selection};
+use crate::graph_view::numbering::Numbering;
 use crate::procedure::{StopWatch, column, node_column, send_row, signature_of, transaction, write_property};
 use crate::projection::{Projection, Weight};
 use crate::settings::Settings;
@@ -238,13 +239,20 @@ impl<'a, A: Algorithm> Asked<'a, A> {
 
     /// The way to run; a view that is kept need not be made.
     fn choose(&self, context: &ProcedureContext<'_>, views: Option<&ViewCache>) -> Result<Estimate> {
-        self.choose_within(context, views, context.workspace.bytes_free() as u64)
+        self.choose_within(context, views, context.workspace.bytes_free() as u64, None)
     }
 
-    fn choose_within(&self, context: &ProcedureContext<'_>, views: Option<&ViewCache>, free: u64) -> Result<Estimate> {
+    /// The way to run within a number of bytes; `nodes` if those that take part were counted.
+    fn choose_within(
+        &self,
+        context: &ProcedureContext<'_>,
+        views: Option<&ViewCache>,
+        free: u64,
+        nodes: Option<u64>,
+    ) -> Result<Estimate> {
         let selection = self.selection(context);
         let is_kept = views.is_some_and(|views| views.holds(&selection));
-        let load = Load { needs: &self.needs, spilled_bytes: self.spilled_bytes, answer: self.answer };
+        let load = Load { needs: &self.needs, spilled_bytes: self.spilled_bytes, answer: self.answer, nodes };
         choice::choose(&selection, &load, &self.settings, self.threads, free, is_kept)
     }
 
@@ -263,7 +271,7 @@ impl<'a, A: Algorithm> Asked<'a, A> {
                 Err(error) => error,
             };
             let free = context.workspace.bytes_free() as u64;
-            match self.choose_within(context, views, free.min(estimate.bytes.saturating_sub(1))) {
+            match self.choose_within(context, views, free.min(estimate.bytes.saturating_sub(1)), None) {
                 Ok(next) if next.bytes < estimate.bytes => estimate = next,
                 _ => return Err(refused),
             }
@@ -423,7 +431,14 @@ fn estimate<A: Algorithm>(
     mode: Mode,
 ) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, mode)?;
-    let estimate = asked.choose(context, views)?;
+    // A node that carries two of the labels counts once, which statistics cannot tell.
+    let nodes = match &asked.projection.labels {
+        Some(labels) if labels.len() > 1 => {
+            Some(Numbering::build(context.graph.view(), Some(labels), context.interrupt)?.len() as u64)
+        }
+        _ => None,
+    };
+    let estimate = asked.choose_within(context, views, context.workspace.bytes_free() as u64, nodes)?;
     send_row(sink, &choice::row(&estimate))
 }
 

@@ -136,7 +136,7 @@ impl crate::Algorithm for Algorithm {
     fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Asked> {
         let config = Config {
             sampling_size: settings.integer("samplingSize", 1)?,
-            seed: settings.integer_of(&["samplingSeed", "randomSeed"], i64::MIN)?.unwrap_or(0),
+            seed: settings.seed(&["samplingSeed", "randomSeed"])?.unwrap_or(0),
             sources: None,
         };
         let sources = settings.nodes(&["sourceNodes"], view)?;

@@ -134,7 +134,7 @@ impl crate::Algorithm for Algorithm {
         let default = Config::default();
         Ok(Config {
             max_iterations: settings.integer("maxIterations", 1)?.unwrap_or(default.max_iterations),
-            tolerance: settings.number("tolerance", 0.0, f64::INFINITY)?.unwrap_or(default.tolerance),
+            tolerance: settings.number("tolerance", 0.0, f64::MAX)?.unwrap_or(default.tolerance),
             sources: settings.nodes(&["sourceNodes"], view)?.unwrap_or_default(),
         })
     }

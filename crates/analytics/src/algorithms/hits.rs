@@ -128,7 +128,7 @@ impl crate::Algorithm for Algorithm {
             max_iterations: settings
                 .integer_of(&["maxIterations", "hitsIterations"], 1)?
                 .unwrap_or(default.max_iterations),
-            tolerance: settings.number("tolerance", 0.0, f64::INFINITY)?.unwrap_or(default.tolerance),
+            tolerance: settings.number("tolerance", 0.0, f64::MAX)?.unwrap_or(default.tolerance),
         })
     }
 

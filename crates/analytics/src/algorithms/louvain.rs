@@ -160,9 +160,9 @@ pub(super) fn read_shared(settings: &Settings<'_>, view: &dyn ReadView) -> Resul
     Ok(Config {
         max_levels: settings.integer("maxLevels", 1)?.unwrap_or(default.max_levels),
         max_iterations: default.max_iterations,
-        tolerance: settings.number("tolerance", 0.0, f64::INFINITY)?.unwrap_or(default.tolerance),
+        tolerance: settings.number("tolerance", 0.0, f64::MAX)?.unwrap_or(default.tolerance),
         gamma: settings.number("gamma", 0.0, f64::MAX)?.unwrap_or(default.gamma),
-        random_seed: settings.integer("randomSeed", 0)?.unwrap_or(default.random_seed),
+        random_seed: settings.seed(&["randomSeed"])?.unwrap_or(default.random_seed),
         keeps_levels: settings.flag("includeIntermediateCommunities")?.unwrap_or(false),
         naming: Naming {
             seed,

@@ -17,7 +17,7 @@ use model::value::Value;
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph, Side};
 use crate::graph_view::{GraphView, Sides};
-use crate::network::{require_finite, seeds};
+use crate::network::seeds;
 use crate::procedure::column;
 use crate::projection::property_key;
 use crate::settings::Settings;
@@ -57,7 +57,6 @@ pub fn run(graph: &Graph<'_>, communities: &[u32], gamma: f64, interrupt: &Inter
         })?;
     }
     let all: f64 = totals.iter().sum();
-    require_finite(all)?;
     if all == 0.0 {
         return Ok(vec![0.0; count]);
     }

@@ -20,6 +20,7 @@ use model::column::{Column, ColumnData};
 use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
+use model::limits::WEIGHT_MAX;
 use model::procedure::Workspace;
 use model::store::{Direction, ReadView};
 use model::value::Value;
@@ -29,6 +30,7 @@ use crate::graph::{Execution, Graph, Rows, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
 use crate::program::Plain;
+use crate::projection::is_cost;
 use crate::settings::Settings;
 use crate::windowed;
 use general::Formula;
@@ -294,14 +296,15 @@ pub(super) fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Perso
     let config = Config {
         damping_factor: settings.number("dampingFactor", 0.0, 1.0)?.unwrap_or(default.damping_factor),
         max_iterations: settings.integer("maxIterations", 1)?.unwrap_or(default.max_iterations),
-        tolerance: settings.number("tolerance", 0.0, f64::INFINITY)?.unwrap_or(default.tolerance),
+        tolerance: settings.number("tolerance", 0.0, f64::MAX)?.unwrap_or(default.tolerance),
     };
     let sources = settings.nodes(&["sourceNodes"], view)?.unwrap_or_default();
     let source_weights = settings.numbers("sourceWeights")?.unwrap_or_default();
-    let is_wrong = |weight: &f64| !(0.0..f64::INFINITY).contains(weight);
+    let is_wrong = |weight: &f64| !is_cost(*weight);
     if !source_weights.is_empty() && (source_weights.iter().any(is_wrong) || source_weights.iter().sum::<f64>() == 0.0)
     {
-        return Err(settings.refuse("setting 'sourceWeights' must hold numbers of at least 0, not all 0"));
+        let expected = format!("numbers from 0 to {WEIGHT_MAX:e}, not all 0");
+        return Err(settings.refuse(&format!("setting 'sourceWeights' must hold {expected}")));
     }
     if !source_weights.is_empty() && source_weights.len() != sources.len() {
         let (weights, nodes) = (source_weights.len(), sources.len());

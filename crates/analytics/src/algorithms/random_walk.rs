@@ -178,7 +178,7 @@ impl crate::Algorithm for Algorithm {
             walks_per_node: settings.integer("walksPerNode", 1)?.unwrap_or(default.walks_per_node),
             return_factor: factor(settings, "returnFactor")?,
             in_out_factor: factor(settings, "inOutFactor")?,
-            seed: settings.integer("randomSeed", i64::MIN)?.unwrap_or(default.seed),
+            seed: settings.seed(&["randomSeed"])?.unwrap_or(default.seed),
             with_paths: settings.flag("withPaths")?.unwrap_or(default.with_paths),
         })
     }

@@ -146,12 +146,15 @@ pub(crate) struct Load<'n> {
     pub(crate) spilled_bytes: Option<usize>,
     /// What is held at the end.
     pub(crate) answer: Answer,
+    /// The number of nodes that take part, if they were counted: of nodes with one of several labels statistics tell only
+    /// the most there may be.
+    pub(crate) nodes: Option<u64>,
 }
 
 impl<'n> Load<'n> {
     /// With all of its state in memory.
     pub(crate) fn new(needs: &'n Needs, answer: Answer) -> Load<'n> {
-        Load { needs, spilled_bytes: None, answer }
+        Load { needs, spilled_bytes: None, answer, nodes: None }
     }
 
     /// Bytes of state for so many nodes.
@@ -173,10 +176,10 @@ impl Estimate {
         let needs = load.needs;
         let (view, projection) = (selection.view, selection.projection);
         let statistics = view.statistics();
-        let nodes = match &projection.labels {
+        let nodes = load.nodes.unwrap_or_else(|| match &projection.labels {
             None => statistics.nodes,
             Some(labels) => labels.iter().map(|&label| statistics.label(label)).sum::<u64>().min(statistics.nodes),
-        };
+        });
         let stored = match &projection.types {
             None => statistics.edges,
             Some(types) => types.iter().map(|&edge_type| statistics.edge_type(edge_type)).sum(),

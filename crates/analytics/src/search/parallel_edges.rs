@@ -62,17 +62,19 @@ pub(crate) fn cheapest(
     let mut steps: Vec<Vec<Vec<(f64, EdgeValue)>>> = Vec::new();
     let mut open: BinaryHeap<Reverse<Choice>> = BinaryHeap::new();
     let mut found = Vec::new();
+    // The next path over other nodes costs no less than the newest one with its cheapest edges, so that it need not be
+    // looked at before those were given; from then on it may be cheaper than whatever is open.
+    let mut is_next_due = true;
     while found.len() < wanted {
         interrupt.check()?;
-        // The next path costs no less than this one, so it need not be looked at before this one is come to.
-        let is_newest = open.peek().is_none_or(|Reverse(choice)| choice.path + 1 == steps.len());
-        if is_newest && let Some(nodes) = paths.get(steps.len()) {
+        if is_next_due && let Some(nodes) = paths.get(steps.len()) {
             let of_path = steps_of(view, projection, weight, nodes)?;
             let edges = vec![0; of_path.len()];
             open.push(Reverse(Choice { cost: cost_of(&of_path, &edges), path: steps.len(), edges, last: 0 }));
             steps.push(of_path);
         }
         let Some(Reverse(choice)) = open.pop() else { break };
+        is_next_due = choice.path + 1 == steps.len();
         let of_path = &steps[choice.path];
         for step in choice.last..choice.edges.len() {
             if (choice.edges[step] as usize) + 1 < of_path[step].len() {

@@ -168,7 +168,7 @@ fn seeds_and_empty_selections_are_checked() {
     refused(
         "algo.leiden",
         &[("theta", Value::Int(-1))],
-        "algo.leiden: setting 'theta' is -1, expected a number of at least 0",
+        "algo.leiden: setting 'theta' is -1, expected a finite number of at least 0",
     );
     refused(
         "algo.louvain",

@@ -70,8 +70,8 @@ fn edges_without_a_usable_weight_are_named() {
     let astar = [&ends[..], &[("heuristicScale", Value::Int(0))]].concat();
     let source = [ends[0].clone(), ends[2].clone()];
     for (weight, expected) in [
-        (Value::Int(-3), "has weight -3 in property 'length', expected a number of at least 0"),
-        (Value::Float(f64::NAN), "has weight NaN in property 'length', expected a number of at least 0"),
+        (Value::Int(-3), "has weight -3 in property 'length', expected a number from 0 to 1e100"),
+        (Value::Float(f64::NAN), "has weight NaN in property 'length', expected a number from 0 to 1e100"),
         (Value::string("far"), "has STRING in property 'length', expected a number for its weight"),
         (Value::Null, "has no property 'length' to take its weight from"),
     ] {
@@ -139,7 +139,7 @@ fn what_must_converge_and_does_not_is_an_error() {
     let number = |x: f64| Value::Float(x);
     for (weights, said) in [
         (vec![number(1.0), number(2.0)], "algo.pagerank: 2 'sourceWeights' for 1 different 'sourceNodes'"),
-        (vec![number(0.0)], "algo.pagerank: setting 'sourceWeights' must hold numbers of at least 0, not all 0"),
+        (vec![number(0.0)], "algo.pagerank: setting 'sourceWeights' must hold numbers from 0 to 1e100, not all 0"),
     ] {
         let settings = [("sourceNodes", Value::Int(0)), ("sourceWeights", Value::list(weights))];
         check(&store, "algo.pagerank", &settings, said);

@@ -55,8 +55,8 @@ fn needed(name: &str) -> Vec<(&'static str, Value)> {
 #[test]
 fn edges_without_a_usable_weight_are_named_and_nothing_is_written() {
     for (weight, expected) in [
-        (Value::Int(-3), "has weight -3 in property 'length', expected a number of at least 0"),
-        (Value::Float(f64::NAN), "has weight NaN in property 'length', expected a number of at least 0"),
+        (Value::Int(-3), "has weight -3 in property 'length', expected a number from 0 to 1e100"),
+        (Value::Float(f64::NAN), "has weight NaN in property 'length', expected a number from 0 to 1e100"),
         (Value::string("far"), "has STRING in property 'length', expected a number for its weight"),
         (Value::Null, "has no property 'length' to take its weight from"),
     ] {
@@ -71,21 +71,6 @@ fn edges_without_a_usable_weight_are_named_and_nothing_is_written() {
         }
         let view = store.read().unwrap();
         assert!(view.schema().property_key("found").is_none() && view.schema().edge_types.find("FOUND").is_none());
-    }
-}
-
-#[test]
-fn weights_that_add_up_to_no_number_are_refused() {
-    let store = store(Value::Float(f64::INFINITY));
-    for name in ["algo.louvain", "algo.leiden", "algo.modularity"] {
-        let mut settings = vec![("weightProperty", Value::string("length"))];
-        if name == "algo.modularity" {
-            let mut transaction = store.write().unwrap();
-            transaction.property_key("group").unwrap();
-            transaction.commit().unwrap();
-            settings.push(("communityProperty", Value::string("group")));
-        }
-        check(&store, name, &settings, "the weights of all relationships add up to inf, expected a finite number");
     }
 }
 
