@@ -12,12 +12,14 @@ A store is one directory: ``knotwork.connect("social.knot")``. Many threads may 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._database import Connection, Database, PreparedStatement, Transaction, connect
 from ._edges import Edges, EdgeStream
 from ._knotwork import Duration, Edge, Node, Path, Record, __version__
 from ._knotwork import Result
 from ._programs import EdgeProgram, EdgeProgramResult
-from ._summary import Summary
+from ._summary import HintWarning, Summary
 from .errors import (
     BusyError,
     ClosedError,
@@ -47,17 +49,27 @@ QueryResult = Result
 
 __all__ = [
     "AsyncConnection", "BusyError", "ClosedError", "ConflictError", "Connection", "ConstraintError", "CorruptionError",
-    "DataError", "Database", "Duration", "Edge", "EdgeProgram", "EdgeProgramResult", "EdgeStream", "Edges", "Error", "FileError", "InternalError", "InterruptedError", "Node",
+    "DataError", "Database", "Duration", "Edge", "EdgeProgram", "EdgeProgramResult", "EdgeStream", "Edges", "Error", "FileError", "HintWarning", "InternalError", "InterruptedError", "Node",
     "NotFoundError", "ParameterError", "Path", "PreparedStatement", "QueryError", "QueryResult", "QuerySyntaxError",
     "ReadOnlyError", "Record", "ResourceLimitError", "Result", "SourceError", "StoreError", "Summary", "TimeoutError", "Transaction",
     "TransactionError", "TypeMismatchError", "__version__", "connect",
 ]
 
 
-def __getattr__(name: str) -> object:
-    # Asyncio is imported only by those who use it.
-    if name == "AsyncConnection":
-        from .aio import AsyncConnection
+def __dir__() -> "list[str]":
+    return sorted([*(name for name in globals() if name != "annotations"), "AsyncConnection", "aio"])
 
-        return AsyncConnection
-    raise AttributeError(f"module 'knotwork' has no attribute {name!r}")
+
+if TYPE_CHECKING:
+    from . import aio
+    from .aio import AsyncConnection
+else:
+
+    def __getattr__(name):
+        # Asyncio is imported only by those who use it.
+        if name in ("AsyncConnection", "aio"):
+            import importlib
+
+            aio = importlib.import_module("knotwork.aio")
+            return aio if name == "aio" else aio.AsyncConnection
+        raise AttributeError(f"module 'knotwork' has no attribute {name!r}")

@@ -203,7 +203,9 @@ class Algorithms:
         return found
 
     def __dir__(self) -> List[str]:
-        return sorted([*self._all(), "edge_program"])
+        # Procedures that keep computations up to date are called by name, and are no algorithms.
+        algorithms = (name for name in self._all() if name != "keep" and not name.startswith("kept"))
+        return sorted([*algorithms, "edge_program"])
 
     def __iter__(self) -> Any:
         return iter(self._all().values())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import difflib
 import json
 import os
-import re
 import shutil
 import tempfile
 import weakref
@@ -16,6 +16,7 @@ from ._knotwork import Result
 from ._algo import Algorithms
 from ._edges import EdgeStream, settings_of
 from ._frames import Columns, Loaded, as_table, end, graph_edges, graph_nodes, is_graph, pairs
+from ._limits import bytes_of, count_of
 from ._progress import Progress, shown
 from .errors import ClosedError, Error
 
@@ -49,16 +50,16 @@ class _TemporaryStore:
 
 
 def connect(
-    path: "Union[str, os.PathLike[str], None]" = None,
+    path: Union[str, os.PathLike[str], None] = None,
     *,
     read_only: bool = False,
-    memory_limit: "Union[int, str, None]" = None,
-    query_memory_limit: "Union[int, str, None]" = None,
+    memory_limit: Union[int, str, None] = None,
+    query_memory_limit: Union[int, str, None] = None,
     threads: Optional[int] = None,
     timeout: Optional[float] = None,
     durability: Optional[str] = None,
     isolation: str = "snapshot",
-) -> "Database":
+) -> Database:
     """Opens the database in a directory, and makes it if it is missing.
 
     Without a path (or with ``":memory:"``) the database lives as long as it is open: in a temporary directory, which the
@@ -86,17 +87,25 @@ def connect(
     )
 
 
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+#: Settings of Kuzu's databases that have no meaning here.
+_OF_KUZU = {
+    "max_db_size", "auto_checkpoint", "checkpoint_threshold", "throw_on_wal_replay_failure", "enable_checksums",
+    "enable_default_hash_index",
+}
 
 
-def _bytes(name: str, limit: "Union[int, str, None]") -> Optional[int]:
-    """A limit of memory in bytes, which may be written with a unit."""
-    if not isinstance(limit, str):
-        return limit
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", limit, re.IGNORECASE)
-    if found is None:
-        raise ValueError(f"{name} is a number of bytes, or a text such as \"512MB\" or \"4GB\"; found {limit!r}")
-    return int(float(found[1]) * _UNITS[found[2].lower()])
+def _refuse(settings: Mapping[str, Any]) -> None:
+    """A setting that is not known is more likely a slip than a wish."""
+    known = [
+        "path", "read_only", "memory_limit", "query_memory_limit", "threads", "timeout", "durability", "isolation",
+        "buffer_pool_size", "max_num_threads", "compression", "lazy_init", "database_path",
+    ]
+    for name in settings:
+        if name in _OF_KUZU:
+            continue
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known[:8])}"
+        raise TypeError(f"a database has no setting {name!r}{hint}")
 
 
 def _quoted(name: str) -> str:
@@ -115,22 +124,23 @@ class Database(_knotwork.Database):
 
     def __new__(
         cls,
-        path: "Union[str, os.PathLike[str], None]" = None,
+        path: Union[str, os.PathLike[str], None] = None,
         buffer_pool_size: int = 0,
         max_num_threads: int = 0,
         compression: bool = True,
         lazy_init: bool = False,
         read_only: bool = False,
         *,
-        database_path: "Union[str, os.PathLike[str], None]" = None,
-        memory_limit: "Union[int, str, None]" = None,
-        query_memory_limit: "Union[int, str, None]" = None,
+        database_path: Union[str, os.PathLike[str], None] = None,
+        memory_limit: Union[int, str, None] = None,
+        query_memory_limit: Union[int, str, None] = None,
         threads: Optional[int] = None,
         timeout: Optional[float] = None,
         durability: Optional[str] = None,
         isolation: str = "snapshot",
-        **_ignored: Any,
-    ) -> "Database":
+        **others: Any,
+    ) -> Database:
+        _refuse(others)
         # The first six are Kuzu's, in its order; compression and lazy_init have no meaning here.
         path = database_path if path is None else path
         is_memory = path is None or os.fspath(path) in ("", ":memory:")
@@ -140,9 +150,9 @@ class Database(_knotwork.Database):
                 cls,
                 temporary.path if temporary else os.path.expanduser(os.fspath(path)),  # type: ignore[arg-type]
                 access="read" if read_only and not temporary else "write",
-                memory_limit=_bytes("memory_limit", memory_limit) or buffer_pool_size or None,
-                query_memory_limit=_bytes("query_memory_limit", query_memory_limit),
-                threads=threads or max_num_threads or None,
+                memory_limit=bytes_of("memory_limit", memory_limit) or count_of("buffer_pool_size", buffer_pool_size),
+                query_memory_limit=bytes_of("query_memory_limit", query_memory_limit),
+                threads=count_of("threads", threads) or count_of("max_num_threads", max_num_threads),
                 timeout=timeout,
                 durability=durability or ("off" if temporary else "full"),
                 isolation=isolation,
@@ -160,7 +170,7 @@ class Database(_knotwork.Database):
     def __init__(self, *_arguments: Any, **_settings: Any) -> None:
         pass
 
-    def transaction(self, isolation: Optional[str] = None) -> "Transaction":
+    def transaction(self, isolation: Optional[str] = None) -> Transaction:
         """A transaction: committed at the end of its block, rolled back if an exception leaves it.
 
         >>> with knotwork.connect() as db:
@@ -172,7 +182,7 @@ class Database(_knotwork.Database):
         """
         return Transaction(self, isolation)
 
-    def prepare(self, query: str, parameters: Optional[Dict[str, Any]] = None) -> "PreparedStatement":
+    def prepare(self, query: str, parameters: Optional[Dict[str, Any]] = None) -> PreparedStatement:
         """A statement to be run often, with other parameters each time.
 
         The query is checked now. Plans are kept by the database for all statements, prepared or not.
@@ -187,7 +197,7 @@ class Database(_knotwork.Database):
     def load_nodes(
         self,
         table: Any,
-        label: "Union[str, Sequence[str]]",
+        label: Union[str, Sequence[str]],
         key: Optional[str] = None,
         columns: Columns = None,
         *,
@@ -222,8 +232,8 @@ class Database(_knotwork.Database):
         self,
         table: Any,
         type: str,
-        source: "Tuple[str, ...]",
-        target: "Optional[Tuple[str, ...]]" = None,
+        source: Tuple[str, ...],
+        target: Optional[Tuple[str, ...]] = None,
         columns: Columns = None,
         *,
         on_missing: str = "error",
@@ -245,7 +255,7 @@ class Database(_knotwork.Database):
         with shown(progress, f"edges :{type}") as call:
             return Loaded(**self._load_edges(as_table(table), type, start, stop, names, on_missing, call))
 
-    def attach(self, source: "Union[str, os.PathLike[str], Mapping[str, Any]]", name: Optional[str] = None, **options: Any) -> Any:
+    def attach(self, source: Union[str, os.PathLike[str], Mapping[str, Any]], name: Optional[str] = None, **options: Any) -> Any:
         """Makes another database a part of the graph, without copying it; gives its labels and types.
 
         ``source`` is a URL, the path of a graph definition, or a definition as a dictionary (``docs/sources.md``). Options are
@@ -276,14 +286,14 @@ class Database(_knotwork.Database):
     def edges(
         self,
         *,
-        labels: "Union[str, Sequence[str], None]" = None,
-        types: "Union[str, Sequence[str], None]" = None,
+        labels: Union[str, Sequence[str], None] = None,
+        types: Union[str, Sequence[str], None] = None,
         direction: str = "OUT",
         weight: Optional[str] = None,
         default_weight: Optional[float] = None,
         properties: Sequence[str] = (),
         timeout: Optional[float] = None,
-        memory_limit: Optional[int] = None,
+        memory_limit: Union[int, str, None] = None,
     ) -> EdgeStream:
         """The edges as NumPy arrays, streamed in batches, in as many passes over one moment as one likes.
 
@@ -296,9 +306,9 @@ class Database(_knotwork.Database):
         [0 0] [1 2] [2 5]
         """
         settings = settings_of(labels, types, direction, weight, default_weight)
-        return EdgeStream(self, settings, properties, timeout, memory_limit)
+        return EdgeStream(self, settings, properties, timeout, bytes_of("memory_limit", memory_limit))
 
-    def connection(self) -> "Connection":
+    def connection(self) -> Connection:
         """A connection: a session of one's own, for one thread."""
         return Connection(self)
 
@@ -316,7 +326,7 @@ class Database(_knotwork.Database):
         if self._finalizer:
             self._finalizer()
 
-    def __enter__(self) -> "Database":
+    def __enter__(self) -> Database:
         return self
 
     def __exit__(self, *_exception: object) -> None:
@@ -344,7 +354,7 @@ class Connection(_knotwork.Connection):
 
     _database: Database
 
-    def __new__(cls, database: Database, num_threads: int = 0) -> "Connection":
+    def __new__(cls, database: Database, num_threads: int = 0) -> Connection:
         self = super().__new__(cls, database)
         self._database = database
         return self
@@ -358,14 +368,14 @@ class Connection(_knotwork.Connection):
         return self._database
 
     def execute(  # type: ignore[override]
-        self, query: "Union[str, PreparedStatement]", parameters: Optional[Mapping[str, Any]] = None, **named: Any
+        self, query: Union[str, PreparedStatement], parameters: Optional[Mapping[str, Any]] = None, **named: Any
     ) -> Result:
         """Runs one statement, in the transaction that is open or as one of its own."""
         if isinstance(query, PreparedStatement):
             query = query.query
         return super().execute(query, parameters, **named)
 
-    def prepare(self, query: str, parameters: Optional[Dict[str, Any]] = None) -> "PreparedStatement":
+    def prepare(self, query: str, parameters: Optional[Dict[str, Any]] = None) -> PreparedStatement:
         """A statement to be run often in this connection."""
         return PreparedStatement(self, query, parameters)
 
@@ -379,7 +389,7 @@ class Connection(_knotwork.Connection):
     def __repr__(self) -> str:
         return f"<knotwork.Connection to {self._database!r}>"
 
-    def __enter__(self) -> "Connection":
+    def __enter__(self) -> Connection:
         return self
 
     def __exit__(self, *_exception: object) -> None:
@@ -394,7 +404,7 @@ class Transaction:
         self._isolation = isolation
         self._connection: Optional[Connection] = None
 
-    def __enter__(self) -> "Transaction":
+    def __enter__(self) -> Transaction:
         connection = Connection(self._database)
         if self._isolation is not None:
             connection.isolation = self._isolation
@@ -445,7 +455,7 @@ class Transaction:
 class PreparedStatement:
     """A statement to be run often; see :meth:`Database.prepare`."""
 
-    def __init__(self, target: "Union[Database, Connection]", query: str, parameters: Optional[Dict[str, Any]] = None) -> None:
+    def __init__(self, target: Union[Database, Connection], query: str, parameters: Optional[Dict[str, Any]] = None) -> None:
         self._target = target
         #: The text of the statement.
         self.query = query

@@ -73,7 +73,8 @@ class Edges:
 class EdgeStream:
     """The edges of one moment, to be passed over in batches as often as one likes; see :meth:`Database.edges`.
 
-    Nodes are known by their numbers: 0, 1, 2, … in the order of their ids. Passes give the same batches each time.
+    Nodes are known by their numbers: 0, 1, 2, … in the order of their ids. Passes give the same batches each time. A pass
+    ends when the next one begins: whoever goes on with it is told so by :class:`ClosedError`.
     """
 
     def __init__(self, database: Any, settings: Dict[str, Any], properties: Sequence[str], timeout: Any, memory_limit: Any) -> None:
@@ -125,12 +126,12 @@ class EdgeStream:
         """The edges from the nodes whose booleans are set in ``mask`` (one for each number): what holds none of them is not
         read. With ``None`` all, as in ``for edges in stream``."""
         if mask is None:
-            self._reader.begin()
+            number = self._reader.begin()
         else:
             bits = self._np.packbits(self._np.asarray(mask, dtype=bool), bitorder="little").tobytes()
-            self._reader.begin(bits)
+            number = self._reader.begin(bits)
         while True:
-            found = self._reader.next()
+            found = self._reader.next(number)
             if found is None:
                 return
             sources, targets, weights, columns = found

@@ -32,9 +32,58 @@ def _pyarrow() -> Any:
         return None
 
 
+def _named_columns(table: "Mapping[Any, Any]") -> "Mapping[str, Any]":
+    """A mapping of names to columns, checked: a text or a number is no column."""
+    for name, column in table.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the names of columns are texts, found {name!r}")
+        if isinstance(column, (str, bytes)) or not hasattr(column, "__iter__"):
+            raise TypeError(f"the column {name!r} is a list, an array or a series of values; found {type(column).__name__}")
+    return table
+
+
+def of_polars(held: Any) -> Any:
+    """A frame or series of polars whose Arrow types say what its values are.
+
+    Polars writes columns of nulls in a way that others do not read, integers of 128 bits under a name of its own, and objects
+    of Python as addresses of its memory.
+    """
+    import polars
+
+    if isinstance(held, polars.LazyFrame):
+        held = held.collect()
+    is_series = isinstance(held, polars.Series)
+    types = {held.name: held.dtype} if is_series else dict(held.schema) if hasattr(held, "schema") else {}
+    suited = {name: _plain_dtype(polars, name, dtype) for name, dtype in types.items()}
+    changed = {name: dtype for name, dtype in suited.items() if dtype != types[name]}
+    if not changed:
+        return held
+    return held.cast(changed[held.name]) if is_series else held.cast(changed)
+
+
+def _plain_dtype(polars: Any, name: str, dtype: Any) -> Any:
+    """The type that values of a polars type are taken as."""
+    plain = lambda inner: _plain_dtype(polars, name, inner)
+    if dtype == polars.Object:
+        raise TypeError(f"the column {name!r} holds objects of Python, which polars does not give away: pass its values as a list")
+    if dtype == polars.Null:
+        return polars.Boolean
+    if dtype in [getattr(polars, wide) for wide in ("Int128", "UInt128") if hasattr(polars, wide)]:
+        return polars.Int64
+    if isinstance(dtype, polars.List):
+        return polars.List(plain(dtype.inner))
+    if isinstance(dtype, polars.Array):
+        return polars.Array(plain(dtype.inner), dtype.size) if len(dtype.shape) == 1 else dtype
+    if isinstance(dtype, polars.Struct):
+        return polars.Struct({field.name: plain(field.dtype) for field in dtype.fields})
+    return dtype
+
+
 def as_table(table: Any) -> Any:
     """What the engine takes for a table."""
     kind = type(table)
+    if kind.__module__.split(".")[0] == "polars":
+        return of_polars(table)
     if isinstance(table, (str, bytes, os.PathLike)):
         raise TypeError(
             f"a table is an Arrow, pandas or polars table, a graph, or an iterable of dictionaries; found {kind.__name__}. "
@@ -42,6 +91,9 @@ def as_table(table: Any) -> Any:
         )
     if kind.__module__.split(".")[0] == "pandas" and kind.__name__ == "DataFrame":
         pyarrow = _pyarrow()
+        if len(table.columns) == 0:
+            # Arrow has no rows without columns.
+            return [{} for _ in range(len(table))]
         if pyarrow is not None:
             named = [name for name in table.index.names if name is not None]
             if named and not set(named) & set(map(str, table.columns)):
@@ -53,6 +105,7 @@ def as_table(table: Any) -> Any:
     if hasattr(table, "to_arrow") and hasattr(table, "columns"):
         return table.to_arrow()
     if isinstance(table, Mapping):
+        table = _named_columns(table)
         pyarrow = _pyarrow()
         if pyarrow is not None:
             return pyarrow.table(dict(table))
@@ -61,7 +114,7 @@ def as_table(table: Any) -> Any:
     if hasattr(table, "dtype") and getattr(table.dtype, "names", None):
         return as_table({name: table[name] for name in table.dtype.names})
     if hasattr(table, "__iter__"):
-        return table if isinstance(table, list) else list(table)
+        return [row._asdict() if hasattr(row, "_asdict") else row for row in table]
     raise TypeError(f"a table is an Arrow, pandas or polars table, a graph, or an iterable of dictionaries; found {kind.__name__}")
 
 

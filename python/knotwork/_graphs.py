@@ -33,11 +33,23 @@ def collect(records: Iterable[Any]) -> Tuple[Dict[int, Any], Dict[int, Any]]:
     return nodes, edges
 
 
-def to_networkx(result: Any, directed: bool = True, multigraph: bool = True, key: "str | None" = None) -> Any:
+def _plain(name: str, value: Any) -> Any:
+    """An attribute as files of graphs have it: a text, a number or a boolean."""
+    if isinstance(value, (str, bool, int, float)):
+        return value
+    return ":".join(value) if name == "labels" and isinstance(value, tuple) else str(value)
+
+
+def to_networkx(
+    result: Any, directed: bool = True, multigraph: bool = True, key: "str | None" = None, plain: bool = False
+) -> Any:
     """The nodes, edges and paths of all rows that are left as a NetworkX graph.
 
     Nodes are named by their ids, or by the property ``key``; labels are the attribute ``labels``, types the attribute
     ``type``; properties are attributes.
+
+    ``plain=True`` makes every attribute a text, a number or a boolean, as GraphML and GEXF need them: labels are joined by
+    ``:``, other values are their texts, and what is ``None`` is left out.
     """
     networkx = _library("networkx", "to_networkx")
     kinds = {(True, True): "MultiDiGraph", (True, False): "DiGraph", (False, True): "MultiGraph", (False, False): "Graph"}
@@ -52,4 +64,11 @@ def to_networkx(result: Any, directed: bool = True, multigraph: bool = True, key
         attributes = dict(edge.items())
         attributes.setdefault("type", edge.type)
         graph.add_edges_from([(*ends, attributes)])
+    if plain:
+        for held in [data for _, data in graph.nodes(data=True)] + [data for *_, data in graph.edges(data=True)]:
+            for name, value in list(held.items()):
+                if value is None:
+                    del held[name]
+                else:
+                    held[name] = _plain(name, value)
     return graph

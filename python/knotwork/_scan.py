@@ -10,8 +10,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ._frames import as_table
 
-_COPIED = re.compile(r"(\s*COPY\s+(?:`[^`]+`|\w+)\s+FROM\s+)(\$?[A-Za-z_][A-Za-z0-9_]*)(\s*(?:\(.*\))?\s*;?\s*)$", re.IGNORECASE | re.DOTALL)
-_NAMED = re.compile(r"\bLOAD\s+FROM\s+(\$?[A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE)
+_NAME = r"\$?(?!\d)\w+|`[^`]+`"
+_COPIED = re.compile(rf"(\s*COPY\s+(?:`[^`]+`|\w+)\s+FROM\s+)({_NAME})(\s*(?:\(.*\))?\s*;?\s*)$", re.IGNORECASE | re.DOTALL)
+_NAMED = re.compile(rf"\bLOAD\s+FROM\s+({_NAME})", re.IGNORECASE)
+#: Names of code that Python (before 3.12) runs in a frame of its own, which sees few of the variables around it.
+_INNER = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
 
 
 def _is_table(thing: Any) -> bool:
@@ -19,7 +22,9 @@ def _is_table(thing: Any) -> bool:
         return not thing or isinstance(thing[0], Mapping)
     if isinstance(thing, dict):
         return True
-    return any(hasattr(thing, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "to_arrow")) or hasattr(thing, "columns")
+    if isinstance(thing, type):
+        return False
+    return any(hasattr(thing, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "to_arrow", "collect_schema", "columns"))
 
 
 #: What this thread was told of variables that it cannot see, since the caller is in another thread.
@@ -41,7 +46,7 @@ def known(query: Any) -> Dict[str, Any]:
     if not isinstance(query, str):
         return {}
     copied = _COPIED.match(query)
-    names = _NAMED.findall(query) + ([copied[2]] if copied else [])
+    names = [name.strip("`") for name in _NAMED.findall(query) + ([copied[2]] if copied else [])]
     found = {name: _variable(name) for name in names if not name.startswith("$")}
     return {name: table for name, table in found.items() if table is not None}
 
@@ -54,9 +59,13 @@ def _variable(name: str) -> Any:
     frame: Any = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == "knotwork":
         frame = frame.f_back
-    if frame is None:
-        return None
-    return frame.f_locals.get(name, frame.f_globals.get(name))
+    while frame is not None:
+        found = frame.f_locals.get(name, frame.f_globals.get(name))
+        if found is not None or frame.f_code.co_name not in _INNER:
+            return found
+        # Whoever runs the comprehension has what it does not see, or the one before.
+        frame = frame.f_back
+    return None
 
 
 def _columns(table: Any) -> List[str]:
@@ -88,15 +97,15 @@ def tables(
     if copied:
         # ``COPY T FROM frame`` is ``COPY T FROM (query)``; ``COPY T FROM $file`` is of a file.
         prefix, name, options = copied.groups()
-        table = given.get(name[1:]) if name.startswith("$") else _variable(name)
+        table = given.get(name[1:]) if name.startswith("$") else _variable(name.strip("`"))
         if table is not None and _is_table(table):
             table = as_table(table)
             columns = ", ".join("`" + column.replace("`", "``") + "`" for column in _columns(table))
             query = f"{prefix}(LOAD FROM {name} RETURN {columns}){options}"
         elif not name.startswith("$"):
-            raise _refusal(name, table)
+            raise _refusal(name.strip("`"), table)
     found = {}
-    for name in _NAMED.findall(query):
+    for name in (name.strip("`") for name in _NAMED.findall(query)):
         table = given.pop(name[1:], None) if name.startswith("$") else _variable(name)
         if table is not None and _is_table(table):
             found[name] = table

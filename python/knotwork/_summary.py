@@ -3,7 +3,27 @@
 from __future__ import annotations
 
 import json
+import sys
+import warnings
 from typing import Any, Dict, List, Optional
+
+
+class HintWarning(UserWarning):
+    """A warning of something in a query that is probably not meant: a name that the graph does not have, as a rule.
+
+    It is shown once for each place of a program; ``warnings.simplefilter("ignore", knotwork.HintWarning)`` turns it off.
+    """
+
+
+def warn(hints: List[str]) -> None:
+    """Warns of hints, at the line outside of this package that asked."""
+    frame: Any = sys._getframe(1)
+    level = 2
+    while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == "knotwork":
+        frame = frame.f_back
+        level += 1
+    for hint in hints:
+        warnings.warn(hint, HintWarning, stacklevel=level)
 
 
 class Summary:

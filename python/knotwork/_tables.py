@@ -17,7 +17,9 @@ def _library(name: str, used_for: str) -> Any:
 def to_arrow(result: Any) -> Any:
     """All rows that are left as a ``pyarrow.Table``."""
     pyarrow = _library("pyarrow", "to_arrow")
-    return pyarrow.RecordBatchReader.from_stream(result._arrow_stream()).read_all()
+    reader = pyarrow.RecordBatchReader.from_stream(result._arrow_stream())
+    # Batch by batch, so that Ctrl-C is heard between them.
+    return pyarrow.Table.from_batches(list(reader), schema=reader.schema)
 
 
 def to_pandas(result: Any, **options: Any) -> Any:
@@ -27,9 +29,9 @@ def to_pandas(result: Any, **options: Any) -> Any:
 
 
 def to_polars(result: Any) -> Any:
-    """All rows that are left as a ``polars.DataFrame``."""
+    """All rows that are left as a ``polars.DataFrame``. Durations with months, for which polars has no type, are texts."""
     polars = _library("polars", "to_polars")
-    return polars.DataFrame(result._arrow_stream())
+    return polars.DataFrame(result._arrow_stream(texts_for_months=True))
 
 
 def rows_as_dict(result: Any) -> Iterator[Dict[str, Any]]:

@@ -23,6 +23,7 @@ from ._database import Connection, Database
 from ._database import connect as _connect
 from ._frames import Loaded
 from ._programs import EdgeProgramResult
+from .errors import _told
 
 #: Rows that are turned into objects in one step of a thread.
 _STEP = 256
@@ -110,6 +111,12 @@ class AsyncResult:
         await self._owner._run(self.result.close)
 
 
+def _forget(done: "asyncio.Future[Any]") -> None:
+    """Nobody asks any more how this has ended."""
+    if not done.cancelled():
+        done.exception()
+
+
 class AsyncConnection:
     """Queries that run at the same time, up to a number, in threads of their own.
 
@@ -128,25 +135,49 @@ class AsyncConnection:
             raise ValueError(f"max_concurrent_queries is 1 or more, found {max_concurrent_queries}")
         self.database = database
         self._owns = _owns
+        self._is_closed = False
         self._threads = ThreadPoolExecutor(max_concurrent_queries, thread_name_prefix="knotwork-aio")
         self._connections: "queue.SimpleQueue[Connection]" = queue.SimpleQueue()
         for _ in range(max_concurrent_queries):
             self._connections.put(Connection(database))
 
+    def _start(self, call: Callable[..., Any], *arguments: Any) -> "asyncio.Future[Any]":
+        """Has a thread do something."""
+        if self._is_closed:
+            raise _told("CLOSED", "the connection is closed", "open another one with knotwork.aio.connect")
+        return asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
     async def _run(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+        return await self._start(call, *arguments)
+
+    async def _finish(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Waits until a thread has done something, though the task may be cancelled meanwhile; that is told afterwards."""
+        running, is_cancelled = self._start(call, *arguments), None
+        while not running.done():
+            try:
+                await asyncio.wait([running])
+            except asyncio.CancelledError as error:
+                is_cancelled = error
+        if is_cancelled is not None:
+            _forget(running)
+            raise is_cancelled
+        return running.result()
 
     async def _cancellable(self, work: Callable[[], Any], stop: Callable[[], None]) -> Any:
         """What a thread finds. A task that is cancelled has the work stopped, and waits until the thread is free."""
-        running = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        running = self._start(work)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            # What is about to begin may lower the flag that stops it, so it is raised until the thread is free.
+            # A query that is about to begin may lower the flag that stops it, so it is raised until the thread is free. A task may be
+            # cancelled again meanwhile.
             while not running.done():
                 stop()
-                await asyncio.wait([running], timeout=0.005)
-            running.exception() if not running.cancelled() else None
+                try:
+                    await asyncio.wait([running], timeout=0.005)
+                except asyncio.CancelledError:
+                    continue
+            _forget(running)
             raise
 
     async def _on_connection(self, call: Callable[[Connection], Any]) -> AsyncResult:
@@ -206,16 +237,17 @@ class AsyncConnection:
             yield AsyncTransaction(self, connection)
         except BaseException:
             connection.interrupt()
-            await asyncio.shield(self._run(connection.close))
+            await self._finish(connection.close)
             raise
         try:
-            await self._run(connection.commit)
+            await self._finish(connection.commit)
         finally:
-            await self._run(connection.close)
+            await self._finish(connection.close)
 
     async def close(self) -> None:
         """Ends the queries that run; a database that ``knotwork.aio.connect`` opened is closed too."""
         loop = asyncio.get_running_loop()
+        self._is_closed = True
         while not self._connections.empty():
             self._connections.get_nowait().close()
         if self._owns:

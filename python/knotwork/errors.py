@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 
-class Error(Exception):
-    """Any error of the engine.
+class Error(RuntimeError):
+    """Any error of the engine: a ``RuntimeError``, as programs that were written for Kuzu expect.
 
     ``str(error)`` is what people read: the message, the line of the query with a caret under the place, and what to do.
     """
@@ -174,6 +174,7 @@ _CLASSES: Dict[str, Type[Error]] = {
 _SAID_OTHERWISE = {
     "see the caret": "",
     "see the message": "",
+    "mend the row, or use --skip-bad": "mend the row, or leave it out",
     "pass it with --param or :params": 'pass it with the query: execute(query, {"name": value}) or execute(query, name=value)',
 }
 
@@ -181,6 +182,8 @@ _SAID_OTHERWISE = {
 def _remedy(remedy: str, description: str) -> str:
     if "ermission denied" in description and remedy == "check the disk; reopen the store":
         return "check the rights of the path; a store that may not be written is opened with read_only=True"
+    if "is open in this process" in description:
+        return "keep one Database for all threads, with db.connection() for each, or close() the one that is open first"
     return _SAID_OTHERWISE.get(remedy, remedy)
 
 

@@ -1,6 +1,7 @@
 """Algorithms as functions, and progress."""
 
 import io
+import time
 
 import networkx
 import pytest
@@ -93,3 +94,46 @@ def test_the_bar():
     with Bar("rank", quiet) as bar:
         bar(5, 10)
     assert quiet.getvalue() == ""
+
+
+def test_iterations_without_bound_end_when_asked(db, run):
+    db.execute("UNWIND range(1, 2000) AS i CREATE (:N {i: i, latitude: i / 100.0, longitude: 1.0})")
+    db.execute("MATCH (a:N), (b:N {i: a.i + 1}) CREATE (a)-[:R]->(b)")
+    without_bound = [{name: 2**63 - 1} for name in ("max_iterations", "max_levels", "max_expanded")] + [{"walks_per_node": 2**40}]
+    needed = {"source_node": 0, "target_node": 1900, "community_property": "i"}
+    called, stopped = set(), set()
+    for name in set(dir(db.algo)) - {"edge_program"}:
+        for settings in without_bound:
+            for more in ({}, {"tolerance": 0.0}):
+                settings = {**settings, **more}
+                while True:
+                    start = time.monotonic()
+                    try:
+                        getattr(db.algo, name)(**settings, timeout=0.2).close()
+                    except knotwork.TimeoutError:
+                        stopped.add(name)
+                    except knotwork.DataError as error:
+                        missing = [key for key in needed if f"'{key}' is missing" in str(error) and key not in settings]
+                        if missing:
+                            settings.update({key: needed[key] for key in missing})
+                            continue
+                        assert "has no setting" in str(error), error
+                        break
+                    assert time.monotonic() - start < 5, name
+                    called.add(name)
+                    break
+    assert len(called) >= 10 and {"cdlp", "pagerank", "eigenvector", "hits", "leiden"} <= stopped, (called, stopped)
+    run(
+        """
+        import os, signal, threading, time, knotwork
+        db = knotwork.connect()
+        db.execute("CREATE (a:N)-[:R]->(b:N), (b)-[:R]->(a)")
+        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        start = time.monotonic()
+        try:
+            db.algo.cdlp(max_iterations=2**63 - 1)
+            raise AssertionError("it ended")
+        except KeyboardInterrupt:
+            assert time.monotonic() - start < 5
+        """
+    )

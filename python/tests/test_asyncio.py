@@ -165,3 +165,59 @@ def test_edge_programs_and_their_end():
             assert await (await db.execute("RETURN 1")).scalar() == 1
 
     run(main())
+
+
+def test_a_task_that_is_cancelled_twice_leaves_nothing_running(run):
+    done = run(
+        """
+        import asyncio, knotwork.aio
+
+        async def main():
+            async with knotwork.aio.connect(max_concurrent_queries=1) as db:
+                for pause in (0, 0.001, 0.01):
+                    task = asyncio.ensure_future(db.execute("UNWIND range(1, 1000000000) AS i RETURN sum(i)"))
+                    await asyncio.sleep(0.1)
+                    task.cancel()
+                    await asyncio.sleep(pause)
+                    task.cancel()
+                    await asyncio.sleep(0)
+                    task.cancel()
+                    try:
+                        await task
+                        raise AssertionError("it was cancelled")
+                    except asyncio.CancelledError:
+                        pass
+                    # The one thread is free again.
+                    assert await (await db.execute("RETURN 1")).scalar() == 1
+
+                async def write():
+                    async with db.transaction() as tx:
+                        await tx.execute("CREATE (:N)")
+                        await tx.execute("UNWIND range(1, 1000000000) AS i RETURN sum(i)")
+
+                task = asyncio.ensure_future(write())
+                await asyncio.sleep(0.1)
+                for _ in range(3):
+                    task.cancel()
+                    await asyncio.sleep(0.001)
+                assert isinstance((await asyncio.gather(task, return_exceptions=True))[0], asyncio.CancelledError)
+                assert await (await db.execute("MATCH (n) RETURN count(*)")).scalar() == 0
+
+        asyncio.run(main(), debug=True)
+        """
+    )
+    assert "never retrieved" not in done.stderr, done.stderr
+
+
+def test_after_close_every_call_says_so():
+    async def main():
+        db = knotwork.aio.connect()
+        result = await db.execute("RETURN 1")
+        await db.close()
+        for call in (lambda: db.execute("RETURN 1"), lambda: db.load_nodes([{"a": 1}], label="N"), lambda: db.algo.pagerank(),
+                     result.fetchall):
+            with pytest.raises(knotwork.ClosedError):
+                await call()
+        await db.close()
+
+    asyncio.run(main())

@@ -288,3 +288,53 @@ def test_control_c_ends_a_program(path):
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert out == "2000\n" and process.returncode == 0
+
+
+def test_a_pass_ends_when_another_begins(db):
+    db.execute("UNWIND range(1, 300000) AS i CREATE (:N)-[:R]->(:N)")
+    with db.edges() as graph:
+        first = iter(graph)
+        seen = len(next(first))
+        assert 0 < seen < 300_000
+        assert sum(map(len, graph)) == 300_000
+        with pytest.raises(knotwork.ClosedError, match="another one began"):
+            next(first)
+        # So does one within the other.
+        with pytest.raises(knotwork.ClosedError, match="another one began"):
+            for _ in graph:
+                assert sum(map(len, graph)) == 300_000
+        assert sum(map(len, graph)) == 300_000
+        with db.edges() as other:
+            assert sum(len(edges) for edges in graph for _ in [sum(map(len, other))]) == 300_000
+
+
+def test_ids_and_degrees_are_told_during_a_pass(db):
+    db.execute("UNWIND range(1, 300000) AS i CREATE (:N)-[:R]->(:N)")
+    with db.edges() as graph:
+        seen = 0
+        for place, edges in enumerate(graph):
+            seen += len(edges)
+            if place == 0:
+                assert len(graph.ids) == 600_000 and graph.degrees.sum() == 300_000
+                assert graph.number(graph.ids[7]) == 7
+        assert seen == 300_000
+
+
+def test_a_program_that_reads_the_edges_within_a_batch_is_told_so(db):
+    db.execute("UNWIND range(1, 300000) AS i CREATE (:N)-[:R]->(:N)")
+
+    class Nested(knotwork.EdgeProgram):
+        def start(self, graph):
+            self.graph = graph
+
+        def should_iterate(self, iteration, changed):
+            return iteration < 1
+
+        def process_edges(self, edges):
+            sum(map(len, self.graph))
+
+        def update_nodes(self, nodes):
+            return False
+
+    with pytest.raises(knotwork.ClosedError, match="another one began"):
+        db.algo.edge_program(Nested())

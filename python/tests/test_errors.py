@@ -1,6 +1,8 @@
 """Errors by class, with the place in the query."""
 
 import os
+import time
+import warnings
 
 import pytest
 
@@ -141,3 +143,80 @@ def test_a_path_that_may_not_be_written(tmp_path, run):
     )
     tmp_path.chmod(0o755)
     assert "ermission denied" in done.stdout and "check the rights" in done.stdout, done.stdout
+
+
+def test_errors_are_runtime_errors(db):
+    # As Kuzu's are.
+    with pytest.raises(RuntimeError, match="SYNTAX"):
+        db.execute("RETRUN 1")
+    assert all(issubclass(getattr(knotwork, name), RuntimeError) for name in dir(knotwork) if name.endswith("Error"))
+
+
+def test_settings_that_are_not_known_are_refused():
+    for settings, error, said in [
+        ({"memory_limt": 5}, TypeError, "did you mean memory_limit"),
+        ({"colour": 5}, TypeError, "there are path"),
+        ({"threads": -1}, ValueError, "threads is a number of at least 0"),
+        ({"max_num_threads": -1}, ValueError, "max_num_threads"),
+        ({"memory_limit": -5}, ValueError, "memory_limit is a number of bytes"),
+        ({"memory_limit": "much"}, ValueError, "memory_limit is a number of bytes"),
+        ({"buffer_pool_size": -1}, ValueError, "buffer_pool_size"),
+    ]:
+        with pytest.raises(error, match=said):
+            knotwork.Database(**settings)
+    knotwork.Database(max_db_size=1 << 30, auto_checkpoint=True).close()
+
+
+def test_limits_of_a_statement_are_read_as_those_of_a_database(db):
+    text = "UNWIND range(1, 300000) AS i RETURN collect(toString(i)) AS c"
+    with pytest.raises(knotwork.ResourceLimitError):
+        db.execute(text, memory_limit="64KB").fetchall()
+    assert len(db.execute(text, memory_limit="512MB").scalar()) == 300_000
+    with db.cursor() as connection:
+        connection.memory_limit = "1MB"
+        assert connection.memory_limit == 1 << 20
+        connection.memory_limit = None
+    for limit in (-1, "much", 1.5):
+        with pytest.raises(ValueError, match="memory_limit is a number of bytes"):
+            db.execute("RETURN 1", memory_limit=limit)
+    for size in (-1, -(2**40)):
+        with pytest.raises(knotwork.DataError, match="of at least 0"):
+            db.execute("RETURN 1").fetchmany(size)
+
+
+def test_a_store_that_is_open_here_says_what_to_do(path):
+    with knotwork.connect(path) as db:
+        with pytest.raises(knotwork.BusyError, match=r"db\.connection\(\)"):
+            knotwork.connect(path)
+        db.execute("RETURN 1")
+
+
+def test_hints_are_warnings_once_for_each_place(db):
+    db.execute("CREATE (:Person {name: 'Ann'})")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            assert db.execute("MATCH (p:Person) RETURN p.nme").scalar() is None
+        assert db.execute("MATCH (p:Person) RETURN p.name").scalar() == "Ann"
+    assert [(warning.category, warning.filename) for warning in caught] == [(knotwork.HintWarning, __file__)]
+    assert "nme" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(knotwork.HintWarning):
+            db.execute("MATCH (p:Person) RETURN p.nme")
+
+
+def test_a_commit_has_no_time_limit_of_the_statement_before(db):
+    with db.connection() as connection:
+        connection.timeout = 0.1
+        connection.begin()
+        connection.execute("CREATE (:N)")
+        time.sleep(0.15)
+        connection.commit()
+    assert db.execute("MATCH (n:N) RETURN count(*) AS count").scalar() == 1
+
+
+def test_a_row_that_cannot_be_loaded_speaks_of_no_command_line(db):
+    with pytest.raises(knotwork.DataError, match="row 1") as caught:
+        db.load_nodes([{"id": 1}, {"id": None}], label="T", key="id")
+    assert "--" not in str(caught.value) and "leave it out" in caught.value.remedy

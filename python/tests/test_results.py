@@ -206,3 +206,47 @@ def test_summaries(db):
     assert result.summary.plan_tree["rows"] == 2
     # Asking for the summary takes no rows.
     assert len(result.fetchall()) == 2
+
+
+def test_a_graph_can_be_written_to_a_file(db, tmp_path):
+    db.execute("CREATE (:Person:Boss {name: 'Ann', tags: ['x'], born: date('1980-01-02')})-[:KNOWS {since: 2019}]->(:Person)")
+    result = lambda: db.execute("MATCH (a)-[k]->(b) RETURN a, k, b")
+    assert result().to_networkx().nodes[0]["labels"] == ("Person", "Boss")
+    graph = result().to_networkx(plain=True)
+    assert graph.nodes[0] == {"labels": "Person:Boss", "name": "Ann", "tags": "['x']", "born": "1980-01-02"}
+    for write, read in [(networkx.write_graphml, networkx.read_graphml), (networkx.write_gexf, networkx.read_gexf)]:
+        file = tmp_path / "graph.xml"
+        write(graph, file)
+        found = read(file)
+        assert found.number_of_edges() == 1 and found.nodes["0"]["labels"] == "Person:Boss"
+
+
+def test_the_list_of_algorithms_has_algorithms_alone(db):
+    listed = dir(db.algo)
+    assert {"pagerank", "wcc", "yens", "edge_program"} <= set(listed)
+    assert not [name for name in listed if name.startswith("k") and name != "kcore"]
+    assert db.algo.kept_list().fetchall() == []
+    assert "annotations" not in dir(knotwork) and {"aio", "AsyncConnection", "connect"} <= set(dir(knotwork))
+    assert knotwork.aio.AsyncConnection is knotwork.AsyncConnection
+
+
+def test_results_tell_their_size_and_types_as_kuzu_does(db):
+    db.execute(PEOPLE)
+    result = db.execute("MATCH (a)-[k]->() RETURN a, k, a.name AS name, a.age AS age, [1.5] AS list, {x: true} AS map, null AS none")
+    assert result.get_num_tuples() == 2
+    assert result.get_column_data_types() == ["NODE", "REL", "STRING", "INT64", "DOUBLE[]", "STRUCT(x BOOL)", "ANY"]
+    assert result.get_schema()["name"] == "STRING" and list(result.get_schema()) == list(result.columns)
+    result.get_next()
+    assert result.get_num_tuples() == 2 and len(result.get_all()) == 1 and result.get_num_tuples() == 2
+    whole = db.execute("UNWIND range(1, 50000) AS i RETURN i")
+    assert whole.to_arrow().num_rows == 50_000 == whole.get_num_tuples()
+
+
+def test_ids_are_the_same_numbers_as_in_cypher(db):
+    db.execute("CREATE (a:N)-[:R {i: 1}]->(b:N), (a)-[:R {i: 2}]->(b), (b)-[:R {i: 3}]->(a)")
+    for a, r, a_id, r_id in db.execute("MATCH (a)-[r]->() RETURN a, r, id(a), id(r)"):
+        assert (a.id, r.id) == (a_id, r_id) and r.id >= 0
+        db.execute("CREATE (:Other)-[:S]->(:Other)")
+        assert db.execute("MATCH ()-[r]->() WHERE id(r) = $id RETURN r.i AS i", id=r.id).scalar() == r["i"]
+        assert db.execute("MATCH ()-[r]->() WHERE r = $r RETURN r.i AS i", r=r).scalar() == r["i"]
+        assert db.execute("MATCH (n) WHERE id(n) = $id RETURN n AS n", id=a.id).scalar() == a

@@ -117,3 +117,26 @@ def test_copy_to_a_file(db, tmp_path):
     db.execute("CREATE (:P {x: 1})")
     db.execute(f"COPY (MATCH (p:P) RETURN p.x AS x) TO '{tmp_path}/p.csv'")
     assert (tmp_path / "p.csv").read_text().split() == ["x", "1"]
+
+
+def test_tables_are_seen_from_comprehensions_and_lambdas(db):
+    frame = pandas.DataFrame({"a": [1, 2]})
+    assert [row.a for _ in range(2) for row in db.execute("LOAD FROM frame RETURN a")] == [1, 2, 1, 2]
+    assert [db.execute("LOAD FROM frame RETURN count(*)").scalar() for _ in range(2)] == [2, 2]
+    assert (lambda: db.execute("LOAD FROM frame RETURN sum(a)").scalar())() == 3
+    assert sum(db.execute("LOAD FROM frame RETURN sum(a)").scalar() for _ in range(2)) == 6
+    assert list(map(lambda _: db.execute("LOAD FROM frame RETURN max(a)").scalar(), range(2))) == [2, 2]
+    assert db.execute("LOAD FROM `frame` RETURN count(*)").scalar() == 2
+    größe = frame
+    assert db.execute("LOAD FROM größe RETURN count(*)").scalar() == 2
+    db.execute("COPY T FROM `frame`")
+    assert db.execute("MATCH (t:T) RETURN count(*)").scalar() == 2
+    lazy = polars.LazyFrame({"a": [1, 2, 3]})
+    assert db.execute("LOAD FROM lazy RETURN count(*)").scalar() == 3
+
+    def other():
+        return db.execute("LOAD FROM frame RETURN count(*)").scalar()
+
+    # A function sees its own variables, and those of its module: as everywhere in Python.
+    with pytest.raises(knotwork.QueryError, match="no table with the name frame"):
+        other()

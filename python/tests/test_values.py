@@ -92,7 +92,7 @@ def test_frames_are_lists_of_maps(db):
 @pytest.mark.parametrize(
     "value, words",
     [
-        (2**63, "does not fit into 64 bits"), (object(), "object"), (Decimal("1.5"), "Decimal"), (uuid.UUID(int=1), "UUID"),
+        (2**63, "does not fit into 64 bits"), (object(), "object"), (Decimal("1.5"), "Decimal"),
         ({1: 2}, "keys of a map"), (1j, "complex"), ([[object()]], "object"),
     ],
     ids=repr,
@@ -155,3 +155,30 @@ def test_a_duration_comes_back(db):
     duration = Duration(months=14, days=3, seconds=90, nanoseconds=5)
     found = echo(db, duration)
     assert type(found) is Duration and found == duration
+
+
+def test_durations_are_equal_and_hashed_by_their_parts_and_have_no_order():
+    day, other = Duration(days=1), Duration(days=2)
+    for compare in ("__lt__", "__le__", "__gt__", "__ge__"):
+        assert getattr(day, compare)(other) is NotImplemented
+    for call in (lambda: day < other, lambda: day <= day, lambda: sorted([other, day]), lambda: max(day, other),
+                 lambda: day > dt.timedelta(1), lambda: dt.timedelta(1) >= day):
+        with pytest.raises(TypeError):
+            call()
+    assert day == Duration(days=1) and day != other and not day == other and day != 1 and not day == "P1D"
+    # A month is not thirty days, nor a day 24 hours.
+    assert Duration(months=1) != Duration(days=30) and day != Duration(hours=24)
+    for duration, delta in [
+        (day, dt.timedelta(1)), (Duration(seconds=5), dt.timedelta(seconds=5)), (Duration(), dt.timedelta()),
+        (Duration(days=-1, seconds=1), dt.timedelta(-1, 1)), (Duration(nanoseconds=7000), dt.timedelta(microseconds=7)),
+    ]:
+        assert duration == delta and delta == duration and hash(duration) == hash(delta) and {duration: 1}[delta] == 1
+    assert Duration(nanoseconds=7) != dt.timedelta() and Duration(hours=24) != dt.timedelta(1)
+    many = [Duration(months=m, days=d, seconds=s, nanoseconds=n) for m in (0, 1) for d in (-1, 0, 1) for s in (-1, 0, 90_000) for n in (0, 1)]
+    assert len(set(many)) == len(many) and all(hash(a) == hash(pickle.loads(pickle.dumps(a))) for a in many)
+
+
+def test_durations_are_added_and_multiplied_from_both_sides():
+    day = Duration(days=1)
+    assert 2 * day == day * 2 == Duration(days=2) == day + dt.timedelta(1) == dt.timedelta(1) + day
+    assert dt.timedelta(3) - day == Duration(days=2) and day - dt.timedelta(3) == Duration(days=-2)

@@ -27,6 +27,8 @@ pub trait TableSource: Sync {
     fn row_count(&self) -> usize;
     /// How many pieces there are.
     fn pieces(&self) -> usize;
+    /// The number of rows of a piece, which tables without columns do not show otherwise.
+    fn piece_rows(&self, index: usize) -> usize;
     /// The columns of a piece, and the number of its first row.
     fn piece(&self, index: usize) -> Result<(usize, Vec<Column>)>;
 }
@@ -213,7 +215,7 @@ fn push_nodes(
             property: table.key.as_deref(),
             values: &columns[place],
         });
-        let count = columns.first().map_or(0, Column::len);
+        let count = rows.piece_rows(piece);
         let batch =
             NodeRows { count, labels: &labels, key, names: &names, columns: &properties, origin: origin as u64 };
         let added = load.push_nodes(&batch)?;

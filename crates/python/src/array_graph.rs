@@ -35,6 +35,9 @@ pub(crate) struct ArrayGraph {
     /// What the caller calls each node.
     nodes: Py<PyList>,
     is_small: bool,
+    /// The least and the largest weight, NaN if a weight is no number; `None` without weights.
+    #[pyo3(get)]
+    weight_range: Option<(f64, f64)>,
 }
 
 #[pymethods]
@@ -53,8 +56,9 @@ impl ArrayGraph {
         let weights: Option<Vec<f64>> = weights.map(|bytes| floats(bytes.as_bytes()));
         let count = nodes.len();
         let made = py.detach(|| Graph::new(count, &sources, &targets, weights.as_deref()));
+        let weight_range = weights.as_deref().filter(|weights| !weights.is_empty()).map(range_of);
         let is_small = count + sources.len() <= HERE_SIZE_MAX;
-        Ok(ArrayGraph { graph: Arc::new(made.map_err(raised)?), nodes: nodes.unbind(), is_small })
+        Ok(ArrayGraph { graph: Arc::new(made.map_err(raised)?), nodes: nodes.unbind(), is_small, weight_range })
     }
 
     /// Calls an algorithm: a list of its columns, each a list.
@@ -264,4 +268,12 @@ fn words(bytes: &[u8]) -> Vec<u32> {
 fn floats(bytes: &[u8]) -> Vec<f64> {
     let number = |eight: &[u8]| f64::from_ne_bytes(eight.try_into().unwrap_or_default());
     bytes.chunks_exact(8).map(number).collect()
+}
+
+/// The least and the largest of some numbers; NaN if one of them is.
+fn range_of(numbers: &[f64]) -> (f64, f64) {
+    let nan = numbers.iter().any(|number| number.is_nan()).then_some(f64::NAN);
+    let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    nan.map_or((least, most), |nan| (nan, nan))
 }

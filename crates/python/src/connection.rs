@@ -36,10 +36,15 @@ impl Options {
             Ok(found.filter(|value| !value.is_none()))
         };
         options.timeout = take("timeout")?.map(|value| value.extract()).transpose()?;
-        options.memory_limit = take("memory_limit")?.map(|value| value.extract()).transpose()?;
+        options.memory_limit = take("memory_limit")?.map(|value| bytes("memory_limit", &value)).transpose()?.flatten();
         options.progress = take("progress")?.map(Bound::unbind);
         Ok(options)
     }
+}
+
+/// A limit of memory: a number of bytes, or a text with a unit.
+pub(crate) fn bytes(name: &str, limit: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    limit.py().import("knotwork._limits")?.getattr("bytes_of")?.call1((name, limit))?.extract()
 }
 
 /// A time limit in seconds as Python gives it.
@@ -139,7 +144,10 @@ impl Connection {
     ) -> PyResult<T> {
         let done = py.detach(|| {
             let mut guard = self.seat.lock()?;
-            action(guard.as_mut().ok_or_else(closed)?)
+            let session = guard.as_mut().ok_or_else(closed)?;
+            // The time limit of the statement before is none of this call.
+            session.interrupt().set_deadline(None);
+            action(session)
         });
         done.map_err(raised)
     }
@@ -153,8 +161,8 @@ impl Connection {
     }
 
     /// Runs one statement. Parameters are given as a mapping, by keyword, or both.
-    /// The keywords ``timeout`` (seconds), ``memory_limit`` (bytes) and ``progress`` (what is called with steps done and in
-    /// all) are none of the query's.
+    /// The keywords ``timeout`` (seconds), ``memory_limit`` (bytes, or a text such as ``"512MB"``) and ``progress`` (what is
+    /// called with steps done and in all) are none of the query's.
     #[pyo3(signature = (query, parameters=None, **named))]
     fn execute(
         &self,
@@ -223,8 +231,10 @@ impl Connection {
 
     /// Bytes of memory that a statement may hold; ``None`` for half of the database's limit.
     #[setter]
-    fn set_memory_limit(&self, bytes: Option<usize>) {
-        self.change(|settings| settings.query_memory = bytes);
+    fn set_memory_limit(&self, limit: &Bound<'_, PyAny>) -> PyResult<()> {
+        let limit = bytes("memory_limit", limit)?;
+        self.change(|settings| settings.query_memory = limit);
+        Ok(())
     }
 
     #[getter]

@@ -5,7 +5,7 @@ use model::temporal::{self, NANOS_OF_SECOND, SECONDS_OF_DAY};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDelta, PyDeltaAccess, PyTuple};
+use pyo3::types::{PyBool, PyDelta, PyDeltaAccess, PyTuple};
 
 /// A duration: months, days, seconds and nanoseconds, kept apart.
 ///
@@ -114,22 +114,37 @@ impl Duration {
         format!("Duration('{}')", self.0)
     }
 
-    fn __hash__(&self) -> u64 {
-        use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-        BuildHasherDefault::<DefaultHasher>::default().hash_one(self.0)
+    /// As that of the ``timedelta`` that is equal to it, if there is one.
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        if let Ok(delta) = self.timedelta(py)
+            && of_timedelta(&delta) == self.0
+        {
+            return delta.hash();
+        }
+        (self.0.months, self.0.days, self.0.seconds, self.0.nanosecond).into_pyobject(py)?.hash()
     }
 
-    fn __richcmp__(&self, other: &Bound<'_, PyAny>, operation: CompareOp) -> Option<bool> {
-        let other = if let Ok(other) = other.cast::<Duration>() {
-            other.get().0
-        } else {
-            of_timedelta(other.cast::<PyDelta>().ok()?)
-        };
-        match operation {
-            CompareOp::Eq => Some(self.0 == other),
-            CompareOp::Ne => Some(self.0 != other),
-            _ => None,
+    /// Equal are durations of the same parts. They have no order, since a month has no fixed length: Python raises its
+    /// ``TypeError`` where nothing answers.
+    fn __richcmp__(&self, py: Python<'_>, other: &Bound<'_, PyAny>, operation: CompareOp) -> PyResult<Py<PyAny>> {
+        let is_equal = operand(other).ok().map(|other| self.0 == other);
+        match (is_equal, operation) {
+            (Some(is_equal), CompareOp::Eq) => Ok(PyBool::new(py, is_equal).to_owned().into_any().unbind()),
+            (Some(is_equal), CompareOp::Ne) => Ok(PyBool::new(py, !is_equal).to_owned().into_any().unbind()),
+            _ => Ok(py.NotImplemented()),
         }
+    }
+
+    fn __radd__(&self, other: &Bound<'_, PyAny>) -> PyResult<Duration> {
+        self.__add__(other)
+    }
+
+    fn __rsub__(&self, other: &Bound<'_, PyAny>) -> PyResult<Duration> {
+        operand(other)?.checked_sub(self.0).map(Duration).ok_or_else(too_large)
+    }
+
+    fn __rmul__(&self, factor: f64) -> PyResult<Duration> {
+        self.__mul__(factor)
     }
 
     fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Duration> {

@@ -3,6 +3,7 @@
 //! That thread holds the moment (or the transaction) of the reader. It waits for orders: a pass, or the end, which is that
 //! the reader is gone. Python's thread acknowledges each batch that it takes, so that only a few lie between the two.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,6 +57,8 @@ pub(crate) struct EdgeReader {
     news: Mutex<Receiver<News>>,
     /// The pass that was asked for last.
     pass: Mutex<u64>,
+    /// News of it that came while something else was waited for.
+    waiting: Mutex<VecDeque<News>>,
     /// Whether the thread still works for this reader, and what stops it.
     at_work: Arc<Mutex<bool>>,
     interrupt: Interrupt,
@@ -94,38 +97,38 @@ impl Server<'_> {
             return Ok(());
         }
         while let Some(order) = self.order(passes.interrupt())? {
-            let told = match order {
-                Order::Taken => {
-                    self.ahead = self.ahead.saturating_sub(1);
-                    Ok(())
+            if let Some(Order::Pass(number, among)) = self.answer(order, passes)? {
+                passes.pass(among.as_ref(), &mut |edges| self.hand_on(number, edges, passes))?;
+                if self.news.send(News::Over(number)).is_err() {
+                    return Ok(());
                 }
-                Order::Degrees => self.news.send(News::Degrees(passes.degrees()?)),
-                Order::Ids => self.news.send(News::Ids(passes.nodes().map(|node| node.0 as i64).collect())),
-                Order::Pass(number, among) => {
-                    passes.pass(among.as_ref(), &mut |edges| self.hand_on(number, edges, passes.interrupt()))?;
-                    self.news.send(News::Over(number))
-                }
-            };
-            if told.is_err() {
-                return Ok(());
             }
         }
         Ok(())
     }
 
+    /// Does what can be done at any time, also during a pass; gives another pass back. `Ok(None)` if nothing is left to do.
+    fn answer(&mut self, order: Order, passes: &EdgePasses<'_>) -> Result<Option<Order>, Error> {
+        // A reader that is gone need not be told.
+        match order {
+            Order::Taken => self.ahead = self.ahead.saturating_sub(1),
+            Order::Degrees => drop(self.news.send(News::Degrees(passes.degrees()?))),
+            Order::Ids => drop(self.news.send(News::Ids(passes.nodes().map(|node| node.0 as i64).collect()))),
+            Order::Pass(..) => return Ok(Some(order)),
+        }
+        Ok(None)
+    }
+
     /// Sends a batch once there is room for it; false if this pass is not wanted any more.
-    fn hand_on(&mut self, pass: u64, edges: EdgeArrays, interrupt: &Interrupt) -> Result<bool, Error> {
+    fn hand_on(&mut self, pass: u64, edges: EdgeArrays, passes: &EdgePasses<'_>) -> Result<bool, Error> {
         while self.next.is_none() {
             let order = match self.orders.try_recv() {
                 Ok(order) => Some(order),
                 Err(_) if self.ahead < BATCHES_MAX => break,
-                Err(_) => self.order(interrupt)?,
+                Err(_) => self.order(passes.interrupt())?,
             };
-            match order {
-                Some(Order::Taken) => self.ahead = self.ahead.saturating_sub(1),
-                Some(other) => self.next = Some(other),
-                None => return Ok(false),
-            }
+            let Some(order) = order else { return Ok(false) };
+            self.next = self.answer(order, passes)?;
         }
         if self.next.is_some() {
             return Ok(false);
@@ -162,7 +165,8 @@ impl EdgeReader {
         .map_err(raised)?;
         let process = std::process::id();
         let (orders, news, pass) = (Mutex::new(Some(orders)), Mutex::new(news), Mutex::new(0));
-        let mut reader = EdgeReader { orders, news, pass, at_work, interrupt, process, nodes: 0, edges: 0 };
+        let waiting = Mutex::default();
+        let mut reader = EdgeReader { orders, news, pass, waiting, at_work, interrupt, process, nodes: 0, edges: 0 };
         match reader.hear(py)? {
             News::Open(nodes, edges) => (reader.nodes, reader.edges) = (nodes, edges),
             _ => return Err(raised(error!(Internal, "edges were read before they were asked for"))),
@@ -261,29 +265,30 @@ impl EdgeReader {
 
     /// The ids of the nodes, by their numbers.
     fn ids(&self, py: Python<'_>) -> PyResult<Numbers> {
-        self.leave_pass()?;
         self.tell(Order::Ids)?;
         loop {
-            if let News::Ids(ids) = self.hear(py)? {
-                return Ok(Vector::I64(ids).into());
+            match self.hear(py)? {
+                News::Ids(ids) => return Ok(Vector::I64(ids).into()),
+                other => self.keep(other),
             }
         }
     }
 
     /// For each node, over how many edges it is left.
     fn degrees(&self, py: Python<'_>) -> PyResult<Numbers> {
-        self.leave_pass()?;
         self.tell(Order::Degrees)?;
         loop {
-            if let News::Degrees(degrees) = self.hear(py)? {
-                return Ok(Vector::U32(degrees).into());
+            match self.hear(py)? {
+                News::Degrees(degrees) => return Ok(Vector::U32(degrees).into()),
+                other => self.keep(other),
             }
         }
     }
 
-    /// Begins a pass, over the edges of the nodes whose bits are set, if bits are given: eight a byte, the lowest first.
+    /// Begins a pass, over the edges of the nodes whose bits are set, if bits are given: eight a byte, the lowest first. Gives
+    /// its number. The pass before ends here.
     #[pyo3(signature = (among=None))]
-    fn begin(&self, among: Option<&Bound<'_, PyBytes>>) -> PyResult<()> {
+    fn begin(&self, among: Option<&Bound<'_, PyBytes>>) -> PyResult<u64> {
         let among = among.map(|bytes| {
             let bytes = bytes.as_bytes();
             let word = |eight: &[u8]| {
@@ -297,15 +302,28 @@ impl EdgeReader {
         if among.as_ref().is_some_and(Option::is_none) {
             return Err(raised(error!(Argument, "expected a bit for each of {} nodes", self.nodes)));
         }
-        let pass = self.leave_pass()?;
-        self.tell(Order::Pass(pass, among.flatten()))
+        let pass = {
+            let mut pass = self.pass.lock().unwrap_or_else(PoisonError::into_inner);
+            *pass += 1;
+            *pass
+        };
+        self.tell(Order::Pass(pass, among.flatten()))?;
+        Ok(pass)
     }
 
-    /// The next batch of the pass: sources, targets, weights or ``None``, and properties; ``None`` at its end.
-    fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let wanted = *self.pass.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The next batch of the pass with that number: sources, targets, weights or ``None``, and properties; ``None`` at its end.
+    /// Fails if another pass has begun.
+    fn next<'py>(&self, py: Python<'py>, wanted: u64) -> PyResult<Option<Bound<'py, PyTuple>>> {
         loop {
-            match self.hear(py)? {
+            if *self.pass.lock().unwrap_or_else(PoisonError::into_inner) != wanted {
+                return Err(raised(
+                    error!(Closed, "this pass over the edges has ended, since another one began")
+                        .with_remedy("finish one pass before the next, or open a stream for each with db.edges()"),
+                ));
+            }
+            let kept = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let news = kept.map_or_else(|| self.hear(py), Ok)?;
+            match news {
                 News::Batch(pass, edges) => {
                     self.tell(Order::Taken)?;
                     if pass == wanted {
@@ -325,11 +343,9 @@ impl EdgeReader {
 }
 
 impl EdgeReader {
-    /// From now on another pass counts, whose number it gives: batches of the one before are passed over.
-    fn leave_pass(&self) -> PyResult<u64> {
-        let mut pass = self.pass.lock().unwrap_or_else(PoisonError::into_inner);
-        *pass += 1;
-        Ok(*pass)
+    /// Keeps news of a pass for whoever goes on with it.
+    fn keep(&self, news: News) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push_back(news);
     }
 }
 

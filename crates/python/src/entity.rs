@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use database::result::{EdgeRecord, Entities, NodeRecord};
 use database::{Error, Value};
-use model::NodeId;
 use model::value::{EdgeValue, PathValue};
+use model::{EdgeId, EdgeTypeId, NodeId};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use crate::convert::to_python;
+use crate::convert::{from_python, to_python};
 
 /// Names with values, in order.
 type Properties = [(Arc<str>, Value)];
@@ -26,7 +26,8 @@ pub(crate) struct Node {
 
 /// An edge of a result: its id, type, ends and properties.
 ///
-/// Properties are read like those of a mapping. ``id`` is valid only as long as the store is not written.
+/// Properties are read like those of a mapping. ``id`` is what ``id(r)`` gives, and stays the same as
+/// long as the relationship is there.
 #[pyclass(frozen, mapping, module = "knotwork", name = "Edge")]
 pub(crate) struct Edge {
     pub(crate) value: EdgeValue,
@@ -81,6 +82,15 @@ fn as_dict<'py>(py: Python<'py>, properties: &Properties) -> PyResult<Bound<'py,
         dict.set_item(&**name, to_python::value(py, value, &Entities::default())?)?;
     }
     Ok(dict)
+}
+
+fn as_properties(dict: &Bound<'_, PyDict>) -> PyResult<Vec<(Arc<str>, Value)>> {
+    let property = |(name, object): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let name: String = name.extract()?;
+        let value = from_python::value(&object, 0).map_err(|fault| fault.of(|| format!("property {name}")))?;
+        Ok((Arc::from(name), value))
+    };
+    dict.iter().map(property).collect()
 }
 
 fn keys<'py>(py: Python<'py>, properties: &Properties) -> PyResult<Bound<'py, PyList>> {
@@ -198,6 +208,19 @@ mapping_methods!(
             PyTuple::new(py, self.record.labels.iter().map(|label| &**label))
         }
 
+        /// Made again of its id, labels and properties: in another process, or by ``copy``.
+        fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+            let (py, node) = (slf.py(), slf.get());
+            let parts = (node.id.0, node.labels(py)?, node.properties(py)?).into_pyobject(py)?;
+            Ok((slf.get_type().getattr("_made_again")?, parts))
+        }
+
+        #[staticmethod]
+        fn _made_again(id: u64, labels: Vec<String>, properties: &Bound<'_, PyDict>) -> PyResult<Node> {
+            let labels = labels.iter().map(|label| Arc::from(label.as_str())).collect();
+            Ok(Node { id: NodeId(id), record: NodeRecord { labels, properties: as_properties(properties)? } })
+        }
+
         fn __repr__(&self) -> String {
             let labels: String = self.record.labels.iter().map(|label| format!(":{label}")).collect();
             format!("<Node {}{labels}{}>", self.id.0, shown(&self.record.properties))
@@ -216,7 +239,7 @@ mapping_methods!(
         })
     },
     {
-        /// The id, valid until the store is written.
+        /// The id, which stays the same as long as the relationship is there.
         #[getter]
         fn id(&self) -> u64 {
             self.value.id.0
@@ -240,6 +263,24 @@ mapping_methods!(
             self.value.target.0
         }
 
+        /// Made again of its parts: in another process, or by ``copy``.
+        fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+            let (py, edge) = (slf.py(), slf.get());
+            let EdgeValue { id, source, target, edge_type } = edge.value;
+            let ids = (id.0, source.0, target.0, edge_type.0);
+            let parts = (ids, edge.r#type(), edge.properties(py)?).into_pyobject(py)?;
+            Ok((slf.get_type().getattr("_made_again")?, parts))
+        }
+
+        #[staticmethod]
+        fn _made_again(ids: (u64, u64, u64, u32), r#type: &str, properties: &Bound<'_, PyDict>) -> PyResult<Edge> {
+            let (id, source, target, edge_type) = ids;
+            let (source, target) = (NodeId(source), NodeId(target));
+            let value = EdgeValue { id: EdgeId(id), source, target, edge_type: EdgeTypeId(edge_type) };
+            let properties = as_properties(properties)?;
+            Ok(Edge { value, record: EdgeRecord { edge_type: Arc::from(r#type), properties } })
+        }
+
         fn __repr__(&self) -> String {
             let EdgeValue { source, target, .. } = self.value;
             let shown = shown(&self.record.properties);
@@ -260,6 +301,21 @@ impl Path {
     #[getter]
     fn edges(&self, py: Python<'_>) -> Py<PyTuple> {
         self.edges.clone_ref(py)
+    }
+
+    /// Made again of its nodes and edges: in another process, or by ``copy``.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, path) = (slf.py(), slf.get());
+        let parts = (path.nodes.bind(py), path.edges.bind(py)).into_pyobject(py)?;
+        Ok((slf.get_type().getattr("_made_again")?, parts))
+    }
+
+    #[staticmethod]
+    fn _made_again(nodes: &Bound<'_, PyTuple>, edges: &Bound<'_, PyTuple>) -> PyResult<Path> {
+        let ids = nodes.iter().map(|node| Ok(node.cast::<Node>()?.get().id)).collect::<PyResult<_>>()?;
+        let values = edges.iter().map(|edge| Ok(edge.cast::<Edge>()?.get().value)).collect::<PyResult<_>>()?;
+        let value = Arc::new(PathValue { nodes: ids, edges: values });
+        Ok(Path { value, nodes: nodes.clone().unbind(), edges: edges.clone().unbind() })
     }
 
     /// The number of edges.

@@ -32,6 +32,7 @@ mod pipe;
 mod record;
 mod result;
 mod shared;
+mod signals;
 mod statement;
 mod worker;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::{Array, ArrayRef};
+use arrow_schema::FieldRef;
 use database::Value;
 use database::import::OnDuplicate;
 use database::load::{EdgeTable, EndKey, LoadSummary, NodeTable, OnMissing, TableSource};
@@ -26,8 +27,8 @@ const PIECE_ROWS: usize = 1 << 16;
 /// A table of Arrow, in pieces that are made columns when they are asked for.
 struct ArrowTable {
     names: Vec<String>,
-    /// For each column its chunks.
-    columns: Vec<Vec<ArrayRef>>,
+    /// For each column what it is, and its chunks.
+    columns: Vec<(FieldRef, Vec<ArrayRef>)>,
     /// Each piece: its chunk, its first row there, how many it has, and its first row of the table.
     pieces: Vec<(usize, usize, usize, usize)>,
     rows: usize,
@@ -36,7 +37,8 @@ struct ArrowTable {
 impl ArrowTable {
     fn of(object: &Bound<'_, PyAny>) -> PyResult<ArrowTable> {
         let table = import::table(object)?;
-        let (names, columns) = table.columns().map_err(raised)?.into_iter().unzip();
+        let columns = table.columns().map_err(raised)?;
+        let names = columns.iter().map(|(field, _)| field.name().clone()).collect();
         let (mut pieces, mut rows) = (Vec::new(), 0);
         for (index, chunk) in table.chunks.iter().enumerate() {
             for start in (0..chunk.len()).step_by(PIECE_ROWS) {
@@ -67,7 +69,10 @@ impl RowTable {
                 .cast::<PyDict>()
                 .map_err(|_| raised(error!(Type, "row {row}: expected a dictionary, found {found}")))?;
             for (name, object) in dict.iter() {
-                let name: String = name.extract()?;
+                let Ok(name) = name.extract::<String>() else {
+                    let found = from_python::type_name(&name);
+                    return Err(raised(error!(Type, "row {row}: the names of columns are texts, found {found}")));
+                };
                 let value =
                     from_python::value(&object, 0).map_err(|fault| fault.of(|| format!("row {row}: {name}")))?;
                 let place = *places.entry(name).or_insert_with_key(|name| {
@@ -99,9 +104,13 @@ impl TableSource for RowTable {
         self.rows.div_ceil(PIECE_ROWS)
     }
 
+    fn piece_rows(&self, index: usize) -> usize {
+        PIECE_ROWS.min(self.rows - index * PIECE_ROWS)
+    }
+
     fn piece(&self, index: usize) -> Result<(usize, Vec<Column>), Error> {
         let start = index * PIECE_ROWS;
-        let end = (start + PIECE_ROWS).min(self.rows);
+        let end = start + self.piece_rows(index);
         Ok((start, self.columns.iter().map(|column| column.slice(start, end)).collect()))
     }
 }
@@ -124,6 +133,10 @@ impl TableSource for Chosen {
 
     fn pieces(&self) -> usize {
         self.table.pieces()
+    }
+
+    fn piece_rows(&self, index: usize) -> usize {
+        self.table.piece_rows(index)
     }
 
     fn piece(&self, index: usize) -> Result<(usize, Vec<Column>), Error> {
@@ -161,12 +174,15 @@ impl TableSource for ArrowTable {
         self.pieces.len()
     }
 
+    fn piece_rows(&self, index: usize) -> usize {
+        self.pieces[index].2
+    }
+
     fn piece(&self, index: usize) -> Result<(usize, Vec<Column>), Error> {
         let (chunk, start, count, origin) = self.pieces[index];
-        let column = |(name, chunks): (&String, &Vec<ArrayRef>)| {
-            import::column(&chunks[chunk].slice(start, count)).map_err(|error| error.within(&format!("column {name}")))
-        };
-        let columns = self.names.iter().zip(&self.columns).map(column).collect::<Result<_, _>>()?;
+        let column =
+            |(field, chunks): &(FieldRef, Vec<ArrayRef>)| import::column(field, &chunks[chunk].slice(start, count));
+        let columns = self.columns.iter().map(column).collect::<Result<_, _>>()?;
         Ok((origin, columns))
     }
 }

@@ -101,6 +101,19 @@ impl Record {
         self.values.bind(py).hash()
     }
 
+    /// Made again of its names and values: in another process, or by ``copy``.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, record) = (slf.py(), slf.get());
+        let parts = (record.header.tuple.bind(py), record.values.bind(py)).into_pyobject(py)?;
+        Ok((slf.get_type().getattr("_made_again")?, parts))
+    }
+
+    #[staticmethod]
+    fn _made_again(py: Python<'_>, names: Vec<String>, values: &Bound<'_, PyTuple>) -> PyResult<Record> {
+        let names = names.iter().map(|name| Arc::from(name.as_str())).collect();
+        Ok(Record::new(Header::new(py, names)?, values.clone().unbind()))
+    }
+
     /// The names of the columns.
     fn keys(&self, py: Python<'_>) -> Py<PyTuple> {
         self.header.tuple.clone_ref(py)

@@ -6,19 +6,23 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use database::{Error, ResultBatch, StatementSummary};
-use model::error;
+use model::{ColumnData, error};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyTuple};
 
 use crate::arrow::export::Layout;
+use crate::arrow::kind::Kind;
 use crate::arrow::stream::{ArrowStream, Reader, capsule};
 use crate::convert::to_python;
 use crate::error::{Failure, raised};
 use crate::pipe::Found;
 use crate::record::{Header, Record};
+use crate::signals;
 use crate::statement::{Rest, SIGNAL_STEP, Started, Stream};
 
+/// Rows that are made objects before signals are listened to.
+const SIGNAL_ROWS: usize = 1 << 10;
 /// Batches that are looked at before the types of a stream are told.
 const LOOK_AHEAD: usize = 64;
 
@@ -32,9 +36,24 @@ impl Told {
     }
 }
 
+/// Warns of what is probably not meant, though it is no error. A filter of warnings may make it an exception.
+fn warn(py: Python<'_>, summary: &StatementSummary) -> PyResult<()> {
+    if summary.hints.is_empty() {
+        return Ok(());
+    }
+    let hints: Vec<&str> = summary.hints.iter().map(|hint| hint.message.as_str()).collect();
+    py.import("knotwork._summary")?.getattr("warn")?.call1((hints,)).map(|_| ())
+}
+
 /// The error of rows that were given already.
 pub(crate) fn consumed() -> Error {
     error!(Closed, "the rows of this result have been read already").with_remedy("run the query again")
+}
+
+/// The number of rows that are asked for.
+fn rows_asked(count: i64) -> PyResult<usize> {
+    usize::try_from(count)
+        .map_err(|_| raised(error!(Argument, "expected a number of rows of at least 0, found {count}")))
 }
 
 #[derive(Default)]
@@ -43,6 +62,8 @@ struct Rows {
     current: Option<(ResultBatch, usize)>,
     rest: Option<Stream>,
     has_given: bool,
+    /// The number of rows given so far; unknown once another library reads them.
+    given: Option<usize>,
 }
 
 /// The rows of a statement, and what it did.
@@ -63,12 +84,13 @@ impl QueryResult {
         let told = Arc::new(Told::default());
         let rest = match started.rest {
             Rest::Nothing(summary) => {
+                warn(py, &summary)?;
                 told.tell(Some(*summary));
                 None
             }
             Rest::Piped(stream) => Some(stream),
         };
-        let rows = Mutex::new(Rows { ready: started.ready, rest, ..Rows::default() });
+        let rows = Mutex::new(Rows { ready: started.ready, rest, given: Some(0), ..Rows::default() });
         Ok(QueryResult { header: Header::new(py, started.columns)?, text, rows, told })
     }
 
@@ -96,6 +118,9 @@ impl QueryResult {
                 Found::End(outcome) => {
                     rows.rest = None;
                     let summary = outcome.transpose().map_err(|error| Failure::of(error, &self.text))?;
+                    if let Some(summary) = &summary {
+                        warn(py, summary)?;
+                    }
                     self.told.tell(summary);
                 }
             }
@@ -135,6 +160,7 @@ impl QueryResult {
         let made = make(batch, *row)?;
         *row += 1;
         rows.has_given = true;
+        rows.given = rows.given.map(|given| given + 1);
         Ok(Some(made))
     }
 
@@ -147,22 +173,22 @@ impl QueryResult {
         Ok(Record::new(self.header.clone(), self.tuple(py, batch, row)?.unbind()))
     }
 
-    /// Takes up to so many rows, or all.
-    fn take_rows<T>(
+    /// Takes up to `count` rows, or all, as a list of what `make` makes of each. Listens to signals: turning millions of rows
+    /// into objects takes a while.
+    fn take_rows<'py, T: IntoPyObject<'py>>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         count: Option<usize>,
         make: impl Fn(&ResultBatch, usize) -> PyResult<T>,
-    ) -> PyResult<Vec<T>> {
+    ) -> PyResult<Bound<'py, PyList>> {
         let mut rows = self.lock(py);
-        let mut taken = Vec::new();
+        let taken = PyList::empty(py);
         while count.is_none_or(|count| taken.len() < count) {
             match self.take_row(py, &mut rows, &make)? {
-                Some(row) => taken.push(row),
+                Some(row) => taken.append(row)?,
                 None => break,
             }
-            // Turning millions of rows into objects takes a while too.
-            if taken.len() % (1 << 16) == 0 {
+            if taken.len() % SIGNAL_ROWS == 0 {
                 py.check_signals()?;
             }
         }
@@ -182,15 +208,18 @@ impl QueryResult {
             rows.ready.push_front(ResultBatch { columns, rows: batch.rows - row, entities: batch.entities });
         }
         while look_ahead.is_none_or(|count| rows.ready.len() < count) {
+            py.check_signals()?;
             match self.pull(py, &mut rows)? {
                 Some(batch) => rows.ready.push_back(batch),
                 None => break,
             }
         }
         rows.has_given = true;
+        let lent = rows.ready.iter().map(|batch| batch.rows).sum::<usize>();
+        rows.given = rows.given.filter(|_| rows.rest.is_none()).map(|given| given + lent);
         let (ready, rest) = (std::mem::take(&mut rows.ready), rows.rest.take());
         let names = &self.header.names;
-        let layout = py.detach(|| Layout::of(names, ready.iter()));
+        let layout = py.detach(|| Layout::of(names, ready.iter(), signals::listen_detached))?;
         Ok(Reader::new(layout, ready, rest, self.told.clone()))
     }
 
@@ -199,6 +228,7 @@ impl QueryResult {
         let mut rows = self.lock(py);
         while let Some(batch) = self.pull(py, &mut rows)? {
             rows.ready.push_back(batch);
+            py.check_signals()?;
         }
         Ok(())
     }
@@ -242,12 +272,12 @@ impl QueryResult {
 
     /// The next records, as many as that or fewer at the end.
     #[pyo3(signature = (size=1))]
-    fn fetchmany(&self, py: Python<'_>, size: usize) -> PyResult<Vec<Record>> {
-        self.take_rows(py, Some(size), |batch, row| self.record(py, batch, row))
+    fn fetchmany<'py>(&self, py: Python<'py>, size: i64) -> PyResult<Bound<'py, PyList>> {
+        self.take_rows(py, Some(rows_asked(size)?), |batch, row| self.record(py, batch, row))
     }
 
     /// All records that are left, as a list.
-    fn fetchall(&self, py: Python<'_>) -> PyResult<Vec<Record>> {
+    fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.take_rows(py, None, |batch, row| self.record(py, batch, row))
     }
 
@@ -258,7 +288,7 @@ impl QueryResult {
     }
 
     /// All records that are left, as a list of dictionaries.
-    fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let names = self.header.tuple.bind(py);
         self.take_rows(py, None, |batch, row| {
             let dict = PyDict::new(py);
@@ -303,8 +333,12 @@ impl QueryResult {
     }
 
     /// The rows as a stream of Arrow whose types fit all rows: they are looked at first.
-    fn _arrow_stream(&self, py: Python<'_>) -> PyResult<ArrowStream> {
-        Ok(ArrowStream::new(self.reader(py, None)?))
+    ///
+    /// With ``texts_for_months`` durations that have months are texts, for libraries that have no type for them.
+    #[pyo3(signature = (texts_for_months=false))]
+    fn _arrow_stream(&self, py: Python<'_>, texts_for_months: bool) -> PyResult<ArrowStream> {
+        let reader = self.reader(py, None)?;
+        Ok(ArrowStream::new(if texts_for_months { reader.with_texts_for_months() } else { reader }))
     }
 
     /// The first records that are left, which stay where they are.
@@ -413,13 +447,13 @@ impl QueryResult {
     }
 
     /// All rows that are left as lists (as in Kuzu).
-    fn get_all<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyList>>> {
+    fn get_all<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.take_rows(py, None, |batch, row| Ok(self.tuple(py, batch, row)?.to_list()))
     }
 
     /// The next rows as lists (as in Kuzu).
-    fn get_n<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Vec<Bound<'py, PyList>>> {
-        self.take_rows(py, Some(count), |batch, row| Ok(self.tuple(py, batch, row)?.to_list()))
+    fn get_n<'py>(&self, py: Python<'py>, count: i64) -> PyResult<Bound<'py, PyList>> {
+        self.take_rows(py, Some(rows_asked(count)?), |batch, row| Ok(self.tuple(py, batch, row)?.to_list()))
     }
 
     /// An iterator of rows as dictionaries (as in Kuzu).
@@ -430,6 +464,42 @@ impl QueryResult {
     /// The names of the columns as a list (as in Kuzu).
     fn get_column_names(&self) -> Vec<&str> {
         self.header.names.iter().map(|name| &**name).collect()
+    }
+
+    /// The number of rows of the whole result (as in Kuzu). Rows that are left are read into memory first.
+    fn get_num_tuples(&self, py: Python<'_>) -> PyResult<usize> {
+        self.finish(py)?;
+        let rows = self.lock(py);
+        let given = rows.given.ok_or_else(|| raised(consumed()))?;
+        let current = rows.current.as_ref().map_or(0, |(batch, row)| batch.rows - row);
+        Ok(given + current + rows.ready.iter().map(|batch| batch.rows).sum::<usize>())
+    }
+
+    /// The types of the columns by the values of the rows that are left, which are read into memory first (as in Kuzu, by its
+    /// names).
+    fn get_column_data_types(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.finish(py)?;
+        let rows = self.lock(py);
+        let batches = || rows.current.iter().map(|(batch, _)| batch).chain(&rows.ready);
+        let layout = Layout::of(&self.header.names, batches(), || py.check_signals())?;
+        let name = |(index, kind): (usize, &Kind)| {
+            let entity = batches().find_map(|batch| match &batch.columns[index].data {
+                ColumnData::Node(_) => Some("NODE"),
+                ColumnData::Edge(_) => Some("REL"),
+                _ => None,
+            });
+            entity.map_or_else(|| kind.kuzu_name(), str::to_owned)
+        };
+        Ok(layout.kinds.iter().enumerate().map(name).collect())
+    }
+
+    /// Names and types of the columns (as in Kuzu).
+    fn get_schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let schema = PyDict::new(py);
+        for (name, kind) in self.header.names.iter().zip(self.get_column_data_types(py)?) {
+            schema.set_item(&**name, kind)?;
+        }
+        Ok(schema)
     }
 
     /// ``to_pandas`` (as in Kuzu).

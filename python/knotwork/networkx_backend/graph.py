@@ -4,6 +4,7 @@ Both answer :meth:`run`: a procedure with its settings gives columns of plain Py
 user calls them.
 """
 
+import weakref
 from array import array
 from collections.abc import Mapping
 from itertools import repeat
@@ -12,10 +13,23 @@ import networkx as nx
 
 from .._knotwork import ArrayGraph, has_attribute, read_adjacency
 
-__all__ = ["Graph", "StoreGraph", "convert_from_nx", "convert_to_nx"]
+__all__ = ["Graph", "StoreGraph", "Unsuited", "convert_from_nx", "convert_to_nx"]
+
+
+class Unsuited(Exception):
+    """The engine does not compute this as NetworkX does, which is found when it is tried: NetworkX computes it, on the graph that
+    was converted. On a graph in a store it is the error `instead`."""
+
+    def __init__(self, reason, instead=None):
+        super().__init__(reason)
+        self.instead = instead or ValueError(reason)
+
 
 #: What stands for an edge attribute that no edge has: all edges then weigh the default.
 _ABSENT = None
+#: The largest weight that the engine takes, and the largest whole number up to which its sums have all.
+_WEIGHT_MAX = 1e100
+_WHOLE_MAX = 2.0**53
 
 
 class _Base:
@@ -28,6 +42,16 @@ class _Base:
 
     def is_multigraph(self):
         return self._multigraph
+
+    def original(self):
+        """The graph of NetworkX that it was made of, if there is one."""
+        return None
+
+    def require_positive(self, weight):
+        """Says that NetworkX should compute by itself if an edge has a weight of 0."""
+
+    def require_whole(self, weight):
+        """Says that NetworkX should compute by itself if lengths of paths are integers that floats may not have."""
 
     @property
     def direction(self):
@@ -72,6 +96,9 @@ class Graph(_Base):
         self._attributes = attributes
         self._graphs = {}
         self.graph = graph_attributes
+        #: Attributes by which edges weigh otherwise from their other end, and the graph that this was made of, while it is there.
+        self.lopsided = ()
+        self.original = lambda: None
 
     def __len__(self):
         return len(self._nodes)
@@ -103,6 +130,20 @@ class Graph(_Base):
     def is_whole(self, weight):
         """True if all weights are whole numbers, so that sums of them are."""
         return weight is None or self._attributes.get(weight, (_ABSENT, True))[1]
+
+    def _range(self, weight):
+        """The least and the largest weight; those of no weight are 1."""
+        return self._array_graph(weight, False)[0].weight_range or (1.0, 1.0)
+
+    def require_positive(self, weight):
+        if self._range(weight)[0] == 0:
+            raise Unsuited(f"edges have the weight 0 in {weight!r}: paths over them are counted by NetworkX")
+
+    def require_whole(self, weight):
+        # Also for what it says of other weights.
+        most = self._range(weight)[1]
+        if self.is_whole(weight) and most * len(self) > _WHOLE_MAX:
+            raise Unsuited(f"integers in {weight!r} are so large that their sums are left to NetworkX")
 
     def setting(self, node):
         """A node as a procedure takes it."""
@@ -144,11 +185,18 @@ class Graph(_Base):
         merged = merged and self._multigraph
         if self._attributes.get(weight, (_ABSENT, True))[0] is _ABSENT:
             weight = None
+        if weight in self.lopsided:
+            raise Unsuited(f"edges have another {weight!r} from their other end: left to NetworkX")
         if (weight, merged) not in self._graphs:
             sources, targets, weights = self._arrays(weight, merged)
-            self._graphs[weight, merged] = ArrayGraph(
+            made = ArrayGraph(
                 self._nodes, sources.tobytes(), targets.tobytes(), None if weights is None else weights.tobytes()
             )
+            least, most = made.weight_range or (0, 0)
+            # Written so that it fails with NaN too.
+            if not (0 <= least and most <= _WEIGHT_MAX):
+                raise Unsuited(f"edges have weights from {least} to {most} in {weight!r}: left to NetworkX")
+            self._graphs[weight, merged] = made
         return self._graphs[weight, merged], weight
 
     def _prepared(self, settings, weight, merged):
@@ -298,6 +346,9 @@ def convert_from_nx(
     wanted = {key: 1 if default is None else default for key, default in (edge_attrs or {}).items() if key is not None}
     # A graph may not be what it keeps, as the complement of one.
     keeps_all = type(graph).__getitem__ is nx.Graph.__getitem__ and type(graph._adj) is dict
+    if hasattr(graph, "_graph"):
+        # A view is not told when the graph below it changes, so that nothing is kept with it.
+        graph.__networkx_cache__ = None
     adjacency = graph._adj if keeps_all else _copied(graph)
     if keeps_all and wanted and (known := _serving(graph, wanted)) is not None:
         return known
@@ -315,7 +366,11 @@ def convert_from_nx(
         else:
             attributes[key] = array("d", repeat(default, len(sources) // 4)), isinstance(default, int)
     sources, targets = memoryview(sources).cast("I"), memoryview(targets).cast("I")
-    return Graph(nodes, numbers, sources, targets, loops, attributes, *kind, dict(graph.graph))
+    made = Graph(nodes, numbers, sources, targets, loops, attributes, *kind, dict(graph.graph))
+    made.original = weakref.ref(graph)
+    if wanted and not keeps_all and not graph.is_directed():
+        made.lopsided = _lopsided(adjacency, wanted)
+    return made
 
 
 def _copied(graph):
@@ -328,6 +383,24 @@ def _copied(graph):
 
     depth = 2 if graph.is_multigraph() else 1
     return {node: plain(row, depth) for node, row in graph.adjacency()}
+
+
+def _lopsided(adjacency, wanted):
+    """The attributes by which an edge weighs otherwise from its other end, as in an undirected view of a directed graph."""
+    found = set()
+    for node, row in adjacency.items():
+        for other, data in row.items():
+            back = adjacency[other][node]
+            if back is not data:
+                found.update(key for key in wanted if _weights(back, key) != _weights(data, key))
+    return found
+
+
+def _weights(data, key):
+    """The weights of an edge, or of parallel ones."""
+    if data and all(isinstance(held, Mapping) for held in data.values()):
+        return [held.get(key) for held in data.values()]
+    return data.get(key)
 
 
 def _serving(graph, wanted):

@@ -45,7 +45,7 @@ pub(super) fn nodes(
         for piece in 0..rows.pieces() {
             interrupt.check()?;
             let (origin, columns) = rows.piece(piece)?;
-            let all = 0..columns.first().map_or(0, Column::len) as u32;
+            let all = 0..rows.piece_rows(piece) as u32;
             let (mut fresh, mut later): (Vec<u32>, Vec<(u32, u32)>) = (all.collect(), Vec::new());
             if let Some(place) = key {
                 refuse_nulls(&columns[place], origin)?;

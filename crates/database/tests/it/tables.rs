@@ -37,8 +37,13 @@ impl TableSource for Numbers {
         self.row_count().div_ceil(PIECE)
     }
 
+    fn piece_rows(&self, index: usize) -> usize {
+        PIECE.min(self.row_count() - index * PIECE)
+    }
+
     fn piece(&self, index: usize) -> Result<(usize, Vec<Column>)> {
-        let (start, end) = (index * PIECE, ((index + 1) * PIECE).min(self.row_count()));
+        let start = index * PIECE;
+        let end = start + self.piece_rows(index);
         Ok((start, self.columns.iter().map(|rows| Column::new(ColumnData::Int(rows[start..end].to_vec()))).collect()))
     }
 }

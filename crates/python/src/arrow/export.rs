@@ -27,18 +27,35 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The layout that holds all rows of these batches.
-    pub(crate) fn of<'a>(names: &[Arc<str>], batches: impl Iterator<Item = &'a ResultBatch>) -> Layout {
+    /// The layout that holds all rows of these batches. `listen` is called for each, and may end it.
+    pub(crate) fn of<'a, E>(
+        names: &[Arc<str>],
+        batches: impl Iterator<Item = &'a ResultBatch>,
+        listen: impl Fn() -> Result<(), E>,
+    ) -> Result<Layout, E> {
         let mut kinds = vec![Kind::Null; names.len()];
         for batch in batches {
+            listen()?;
             for (kind, column) in kinds.iter_mut().zip(&batch.columns) {
                 let found = kind_of(column, &batch.entities);
                 *kind = std::mem::replace(kind, Kind::Null).merge(found);
             }
         }
-        let fields = names.iter().zip(&kinds).map(|(name, kind)| Field::new(&**name, kind.data_type(), true));
+        let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+        Ok(Layout::with(&names, kinds))
+    }
+
+    fn with(names: &[&str], kinds: Vec<Kind>) -> Layout {
+        let fields = names.iter().zip(&kinds).map(|(name, kind)| Field::new(*name, kind.data_type(), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         Layout { kinds, schema }
+    }
+
+    /// The same with texts for durations that have months.
+    pub(crate) fn with_texts_for_months(self) -> Layout {
+        let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let kinds = self.kinds.into_iter().map(Kind::with_texts_for_months).collect();
+        Layout::with(&names, kinds)
     }
 
     /// A batch in this layout; fails if it has values that the layout does not hold.

@@ -14,17 +14,18 @@ use arrow_array::types::{
     Date32Type, DurationNanosecondType, Float64Type, Int64Type, IntervalMonthDayNanoType, Time64NanosecondType,
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
-use arrow_array::{Array, ArrayRef, make_array};
+use arrow_array::{Array, ArrayRef, MapArray, make_array};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use database::{Error, Value};
 use model::temporal::{self, Date, DateTime, LocalDateTime, LocalTime, NANOS_OF_SECOND, Zone};
-use model::{Bitmap, Column, ColumnData, StringColumn, error};
+use model::{Bitmap, Column, ColumnData, Set, StringColumn, error};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
 use super::stream::STREAM;
 use crate::error::raised;
+use crate::signals;
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -39,6 +40,15 @@ pub(crate) struct Table {
 /// Takes over what an object gives through `__arrow_c_stream__` or `__arrow_c_array__`.
 pub(crate) fn table(object: &Bound<'_, PyAny>) -> PyResult<Table> {
     let py = object.py();
+    let is_of_polars = object.get_type().module().is_ok_and(|module| module.to_string().starts_with("polars"));
+    let suited = if is_of_polars {
+        // Some types of polars are written as something else than they are.
+        Some(py.import("knotwork._frames")?.getattr("of_polars")?.call1((object,))?)
+    } else {
+        None
+    };
+    let object = suited.as_ref().unwrap_or(object);
+    refuse_cut_names(object)?;
     if object.hasattr("__arrow_c_stream__")? {
         let capsule = object.call_method0("__arrow_c_stream__")?;
         let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(STREAM))?;
@@ -63,45 +73,91 @@ pub(crate) fn table(object: &Bound<'_, PyAny>) -> PyResult<Table> {
     Ok(Table { field, chunks: vec![make_array(data)] })
 }
 
+/// Arrow's C interface ends a name at the first character of number 0: whatever came after it would be lost.
+fn refuse_cut_names(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    for attribute in ["column_names", "columns"] {
+        let Some(names) = object.getattr_opt(attribute)? else { continue };
+        let Ok(names) = names.try_iter() else { return Ok(()) };
+        for name in names {
+            let Ok(name) = name?.extract::<String>() else { continue };
+            if name.contains('\0') {
+                return Err(raised(
+                    error!(Argument, "the name of the column {name:?} holds the character of number 0")
+                        .with_remedy("rename the column"),
+                ));
+            }
+        }
+        return Ok(());
+    }
+    Ok(())
+}
+
 fn unreadable(cause: arrow_schema::ArrowError) -> PyErr {
     raised(error!(Argument, "the Arrow data cannot be read: {cause}"))
 }
 
 impl Table {
-    /// The columns of a table with their names, each in the chunks of the table. An index that pandas adds is left out.
-    pub(crate) fn columns(&self) -> Result<Vec<(String, Vec<ArrayRef>)>, Error> {
+    /// The columns of a table, each in the chunks of the table. An index that pandas adds is left out.
+    pub(crate) fn columns(&self) -> Result<Vec<(FieldRef, Vec<ArrayRef>)>, Error> {
         let DataType::Struct(fields) = self.field.data_type() else {
             return Err(error!(Type, "expected a table, found a column of type {}", self.field.data_type()));
         };
-        let column = |(index, field): (usize, &Arc<Field>)| {
+        let column = |(index, field): (usize, &FieldRef)| {
             let chunks = self.chunks.iter().map(|chunk| chunk.as_struct().column(index).clone()).collect();
-            (field.name().clone(), chunks)
+            (field.clone(), chunks)
         };
-        let is_index = |name: &str| name.starts_with("__index_level_") && name.ends_with("__");
-        Ok(fields.iter().enumerate().map(column).filter(|(name, _)| !is_index(name)).collect())
+        let is_index = |field: &FieldRef| field.name().starts_with("__index_level_") && field.name().ends_with("__");
+        let columns: Vec<_> =
+            fields.iter().enumerate().map(column).filter(|(field, _): &(FieldRef, _)| !is_index(field)).collect();
+        require_different(columns.iter().map(|(field, _)| field.name()))?;
+        Ok(columns)
     }
 }
 
-/// Rows of a table as maps, or the items of a column, as one list.
+/// Columns, and the parts of a structure, are known by their names.
+fn require_different<'n>(names: impl Iterator<Item = &'n String>) -> Result<(), Error> {
+    let mut known = Set::default();
+    match names.into_iter().find(|name| !known.insert(*name)) {
+        Some(name) => {
+            Err(error!(Argument, "two columns have the name {name:?}").with_remedy("rename one, or leave it out"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Rows of a table as maps, or the items of a column, as one list. Listens to signals.
 pub(crate) fn list(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     let table = table(object)?;
-    let items = object.py().detach(|| {
-        if !matches!(table.field.data_type(), DataType::Struct(_)) {
-            let columns = table.chunks.iter().map(column).collect::<Result<Vec<_>, _>>()?;
-            return Ok(columns.iter().flat_map(|column| column.values().collect::<Vec<_>>()).collect());
+    object.py().detach(|| items(&table)).map(Value::list)
+}
+
+fn items(table: &Table) -> PyResult<Vec<Value>> {
+    let mut items = Vec::new();
+    if !matches!(table.field.data_type(), DataType::Struct(_)) {
+        for chunk in &table.chunks {
+            let column = column(&table.field, chunk).map_err(raised)?;
+            append(&mut items, column.len(), |row| column.value(row))?;
         }
-        let names: Vec<(Arc<str>, Vec<ArrayRef>)> =
-            table.columns()?.into_iter().map(|(name, chunks)| (Arc::from(name), chunks)).collect();
-        let mut rows = Vec::new();
-        for (index, chunk) in table.chunks.iter().enumerate() {
-            let columns = names.iter().map(|(name, chunks)| Ok((name, column(&chunks[index])?)));
-            let columns = columns.collect::<Result<Vec<_>, Error>>()?;
-            let row = |row| Value::map(columns.iter().map(|(name, column)| ((*name).clone(), column.value(row))));
-            rows.extend((0..chunk.len()).map(row));
-        }
-        Ok::<_, Error>(rows)
-    });
-    items.map(Value::list).map_err(raised)
+        return Ok(items);
+    }
+    let columns = table.columns().map_err(raised)?;
+    let names: Vec<Arc<str>> = columns.iter().map(|(field, _)| Arc::from(field.name().as_str())).collect();
+    for (index, chunk) in table.chunks.iter().enumerate() {
+        let columns = columns.iter().map(|(field, chunks)| column(field, &chunks[index]));
+        let columns = columns.collect::<Result<Vec<_>, Error>>().map_err(raised)?;
+        let row = |row| Value::map(names.iter().cloned().zip(columns.iter().map(|column| column.value(row))));
+        append(&mut items, chunk.len(), row)?;
+    }
+    Ok(items)
+}
+
+/// Appends the values of a number of rows, and listens to signals on the way.
+fn append(items: &mut Vec<Value>, rows: usize, value: impl Fn(usize) -> Value) -> PyResult<()> {
+    for start in (0..rows).step_by(signals::STEP) {
+        items.extend((start..rows.min(start + signals::STEP)).map(&value));
+        signals::listen_detached()?;
+    }
+    Ok(())
 }
 
 fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Error> {
@@ -110,8 +166,44 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Error> {
         .map_err(|cause| error!(Type, "values of Arrow type {} cannot be taken: {cause}", array.data_type()))
 }
 
-/// An array as a column.
-pub(crate) fn column(array: &ArrayRef) -> Result<Column, Error> {
+/// An array as a column, by what its field says of it: an extension type gives another meaning to the values of a plain one.
+pub(crate) fn column(field: &Field, array: &ArrayRef) -> Result<Column, Error> {
+    let found = match field.extension_type_name() {
+        None | Some("arrow.json") => plain(array),
+        Some("arrow.bool8") => truths(array),
+        Some("arrow.uuid") => uuids(array),
+        Some(other) => Err(error!(Type, "Cypher has no value for the Arrow extension type {other}")
+            .with_remedy("convert the column to numbers, texts, dates or moments first")),
+    };
+    found.map_err(
+        |error| if field.name().is_empty() { error } else { error.within(&format!("column {}", field.name())) },
+    )
+}
+
+/// Booleans of a byte each.
+fn truths(array: &ArrayRef) -> Result<Column, Error> {
+    let array = cast(array, &DataType::Int64)?;
+    let truths = array.as_primitive::<Int64Type>().values().iter().map(|byte| *byte != 0).collect();
+    Ok(with_nulls(ColumnData::Bool(truths), &array))
+}
+
+/// UUIDs of 16 bytes each, as texts.
+fn uuids(array: &ArrayRef) -> Result<Column, Error> {
+    let bytes = cast(array, &DataType::LargeBinary)?;
+    let text = |bytes: &[u8]| {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        match hex.len() {
+            32 => Ok([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")),
+            _ => Err(error!(Argument, "a UUID has 16 bytes, found {}", bytes.len())),
+        }
+    };
+    let value = |row: Option<&[u8]>| row.map_or(Ok(Value::Null), |bytes| text(bytes).map(|text| Value::string(&text)));
+    let values = bytes.as_binary::<i64>().iter().map(value).collect::<Result<Vec<_>, _>>()?;
+    Ok(Column::from_values(&values))
+}
+
+/// An array whose values are what its type says.
+fn plain(array: &ArrayRef) -> Result<Column, Error> {
     let data = match array.data_type() {
         DataType::Null => return Ok(Column::nulls(array.len())),
         DataType::Boolean => ColumnData::Bool(array.as_boolean().values().iter().collect()),
@@ -124,16 +216,32 @@ pub(crate) fn column(array: &ArrayRef) -> Result<Column, Error> {
             ColumnData::Float(array.as_primitive::<Float64Type>().values().to_vec())
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ColumnData::String(texts(array)?),
-        DataType::Dictionary(_, values) => return column(&cast(array, values)?),
+        DataType::Dictionary(_, values) => return plain(&cast(array, values)?),
+        DataType::RunEndEncoded(_, values) => return column(values, &cast(array, values.data_type())?),
+        // Whole numbers that are written as decimals; those that do not fit into 64 bits are refused.
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale)
+            if *scale <= 0 =>
+        {
+            let array = cast(array, &DataType::Int64)?;
+            ColumnData::Int(array.as_primitive::<Int64Type>().values().to_vec())
+        }
         DataType::Date32 | DataType::Date64 => {
             let array = cast(array, &DataType::Date32)?;
             ColumnData::Date(array.as_primitive::<Date32Type>().values().iter().map(|x| Date(i64::from(*x))).collect())
         }
         DataType::Time32(_) | DataType::Time64(_) => {
             let array = cast(array, &DataType::Time64(TimeUnit::Nanosecond))?;
-            ColumnData::LocalTime(
-                array.as_primitive::<Time64NanosecondType>().values().iter().map(|x| LocalTime(*x)).collect(),
-            )
+            let nanos = array.as_primitive::<Time64NanosecondType>().values();
+            let is_beyond = |row: &usize| !array.is_null(*row) && !(0..temporal::NANOS_OF_DAY).contains(&nanos[*row]);
+            if let Some(row) = (0..nanos.len()).find(is_beyond) {
+                let found = nanos[row];
+                return Err(error!(Argument, "a time of day lies between 00:00 and 24:00, found {found} nanoseconds")
+                    .with_remedy("cast the column to durations first"));
+            }
+            ColumnData::LocalTime(nanos.iter().map(|nanos| LocalTime(*nanos)).collect())
         }
         DataType::Timestamp(unit, zone) => moments(array, *unit, zone.as_deref())?,
         DataType::Duration(_) => {
@@ -222,9 +330,9 @@ fn nested(array: &ArrayRef) -> Result<Column, Error> {
             };
             return nested(&cast(array, &DataType::LargeList(item.clone()))?);
         }
-        DataType::LargeList(_) => {
+        DataType::LargeList(item) => {
             let lists = array.as_list::<i64>();
-            let items = column(lists.values())?;
+            let items = column(&item.as_ref().clone().with_name(""), lists.values())?;
             let offsets = lists.value_offsets();
             let list = |row: usize| {
                 if lists.is_null(row) {
@@ -236,7 +344,9 @@ fn nested(array: &ArrayRef) -> Result<Column, Error> {
         }
         DataType::Struct(fields) => {
             let rows = array.as_struct();
-            let columns = rows.columns().iter().map(column).collect::<Result<Vec<_>, _>>()?;
+            require_different(fields.iter().map(|field| field.name()))?;
+            let columns = fields.iter().zip(rows.columns()).map(|(field, array)| column(field, array));
+            let columns = columns.collect::<Result<Vec<_>, _>>()?;
             let names: Vec<Arc<str>> = fields.iter().map(|field| Arc::from(field.name().as_str())).collect();
             let map = |row: usize| {
                 if rows.is_null(row) {
@@ -246,6 +356,7 @@ fn nested(array: &ArrayRef) -> Result<Column, Error> {
             };
             (0..rows.len()).map(map).collect()
         }
+        DataType::Map(..) => maps(array.as_map())?,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             let bytes = cast(array, &DataType::LargeBinary)?;
             let rows = bytes.as_binary::<i64>().iter();
@@ -257,4 +368,26 @@ fn nested(array: &ArrayRef) -> Result<Column, Error> {
         }
     };
     Ok(Column::from_values(&values))
+}
+
+/// Maps of texts to values.
+fn maps(maps: &MapArray) -> Result<Vec<Value>, Error> {
+    let (keys, values) = (plain(maps.keys())?, plain(maps.values())?);
+    let offsets = maps.value_offsets();
+    let entry = |at: usize| match keys.value(at) {
+        Value::String(key) => Ok((key, values.value(at))),
+        other => Err(error!(Type, "the keys of a map are texts, found {}", other.type_name())),
+    };
+    let map = |row: usize| {
+        if maps.is_null(row) {
+            return Ok(Value::Null);
+        }
+        let entries = (offsets[row] as usize..offsets[row + 1] as usize).map(entry).collect::<Result<Vec<_>, _>>()?;
+        let mut known = Set::default();
+        match entries.iter().find(|(key, _)| !known.insert(key.clone())) {
+            Some((key, _)) => Err(error!(Argument, "a map has the key {key:?} twice")),
+            None => Ok(Value::map(entries)),
+        }
+    };
+    (0..maps.len()).map(map).collect()
 }

@@ -135,6 +135,41 @@ impl Kind {
         }
     }
 
+    /// The type as Kuzu names it.
+    pub(crate) fn kuzu_name(&self) -> String {
+        match self {
+            Kind::Null | Kind::Mixed => "ANY".to_owned(),
+            Kind::Bool => "BOOL".to_owned(),
+            Kind::Int { .. } => "INT64".to_owned(),
+            Kind::Float => "DOUBLE".to_owned(),
+            Kind::String => "STRING".to_owned(),
+            Kind::Bytes => "BLOB".to_owned(),
+            Kind::Date => "DATE".to_owned(),
+            Kind::LocalTime(_) => "TIME".to_owned(),
+            Kind::LocalDateTime(_) => "TIMESTAMP".to_owned(),
+            Kind::DateTime(..) => "TIMESTAMP_TZ".to_owned(),
+            Kind::Duration(_) | Kind::Interval => "INTERVAL".to_owned(),
+            Kind::List(items) => format!("{}[]", items.kuzu_name()),
+            Kind::Struct(fields) => {
+                let fields: Vec<String> =
+                    fields.iter().map(|(name, kind)| format!("{name} {}", kind.kuzu_name())).collect();
+                format!("STRUCT({})", fields.join(", "))
+            }
+        }
+    }
+
+    /// The same with texts for durations that have months, for libraries that have no type for them.
+    pub(crate) fn with_texts_for_months(self) -> Kind {
+        match self {
+            Kind::Interval => Kind::String,
+            Kind::List(items) => Kind::List(Box::new(items.with_texts_for_months())),
+            Kind::Struct(fields) => {
+                Kind::Struct(fields.into_iter().map(|(name, kind)| (name, kind.with_texts_for_months())).collect())
+            }
+            other => other,
+        }
+    }
+
     /// The type.
     pub(crate) fn data_type(&self) -> DataType {
         match self {

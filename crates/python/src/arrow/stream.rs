@@ -32,6 +32,11 @@ impl Reader {
         Reader { layout, ready, rest, told }
     }
 
+    /// The same with texts for durations that have months.
+    pub(crate) fn with_texts_for_months(self) -> Reader {
+        Reader { layout: self.layout.with_texts_for_months(), ..self }
+    }
+
     fn next_batch(&mut self) -> Result<Option<ResultBatch>, Error> {
         loop {
             if let Some(batch) = self.ready.pop_front() {

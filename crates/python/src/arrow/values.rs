@@ -131,6 +131,7 @@ fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(x) => Some(x.to_string()),
         Value::Time(x) => Some(x.to_string()),
+        Value::Duration(x) => Some(x.to_string()),
         _ => None,
     }
 }

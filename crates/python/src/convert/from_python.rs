@@ -8,7 +8,7 @@ use model::temporal;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyDelta, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple,
+    PyBool, PyByteArray, PyBytes, PyDelta, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType,
 };
 
 use super::moments;
@@ -16,6 +16,7 @@ use crate::arrow::import;
 use crate::duration::{Duration, of_timedelta};
 use crate::entity;
 use crate::error::raised;
+use crate::signals;
 
 /// Deepest nesting of lists and maps.
 const DEPTH_MAX: usize = 128;
@@ -92,8 +93,9 @@ pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
 }
 
-/// An object as a value.
+/// An object as a value. Listens to signals, since lists may be long.
 pub(crate) fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
+    signals::converted(object.py())?;
     if object.is_none() {
         return Ok(Value::Null);
     }
@@ -148,6 +150,12 @@ fn rarer(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
     if let Ok(bytes) = object.cast::<PyByteArray>() {
         return Ok(Value::Bytes(Arc::from(bytes.to_vec())));
     }
+    if object.cast::<PyType>().is_ok() {
+        let name = object.repr()?;
+        return Err(Fault::Value(
+            error!(Type, "Cypher has no value for {name}").with_remedy("pass an object of the class"),
+        ));
+    }
     if let Ok(duration) = object.cast::<Duration>() {
         return Ok(Value::from(duration.get()));
     }
@@ -162,6 +170,13 @@ fn rarer(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
         // What pandas has for what is not there.
         "NAType" | "NaTType" => return Ok(Value::Null),
         "Timedelta" => return nanos(&object.getattr("value")?),
+        // Written as `randomUUID()` writes them.
+        "UUID" => return Ok(Value::string(&object.str()?.to_cow()?)),
+        // Memory of bytes; of other numbers it is a list.
+        "memoryview" if object.getattr("itemsize")?.eq(1)? && !object.getattr("format")?.eq("b")? => {
+            let bytes = object.call_method0("tobytes")?;
+            return value(&bytes, depth);
+        }
         _ => {}
     }
     if let Ok(delta) = object.cast::<PyDelta>() {
@@ -197,31 +212,96 @@ fn rarer(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
 
 /// Arrays and scalars of NumPy.
 fn numpy(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
-    let kind: String = object.getattr("dtype")?.getattr("kind")?.extract()?;
+    let dtype = object.getattr("dtype")?;
+    let kind: String = dtype.getattr("kind")?.extract()?;
     let is_scalar = object.getattr_opt("shape")?.is_none_or(|shape| shape.len().is_ok_and(|axes| axes == 0));
+    let names = dtype.getattr_opt("names")?.filter(|names| !names.is_none());
     match (kind.as_str(), is_scalar) {
-        // Moments: as texts of ISO 8601, which lose nothing.
-        ("M", true) => {
-            let text: String = object.str()?.extract()?;
-            if text == "NaT" {
-                return Ok(Value::Null);
-            }
-            let moment = temporal::LocalDateTime::parse(&text).map(Value::LocalDateTime);
-            moment.ok_or_else(|| Fault::Value(error!(Argument, "the date {text} is out of range")))
+        ("M", true) => moment(object, &unit_of(&dtype)?.0),
+        ("m", true) => span(object, &unit_of(&dtype)?),
+        // Those that Python has no float for: only what a float has exactly.
+        ("f", true) if dtype.getattr("itemsize")?.gt(8)? => {
+            let number: f64 = object.call_method0("__float__")?.extract()?;
+            let is_exact = number.is_nan() || object.eq(number)?;
+            let refused = || Fault::Value(error!(Argument, "the number {object} does not fit into 64 bits"));
+            is_exact.then_some(Value::Float(number)).ok_or_else(refused)
         }
-        ("m", true) => {
-            if object.str()? == "NaT" {
-                return Ok(Value::Null);
+        // Rows with names.
+        ("V", true) if names.is_some() => {
+            let mut entries = Vec::new();
+            for name in names.iter().flat_map(|names| names.try_iter()).flatten() {
+                let name = name?;
+                let key = name.extract::<String>()?;
+                entries.push((Arc::from(key), value(&object.get_item(name)?, depth + 1)?));
             }
-            nanos(&object.call_method1("astype", ("timedelta64[ns]",))?.call_method1("astype", ("int64",))?)
+            Ok(Value::map(entries))
         }
-        ("M" | "m", false) => {
+        ("M" | "m" | "V" | "f", false) if kind != "f" || dtype.getattr("itemsize")?.gt(8)? => {
             let items = object.try_iter()?;
             items.map(|item| value(&item?, depth + 1)).collect::<Result<_, _>>().map(Value::list)
         }
         (_, true) => value(&object.call_method0("item")?, depth + 1),
         (_, false) => value(&object.call_method0("tolist")?, depth + 1),
     }
+}
+
+/// The unit of a type of moments or spans of NumPy, and how many of it one count is: `25s` of `<m8[25s]`.
+fn unit_of(dtype: &Bound<'_, PyAny>) -> PyResult<(String, i64)> {
+    let text: String = dtype.getattr("str")?.extract()?;
+    let unit = text.split_once('[').map_or("", |(_, unit)| unit.trim_end_matches(']'));
+    let digits = unit.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(unit.len());
+    Ok((unit[digits..].to_owned(), unit[..digits].parse().unwrap_or(1)))
+}
+
+/// A moment of NumPy: read as a text of ISO 8601, which loses nothing. What counts days or more is a date.
+fn moment(object: &Bound<'_, PyAny>, unit: &str) -> Result<Value, Fault> {
+    let is_date = matches!(unit, "Y" | "M" | "W" | "D");
+    let object = if is_date { object.call_method1("astype", ("datetime64[D]",))? } else { object.clone() };
+    let text: String = object.str()?.extract()?;
+    if text == "NaT" {
+        return Ok(Value::Null);
+    }
+    let found = if is_date {
+        temporal::Date::parse(&text).map(Value::Date)
+    } else {
+        temporal::LocalDateTime::parse(&text).map(Value::LocalDateTime)
+    };
+    found.ok_or_else(|| Fault::Value(error!(Argument, "the date {text} is out of range")))
+}
+
+/// A span of NumPy: years and months are months, weeks and days are days, and what is shorter counts nanoseconds.
+fn span(object: &Bound<'_, PyAny>, (unit, step): &(String, i64)) -> Result<Value, Fault> {
+    if object.str()? == "NaT" {
+        return Ok(Value::Null);
+    }
+    let count: i64 = object.call_method1("astype", ("int64",))?.call_method0("item")?.extract()?;
+    let count = i128::from(count) * i128::from(*step);
+    let mut parts = temporal::DurationParts::default();
+    match unit.as_str() {
+        "Y" => parts.add_months(count * 12, 0),
+        "M" => parts.add_months(count, 0),
+        "W" => parts.add_days(count * 7, 0),
+        "D" => parts.add_days(count, 0),
+        "h" | "m" | "s" | "ms" | "us" | "ns" => {
+            let nanos = match unit.as_str() {
+                "h" => 3_600_000_000_000,
+                "m" => 60_000_000_000,
+                "s" => 1_000_000_000,
+                "ms" => 1_000_000,
+                "us" => 1_000,
+                _ => 1,
+            };
+            let day = i128::from(temporal::NANOS_OF_DAY);
+            parts.add_days((count * nanos).div_euclid(day), 0);
+            parts.add_nanos((count * nanos).rem_euclid(day));
+        }
+        _ => {
+            let found = if unit.is_empty() { "no unit" } else { unit };
+            return Err(Fault::Value(error!(Argument, "a timedelta64 counts nanoseconds or more, found {found}")));
+        }
+    }
+    let found = parts.finish().map(Value::Duration);
+    found.ok_or_else(|| Fault::Value(error!(Argument, "the duration is beyond 64 bits")))
 }
 
 fn nanos(count: &Bound<'_, PyAny>) -> Result<Value, Fault> {

@@ -4,15 +4,17 @@ import math
 
 import networkx as nx
 
+from ..graph import Unsuited
 from .declare import Error, declared, is_limit
 
 FUNCTIONS = {}
 
 
 def _iterate(graph, procedure, max_iter, tol, settings, weight, run):
-    """Runs, as `run` runs it, until it has converged as NetworkX says: all scores together change by less than `tol` a node."""
-    if max_iter < 1:
-        raise nx.PowerIterationFailedConvergence(max_iter)
+    """Runs, as `run` runs it, until it has converged as NetworkX says: all scores together change by less than `tol` a node.
+    What does not converge here may converge there, where norms differ."""
+    if max_iter < 1 or not 0 <= tol < math.inf:
+        raise Unsuited("limits without a meaning here", nx.PowerIterationFailedConvergence(max_iter))
     settings = {
         "maxIterations": max_iter,
         "tolerance": len(graph) * tol,
@@ -24,13 +26,17 @@ def _iterate(graph, procedure, max_iter, tol, settings, weight, run):
         return run(procedure, settings, weight=weight)
     except Error as error:
         if is_limit(error):
-            raise nx.PowerIterationFailedConvergence(max_iter) from error
+            raise Unsuited("did not converge here", nx.PowerIterationFailedConvergence(max_iter)) from error
         raise
 
 
-def _pagerank_rule(G, nstart, dangling, **_):
+def _pagerank_rule(G, alpha, personalization, nstart, dangling, **_):
     if nstart is not None or dangling is not None:
         return "pagerank with nstart or dangling is left to NetworkX"
+    if not 0 <= alpha <= 1:
+        return "an alpha outside of 0 to 1 is left to NetworkX"
+    if personalization is not None and not all(0 <= share < 1e100 for share in personalization.values()):
+        return "a personalization below 0, or without bounds, is left to NetworkX"
 
 
 @declared(FUNCTIONS, _pagerank_rule)
@@ -86,6 +92,8 @@ def betweenness_centrality(G, k=None, normalized=True, weight=None, endpoints=Fa
     count = len(G)
     if count == 0:
         return {}
+    if weight is not None:
+        G.require_positive(weight)
     settings = {"direction": G.direction}
     sources = None
     if k is not None and k != count:

@@ -1,18 +1,36 @@
 """How a function of NetworkX is declared."""
 
+import functools
 import inspect
 
+import networkx as nx
+
 from ...errors import Error
+from ..graph import Unsuited
 
 
 class Declared:
     """A function with the rule that says which of its calls it can run."""
 
     def __init__(self, function, rule):
-        #: What NetworkX calls, with a graph that is converted already.
-        self.function = function
         self._signature = inspect.signature(function)
         self._rule = rule
+        self._function = function
+        #: Called by NetworkX, with a graph that is converted already.
+        self.function = functools.wraps(function)(lambda *args, **kwargs: self._call(*args, **kwargs))
+
+    def _call(self, *args, **kwargs):
+        """The function, or NetworkX's own where the engine does not suit."""
+        try:
+            return self._function(*args, **kwargs)
+        except Unsuited as unsuited:
+            call = self._signature.bind(*args, **kwargs)
+            original = call.arguments["G"].original()
+            own = getattr(nx, self._function.__name__, None)
+            if original is None or own is None:
+                raise unsuited.instead from unsuited
+            call.arguments["G"] = original
+            return own.orig_func(*call.args, **call.kwargs)
 
     def can_run(self, args, kwargs):
         """True, or the reason why not."""

@@ -1,8 +1,10 @@
 """Shortest paths, by edges or by weight."""
 
+import math
+
 import networkx as nx
 
-from .declare import Error, declared
+from .declare import declared
 
 FUNCTIONS = {}
 
@@ -18,18 +20,10 @@ def _number(G, weight, length):
     return int(length) if G.is_whole(weight) and length == int(length) else length
 
 
-def _negative(error):
-    """The error about a weight below 0, as NetworkX raises it."""
-    return ValueError("Contradictory paths found:", f"negative weights? {error}")
-
-
 def _search(G, procedure, settings, weight):
-    try:
-        return G.run(procedure, {"direction": G.direction, **settings}, weight=weight)
-    except Error as error:
-        if error.code == "ARGUMENT" and weight is not None:
-            raise _negative(error) from error
-        raise
+    if weight is not None:
+        G.require_whole(weight)
+    return G.run(procedure, {"direction": G.direction, **settings}, weight=weight)
 
 
 def _path(G, source, target, weight=None, is_searched=False):
@@ -59,16 +53,16 @@ def _lengths(G, source, cutoff=None, weight=None, against=False):
     if against and G.is_directed():
         settings["direction"] = "IN"
     if weight is None and cutoff is not None:
-        if cutoff < 0:
-            return {}
-        if cutoff < len(G):
-            settings["maxDepth"] = int(cutoff)
+        # NetworkX goes a step on as long as the steps before are fewer than the cutoff, and always gives the source.
+        cutoff = max(math.ceil(cutoff), 0) if cutoff < len(G) else None
+        if cutoff is not None:
+            settings["maxDepth"] = cutoff
     nodes, lengths = _search(G, "algo.bfs" if weight is None else "algo.sssp", settings, weight)
     if weight is not None:
         lengths = [_number(G, weight, length) for length in lengths]
     found = dict(zip(nodes, lengths))
-    if cutoff is not None:
-        found = {node: length for node, length in found.items() if length <= cutoff}
+    if weight is not None and cutoff is not None:
+        found = {node: length for node, length in found.items() if node == source or length <= cutoff}
     return found
 
 
@@ -145,8 +139,9 @@ def single_source_dijkstra_path_length(G, source, cutoff=None, weight="weight"):
 
 @declared(FUNCTIONS)
 def all_pairs_dijkstra_path_length(G, cutoff=None, weight="weight"):
-    for node in G.nodes():
-        yield node, _lengths(G, node, cutoff, weight)
+    # Before the first pair is asked for, when NetworkX can still compute by itself.
+    G.require_whole(weight)
+    return ((node, _lengths(G, node, cutoff, weight)) for node in G.nodes())
 
 
 @declared(FUNCTIONS)

@@ -1,0 +1,65 @@
+"""Ctrl-C while objects and tables of Python are converted: heard within a tenth of a second, and nothing is left."""
+
+import pytest
+
+SCRIPT = """
+import os, signal, subprocess, sys, time
+import knotwork
+
+what, size = sys.argv[1], int(sys.argv[2])
+import pandas, pyarrow
+db = knotwork.connect()
+frame = lambda: pyarrow.table({"a": range(size), "b": [f"text {i}" for i in range(size)]})
+if what == "parameter":
+    given = list(range(size))
+    call = lambda: db.execute("UNWIND $given AS x CREATE (:N {x: x})", given=given)
+elif what == "nested":
+    given = [[i, str(i)] for i in range(size)]
+    call = lambda: db.execute("UNWIND $given AS x CREATE (:N {x: x[0]})", given=given)
+elif what == "frame":
+    given = frame()
+    call = lambda: db.execute("UNWIND $given AS row CREATE (:N {x: row.a})", given=given)
+elif what == "load from":
+    given = frame()
+    call = lambda: db.execute("LOAD FROM given CREATE (:N {x: a})")
+elif what == "nodes":
+    given = [{"a": i, "b": str(i)} for i in range(size)]
+    call = lambda: db.load_nodes(given, label="N")
+elif what in ("fetchall", "to_dicts", "get_all", "to_arrow"):
+    result = db.execute(f"UNWIND range(1, {size}) AS i RETURN i, [i, i] AS list, toString(i) AS text")
+    call = lambda: getattr(result, what)()
+
+heard = []
+
+def handler(number, frame):
+    heard.append(time.monotonic())
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, handler)
+# From another process, as a terminal does: a thread of this one would wait for Python's lock first.
+kill = "import os, sys, time; time.sleep(float(sys.argv[1])); print(time.monotonic()); os.kill(int(sys.argv[2]), 2)"
+killer = subprocess.Popen([sys.executable, "-c", kill, sys.argv[3], str(os.getpid())], stdout=subprocess.PIPE, text=True)
+try:
+    call()
+    # The machine was faster than the signal.
+    while True:
+        time.sleep(0.01)
+except KeyboardInterrupt:
+    pass
+print(heard[0] - float(killer.stdout.read()))
+assert db.execute("MATCH (n:N) RETURN count(*) AS count").scalar() in (0, size)
+"""
+
+
+@pytest.mark.parametrize(
+    "what, size",
+    [
+        ("parameter", 4_000_000), ("nested", 800_000), ("frame", 800_000), ("load from", 800_000), ("nodes", 600_000),
+        ("fetchall", 1_000_000), ("to_dicts", 1_000_000), ("get_all", 1_000_000), ("to_arrow", 1_000_000),
+    ],
+)
+def test_conversions_hear_ctrl_c(run, what, size):
+    # The handler runs when the conversion listens: how long that takes is what is measured. The best of three counts, since
+    # the machine may be busy.
+    waits = [float(run(SCRIPT, what, size, delay).stdout.split()[0]) for delay in (0.05, 0.15, 0.3)]
+    assert min(waits) < 0.1, waits
