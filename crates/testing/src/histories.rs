@@ -35,13 +35,24 @@ pub enum Operation {
     },
 }
 
-/// A list.
+/// A list. The test decides which feature of the store keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
-    /// A property that is written anew as a whole: two transactions that append to it conflict.
-    Property(u32),
-    /// Parallel edges, one for each number, read in any order: two transactions that append do not conflict.
-    Edges(u32),
+    /// A list that is read in order, as a property that is written anew as a whole: two transactions that append to it
+    /// conflict.
+    Ordered(u32),
+    /// A list that is read in any order, as parallel edges, one for each number: two transactions that append do not
+    /// conflict.
+    Set(u32),
+}
+
+impl Key {
+    /// The number of the list.
+    pub fn number(self) -> u32 {
+        match self {
+            Key::Ordered(number) | Key::Set(number) => number,
+        }
+    }
 }
 
 /// How a transaction ended.

@@ -2,127 +2,119 @@
 //!
 //! `FUZZ_SECONDS=600 cargo test --release -p knotwork-storage histories` goes on for ten minutes.
 
-use std::sync::Mutex;
+mod keepers;
+
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use model::platform::Clock;
-use model::schema::{Index, Subject};
-use model::store::{EdgeIds, Expand, NewEdges, NewNodes};
-use model::{
-    Column, Constraint, Direction, EdgeBatch, Error, ErrorCode, GraphStore, Interrupt, IsolationLevel, NodeId,
-    ReadView, Result, Value, WriteTransaction,
-};
+use model::{Column, ErrorCode, GraphStore, Interrupt, IsolationLevel, ReadView, Result, Value, WriteTransaction};
+use storage::bulk::{BulkConfig, BulkLoad, NodeRows};
 use storage::{Durability, NativeStore, OpenOptions};
-use testing::histories::{Findings, Key, Operation, Outcome, Transaction, find_anomalies};
+use testing::histories::{AnomalyKind, Findings, Key, Operation, Outcome, Transaction, find_anomalies};
 use testing::random::{SeededRandom, seed_or};
 
 use crate::directory::TestDirectory;
 use crate::numbered;
+use keepers::{KEEPERS, Keeper, LISTS, label_of_list};
 
-const PROPERTIES: u32 = 6;
-const EDGES: u32 = 4;
 const WRITERS: u64 = 4;
 const READERS: u64 = 2;
 
 /// Transactions of one history.
-const TRANSACTIONS: u64 = 6_000;
+const TRANSACTIONS: u64 = 5_000;
 
-/// The node of a list; that of edges is followed by the node where its edges end.
-fn node_of(key: Key) -> NodeId {
-    match key {
-        Key::Property(number) => NodeId(u64::from(number)),
-        Key::Edges(number) => NodeId(u64::from(PROPERTIES + 2 * number)),
-    }
+/// The lists of some keepers.
+fn keys_of(keepers: std::ops::Range<usize>) -> Vec<Key> {
+    let lists = keepers.flat_map(|at| (0..LISTS).map(move |list| (at, at as u32 * LISTS + list)));
+    lists.map(|(at, number)| if KEEPERS[at].is_ordered() { Key::Ordered(number) } else { Key::Set(number) }).collect()
 }
 
 fn all_keys() -> Vec<Key> {
-    (0..PROPERTIES).map(Key::Property).chain((0..EDGES).map(Key::Edges)).collect()
+    keys_of(0..KEEPERS.len())
 }
 
-/// Makes the nodes of all lists.
+/// The keeper of a list, and the number of the list there.
+fn keeper(key: Key) -> (&'static dyn Keeper, u32) {
+    (KEEPERS[(key.number() / LISTS) as usize], key.number() % LISTS)
+}
+
+/// Makes all lists.
 fn make_lists(store: &NativeStore) {
     let mut transaction = store.write().unwrap();
-    let label = transaction.label("List").unwrap();
-    for key in ["list", "number", "other"] {
+    for key in ["list", "values"] {
         transaction.property_key(key).unwrap();
     }
-    transaction.edge_type("ITEM").unwrap();
-    let count = (PROPERTIES + 2 * EDGES) as usize;
-    let nodes = transaction.create_nodes(&NewNodes { count, labels: &[label], keys: &[], properties: &[] }).unwrap();
-    assert_eq!(nodes[0], NodeId(0), "the first node of a store has the first id");
+    for key in all_keys() {
+        let (keeper, list) = keeper(key);
+        keeper.prepare(&mut *transaction, list).unwrap();
+    }
     transaction.commit().unwrap();
 }
 
 fn read(view: &dyn ReadView, key: Key) -> Result<Vec<u64>> {
-    let int = |value: Value| match value {
-        Value::Int(number) => number as u64,
-        other => panic!("an item is a number, found {other:?}"),
-    };
-    let schema = view.schema();
-    match key {
-        Key::Property(_) => {
-            let list = schema.property_key("list").expect("it was made");
-            match view.node_properties(&[node_of(key)], &[list])?[0].value(0) {
-                Value::Null => Ok(Vec::new()),
-                Value::List(values) => Ok(values.iter().cloned().map(int).collect()),
-                other => panic!("a list is a list, found {other:?}"),
-            }
-        }
-        Key::Edges(_) => {
-            let number = schema.property_key("number").expect("it was made");
-            let expand = Expand {
-                direction: Direction::Out,
-                types: schema.edge_type("ITEM").map(|item| vec![item]),
-                edge_ids: EdgeIds::Omit,
-                keys: vec![number],
-                ranges: Vec::new(),
-                top: None,
-            };
-            let (from, mut batch, mut values) = ([node_of(key)], EdgeBatch::default(), Vec::new());
-            let mut cursor = view.expand(&from, &expand)?;
-            while cursor.next(&mut batch)? {
-                values.extend(batch.properties[0].values().map(int));
-            }
-            Ok(values)
-        }
-    }
+    let (keeper, list) = keeper(key);
+    keeper.read(view, list)
 }
 
-fn append(transaction: &mut dyn WriteTransaction, key: Key, value: u64) -> Result<()> {
-    let node = node_of(key);
-    match key {
-        Key::Property(_) => {
-            let mut values: Vec<Value> =
-                read(transaction.view(), key)?.into_iter().map(|value| Value::Int(value as i64)).collect();
-            values.push(Value::Int(value as i64));
-            let list = transaction.property_key("list")?;
-            transaction.set_node_properties(&[node], list, &Column::from_values(&[Value::list(values)]))
-        }
-        Key::Edges(_) => {
-            let (edge_type, number) = (transaction.edge_type("ITEM")?, transaction.property_key("number")?);
-            let properties = [Column::from_values(&[Value::Int(value as i64)])];
-            let targets = [NodeId(node.0 + 1)];
-            let new =
-                NewEdges { edge_type, sources: &[node], targets: &targets, keys: &[number], properties: &properties };
-            transaction.create_edges(&new).map(drop)
-        }
-    }
+fn append(transaction: &mut dyn WriteTransaction, key: Key, value: u64, random: &mut SeededRandom) -> Result<()> {
+    let (keeper, list) = keeper(key);
+    keeper.append(transaction, list, value, random)
+}
+
+/// A fault of a store, put between it and those that use it: the check must find each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// A write that is acknowledged and not done.
+    Lost,
+    /// A write that hits the other list of the keeper.
+    Misplaced,
+    /// A transaction that is refused and yet done.
+    Undone,
+    /// A read of a state that is older than what was acknowledged.
+    Stale,
 }
 
 /// What the threads share.
 struct Run<'a> {
     store: &'a NativeStore,
     isolation: IsolationLevel,
+    transactions: u64,
+    fault: Option<Fault>,
+    /// A state that stale reads go on to see.
+    old: Mutex<Option<Arc<dyn ReadView>>>,
     clock: &'a dyn Clock,
     next_value: AtomicU64,
     finished: AtomicU64,
+    loaded: AtomicU64,
     is_done: AtomicBool,
     history: Mutex<Vec<Transaction>>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(store: &'a NativeStore, clock: &'a dyn Clock, isolation: IsolationLevel, transactions: u64) -> Run<'a> {
+        Run {
+            store,
+            isolation,
+            transactions,
+            fault: None,
+            old: Mutex::default(),
+            clock,
+            next_value: AtomicU64::new(1),
+            finished: AtomicU64::new(0),
+            loaded: AtomicU64::new(0),
+            is_done: AtomicBool::new(false),
+            history: Mutex::default(),
+        }
+    }
+
     fn is_over(&self) -> bool {
-        self.finished.load(Ordering::Relaxed) >= TRANSACTIONS
+        self.finished.load(Ordering::Relaxed) >= self.transactions
+    }
+
+    fn has_fault(&self, fault: Fault, random: &mut SeededRandom) -> bool {
+        self.fault == Some(fault) && random.chance(10)
     }
 
     fn add(&self, operations: Vec<Operation>, outcome: Outcome, begin_ns: u64) {
@@ -155,7 +147,7 @@ impl Run<'_> {
             } else {
                 let value = self.next_value.fetch_add(1, Ordering::Relaxed);
                 operations.push(Operation::Append { key, value });
-                append(&mut *transaction, key, value)?;
+                self.append(&mut *transaction, key, value, random)?;
             }
             if random.chance(20) {
                 std::thread::yield_now();
@@ -164,20 +156,89 @@ impl Run<'_> {
         if random.chance(5) {
             return Ok(false);
         }
-        transaction.commit().map(|()| true)
+        transaction.commit()?;
+        Ok(!self.has_fault(Fault::Undone, random))
+    }
+
+    fn append(&self, to: &mut dyn WriteTransaction, key: Key, value: u64, random: &mut SeededRandom) -> Result<()> {
+        if self.has_fault(Fault::Lost, random) {
+            return Ok(());
+        }
+        let other = match key {
+            Key::Ordered(number) => Key::Ordered(number ^ 1),
+            Key::Set(number) => Key::Set(number ^ 1),
+        };
+        let is_misplaced = self.has_fault(Fault::Misplaced, random);
+        append(to, if is_misplaced { other } else { key }, value, random)
     }
 
     /// One transaction that only reads.
     fn read(&self, keys: &[Key]) {
         let begin_ns = self.clock.now_ns();
-        let view = self.store.read().unwrap();
+        let mut view = self.store.read().unwrap();
+        if self.fault == Some(Fault::Stale) {
+            view = self.old.lock().unwrap().get_or_insert(view).clone();
+        }
         let operations: Vec<Operation> =
             keys.iter().map(|&key| Operation::Read { key, values: read(&*view, key).unwrap() }).collect();
         self.add(operations, Outcome::Committed, begin_ns);
     }
+
+    /// A bulk load of nodes that belong to a list.
+    fn load(&self, random: &mut SeededRandom) {
+        let keys = keys_of(0..KEEPERS.len());
+        let key = *keys.iter().find(|&&key| keeper(key).0.name() == "Labelled").expect("there is such a keeper");
+        let key = Key::Set(key.number() + random.below(u64::from(LISTS)) as u32);
+        let values: Vec<u64> = (0..3).map(|_| self.next_value.fetch_add(1, Ordering::Relaxed)).collect();
+        let begin_ns = self.clock.now_ns();
+        let (interrupt, label) = (Interrupt::new(), label_of_list(keeper(key).1));
+        let config = BulkConfig { memory_bytes: 64 << 20, threads: 1, ..BulkConfig::default() };
+        let column = Column::from_values(&values.iter().map(|&value| Value::Int(value as i64)).collect::<Vec<_>>());
+        let loading = self.store.rebuild(&interrupt, |base| {
+            let mut load = BulkLoad::new(base, config, &interrupt)?;
+            let (labels, columns) = ([label.as_str()], [column]);
+            let rows =
+                NodeRows { count: 3, labels: &labels, key: None, names: &["value"], columns: &columns, origin: 0 };
+            assert_eq!(load.push_nodes(&rows)?.errors, []);
+            Ok((load.finish()?, ()))
+        });
+        loading.unwrap();
+        self.loaded.fetch_add(1, Ordering::Relaxed);
+        let operations = values.into_iter().map(|value| Operation::Append { key, value }).collect();
+        self.add(operations, Outcome::Committed, begin_ns);
+    }
+
+    /// Runs all threads until there are enough transactions, and then reads everything.
+    fn run(&self, seed: u64, keys: &[Key], disturb: impl FnOnce() + Send) {
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for number in 0..WRITERS {
+                threads.push(scope.spawn(move || {
+                    let mut random = SeededRandom::new(seed * 100 + number);
+                    while !self.is_over() {
+                        self.write(&mut random, keys);
+                    }
+                }));
+            }
+            for _ in 0..READERS {
+                threads.push(scope.spawn(move || {
+                    while !self.is_over() {
+                        self.read(keys);
+                        std::thread::sleep(std::time::Duration::from_micros(500));
+                    }
+                }));
+            }
+            let disturber = scope.spawn(disturb);
+            let ends: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+            self.is_done.store(true, Ordering::Relaxed);
+            let disturbed = disturber.join();
+            ends.into_iter().chain([disturbed]).for_each(|end| end.unwrap());
+        });
+        self.read(keys);
+    }
 }
 
-/// Flushes, backups, and constraints and indexes that come and go.
+/// Flushes, merges, bulk loads, backups, and constraints, indexes and sort keys that come and go.
 fn disturb(run: &Run<'_>, directory: &TestDirectory, seed: u64) {
     let mut random = SeededRandom::new(seed);
     let accept = |result: Result<()>| match result {
@@ -186,10 +247,11 @@ fn disturb(run: &Run<'_>, directory: &TestDirectory, seed: u64) {
     };
     let mut backups = 0;
     while !run.is_done.load(Ordering::Relaxed) {
-        match random.below(5) {
+        match random.below(7) {
             0 | 1 => accept(run.store.checkpoint(&Interrupt::new())),
-            2 => accept(toggle_constraint(run.store)),
-            3 => accept(toggle_index(run.store)),
+            2 | 3 => accept(random.pick(KEEPERS).disturb(run.store)),
+            4 => run.load(&mut random),
+            5 => accept(run.store.compact(&Interrupt::new())),
             _ if backups < 3 => {
                 backups += 1;
                 let path = directory.path().with_extension(format!("backup{backups}"));
@@ -203,7 +265,7 @@ fn disturb(run: &Run<'_>, directory: &TestDirectory, seed: u64) {
 }
 
 /// A backup holds whole transactions: restored, each list is there without a gap.
-fn check_backup(directory: &TestDirectory, path: &std::path::Path) {
+fn check_backup(directory: &TestDirectory, path: &Path) {
     let restored = path.with_extension("restored");
     let platform = directory.platform();
     storage::backup::restore(&platform, path, &restored, &Interrupt::new()).unwrap();
@@ -215,35 +277,6 @@ fn check_backup(directory: &TestDirectory, path: &std::path::Path) {
     for path in [path, &restored] {
         std::fs::remove_dir_all(path).unwrap();
     }
-}
-
-fn toggle_constraint(store: &NativeStore) -> Result<()> {
-    let mut transaction = store.write()?;
-    if transaction.view().schema().constraints.is_empty() {
-        let (label, key) = (transaction.label("List")?, transaction.property_key("other")?);
-        transaction.create_constraint(Constraint::unique("others", label, key), &model::Interrupt::new())?;
-    } else {
-        transaction.drop_constraint("others")?;
-    }
-    transaction.commit()
-}
-
-/// Indexes of the lists and of the edges, built while both are written.
-fn toggle_index(store: &NativeStore) -> Result<()> {
-    let mut transaction = store.write()?;
-    let has_index = transaction.view().schema().indexes.iter().any(|index| &*index.name == "lists");
-    let (label, list) = (transaction.label("List")?, transaction.property_key("list")?);
-    let (edge_type, number) = (transaction.edge_type("ITEM")?, transaction.property_key("number")?);
-    let subjects = [("lists", Subject::Label(label), list), ("items", Subject::EdgeType(edge_type), number)];
-    for (name, subject, key) in subjects {
-        if has_index {
-            transaction.drop_index(name)?;
-        } else {
-            let index = Index { name: name.into(), subject, keys: vec![key] };
-            transaction.create_index(index, &Interrupt::new())?;
-        }
-    }
-    transaction.commit()
 }
 
 /// Makes and checks one history, or as many as `FUZZ_SECONDS` leaves time for, each on a store of its own.
@@ -266,42 +299,9 @@ fn check_history(seed: u64, options: OpenOptions, isolation: IsolationLevel) -> 
     let platform = directory.platform();
     let store = directory.open_with(options);
     make_lists(&store);
-    let run = Run {
-        store: &store,
-        isolation,
-        clock: &*platform.clock,
-        next_value: AtomicU64::new(1),
-        finished: AtomicU64::new(0),
-        is_done: AtomicBool::new(false),
-        history: Mutex::default(),
-    };
-    let keys = all_keys();
-    std::thread::scope(|scope| {
-        let (run, keys) = (&run, &keys);
-        let mut threads = Vec::new();
-        for number in 0..WRITERS {
-            threads.push(scope.spawn(move || {
-                let mut random = SeededRandom::new(seed * 100 + number);
-                while !run.is_over() {
-                    run.write(&mut random, keys);
-                }
-            }));
-        }
-        for _ in 0..READERS {
-            threads.push(scope.spawn(move || {
-                while !run.is_over() {
-                    run.read(keys);
-                    std::thread::sleep(std::time::Duration::from_micros(500));
-                }
-            }));
-        }
-        let disturber = scope.spawn(|| disturb(run, &directory, seed));
-        let ends: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
-        run.is_done.store(true, Ordering::Relaxed);
-        let disturbed = disturber.join();
-        ends.into_iter().chain([disturbed]).for_each(|end| end.unwrap());
-    });
-    run.read(&keys);
+    let run = Run::new(&store, &*platform.clock, isolation, TRANSACTIONS);
+    run.run(seed, &all_keys(), || disturb(&run, &directory, seed));
+    let loaded = run.loaded.load(Ordering::Relaxed);
     let history = run.history.into_inner().unwrap();
     drop(store);
     let findings = find_anomalies(&history);
@@ -316,6 +316,7 @@ fn check_history(seed: u64, options: OpenOptions, isolation: IsolationLevel) -> 
     if isolation == IsolationLevel::Serializable {
         assert!(!findings.has_write_skew, "seed {seed}: some cycle is left, as of write skew");
     }
+    assert!(loaded > 0, "seed {seed}: a bulk load ran beside the writers");
     // The store that is opened again holds what was read last.
     let view = directory.open().read().unwrap();
     for operation in &history.last().expect("it was read").operations {
@@ -350,22 +351,52 @@ fn serializable_ones_have_no_cycles() {
     check(3, options, IsolationLevel::Serializable);
 }
 
-/// An error is an error of the store, not of the test: the code that a refused transaction has.
+/// Each fault is found through each keeper: none of them is deaf.
+#[test]
+fn planted_faults_are_found() {
+    let kinds = |fault: Fault| match fault {
+        Fault::Lost => &[AnomalyKind::LostAppend, AnomalyKind::Internal][..],
+        Fault::Misplaced => &[AnomalyKind::Garbage, AnomalyKind::Internal, AnomalyKind::LostAppend],
+        Fault::Undone => &[AnomalyKind::AbortedRead],
+        Fault::Stale => &[AnomalyKind::StaleRead, AnomalyKind::LostAppend, AnomalyKind::ReadSkew],
+    };
+    for at in 0..KEEPERS.len() {
+        for fault in [Fault::Lost, Fault::Misplaced, Fault::Undone, Fault::Stale] {
+            let directory = TestDirectory::new();
+            let platform = directory.platform();
+            let options = OpenOptions { durability: Durability::Off, ..OpenOptions::create() };
+            let store = directory.open_with(options);
+            make_lists(&store);
+            let mut run = Run::new(&store, &*platform.clock, IsolationLevel::Snapshot, 200);
+            run.fault = Some(fault);
+            run.run(seed_or(4), &keys_of(at..at + 1), || {});
+            let found = find_anomalies(&run.history.into_inner().unwrap()).anomalies;
+            let is_found = found.iter().any(|anomaly| kinds(fault).contains(&anomaly.kind));
+            assert!(is_found, "{}: {fault:?} is not found among {found:?}", KEEPERS[at].name());
+        }
+    }
+}
+
 #[test]
 fn a_rolled_back_transaction_leaves_nothing() {
     let directory = TestDirectory::new();
     let store = directory.open();
     make_lists(&store);
-    let attempt = |commits: bool| -> std::result::Result<(), Error> {
-        let mut transaction = store.write()?;
-        append(&mut *transaction, Key::Edges(0), 1)?;
-        append(&mut *transaction, Key::Property(0), 2)?;
-        if commits { transaction.commit() } else { Ok(()) }
+    let attempt = |commits: bool| {
+        let (mut transaction, mut random) = (store.write().unwrap(), SeededRandom::new(seed_or(5)));
+        for key in all_keys() {
+            append(&mut *transaction, key, 1, &mut random).unwrap();
+        }
+        if commits {
+            transaction.commit().unwrap();
+        }
     };
-    attempt(false).unwrap();
-    let view = store.read().unwrap();
-    assert_eq!((read(&*view, Key::Edges(0)).unwrap(), read(&*view, Key::Property(0)).unwrap()), (vec![], vec![]));
-    attempt(true).unwrap();
-    let view = store.read().unwrap();
-    assert_eq!((read(&*view, Key::Edges(0)).unwrap(), read(&*view, Key::Property(0)).unwrap()), (vec![1], vec![2]));
+    let all = || {
+        let view = store.read().unwrap();
+        all_keys().into_iter().map(|key| read(&*view, key).unwrap()).collect::<Vec<_>>()
+    };
+    attempt(false);
+    assert!(all().iter().all(Vec::is_empty));
+    attempt(true);
+    assert!(all().iter().all(|values| *values == [1]));
 }

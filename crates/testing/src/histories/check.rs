@@ -59,7 +59,7 @@ pub fn find_anomalies(history: &[Transaction]) -> Findings {
     let mut checker = Checker { history, writers: Map::default(), orders: BTreeMap::new(), anomalies: Vec::new() };
     checker.find_writers();
     let mut reads = checker.external_reads();
-    checker.order_edges(&mut reads);
+    checker.order_sets(&mut reads);
     checker.find_orders(&reads);
     checker.check_final(&reads);
     let graph = checker.dependencies(&reads);
@@ -75,8 +75,8 @@ pub fn find_anomalies(history: &[Transaction]) -> Findings {
     }
 }
 
-/// Edges last seen, and first not seen, by a read that become dependencies.
-const EDGES_CONSIDERED: usize = 8;
+/// Items of a set last seen, and first not seen, by a read that become dependencies.
+const ITEMS_CONSIDERED: usize = 8;
 
 /// Who added a number, and whether a further one to the same list followed in the same transaction.
 #[derive(Clone, Copy)]
@@ -85,7 +85,7 @@ struct Writer {
     is_last: bool,
 }
 
-/// The first read of a list by a transaction, without what it had added itself. Edges are put in an order in which they
+/// The first read of a list by a transaction, without what it had added itself. Sets are put in an order in which they
 /// may have been added.
 struct ExternalRead {
     transaction: usize,
@@ -96,8 +96,8 @@ struct ExternalRead {
 /// What a transaction saw of others, if it saw all that it had added.
 fn without_own(key: Key, values: &[u64], own: &[u64]) -> Option<Vec<u64>> {
     match key {
-        Key::Property(_) => values.strip_suffix(own).map(<[u64]>::to_vec),
-        Key::Edges(_) => {
+        Key::Ordered(_) => values.strip_suffix(own).map(<[u64]>::to_vec),
+        Key::Set(_) => {
             let mut others: Vec<u64> = values.iter().copied().filter(|value| !own.contains(value)).collect();
             others.sort_unstable();
             (others.len() + own.len() == values.len()).then_some(others)
@@ -123,7 +123,7 @@ impl Checker<'_> {
             let mut last: BTreeMap<Key, u64> = BTreeMap::new();
             for operation in &transaction.operations {
                 let Operation::Append { key, value } = *operation else { continue };
-                // Edges are not written over: each of them is a state that others may see only with the others.
+                // Items of a set are not written over: each of them is a state that others may see only with the others.
                 if let Some(before) = last.insert(key, value)
                     && let Some(writer) = self.writers.get_mut(&(key, before))
                 {
@@ -171,10 +171,10 @@ impl Checker<'_> {
         reads
     }
 
-    /// Edges come in no order that is promised: what one read has beyond a shorter one was added later.
-    fn order_edges(&mut self, reads: &mut [ExternalRead]) {
+    /// Sets come in no order that is promised: what one read has beyond a shorter one was added later.
+    fn order_sets(&mut self, reads: &mut [ExternalRead]) {
         let mut by_key: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
-        for (at, read) in reads.iter().enumerate().filter(|(_, read)| matches!(read.key, Key::Edges(_))) {
+        for (at, read) in reads.iter().enumerate().filter(|(_, read)| matches!(read.key, Key::Set(_))) {
             by_key.entry(read.key).or_default().push(at);
         }
         for (key, mut places) in by_key {
@@ -188,7 +188,7 @@ impl Checker<'_> {
                 old.sort_unstable_by_key(|value| position[value]);
                 if let Some(missing) = order.iter().find(|value| !old.contains(value)) {
                     let text = format!(
-                        "transaction {} read {} edges of {key:?}, but not {missing}, which a shorter read has",
+                        "transaction {} read {} numbers of {key:?}, but not {missing}, which a shorter read has",
                         reads[at].transaction,
                         values.len()
                     );
@@ -248,10 +248,7 @@ impl Checker<'_> {
                     "transaction {transaction} read {value} of {key:?}, which aborted transaction {from} added"
                 );
                 self.add(AnomalyKind::AbortedRead, text);
-            } else if matches!(key, Key::Property(_))
-                && at + 1 == values.len()
-                && !writer.is_last
-                && from != transaction
+            } else if matches!(key, Key::Ordered(_)) && at + 1 == values.len() && !writer.is_last && from != transaction
             {
                 let text =
                     format!("transaction {transaction} read {key:?} up to {value}, where transaction {from} went on");
@@ -286,7 +283,7 @@ impl Checker<'_> {
         let mut graph = Graph::new(self.history.len());
         for (&key, order) in &self.orders {
             for pair in order.windows(2) {
-                if let (Key::Property(_), Some(a), Some(b)) =
+                if let (Key::Ordered(_), Some(a), Some(b)) =
                     (key, self.writers.get(&(key, pair[0])), self.writers.get(&(key, pair[1])))
                 {
                     graph.add(a.transaction, b.transaction, Dependency::WriteWrite);
@@ -295,8 +292,8 @@ impl Checker<'_> {
         }
         for read in reads.iter().filter(|read| self.history[read.transaction].outcome == Outcome::Committed) {
             let writer = |value: &u64| self.writers.get(&(read.key, *value)).map(|writer| writer.transaction);
-            // Of a property the last value depends on all before it, of edges each is by itself.
-            let count = if matches!(read.key, Key::Edges(_)) { EDGES_CONSIDERED } else { 1 };
+            // In an ordered list the last number depends on all before it; in a set each stands by itself.
+            let count = if matches!(read.key, Key::Set(_)) { ITEMS_CONSIDERED } else { 1 };
             for writer in read.values.iter().rev().take(count).filter_map(writer) {
                 graph.add(writer, read.transaction, Dependency::WriteRead);
             }
@@ -361,9 +358,9 @@ mod tests {
     use super::super::{Key, Operation, Outcome, Transaction};
     use super::{AnomalyKind, find_anomalies};
 
-    const X: Key = Key::Property(0);
-    const Y: Key = Key::Property(1);
-    const E: Key = Key::Edges(0);
+    const X: Key = Key::Ordered(0);
+    const Y: Key = Key::Ordered(1);
+    const E: Key = Key::Set(0);
 
     fn append(key: Key, value: u64) -> Operation {
         Operation::Append { key, value }
