@@ -130,7 +130,7 @@ impl NativeTransaction {
     /// Gives back the ids of nodes made since the log was `length` bytes long, as far as nobody reserved any later.
     fn give_back(&mut self, length: usize) {
         while let Some((_, first, count)) = self.reserved.pop_if(|reserved| reserved.0 >= length) {
-            self.start.engine().give_back_nodes(first, count);
+            self.start.give_back_nodes(first, count);
         }
     }
 }

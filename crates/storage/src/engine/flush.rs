@@ -157,10 +157,11 @@ impl Engine {
     /// Goes on with files that were built anew, and nothing written since. Nobody begins or commits meanwhile.
     pub(super) fn publish_version(&self, version: Arc<Version>) {
         let snapshot = Arc::new(Snapshot::new(version));
-        self.next_node.fetch_max(snapshot.memtable.node_id_bound(), std::sync::atomic::Ordering::Relaxed);
         self.set_memtable_bytes(0);
         let mut head = lock(&self.head);
         head.era += 1;
+        // In the turn, so that no transaction of the era before gives ids back that were loaded.
+        self.next_node.fetch_max(snapshot.memtable.node_id_bound(), std::sync::atomic::Ordering::Relaxed);
         head.snapshot = snapshot.clone();
         *lock(&self.published) = snapshot;
     }

@@ -155,6 +155,19 @@ impl Start {
         self.isolation
     }
 
+    /// Takes ids of nodes back that were not used after all, if they are the last that were reserved.
+    ///
+    /// A bulk load gives ids out beside the reservations of open transactions, which cannot commit after it; what one of
+    /// those gives back later may belong to a node that was loaded.
+    pub(crate) fn give_back_nodes(&self, first: NodeId, count: u64) {
+        use std::sync::atomic::Ordering::Relaxed;
+        let head = lock(&self.engine.head);
+        if head.era == self.era {
+            // If somebody has reserved ids behind them they stay unused.
+            let _ = self.engine.next_node.compare_exchange(first.0 + count, first.0, Relaxed, Relaxed);
+        }
+    }
+
     /// Makes what the transaction wrote durable, then visible.
     pub(crate) fn commit(&mut self, written: Written) -> Result<()> {
         let engine = self.engine.clone();
@@ -325,13 +338,6 @@ impl Engine {
             Ok(first) => Ok(NodeId(first)),
             Err(_) => Err(StorageError::limit(format!("a store holds at most {NODE_ID_LIMIT} nodes"))),
         }
-    }
-
-    /// Takes ids back that were not used after all, if they are the last that were reserved.
-    pub(crate) fn give_back_nodes(&self, first: NodeId, count: u64) {
-        use std::sync::atomic::Ordering::Relaxed;
-        // If somebody has reserved ids behind them they stay unused.
-        let _ = self.next_node.compare_exchange(first.0 + count, first.0, Relaxed, Relaxed);
     }
 
     /// Fails with `CLOSED` after a failed write.

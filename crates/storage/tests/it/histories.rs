@@ -377,6 +377,31 @@ fn planted_faults_are_found() {
     }
 }
 
+/// Ids that a transaction had reserved before a bulk load, and gives back after it, belong to nodes that were loaded.
+#[test]
+fn a_transaction_rolled_back_after_a_bulk_load_frees_no_id_of_it() {
+    let directory = TestDirectory::new();
+    let platform = directory.platform();
+    let store = directory.open();
+    make_lists(&store);
+    let run = Run::new(&store, &*platform.clock, IsolationLevel::Snapshot, 0);
+    let mut random = SeededRandom::new(seed_or(6));
+    let keys: Vec<Key> = all_keys().into_iter().filter(|&key| keeper(key).0.name() == "Labelled").collect();
+    let mut append_to_all = |values: std::ops::Range<u64>| {
+        let mut transaction = store.write().unwrap();
+        values.for_each(|value| append(&mut *transaction, keys[0], value, &mut random).unwrap());
+        transaction
+    };
+    let open = append_to_all(100..103);
+    run.load(&mut SeededRandom::new(6));
+    drop(open);
+    append_to_all(200..203).commit().unwrap();
+    let view = store.read().unwrap();
+    let mut found: Vec<u64> = keys.iter().flat_map(|&key| read(&*view, key).unwrap()).collect();
+    found.sort_unstable();
+    assert_eq!(found, [1, 2, 3, 200, 201, 202]);
+}
+
 #[test]
 fn a_rolled_back_transaction_leaves_nothing() {
     let directory = TestDirectory::new();
