@@ -1,6 +1,6 @@
 # What people type: demo, test, bench; and what they type while they work: check, fmt.
 
-.PHONY: demo test bench check fmt
+.PHONY: demo test bench soak check fmt
 
 # A real graph imported, queried, ranked and drawn.
 demo:
@@ -10,6 +10,10 @@ demo:
 # Everything that must pass before a change lands.
 test:
 	./scripts/test.sh
+
+# Crashes, kills, damage and histories with new seeds for as long as SOAK_SECONDS says.
+soak:
+	./scripts/soak.sh
 
 # Knotwork beside another database on the same graph.
 bench:
