@@ -59,7 +59,16 @@ const MEMORY_LIMIT: &str = "KNOTWORK_MEMORY_LIMIT";
 /// Opens a store as the defaults and the environment say.
 fn open(path: &Path, access: Access) -> Outcome<Database> {
     let memory_bytes_max = memory_limit(None)?;
-    Ok(Database::open(path, Config { access, memory_bytes_max, ..Config::default() })?)
+    let database = Database::open(path, Config { access, memory_bytes_max, ..Config::default() })?;
+    tell_torn(&database);
+    Ok(database)
+}
+
+/// Says what a crash left behind the end of the log, or what was damaged there.
+fn tell_torn(database: &Database) {
+    for torn in database.torn_logs() {
+        eprintln!("warning: {torn}; see docs/care.md");
+    }
 }
 
 /// Opens a store as the command line says; `access` is what it leaves open.
@@ -76,6 +85,7 @@ fn open_as(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<D
         ..Config::default()
     };
     let database = Database::open(path, config)?;
+    tell_torn(&database);
     source::attach(&database, &opening.attach)?;
     Ok(database)
 }

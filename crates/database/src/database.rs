@@ -145,6 +145,11 @@ impl Database {
         Ok(())
     }
 
+    /// What stood behind the sound parts of the store's logs when it was opened: left by a crash, or damaged since.
+    pub fn torn_logs(&self) -> &[storage::TornLog] {
+        self.shared.store.torn_logs()
+    }
+
     /// A session for one user.
     pub fn session(&self) -> Session {
         Session::new(self.clone())

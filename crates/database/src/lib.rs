@@ -49,7 +49,7 @@ pub use plan_report::{PlanLine, PlanReport};
 pub use result::{Entities, QueryResult, ResultBatch, StatementSummary};
 pub use session::{ResultSink, Session};
 pub use settings::{Access, Config};
-pub use storage::{Durability, StoreStats};
+pub use storage::{Durability, StoreStats, TornLog};
 
 /// The parameters of a query, by name without `$`.
 pub type Parameters = model::Map<std::sync::Arc<str>, Value>;
@@ -63,6 +63,13 @@ pub fn check(path: &std::path::Path, interrupt: &Interrupt) -> Result<Vec<Proble
 }
 
 /// What a salvage gave, and what was lost.
+/// What stands behind the sound parts of the logs of the store in a directory, and the files in which such bytes were kept,
+/// with their lengths; see [`storage::torn_logs`].
+pub fn torn_logs(path: &std::path::Path) -> Result<(Vec<TornLog>, Vec<(std::path::PathBuf, u64)>)> {
+    let platform = storage::os::platform();
+    Ok((storage::torn_logs(&platform, path)?, storage::kept_files(&*platform.disk, path)?))
+}
+
 pub use storage::recover::{Loss, Recovery};
 
 /// Copies all that can be read of a damaged store into a new one; see [`storage::recover`].

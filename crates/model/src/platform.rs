@@ -42,14 +42,15 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn block_cache(&self) -> Option<Arc<dyn std::any::Any + Send + Sync>> {
         None
     }
-    /// Takes the exclusive lock of a file, made if need be, for as long as the result lives; `WouldBlock` if held.
+    /// Takes the exclusive lock of a file, made if need be, and of its directory, for as long as the result lives;
+    /// `WouldBlock` if held.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn std::any::Any + Send + Sync>>;
-    /// Takes the lock of a file together with others who only read: `WouldBlock` if somebody has it alone. A disk that does
-    /// not tell the two apart takes it alone.
+    /// Takes the lock of a file together with others who only read: `WouldBlock` if somebody has it alone. Makes and writes
+    /// nothing. A disk that does not tell the two apart takes it alone.
     fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn std::any::Any + Send + Sync>> {
         self.lock(path)
     }
-    /// Who holds the lock of a file, in words: process and command; `None` where that cannot be told.
+    /// Who holds the lock of a file alone, in words: process and program; `None` where that cannot be told.
     fn lock_holder(&self, _path: &Path) -> Option<String> {
         None
     }
@@ -81,6 +82,10 @@ pub trait TemporaryFile: Send + Sync {
     fn write_at(&mut self, start: u64, bytes: &[u8]) -> io::Result<()>;
     /// Fills `out` with the bytes from `start` on; fails if they are not all there.
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()>;
+    /// All bytes, mapped; nothing is written to the file afterwards. `None` where the disk cannot do that.
+    fn map(&self) -> io::Result<Option<Arc<dyn MappedFile>>> {
+        Ok(None)
+    }
     /// Advice that these bytes will not be read soon and need not stay in the memory of the operating system: what was not
     /// written to the disk yet begins to be, what was leaves. May be ignored.
     fn forget(&self, _bytes: std::ops::Range<u64>) {}

@@ -29,6 +29,7 @@ use crate::error::StorageError;
 use crate::file::{FileEntry, StoreFile};
 use crate::format::{CHECKSUM_BLOCK_BYTES, FileKind};
 use crate::manifest::Manifest;
+use crate::reading::reading;
 use crate::version::Version;
 
 use note::Note;
@@ -70,7 +71,8 @@ pub fn backup(
     base: Option<&Path>,
     interrupt: &Interrupt,
 ) -> Result<CopySummary> {
-    let current = |last: Option<&Version>| open_current(platform, store, last);
+    let from = reading(platform);
+    let current = |last: Option<&Version>| open_current(&from, store, last);
     backup_of(platform, store, destination, base, interrupt, &current)
 }
 
@@ -92,8 +94,9 @@ pub(crate) fn backup_of(
     current: Current<'_>,
 ) -> Result<CopySummary> {
     check_apart(store, destination)?;
-    let source = Source::take(platform, store, current)?;
-    let base = base.map(|base| Base::open(platform, base, source.version.manifest())).transpose()?;
+    let from = reading(platform);
+    let source = Source::take(&from, store, current)?;
+    let base = base.map(|base| Base::open(&from, base, source.version.manifest())).transpose()?;
     let note = Note::of(&source, platform.clock.unix_us());
     copy(platform, &source, destination, base.as_ref(), Some(&note), interrupt)
 }
@@ -104,8 +107,9 @@ pub(crate) fn backup_of(
 /// `NOT_A_STORE` if there is no finished backup, `CORRUPT` if it is damaged, `FILE` if the destination cannot take it.
 pub fn restore(platform: &Platform, backup: &Path, destination: &Path, interrupt: &Interrupt) -> Result<CopySummary> {
     check_apart(backup, destination)?;
-    let source = Source::take(platform, backup, &|last| open_current(platform, backup, last))?;
-    if let Some(note) = Note::read(&*platform.disk, backup)? {
+    let from = reading(platform);
+    let source = Source::take(&from, backup, &|last| open_current(&from, backup, last))?;
+    if let Some(note) = Note::read(&*from.disk, backup)? {
         note.check(backup, &source)?;
     }
     copy(platform, &source, destination, None, None, interrupt)

@@ -12,6 +12,7 @@ use model::{Error, ErrorCode, Interrupt, Result};
 use crate::codec::bytes::Get;
 use crate::format::{FileKind, MANIFEST_COPY_NAME, MANIFEST_NAME};
 use crate::manifest::Manifest;
+use crate::reading::reading;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
 use crate::wal::replay::replay_all;
@@ -44,6 +45,7 @@ impl Problem {
 /// Verifies all files of the store in a directory; an empty list means that all is well. Fails only if the store
 /// cannot be read at all: if it is none, is of a newer format, or the disk refuses.
 pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Result<Vec<Problem>> {
+    let platform = &reading(platform);
     let mut problems = Problems { list: Vec::new() };
     let Some(version) = problems.take(directory, 0, Version::open_untouched(platform, directory))? else {
         if let Ok(manifest) = Manifest::read(&platform.disk, directory) {

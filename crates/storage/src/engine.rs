@@ -32,6 +32,7 @@ use model::{
 };
 
 pub use counters::{LEVELS, StoreStats};
+pub(crate) use open::{create_directory, take_lock};
 
 use crate::backup::{self, CopySummary};
 use crate::compact::throttle::Throttle;
@@ -47,6 +48,7 @@ use crate::manifest::Manifest;
 use crate::snapshot::{Snapshot, capabilities};
 use crate::transaction::NativeTransaction;
 use crate::version::Version;
+use crate::wal::torn::TornLog;
 
 /// What to do about a directory that holds no store, and whether to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,6 +139,8 @@ pub struct NativeStore(Arc<Engine>);
 pub(crate) struct Engine {
     path: PathBuf,
     platform: Platform,
+    /// The same with a disk that can be written, also in a store that is only read: for what lies outside of its directory.
+    outside: Platform,
     options: OpenOptions,
     memory: Arc<MemoryBudget>,
     cache: Arc<BlockCache>,
@@ -164,6 +168,8 @@ pub(crate) struct Engine {
     memtable_bytes: AtomicUsize,
     /// Edge partitions of level 0.
     level0: AtomicUsize,
+    /// What stood behind the sound parts of its logs when it was opened.
+    torn: Vec<TornLog>,
     _lock: Box<dyn std::any::Any + Send + Sync>,
 }
 
@@ -193,6 +199,12 @@ impl NativeStore {
         &self.0.memory
     }
 
+    /// What stood behind the sound parts of its logs when it was opened: left by a crash, or damaged since. It is no part of
+    /// the store; opened for writing, the store keeps it in files beside its logs.
+    pub fn torn_logs(&self) -> &[TornLog] {
+        &self.0.torn
+    }
+
     /// What the cache of file blocks has done.
     pub fn cache_statistics(&self) -> CacheStatistics {
         self.0.cache.statistics()
@@ -206,7 +218,7 @@ impl NativeStore {
     /// Copies the store as it is now into a new directory, while it is read and written; see [`crate::backup`].
     pub fn backup(&self, destination: &Path, base: Option<&Path>, interrupt: &Interrupt) -> Result<CopySummary> {
         let current = |_: Option<&Version>| Ok(self.version());
-        backup::backup_of(self.platform(), self.path(), destination, base, interrupt, &current)
+        backup::backup_of(&self.0.outside, self.path(), destination, base, interrupt, &current)
     }
 
     /// Bytes of writes held in memory, roughly.

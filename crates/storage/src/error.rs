@@ -137,6 +137,12 @@ impl From<StorageError> for Error {
     fn from(error: StorageError) -> Error {
         let public = Error::new(error.code(), error.to_string());
         match error {
+            StorageError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                public.with_remedy("give this user the right to read and write there; to read alone: knot -r")
+            }
+            StorageError::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                public.with_remedy("open the store for reading only: knot -r")
+            }
             StorageError::OldVersion { .. } => {
                 public.with_remedy("run knot export of the program that wrote it, then knot import of this one")
             }
@@ -159,5 +165,8 @@ mod tests {
         assert!(full.message().contains("a/b"));
         let other = StorageError::io("sync", Path::new("a"), io::Error::from(io::ErrorKind::PermissionDenied));
         assert_eq!(other.code(), ErrorCode::Io);
+        assert!(other.remedy().contains("right"), "{other:?}");
+        let other = StorageError::io("lock", Path::new("a"), io::Error::from(io::ErrorKind::ReadOnlyFilesystem));
+        assert!(other.remedy().contains("knot -r"), "{other:?}");
     }
 }

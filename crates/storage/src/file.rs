@@ -100,6 +100,11 @@ pub fn check_header(bytes: &[u8], path: &Path, kind: FileKind) -> Result<(u64, u
     Ok((get.u64()?, get.u64()?))
 }
 
+/// The format version that wrote a file whose header was checked.
+pub(crate) fn version_of(header: &[u8]) -> u16 {
+    u16::from_le_bytes([header[8], header[9]])
+}
+
 /// An immutable file, mapped. Removed from the disk with the last reference, once it is obsolete.
 pub struct StoreFile {
     disk: Arc<dyn Disk>,

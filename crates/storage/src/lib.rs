@@ -27,6 +27,7 @@
 //! - [`engine`]: the store itself: opening, turns, commits, checkpoints.
 //! - [`layout`]: what the files are for, by kind and level.
 //! - [`check`]: every checksum and cross-reference.
+//! - [`reading`]: a disk on which nothing can be changed, for whoever opens a store to read.
 //! - [`recover`]: all that can be read of a damaged store, into a new one.
 //! - [`backup`]: a verified copy of a store while it is used, and back.
 
@@ -52,6 +53,7 @@ pub mod ordered_index;
 pub mod os;
 pub mod partition;
 pub mod patch;
+mod reading;
 pub mod recover;
 mod rules;
 pub mod segment;
@@ -64,3 +66,4 @@ mod wal;
 
 pub use engine::{Durability, LEVELS, Maintenance, NativeStore, OpenMode, OpenOptions, StoreStats};
 pub use file::cache::CacheStatistics;
+pub use wal::torn::{TORN_FILES_MAX, TornLog, kept_files, torn_logs};

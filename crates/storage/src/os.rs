@@ -128,6 +128,15 @@ impl TemporaryFile for SystemTemporaryFile {
         self.file.read_exact_at(out, start)
     }
 
+    fn map(&self) -> io::Result<Option<Arc<dyn MappedFile>>> {
+        if self.end == 0 {
+            return Ok(Some(Arc::new(SystemMap { map: None, path: PathBuf::new() })));
+        }
+        // SAFETY: the file has no name, so that no other process can change it, and whoever maps it writes no more.
+        let map = unsafe { Mmap::map(&self.file)? };
+        Ok(Some(Arc::new(SystemMap { map: Some(map), path: PathBuf::new() })))
+    }
+
     #[cfg(target_os = "linux")]
     fn forget(&self, bytes: Range<u64>) {
         let length = std::num::NonZeroU64::new(bytes.end.saturating_sub(bytes.start));
@@ -163,7 +172,7 @@ impl TemporaryFile for SystemTemporaryFile {
     }
 }
 
-/// A mapped file; an empty file has no map.
+/// A mapped file; an empty file has no map, a file without a name no path.
 struct SystemMap {
     map: Option<Mmap>,
     path: PathBuf,
@@ -221,6 +230,20 @@ impl MappedFile for SystemMap {
     }
 }
 
+/// Fails unless a file is there: to open a pipe would wait for its other end.
+fn check_file(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.is_file() {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file, but a directory, a pipe or a device"))
+}
+
+/// Opens a file to read.
+fn open_file(path: &Path) -> io::Result<File> {
+    check_file(path)?;
+    File::open(path)
+}
+
 impl Disk for SystemDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
@@ -228,17 +251,20 @@ impl Disk for SystemDisk {
     }
 
     fn append(&self, path: &Path, length: u64) -> io::Result<Box<dyn WriteFile>> {
+        check_file(path)?;
         let file = OpenOptions::new().append(true).open(path)?;
         file.set_len(length)?;
         Ok(Box::new(SystemFile(file)))
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        fs::read(path)
+        let mut bytes = Vec::new();
+        open_file(path)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn read_range(&self, path: &Path, start: u64, length: usize) -> io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+        let mut file = open_file(path)?;
         file.seek(SeekFrom::Start(start))?;
         let mut bytes = vec![0; length];
         file.read_exact(&mut bytes)?;
@@ -246,7 +272,7 @@ impl Disk for SystemDisk {
     }
 
     fn map(&self, path: &Path) -> io::Result<Arc<dyn MappedFile>> {
-        let file = File::open(path)?;
+        let file = open_file(path)?;
         if file.metadata()?.len() == 0 {
             return Ok(Arc::new(SystemMap { map: None, path: path.to_owned() }));
         }
@@ -304,23 +330,24 @@ impl Disk for SystemDisk {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
-        lock_with(path, File::try_lock)
+        Ok(Box::new(StoreLock::alone(path)?))
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
-        lock_with(path, File::try_lock_shared)
+        Ok(Box::new(StoreLock::shared(path)?))
     }
 
     fn lock_holder(&self, path: &Path) -> Option<String> {
         // The file may be of another program, or of a process that was killed and whose successor could not write it.
-        let text = fs::read_to_string(path).ok().filter(|text| text.len() <= HOLDER_BYTES_MAX)?;
-        let (pid, command) = text.trim_end().split_once(' ')?;
+        let mut text = String::new();
+        open_file(path).and_then(|file| file.take(HOLDER_BYTES_MAX as u64).read_to_string(&mut text)).ok()?;
+        let (pid, program) = text.trim_end().split_once(' ')?;
         let pid: u32 = pid.parse().ok()?;
         if pid == std::process::id() {
             return Some("this process".to_owned());
         }
         let is_gone = Path::new("/proc/self").exists() && !Path::new("/proc").join(pid.to_string()).exists();
-        (!is_gone).then(|| format!("process {pid} ({command})"))
+        (!is_gone).then(|| format!("process {pid} ({program})"))
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -328,38 +355,115 @@ impl Disk for SystemDisk {
     }
 }
 
-/// Opens the file of a lock, made if need be, and tries to take it.
-fn lock_with(path: &Path, take: fn(&File) -> Result<(), fs::TryLockError>) -> io::Result<Box<dyn Any + Send + Sync>> {
-    let writable = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-    // Where nothing can be written, what is there, or else the directory, can be locked as well.
-    let file = match writable {
-        Err(error) if is_read_only(&error) => {
-            File::open(path).or_else(|_| File::open(path.parent().unwrap_or(path)))?
+/// The lock of a store: that of its directory, which nobody can remove or give a second name while the store is there, and
+/// that of the file, which older versions of this program take, and file systems know that lock no directories.
+struct StoreLock {
+    _directory: Option<File>,
+    file: Option<File>,
+    /// Bytes of the description in the file.
+    described: usize,
+}
+
+/// How often the file of a lock is opened anew because somebody removed or replaced it meanwhile.
+const LOCK_FILES_MAX: usize = 100;
+
+impl StoreLock {
+    /// The lock of whoever writes; the file is made if need be.
+    fn alone(path: &Path) -> io::Result<StoreLock> {
+        let _directory = lock_directory(path, File::try_lock)?;
+        for _ in 0..LOCK_FILES_MAX {
+            if path.exists() {
+                check_file(path)?;
+            }
+            let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+            file.try_lock().map_err(would_block)?;
+            if is_at(&file, path)? {
+                let described = describe_holder(&file);
+                return Ok(StoreLock { _directory, file: Some(file), described });
+            }
         }
-        outcome => outcome?,
-    };
-    match take(&file) {
-        Ok(()) => {
-            describe_holder(&file);
-            Ok(Box::new(file))
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    /// The lock of whoever reads; nothing is made or written.
+    fn shared(path: &Path) -> io::Result<StoreLock> {
+        let _directory = lock_directory(path, File::try_lock_shared)?;
+        let file = match open_file(path) {
+            Ok(file) => Some(file),
+            // Nobody has written the store since it came here, or whoever did keeps others from reading the file.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(file) = &file {
+            file.try_lock_shared().map_err(would_block)?;
+        } else if _directory.is_none() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "neither the directory nor a file in it can be locked",
+            ));
         }
-        Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-        Err(fs::TryLockError::Error(error)) => Err(error),
+        Ok(StoreLock { _directory, file, described: 0 })
     }
 }
 
-fn is_read_only(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+impl Drop for StoreLock {
+    /// Takes the description back: the store is nobody's.
+    fn drop(&mut self) {
+        if let Some(file) = self.file.as_mut().filter(|_| self.described > 0) {
+            let blank = [&vec![b' '; self.described - 1][..], b"\n"].concat();
+            // A description that stays names a process that is gone, and is not believed.
+            let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&blank));
+        }
+    }
+}
+
+fn would_block(error: fs::TryLockError) -> io::Error {
+    match error {
+        fs::TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
+        fs::TryLockError::Error(error) => error,
+    }
+}
+
+/// Locks the directory of a file, where that can be done.
+fn lock_directory(path: &Path, take: fn(&File) -> Result<(), fs::TryLockError>) -> io::Result<Option<File>> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(directory) = File::open(directory) else { return Ok(None) };
+    match take(&directory) {
+        Ok(()) => Ok(Some(directory)),
+        Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+        // Network file systems lock only what is open for writing; then the lock of the file has to do.
+        Err(fs::TryLockError::Error(_)) => Ok(None),
+    }
+}
+
+/// True if that is the file at the path.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    match fs::metadata(path) {
+        Ok(there) => Ok(identity(there) == identity(file.metadata()?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// An open file cannot be removed or replaced.
+#[cfg(not(unix))]
+fn is_at(_file: &File, _path: &Path) -> io::Result<bool> {
+    Ok(true)
 }
 
 /// Bytes of the longest description of a lock's holder.
 const HOLDER_BYTES_MAX: usize = 512;
 
-/// Writes into a lock who holds it, for the message to whoever comes in vain. The lock holds without it.
-fn describe_holder(mut file: &File) {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
-    let command: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(100).collect();
-    let mut text = format!("{} {command}", std::process::id());
+/// Writes into a lock who holds it, for the message to whoever comes in vain; gives how many bytes. The lock holds without it.
+/// Only the program is named: what stands on a command line may be nobody's business.
+fn describe_holder(mut file: &File) -> usize {
+    let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    let program = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let program: String = program.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
+    let mut text = format!("{} {program}", std::process::id());
     // Written over what the holder before left, with spaces for the rest: to cut the file takes file systems a millisecond.
     let before = file.metadata().map_or(0, |metadata| metadata.len() as usize);
     if before > HOLDER_BYTES_MAX {
@@ -369,6 +473,7 @@ fn describe_holder(mut file: &File) {
     }
     text.push('\n');
     let _ = file.write_all(text.as_bytes());
+    text.len()
 }
 
 /// The monotonic clock of the operating system.

@@ -27,6 +27,7 @@ use crate::segment::Segment;
 use crate::sketch;
 use crate::snapshot::Snapshot;
 use crate::version::slots::{EdgeNumbers, FileNumbers, Slots};
+use crate::wal::LogName;
 use crate::wal::writer::WalWriter;
 
 pub mod edges;
@@ -69,7 +70,8 @@ impl Version {
         if platform.disk.exists(&log) {
             platform.disk.remove(&log).map_err(|error| StorageError::io("remove", &log, error))?;
         }
-        WalWriter::create(&*platform.disk, directory, manifest.wal_number, manifest.store_identity)?;
+        let name = LogName::new(manifest.store_identity, manifest.wal_number);
+        WalWriter::create(&*platform.disk, directory, name)?;
         manifest.write(&platform.disk, directory)?;
         Version::open(platform, directory)
     }

@@ -22,7 +22,7 @@ use model::{GraphStore, Result};
 use crate::differential::RandomTransaction;
 
 pub use verify::{Tally, Verification, Violation};
-pub use workload::{Recording, Workload};
+pub use workload::{FinishedBackup, Recording, Workload};
 
 /// A kind of store that can be put through power cuts.
 pub trait Subject: Sync {
@@ -32,8 +32,14 @@ pub trait Subject: Sync {
     /// Opens the one store of a platform's disk, made if need be.
     fn open(&self, platform: &Platform) -> Result<Self::Store>;
 
+    /// Opens the store for reading only.
+    fn open_reading(&self, platform: &Platform) -> Result<Self::Store>;
+
     /// Does what is asked besides transactions.
     fn maintain(&self, store: &Self::Store, maintenance: &Maintenance) -> Result<()>;
+
+    /// Opens the backup of that number for reading.
+    fn open_backup(&self, platform: &Platform, number: u64) -> Result<Self::Store>;
 
     /// What is wrong with the files of the store, which is closed.
     fn problems(&self, platform: &Platform) -> Result<Vec<String>>;

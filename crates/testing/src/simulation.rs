@@ -5,6 +5,7 @@ pub mod disk;
 pub mod journal;
 pub mod memory;
 pub mod power_cut;
+pub mod reading;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ pub use disk::FaultyDisk;
 pub use journal::{Event, Journal, JournalDisk};
 pub use memory::MemoryDisk;
 pub use power_cut::{SURVIVALS, Survival, Wreck};
+pub use reading::ReadOnlyDisk;
 
 /// A platform on that disk, with a clock that ticks when it is read and random numbers of that seed.
 pub fn platform(disk: Arc<dyn Disk>, seed: u64) -> Platform {

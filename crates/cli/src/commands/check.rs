@@ -23,7 +23,15 @@ pub(super) fn run(arguments: &CheckArguments) -> Outcome<()> {
     }
     let store = arguments.store.display();
     if problems.is_empty() {
-        writeln!(out, "{store}: every checksum and cross-reference is right")?;
+        let (torn, kept) = database::torn_logs(&arguments.store)?;
+        for torn in &torn {
+            writeln!(out, "{torn}")?;
+        }
+        for (path, bytes) in kept {
+            writeln!(out, "{}: {bytes} bytes that were cut off a log when the store was opened", path.display())?;
+        }
+        let what = if torn.is_empty() { "" } else { " before the end of the log" };
+        writeln!(out, "{store}: every checksum and cross-reference{what} is right")?;
         return Ok(());
     }
     let plural = if problems.len() == 1 { "problem" } else { "problems" };

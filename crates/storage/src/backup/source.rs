@@ -10,10 +10,11 @@ use model::{ErrorCode, Result};
 use super::{Current, io};
 use crate::error::StorageError;
 use crate::file::{FileEntry, StoreFile};
-use crate::format::{FileKind, HEADER_BYTES};
+use crate::format::FileKind;
 use crate::manifest::Manifest;
 use crate::version::Version;
-use crate::wal::replay::replay;
+use crate::wal::EMPTY_LOG_BYTES;
+use crate::wal::replay::end_of;
 
 /// How often the files are looked for anew, since merges took the log away that was about to be read.
 const ATTEMPTS: u32 = 100;
@@ -88,13 +89,17 @@ impl Source {
             })
             .collect();
         numbers.push(first);
-        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        numbers.sort_unstable();
+        // One behind a gap is being made from the others, or is what is left of that.
+        let following = numbers.iter().zip(first..).take_while(|(number, place)| **number == *place).count();
+        numbers.truncate(following);
+        numbers.reverse();
         let mut source =
             Source { platform: platform.clone(), directory: directory.to_owned(), version, logs: Vec::new() };
         for number in numbers {
             // The newest log may be just being made; until it has a record it means nothing.
             let path = directory.join(FileKind::Wal.file_name(number));
-            let is_empty = || platform.disk.length(&path).is_ok_and(|bytes| bytes <= HEADER_BYTES as u64);
+            let is_empty = || platform.disk.length(&path).is_ok_and(|bytes| bytes <= EMPTY_LOG_BYTES);
             if number != first && source.logs.is_empty() && is_empty() {
                 continue;
             }
@@ -108,7 +113,7 @@ impl Source {
     /// Finds the end of the sound part of a log.
     fn measure(&self, number: u64) -> Result<LogPart> {
         let identity = self.version.manifest().store_identity;
-        let end = replay(&*self.platform.disk, &self.directory, number, identity, |_| Ok(()))?;
+        let end = end_of(&*self.platform.disk, &self.directory, number, identity)?;
         let path = self.directory.join(FileKind::Wal.file_name(number));
         // From here on the log may be merged and removed: the map keeps its bytes.
         let map = self.platform.disk.map(&path).map_err(|error| match error.kind() {

@@ -10,6 +10,7 @@ use model::{Result, error};
 
 use super::io;
 use super::note::Note;
+use crate::engine::create_directory;
 use crate::error::StorageError;
 use crate::format::{
     BACKUP_NAME, COPYING_NAME, FileKind, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
@@ -31,7 +32,7 @@ impl Target {
         let disk = &platform.disk;
         let is_new = !disk.exists(directory);
         if is_new {
-            disk.create_directory(directory).map_err(io("create", directory))?;
+            create_directory(directory, &**disk)?;
         }
         check_free(platform, directory)?;
         let lock_path = directory.join(LOCK_NAME);

@@ -17,6 +17,7 @@ use crate::flush;
 use crate::format::FileKind;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
+use crate::wal::LogName;
 use crate::wal::writer::WalWriter;
 
 /// Records that are repeated within the turn at most, if it can be had so.
@@ -99,7 +100,7 @@ impl Engine {
             disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;
         }
         let identity = lock(&self.head).snapshot.version.manifest().store_identity;
-        let writer = WalWriter::create(disk, &self.path, number, identity)?;
+        let writer = WalWriter::create(disk, &self.path, LogName::new(identity, number))?;
         // Commits are acknowledged from the new log before any manifest names it.
         disk.sync_directory(&self.path).map_err(|error| StorageError::io("sync", &self.path, error))?;
         let mut head = lock(&self.head);

@@ -17,7 +17,7 @@ use super::{Durability, lock};
 use crate::error::StorageError;
 use crate::snapshot::Snapshot;
 use crate::wal::writer::WalWriter;
-use crate::wal::{GROUP_MARK_BYTES, frame};
+use crate::wal::{GROUP_MARK_BYTES, LogName};
 
 /// The log and the queue before it.
 pub(super) struct CommitLog {
@@ -34,6 +34,8 @@ pub(super) struct CommitLog {
 /// Commits that are not in the log yet.
 #[derive(Default)]
 struct Queue {
+    /// What the records are framed for; `None` in a store that only reads.
+    name: Option<LogName>,
     /// The records of the group that gathers.
     records: Vec<u8>,
     /// The last of them, and the state it leaves.
@@ -76,7 +78,12 @@ impl CommitLog {
         counters: Arc<Counters>,
     ) -> CommitLog {
         CommitLog {
-            queue: Mutex::new(Queue { finished, group_before_ends: finished, ..Queue::default() }),
+            queue: Mutex::new(Queue {
+                name: writer.as_ref().map(WalWriter::name),
+                finished,
+                group_before_ends: finished,
+                ..Queue::default()
+            }),
             waiting: Default::default(),
             file: Mutex::new(LogFile { writer, is_dirty: false }),
             durability,
@@ -101,7 +108,8 @@ impl CommitLog {
         if queue.records.is_empty() {
             queue.records.resize(GROUP_MARK_BYTES, 0);
         }
-        frame(sequence, payload, &mut queue.records);
+        let name = queue.name.expect("only a store that writes has transactions");
+        name.frame(sequence, payload, &mut queue.records);
         queue.commits += 1;
         let before = queue.last.replace((sequence, snapshot));
         drop(queue);
@@ -200,9 +208,14 @@ impl CommitLog {
         result
     }
 
-    /// Goes on in another log; gives the one before. The queue is empty, and nobody can add to it.
-    pub(super) fn replace(&self, writer: WalWriter) -> Option<WalWriter> {
+    /// Goes on in another log; gives the one before, which is durable. The queue is empty, and nobody can add to it.
+    pub(super) fn replace(&self, mut writer: WalWriter) -> Option<WalWriter> {
+        let mut queue = lock(&self.queue);
         let mut file = lock(&self.file);
+        if let Some(before) = &file.writer {
+            writer.follow(before, queue.finished);
+        }
+        queue.name = Some(writer.name());
         file.is_dirty = false;
         file.writer.replace(writer)
     }

@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::io;
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Condvar, Mutex};
@@ -22,11 +21,15 @@ use crate::compact::throttle::Throttle;
 use crate::error::StorageError;
 use crate::file::cache::BlockCache;
 use crate::format::{
-    BACKUP_NAME, COPYING_NAME, FileKind, HEADER_BYTES, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
+    BACKUP_NAME, COPYING_NAME, FileKind, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
 };
+use crate::reading::reading;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
-use crate::wal::replay::replay_all;
+use crate::wal::EMPTY_LOG_BYTES;
+use crate::wal::mend::mend;
+use crate::wal::replay::{Replayed, remove_other_logs, replay_all};
+use crate::wal::torn::TornLog;
 use crate::wal::writer::WalWriter;
 
 /// How often the lock is tried, and how long to wait in between.
@@ -37,7 +40,11 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     let memory = MemoryBudget::new(memory_limit(&options)?);
     options.memtable_bytes_max = options.memtable_bytes_max.min(memory.share(Consumer::Memtable) / 2);
     let cache = BlockCache::new(memory.clone());
-    let platform = cache.wrap(platform);
+    let outside = cache.wrap(platform.clone());
+    let platform = match options.mode {
+        OpenMode::ReadOnly => cache.wrap(reading(&platform)),
+        OpenMode::Existing | OpenMode::CreateIfMissing => outside.clone(),
+    };
     let disk = &platform.disk;
     let is_new = find(path, options.mode, &platform)?;
     if options.mode != OpenMode::ReadOnly && disk.exists(&path.join(BACKUP_NAME)) {
@@ -48,15 +55,11 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
         create_directory(path, &**disk)?;
     }
     let lock = take_lock(path, options.mode, &**disk)?;
-    // Another process may have made the store while this one waited for the lock.
-    let version = match options.mode {
-        OpenMode::ReadOnly => Version::open_untouched(&platform, path)?,
-        _ if is_new && !disk.exists(&path.join(MANIFEST_NAME)) => Version::create(&platform, path)?,
-        _ => Version::open(&platform, path)?,
-    };
+    let (version, torn) = open_version(path, options.mode, is_new, &platform)?;
     let mut snapshot = Snapshot::new(version);
     let logs = replay_logs(path, options.mode, &platform, &mut snapshot)?;
     snapshot.version.edge_numbers().raise(snapshot.memtable.edge_number_bound);
+    let torn = torn.into_iter().chain(logs.torn).collect();
     let snapshot = Arc::new(snapshot);
     let counters: Arc<Counters> = Arc::default();
     let version = snapshot.version.clone();
@@ -82,12 +85,37 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
         waiting,
         counters,
         platform,
+        outside,
+        torn,
         _lock: lock,
     });
     let store = NativeStore(engine);
     store.0.set_memtable_bytes(memtable_bytes);
     store.0.start_threads()?;
     Ok(store)
+}
+
+/// The files of the store; made if it is new. To write, its logs are made ones that were closed first: gives what was cut
+/// off of them.
+fn open_version(
+    path: &Path,
+    mode: OpenMode,
+    is_new: bool,
+    platform: &Platform,
+) -> Result<(Arc<Version>, Vec<TornLog>)> {
+    let disk = &platform.disk;
+    if mode == OpenMode::ReadOnly {
+        return Ok((Version::open_untouched(platform, path)?, Vec::new()));
+    }
+    // Another process may have made the store while this one waited for the lock.
+    if is_new && !disk.exists(&path.join(MANIFEST_NAME)) {
+        return Ok((Version::create(platform, path)?, Vec::new()));
+    }
+    // A process that was killed may have left names that are not durable, that of the manifest among them. What it replaced
+    // is not removed before they are.
+    disk.sync_directory(path).map_err(|error| StorageError::io("sync", path, error))?;
+    let torn = mend(platform, path)?;
+    Ok((Version::open(platform, path)?, torn))
 }
 
 /// The limit that the options name, or else the store's share of the machine's memory.
@@ -100,22 +128,26 @@ fn memory_limit(options: &OpenOptions) -> Result<usize> {
     Ok(limit)
 }
 
-/// Makes the store's directory, durably: the names of the directories that were not there before, too.
-fn create_directory(path: &Path, disk: &dyn Disk) -> Result<()> {
+/// Makes a directory, durably: its own name, and those of the directories above it.
+pub(crate) fn create_directory(path: &Path, disk: &dyn Disk) -> Result<()> {
     let above = |path: &Path| {
         path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent }.to_owned())
     };
-    let mut changed = vec![above(path)];
-    changed
-        .extend(path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty() && !disk.exists(path)).map(above));
     disk.create_directory(path).map_err(|error| StorageError::io("create", path, error))?;
-    for directory in changed.into_iter().flatten() {
+    // Those that are there may have been made by a process that was killed before it came here.
+    let directories = path.ancestors().filter(|path| !path.as_os_str().is_empty()).filter_map(above);
+    for (number, directory) in directories.enumerate() {
         match disk.sync_directory(&directory) {
-            // A directory that may be passed through but not opened cannot be synced.
-            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => {
-                return Err(StorageError::io("sync", &directory, error));
-            }
-            _ => {}
+            // A directory that may be passed through but not opened cannot be synced; nor can all those above, which may
+            // lie on file systems of other kinds.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(error)
+                if number > 0
+                    && matches!(
+                        error.kind(),
+                        io::ErrorKind::InvalidInput | io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::Unsupported
+                    ) => {}
+            outcome => outcome.map_err(|error| StorageError::io("sync", &directory, error))?,
         }
     }
     Ok(())
@@ -123,7 +155,7 @@ fn create_directory(path: &Path, disk: &dyn Disk) -> Result<()> {
 
 /// Takes the store's lock: alone to write, together with others to read. A process that is just ending, or a child of this
 /// one that has not yet become another program, may hold it for a moment.
-fn take_lock(path: &Path, mode: OpenMode, disk: &dyn Disk) -> Result<Box<dyn Any + Send + Sync>> {
+pub(crate) fn take_lock(path: &Path, mode: OpenMode, disk: &dyn Disk) -> Result<Box<dyn Any + Send + Sync>> {
     let lock_path = path.join(LOCK_NAME);
     for attempt in 1.. {
         let taken = match mode {
@@ -166,7 +198,7 @@ fn find(path: &Path, mode: OpenMode, platform: &Platform) -> Result<bool> {
     let first_log = FileKind::Wal.file_name(0);
     let is_left = |name: &str| match name {
         LOCK_NAME | MANIFEST_NEW_NAME | MANIFEST_COPY_NAME => true,
-        _ => name == first_log && disk.length(&path.join(name)).is_ok_and(|bytes| bytes <= HEADER_BYTES as u64),
+        _ => name == first_log && disk.length(&path.join(name)).is_ok_and(|bytes| bytes <= EMPTY_LOG_BYTES),
     };
     if names.iter().any(|name| name == COPYING_NAME) {
         let reason = "an unfinished backup or restore is there; run it again, or remove the directory";
@@ -191,33 +223,22 @@ struct Logs {
     number: u64,
     /// The last transaction.
     sequence: u64,
+    /// What stands behind their sound parts, in a store that is only read.
+    torn: Vec<TornLog>,
 }
 
-/// Repeats what the logs hold, from the one that the manifest names on: a flush that did not come to its end left several.
+/// Repeats what the logs hold, from the one that the manifest names on: to read there may be several, to write there is one
+/// that was closed.
 fn replay_logs(path: &Path, mode: OpenMode, platform: &Platform, snapshot: &mut Snapshot) -> Result<Logs> {
-    let disk = &*platform.disk;
+    let disk = &platform.disk;
     let manifest = snapshot.version.manifest();
     let (first, identity) = (manifest.wal_number, manifest.store_identity);
-    let (number, end) = replay_all(disk, path, first, identity, |payload| snapshot.apply_record(payload))?;
-    let sequence = end.sequence;
+    let Replayed { name, end, torn } =
+        replay_all(&**disk, path, first, identity, |payload| snapshot.apply_record(payload))?;
+    let logs = Logs { writer: None, number: name.number, sequence: end.sequence, torn };
     if mode == OpenMode::ReadOnly {
-        return Ok(Logs { writer: None, number, sequence });
+        return Ok(logs);
     }
-    remove_other_logs(path, first..=number, disk)?;
-    let path = path.join(FileKind::Wal.file_name(number));
-    Ok(Logs { writer: Some(WalWriter::resume(disk, &path, identity, &end)?), number, sequence })
-}
-
-/// Removes logs that the files hold, which a flush could not remove.
-fn remove_other_logs(path: &Path, needed: RangeInclusive<u64>, disk: &dyn Disk) -> Result<()> {
-    let names = disk.list(path).map_err(|error| StorageError::io("list", path, error))?;
-    for name in names {
-        if let Some((FileKind::Wal, other)) = FileKind::parse(&name)
-            && !needed.contains(&other)
-        {
-            let path = path.join(&name);
-            disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;
-        }
-    }
-    Ok(())
+    remove_other_logs(&**disk, path, first..=name.number)?;
+    Ok(Logs { writer: Some(WalWriter::resume(disk, path, name, &end)?), ..logs })
 }

@@ -8,9 +8,10 @@ use model::{ErrorCode, Result};
 
 use super::{Losses, What};
 use crate::check::Problem;
-use crate::error::StorageError;
-use crate::format::{FileKind, LOCK_NAME, MANIFEST_NAME, segment_range};
+use crate::engine::{OpenMode, take_lock};
+use crate::format::{FileKind, MANIFEST_NAME, segment_range};
 use crate::manifest::Manifest;
+use crate::reading::reading;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
 use crate::wal::replay::replay_all;
@@ -21,14 +22,13 @@ pub(super) fn open(
     directory: &Path,
     losses: &mut Losses,
 ) -> Result<(Snapshot, Box<dyn Any + Send + Sync>)> {
+    let platform = &reading(platform);
+    // Nothing can be locked there; the manifest says so better.
+    if !platform.disk.exists(directory) {
+        read_manifest(platform, directory, losses)?;
+    }
+    let lock = take_lock(directory, OpenMode::ReadOnly, &*platform.disk)?;
     let mut manifest = read_manifest(platform, directory, losses)?;
-    let lock_path = directory.join(LOCK_NAME);
-    let lock = platform.disk.lock(&lock_path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => {
-            StorageError::Busy { path: directory.to_owned(), holder: platform.disk.lock_holder(&lock_path) }.into()
-        }
-        _ => StorageError::io("lock", &lock_path, error),
-    })?;
     let version = loop {
         match Version::assemble(platform, directory, manifest.clone(), None) {
             Ok(version) => break version,

@@ -1,17 +1,22 @@
-//! Reads a log back: every sound record in order, up to the place where a crash cut the last write short.
+//! Reads logs back: every sound record in order, up to the place where a crash cut the last write short.
 //!
-//! Invariant: only a tail is ever given up that no later mark calls durable. Other damage is `CORRUPT`, since what stood
-//! there had been acknowledged.
+//! Invariant: only a tail is ever given up that no later mark calls durable, and that no later log calls a part of what was
+//! before it. Other damage is `CORRUPT`, since what stood there had been acknowledged.
 
-use std::path::Path;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 
 use model::Result;
 use model::platform::Disk;
 
-use super::{GROUP_MARK_BYTES, GROUP_MARKER, RECORD_HEADER_BYTES, RECORD_MARKER, read_group_mark};
+use super::torn::TornLog;
+use super::{
+    EMPTY_LOG_BYTES, GROUP_MARK_BYTES, GROUP_MARKER, LINK_BYTES, LINKED_VERSION, Link, LogName, RECORD_HEADER_BYTES,
+    RECORD_MARKER,
+};
 use crate::codec::bytes::Get;
 use crate::error::StorageError;
-use crate::file::check_header;
+use crate::file::{check_header, version_of};
 use crate::format::{FileKind, HEADER_BYTES};
 
 /// Where a log ends.
@@ -21,35 +26,92 @@ pub(crate) struct WalEnd {
     pub(crate) length: u64,
     /// Bytes behind the sound part, left by a crash.
     pub(crate) torn_bytes: u64,
-    /// The sequence number of the last record; 0 without records.
+    /// The sequence number of the last record; without records that of the last before it, 0 if that is not known.
     pub(crate) sequence: u64,
-    /// Whether it ends with a mark that calls all before it durable, or has no records.
+    /// Whether it ends with a mark that calls all before it durable.
     pub(crate) is_sealed: bool,
+    /// Whether it says where the log before it ended.
+    pub(crate) has_link: bool,
+}
+
+/// What all logs of a store came to.
+#[derive(Debug)]
+pub(crate) struct Replayed {
+    /// The name of the last log.
+    pub(crate) name: LogName,
+    /// Where it ends.
+    pub(crate) end: WalEnd,
+    /// What stands behind the sound parts.
+    pub(crate) torn: Vec<TornLog>,
+}
+
+/// A record of a log.
+pub(crate) struct Record<'a> {
+    pub(crate) sequence: u64,
+    pub(crate) payload: &'a [u8],
+    path: &'a Path,
+    /// Where the payload stands in the file.
+    offset: u64,
+}
+
+impl<'a> Record<'a> {
+    /// The payload, to be read.
+    pub(crate) fn get(&self) -> Get<'a> {
+        Get::new(self.payload, self.path, self.offset)
+    }
 }
 
 /// Calls `apply` with the payload of each record of all logs from that number on: a flush that did not come to its end
-/// leaves several. Gives the number of the last and where it ends.
+/// leaves several.
 pub(crate) fn replay_all(
     disk: &dyn Disk,
     directory: &Path,
     first: u64,
     identity: u64,
     mut apply: impl FnMut(&mut Get<'_>) -> Result<()>,
-) -> Result<(u64, WalEnd)> {
-    let mut number = first;
-    let mut end = replay_after(disk, directory, first, identity, None, &mut apply)?;
-    while is_begun(disk, &directory.join(FileKind::Wal.file_name(number + 1)))? {
-        number += 1;
-        end = replay_after(disk, directory, number, identity, Some(end.sequence), &mut apply)?;
-    }
-    Ok((number, end))
+) -> Result<Replayed> {
+    each_record(disk, directory, first, identity, |record| apply(&mut record.get()))
 }
 
-/// True if a log is there. One without records whose header is not whole was being made when the process ended: as nothing
-/// was acknowledged from it, it counts as nothing.
-pub(crate) fn is_begun(disk: &dyn Disk, path: &Path) -> Result<bool> {
+/// Calls `apply` with each record of all logs from that number on.
+pub(crate) fn each_record(
+    disk: &dyn Disk,
+    directory: &Path,
+    first: u64,
+    identity: u64,
+    mut apply: impl FnMut(&Record<'_>) -> Result<()>,
+) -> Result<Replayed> {
+    let mut log = OneLog::read(disk, directory, first, identity)?;
+    let mut end = log.replay(None, &mut apply)?;
+    let mut replayed = Replayed { name: log.name, end, torn: Vec::new() };
+    loop {
+        replayed.torn.extend(log.torn(&end));
+        let number = log.name.number + 1;
+        if !is_begun(disk, directory, number, identity)? {
+            return Ok(Replayed { name: log.name, end, ..replayed });
+        }
+        let next = OneLog::read(disk, directory, number, identity)?;
+        end = next.replay(Some((&log.path, end)), &mut apply)?;
+        log = next;
+    }
+}
+
+/// The number of the last log of those that follow each other from the first on.
+pub(crate) fn last_log(disk: &dyn Disk, directory: &Path, first: u64, identity: u64) -> Result<u64> {
+    let mut last = first;
+    while is_begun(disk, directory, last + 1, identity)? {
+        last += 1;
+    }
+    Ok(last)
+}
+
+/// True if a log is there. One without records whose header is not whole, or is that of an older file, was being made when
+/// the process ended: as nothing was acknowledged from it, it counts as nothing.
+fn is_begun(disk: &dyn Disk, directory: &Path, number: u64, identity: u64) -> Result<bool> {
+    let path = &directory.join(FileKind::Wal.file_name(number));
     let begun = disk.length(path).and_then(|length| {
-        Ok(length > HEADER_BYTES as u64 || check_header(&disk.read(path)?, path, FileKind::Wal).is_ok())
+        let header = || disk.read(path).map(|bytes| check_header(&bytes, path, FileKind::Wal));
+        Ok(length > EMPTY_LOG_BYTES || header()?.is_ok_and(|found| found == (number, identity)))
     });
     match begun {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
@@ -57,80 +119,149 @@ pub(crate) fn is_begun(disk: &dyn Disk, path: &Path) -> Result<bool> {
     }
 }
 
-/// Calls `apply` with the payload of each record of the log with that number.
-pub(crate) fn replay(
-    disk: &dyn Disk,
-    directory: &Path,
-    number: u64,
-    identity: u64,
-    mut apply: impl FnMut(&mut Get<'_>) -> Result<()>,
-) -> Result<WalEnd> {
-    replay_after(disk, directory, number, identity, None, &mut apply)
+/// Removes logs but for those that are needed: what a flush could not remove, and what is left of a log that was being made.
+pub(crate) fn remove_other_logs(disk: &dyn Disk, directory: &Path, needed: RangeInclusive<u64>) -> Result<()> {
+    let names = disk.list(directory).map_err(|error| StorageError::io("list", directory, error))?;
+    for name in names {
+        if let Some((FileKind::Wal, other)) = FileKind::parse(&name)
+            && !needed.contains(&other)
+        {
+            let path = directory.join(&name);
+            disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;
+        }
+    }
+    Ok(())
 }
 
-/// Like [`replay`]. In a log that continues another the records follow the last of that one; in any other the first may have
-/// any number.
-fn replay_after(
-    disk: &dyn Disk,
-    directory: &Path,
-    number: u64,
-    identity: u64,
-    after: Option<u64>,
-    apply: &mut impl FnMut(&mut Get<'_>) -> Result<()>,
-) -> Result<WalEnd> {
-    let path = &directory.join(FileKind::Wal.file_name(number));
-    let bytes = disk.read(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => StorageError::corrupt(path, 0, "the manifest names a log that is gone"),
-        _ => StorageError::io("read", path, error),
-    })?;
-    if check_header(&bytes, path, FileKind::Wal)? != (number, identity) {
-        return Err(StorageError::corrupt(path, 16, "the log is not the one that the manifest names"));
-    }
-    let mut end = WalEnd { length: HEADER_BYTES as u64, torn_bytes: 0, sequence: after.unwrap_or(0), is_sealed: true };
-    let mut rest = &bytes[HEADER_BYTES..];
-    loop {
-        if let Some(durable) = read_group_mark(rest, identity, end.length) {
-            end.is_sealed = durable == end.length;
-            end.length += GROUP_MARK_BYTES as u64;
-            rest = &rest[GROUP_MARK_BYTES..];
-            continue;
+/// Where the log with that number ends.
+pub(crate) fn end_of(disk: &dyn Disk, directory: &Path, number: u64, identity: u64) -> Result<WalEnd> {
+    OneLog::read(disk, directory, number, identity)?.replay(None, &mut |_| Ok(()))
+}
+
+/// The bytes of a log.
+struct OneLog {
+    path: PathBuf,
+    name: LogName,
+    bytes: Vec<u8>,
+}
+
+impl OneLog {
+    fn read(disk: &dyn Disk, directory: &Path, number: u64, identity: u64) -> Result<OneLog> {
+        let path = directory.join(FileKind::Wal.file_name(number));
+        let bytes = disk.read(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => StorageError::corrupt(&path, 0, "the manifest names a log that is gone"),
+            _ => StorageError::io("read", &path, error),
+        })?;
+        if check_header(&bytes, &path, FileKind::Wal)? != (number, identity) {
+            return Err(StorageError::corrupt(&path, 16, "the log is not the one that the manifest names"));
         }
-        let Some((found, payload)) = record(rest) else { break };
-        if found != end.sequence + 1 && end.sequence > 0 {
-            let problem = format!("record {found} stands where {} was expected", end.sequence + 1);
+        let is_linked = version_of(&bytes) >= LINKED_VERSION;
+        Ok(OneLog { path, name: LogName { identity, number, is_linked }, bytes })
+    }
+
+    /// Calls `apply` with each record. `before` is the log that this one continues, and its end; without one the first record
+    /// may have any number.
+    fn replay(
+        &self,
+        before: Option<(&Path, WalEnd)>,
+        apply: &mut impl FnMut(&Record<'_>) -> Result<()>,
+    ) -> Result<WalEnd> {
+        let (path, name) = (&*self.path, self.name);
+        let sequence = before.map_or(0, |(_, end)| end.sequence);
+        let length = HEADER_BYTES as u64;
+        let mut end = WalEnd { length, torn_bytes: 0, sequence, is_sealed: false, has_link: false };
+        // Logs of version 2 begin without a mark: an empty one is as good as closed.
+        end.is_sealed = !name.is_linked;
+        let mut rest = &self.bytes[HEADER_BYTES..];
+        loop {
+            let step = if let Some(durable) = name.read_mark(rest, end.length) {
+                end.is_sealed = durable == end.length;
+                GROUP_MARK_BYTES
+            } else if name.is_linked && !end.has_link {
+                let Some(link) = name.read_link(rest, end.length) else { break };
+                if let Some((before, end)) = before {
+                    check_link(link, name.number, before, end)?;
+                }
+                (end.sequence, end.has_link, end.is_sealed) = (link.sequence, true, false);
+                LINK_BYTES
+            } else {
+                let Some((found, payload)) = name.read_record(rest) else { break };
+                if found != end.sequence + 1 && (end.sequence > 0 || end.has_link) {
+                    let problem = format!("record {found} stands where {} was expected", end.sequence + 1);
+                    return Err(StorageError::corrupt(path, end.length, problem));
+                }
+                let offset = end.length + RECORD_HEADER_BYTES as u64;
+                apply(&Record { sequence: found, payload, path, offset })?;
+                (end.sequence, end.is_sealed) = (found, false);
+                RECORD_HEADER_BYTES + payload.len()
+            };
+            end.length += step as u64;
+            rest = &rest[step..];
+        }
+        if let Some(place) = self.mark_beyond(end.length) {
+            let problem = format!("the record is damaged, and the mark at byte {place} says that it was durable");
             return Err(StorageError::corrupt(path, end.length, problem));
         }
-        apply(&mut Get::new(payload, path, end.length + RECORD_HEADER_BYTES as u64))?;
-        let record_bytes = RECORD_HEADER_BYTES + payload.len();
-        end.sequence = found;
-        end.is_sealed = false;
-        end.length += record_bytes as u64;
-        rest = &rest[record_bytes..];
+        end.torn_bytes = rest.len() as u64;
+        Ok(end)
     }
-    if let Some(place) = find_mark_beyond(rest, identity, end.length) {
-        let problem = format!("the record is damaged, and the mark at byte {place} says that it was durable");
-        return Err(StorageError::corrupt(path, end.length, problem));
+
+    /// Where behind damage at byte `start` a sound mark stands that calls the damaged place durable.
+    fn mark_beyond(&self, start: u64) -> Option<u64> {
+        let damaged = &self.bytes[start as usize..];
+        let places = (0..damaged.len()).filter(|&at| damaged[at..].starts_with(&GROUP_MARKER));
+        let mut marks = places.map(|at| (start + at as u64, self.name.read_mark(&damaged[at..], start + at as u64)));
+        marks.find(|(_, durable)| durable.is_some_and(|durable| durable > start)).map(|(place, _)| place)
     }
-    end.torn_bytes = rest.len() as u64;
-    Ok(end)
+
+    /// What stands behind the sound part, if anything does.
+    fn torn(&self, end: &WalEnd) -> Option<TornLog> {
+        let bytes = &self.bytes[end.length as usize..];
+        (!bytes.is_empty()).then(|| TornLog {
+            log: self.path.clone(),
+            offset: end.length,
+            bytes: bytes.len() as u64,
+            transactions: self.sound_records(bytes),
+            kept: None,
+        })
+    }
+
+    /// Sound records among bytes that are given up, each counted once. Bytes that claim to be many long records are not all
+    /// looked at, so that the time is bounded by their number.
+    fn sound_records(&self, mut bytes: &[u8]) -> u64 {
+        let (mut count, mut work) = (0, 4 * bytes.len());
+        while let Some(at) = bytes.windows(RECORD_MARKER.len()).position(|window| window == RECORD_MARKER) {
+            bytes = &bytes[at..];
+            let step = match self.name.read_record(bytes) {
+                Some((_, payload)) => {
+                    count += 1;
+                    RECORD_HEADER_BYTES + payload.len()
+                }
+                None => {
+                    let claimed =
+                        bytes.get(8..16).and_then(|word| word.first_chunk()).map(|word| u64::from_le_bytes(*word));
+                    let looked_at = claimed.filter(|&claimed| claimed <= bytes.len() as u64).unwrap_or(0);
+                    let Some(left) = work.checked_sub(looked_at as usize) else { return count };
+                    work = left;
+                    1
+                }
+            };
+            bytes = &bytes[step..];
+        }
+        count
+    }
 }
 
-/// The sequence number and payload of the record at the start of `bytes`, if it is sound.
-fn record(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let (header, rest) = bytes.split_at_checked(RECORD_HEADER_BYTES)?;
-    if header[..4] != RECORD_MARKER {
-        return None;
+/// Fails unless the log before is what a log with this link was written behind. It may have a seal more.
+fn check_link(link: Link, number: u64, before: &Path, end: WalEnd) -> Result<()> {
+    if link.number + 1 == number && link.length <= end.length && link.sequence == end.sequence {
+        return Ok(());
     }
-    let word = |start: usize| u64::from_le_bytes(header[start..start + 8].try_into().expect("eight bytes are eight"));
-    let payload = rest.get(..usize::try_from(word(8)).ok()?)?;
-    let crc = u32::from_le_bytes(header[4..8].try_into().expect("four bytes are four"));
-    let sound = crc32fast::hash(&bytes[8..RECORD_HEADER_BYTES + payload.len()]) == crc;
-    sound.then(|| (word(16), payload))
-}
-
-/// Where behind damage at byte `start` a sound mark stands that calls the damaged place durable.
-fn find_mark_beyond(damaged: &[u8], identity: u64, start: u64) -> Option<u64> {
-    let places = (0..damaged.len()).filter(|&at| damaged[at..].starts_with(&GROUP_MARKER));
-    let mut marks = places.map(|at| (start + at as u64, read_group_mark(&damaged[at..], identity, start + at as u64)));
-    marks.find(|(_, durable)| durable.is_some_and(|durable| durable > start)).map(|(place, _)| place)
+    let (length, sequence) = (link.length, link.sequence);
+    let problem = format!(
+        "the log ends with transaction {}, and log {number} goes on behind byte {length} and transaction {sequence} of \
+         log {}, which were durable",
+        end.sequence, link.number
+    );
+    Err(StorageError::corrupt(before, end.length, problem))
 }

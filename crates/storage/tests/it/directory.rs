@@ -57,6 +57,21 @@ impl TestDirectory {
         self.path.join(log)
     }
 
+    /// The bytes of all files.
+    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let names = self.disk().list(&self.path).unwrap();
+        let paths = names.iter().map(|name| self.path.join(name));
+        paths.map(|path| (path.clone(), self.disk().read(&path).unwrap())).collect()
+    }
+
+    /// Makes the files what they were.
+    pub(crate) fn restore(&self, files: &[(PathBuf, Vec<u8>)]) {
+        for name in self.disk().list(&self.path).unwrap() {
+            self.disk().remove(&self.path.join(name)).unwrap();
+        }
+        files.iter().for_each(|(path, bytes)| self.write(path, bytes));
+    }
+
     /// Replaces the bytes of a file.
     pub(crate) fn write(&self, path: &Path, bytes: &[u8]) {
         if self.disk().exists(path) {

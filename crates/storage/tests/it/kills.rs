@@ -25,6 +25,8 @@ const PATH: &str = "KNOTWORK_TEST_KILL_STORE";
 pub(crate) const WRITERS: usize = 4;
 /// Nodes of a chain that are kept; older ones are deleted.
 const CHAIN_MAX: i64 = 40;
+/// The least kills; `KILLS` makes them more, and `FUZZ_SECONDS` goes on for that long.
+const KILLS_MIN: u64 = 200;
 const ACCOUNTS: u64 = 8;
 const MONEY: i64 = 1_000;
 
@@ -235,14 +237,18 @@ fn run_and_kill(directory: &TestDirectory, delay: Duration) -> Vec<i64> {
 #[test]
 fn two_hundred_kills_under_load_lose_nothing_acknowledged() {
     let seed = seed_or(77);
-    let kills = std::env::var("KILLS").map_or(200, |text| text.parse().expect("KILLS is a number"));
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("it is a number"));
+    let kills = number("KILLS").unwrap_or(KILLS_MIN).max(KILLS_MIN);
+    let (clock, seconds) = (storage::os::platform().clock, number("FUZZ_SECONDS").unwrap_or(0));
+    let start = clock.now_ns();
     let mut random = SeededRandom::new(seed);
     let directory = TestDirectory::new();
     let store = directory.open_with(options());
     make(&store);
     drop(store);
     let mut found = vec![0; WRITERS];
-    for round in 0..kills {
+    let mut round = 0;
+    while round < kills || clock.now_ns() - start < seconds * 1_000_000_000 {
         // Some are killed while they open, most under load.
         let delay =
             Duration::from_micros(if random.chance(15) { random.below(15_000) } else { 15_000 + random.below(60_000) });
@@ -259,7 +265,9 @@ fn two_hundred_kills_under_load_lose_nothing_acknowledged() {
         if round % 10 == 0 {
             numbered::check_files(&directory.platform(), directory.path());
         }
+        round += 1;
     }
-    eprintln!("{kills} kills, transactions of each writer: {found:?}");
-    assert!(found.iter().sum::<i64>() > kills, "the children committed something");
+    eprintln!("{round} kills, transactions of each writer: {found:?}");
+    assert!(round >= KILLS_MIN, "only {round} kills");
+    assert!(found.iter().sum::<i64>() > round as i64, "the children committed something");
 }

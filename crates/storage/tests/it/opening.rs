@@ -153,3 +153,110 @@ fn a_store_opened_for_reading_shows_the_log_and_refuses_writes() {
     drop(store);
     assert_eq!(directory.disk().read(&directory.log()).unwrap(), log);
 }
+
+#[test]
+fn the_lock_survives_the_removal_of_its_file() {
+    let directory = TestDirectory::new();
+    let store = directory.open();
+    directory.disk().remove(&directory.path().join("LOCK")).unwrap();
+    for options in [OpenOptions::default(), OpenOptions::create(), OpenOptions::read_only()] {
+        check(&directory, options, ErrorCode::Busy, &["open"]);
+    }
+    drop(store);
+    let reader = directory.open_with(OpenOptions::read_only());
+    assert!(!directory.disk().exists(&directory.path().join("LOCK")), "a reader makes no file");
+    check(&directory, OpenOptions::default(), ErrorCode::Busy, &["open"]);
+    drop(reader);
+    drop(directory.open());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_a_file_is_refused_and_not_waited_for() {
+    for name in ["MANIFEST", "LOCK"] {
+        let directory = TestDirectory::new();
+        drop(directory.open());
+        let path = directory.path().join(name);
+        directory.disk().remove(&path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        for options in [OpenOptions::default(), OpenOptions::read_only()] {
+            check(&directory, options, ErrorCode::Io, &[name, "not a file"]);
+        }
+    }
+}
+
+/// A store whose process ended between the commit of two large indexes and the manifest that names their files.
+fn store_with_large_indexes_in_its_log() -> testing::simulation::MemoryDisk {
+    use model::platform::Disk;
+    const NODES: usize = 70_000;
+    let disk = testing::simulation::JournalDisk::new();
+    let platform = testing::simulation::platform(std::sync::Arc::new(disk.clone()), 3);
+    let path = std::path::Path::new("/stores/test.knot");
+    let store = NativeStore::open(path, OpenOptions::create(), platform).unwrap();
+    let mut transaction = store.write().unwrap();
+    let (label, key) = (transaction.label("P").unwrap(), transaction.property_key("k").unwrap());
+    let numbers = (0..NODES as i64).map(model::Value::Int).collect::<Vec<_>>();
+    let values = [model::Column::from_values(&numbers)];
+    transaction.create_nodes(&NewNodes { count: NODES, labels: &[label], keys: &[key], properties: &values }).unwrap();
+    transaction.commit().unwrap();
+    store.checkpoint(&model::Interrupt::new()).unwrap();
+    let mut transaction = store.write().unwrap();
+    let subject = model::Subject::Label(label);
+    let index = model::Index { name: "byk".into(), subject, keys: vec![key] };
+    transaction.create_index(index, &model::Interrupt::new()).unwrap();
+    transaction.create_constraint(model::Constraint::unique("one", label, key), &model::Interrupt::new()).unwrap();
+    let start = disk.position();
+    transaction.commit().unwrap();
+    store.checkpoint(&model::Interrupt::new()).unwrap();
+    drop(store);
+    let events = disk.journal().events;
+    let is_commit_point =
+        |event: &testing::simulation::Event| matches!(event, testing::simulation::Event::Rename { .. });
+    let end = start + events[start..].iter().position(is_commit_point).expect("the indexes go into files");
+    let mut wreck = testing::simulation::Wreck::default();
+    events[..end].iter().for_each(|event| wreck.advance(event));
+    let left = wreck.after_kill().0;
+    // The files of the flush that was cut short stand where replay would make its own.
+    for number in 1..40 {
+        for kind in ["ordered", "keys"] {
+            let name = path.join(format!("{number:08}.{kind}"));
+            if !left.exists(&name) {
+                left.put(&name, b"left".to_vec());
+            }
+        }
+    }
+    left
+}
+
+#[test]
+fn large_indexes_in_a_log_are_read_on_a_medium_that_refuses_writes() {
+    use testing::simulation::ReadOnlyDisk;
+    let disk = store_with_large_indexes_in_its_log();
+    let path = std::path::Path::new("/stores/test.knot");
+    let files = || {
+        let inside = disk.files().into_iter().filter(|file| file.starts_with(path));
+        inside.map(|file| (disk.bytes(&file).unwrap(), file)).collect::<Vec<_>>()
+    };
+    let before = files();
+    let medium = ReadOnlyDisk::new(std::sync::Arc::new(disk.clone()));
+    let platform = testing::simulation::platform(std::sync::Arc::new(medium.clone()), 4);
+    let open = || NativeStore::open(path, OpenOptions::read_only(), platform.clone()).unwrap();
+    let (first, second) = (open(), open());
+    assert_eq!(storage::check::check(&platform, path, &model::Interrupt::new()).unwrap(), []);
+    for store in [&first, &second] {
+        let view = store.read().unwrap();
+        let (label, key) = (view.schema().label("P").unwrap(), view.schema().property_key("k").unwrap());
+        let wanted = model::Column::from_values(&[model::Value::Int(69_999), model::Value::Int(70_000)]);
+        let found = model::store::nodes_of(&view.lookup(label, key, &wanted).unwrap());
+        assert_eq!(found, [Some(model::NodeId(69_999)), None]);
+        assert!(view.schema().indexes.iter().any(|index| &*index.name == "byk"));
+        assert_eq!(view.schema().constraints.len(), 1);
+    }
+    assert_eq!(medium.refused(), 0, "nothing tried to change the store");
+    drop((first, second));
+    let new = std::path::Path::new("/salvaged.knot");
+    let outside = testing::simulation::platform(std::sync::Arc::new(disk.clone()), 5);
+    let recovery = storage::recover::recover(&outside, path, new, &model::Interrupt::new()).unwrap();
+    assert_eq!((recovery.nodes, recovery.losses), (70_000, Vec::new()));
+    assert!(files() == before, "nothing in the store was changed");
+}

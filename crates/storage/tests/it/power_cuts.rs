@@ -8,7 +8,7 @@ use model::platform::Platform;
 use model::{Column, Interrupt, Result, Value};
 use storage::bulk::{BulkConfig, BulkLoad, EdgeRows, KeyRows, NodeRows};
 use storage::{Durability, NativeStore, OpenOptions};
-use testing::crashes::broken::BROKEN;
+use testing::crashes::broken::{BROKEN, Life};
 use testing::crashes::faults::{Fault, verify_damage, verify_faults};
 use testing::crashes::intervals::acknowledged_by_syncs;
 use testing::crashes::verify::verify;
@@ -16,7 +16,7 @@ use testing::crashes::workload::record;
 use testing::crashes::{Maintenance, Recording, Subject, Tally, Verification, Workload};
 use testing::differential::{Operation, RandomTransaction};
 use testing::random::seed_or;
-use testing::simulation::Event;
+use testing::simulation::{Event, Survival};
 
 const PATH: &str = "/stores/test.knot";
 
@@ -43,6 +43,10 @@ impl Subject for Native {
         NativeStore::open(Path::new(PATH), options, platform.clone())
     }
 
+    fn open_reading(&self, platform: &Platform) -> Result<NativeStore> {
+        NativeStore::open(Path::new(PATH), OpenOptions::read_only(), platform.clone())
+    }
+
     fn maintain(&self, store: &NativeStore, maintenance: &Maintenance) -> Result<()> {
         match maintenance {
             Maintenance::Checkpoint => store.checkpoint(&Interrupt::new()),
@@ -53,6 +57,11 @@ impl Subject for Native {
             }
             Maintenance::BulkLoad(transaction) => load(store, transaction),
         }
+    }
+
+    fn open_backup(&self, platform: &Platform, number: u64) -> Result<NativeStore> {
+        let path = format!("/stores/backup-{number}");
+        NativeStore::open(Path::new(&path), OpenOptions::read_only(), platform.clone())
     }
 
     fn problems(&self, platform: &Platform) -> Result<Vec<String>> {
@@ -110,46 +119,65 @@ fn columns<'a>(count: usize, rows: impl Iterator<Item = &'a Vec<Value>> + Clone)
     (0..count).map(|at| Column::from_values(rows.clone().map(move |row| &row[at]))).collect()
 }
 
-/// Seeds to go through: so many, or for as many seconds as `FUZZ_SECONDS` says.
-fn check(name: &str, first_seed: u64, seeds: u64, subject: &Native, workload: &Workload, verification: &Verification) {
+/// The least power cuts of each test, with all tests of this file more than ten thousand: each on another state of the disk,
+/// or in another second life, and each followed by an opening.
+mod least {
+    pub(super) const FLUSHES: u64 = 5_000;
+    pub(super) const LOG: u64 = 1_500;
+    pub(super) const NOT_DURABLE: u64 = 2_500;
+    pub(super) const BACKGROUND: u64 = 1_000;
+    pub(super) const AFTER_KILLS: u64 = 500;
+    const _: () = assert!(FLUSHES + LOG + NOT_DURABLE + BACKGROUND + AFTER_KILLS > 10_000);
+}
+
+/// A test and the seeds that it goes through: that many, or for as many seconds as `FUZZ_SECONDS` says.
+struct Seeds {
+    name: &'static str,
+    first: u64,
+    count: u64,
+    /// The least power cuts that there must be, as long as it is not seconds that are counted.
+    least: u64,
+}
+
+fn check(seeds: &Seeds, subject: &Native, workload: &Workload, verification: &Verification) -> Tally {
+    let Seeds { name, first, count, least } = *seeds;
     let clock = storage::os::platform().clock;
     let seconds = std::env::var("FUZZ_SECONDS").ok().map(|text| text.parse::<u64>().expect("FUZZ_SECONDS is a number"));
     let (start, mut tally) = (clock.now_ns(), Tally::default());
-    let mut seed = seed_or(first_seed);
-    let end = seed + seeds;
+    let mut seed = seed_or(first);
+    let end = seed + count;
     while seconds.map_or(seed < end, |seconds| clock.now_ns() - start < seconds * 1_000_000_000) {
         let recording = record(subject, workload, seed);
         tally += verify(subject, &recording, verification).unwrap_or_else(|violation| panic!("{name}: {violation}"));
         seed += 1;
     }
-    eprintln!("{name}: {tally:?}");
+    eprintln!("{name}: {tally:?}, {} power cuts", tally.power_cuts());
+    assert!(seconds.is_some() || tally.power_cuts() >= least, "{name}: expected {least} power cuts or more, {tally:?}");
+    tally
 }
 
 #[test]
 fn power_cuts_between_commits_and_flushes() {
     let subject = Native::default();
-    check("flushes", 1_000, 14, &subject, &Workload::default(), &Verification::default());
+    let seeds = Seeds { name: "flushes", first: 1_000, count: 14, least: least::FLUSHES };
+    let tally = check(&seeds, &subject, &Workload::default(), &Verification::default());
+    assert!(std::env::var_os("FUZZ_SECONDS").is_some() || tally.backups > 100, "{tally:?}");
 }
 
 #[test]
 fn power_cuts_of_a_log_alone() {
     let subject = Native { memtable_bytes_max: usize::MAX, ..Native::default() };
     let workload = Workload { checkpoint_percent: 0, compact_percent: 0, bulk_percent: 0, ..Workload::default() };
-    check(
-        "log",
-        2_000,
-        12,
-        &subject,
-        &workload,
-        &Verification { survivals_per_operation: 5, ..Verification::default() },
-    );
+    let verification = Verification { survivals_per_operation: 5, ..Verification::default() };
+    check(&Seeds { name: "log", first: 2_000, count: 12, least: least::LOG }, &subject, &workload, &verification);
 }
 
 #[test]
 fn power_cuts_without_durability_leave_an_earlier_moment() {
     let subject = Native { durability: Durability::Off, ..Native::default() };
     let workload = Workload { is_durable: false, ..Workload::default() };
-    check("not durable", 3_000, 8, &subject, &workload, &Verification::default());
+    let seeds = Seeds { name: "not durable", first: 3_000, count: 8, least: least::NOT_DURABLE };
+    check(&seeds, &subject, &workload, &Verification::default());
 }
 
 #[test]
@@ -175,7 +203,45 @@ fn power_cuts_between_syncs_take_the_newest_commits_and_leave_no_hole() {
 #[test]
 fn power_cuts_while_files_are_written_in_the_background() {
     let subject = Native { maintenance: storage::Maintenance::Background, ..Native::default() };
-    check("background", 7_000, 4, &subject, &Workload::default(), &Verification::default());
+    let seeds = Seeds { name: "background", first: 7_000, count: 4, least: least::BACKGROUND };
+    check(&seeds, &subject, &Workload::default(), &Verification::default());
+}
+
+/// A kill at every moment, and then a power cut at every moment of the process that comes next.
+fn after_kills() -> Verification {
+    Verification { survivals: &[Survival::Everything], kill_then_cut_every: 5, ..Verification::default() }
+}
+
+#[test]
+fn kills_then_power_cuts_lose_nothing_acknowledged() {
+    let workload = Workload { transactions: 12, ..Workload::default() };
+    let least = least::AFTER_KILLS;
+    let seeds = Seeds { name: "kill then cut", first: 10_000, count: 2, least };
+    check(&seeds, &Native::default(), &workload, &after_kills());
+    let subject = Native { memtable_bytes_max: usize::MAX, ..Native::default() };
+    check(&Seeds { name: "kill then cut of a log", first: 10_100, ..seeds }, &subject, &workload, &after_kills());
+}
+
+#[test]
+fn nor_do_they_without_durability_what_a_checkpoint_made_durable() {
+    let workload = Workload { transactions: 12, is_durable: false, ..Workload::default() };
+    let subject = Native { durability: Durability::Off, ..Native::default() };
+    let seeds = Seeds { name: "kill then cut, not durable", first: 10_200, count: 2, least: least::AFTER_KILLS };
+    check(&seeds, &subject, &workload, &after_kills());
+}
+
+#[test]
+fn what_a_power_cut_leaves_is_read_twice_at_once_on_a_disk_that_refuses_writes() {
+    let verification = Verification {
+        read_only_every: 1,
+        survivals_per_operation: 2,
+        kill_then_cut_every: 50,
+        ..Verification::default()
+    };
+    let workload = Workload { transactions: 15, ..Workload::default() };
+    let seeds = Seeds { name: "read only", first: 11_000, count: 4, least: 500 };
+    let tally = check(&seeds, &Native::default(), &workload, &verification);
+    assert!(tally.read_only > 500, "{tally:?}");
 }
 
 fn check_faults(first_seed: u64, subject: &Native) {
@@ -217,6 +283,11 @@ fn broken_stores_are_found_out() {
     for broken in BROKEN {
         let is_found = (4_000..4_005).any(|seed| {
             let recording = record(&subject, &Workload { transactions: 15, ..Workload::default() }, seed);
+            if broken.life == Life::Second {
+                let second_life = broken.change;
+                let verification = Verification { second_life, kill_then_cut_every: 1, ..after_kills() };
+                return verify(&subject, &recording, &verification).is_err();
+            }
             let events = (broken.change)(&recording.journal);
             let journal = testing::simulation::Journal { events, paths: recording.journal.paths.clone() };
             verify(&subject, &Recording { journal, ..recording }, &verification).is_err()

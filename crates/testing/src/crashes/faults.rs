@@ -4,9 +4,11 @@
 //! store refuses to write until it is opened anew. Damage gives an error or the right answer, never a wrong one.
 
 use std::io::ErrorKind;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
+use model::platform::Disk;
 use model::{ErrorCode, GraphStore};
 
 use super::verify::{attempt, content_of};
@@ -76,7 +78,7 @@ impl<S: Subject> Trial<'_, S> {
     /// False if the step has fewer operations.
     fn run(&self, operation: u64) -> Result<bool, String> {
         let journal_disk = JournalDisk::over(self.disk.copy());
-        let disk = FaultyDisk::new(Arc::new(journal_disk.clone()));
+        let disk = FaultyDisk::over(&journal_disk);
         match self.fault {
             Fault::Once => disk.fail_at(operation, ErrorKind::PermissionDenied),
             Fault::Full => disk.fill_at(operation),
@@ -95,7 +97,36 @@ impl<S: Subject> Trial<'_, S> {
                 return Err(format!("{survival:?} survives: the content is not that after steps {allowed:?}"));
             }
         }
+        self.go_on(&wreck, &allowed, operation)?;
         Ok(true)
+    }
+
+    /// Opens the store again on what the operating system shows after the failure, and does a step more; then cuts the power.
+    /// What the store showed, and the step, are there, whatever the failure made the operating system forget.
+    fn go_on(&self, wreck: &Wreck, allowed: &RangeInclusive<usize>, operation: u64) -> Result<(), String> {
+        let (disk, mut wreck) = wreck.after_kill();
+        let journal_disk = JournalDisk::over(disk);
+        let platform_of = |disk: Arc<dyn Disk>| platform(disk, self.recording.seed + 6);
+        let store = attempt("opening again", || self.subject.open(&platform_of(Arc::new(journal_disk.clone()))))?;
+        let (content, contents) = (content_of(&store)?, &self.recording.contents);
+        let Some(before) = allowed.clone().find(|&step| contents.get(step) == Some(&content)) else {
+            return Err("opened again, the store holds what it never held".to_owned());
+        };
+        let Some(next) = self.recording.steps.get(before) else { return Ok(()) };
+        attempt("going on after a failure", || apply(&store, next))?;
+        journal_disk.journal().events.iter().for_each(|event| wreck.advance(event));
+        let survival = SURVIVALS[operation as usize % SURVIVALS.len()];
+        let left = wreck.after_power_cut(survival, self.recording.seed + operation);
+        drop(store);
+        let store =
+            attempt("opening after a failure and a power cut", || self.subject.open(&platform_of(Arc::new(left))))?;
+        if content_of(&store)? == contents[before + 1] {
+            return Ok(());
+        }
+        Err(format!(
+            "after a failure, step {} and a power cut ({survival:?} survives) that step is not there",
+            before + 1
+        ))
     }
 
     /// Opens, does the step, and makes a checkpoint, as far as the disk lets it.

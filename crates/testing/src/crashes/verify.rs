@@ -6,12 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use model::platform::Platform;
-use model::{GraphStore, Map};
+use model::{ErrorCode, GraphStore, Map};
 
 use super::workload::Recording;
 use super::{Maintenance, Subject};
 use crate::differential::{Content, apply};
-use crate::simulation::{Event, JournalDisk, MemoryDisk, SURVIVALS, Survival, Wreck, platform};
+use crate::simulation::{Event, Journal, JournalDisk, MemoryDisk, ReadOnlyDisk, SURVIVALS, Survival, Wreck, platform};
 
 /// How thorough to be.
 #[derive(Clone, Copy, Debug)]
@@ -22,11 +22,33 @@ pub struct Verification {
     pub go_on_every: usize,
     /// Of so many different states, one is cut off again at every operation of being opened.
     pub cut_again_every: usize,
+    /// Of so many different states that a kill leaves, one is cut off at every operation of the process that comes next: by
+    /// then what the first one wrote is not durable yet, though it is shown.
+    pub kill_then_cut_every: usize,
+    /// Of so many different states, one is opened for reading only, twice at once, on a disk that refuses writes: nothing is
+    /// changed, nothing is missing, and the answers are those of a store that is opened to be written.
+    pub read_only_every: usize,
+    /// The ways of surviving.
+    pub survivals: &'static [Survival],
+    /// What a broken store would have done in its second life; the canary.
+    pub second_life: fn(&Journal) -> Vec<Event>,
+}
+
+fn as_it_was(journal: &Journal) -> Vec<Event> {
+    journal.events.clone()
 }
 
 impl Default for Verification {
     fn default() -> Verification {
-        Verification { survivals_per_operation: 1, go_on_every: 8, cut_again_every: 40 }
+        Verification {
+            survivals_per_operation: 1,
+            go_on_every: 8,
+            cut_again_every: 40,
+            kill_then_cut_every: 8,
+            read_only_every: 8,
+            survivals: &SURVIVALS,
+            second_life: as_it_was,
+        }
     }
 }
 
@@ -39,6 +61,19 @@ pub struct Tally {
     pub states: u64,
     /// Power cuts while a store was opened after a power cut.
     pub second_crash_points: u64,
+    /// Power cuts in the life of a process that came after one that was killed.
+    pub kill_then_cut_points: u64,
+    /// States that were opened for reading only.
+    pub read_only: u64,
+    /// Finished backups that were opened after a power cut.
+    pub backups: u64,
+}
+
+impl Tally {
+    /// Power cuts after which a store was opened, each on another state of the disk.
+    pub fn power_cuts(&self) -> u64 {
+        self.states + self.second_crash_points + self.kill_then_cut_points
+    }
 }
 
 impl std::ops::AddAssign for Tally {
@@ -46,6 +81,9 @@ impl std::ops::AddAssign for Tally {
         self.crash_points += other.crash_points;
         self.states += other.states;
         self.second_crash_points += other.second_crash_points;
+        self.kill_then_cut_points += other.kill_then_cut_points;
+        self.read_only += other.read_only;
+        self.backups += other.backups;
     }
 }
 
@@ -69,8 +107,14 @@ impl fmt::Display for Violation {
 /// # Errors
 /// The first broken promise.
 pub fn verify<S: Subject>(subject: &S, recording: &Recording, verification: &Verification) -> Result<Tally, Violation> {
-    let mut verifier =
-        Verifier { subject, recording, verification: *verification, outcomes: Map::default(), tally: Tally::default() };
+    let mut verifier = Verifier {
+        subject,
+        recording,
+        verification: *verification,
+        outcomes: Map::default(),
+        kills: 0,
+        tally: Tally::default(),
+    };
     let mut wreck = Wreck::default();
     let (mut acknowledged, mut begun) = (0, 0);
     for (position, event) in recording.journal.events.iter().enumerate() {
@@ -91,6 +135,8 @@ struct Verifier<'a, S> {
     verification: Verification,
     /// For each state of a disk that was opened, the steps after which the content is that which was found.
     outcomes: Map<u64, Vec<usize>>,
+    /// States that a kill left.
+    kills: usize,
     tally: Tally,
 }
 
@@ -100,12 +146,32 @@ impl<S: Subject> Verifier<'_, S> {
     /// Cuts the power at one moment, in some ways.
     fn cut(&mut self, wreck: &Wreck, position: usize, allowed: Steps) -> Result<(), Violation> {
         for way in 0..self.verification.survivals_per_operation {
-            let survival = SURVIVALS[(position + way) % SURVIVALS.len()];
+            let survivals = self.verification.survivals;
+            let survival = survivals[(position + way) % survivals.len()];
             let seed = self.recording.seed.wrapping_mul(31).wrapping_add((position * 7 + way) as u64);
             let disk = wreck.after_power_cut(survival, seed);
             self.tally.crash_points += 1;
-            self.examine(disk, &allowed)
-                .map_err(|message| Violation { place: self.place(position, survival, seed, &allowed), message })?;
+            let examined = self.examine(wreck, survival, disk.copy(), &allowed);
+            let examined = examined.and_then(|is_new| self.examine_backups(&disk, position, is_new));
+            examined.map_err(|message| Violation { place: self.place(position, survival, seed, &allowed), message })?;
+        }
+        Ok(())
+    }
+
+    /// Opens the backups that were finished by then: in some states, and always just after one was finished.
+    fn examine_backups(&mut self, disk: &MemoryDisk, position: usize, is_new: bool) -> Result<(), String> {
+        const OPERATIONS_JUST_AFTER: usize = 8;
+        let is_sample = is_new && (self.tally.states as usize).is_multiple_of(self.verification.go_on_every);
+        for backup in self.recording.backups.iter().filter(|backup| backup.position <= position) {
+            if is_sample || position - backup.position < OPERATIONS_JUST_AFTER {
+                let platform = platform(Arc::new(disk.copy()), self.recording.seed + 5);
+                let number = backup.number;
+                let store = attempt("opening a backup", || self.subject.open_backup(&platform, number))?;
+                if content_of(&store)? != self.recording.contents[backup.step] {
+                    return Err(format!("backup {number} does not hold the content after step {}", backup.step));
+                }
+                self.tally.backups += 1;
+            }
         }
         Ok(())
     }
@@ -137,21 +203,43 @@ impl<S: Subject> Verifier<'_, S> {
         }
     }
 
-    /// Opens what is left; the content must be that after one of the allowed steps.
-    fn examine(&mut self, disk: MemoryDisk, allowed: &Steps) -> Result<(), String> {
+    /// Opens what is left; the content must be that after one of the allowed steps. True if that state is a new one.
+    fn examine(
+        &mut self,
+        wreck: &Wreck,
+        survival: Survival,
+        disk: MemoryDisk,
+        allowed: &Steps,
+    ) -> Result<bool, String> {
         let fingerprint = disk.fingerprint();
-        if !self.outcomes.contains_key(&fingerprint) {
+        let is_new = !self.outcomes.contains_key(&fingerprint);
+        if is_new {
             self.tally.states += 1;
             let number = self.tally.states as usize;
-            if number.is_multiple_of(self.verification.cut_again_every) {
-                self.cut_again(&disk, allowed)?;
+            let Verification { cut_again_every, kill_then_cut_every, go_on_every, .. } = self.verification;
+            if survival == Survival::Everything {
+                self.kills += 1;
+                if self.kills.is_multiple_of(kill_then_cut_every) {
+                    self.tally.kill_then_cut_points +=
+                        self.second_life(wreck.after_kill(), *allowed.start(), allowed)?;
+                }
+            } else if number.is_multiple_of(cut_again_every) {
+                let life = (disk.copy(), Wreck::of(&disk));
+                let matching = self.open(disk.copy(), false, allowed)?;
+                let least = matching.iter().find(|step| allowed.contains(step)).copied();
+                self.tally.second_crash_points += self.second_life(life, least.unwrap_or(*allowed.start()), allowed)?;
             }
-            let matching = self.open(disk, number.is_multiple_of(self.verification.go_on_every), allowed)?;
+            let before = disk.copy();
+            let matching = self.open(disk, number.is_multiple_of(go_on_every), allowed)?;
+            if number.is_multiple_of(self.verification.read_only_every) {
+                self.read_only(&before, &matching)?;
+                self.tally.read_only += 1;
+            }
             self.outcomes.insert(fingerprint, matching);
         }
         let matching = &self.outcomes[&fingerprint];
         if matching.iter().any(|step| allowed.contains(step)) {
-            return Ok(());
+            return Ok(is_new);
         }
         Err(match (matching.first(), matching.last()) {
             (Some(first), Some(last)) => format!("the store holds the content after steps {first} to {last}"),
@@ -169,6 +257,30 @@ impl<S: Subject> Verifier<'_, S> {
             self.go_on(store, &platform, step)?;
         }
         Ok(matching)
+    }
+
+    /// Opens the store twice at once for reading only. A store that is not there yet is none.
+    fn read_only(&self, disk: &MemoryDisk, expected: &[usize]) -> Result<(), String> {
+        let fingerprint = disk.fingerprint();
+        let medium = ReadOnlyDisk::new(Arc::new(disk.clone()));
+        let platform = platform(Arc::new(medium.clone()), self.recording.seed + 7);
+        let opened = [self.subject.open_reading(&platform), self.subject.open_reading(&platform)];
+        for store in opened {
+            match store {
+                Ok(store) if self.matching(&content_of(&store)?) == expected => {}
+                Ok(_) => return Err("opened for reading only, the store holds something else".to_owned()),
+                // Nothing was ever acknowledged from it.
+                Err(error) if error.code() == ErrorCode::NotAStore && expected.contains(&0) => {}
+                Err(error) => return Err(format!("opening for reading only fails: {error:?}")),
+            }
+        }
+        if medium.refused() > 0 {
+            return Err(format!(
+                "whoever opened the store for reading only tried to change it {} times",
+                medium.refused()
+            ));
+        }
+        if disk.fingerprint() == fingerprint { Ok(()) } else { Err("reading changed the store".to_owned()) }
     }
 
     fn matching(&self, content: &Content) -> Vec<usize> {
@@ -201,43 +313,58 @@ impl<S: Subject> Verifier<'_, S> {
         if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
     }
 
-    /// Opens what is left and does the next step, cutting the power at each operation of that.
-    fn cut_again(&mut self, disk: &MemoryDisk, allowed: &Steps) -> Result<(), String> {
+    /// Opens what is left and does the next step, cutting the power at each operation of that; gives how often. Until the
+    /// store is open it may be as it was after any step from `least` on; from then on what it showed is there.
+    fn second_life(&self, life: (MemoryDisk, Wreck), least: usize, allowed: &Steps) -> Result<u64, String> {
+        let (disk, mut wreck) = life;
         let seed = self.recording.seed;
-        let journal_disk = JournalDisk::over(disk.copy());
-        let platform_of = |disk: Arc<dyn model::platform::Disk>, number: u64| platform(disk, seed + number);
-        let recorded = platform_of(Arc::new(journal_disk.clone()), 2);
-        let store = attempt("opening", || self.subject.open(&recorded))?;
+        let journal_disk = JournalDisk::over(disk);
+        let platform = platform(Arc::new(journal_disk.clone()), seed + 2);
+        let store = attempt("opening", || self.subject.open(&platform))?;
         let matching = self.matching(&content_of(&store)?);
         let Some(&before) = matching.iter().find(|step| allowed.contains(step)) else {
             return Err("the store holds what it never held".to_owned());
         };
+        journal_disk.acknowledge(before as u64);
         if let Some(next) = self.recording.steps.get(before) {
             journal_disk.begin(before as u64 + 1);
             attempt("going on", || apply(&store, next))?;
-            attempt("a checkpoint", || self.subject.maintain(&store, &Maintenance::Checkpoint))?;
+            if !self.recording.is_durable {
+                attempt("a checkpoint", || self.subject.maintain(&store, &Maintenance::Checkpoint))?;
+            }
             journal_disk.acknowledge(before as u64 + 1);
+            attempt("a checkpoint", || self.subject.maintain(&store, &Maintenance::Checkpoint))?;
         }
         drop(store);
-        let (mut wreck, mut after) = (Wreck::of(disk), before..=before);
-        for (position, event) in journal_disk.journal().events.iter().enumerate() {
-            let survival = SURVIVALS[position % SURVIVALS.len()];
-            let place = format!("at event {position} of a second life ({event:?}), {survival:?} survives");
+        let journal = journal_disk.journal();
+        let events = (self.verification.second_life)(&journal);
+        let (mut after, mut points) = (least..=before, 0);
+        for (position, event) in events.iter().enumerate() {
             match event {
-                Event::Begun { step } => after = before..=*step as usize,
+                Event::Begun { step } => after = *after.start()..=*step as usize,
                 Event::Acknowledged { step } => after = *step as usize..=*step as usize,
                 _ => {
-                    let left = wreck.after_power_cut(survival, seed + position as u64);
-                    let matching = self.open(left, false, &after).map_err(|text| format!("{place}: {text}"))?;
-                    if !matching.iter().any(|step| after.contains(step)) {
-                        return Err(format!("{place}: found the content after {matching:?}, expected {after:?}"));
-                    }
-                    self.tally.second_crash_points += 1;
+                    self.cut_second_life(&wreck, &events, position, &after)?;
+                    points += 1;
                 }
             }
             wreck.advance(event);
         }
-        Ok(())
+        self.cut_second_life(&wreck, &events, events.len(), &after)?;
+        Ok(points + 1)
+    }
+
+    fn cut_second_life(&self, wreck: &Wreck, events: &[Event], position: usize, after: &Steps) -> Result<(), String> {
+        let survival = SURVIVALS[position % SURVIVALS.len()];
+        let left = wreck.after_power_cut(survival, self.recording.seed + position as u64);
+        let before = events.get(position).map_or_else(|| "the end".to_owned(), |event| format!("{event:?}"));
+        let shown: String = before.chars().take(200).collect();
+        let place = format!("at event {position} of a second life (before {shown}), {survival:?} survives");
+        let matching = self.open(left, false, after).map_err(|text| format!("{place}: {text}"))?;
+        if matching.iter().any(|step| after.contains(step)) {
+            return Ok(());
+        }
+        Err(format!("{place}: found the content after {matching:?}, expected {after:?}"))
     }
 }
 

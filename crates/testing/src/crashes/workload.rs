@@ -60,6 +60,21 @@ pub struct Recording {
     pub contents: Vec<Content>,
     /// What each step was; step `n` leads to content `n`, so the first is numbered 1.
     pub steps: Vec<RandomTransaction>,
+    /// The backups, in order.
+    pub backups: Vec<FinishedBackup>,
+    /// Whether a commit was durable when it returned.
+    pub is_durable: bool,
+}
+
+/// A backup that was made.
+#[derive(Clone, Copy, Debug)]
+pub struct FinishedBackup {
+    /// Its number.
+    pub number: u64,
+    /// The step that it holds the content of.
+    pub step: usize,
+    /// How many events the journal had when it was finished.
+    pub position: usize,
 }
 
 /// Runs a workload on a new store.
@@ -76,7 +91,7 @@ pub fn record<S: Subject>(subject: &S, workload: &Workload, seed: u64) -> Record
         reference: ReferenceStore::new(),
         contents: vec![content_of(&ReferenceStore::new())],
         steps: Vec::new(),
-        backups: 0,
+        backups: Vec::new(),
         disk,
         platform,
     };
@@ -88,7 +103,14 @@ pub fn record<S: Subject>(subject: &S, workload: &Workload, seed: u64) -> Record
     }
     assert_same_content(&content_of(&store), run.contents.last().expect("there is a first content"));
     drop(store);
-    Recording { seed, journal: run.disk.journal(), contents: run.contents, steps: run.steps }
+    Recording {
+        seed,
+        journal: run.disk.journal(),
+        contents: run.contents,
+        steps: run.steps,
+        backups: run.backups,
+        is_durable: workload.is_durable,
+    }
 }
 
 fn content_of(store: &dyn GraphStore) -> Content {
@@ -104,7 +126,7 @@ struct Run<'a, S> {
     reference: ReferenceStore,
     contents: Vec<Content>,
     steps: Vec<RandomTransaction>,
-    backups: u64,
+    backups: Vec<FinishedBackup>,
 }
 
 impl<S: Subject> Run<'_, S> {
@@ -153,8 +175,10 @@ impl<S: Subject> Run<'_, S> {
             self.maintain(&store, &Maintenance::Compact);
         }
         if self.random.chance(self.workload.backup_percent) {
-            self.backups += 1;
-            self.maintain(&store, &Maintenance::Backup(self.backups));
+            let number = self.backups.len() as u64 + 1;
+            self.maintain(&store, &Maintenance::Backup(number));
+            let (step, position) = (self.steps.len(), self.disk.position());
+            self.backups.push(FinishedBackup { number, step, position });
         }
         if self.random.chance(self.workload.reopen_percent) {
             drop(store);

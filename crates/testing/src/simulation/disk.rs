@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::platform::{Disk, MappedFile, TemporaryFile, WriteFile};
 
+use super::JournalDisk;
 use crate::random::SeededRandom;
 
 /// A disk around another that fails when told. Clones are the same disk.
@@ -21,6 +22,8 @@ use crate::random::SeededRandom;
 pub struct FaultyDisk {
     inner: Arc<dyn Disk>,
     state: Arc<Mutex<State>>,
+    /// Told of syncs that fail.
+    journal: Option<JournalDisk>,
 }
 
 #[derive(Debug, Default)]
@@ -76,7 +79,13 @@ impl NameChange {
 impl FaultyDisk {
     /// A disk that does not fail yet.
     pub fn new(inner: Arc<dyn Disk>) -> FaultyDisk {
-        FaultyDisk { inner, state: Arc::default() }
+        FaultyDisk { inner, state: Arc::default(), journal: None }
+    }
+
+    /// A disk around one with a journal, in which a sync that fails has made the operating system forget what it had to
+    /// write.
+    pub fn over(journal: &JournalDisk) -> FaultyDisk {
+        FaultyDisk { journal: Some(journal.clone()), ..FaultyDisk::new(Arc::new(journal.clone())) }
     }
 
     /// Operations counted so far, failed ones too.
@@ -231,7 +240,12 @@ impl io::Write for FaultyFile {
 
 impl WriteFile for FaultyFile {
     fn sync(&mut self) -> io::Result<()> {
-        self.disk.state().step(Needs::Nothing)?;
+        if let Err(error) = { self.disk.state().step(Needs::Nothing) } {
+            if let Some(journal) = &self.disk.journal {
+                journal.sync_failed(&self.path);
+            }
+            return Err(error);
+        }
         self.inner.sync()?;
         let mut state = self.disk.state();
         if let Some(length) = state.files.get_mut(&self.path) {
@@ -353,6 +367,11 @@ impl Disk for FaultyDisk {
 
     fn exists(&self, path: &Path) -> bool {
         self.inner.exists(path)
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        self.state().check_up()?;
+        self.inner.lock_shared(path)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {

@@ -29,6 +29,8 @@ pub enum Event {
     SetLength { file: u64, length: u64 },
     /// The bytes of a file were made durable.
     Sync { file: u64 },
+    /// The operating system failed to make the bytes of a file durable, and forgot what it had to write.
+    SyncFailed { file: u64 },
     /// A name was changed, replacing the target.
     Rename { from: PathBuf, to: PathBuf },
     /// A name was removed.
@@ -108,6 +110,14 @@ impl JournalDisk {
     /// Notes that a step was acknowledged.
     pub fn acknowledge(&self, step: u64) {
         self.state().add(Event::Acknowledged { step });
+    }
+
+    /// Notes that a sync of the file at that path failed.
+    pub fn sync_failed(&self, path: &Path) {
+        let mut state = self.state();
+        if let Some(&file) = state.names.get(path) {
+            state.add(Event::SyncFailed { file });
+        }
     }
 
     /// A copy of the journal so far.
@@ -231,6 +241,10 @@ impl Disk for JournalDisk {
 
     fn temporary(&self, directory: &Path) -> io::Result<Box<dyn TemporaryFile>> {
         self.inner.temporary(directory)
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        self.inner.lock_shared(path)
     }
 
     fn exists(&self, path: &Path) -> bool {

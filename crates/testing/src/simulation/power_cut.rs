@@ -2,9 +2,14 @@
 //!
 //! Durable are the bytes of a file at its last sync, and the names of a directory at its last sync. Of the rest anything
 //! may be there: writes up to some byte, later writes without earlier ones, sectors of zeros or of what stood there
-//! before in between, names changed or not, each name's changes in order. That is all that the contract of `Disk` says.
+//! before in between, or of what other files had left on the same blocks, names changed or not, each name's changes in
+//! order. That is all that the contract of `Disk` says.
+//!
+//! The operating system shows more than the disk has, to a process that comes after one that was killed as well:
+//! [`Wreck::after_kill`] goes on with what is not durable yet. A sync that failed leaves pages that it shows and will never
+//! write, unless somebody writes to them again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +19,15 @@ use crate::random::SeededRandom;
 
 /// Bytes that a disk writes whole or not at all, in the cruellest kind of power cut.
 const SECTOR_BYTES: u64 = 512;
+
+/// Bytes that the operating system writes to the disk together, and forgets together when that fails.
+const PAGE_BYTES: u64 = 4_096;
+
+/// Bytes at the start of a file that say what it is; stale blocks are those of files that begin alike.
+const KIND_BYTES: usize = 14;
+
+/// The numbers of files that the second life of a disk does not see are moved behind all others.
+const UNSEEN: u64 = 1 << 40;
 
 /// What is left of that which was not durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,15 +42,18 @@ pub enum Survival {
     SomeSectors,
     /// Any sectors, with other bytes where some are missing; any name changes.
     SomeSectorsAmongGarbage,
+    /// Any sectors, with what another file of the same kind had at that place where some are missing; any name changes.
+    SomeSectorsAmongStaleBlocks,
 }
 
 /// All kinds of survival.
-pub const SURVIVALS: [Survival; 5] = [
+pub const SURVIVALS: [Survival; 6] = [
     Survival::Nothing,
     Survival::Everything,
     Survival::Prefix,
     Survival::SomeSectors,
     Survival::SomeSectorsAmongGarbage,
+    Survival::SomeSectorsAmongStaleBlocks,
 ];
 
 /// The disk as a journal leaves it so far: what is durable, and what is not yet.
@@ -58,8 +75,22 @@ enum Entry {
 
 #[derive(Clone, Debug, Default)]
 struct File {
+    /// What the disk has.
     durable: Arc<Vec<u8>>,
+    /// What the operating system shows.
+    shown: Arc<Vec<u8>>,
+    /// What it will write, oldest first.
     pending: Vec<Change>,
+    /// Pages that it shows and takes for written, though the disk does not have them.
+    forgotten: BTreeSet<u64>,
+}
+
+/// What stands where a sector is missing.
+#[derive(Clone, Copy)]
+enum Missing<'a> {
+    Zeros,
+    Garbage,
+    Stale(&'a [u8]),
 }
 
 /// A change of a file's bytes.
@@ -82,7 +113,8 @@ impl Wreck {
         let mut wreck = Wreck::default();
         for (file, path) in disk.files().into_iter().enumerate() {
             let bytes = disk.bytes(&path).expect("a file that is listed is there");
-            wreck.files.insert(file as u64, File { durable: Arc::new(bytes), pending: Vec::new() });
+            let bytes = Arc::new(bytes);
+            wreck.files.insert(file as u64, File { durable: bytes.clone(), shown: bytes, ..File::default() });
             wreck.names.insert(path, Entry::File(file as u64));
         }
         wreck.names.extend(disk.directories().into_iter().map(|path| (path, Entry::Directory)));
@@ -108,10 +140,11 @@ impl Wreck {
                 self.change_names(path, vec![(path.clone(), Some(Entry::File(*file)))]);
             }
             Event::Write { file, offset, bytes } => {
-                self.file(*file).pending.push(Change::Write { offset: *offset, bytes: bytes.clone() });
+                self.file(*file).change(Change::Write { offset: *offset, bytes: bytes.clone() });
             }
-            Event::SetLength { file, length } => self.file(*file).pending.push(Change::SetLength(*length)),
+            Event::SetLength { file, length } => self.file(*file).change(Change::SetLength(*length)),
             Event::Sync { file } => self.file(*file).sync(),
+            Event::SyncFailed { file } => self.file(*file).forget(),
             Event::Rename { from, to } => {
                 let entry = self.entry(from);
                 self.change_names(to, vec![(from.clone(), None), (to.clone(), entry)]);
@@ -132,7 +165,9 @@ impl Wreck {
                 Survival::Nothing => false,
                 Survival::Everything => true,
                 Survival::Prefix => number < prefix,
-                Survival::SomeSectors | Survival::SomeSectorsAmongGarbage => random.chance(50),
+                Survival::SomeSectors | Survival::SomeSectorsAmongGarbage | Survival::SomeSectorsAmongStaleBlocks => {
+                    random.chance(50)
+                }
             };
             if is_kept {
                 change.apply(&mut names);
@@ -145,10 +180,58 @@ impl Wreck {
             match entry {
                 _ if !reachable => {}
                 Entry::Directory => disk.put_directory(path),
-                Entry::File(file) => disk.put(path, self.files[file].left(survival, &mut random)),
+                Entry::File(file) => disk.put(path, self.left(*file, survival, &mut random)),
             }
         }
         disk
+    }
+
+    /// The disk as the next process finds it after this one was killed, and the wreck that goes on from there with what is
+    /// not durable; the journal of a [`JournalDisk::over`](super::JournalDisk::over) that disk continues it.
+    pub fn after_kill(&self) -> (MemoryDisk, Wreck) {
+        let disk = self.after_power_cut(Survival::Everything, 0);
+        let mut numbers = BTreeMap::new();
+        for (number, path) in disk.files().iter().enumerate() {
+            if let Some(Entry::File(file)) = self.entry(path) {
+                numbers.insert(file, number as u64);
+            }
+        }
+        let number_of = |file: u64| numbers.get(&file).copied().unwrap_or(UNSEEN + file);
+        let moved = |entry: Entry| match entry {
+            Entry::File(file) => Entry::File(number_of(file)),
+            Entry::Directory => Entry::Directory,
+        };
+        let change = |change: &NameChange| NameChange {
+            directory: change.directory.clone(),
+            entries: change.entries.iter().map(|(path, entry)| (path.clone(), entry.map(moved))).collect(),
+        };
+        let wreck = Wreck {
+            files: self.files.iter().map(|(&file, bytes)| (number_of(file), bytes.clone())).collect(),
+            names: self.names.iter().map(|(path, &entry)| (path.clone(), moved(entry))).collect(),
+            pending_names: self.pending_names.iter().map(change).collect(),
+        };
+        (disk, wreck)
+    }
+
+    /// The bytes of a file after a power cut.
+    fn left(&self, number: u64, survival: Survival, random: &mut SeededRandom) -> Vec<u8> {
+        let file = &self.files[&number];
+        let mut bytes = Vec::clone(&file.durable);
+        match survival {
+            Survival::Nothing => {}
+            Survival::Everything => bytes.clone_from(&file.shown),
+            Survival::Prefix => file.keep_prefix(&mut bytes, random),
+            Survival::SomeSectors => file.keep_sectors(&mut bytes, Missing::Zeros, random),
+            Survival::SomeSectorsAmongGarbage => file.keep_sectors(&mut bytes, Missing::Garbage, random),
+            Survival::SomeSectorsAmongStaleBlocks => {
+                let kind = |file: &File| file.shown.get(..KIND_BYTES).map(<[u8]>::to_vec);
+                let alike = |(other, of): &(&u64, &File)| **other != number && kind(of) == kind(file);
+                let others: Vec<&File> = self.files.iter().filter(alike).map(|(_, of)| of).collect();
+                let stale: &[u8] = if others.is_empty() { &[] } else { &random.pick(&others).shown };
+                file.keep_sectors(&mut bytes, Missing::Stale(stale), random);
+            }
+        }
+        bytes
     }
 
     fn file(&mut self, file: u64) -> &mut File {
@@ -195,25 +278,45 @@ impl NameChange {
 }
 
 impl File {
+    fn change(&mut self, change: Change) {
+        let shown = Arc::make_mut(&mut self.shown);
+        change.apply(shown);
+        let mut whole = Vec::new();
+        if let Change::Write { offset, bytes } = &change {
+            let end = (offset + bytes.len() as u64).max(1);
+            for page in offset / PAGE_BYTES..=(end - 1) / PAGE_BYTES {
+                // Whoever writes to a page has all of it written.
+                if self.forgotten.remove(&page) {
+                    let start = page * PAGE_BYTES;
+                    let bytes = &shown[start as usize..shown.len().min((start + PAGE_BYTES) as usize)];
+                    whole.push(Change::Write { offset: start, bytes: Arc::from(bytes) });
+                }
+            }
+        }
+        self.pending.push(change);
+        self.pending.append(&mut whole);
+    }
+
     fn sync(&mut self) {
         if self.pending.is_empty() {
             return;
         }
         let durable = Arc::make_mut(&mut self.durable);
         self.pending.drain(..).for_each(|change| change.apply(durable));
+        durable.resize(self.shown.len(), 0);
     }
 
-    /// The bytes after a power cut.
-    fn left(&self, survival: Survival, random: &mut SeededRandom) -> Vec<u8> {
-        let mut bytes = Vec::clone(&self.durable);
-        match survival {
-            Survival::Nothing => {}
-            Survival::Everything => self.pending.iter().for_each(|change| change.apply(&mut bytes)),
-            Survival::Prefix => self.keep_prefix(&mut bytes, random),
-            Survival::SomeSectors => self.keep_sectors(&mut bytes, false, random),
-            Survival::SomeSectorsAmongGarbage => self.keep_sectors(&mut bytes, true, random),
+    /// A sync failed: nothing of what was to be written is on the disk, and nothing of it will be.
+    fn forget(&mut self) {
+        for change in self.pending.drain(..) {
+            match change {
+                Change::Write { offset, bytes } if !bytes.is_empty() => {
+                    let last = offset + bytes.len() as u64 - 1;
+                    self.forgotten.extend(offset / PAGE_BYTES..=last / PAGE_BYTES);
+                }
+                _ => {}
+            }
         }
-        bytes
     }
 
     fn keep_prefix(&self, bytes: &mut Vec<u8>, random: &mut SeededRandom) {
@@ -224,7 +327,7 @@ impl File {
         }
     }
 
-    fn keep_sectors(&self, bytes: &mut Vec<u8>, has_garbage: bool, random: &mut SeededRandom) {
+    fn keep_sectors(&self, bytes: &mut Vec<u8>, missing: Missing<'_>, random: &mut SeededRandom) {
         for change in &self.pending {
             let Change::Write { offset, bytes: written } = change else {
                 if random.chance(50) {
@@ -239,9 +342,18 @@ impl File {
                 let sector = &written[(start - offset) as usize..(next - offset) as usize];
                 if random.chance(60) {
                     write_at(bytes, start, sector);
-                } else if has_garbage && start >= self.durable.len() as u64 && random.chance(70) {
-                    let garbage: Vec<u8> = sector.iter().map(|_| random.next_u64() as u8).collect();
-                    write_at(bytes, start, &garbage);
+                } else if start >= self.durable.len() as u64 && random.chance(70) {
+                    match missing {
+                        Missing::Zeros => {}
+                        Missing::Garbage => {
+                            let garbage: Vec<u8> = sector.iter().map(|_| random.next_u64() as u8).collect();
+                            write_at(bytes, start, &garbage);
+                        }
+                        Missing::Stale(stale) => {
+                            let end = stale.len().min(next as usize);
+                            write_at(bytes, start, stale.get(start as usize..end).unwrap_or_default());
+                        }
+                    }
                 }
                 start = next;
             }
@@ -326,6 +438,56 @@ mod tests {
         assert_eq!(outcomes(&disk, "/f", Survival::Prefix), [None, some(b"ab"), some(b"abc"), some(b"abcd")]);
         assert_eq!(outcomes(&disk, "/f", Survival::SomeSectors), [None, some(b"ab"), some(b"ab\0\0"), some(b"abcd")]);
         assert!(outcomes(&disk, "/f", Survival::SomeSectorsAmongGarbage).len() > 5);
+    }
+
+    #[test]
+    fn the_next_process_sees_what_a_power_cut_still_takes() {
+        let disk = JournalDisk::new();
+        let mut file = disk.create(Path::new("/f")).unwrap();
+        disk.sync_directory(Path::new("/")).unwrap();
+        file.write_all(b"ab").unwrap();
+        let (left, mut wreck) = wreck_of(&disk).after_kill();
+        assert_eq!(left.read(Path::new("/f")).unwrap(), b"ab");
+        let next = JournalDisk::over(left);
+        next.create(Path::new("/a")).unwrap().sync().unwrap();
+        next.journal().events.iter().for_each(|event| wreck.advance(event));
+        let after = |wreck: &Wreck| wreck.after_power_cut(Survival::Nothing, 0).read(Path::new("/f")).unwrap();
+        assert_eq!(after(&wreck), b"");
+        next.append(Path::new("/f"), 2).unwrap().sync().unwrap();
+        next.journal().events.iter().for_each(|event| wreck.advance(event));
+        assert_eq!(after(&wreck), b"ab");
+    }
+
+    #[test]
+    fn what_a_failed_sync_forgot_is_shown_and_never_written() {
+        let disk = JournalDisk::new();
+        let mut file = disk.create(Path::new("/f")).unwrap();
+        disk.sync_directory(Path::new("/")).unwrap();
+        file.write_all(&[1; 5_000]).unwrap();
+        disk.sync_failed(Path::new("/f"));
+        // The second page is written to again, so that all of it is written.
+        file.write_all(&[2; 10]).unwrap();
+        file.sync().unwrap();
+        let wreck = wreck_of(&disk);
+        let shown = [&[1; 5_000][..], &[2; 10]].concat();
+        let written = [&[0; 4_096][..], &[1; 904], &[2; 10]].concat();
+        assert_eq!(wreck.after_kill().0.read(Path::new("/f")).unwrap(), shown);
+        for survival in [Survival::Nothing, Survival::Prefix, Survival::SomeSectors] {
+            assert_eq!(wreck.after_power_cut(survival, 5).read(Path::new("/f")).unwrap(), written, "{survival:?}");
+        }
+    }
+
+    #[test]
+    fn a_block_that_was_not_written_may_hold_what_an_older_file_left() {
+        let disk = JournalDisk::new();
+        disk.create(Path::new("/old")).unwrap().write_all(&[7; 2_000]).unwrap();
+        let mut file = disk.create(Path::new("/f")).unwrap();
+        disk.sync_directory(Path::new("/")).unwrap();
+        file.write_all(&[7; 512]).unwrap();
+        file.sync().unwrap();
+        file.write_all(&[8; 512]).unwrap();
+        let found = outcomes(&disk, "/f", Survival::SomeSectorsAmongStaleBlocks);
+        assert!(found.contains(&Some(vec![7; 1_024])), "{found:?}");
     }
 
     #[test]

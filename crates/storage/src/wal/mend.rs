@@ -1,0 +1,119 @@
+//! What opening for writing makes of logs that were not closed: one new log with all that is sound in them.
+//!
+//! Of a log that was not closed nobody knows what the disk has. The process may have been killed before it was synced, and
+//! then the operating system shows bytes that a power cut takes. Or a sync failed: the operating system may have dropped
+//! what it could not write, and a later sync says nothing of that. Bytes that were read are the only ones that can be
+//! relied on, so they are written once more, into a new log, and made durable, before anything is committed behind them.
+//!
+//! Invariant: the manifest names the new log only once it is durable whole; until then the old ones are as they were.
+//! Cost: the logs are read, and what is sound of them is written and synced once. A store that was closed costs nothing.
+
+use std::path::Path;
+
+use model::Result;
+use model::platform::Platform;
+
+use super::replay::{Record, Replayed, each_record, last_log, remove_other_logs};
+use super::torn::{self, TornLog};
+use super::writer::WalWriter;
+use super::{EMPTY_LOG_BYTES, GROUP_MARK_BYTES, LINKED_VERSION, LogName};
+use crate::error::StorageError;
+use crate::file::{check_header, version_of};
+use crate::format::{FileKind, HEADER_BYTES};
+use crate::manifest::Manifest;
+
+/// Bytes of records that are written at once.
+const GROUP_BYTES: usize = 1 << 20;
+
+/// Makes the logs of a store one log that was closed, if they are not that; gives what was cut off. The caller holds the
+/// lock, and nobody has opened the store's files yet.
+pub(crate) fn mend(platform: &Platform, directory: &Path) -> Result<Vec<TornLog>> {
+    let mut manifest = Manifest::read(&platform.disk, directory)?;
+    if is_closed(platform, directory, &manifest)? {
+        return Ok(Vec::new());
+    }
+    let disk = &*platform.disk;
+    let (first, identity) = (manifest.wal_number, manifest.store_identity);
+    let last = last_log(disk, directory, first, identity)?;
+    remove_other_logs(disk, directory, first..=last)?;
+    // No log has the number between: what is left if this is cut short is not taken for a log that goes on.
+    let number = last + 2;
+    let path = directory.join(FileKind::Wal.file_name(number));
+    let writer = WalWriter::create(disk, directory, LogName::new(identity, number))?;
+    let mut copy = Copy { writer, group: Vec::new(), is_empty: true };
+    let copied = each_record(disk, directory, first, identity, |record| copy.add(record));
+    let copied = copied.and_then(|replayed| copy.finish().map(|()| replayed));
+    let Replayed { mut torn, .. } = match copied {
+        Ok(replayed) => replayed,
+        Err(error) => {
+            torn::remove_if_there(disk, &path)?;
+            return Err(error);
+        }
+    };
+    for torn in &mut torn {
+        torn::keep(disk, directory, torn)?;
+    }
+    manifest.wal_number = number;
+    manifest.generation += 1;
+    manifest.write(&platform.disk, directory)?;
+    Ok(torn)
+}
+
+/// True if there is one log and it ends with a seal.
+fn is_closed(platform: &Platform, directory: &Path, manifest: &Manifest) -> Result<bool> {
+    let disk = &*platform.disk;
+    let number = manifest.wal_number;
+    let path = directory.join(FileKind::Wal.file_name(number));
+    if disk.exists(&directory.join(FileKind::Wal.file_name(number + 1))) {
+        return Ok(false);
+    }
+    let length = disk.length(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => StorageError::corrupt(&path, 0, "the manifest names a log that is gone"),
+        _ => StorageError::io("read", &path, error),
+    })?;
+    if length < EMPTY_LOG_BYTES {
+        return Ok(false);
+    }
+    let read = |start: u64, bytes: usize| {
+        disk.read_range(&path, start, bytes).map_err(|error| StorageError::io("read", &path, error))
+    };
+    let header = read(0, HEADER_BYTES)?;
+    check_header(&header, &path, FileKind::Wal)?;
+    let place = length - GROUP_MARK_BYTES as u64;
+    let seal = LogName::new(manifest.store_identity, number).read_mark(&read(place, GROUP_MARK_BYTES)?, place);
+    Ok(version_of(&header) >= LINKED_VERSION && seal == Some(place))
+}
+
+/// The new log.
+struct Copy {
+    writer: WalWriter,
+    /// Records that are not written yet, behind room for their mark.
+    group: Vec<u8>,
+    is_empty: bool,
+}
+
+impl Copy {
+    fn add(&mut self, record: &Record<'_>) -> Result<()> {
+        if std::mem::take(&mut self.is_empty) {
+            self.writer.begin_after(record.sequence.saturating_sub(1));
+        }
+        if self.group.is_empty() {
+            self.group.resize(GROUP_MARK_BYTES, 0);
+        }
+        self.writer.name().frame(record.sequence, record.payload, &mut self.group);
+        if self.group.len() < GROUP_BYTES { Ok(()) } else { self.write() }
+    }
+
+    fn write(&mut self) -> Result<()> {
+        self.writer.append(&mut self.group)?;
+        self.group.clear();
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if !self.group.is_empty() {
+            self.write()?;
+        }
+        self.writer.seal()
+    }
+}
