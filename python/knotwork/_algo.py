@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -51,7 +52,12 @@ class Algorithm:
         self._database = database
         self._modes = modes
         self.__name__ = _snake(name.split(".", 1)[1].replace(".", "_"))
-        self.__doc__ = next(iter(modes.values())).description + "\n\n" + "\n".join(held.signature for held in modes.values())
+        told, _, settings = next(iter(modes.values())).description.partition(" Settings: ")
+        #: The names of its settings, as Python spells them; empty if the engine does not tell.
+        self.settings = [_snake(setting) for setting in settings.rstrip(".").split(", ") if setting]
+        listed = f"Settings: {', '.join(self.settings)}.\n\n" if self.settings else ""
+        self.__doc__ = f"{told}\n\n{listed}" + "\n".join(held.signature for held in modes.values())
+        self.__signature__ = self._signature_with(self.settings)
 
     def __call__(
         self,
@@ -86,6 +92,13 @@ class Algorithm:
                 if error.code != "ARGUMENT":
                     raise
                 raise self._refused(error) from None
+
+    def _signature_with(self, settings: List[str]) -> inspect.Signature:
+        """The signature of a call with these settings by name, as `help` and editors show it."""
+        own = list(inspect.signature(type(self).__call__).parameters.values())[1:]
+        taken = {parameter.name for parameter in own}
+        named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in settings if name not in taken]
+        return inspect.Signature(own[:-1] + named + own[-1:])
 
     def _refused(self, error: DataError) -> Exception:
         """What is wrong with the settings, in the spelling of the call, without the query that nobody wrote."""

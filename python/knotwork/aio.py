@@ -27,6 +27,11 @@ from .errors import _told
 
 #: Rows that are turned into objects in one step of a thread.
 _STEP = 256
+#: Methods of results as Kuzu has them, which do not wait.
+_OF_KUZU = {
+    "has_next", "get_next", "get_all", "get_n", "rows_as_dict", "get_column_names", "get_column_data_types", "get_schema",
+    "get_num_tuples", "get_as_df", "get_as_pl", "get_as_arrow", "get_as_networkx",
+}
 
 
 class AsyncResult:
@@ -109,6 +114,13 @@ class AsyncResult:
     async def close(self) -> None:
         """Ends the query, if it still runs."""
         await self._owner._run(self.result.close)
+
+    def __getattr__(self, name: str) -> Any:
+        # Programs of Kuzu read what was awaited without waiting again.
+        if name in _OF_KUZU:
+            self._unread()
+            return getattr(self.result, name)
+        raise AttributeError(f"an asynchronous result has no attribute {name!r}")
 
 
 def _forget(done: "asyncio.Future[Any]") -> None:

@@ -1,6 +1,8 @@
 """Algorithms as functions, and progress."""
 
+import inspect
 import io
+import pydoc
 import time
 
 import networkx
@@ -137,3 +139,14 @@ def test_iterations_without_bound_end_when_asked(db, run):
             assert time.monotonic() - start < 5
         """
     )
+
+
+def test_help_names_the_settings(db):
+    ranks = db.algo.pagerank
+    assert {"damping_factor", "max_iterations", "tolerance", "source_nodes", "weight_property", "labels"} <= set(ranks.settings)
+    assert "Settings: labels, " in ranks.__doc__ and ranks.__doc__.startswith("Ranks nodes by how likely")
+    shown = inspect.signature(ranks)
+    assert {"mode", "key", "timeout", "damping_factor", "settings"} <= set(shown.parameters)
+    assert "damping_factor" in pydoc.render_doc(ranks)
+    for name in set(dir(db.algo)) - {"edge_program"}:
+        assert inspect.signature(getattr(db.algo, name)).parameters["mode"].default is None

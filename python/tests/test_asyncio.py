@@ -221,3 +221,20 @@ def test_after_close_every_call_says_so():
         await db.close()
 
     asyncio.run(main())
+
+
+def test_results_are_read_as_in_kuzu():
+    async def main():
+        async with knotwork.aio.connect() as db:
+            result = await db.execute("UNWIND [1, 2, 3] AS i RETURN i, toString(i) AS text")
+            assert result.get_column_names() == ["i", "text"] and result.has_next() and result.get_next() == [1, "1"]
+            assert result.get_all() == [[2, "2"], [3, "3"]]
+            result = await db.execute("UNWIND [1, 2, 3] AS i RETURN i")
+            assert (await result.fetchone()).i == 1
+            with pytest.raises(RuntimeError, match="one by one"):
+                result.get_all()
+            assert [row.i async for row in result] == [2, 3]
+            with pytest.raises(AttributeError, match="no attribute 'colour'"):
+                result.colour
+
+    asyncio.run(main())

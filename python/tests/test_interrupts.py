@@ -59,7 +59,11 @@ assert db.execute("MATCH (n:N) RETURN count(*) AS count").scalar() in (0, size)
     ],
 )
 def test_conversions_hear_ctrl_c(run, what, size):
-    # The handler runs when the conversion listens: how long that takes is what is measured. The best of three counts, since
-    # the machine may be busy.
-    waits = [float(run(SCRIPT, what, size, delay).stdout.split()[0]) for delay in (0.05, 0.15, 0.3)]
-    assert min(waits) < 0.1, waits
+    # The handler runs when the conversion listens: the time until then is measured. The machine may be busy, so that one of a few
+    # attempts counts.
+    waits = []
+    for delay in (0.05, 0.3, 0.15, 0.1, 0.2):
+        waits.append(float(run(SCRIPT, what, size, delay).stdout.split()[0]))
+        if waits[-1] < 0.1:
+            return
+    raise AssertionError(f"{what}: heard after {waits} seconds")

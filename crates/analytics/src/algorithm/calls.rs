@@ -153,6 +153,7 @@ fn procedure<A: Algorithm>(mode: Mode, body: Body) -> GraphProcedure {
             (ProcedureMode::Read, format!("What its figures of the whole would need: {}", about.description))
         }
     };
+    let description = format!("{description} Settings: {}.", known(&about, mode).join(", "));
     GraphProcedure { signature: signature_of(names, access, description, yields), body, views: None }
 }
 
