@@ -43,8 +43,8 @@ impl Default for Verification {
         Verification {
             survivals_per_operation: 1,
             go_on_every: 8,
-            cut_again_every: 40,
-            kill_then_cut_every: 8,
+            cut_again_every: 60,
+            kill_then_cut_every: 20,
             read_only_every: 8,
             survivals: &SURVIVALS,
             second_life: as_it_was,
