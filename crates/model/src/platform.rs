@@ -22,6 +22,10 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     }
     /// The bytes of an immutable file, mapped or read.
     fn map(&self, path: &Path) -> io::Result<Arc<dyn MappedFile>>;
+    /// How often bytes of maps could not be read so far; while the number stays the same, no [`MappedFile::lost`] changes.
+    fn lost_reads(&self) -> u64 {
+        0
+    }
     /// The length of a file in bytes.
     fn length(&self, path: &Path) -> io::Result<u64>;
     /// The names in a directory.
@@ -99,10 +103,14 @@ pub trait MappedFile: Send + Sync {
     fn will_need(&self, _start: usize, _length: usize) {}
     /// Advice that reads will be at random places, and sequential ones announced by `will_need`; may be ignored.
     fn advise_random(&self) {}
-    /// Waits until a range is in memory; fails where the disk cannot read it. May be ignored: then a read waits, and ends
-    /// the process where the disk fails.
+    /// Waits until a range is in memory; fails where the disk cannot read it. May be ignored: then a read waits.
     fn populate(&self, _start: usize, _length: usize) -> io::Result<()> {
         Ok(())
+    }
+    /// Where bytes could not be read although they were asked for, since the map was made: zeros stand there. `None` if all
+    /// bytes that were ever read are those of the file.
+    fn lost(&self) -> Option<(usize, io::Error)> {
+        None
     }
     /// Gives the memory of these ranges back. Addresses stay, and bytes that are touched again are read again; so this
     /// may be called while others read. May be ignored.

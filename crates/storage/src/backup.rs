@@ -181,6 +181,7 @@ fn fill(
                 step(bytes.len() as u64)
             })
         })?;
+        log.check_lost(source.version.directory())?;
         summary.files_copied += 1;
         summary.bytes_copied += log.length;
         summary.log_bytes += log.length;
@@ -195,16 +196,18 @@ fn verified_blocks(
     write: &mut dyn FnMut(&[u8]) -> Result<()>,
     step: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
-    let length = file.entry().length as usize;
-    for start in (0..length).step_by(STEP_BYTES) {
-        let end = (start + STEP_BYTES).min(length);
-        // The checksum table and the trailer behind the blocks were verified when the file was opened.
-        let blocks = start / CHECKSUM_BLOCK_BYTES..end.div_ceil(CHECKSUM_BLOCK_BYTES).min(file.block_count());
+    let data_end = file.entry().length as usize - file.end_bytes().len();
+    for start in (0..data_end).step_by(STEP_BYTES) {
+        let end = (start + STEP_BYTES).min(data_end);
+        let blocks = start / CHECKSUM_BLOCK_BYTES..end.div_ceil(CHECKSUM_BLOCK_BYTES);
         blocks.into_iter().try_for_each(|block| file.verify_block(block))?;
-        write(&file.bytes()[start..end])?;
+        write(file.read(start, end - start)?)?;
+        file.check_lost()?;
         step((end - start) as u64)?;
     }
-    Ok(())
+    write(file.end_bytes())?;
+    file.check_lost()?;
+    step(file.end_bytes().len() as u64)
 }
 
 /// An earlier backup, whose files are shared.

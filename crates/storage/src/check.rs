@@ -35,6 +35,12 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// True if an error tells of a place in a file whose bytes are damaged or cannot be read: what lies elsewhere can be read
+    /// all the same.
+    pub(crate) fn is_of_bytes(error: &Error) -> bool {
+        error.code() == ErrorCode::Corrupt || error.code() == ErrorCode::Io && named_place(error).is_some()
+    }
+
     /// The problem that an error of damage tells of; `file` where it names none.
     pub(crate) fn of(file: &Path, error: &Error) -> Problem {
         let (file, offset, message) = place_of(file, 0, error);
@@ -72,9 +78,13 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
         structure::check(&version, interrupt, &mut problems)?;
         let manifest = version.manifest();
         let mut snapshot = Snapshot::new(version.clone());
-        let apply = |payload: &mut Get<'_>| snapshot.apply_record(payload);
+        let apply = |payload: &mut Get<'_>| snapshot.apply_checked_record(payload);
         let log = replay_all(&*platform.disk, directory, manifest.wal_number, manifest.store_identity, apply);
-        problems.take(directory, 0, log)?;
+        match log {
+            // The disk reads a log as a whole or not at all.
+            Err(error) if error.code() == ErrorCode::Io => problems.add(directory, 0, error.message()),
+            log => drop(problems.take(directory, 0, log)?),
+        }
         problems.list.extend(crate::backup::check_note(platform, &version)?);
     }
     problems.tell_parts(version.manifest());
@@ -102,11 +112,11 @@ impl Problems {
         self.add(&version.directory().join(MANIFEST_NAME), 0, message);
     }
 
-    /// The value of a step; damage becomes a problem and `None`, any other error stays one.
+    /// The value of a step; damage, and bytes that cannot be read, become a problem and `None`, any other error stays one.
     fn take<T>(&mut self, file: &Path, offset: u64, step: Result<T>) -> Result<Option<T>> {
         match step {
             Ok(value) => Ok(Some(value)),
-            Err(error) if error.code() == ErrorCode::Corrupt => {
+            Err(error) if Problem::is_of_bytes(&error) => {
                 let (file, offset, message) = place_of(file, offset, &error);
                 self.list.push(Problem { file, offset, message, part: String::new() });
                 Ok(None)
@@ -133,10 +143,11 @@ fn part_of(manifest: &Manifest, name: &str) -> String {
 
 /// The place that a message of damage names: `path at byte offset: problem`.
 fn place_of(file: &Path, offset: u64, error: &Error) -> (PathBuf, u64, String) {
-    let text = error.message();
-    let named = text.split_once(" at byte ").and_then(|(path, rest)| {
-        let (offset, problem) = rest.split_once(": ")?;
-        Some((PathBuf::from(path), offset.parse().ok()?, problem.to_owned()))
-    });
-    named.unwrap_or_else(|| (file.to_owned(), offset, text.to_owned()))
+    named_place(error).unwrap_or_else(|| (file.to_owned(), offset, error.message().to_owned()))
+}
+
+fn named_place(error: &Error) -> Option<(PathBuf, u64, String)> {
+    let (path, rest) = error.message().split_once(" at byte ")?;
+    let (offset, problem) = rest.split_once(": ")?;
+    Some((PathBuf::from(path), offset.parse().ok()?, problem.to_owned()))
 }

@@ -1,6 +1,7 @@
 //! Property columns of nodes and edges: blocks of `COLUMN_BLOCK_ROWS` values, each block encoded by itself.
 //!
-//! - [`block`]: what the bytes of a block are, and how to get at one value or many.
+//! - [`block`]: what the bytes of a block are.
+//! - [`access`]: getting at one value or many, verified.
 //! - [`encode`]: choosing and writing the encoding of a block.
 //! - [`large`]: blocks whose values wait in a file.
 //! - [`write`]: cutting a stream of rows into blocks, into a file or into memory.
@@ -10,6 +11,7 @@
 //! Invariant: every block but the last of a column has exactly `COLUMN_BLOCK_ROWS` rows; a value that is absent
 //! takes one bit in a block that has others, and nothing in a block that has none.
 
+pub mod access;
 pub mod block;
 pub mod encode;
 mod large;
@@ -18,6 +20,7 @@ pub mod patch;
 pub mod read;
 pub mod write;
 
+pub use access::{Block, Cursor, Found};
 pub use block::{BlockHeader, Encoding, Kind};
 pub use patch::patched;
 pub use read::{BlockSource, ColumnReader};

@@ -17,6 +17,15 @@ pub enum StorageError {
         /// What the system said.
         source: io::Error,
     },
+    /// The disk cannot read some bytes of a file.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Where in the file.
+        offset: u64,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Bytes are not what was written.
     Corrupt {
         /// The file.
@@ -78,6 +87,11 @@ impl StorageError {
         StorageError::Io { action, path: path.to_owned(), source }.into()
     }
 
+    /// Bytes at an offset of a file that the disk cannot read.
+    pub fn unreadable(path: &Path, offset: u64, source: io::Error) -> Error {
+        StorageError::Unreadable { path: path.to_owned(), offset, source }.into()
+    }
+
     /// Damage at an offset of a file.
     pub fn corrupt(path: &Path, offset: u64, problem: impl Into<String>) -> Error {
         StorageError::Corrupt { path: path.to_owned(), offset, problem: problem.into() }.into()
@@ -95,6 +109,7 @@ impl StorageError {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::DiskFull,
                 _ => ErrorCode::Io,
             },
+            StorageError::Unreadable { .. } => ErrorCode::Io,
             StorageError::Corrupt { .. } => ErrorCode::Corrupt,
             StorageError::Version { .. } | StorageError::OldVersion { .. } => ErrorCode::Version,
             StorageError::NotAStore { .. } => ErrorCode::NotAStore,
@@ -109,6 +124,9 @@ impl std::fmt::Display for StorageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             StorageError::Io { action, path, source } => write!(f, "cannot {action} {}: {source}", path.display()),
+            StorageError::Unreadable { path, offset, source } => {
+                write!(f, "{} at byte {offset}: it cannot be read: {source}", path.display())
+            }
             StorageError::Corrupt { path, offset, problem } => {
                 write!(f, "{} at byte {offset}: {problem}", path.display())
             }

@@ -8,14 +8,13 @@
 //! - [`passing`]: temporary files whose bytes leave the memory of the operating system.
 //!
 //! Invariant: a block of `CHECKSUM_BLOCK_BYTES` is compared with its checksum before the first of its bytes is used,
-//! and again whenever it comes back from the disk.
+//! and again whenever it comes back from the disk: bytes are had from [`StoreFile::read`] and its like, which see to that.
 //! Cost: opening reads header, trailer, checksums and the file's own directory. A block in memory costs one relaxed load.
 //!
 //! Readers hold slices of the map while blocks are evicted, and that is safe: to evict is to tell the operating system
 //! that the pages may go; the addresses stay mapped, and a reader that touches such a page again gets the same bytes
 //! from the immutable file. What it loses is the count and the second verification of that page, until the block is
-//! next asked for by [`StoreFile::ensure`]. So slices are held for one batch at most, and never across calls of `ensure`
-//! for other places that a later read relies on being counted.
+//! next asked for by [`StoreFile::read`]. So slices are held for one batch at most.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -25,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use model::platform::{Disk, MappedFile};
 use model::{Consumer, Result};
 
+use crate::codec::bits::{Packed, bytes_of};
 use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
 use crate::file::blocks::{Blocks, Seen};
@@ -138,6 +138,7 @@ impl StoreFile {
         let map = disk.map(&path).map_err(|error| StorageError::io("map", &path, error))?;
         map.advise_random();
         let bytes = map.bytes();
+        bring(&*map, &path, 0, HEADER_BYTES)?;
         let (number, identity) = check_header(bytes, &path, kind)?;
         if (number, identity) != (entry.number, entry.identity) {
             return Err(StorageError::corrupt(&path, 16, "the file is not the one that the manifest names"));
@@ -169,42 +170,74 @@ impl StoreFile {
         self.entry
     }
 
-    /// All bytes, verified or not; call [`StoreFile::ensure`] for what is used.
-    #[inline]
-    pub fn bytes(&self) -> &[u8] {
-        self.blocks.bytes()
-    }
-
-    /// The file's own directory, verified.
+    /// The file's own directory.
     pub fn directory(&self) -> Result<Get<'_>> {
-        self.ensure(self.directory.start, self.directory.len())?;
-        Ok(Get::new(&self.bytes()[self.directory.clone()], &self.path, self.directory.start as u64))
+        let bytes = self.read(self.directory.start, self.directory.len())?;
+        Ok(Get::new(bytes, &self.path, self.directory.start as u64))
     }
 
-    /// Brings the blocks that hold a range into memory, verified, unless they are there. Ranges larger than a small part
-    /// of the memory budget should be asked for piece by piece as they are read.
+    /// Bytes of the data, in memory and compared with their checksums: there is no other way to them. Ranges larger than a
+    /// small part of the memory budget should be asked for piece by piece as they are read.
     #[inline]
-    pub fn ensure(&self, start: usize, length: usize) -> Result<()> {
-        let first = start / CHECKSUM_BLOCK_BYTES;
-        let last = (start + length.max(1) - 1) / CHECKSUM_BLOCK_BYTES;
-        self.blocks.count_use();
-        if self.blocks.are_active(first, last) { Ok(()) } else { self.touch(first, last) }
+    pub fn read(&self, start: usize, length: usize) -> Result<&[u8]> {
+        let end = start.saturating_add(length);
+        if end > self.data_end {
+            return Err(self.outside(start, length));
+        }
+        if length > 0 {
+            let (first, last) = (start / CHECKSUM_BLOCK_BYTES, (end - 1) / CHECKSUM_BLOCK_BYTES);
+            self.blocks.count_use();
+            if !self.blocks.are_active(first, last) {
+                self.touch(first, last)?;
+            }
+        }
+        Ok(&self.blocks.bytes()[start..end])
+    }
+
+    /// The same for some entries of the packed array at `start`.
+    #[inline]
+    pub fn packed(&self, start: usize, width: u8, entries: &Range<usize>) -> Result<Packed<'_>> {
+        let bytes = bytes_of(width, entries);
+        let first = start.saturating_add(bytes.start);
+        Ok(Packed::part(self.read(first, bytes.end.saturating_sub(bytes.start))?, bytes.start, width))
+    }
+
+    /// The same if the bytes are in memory and were used of late.
+    #[inline]
+    pub fn active(&self, start: usize, length: usize) -> Option<&[u8]> {
+        let end = start.checked_add(length).filter(|&end| end <= self.data_end)?;
+        let last = end.max(start + 1) - 1;
+        let is_active = self.blocks.are_active(start / CHECKSUM_BLOCK_BYTES, last / CHECKSUM_BLOCK_BYTES);
+        is_active.then(|| &self.blocks.bytes()[start..end])
+    }
+
+    /// The checksum table and the trailer, which were verified when the file was opened.
+    pub fn end_bytes(&self) -> &[u8] {
+        &self.blocks.bytes()[self.data_end..]
+    }
+
+    #[cold]
+    fn outside(&self, start: usize, length: usize) -> model::Error {
+        let problem = format!("{length} bytes are wanted there, the data ends at {}", self.data_end);
+        StorageError::corrupt(&self.path, start as u64, problem)
     }
 
     #[cold]
     fn touch(&self, first: usize, last: usize) -> Result<()> {
-        if last >= self.block_count() {
-            let problem = format!("something points behind the end of the data at {}", self.data_end);
-            return Err(StorageError::corrupt(&self.path, (last * CHECKSUM_BLOCK_BYTES) as u64, problem));
-        }
-        let failed = |error| StorageError::io("read", &self.path, error);
+        let failed = |offset: usize, error| StorageError::unreadable(&self.path, offset as u64, error);
         self.blocks.touch(first, last, |block| self.compare(block), failed)
+    }
+
+    /// Bytes that a pass brought in by [`StoreFile::pass`].
+    fn passed(&self, bytes: &Range<usize>) -> Result<&[u8]> {
+        let is_data = bytes.start <= bytes.end && bytes.end <= self.data_end;
+        if is_data { Ok(&self.blocks.bytes()[bytes.clone()]) } else { Err(self.outside(bytes.start, bytes.len())) }
     }
 
     /// Brings blocks, which exist, into memory for a pass, and keeps what it brings for some others; `seen` says which.
     fn pass(&self, first: usize, last: usize, others: u8, seen: &mut Seen) -> Result<()> {
         self.blocks.count_use();
-        let failed = |error| StorageError::io("read", &self.path, error);
+        let failed = |offset: usize, error| StorageError::unreadable(&self.path, offset as u64, error);
         self.blocks.pass((first, last), (others, seen), |block| self.compare(block), failed)
     }
 
@@ -215,16 +248,25 @@ impl StoreFile {
     }
 
     fn compare(&self, block: usize) -> Result<()> {
-        let bytes = self.bytes();
+        let bytes = self.blocks.bytes();
         let start = block * CHECKSUM_BLOCK_BYTES;
         let end = (start + CHECKSUM_BLOCK_BYTES).min(self.data_end);
         let mut table = Get::new(&bytes[self.data_end + 4 * block..], &self.path, (self.data_end + 4 * block) as u64);
         let (expected, found) = (table.u32()?, crc32fast::hash(&bytes[start..end]));
         if expected != found {
+            self.check_lost()?;
             let problem = format!("the checksum of {} bytes is {found:08x}, expected {expected:08x}", end - start);
             return Err(StorageError::corrupt(&self.path, start as u64, problem));
         }
         Ok(())
+    }
+
+    /// Fails if bytes could not be read although they had been brought in: what was made of them is wrong.
+    pub fn check_lost(&self) -> Result<()> {
+        match self.blocks.lost() {
+            Some((offset, error)) => Err(StorageError::unreadable(&self.path, offset as u64, error)),
+            None => Ok(()),
+        }
     }
 
     /// How many checksum blocks there are.
@@ -241,12 +283,6 @@ impl StoreFile {
     #[inline]
     pub fn is_cold(&self) -> bool {
         self.blocks.is_cold()
-    }
-
-    /// True if these bytes are in memory and were used of late.
-    pub fn is_active(&self, start: usize, length: usize) -> bool {
-        let first = start / CHECKSUM_BLOCK_BYTES;
-        self.blocks.are_active(first, (start + length.max(1) - 1) / CHECKSUM_BLOCK_BYTES)
     }
 
     /// Fails unless `length` bytes at `start` lie in the data.
@@ -302,12 +338,20 @@ impl Drop for StoreFile {
     }
 }
 
+/// Waits until bytes of a map can be read.
+fn bring(map: &dyn MappedFile, path: &Path, start: usize, length: usize) -> Result<()> {
+    let page = start / CHECKSUM_BLOCK_BYTES * CHECKSUM_BLOCK_BYTES;
+    let read = map.populate(page, start + length - page);
+    read.map_err(|error| StorageError::unreadable(path, start as u64, error))
+}
+
 /// Checks trailer and checksum table; gives the end of the data and the place of the directory.
 fn check_trailer(map: &dyn MappedFile, path: &Path, identity: u64) -> Result<(usize, Range<usize>)> {
     let bytes = map.bytes();
     let Some(at) = bytes.len().checked_sub(TRAILER_BYTES).filter(|&at| at >= HEADER_BYTES) else {
         return Err(StorageError::corrupt(path, bytes.len() as u64, "the file ends before its trailer"));
     };
+    bring(map, path, at, TRAILER_BYTES)?;
     let trailer = &bytes[at..];
     let mut get = Get::new(trailer, path, at as u64);
     let (start, length, data_end) = (get.u64()?, get.u64()?, get.u64()?);
@@ -326,6 +370,7 @@ fn check_trailer(map: &dyn MappedFile, path: &Path, identity: u64) -> Result<(us
     let data_end = data_end as usize;
     // One read for the whole table, instead of one for each of its pages.
     map.will_need(data_end, at - data_end);
+    bring(map, path, data_end, at - data_end)?;
     if crc32fast::hash(&bytes[data_end..at]) != table_sum {
         return Err(StorageError::corrupt(path, data_end as u64, "the checksum of the checksum table does not match"));
     }

@@ -98,9 +98,9 @@ fn node_changes(memtable: &Memtable) -> Vec<NodeChange> {
         properties: change.properties.entries().to_vec(),
     });
     // Nodes that were made and deleted since are ids that nobody uses.
-    let new = memtable.nodes.iter().zip(memtable.first_node..).filter(|(record, _)| !record.is_deleted);
-    let new = new.map(|(record, node)| NodeChange {
-        node: NodeId(node),
+    let new = memtable.new_nodes(NodeId(0)).filter(|(_, record)| !record.is_deleted);
+    let new = new.map(|(node, record)| NodeChange {
+        node,
         is_deleted: false,
         labels: Some(record.labels.to_vec()),
         properties: record.properties.entries().to_vec(),

@@ -16,7 +16,7 @@ use model::id::{LabelId, NodeId, PropertyKeyId};
 use model::platform::Disk;
 use model::{Column, ColumnData, Result};
 
-use crate::codec::bits::{get, is_width, mask_of, packed_bytes};
+use crate::codec::bits::{is_width, mask_of, packed_bytes, width_of};
 use crate::codec::hash::{hash_float, hash_int, hash_text, hash_value};
 use crate::file::StoreFile;
 use crate::format::FileKind;
@@ -73,6 +73,7 @@ impl KeyIndex {
             && id_bits <= 32
             && HASH_BITS - radix_bits + id_bits + mark_bits as u32 <= u32::from(entry_width)
             && is_width(offset_width)
+            && (count == 0 || offset_width >= width_of(count))
             && is_width(entry_width);
         if !is_sound {
             return Err(get.damage("the directory of a key index contradicts itself"));
@@ -134,8 +135,7 @@ impl KeyIndex {
             return Ok(true);
         }
         let at = self.filter_start + filter::block_of(hash, self.filter_blocks) * filter::BLOCK_BYTES;
-        self.file.ensure(at, filter::BLOCK_BYTES)?;
-        Ok(filter::may_have(&self.file.bytes()[at..at + filter::BLOCK_BYTES], hash))
+        Ok(filter::may_have(self.file.read(at, filter::BLOCK_BYTES)?, hash))
     }
 
     /// Calls `found` with every node of which the run says that its value has, or no longer has (`true`), that hash.
@@ -148,11 +148,9 @@ impl KeyIndex {
         let low_bits = HASH_BITS - self.radix_bits;
         let (bucket, rest) = ((hash >> low_bits) as usize, hash & mask_of(low_bits as u8));
         let (start, end) = self.bucket(bucket)?;
-        let width = self.entry_width as usize;
-        self.file.ensure(self.entries_start + start * width / 8, (end - start) * width / 8 + 8)?;
-        let entries = &self.file.bytes()[self.entries_start..];
+        let entries = self.file.packed(self.entries_start, self.entry_width, &(start..end))?;
         for at in start..end {
-            let entry = get(entries, self.entry_width, at);
+            let entry = entries.get(at);
             let pair = entry >> self.mark_bits;
             if pair >> self.id_bits == rest {
                 found(NodeId(pair & mask_of(self.id_bits as u8)), entry & u64::from(self.mark_bits) == 1);
@@ -162,11 +160,8 @@ impl KeyIndex {
     }
 
     fn bucket(&self, bucket: usize) -> Result<(usize, usize)> {
-        let width = self.offset_width as usize;
-        self.file.ensure(self.offsets_start + bucket * width / 8, width / 4 + 8)?;
-        let offsets = &self.file.bytes()[self.offsets_start..];
-        let start = get(offsets, self.offset_width, bucket) as usize;
-        let end = get(offsets, self.offset_width, bucket + 1) as usize;
+        let offsets = self.file.packed(self.offsets_start, self.offset_width, &(bucket..bucket + 2))?;
+        let (start, end) = (offsets.get(bucket) as usize, offsets.get(bucket + 1) as usize);
         if start > end || end as u64 > self.count {
             let problem = format!("bucket {bucket} of a key index is {start}..{end} of {}", self.count);
             return Err(self.file.damage(self.offsets_start, problem));
@@ -193,17 +188,15 @@ impl Pairs<'_> {
     /// The next pair of hash and node and whether it was removed; `None` at the end.
     pub fn next_entry(&mut self) -> Result<Option<(u64, NodeId, bool)>> {
         let index = self.index;
-        let width = index.entry_width as usize;
         while self.at == self.end {
-            if self.bucket == 1 << index.radix_bits {
+            if index.count == 0 || self.bucket == 1 << index.radix_bits {
                 return Ok(None);
             }
             (self.at, self.end) = index.bucket(self.bucket)?;
             self.bucket += 1;
-            index.file.ensure(index.entries_start + self.at * width / 8, (self.end - self.at) * width / 8 + 8)?;
         }
         let low_bits = HASH_BITS - index.radix_bits;
-        let entry = get(&index.file.bytes()[index.entries_start..], index.entry_width, self.at);
+        let entry = index.file.packed(index.entries_start, index.entry_width, &(self.at..self.at + 1))?.get(self.at);
         self.at += 1;
         let pair = entry >> index.mark_bits;
         let hash = (self.bucket as u64 - 1) << low_bits | pair >> index.id_bits;

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use model::id::{EdgeTypeId, LabelId, PropertyKeyId};
 use model::platform::Disk;
 use model::schema::Names;
-use model::{Result, Schema, SortKey, Statistics};
+use model::{Result, Rule, Schema, SortKey, Statistics, Subject};
 
 use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
 use crate::file::{FileEntry, check_header, header};
 use crate::format::{
     EDGE_NUMBER_LIMIT, FileKind, HEADER_BYTES, MAGIC, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
-    PARTITION_SLOTS, segment_range,
+    NODE_ID_LIMIT, PARTITION_SLOTS, SEGMENT_BITS, segment_range,
 };
 use crate::node_run::NodeRunEntry;
 use crate::ordered_index::OrderedEntry;
@@ -348,8 +348,16 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
     decode_sort_keys(get, &mut manifest.schema)?;
     manifest.statistics = decode_statistics(get)?;
     manifest.node_id_bound = get.u64()?;
+    if manifest.node_id_bound > NODE_ID_LIMIT {
+        return Err(get.damage(format!("a store of {} nodes is too large", manifest.node_id_bound)));
+    }
     for _ in 0..get.count(40)? {
-        manifest.segments.push(SegmentEntry { segment: get.u64()?, age: get.u64()?, file: decode_file(get)? });
+        let entry = SegmentEntry { segment: get.u64()?, age: get.u64()?, file: decode_file(get)? };
+        let is_next = manifest.segments.last().is_none_or(|before| before.segment < entry.segment);
+        if !is_next || entry.segment >= NODE_ID_LIMIT >> SEGMENT_BITS {
+            return Err(get.damage(format!("the node segment {} is out of order", entry.segment)));
+        }
+        manifest.segments.push(entry);
     }
     for _ in 0..get.count(84)? {
         manifest.partitions.push(decode_partition(get)?);
@@ -373,6 +381,7 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
     manifest.next_file_number = get.u64()?;
     manifest.statistics.sketches = sketch::get(get)?.map(Arc::new);
     decode_numbers(get, &mut manifest)?;
+    check_names(&manifest, get)?;
     Ok(manifest)
 }
 
@@ -394,6 +403,26 @@ fn decode_numbers(get: &mut Get<'_>, manifest: &mut Manifest) -> Result<()> {
         return Err(get.damage(format!("{} edges are more than can be numbered", manifest.edge_number_bound)));
     }
     Ok(())
+}
+
+/// Fails unless all that the manifest itself says of labels, types and properties has names.
+fn check_names(manifest: &Manifest, get: &Get<'_>) -> Result<()> {
+    let schema = &manifest.schema;
+    let is_subject = |subject: Subject| match subject {
+        Subject::Label(label) => schema.labels.name(label.0).is_some(),
+        Subject::EdgeType(edge_type) => schema.edge_types.name(edge_type.0).is_some(),
+    };
+    let are_keys = |keys: &[PropertyKeyId]| keys.iter().all(|key| schema.property_keys.name(key.0).is_some());
+    let is_rule = |rule: Rule| match rule {
+        Rule::Ends { from, to } => is_subject(Subject::Label(from)) && is_subject(Subject::Label(to)),
+        _ => true,
+    };
+    let is_sound = schema.constraints.iter().all(|of| is_subject(of.subject) && are_keys(&of.keys) && is_rule(of.rule))
+        && schema.indexes.iter().all(|of| is_subject(of.subject) && are_keys(&of.keys))
+        && schema.sort_keys.iter().all(|of| is_subject(Subject::EdgeType(of.edge_type)) && are_keys(&of.keys))
+        && manifest.indexes.iter().all(|of| is_subject(Subject::Label(of.label)) && are_keys(&[of.key]))
+        && manifest.ordered.iter().all(|of| is_subject(of.subject) && are_keys(&of.keys));
+    if is_sound { Ok(()) } else { Err(get.damage("a rule or an index names a label, type or property without a name")) }
 }
 
 fn decode_names(get: &mut Get<'_>, names: &mut Names) -> Result<()> {

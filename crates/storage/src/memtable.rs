@@ -10,6 +10,7 @@
 //! Invariant: the memtable knows nothing of the files. What a change needs to know of them is passed in.
 
 mod adjacency;
+mod gaps;
 mod index;
 mod links;
 mod ordered;
@@ -87,6 +88,8 @@ pub(crate) struct Memtable {
     pub(crate) edge_number_bound: u64,
     /// Nodes made here; the first has the id `first_node`.
     pub(crate) nodes: Vector<NodeRecord>,
+    /// Stretches of them that are unused.
+    gaps: gaps::Gaps,
     /// Nodes of the files that changed, by id.
     pub(crate) node_changes: OrdMap<u64, Arc<NodeChange>>,
     /// Edges made here, by ordinal.
@@ -141,6 +144,7 @@ impl Memtable {
             first_node,
             edge_number_bound,
             nodes: Vector::new(),
+            gaps: gaps::Gaps::default(),
             node_changes: OrdMap::new(),
             edges: Adjacency::default(),
             edge_properties: SharedMap::default(),
@@ -235,6 +239,16 @@ impl Memtable {
         self.edge_changes.get(&edge.0)
     }
 
+    /// The nodes made here from an id on, with their ids, but for long stretches of unused ids.
+    pub(crate) fn new_nodes(&self, from: NodeId) -> impl Iterator<Item = (NodeId, &NodeRecord)> {
+        let first = from.0.saturating_sub(self.first_node) as usize;
+        let runs = self.gaps.used(first.min(self.nodes.len()), self.nodes.len());
+        runs.into_iter().flat_map(move |run| {
+            let ids = (self.first_node + run.start as u64..).map(NodeId);
+            ids.zip(self.nodes.focus().narrow(run))
+        })
+    }
+
     /// Adds the node with an id that nobody has.
     pub(crate) fn put_node(&mut self, node: NodeId, labels: &Arc<[LabelId]>, properties: Properties) {
         self.bytes += weight::NODE + properties.bytes();
@@ -245,13 +259,16 @@ impl Memtable {
         };
         let at = at as usize;
         let record = NodeRecord { labels: labels.clone(), properties, is_deleted: false };
-        if at < self.nodes.len() {
+        let end = self.nodes.len();
+        if at < end {
+            self.gaps.take(at);
             self.nodes.set(at, record);
             return;
         }
-        while self.nodes.len() < at {
+        if end < at {
             self.bytes += weight::NODE;
-            self.nodes.push_back(NodeRecord::unused());
+            self.gaps.add(end..at);
+            self.nodes.append(gaps::unused_nodes(at - end));
         }
         self.nodes.push_back(record);
     }

@@ -187,12 +187,8 @@ impl NodeRun {
     #[inline]
     pub fn code(&self, row: u64) -> Result<Option<i64>> {
         let Some(state) = &self.state else { return Ok(None) };
-        let index = row as usize / COLUMN_BLOCK_ROWS;
-        if index >= state.headers().len() {
-            return Ok(None);
-        }
-        let block = state.block(index)?;
-        Ok(block.place(row as usize % COLUMN_BLOCK_ROWS).map(|place| block.int(place)))
+        let Some(mut cursor) = state.cursor(row) else { return Ok(None) };
+        Ok(cursor.find(row as usize % COLUMN_BLOCK_ROWS)?.map(|found| found.int()))
     }
 
     /// What a code says.
@@ -234,7 +230,7 @@ fn is_present(column: Option<&ColumnReader>, row: u64) -> Result<bool> {
     if header.present == 0 || header.present == header.rows {
         return Ok(header.present > 0);
     }
-    Ok(column.block(index)?.place(row as usize % COLUMN_BLOCK_ROWS).is_some())
+    Ok(column.block(index)?.place(row as usize % COLUMN_BLOCK_ROWS)?.is_some())
 }
 
 fn take_column(file: &Arc<StoreFile>, get: &mut Get<'_>, rows: u64) -> Result<Option<ColumnReader>> {

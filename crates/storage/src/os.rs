@@ -1,6 +1,8 @@
 //! The operating system behind `model::platform`: files by `std::fs`, mapping by `memmap2`, clock and random seeds.
 //!
 //! The only file that touches the disk, the clock or randomness. It needs `unsafe` for memory maps.
+//!
+//! - [`faults`]: reads of maps that fail.
 #![allow(unsafe_code, reason = "mapping a file is unsafe; see the comment at the call")]
 #![allow(clippy::disallowed_methods, reason = "this is the file that the lint points to")]
 
@@ -15,6 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+#[cfg(unix)]
+mod faults;
 
 use memmap2::Mmap;
 #[cfg(unix)]
@@ -130,11 +135,11 @@ impl TemporaryFile for SystemTemporaryFile {
 
     fn map(&self) -> io::Result<Option<Arc<dyn MappedFile>>> {
         if self.end == 0 {
-            return Ok(Some(Arc::new(SystemMap { map: None, path: PathBuf::new() })));
+            return Ok(Some(Arc::new(SystemMap::new(None, Path::new("")))));
         }
         // SAFETY: the file has no name, so that no other process can change it, and whoever maps it writes no more.
         let map = unsafe { Mmap::map(&self.file)? };
-        Ok(Some(Arc::new(SystemMap { map: Some(map), path: PathBuf::new() })))
+        Ok(Some(Arc::new(SystemMap::new(Some(map), Path::new("")))))
     }
 
     #[cfg(target_os = "linux")]
@@ -174,8 +179,22 @@ impl TemporaryFile for SystemTemporaryFile {
 
 /// A mapped file; an empty file has no map, a file without a name no path.
 struct SystemMap {
+    /// Dropped before the map.
+    #[cfg(unix)]
+    watch: Option<faults::Watch>,
     map: Option<Mmap>,
     path: PathBuf,
+}
+
+impl SystemMap {
+    fn new(map: Option<Mmap>, path: &Path) -> SystemMap {
+        SystemMap {
+            #[cfg(unix)]
+            watch: map.as_deref().map(faults::Watch::over),
+            map,
+            path: path.to_owned(),
+        }
+    }
 }
 
 impl MappedFile for SystemMap {
@@ -215,8 +234,16 @@ impl MappedFile for SystemMap {
         match map.advise_range(Advice::PopulateRead, start, length.min(map.len().saturating_sub(start))) {
             // Older kernels do not know this advice.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            // What a read of the page would end with: the signal SIGBUS.
+            Err(error) if error.raw_os_error() == Some(libc::EFAULT) => Err(unreadable()),
             result => result,
         }
+    }
+
+    #[cfg(unix)]
+    fn lost(&self) -> Option<(usize, io::Error)> {
+        let offset = self.watch.as_ref()?.lost()?;
+        Some((offset, unreadable()))
     }
 
     #[cfg(unix)]
@@ -242,6 +269,12 @@ fn check_file(path: &Path) -> io::Result<()> {
 fn open_file(path: &Path) -> io::Result<File> {
     check_file(path)?;
     File::open(path)
+}
+
+/// The error of bytes of a map that cannot be read.
+#[cfg(unix)]
+fn unreadable() -> io::Error {
+    io::Error::other("the disk cannot read it, or the file was cut short")
 }
 
 impl Disk for SystemDisk {
@@ -274,12 +307,17 @@ impl Disk for SystemDisk {
     fn map(&self, path: &Path) -> io::Result<Arc<dyn MappedFile>> {
         let file = open_file(path)?;
         if file.metadata()?.len() == 0 {
-            return Ok(Arc::new(SystemMap { map: None, path: path.to_owned() }));
+            return Ok(Arc::new(SystemMap::new(None, path)));
         }
-        // SAFETY: published files are never changed or cut by this program, and the store's lock keeps other
-        // processes of it away; readers compare the length with the manifest before they touch the map.
+        // SAFETY: published files are never changed or cut by this program. Should others do that, what is read is wrong or
+        // zeros: blocks are compared with checksums when they come in, and a page that is gone marks the map (`faults`).
         let map = unsafe { Mmap::map(&file)? };
-        Ok(Arc::new(SystemMap { map: Some(map), path: path.to_owned() }))
+        Ok(Arc::new(SystemMap::new(Some(map), path)))
+    }
+
+    #[cfg(unix)]
+    fn lost_reads(&self) -> u64 {
+        faults::count()
     }
 
     fn length(&self, path: &Path) -> io::Result<u64> {

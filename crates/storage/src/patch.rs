@@ -114,6 +114,11 @@ impl PatchSection {
         self.deleted.count() + self.overlays.iter().map(|overlay| overlay.positions.count()).sum::<u64>()
     }
 
+    /// The properties that some edge has another value of.
+    pub fn keys(&self) -> impl Iterator<Item = PropertyKeyId> + '_ {
+        self.overlays.iter().map(|overlay| overlay.key)
+    }
+
     /// Its file.
     pub fn file(&self) -> &Arc<StoreFile> {
         &self.file

@@ -143,6 +143,10 @@ impl Disk for ReadingDisk {
         map.map_or_else(|| Ok(Arc::new(Copied(made.bytes(0, made.length()?)?)) as Arc<dyn MappedFile>), Ok)
     }
 
+    fn lost_reads(&self) -> u64 {
+        self.inner.lost_reads()
+    }
+
     fn length(&self, path: &Path) -> io::Result<u64> {
         self.find(path).map_or_else(|| self.inner.length(path), |made| Ok(made.length))
     }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use model::platform::Platform;
 use model::schema::{Index, SortKey, Subject};
 use model::{
-    Constraint, ErrorCode, GraphStore, Interrupt, Map, PropertyKeyId, ReadView, Result, Schema, WriteTransaction,
+    Constraint, Error, ErrorCode, GraphStore, Interrupt, Map, PropertyKeyId, ReadView, Result, Schema, WriteTransaction,
 };
 
 use crate::backup::{check_free, remove_files};
@@ -121,11 +121,11 @@ fn restore_rules(snapshot: &Snapshot, store: &NativeStore, losses: &mut Losses, 
         let made = transaction.create_constraint(Constraint { name, subject, keys, rule }, interrupt);
         match made.and_then(|()| transaction.commit()) {
             Ok(()) => {}
-            Err(error) if error.code() == ErrorCode::Constraint => {
+            Err(error) if is_of_new_store(&error) => return Err(error),
+            Err(error) => {
                 let what = format!("the constraint {}, which what is left breaks", constraint.name);
                 losses.add(&Problem::of(store.path(), &error), 1, &What::Text(what));
             }
-            Err(error) => return Err(error),
         }
     }
     let is_of_constraint = |index: &&Index| schema.constraints.iter().any(|made| made.name == index.name);
@@ -133,10 +133,23 @@ fn restore_rules(snapshot: &Snapshot, store: &NativeStore, losses: &mut Losses, 
         let mut transaction = store.write()?;
         let subject = renumber_subject(schema, &mut *transaction, index.subject)?;
         let keys = renumber(schema, &mut *transaction, &index.keys)?;
-        transaction.create_index(Index { name: index.name.clone(), subject, keys }, interrupt)?;
-        transaction.commit()?;
+        let made = transaction.create_index(Index { name: index.name.clone(), subject, keys }, interrupt);
+        match made.and_then(|()| transaction.commit()) {
+            Err(error) if is_of_new_store(&error) => return Err(error),
+            Err(error) => {
+                let what = What::Text(format!("the index {}", index.name));
+                losses.add(&Problem::of(store.path(), &error), 1, &what);
+            }
+            Ok(()) => {}
+        }
     }
     Ok(())
+}
+
+/// True for errors that are not of what was read, but of writing it.
+fn is_of_new_store(error: &Error) -> bool {
+    let codes = [ErrorCode::Cancelled, ErrorCode::Io, ErrorCode::DiskFull, ErrorCode::Closed, ErrorCode::Corrupt];
+    codes.contains(&error.code())
 }
 
 fn renumber(
@@ -216,7 +229,8 @@ impl Losses {
 /// Reads ids in halves until those that fail stand alone. `read` takes what it is given or fails and takes nothing.
 fn in_halves<I>(ids: &[I], read: &mut dyn FnMut(&[I]) -> Result<()>, fail: &mut dyn FnMut(&I, &Problem)) -> Result<()> {
     match read(ids) {
-        Err(error) if error.code() == ErrorCode::Corrupt => match ids {
+        // Whatever keeps a part from being read: the rest is read.
+        Err(error) if error.code() != ErrorCode::Cancelled => match ids {
             [] => Err(error),
             [id] => {
                 fail(id, &Problem::of(Path::new(""), &error));

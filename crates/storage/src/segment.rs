@@ -177,9 +177,7 @@ impl Segment {
             RowBitmap::All if (index + 1) * 64 > self.rows => Ok((1 << (self.rows % 64)) - 1),
             RowBitmap::All => Ok(u64::MAX),
             RowBitmap::Words { start } => {
-                let at = start + index * 8;
-                self.file.ensure(at, 8)?;
-                let bytes = self.file.bytes()[at..at + 8].try_into().expect("a word has eight bytes");
+                let bytes = self.file.read(start + index * 8, 8)?.try_into().expect("a word has eight bytes");
                 Ok(u64::from_le_bytes(bytes))
             }
         }
@@ -190,13 +188,11 @@ impl Segment {
     pub fn bitmap_bytes(&self, bitmap: RowBitmap, reads: usize) -> Result<Option<&[u8]>> {
         let RowBitmap::Words { start } = bitmap else { return Ok(None) };
         let length = self.rows.div_ceil(64) * 8;
-        if !self.file.is_active(start, length) {
-            if reads < READS_OF_A_BLOCK * length.div_ceil(CHECKSUM_BLOCK_BYTES) {
-                return Ok(None);
-            }
-            self.file.ensure(start, length)?;
+        match self.file.active(start, length) {
+            None if reads < READS_OF_A_BLOCK * length.div_ceil(CHECKSUM_BLOCK_BYTES) => Ok(None),
+            None => self.file.read(start, length).map(Some),
+            found => Ok(found),
         }
-        Ok(Some(&self.file.bytes()[start..start + length]))
     }
 
     /// The bit of a row.

@@ -65,6 +65,13 @@ impl Snapshot {
         Snapshot { version, memtable, edges: EdgeState::new() }
     }
 
+    /// A value, unless the bytes that it rests on could not be read.
+    #[inline]
+    pub(crate) fn sound<T>(&self, value: T) -> Result<T> {
+        self.version.check_reads()?;
+        Ok(value)
+    }
+
     /// True if something was written that had better be in files soon: an index that was built, or a sort key.
     pub(crate) fn wants_files(&self) -> bool {
         let declared = &self.memtable.schema.sort_keys;
@@ -202,11 +209,11 @@ impl ReadView for Snapshot {
     }
 
     fn node_properties(&self, nodes: &[NodeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
-        self.columns_of_nodes(nodes, keys)
+        self.sound(self.columns_of_nodes(nodes, keys)?)
     }
 
     fn edge_properties(&self, edges: &[EdgeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
-        self.columns_of_edges(edges, keys)
+        self.sound(self.columns_of_edges(edges, keys)?)
     }
 
     fn node_labels(&self, nodes: &[NodeId]) -> Result<Vec<Vec<LabelId>>> {
@@ -222,13 +229,13 @@ impl ReadView for Snapshot {
                 }
             }
         }
-        Ok(labels)
+        self.sound(labels)
     }
 
     fn has_label(&self, nodes: &[NodeId], label: LabelId) -> Result<Bitmap> {
         let mut has = self.version.has_label(nodes, label)?;
         if self.memtable.nodes.is_empty() && self.memtable.node_changes.is_empty() {
-            return Ok(has);
+            return self.sound(has);
         }
         for (row, &node) in nodes.iter().enumerate() {
             if let Some(record) = self.memtable.node(node) {
@@ -241,13 +248,13 @@ impl ReadView for Snapshot {
                 }
             }
         }
-        Ok(has)
+        self.sound(has)
     }
 
     fn nodes_exist(&self, nodes: &[NodeId]) -> Result<Bitmap> {
         let mut exist = self.version.nodes_exist(nodes)?;
         if self.memtable.nodes.is_empty() && self.memtable.node_changes.is_empty() {
-            return Ok(exist);
+            return self.sound(exist);
         }
         for (row, &node) in nodes.iter().enumerate() {
             if let Some(record) = self.memtable.node(node) {
@@ -258,7 +265,7 @@ impl ReadView for Snapshot {
                 exist.set(row, !change.is_deleted);
             }
         }
-        Ok(exist)
+        self.sound(exist)
     }
 
     fn edges_exist(&self, edges: &[EdgeId]) -> Result<Bitmap> {
@@ -273,7 +280,7 @@ impl ReadView for Snapshot {
             };
             exist.set(row, is_there);
         }
-        Ok(exist)
+        self.sound(exist)
     }
 
     fn edge_numbers(&self, edges: &[EdgeId]) -> Result<Vec<u64>> {
@@ -313,7 +320,7 @@ impl ReadView for Snapshot {
             }
             nodes.push(&found.map_or(Value::Null, Value::Node));
         }
-        Ok(nodes.finish())
+        self.sound(nodes.finish())
     }
 
     fn index_scan<'a>(&'a self, scan: &'a IndexScan) -> Result<Box<dyn IndexCursor + 'a>> {
@@ -321,11 +328,11 @@ impl ReadView for Snapshot {
     }
 
     fn degrees(&self, from: &[NodeId], direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
-        self.degrees_of(from, direction, types)
+        self.sound(self.degrees_of(from, direction, types)?)
     }
 
     fn loops(&self, nodes: &[NodeId], types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
-        self.loops_of(nodes, types)
+        self.sound(self.loops_of(nodes, types)?)
     }
 
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {

@@ -17,6 +17,7 @@ mod property_types;
 mod ranks;
 pub(crate) mod reads;
 pub(crate) mod rebase;
+mod replayed;
 mod tracked;
 
 use std::path::Path;
@@ -282,6 +283,7 @@ impl WriteTransaction for NativeTransaction {
             ));
         }
         self.snapshot.check_presence(&self.touched)?;
+        self.snapshot.sound(())?;
         let written = Written {
             snapshot: Snapshot::clone(&self.snapshot),
             reads: self.snapshot.take_reads(),

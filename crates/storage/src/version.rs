@@ -3,6 +3,7 @@
 //! - [`nodes`]: existence, labels, properties and keys of nodes.
 //! - [`edges`]: partitions, edge ids and properties of edges.
 //! - [`edit`]: what changes a version into the next.
+//! - [`names`]: files name only what the schema has.
 //! - [`slots`]: what all versions of an open store share.
 //!
 //! Invariant: a version never changes. Its files stay on the disk until the last reference to it is gone.
@@ -10,6 +11,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::platform::{Disk, Platform};
 use model::{Column, Index, Result, Set, Statistics};
@@ -32,6 +34,7 @@ use crate::wal::writer::WalWriter;
 
 pub mod edges;
 pub mod edit;
+mod names;
 pub mod nodes;
 pub mod slots;
 
@@ -56,6 +59,8 @@ pub struct Version {
     numbers: Arc<FileNumbers>,
     edge_numbers: Arc<EdgeNumbers>,
     slots: Arc<Slots>,
+    /// Reads of maps that had failed when all files were last found whole.
+    lost_reads: AtomicU64,
 }
 
 /// In the table of slots: no partition.
@@ -99,6 +104,7 @@ impl Version {
         base: Option<&Version>,
     ) -> Result<Arc<Version>> {
         let disk = &platform.disk;
+        let lost_reads = AtomicU64::new(disk.lost_reads());
         let (numbers, edge_numbers, slots) = match base {
             Some(base) => (base.numbers.clone(), base.edge_numbers.clone(), base.slots.clone()),
             None => {
@@ -106,33 +112,21 @@ impl Version {
                 (FileNumbers::new(manifest.next_file_number), edge_numbers, Arc::default())
             }
         };
-        let mut segments: Vec<Option<Arc<Segment>>> = Vec::new();
-        for &entry in &manifest.segments {
-            let open = base.and_then(|base| base.segments().get(entry.segment as usize)?.clone());
-            let segment = match open.filter(|open| open.entry() == entry) {
-                Some(open) => open,
-                None => Arc::new(Segment::open(disk, directory, entry)?),
-            };
-            let at = entry.segment as usize;
-            segments.resize(segments.len().max(at + 1), None);
-            segments[at] = Some(segment);
-        }
-        let mut runs = Vec::new();
-        for &entry in &manifest.node_runs {
-            let open = base.and_then(|base| base.layers.runs().iter().find(|open| open.entry() == entry).cloned());
-            runs.push(match open {
-                Some(open) => open,
-                None => Arc::new(NodeRun::open(disk, directory, entry)?),
-            });
-        }
+        let segments = open_segments(disk, directory, &manifest, base)?;
+        let runs = open_runs(disk, directory, &manifest, base)?;
         let layers = Layers::new(segments, runs);
         let mut partitions = Vec::new();
+        let schema = &manifest.schema;
         for entry in &mut manifest.partitions {
             let open = base.and_then(|base| base.partition_with(entry.topology.number));
             partitions.push(match open {
                 Some(open) if open.entry() == entry => open.clone(),
                 Some(open) => Arc::new(open.with_entry(disk, directory, entry)?),
-                None => Arc::new(Partition::open(disk, directory, entry, &slots)?),
+                None => {
+                    let partition = Partition::open(disk, directory, entry, &slots)?;
+                    names::check_partition(schema, &partition)?;
+                    Arc::new(partition)
+                }
             });
         }
         let by_slot = by_slot(&partitions);
@@ -157,6 +151,7 @@ impl Version {
             numbers,
             edge_numbers,
             slots,
+            lost_reads,
         }))
     }
 
@@ -183,6 +178,8 @@ impl Version {
             fresh.manifest.statistics.sketches = drawn.or(fresh.manifest.statistics.sketches.take());
         }
         let fresh = Arc::get_mut(&mut new).expect("nobody else has seen the new version");
+        // What was made of files that could not be read must not take their place.
+        self.check_reads()?;
         fresh.manifest.next_file_number = self.numbers.next();
         fresh.manifest.edge_number_bound = self.edge_numbers.next();
         fresh.manifest.write(&self.platform.disk, &self.directory)?;
@@ -251,6 +248,21 @@ impl Version {
         segments.chain(runs).chain(partitions).chain(indexes).chain(self.ordered.iter().map(|run| run.file()))
     }
 
+    /// Fails if bytes of a file could not be read although they had been brought in, as those of one that somebody cut short:
+    /// what was read is wrong, and must not be given out. Cost: a load, as long as no read of this process fails.
+    #[inline]
+    pub fn check_reads(&self) -> Result<()> {
+        let now = self.platform.disk.lost_reads();
+        if now == self.lost_reads.load(Ordering::Relaxed) { Ok(()) } else { self.find_lost(now) }
+    }
+
+    #[cold]
+    fn find_lost(&self, now: u64) -> Result<()> {
+        self.files().try_for_each(|file| file.check_lost())?;
+        self.lost_reads.store(now, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Where new files get their numbers.
     pub fn numbers(&self) -> &Arc<FileNumbers> {
         &self.numbers
@@ -281,6 +293,53 @@ fn by_slot(partitions: &[Arc<Partition>]) -> Vec<u16> {
         by_slot[slot] = index as u16;
     }
     by_slot
+}
+
+/// Opens the node segments; those that `base` has open are shared.
+fn open_segments(
+    disk: &Arc<dyn Disk>,
+    directory: &Path,
+    manifest: &Manifest,
+    base: Option<&Version>,
+) -> Result<Vec<Option<Arc<Segment>>>> {
+    let mut segments: Vec<Option<Arc<Segment>>> = Vec::new();
+    for &entry in &manifest.segments {
+        let open = base.and_then(|base| base.segments().get(entry.segment as usize)?.clone());
+        let segment = match open.filter(|open| open.entry() == entry) {
+            Some(open) => open,
+            None => {
+                let segment = Segment::open(disk, directory, entry)?;
+                names::check_segment(&manifest.schema, &segment)?;
+                Arc::new(segment)
+            }
+        };
+        let at = entry.segment as usize;
+        segments.resize(segments.len().max(at + 1), None);
+        segments[at] = Some(segment);
+    }
+    Ok(segments)
+}
+
+/// Opens the node runs, likewise.
+fn open_runs(
+    disk: &Arc<dyn Disk>,
+    directory: &Path,
+    manifest: &Manifest,
+    base: Option<&Version>,
+) -> Result<Vec<Arc<NodeRun>>> {
+    let mut runs = Vec::new();
+    for &entry in &manifest.node_runs {
+        let open = base.and_then(|base| base.layers.runs().iter().find(|open| open.entry() == entry).cloned());
+        runs.push(match open {
+            Some(open) => open,
+            None => {
+                let run = NodeRun::open(disk, directory, entry)?;
+                names::check_run(&manifest.schema, &run)?;
+                Arc::new(run)
+            }
+        });
+    }
+    Ok(runs)
 }
 
 /// Opens the runs of ordered indexes; those that `base` has open are shared.

@@ -92,7 +92,7 @@ fn damage_is_told_and_salvaged() {
     assert!(output.stdout.contains(".nodes at byte 0: ") && output.stdout.contains("nodes 0 to 2000"), "{output:?}");
     assert!(output.stderr.contains("knot restore") && output.stderr.contains("knot recover s.knot NEW"), "{output:?}");
     let output = folder.run(&["recover", "s.knot", "r.knot"]);
-    assert_eq!(output.code, Some(1));
+    assert_eq!(output.code, Some(0), "the store is made: {output:?}");
     assert!(output.stdout.starts_with("lost: ") && output.stderr.contains("nodes and 0 edges copied"), "{output:?}");
     folder.run(&["check", "r.knot"]).ok();
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::Result;
-use storage::codec::bits::{Packer, get, packed_bytes, width_of};
+use storage::codec::bits::{Packed, Packer, packed_bytes, width_of};
 use storage::file::StoreFile;
 use storage::file::write::FileWriter;
 use storage::partition::ascending::Ascending;
@@ -48,7 +48,7 @@ impl Blocks {
     fn offset(&self, slot: usize) -> u64 {
         let block = slot / BLOCK;
         let base = self.bases[block];
-        (base >> 6) + get(&self.bytes[self.starts[block] as usize..], (base & 63) as u8, slot % BLOCK)
+        (base >> 6) + Packed::new(&self.bytes[self.starts[block] as usize..], (base & 63) as u8).get(slot % BLOCK)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Arrays read at any place: plain, and packed at one width as the store has them.
 
-use storage::codec::bits::{get, pack, width_of};
+use storage::codec::bits::{self, pack, width_of};
 
 use super::{Degrees, Index};
 
@@ -96,7 +96,7 @@ impl Packed {
     }
 
     fn get(&self, index: usize) -> u64 {
-        get(&self.bytes, self.width, index)
+        bits::Packed::new(&self.bytes, self.width).get(index)
     }
 }
 

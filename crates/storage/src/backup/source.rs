@@ -47,6 +47,12 @@ impl LogPart {
     pub(super) fn bytes(&self) -> &[u8] {
         &self.map.bytes()[..self.length as usize]
     }
+
+    /// Fails if some of the bytes could not be read.
+    pub(super) fn check_lost(&self, directory: &Path) -> Result<()> {
+        let Some((offset, error)) = self.map.lost() else { return Ok(()) };
+        Err(StorageError::unreadable(&directory.join(FileKind::Wal.file_name(self.number)), offset as u64, error))
+    }
 }
 
 impl Source {
@@ -121,6 +127,7 @@ impl Source {
             _ => StorageError::io("map", &path, error),
         })?;
         let mut log = LogPart { number, length: end.length, sequence: end.sequence, checksum: 0, map };
+        log.map.populate(0, log.length as usize).map_err(|error| StorageError::unreadable(&path, 0, error))?;
         log.checksum = crc32fast::hash(log.bytes());
         Ok(log)
     }

@@ -5,8 +5,7 @@
 use model::id::PropertyKeyId;
 use model::{Column, Result};
 
-use crate::column::block::Block;
-use crate::column::{BlockHeader, BlockSource, ColumnWriter, MemoryColumn};
+use crate::column::{Block, BlockHeader, BlockSource, ColumnWriter, MemoryColumn};
 use crate::format::COLUMN_BLOCK_ROWS;
 
 /// Edges in one allocation of keys.
@@ -130,7 +129,7 @@ impl BlockSource for JoinedColumn {
         let part = self.parts.partition_point(|(first, _)| *first <= index);
         match part.checked_sub(1).map(|at| &self.parts[at]) {
             Some((first, column)) if header.length > 0 => column.block(index - first),
-            _ => Ok(Block { header, bytes: &[], path: std::path::Path::new("memory"), file: None }),
+            _ => Ok(Block::held(header, &[], std::path::Path::new("memory"))),
         }
     }
 }

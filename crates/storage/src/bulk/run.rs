@@ -13,9 +13,9 @@ use super::chunk::{ChunkSource, EdgeChunk};
 use super::context::BuildContext;
 use super::sort::Buckets;
 use crate::column::BlockSource;
-use crate::column::block::{Block, BlockHeader};
 use crate::column::encode::encode_block;
 use crate::column::read::range;
+use crate::column::{Block, BlockHeader};
 use crate::file::{FileWriter, TemporaryFile};
 use crate::format::{COLUMN_BLOCK_ROWS, FileKind};
 
@@ -121,7 +121,7 @@ impl BlockSource for LoadedBlock<'_> {
     }
 
     fn block(&self, index: usize) -> Result<Block<'_>> {
-        Ok(Block { header: &self.header[index], bytes: self.bytes, path: self.path, file: None })
+        Ok(Block::held(&self.header[index], self.bytes, self.path))
     }
 }
 

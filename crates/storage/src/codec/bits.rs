@@ -4,6 +4,8 @@
 //! followed by `PADDING_BYTES` bytes.
 //! Cost: a random read is one load, a shift and a mask; a long run unpacks at well under a nanosecond an entry.
 
+use std::ops::Range;
+
 use crate::format::PADDING_BYTES;
 
 /// The least width of the format that holds `max`.
@@ -36,25 +38,77 @@ fn load(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(*word)
 }
 
-/// The entry at `index` of the packed array that starts at the first of `bytes`.
+/// Where entries lie in their packed array, with what a load reads behind the last of them.
 #[inline]
-pub fn get(bytes: &[u8], width: u8, index: usize) -> u64 {
-    let bit = index * width as usize;
-    load(bytes, bit >> 3) >> (bit & 7) & mask_of(width)
+pub fn bytes_of(width: u8, entries: &Range<usize>) -> Range<usize> {
+    let width = width as usize;
+    let end = entries.end.saturating_mul(width).div_ceil(8).saturating_add(PADDING_BYTES);
+    entries.start.saturating_mul(width) / 8..end
 }
 
-/// Fills `out` with the entries from `start` on.
-pub fn unpack(bytes: &[u8], width: u8, start: usize, out: &mut [u64]) {
-    let head = out.len().min(start.wrapping_neg() & 7);
-    let (first, rest) = out.split_at_mut(head);
-    first.iter_mut().enumerate().for_each(|(index, entry)| *entry = get(bytes, width, start + index));
-    let whole = rest.len() & !7;
-    let (groups, last) = rest.split_at_mut(whole);
-    if !groups.is_empty() {
-        unpack_groups_of(&bytes[(start + head) / 8 * width as usize..], width, groups);
+/// A packed array, or the part of one that was read: the bytes of some entries, as [`bytes_of`] says.
+#[derive(Clone, Copy, Debug)]
+pub struct Packed<'a> {
+    bytes: &'a [u8],
+    /// Bytes of the array before these.
+    skipped: usize,
+    width: u8,
+}
+
+impl<'a> Packed<'a> {
+    /// The array that starts at the first of `bytes`.
+    #[inline]
+    pub fn new(bytes: &'a [u8], width: u8) -> Packed<'a> {
+        Packed { bytes, skipped: 0, width }
     }
-    let from = start + head + whole;
-    last.iter_mut().enumerate().for_each(|(index, entry)| *entry = get(bytes, width, from + index));
+
+    /// The part of an array that starts `skipped` bytes behind its start.
+    #[inline]
+    pub fn part(bytes: &'a [u8], skipped: usize, width: u8) -> Packed<'a> {
+        Packed { bytes, skipped, width }
+    }
+
+    /// The entry at an index of the array, which is among those that were read.
+    #[inline]
+    pub fn get(&self, index: usize) -> u64 {
+        let bit = index * self.width as usize;
+        load(self.bytes, (bit >> 3) - self.skipped) >> (bit & 7) & mask_of(self.width)
+    }
+
+    /// Fills `out` with the entries from `start` on.
+    pub fn unpack(&self, start: usize, out: &mut [u64]) {
+        let head = out.len().min(start.wrapping_neg() & 7);
+        let (first, rest) = out.split_at_mut(head);
+        first.iter_mut().enumerate().for_each(|(index, entry)| *entry = self.get(start + index));
+        let whole = rest.len() & !7;
+        let (groups, last) = rest.split_at_mut(whole);
+        if !groups.is_empty() {
+            unpack_groups_of(self.from(start + head), self.width, groups);
+        }
+        let from = start + head + whole;
+        last.iter_mut().enumerate().for_each(|(index, entry)| *entry = self.get(from + index));
+    }
+
+    /// Fills `out` with `base` plus each of the entries from `start` on; their width is 32 at most.
+    pub fn unpack_u32(&self, base: u32, start: usize, out: &mut [u32]) {
+        debug_assert!(self.width <= 32, "wider entries do not fit");
+        let entry_at = |index: usize| base.wrapping_add(self.get(index) as u32);
+        let head = out.len().min(start.wrapping_neg() & 7);
+        let (first, rest) = out.split_at_mut(head);
+        first.iter_mut().zip(start..).for_each(|(entry, index)| *entry = entry_at(index));
+        let whole = rest.len() & !7;
+        let (groups, last) = rest.split_at_mut(whole);
+        if !groups.is_empty() {
+            unpack_u32_groups_of(self.from(start + head), self.width, base, groups);
+        }
+        last.iter_mut().zip(start + head + whole..).for_each(|(entry, index)| *entry = entry_at(index));
+    }
+
+    /// The bytes from an entry on whose index is a multiple of eight.
+    #[inline]
+    fn from(&self, index: usize) -> &'a [u8] {
+        &self.bytes[index / 8 * self.width as usize - self.skipped..]
+    }
 }
 
 /// Eight entries take exactly `W` bytes, so every shift below is a constant.
@@ -83,21 +137,6 @@ fn unpack_groups_of(bytes: &[u8], width: u8, out: &mut [u64]) {
     dispatch!(width, bytes, out;
         1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
         31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 64);
-}
-
-/// Fills `out` with `base` plus each of the entries from `start` on; their width is 32 at most.
-pub fn unpack_u32(bytes: &[u8], width: u8, base: u32, start: usize, out: &mut [u32]) {
-    debug_assert!(width <= 32, "wider entries do not fit");
-    let entry_at = |index: usize| base.wrapping_add(get(bytes, width, index) as u32);
-    let head = out.len().min(start.wrapping_neg() & 7);
-    let (first, rest) = out.split_at_mut(head);
-    first.iter_mut().zip(start..).for_each(|(entry, index)| *entry = entry_at(index));
-    let whole = rest.len() & !7;
-    let (groups, last) = rest.split_at_mut(whole);
-    if !groups.is_empty() {
-        unpack_u32_groups_of(&bytes[(start + head) / 8 * width as usize..], width, base, groups);
-    }
-    last.iter_mut().zip(start + head + whole..).for_each(|(entry, index)| *entry = entry_at(index));
 }
 
 /// Like [`unpack_groups`].
@@ -194,7 +233,7 @@ pub fn pack(entries: impl ExactSizeIterator<Item = u64>, width: u8, out: &mut Ve
 
 #[cfg(test)]
 mod tests {
-    use super::{get, mask_of, pack, packed_bytes, unpack, unpack_u32, width_of};
+    use super::{Packed, bytes_of, mask_of, pack, packed_bytes, width_of};
     use crate::codec::hash::mix;
 
     #[test]
@@ -207,12 +246,16 @@ mod tests {
                 assert_eq!(bytes.len(), packed_bytes(count, width as u8), "width {width} count {count}");
                 for start in 0..count.min(20) {
                     let mut out = vec![0; count - start];
-                    unpack(&bytes, width as u8, start, &mut out);
+                    // As little is read as the entries need.
+                    let place = bytes_of(width as u8, &(start..count));
+                    let packed = Packed::part(&bytes[place.clone()], place.start, width as u8);
+                    packed.unpack(start, &mut out);
                     assert_eq!(out, entries[start..], "width {width} start {start}");
-                    assert_eq!(get(&bytes, width as u8, start), entries[start]);
+                    assert_eq!(packed.get(start), entries[start]);
+                    assert_eq!(Packed::new(&bytes, width as u8).get(start), entries[start]);
                     if width <= 32 {
                         let mut out = vec![0; count - start];
-                        unpack_u32(&bytes, width as u8, 7, start, &mut out);
+                        packed.unpack_u32(7, start, &mut out);
                         let expected: Vec<u32> = entries[start..].iter().map(|&x| (x as u32).wrapping_add(7)).collect();
                         assert_eq!(out, expected, "width {width} start {start}");
                     }

@@ -1,22 +1,16 @@
-//! One block of a column: its header, and access to its values without decoding the rest.
+//! One block of a column: its header, and where in its bytes values lie.
 
 use std::ops::Range;
-use std::path::Path;
 
-use model::temporal::{Date, LocalTime};
-use model::{Result, Value};
+use model::Result;
 
-use super::parts::{PADDING_BYTES, Parts, part_count};
-
-use crate::codec::bits::{get, is_width, packed_bytes, unpack};
+use super::parts::{PADDING_BYTES, part_count};
+use crate::codec::bits::{bytes_of, is_width, packed_bytes};
 use crate::codec::bytes::{Get, Put};
-use crate::codec::value;
-use crate::error::StorageError;
-use crate::file::StoreFile;
 use crate::format::COLUMN_BLOCK_ROWS;
 
 /// Rows between two entries of the rank table of a block with nulls.
-const RANK_ROWS: usize = 512;
+pub(super) const RANK_ROWS: usize = 512;
 
 /// How the values of a block are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,12 +189,19 @@ impl BlockHeader {
             offset: get.u64()?,
             length: get.u64()?,
         };
-        let is_sound = (is_width(width) || part_count(encoding).is_some())
+        let is_of_encoding = match encoding {
+            Encoding::Absent => header.present == 0 && !header.has_nulls,
+            Encoding::Bool => width == 1,
+            _ => header.present > 0,
+        };
+        let is_sound = is_of_encoding
+            && (is_width(width) || part_count(encoding).is_some())
             && is_width(dictionary_width)
             && header.rows as usize <= COLUMN_BLOCK_ROWS
             && header.present <= header.rows
             && (header.has_nulls || header.encoding == Encoding::Absent || header.present == header.rows)
-            && header.fixed_bytes() as u64 <= header.length;
+            && header.fixed_bytes() as u64 <= header.length
+            && header.offset.checked_add(header.length).is_some();
         if is_sound { Ok(header) } else { Err(get.damage("the header of a block contradicts itself")) }
     }
 
@@ -213,6 +214,59 @@ impl BlockHeader {
         } else {
             0
         }
+    }
+
+    /// The bytes that tell which rows of a group of [`RANK_ROWS`] have values: a part of the bitmap, and a rank.
+    #[inline]
+    pub(super) fn presence_bytes(&self, group: usize) -> [Range<usize>; 2] {
+        let end = (self.rows as usize).div_ceil(64) * 8;
+        let start = (group * (RANK_ROWS / 8)).min(end);
+        [start..(start + RANK_ROWS / 8).min(end), end + group * 2..end + group * 2 + 2]
+    }
+
+    /// The bytes with the values at some places, or with the codes or the offsets that lead to them.
+    #[inline]
+    pub(super) fn value_bytes(&self, places: &Range<usize>) -> Range<usize> {
+        let bytes = match self.encoding {
+            Encoding::Float64 => places.start * 8..places.end * 8,
+            Encoding::Float32 => places.start * 4..places.end * 4,
+            Encoding::Absent | Encoding::FloatConstant => 0..0,
+            Encoding::LocalDateTime | Encoding::Time | Encoding::DateTime | Encoding::Duration => {
+                let (rows, width) = (self.dictionary as usize, self.width as usize);
+                rows + places.start * width / 8..rows + (places.end * width).div_ceil(8) + PADDING_BYTES
+            }
+            // An offset more than there are values.
+            Encoding::StringPlain | Encoding::Mixed => bytes_of(self.width, &(places.start..places.end + 1)),
+            _ => bytes_of(self.width, places),
+        };
+        self.null_bytes() + bytes.start..self.null_bytes() + bytes.end
+    }
+
+    /// Where the offsets of the texts of a dictionary start.
+    #[inline]
+    pub(super) fn dictionary_start(&self) -> usize {
+        self.null_bytes() + packed_bytes(self.present as usize, self.width)
+    }
+
+    /// The bytes with the two offsets of a text of the dictionary.
+    #[inline]
+    pub(super) fn dictionary_bytes(&self, code: usize) -> Range<usize> {
+        let bytes = bytes_of(self.dictionary_width, &(code..code + 2));
+        self.dictionary_start() + bytes.start..self.dictionary_start() + bytes.end
+    }
+
+    /// The bytes of a text of the dictionary between two of its offsets.
+    #[inline]
+    pub(super) fn text_bytes(&self, start: u64, end: u64) -> Range<usize> {
+        let first = self.dictionary_start() + packed_bytes(self.dictionary as usize + 1, self.dictionary_width);
+        first.saturating_add(start as usize)..first.saturating_add(end as usize)
+    }
+
+    /// The bytes of a text or tagged value of its own between two of the offsets.
+    #[inline]
+    pub(super) fn far_bytes(&self, start: u64, end: u64) -> Range<usize> {
+        let first = self.null_bytes() + packed_bytes(self.present as usize + 1, self.width);
+        first.saturating_add(start as usize)..first.saturating_add(end as usize)
     }
 
     /// Bytes before the texts or tagged values, if there are such; otherwise all bytes.
@@ -238,261 +292,7 @@ impl BlockHeader {
     }
 }
 
-/// A block with its bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Block<'a> {
-    /// The header.
-    pub header: &'a BlockHeader,
-    /// Exactly `header.length` bytes.
-    pub bytes: &'a [u8],
-    /// The file, for errors.
-    pub path: &'a Path,
-    /// The file that must bring the bytes into memory before they are read; `None` for bytes that are there.
-    pub file: Option<&'a StoreFile>,
-}
-
-impl<'a> Block<'a> {
-    /// Brings some of the bytes into memory. Values are a small part of a block, so those alone are asked for that are
-    /// read: `ensure_row` before `place`, `ensure_place` before `int`, `float` and `bool`; the rest see to it themselves.
-    #[inline]
-    pub fn ensure(&self, bytes: Range<usize>) -> Result<()> {
-        let end = bytes.end.min(self.bytes.len());
-        match self.file {
-            Some(file) if bytes.start < end => {
-                file.ensure(self.header.offset as usize + bytes.start, end - bytes.start)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The bytes that tell whether a row has a value: a part of the bitmap, and one of the rank table.
-    #[inline]
-    pub fn row_bytes(&self, row: usize) -> [Range<usize>; 2] {
-        let (bitmap, rank) = (row / RANK_ROWS * (RANK_ROWS / 8), (self.header.rows as usize).div_ceil(64) * 8);
-        [bitmap..bitmap + RANK_ROWS / 8, rank + row / RANK_ROWS * 2..rank + row / RANK_ROWS * 2 + 2]
-    }
-
-    /// Brings in what [`Block::place`] reads.
-    #[inline]
-    pub fn ensure_row(&self, row: usize) -> Result<()> {
-        if self.header.has_nulls {
-            self.row_bytes(row).into_iter().try_for_each(|bytes| self.ensure(bytes))
-        } else {
-            Ok(())
-        }
-    }
-
-    /// The bytes with the value at a place, or with the code or the offsets that lead to it.
-    #[inline]
-    pub fn place_bytes(&self, place: usize) -> Range<usize> {
-        self.run_bytes(place, 1)
-    }
-
-    /// The same for `count` places.
-    #[inline]
-    pub fn run_bytes(&self, place: usize, count: usize) -> Range<usize> {
-        let start = self.header.null_bytes();
-        let (start, bytes) = match self.header.encoding {
-            Encoding::Float64 => (start + place * 8, count * 8),
-            Encoding::Float32 => (start + place * 4, count * 4),
-            Encoding::Bool => (start + place / 8, count / 8 + 8),
-            Encoding::Absent | Encoding::FloatConstant => (start, 0),
-            Encoding::LocalDateTime | Encoding::Time | Encoding::DateTime | Encoding::Duration => {
-                let width = self.header.width as usize;
-                let rows = start + self.header.dictionary as usize;
-                (rows + place * width / 8, (count + 1) * width / 8 + PADDING_BYTES)
-            }
-            _ => {
-                let width = self.header.width as usize;
-                (start + place * width / 8, (count + 1) * width / 8 + 8)
-            }
-        };
-        start..start + bytes
-    }
-
-    /// Brings in what reading the value at a place reads first.
-    #[inline]
-    pub fn ensure_place(&self, place: usize) -> Result<()> {
-        self.ensure(self.place_bytes(place))
-    }
-
-    /// The bytes of the text or tagged value at a place whose offsets are in memory; empty if there is no such.
-    pub fn far_bytes(&self, place: usize) -> Range<usize> {
-        let (values, header) = (self.values(), self.header);
-        let between = |start: usize, width: u8, index: usize, count: usize| {
-            let offsets = &values[start..];
-            let from = self.header.null_bytes() + start + packed_bytes(count + 1, width);
-            let offset = |index: usize| from.saturating_add(get(offsets, width, index) as usize);
-            offset(index)..offset(index + 1)
-        };
-        match header.encoding {
-            Encoding::StringPlain | Encoding::Mixed => between(0, header.width, place, header.present as usize),
-            // A dictionary is small against its column and stays in memory by being used.
-            _ => 0..0,
-        }
-    }
-
-    /// The index among the present values of the value of a row; `None` if the row has none.
-    #[inline]
-    pub fn place(&self, row: usize) -> Option<usize> {
-        if !self.header.has_nulls {
-            return (self.header.encoding != Encoding::Absent).then_some(row);
-        }
-        let word_at = row / 64;
-        let word = self.word(word_at);
-        if word >> (row % 64) & 1 == 0 {
-            return None;
-        }
-        let bitmap_bytes = (self.header.rows as usize).div_ceil(64) * 8;
-        let at = bitmap_bytes + row / RANK_ROWS * 2;
-        let mut rank = u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]) as usize;
-        for before in row / RANK_ROWS * (RANK_ROWS / 64)..word_at {
-            rank += self.word(before).count_ones() as usize;
-        }
-        Some(rank + (word & ((1 << (row % 64)) - 1)).count_ones() as usize)
-    }
-
-    /// A word of the presence bitmap.
-    #[inline]
-    pub fn word(&self, index: usize) -> u64 {
-        let bytes = self.bytes[index * 8..index * 8 + 8].try_into().expect("a word has eight bytes");
-        u64::from_le_bytes(bytes)
-    }
-
-    #[inline]
-    fn values(&self) -> &'a [u8] {
-        &self.bytes[self.header.null_bytes()..]
-    }
-
-    /// The integer (or date, or time of day) at a place.
-    #[inline]
-    pub fn int(&self, place: usize) -> i64 {
-        get(self.values(), self.header.width, place).wrapping_add(self.header.min) as i64
-    }
-
-    /// Fills `out` with the integers from a place on.
-    pub fn ints(&self, place: usize, out: &mut [u64]) {
-        unpack(self.values(), self.header.width, place, out);
-        let min = self.header.min;
-        out.iter_mut().for_each(|entry| *entry = entry.wrapping_add(min));
-    }
-
-    /// The float at a place.
-    #[inline]
-    pub fn float(&self, place: usize) -> f64 {
-        let values = self.values();
-        match self.header.encoding {
-            Encoding::Float32 => {
-                let bytes = values[place * 4..place * 4 + 4].try_into().expect("a float has four bytes");
-                f64::from(f32::from_le_bytes(bytes))
-            }
-            Encoding::Float64 => {
-                let bytes = values[place * 8..place * 8 + 8].try_into().expect("a float has eight bytes");
-                f64::from_le_bytes(bytes)
-            }
-            _ => f64::from_bits(self.header.min),
-        }
-    }
-
-    /// Adds `count` floats from a place on to `out`.
-    pub fn floats(&self, place: usize, count: usize, out: &mut Vec<f64>) {
-        let values = self.values();
-        match self.header.encoding {
-            Encoding::Float32 => out.extend(
-                values[place * 4..(place + count) * 4]
-                    .chunks_exact(4)
-                    .map(|bytes| f64::from(f32::from_le_bytes(bytes.try_into().expect("chunks have four bytes")))),
-            ),
-            Encoding::Float64 => out.extend(
-                values[place * 8..(place + count) * 8]
-                    .chunks_exact(8)
-                    .map(|bytes| f64::from_le_bytes(bytes.try_into().expect("chunks have eight bytes"))),
-            ),
-            _ => out.resize(out.len() + count, f64::from_bits(self.header.min)),
-        }
-    }
-
-    /// The boolean at a place.
-    #[inline]
-    pub fn bool(&self, place: usize) -> bool {
-        get(self.values(), 1, place) != 0
-    }
-
-    /// The code into the dictionary of the text at a place.
-    #[inline]
-    pub fn code(&self, place: usize) -> Result<usize> {
-        self.ensure_place(place)?;
-        Ok(get(self.values(), self.header.width, place) as usize)
-    }
-
-    /// The text at a place.
-    #[inline]
-    pub fn text(&self, place: usize) -> Result<&'a str> {
-        let (values, header) = (self.values(), self.header);
-        let present = header.present as usize;
-        let (offsets, width, index, count) = if header.encoding == Encoding::StringDictionary {
-            self.ensure_place(place)?;
-            let code = get(values, header.width, place) as usize;
-            if code >= header.dictionary as usize {
-                return Err(self.damage(format!("the code {code} is not in the dictionary")));
-            }
-            let offsets = &values[packed_bytes(present, header.width)..];
-            (offsets, header.dictionary_width, code, header.dictionary as usize)
-        } else {
-            (values, header.width, place, present)
-        };
-        let bytes = self.between(offsets, width, index, count)?;
-        std::str::from_utf8(bytes).map_err(|_| self.damage("a text is not UTF-8"))
-    }
-
-    /// The bytes between two packed offsets; the bytes follow the `count + 1` offsets.
-    fn between(&self, offsets: &'a [u8], width: u8, index: usize, count: usize) -> Result<&'a [u8]> {
-        let base = self.bytes.len() - offsets.len();
-        self.ensure(base + index * width as usize / 8..base + (index + 2) * width as usize / 8 + 8)?;
-        let (start, end) = (get(offsets, width, index) as usize, get(offsets, width, index + 1) as usize);
-        let first = packed_bytes(count + 1, width);
-        let Some(bytes) = offsets[first..].get(start..end) else {
-            return Err(self.damage(format!("the offsets {start} and {end} lie outside the block")));
-        };
-        self.ensure(base + first + start..base + first + end)?;
-        Ok(bytes)
-    }
-
-    /// Any value at a place.
-    pub fn value_at(&self, place: usize) -> Result<Value> {
-        self.ensure_place(place)?;
-        Ok(match self.header.encoding {
-            Encoding::Absent => Value::Null,
-            Encoding::Int => Value::Int(self.int(place)),
-            Encoding::Date => Value::Date(Date(self.int(place))),
-            Encoding::LocalTime => Value::LocalTime(LocalTime(self.int(place))),
-            Encoding::LocalDateTime => Value::LocalDateTime(Parts::of(self)?.local_date_time(place)?),
-            Encoding::Time => Value::Time(Parts::of(self)?.time(place)?),
-            Encoding::DateTime => Value::DateTime(Parts::of(self)?.date_time(place)?),
-            Encoding::Duration => Value::Duration(Parts::of(self)?.duration(place)?),
-            Encoding::Float64 | Encoding::Float32 | Encoding::FloatConstant => Value::Float(self.float(place)),
-            Encoding::Bool => Value::Bool(self.bool(place)),
-            Encoding::StringPlain | Encoding::StringDictionary => Value::string(self.text(place)?),
-            Encoding::Mixed => {
-                let bytes = self.between(self.values(), self.header.width, place, self.header.present as usize)?;
-                value::decode(&mut Get::new(bytes, self.path, self.header.offset))?
-            }
-        })
-    }
-
-    /// The value of a row, null if it has none.
-    pub fn value(&self, row: usize) -> Result<Value> {
-        self.ensure_row(row)?;
-        self.place(row).map_or(Ok(Value::Null), |place| self.value_at(place))
-    }
-
-    /// Damage in this block.
-    pub fn damage(&self, problem: impl Into<String>) -> model::Error {
-        StorageError::corrupt(self.path, self.header.offset, problem)
-    }
-}
-
-/// Adds the presence bitmap and its rank table, as [`Block::place`] reads them.
+/// Adds the presence bitmap and its rank table, as [`super::access`] reads them.
 pub fn put_presence(words: &[u64], rows: usize, out: &mut Vec<u8>) {
     words.iter().for_each(|&word| out.put_u64(word));
     let mut rank = 0u16;

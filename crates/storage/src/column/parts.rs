@@ -9,7 +9,8 @@
 use model::Result;
 use model::temporal::{DateTime, Duration, LocalDateTime, LocalTime, Time, Zone};
 
-use super::block::{Block, BlockHeader, Encoding};
+use super::access::{Block, Found};
+use super::block::{BlockHeader, Encoding};
 use crate::codec::bits::mask_of;
 use crate::codec::bytes::{Get, Put};
 use crate::codec::temporal::{put_zone, zone};
@@ -117,27 +118,21 @@ struct Part {
     step: u64,
 }
 
-/// The values of a block.
+/// How the parts of the values of a block lie beside each other.
 #[derive(Debug)]
-pub struct Parts<'a> {
-    rows: &'a [u8],
+pub struct Parts {
     row_bits: usize,
     parts: [Part; PARTS_MAX],
     zones: Vec<Zone>,
-    block: Block<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl Parts {
     /// Reads the table and the zones of a block, which has one of the encodings with parts.
-    pub fn of(block: &Block<'a>) -> Result<Parts<'a>> {
-        let header = block.header;
+    pub fn of(block: &Block<'_>) -> Result<Parts> {
+        let header = block.header();
         let start = header.null_bytes();
-        let rows_start = start + header.dictionary as usize;
-        block.ensure(start..rows_start)?;
-        let (Some(table), Some(rows)) = (block.bytes.get(start..rows_start), block.bytes.get(rows_start..)) else {
-            return Err(block.damage("the table of the parts lies outside the block"));
-        };
-        let mut get = Get::new(table, block.path, header.offset);
+        let table = block.read(start..start + header.dictionary as usize)?;
+        let mut get = Get::new(table, block.path(), header.offset);
         let mut parts = [Part::default(); PARTS_MAX];
         let mut row_bits = 0;
         for part in parts.iter_mut().take(part_count(header.encoding).unwrap_or_default()) {
@@ -154,46 +149,43 @@ impl<'a> Parts<'a> {
                 zones.push(zone(&mut get)?);
             }
         }
-        Ok(Parts { rows, row_bits, parts, zones, block: *block })
+        Ok(Parts { row_bits, parts, zones })
     }
 
     #[inline]
-    fn part(&self, part: usize, place: usize) -> i64 {
+    fn part(&self, part: usize, found: &Found<'_, '_>) -> i64 {
         let Part { start, width, min, step } = self.parts[part];
-        let bit = place * self.row_bits + start;
-        let bytes = &self.rows[bit >> 3..(bit >> 3) + PADDING_BYTES];
-        let word = u128::from_le_bytes(bytes.try_into().expect("the slice has sixteen bytes"));
-        let steps = (word >> (bit & 7)) as u64 & mask_of(width);
+        let steps = found.values.bits(found.place * self.row_bits + start) as u64 & mask_of(width);
         min.wrapping_add(step.wrapping_mul(steps)) as i64
     }
 
-    /// The local date-time at a place.
+    /// The local date-time that was found.
     #[inline]
-    pub fn local_date_time(&self, place: usize) -> Result<LocalDateTime> {
-        Ok(LocalDateTime { seconds: self.part(0, place), nanosecond: self.part(1, place) as u32 })
+    pub fn local_date_time(&self, found: &Found<'_, '_>) -> Result<LocalDateTime> {
+        Ok(LocalDateTime { seconds: self.part(0, found), nanosecond: self.part(1, found) as u32 })
     }
 
-    /// The time of day with an offset at a place.
+    /// The time of day with an offset that was found.
     #[inline]
-    pub fn time(&self, place: usize) -> Result<Time> {
-        Ok(Time { local: LocalTime(self.part(0, place)), offset: self.part(1, place) as i32 })
+    pub fn time(&self, found: &Found<'_, '_>) -> Result<Time> {
+        Ok(Time { local: LocalTime(self.part(0, found)), offset: self.part(1, found) as i32 })
     }
 
-    /// The date-time at a place.
+    /// The date-time that was found.
     #[inline]
-    pub fn date_time(&self, place: usize) -> Result<DateTime> {
-        let LocalDateTime { seconds, nanosecond } = self.local_date_time(place)?;
-        let number = self.part(2, place) as usize;
+    pub fn date_time(&self, found: &Found<'_, '_>) -> Result<DateTime> {
+        let LocalDateTime { seconds, nanosecond } = self.local_date_time(found)?;
+        let number = self.part(2, found) as usize;
         match self.zones.get(number) {
             Some(&zone) => Ok(DateTime { seconds, nanosecond, zone }),
-            None => Err(self.block.damage(format!("the block has no time zone of the number {number}"))),
+            None => Err(found.block.damage(format!("the block has no time zone of the number {number}"))),
         }
     }
 
-    /// The duration at a place.
+    /// The duration that was found.
     #[inline]
-    pub fn duration(&self, place: usize) -> Result<Duration> {
-        let part = |part| self.part(part, place);
+    pub fn duration(&self, found: &Found<'_, '_>) -> Result<Duration> {
+        let part = |part| self.part(part, found);
         Ok(Duration { months: part(0), days: part(1), seconds: part(2), nanosecond: part(3) as u32 })
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, Result, StringColumn, Value};
 
-use super::block::{Block, BlockHeader, Encoding, Kind};
+use super::access::{Block, Cursor, Found};
+use super::block::{BlockHeader, Encoding, Kind, RANK_ROWS};
 use super::parts::Parts;
 use crate::codec::bytes::Get;
 use crate::file::StoreFile;
@@ -28,7 +29,7 @@ pub trait BlockSource {
     const IS_IN_MEMORY: bool = false;
     /// The headers of all blocks, in order.
     fn headers(&self) -> &[BlockHeader];
-    /// A block with its bytes; see [`Block::ensure`].
+    /// A block.
     fn block(&self, index: usize) -> Result<Block<'_>>;
 }
 
@@ -47,27 +48,29 @@ impl BlockSource for ColumnReader {
 
     #[inline]
     fn block(&self, index: usize) -> Result<Block<'_>> {
-        let header = &self.headers[index];
-        let (start, length) = (header.offset as usize, header.length as usize);
-        let bytes = &self.file.bytes()[start..start + length];
-        Ok(Block { header, bytes, path: self.file.path(), file: Some(&self.file) })
+        Ok(Block::of_file(&self.headers[index], &self.file))
     }
 }
 
-/// A column all of whose bytes that will be read were found in memory: blocks are read without asking for their bytes again. Should some of
-/// them be given back meanwhile, the operating system reads them anew.
-struct InMemory<'a>(&'a ColumnReader);
+/// A column all of whose bytes that will be read were found in memory: the blocks from `first` on are read without asking
+/// for their bytes again. Should some of them be given back meanwhile, the operating system reads them anew.
+struct InMemory<'a> {
+    column: &'a ColumnReader,
+    first: usize,
+    bytes: Vec<&'a [u8]>,
+}
 
 impl BlockSource for InMemory<'_> {
     const IS_IN_MEMORY: bool = true;
 
     fn headers(&self) -> &[BlockHeader] {
-        &self.0.headers
+        &self.column.headers
     }
 
     #[inline]
     fn block(&self, index: usize) -> Result<Block<'_>> {
-        Ok(Block { file: None, ..self.0.block(index)? })
+        let bytes = index.checked_sub(self.first).and_then(|at| self.bytes.get(at));
+        Ok(Block::held(&self.column.headers[index], bytes.copied().unwrap_or_default(), self.column.file.path()))
     }
 }
 
@@ -133,8 +136,8 @@ impl ColumnReader {
         if let Some(run) = run_of(positions) {
             return range(self, self.kind, run);
         }
-        if self.is_active(positions) {
-            return gather(&InMemory(self), self.kind, positions);
+        if let Some(column) = self.active(positions) {
+            return gather(&column, self.kind, positions);
         }
         // What lies close together comes with its neighbors.
         if !self.file.is_cold() || is_dense(positions) {
@@ -157,51 +160,55 @@ impl ColumnReader {
 
     /// Begins to read the blocks of the file that hold the values at these positions.
     fn ask(&self, positions: &[u64]) -> Result<()> {
-        let found = |position: u64| -> Option<(Block<'_>, usize)> {
-            let block = self.block(position as usize / COLUMN_BLOCK_ROWS).ok()?;
-            let row = position as usize % COLUMN_BLOCK_ROWS;
-            (row < block.header.rows as usize && block.header.length > 0).then_some((block, row))
+        let rows = || {
+            positions.iter().filter_map(|&position| {
+                let header = self.headers.get(position as usize / COLUMN_BLOCK_ROWS)?;
+                let row = position as usize % COLUMN_BLOCK_ROWS;
+                (row < header.rows as usize && header.length > 0).then_some((header, row))
+            })
         };
-        let index = |position: &u64| (*position as usize / COLUMN_BLOCK_ROWS) < self.headers.len();
-        let rows = || positions.iter().filter(|position| index(position)).filter_map(|&position| found(position));
-        let ask = |block: &Block<'_>, bytes: Range<usize>| {
-            self.file.will_need(block.header.offset as usize + bytes.start, bytes.len());
+        let ask = |header: &BlockHeader, bytes: Range<usize>| {
+            self.file.will_need(header.offset as usize + bytes.start, bytes.len());
         };
         // What leads to a value comes before it: presence, then the value or its offsets, then text.
-        for (block, row) in rows().filter(|(block, _)| block.header.has_nulls) {
-            block.row_bytes(row).into_iter().for_each(|bytes| ask(&block, bytes));
+        for (header, row) in rows().filter(|(header, _)| header.has_nulls) {
+            header.presence_bytes(row / RANK_ROWS).into_iter().for_each(|bytes| ask(header, bytes));
         }
         let mut is_far = false;
-        for (block, row) in rows() {
-            block.ensure_row(row)?;
-            if let Some(place) = block.place(row) {
-                ask(&block, block.place_bytes(place));
+        for (header, row) in rows() {
+            if let Some(place) = Block::of_file(header, &self.file).place(row)? {
+                ask(header, header.value_bytes(&(place..place + 1)));
             }
-            is_far |= matches!(block.header.encoding, Encoding::StringPlain | Encoding::Mixed);
+            is_far |= matches!(header.encoding, Encoding::StringPlain | Encoding::Mixed);
         }
-        for (block, row) in rows().filter(|_| is_far) {
-            if let Some(place) = block.place(row) {
-                block.ensure_place(place)?;
-                let bytes = block.far_bytes(place);
+        for (header, row) in rows().filter(|_| is_far) {
+            if let Some(found) = Cursor::new(Block::of_file(header, &self.file)).find(row)? {
+                let bytes = found.far_bytes();
                 // Offsets that are damaged are found when they are read.
-                if bytes.start < bytes.end && bytes.end <= block.bytes.len() {
-                    ask(&block, bytes);
+                if bytes.start < bytes.end && bytes.end as u64 <= header.length {
+                    ask(header, bytes);
                 }
             }
         }
         Ok(())
     }
 
-    /// True if all bytes of the blocks between the first and the last position are in memory; false too if so many reads do
-    /// not make it worth a look.
-    fn is_active(&self, positions: &[u64]) -> bool {
+    /// The column as it is in memory, if all bytes of the blocks between the first and the last position are there; `None` too
+    /// if so many reads do not make it worth a look.
+    fn active(&self, positions: &[u64]) -> Option<InMemory<'_>> {
         let (first, last) = positions.iter().fold((u64::MAX, 0), |(first, last), &at| (first.min(at), last.max(at)));
-        let blocks = first as usize / COLUMN_BLOCK_ROWS..self.headers.len().min(last as usize / COLUMN_BLOCK_ROWS + 1);
-        let headers = self.headers.get(blocks).unwrap_or_default();
-        let with_bytes = || headers.iter().filter(|header| header.length > 0);
-        let bytes: usize = with_bytes().map(|header| header.length as usize).sum();
-        let is_active = |header: &BlockHeader| self.file.is_active(header.offset as usize, header.length as usize);
-        bytes / CHECKSUM_BLOCK_BYTES < positions.len() && with_bytes().all(is_active)
+        let first = first as usize / COLUMN_BLOCK_ROWS;
+        let headers = self.headers.get(first..self.headers.len().min(last as usize / COLUMN_BLOCK_ROWS + 1))?;
+        let bytes: usize = headers.iter().map(|header| header.length as usize).sum();
+        if bytes / CHECKSUM_BLOCK_BYTES >= positions.len() {
+            return None;
+        }
+        let active = |header: &BlockHeader| match header.length as usize {
+            0 => Some(&[][..]),
+            length => self.file.active(header.offset as usize, length),
+        };
+        let bytes = headers.iter().map(active).collect::<Option<_>>()?;
+        Some(InMemory { column: self, first, bytes })
     }
 
     /// Bytes of a row of the block at a position, on the average.
@@ -217,13 +224,20 @@ impl ColumnReader {
 
     /// One value.
     pub fn value(&self, position: u64) -> Result<Value> {
-        let index = (position as usize) / COLUMN_BLOCK_ROWS;
-        if index >= self.headers.len() {
-            return Ok(Value::Null);
-        }
-        let block = self.block(index)?;
-        let row = position as usize % COLUMN_BLOCK_ROWS;
-        if row >= block.header.rows as usize { Ok(Value::Null) } else { block.value(row) }
+        let Some(mut cursor) = self.cursor(position) else { return Ok(Value::Null) };
+        cursor.find(position as usize % COLUMN_BLOCK_ROWS)?.map_or(Ok(Value::Null), |found| found.value())
+    }
+
+    /// A cursor over the block that holds a row; `None` behind the last.
+    #[inline]
+    pub fn cursor(&self, row: u64) -> Option<Cursor<'_>> {
+        let header = self.headers.get(row as usize / COLUMN_BLOCK_ROWS)?;
+        Some(Cursor::new(Block::of_file(header, &self.file)))
+    }
+
+    /// Its file.
+    pub fn file(&self) -> &StoreFile {
+        &self.file
     }
 
     /// Rows that have a value.
@@ -238,9 +252,9 @@ impl ColumnReader {
             return;
         }
         let row = position as usize % COLUMN_BLOCK_ROWS;
-        let Ok(block) = self.block(position as usize / COLUMN_BLOCK_ROWS) else { return };
         // With nulls the place is known only once the bitmap is there; near enough is the row.
-        let bytes = block.place_bytes(row.min(header.present.saturating_sub(1) as usize));
+        let place = row.min(header.present.saturating_sub(1) as usize);
+        let bytes = header.value_bytes(&(place..place + 1));
         self.file.will_need(header.offset as usize + bytes.start, bytes.len());
     }
 }
@@ -283,58 +297,40 @@ impl<T> Rows<T> {
     }
 }
 
-/// The end, within a block, of the block of the file that holds the byte before `end`.
+/// Calls `each` for every position with its value; with `None` where there is none.
 #[inline]
-fn around(block: &Block<'_>, end: usize) -> usize {
-    (block.header.offset as usize + end).next_multiple_of(CHECKSUM_BLOCK_BYTES) - block.header.offset as usize
-}
-
-/// Calls `each` for every position with its block and place; with `None` where there is no value.
-#[inline]
-fn visit<'a, S: BlockSource>(
-    source: &'a S,
+fn visit<S: BlockSource>(
+    source: &S,
     positions: impl Iterator<Item = u64>,
-    mut each: impl FnMut(Option<(&Block<'a>, usize)>) -> Result<()>,
+    mut each: impl FnMut(Option<Found<'_, '_>>) -> Result<()>,
 ) -> Result<()> {
     let count = source.headers().len();
+    let place_of = |position: u64| (position as usize / COLUMN_BLOCK_ROWS, position as usize % COLUMN_BLOCK_ROWS);
     if S::IS_IN_MEMORY && count <= OPEN_BLOCKS_MAX {
         // Positions may jump about among them.
-        let blocks: Vec<Block<'_>> = (0..count).map(|index| source.block(index)).collect::<Result<_>>()?;
+        let cursors = (0..count).map(|index| source.block(index).map(Cursor::new));
+        let mut cursors: Vec<Cursor<'_>> = cursors.collect::<Result<_>>()?;
         for position in positions {
-            let (index, row) = (position as usize / COLUMN_BLOCK_ROWS, position as usize % COLUMN_BLOCK_ROWS);
-            let block = blocks.get(index).filter(|block| row < block.header.rows as usize);
-            each(block.and_then(|block| Some((block, block.place(row)?))))?;
+            let (index, row) = place_of(position);
+            match cursors.get_mut(index) {
+                Some(cursor) => each(cursor.find(row)?)?,
+                None => each(None)?,
+            }
         }
         return Ok(());
     }
-    let mut current: Option<(usize, Block<'a>)> = None;
-    // The bytes of the present block that are known to be in memory.
-    let mut seen = 0..0;
+    let mut current: Option<(usize, Cursor<'_>)> = None;
     for position in positions {
-        let (index, row) = (position as usize / COLUMN_BLOCK_ROWS, position as usize % COLUMN_BLOCK_ROWS);
+        let (index, row) = place_of(position);
         if index >= count {
             each(None)?;
             continue;
         }
-        if current.as_ref().is_none_or(|(at, _)| *at != index) {
-            current = Some((index, source.block(index)?));
-            seen = 0..0;
-        }
-        let Some((_, block)) = &current else { continue };
-        if row >= block.header.rows as usize {
-            each(None)?;
-            continue;
-        }
-        block.ensure_row(row)?;
-        let place = block.place(row);
-        if let Some(place) = place {
-            let bytes = block.place_bytes(place);
-            if bytes.start < seen.start || bytes.end > seen.end {
-                block.ensure(bytes.clone())?;
-                seen = bytes.start..around(block, bytes.end);
-            }
-        }
-        each(place.map(|place| (block, place)))?;
+        let (_, cursor) = match &mut current {
+            Some(current) if current.0 == index => current,
+            other => other.insert((index, Cursor::new(source.block(index)?))),
+        };
+        each(cursor.find(row)?)?;
     }
     Ok(())
 }
@@ -352,10 +348,10 @@ pub fn gather_from<S: BlockSource>(
     count: usize,
 ) -> Result<Column> {
     macro_rules! typed {
-        ($filler:expr, $data:expr, |$block:ident, $place:ident| $get:expr) => {{
+        ($filler:expr, $data:expr, |$found:ident| $get:expr) => {{
             let mut rows = Rows::new(count);
             visit(source, positions, |found| {
-                rows.push(found.map(|($block, $place)| $get), $filler);
+                rows.push(found.map(|$found| $get), $filler);
                 Ok(())
             })?;
             rows.column($data)
@@ -364,18 +360,18 @@ pub fn gather_from<S: BlockSource>(
     macro_rules! parts {
         ($filler:expr, $data:expr, $get:ident) => {{
             let mut rows = Rows::new(count);
-            let mut open: Option<(*const BlockHeader, Parts<'_>)> = None;
+            let mut open: Option<(*const BlockHeader, Parts)> = None;
             visit(source, positions, |found| {
-                let Some((block, place)) = found else {
+                let Some(found) = found else {
                     rows.push(None, $filler);
                     return Ok(());
                 };
-                let header: *const BlockHeader = block.header;
+                let header: *const BlockHeader = found.block.header();
                 let parts = match &open {
                     Some((of, parts)) if *of == header => parts,
-                    _ => &open.insert((header, Parts::of(block)?)).1,
+                    _ => &open.insert((header, Parts::of(found.block)?)).1,
                 };
-                rows.push(Some(parts.$get(place)?), $filler);
+                rows.push(Some(parts.$get(&found)?), $filler);
                 Ok(())
             })?;
             rows.column($data)
@@ -383,22 +379,22 @@ pub fn gather_from<S: BlockSource>(
     }
     Ok(match kind {
         None => Column::nulls(count),
-        Some(Kind::Int) => typed!(0, ColumnData::Int, |block, place| block.int(place)),
-        Some(Kind::Date) => typed!(Date(0), ColumnData::Date, |block, place| Date(block.int(place))),
+        Some(Kind::Int) => typed!(0, ColumnData::Int, |found| found.int()),
+        Some(Kind::Date) => typed!(Date(0), ColumnData::Date, |found| Date(found.int())),
         Some(Kind::LocalDateTime) => parts!(LocalDateTime::default(), ColumnData::LocalDateTime, local_date_time),
         Some(Kind::LocalTime) => {
-            typed!(LocalTime(0), ColumnData::LocalTime, |block, place| LocalTime(block.int(place)))
+            typed!(LocalTime(0), ColumnData::LocalTime, |found| LocalTime(found.int()))
         }
         Some(Kind::Time) => parts!(Time::default(), ColumnData::Time, time),
         Some(Kind::DateTime) => parts!(DateTime::default(), ColumnData::DateTime, date_time),
         Some(Kind::Duration) => parts!(Duration::default(), ColumnData::Duration, duration),
-        Some(Kind::Float) => typed!(0.0, ColumnData::Float, |block, place| block.float(place)),
-        Some(Kind::Bool) => typed!(false, ColumnData::Bool, |block, place| block.bool(place)),
+        Some(Kind::Float) => typed!(0.0, ColumnData::Float, |found| found.float()),
+        Some(Kind::Bool) => typed!(false, ColumnData::Bool, |found| found.bool()),
         Some(Kind::String) => gather_texts(source, positions, count)?,
         Some(Kind::Mixed) => {
             let mut builder = ColumnBuilder::default();
             visit(source, positions, |found| {
-                let value = found.map_or(Ok(Value::Null), |(block, place)| block.value_at(place))?;
+                let value = found.map_or(Ok(Value::Null), |found| found.value())?;
                 builder.push(&value);
                 Ok(())
             })?;
@@ -434,22 +430,23 @@ struct Texts {
 
 impl Texts {
     #[inline]
-    fn push(&mut self, block: &Block<'_>, place: usize) -> Result<()> {
-        let size = block.header.dictionary as usize;
-        let is_shared = block.header.encoding == Encoding::StringDictionary
+    fn push(&mut self, found: Found<'_, '_>) -> Result<()> {
+        let header = found.block.header();
+        let size = header.dictionary as usize;
+        let is_shared = header.encoding == Encoding::StringDictionary
             && size <= DICTIONARY_TEXTS_MAX.min(self.rows.saturating_mul(4))
             && self.rows >= CODED_ROWS_MIN;
-        let known = if is_shared { self.dictionary(block.header.offset, size) } else { None };
+        let known = if is_shared { self.dictionary(header.offset, size) } else { None };
         let Some(known) = known else {
-            self.push_text(block.text(place)?);
+            self.push_text(found.text()?);
             return Ok(());
         };
-        let code = block.code(place)?;
+        let code = found.code()?;
         let number = match self.dictionaries[known].1.get(code) {
             Some(&number) if number != UNREAD => number,
             _ => {
                 let number = self.texts.len() as u32;
-                self.texts.push(block.text(place)?);
+                self.texts.push(found.text()?);
                 self.dictionaries[known].1[code] = number;
                 number
             }
@@ -497,8 +494,8 @@ fn gather_texts<S: BlockSource>(source: &S, positions: impl Iterator<Item = u64>
     let mut rows = 0;
     visit(source, positions, |found| {
         match found {
-            Some((block, place)) => {
-                texts.push(block, place)?;
+            Some(found) => {
+                texts.push(found)?;
                 if let Some(validity) = &mut validity {
                     validity.push(true);
                 }
@@ -529,15 +526,15 @@ pub fn range<S: BlockSource>(source: &S, kind: Option<Kind>, run: Range<u64>) ->
         let (index, row) = (at / COLUMN_BLOCK_ROWS, at % COLUMN_BLOCK_ROWS);
         let block = source.block(index)?;
         let rows = (run.end as usize - at).min(COLUMN_BLOCK_ROWS - row);
-        block.ensure(block.run_bytes(row, rows))?;
+        let values = block.values(row..row + rows)?;
         if kind == Some(Kind::Float) {
             floats.reserve_exact(count - floats.len());
-            block.floats(row, rows, &mut floats);
+            values.floats(row, rows, &mut floats);
         } else {
             ints.reserve_exact(count - ints.len());
             for from in (row..row + rows).step_by(buffer.len()) {
                 let part = &mut buffer[..(row + rows - from).min(512)];
-                block.ints(from, part);
+                values.ints(from, part);
                 ints.extend(part.iter().map(|&x| x as i64));
             }
         }

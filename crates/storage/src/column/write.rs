@@ -7,7 +7,8 @@ use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::value::EdgeValue;
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, NodeId, Result, StringColumn};
 
-use super::block::{Block, BlockHeader};
+use super::access::Block;
+use super::block::BlockHeader;
 use super::encode::encode_block;
 use super::large::LargeBlock;
 use super::read::BlockSource;
@@ -226,7 +227,7 @@ impl BlockSource for MemoryColumn {
     fn block(&self, index: usize) -> Result<Block<'_>> {
         let header = &self.blocks[index];
         let bytes = self.bytes.get(header.offset as usize).filter(|_| header.length > 0);
-        Ok(Block { header, bytes: bytes.map_or(&[], |bytes| bytes), path: Path::new("memory"), file: None })
+        Ok(Block::held(header, bytes.map_or(&[][..], |bytes| bytes), Path::new("memory")))
     }
 }
 

@@ -149,7 +149,7 @@ impl Blocks {
         first: usize,
         last: usize,
         verify: impl Fn(usize) -> Result<()>,
-        failed: impl Fn(io::Error) -> Error,
+        failed: impl Fn(usize, io::Error) -> Error,
     ) -> Result<()> {
         let mut is_missing = false;
         for block in first..=last {
@@ -171,8 +171,7 @@ impl Blocks {
             if end > last {
                 self.read_ahead(first, last);
             }
-            let bytes = self.range(piece..end);
-            self.map.populate(bytes.start, bytes.len()).map_err(&failed)?;
+            self.populate(piece..end, &failed)?;
             (piece..end).try_for_each(|block| self.arrive(block, arrival, &verify).map(drop))?;
             self.make_room();
         }
@@ -186,7 +185,7 @@ impl Blocks {
         (first, last): (usize, usize),
         (others, seen): (u8, &mut Seen),
         verify: impl Fn(usize) -> Result<()>,
-        failed: impl Fn(io::Error) -> Error,
+        failed: impl Fn(usize, io::Error) -> Error,
     ) -> Result<()> {
         let is_here = |block: usize| self.states[block].load(Ordering::Relaxed) >= IDLE;
         let arrival = if others == 0 { IDLE } else { WAITING + others.min(OTHERS_MAX) - 1 };
@@ -200,8 +199,7 @@ impl Blocks {
             let most = (block + PIECE_BYTES / CHECKSUM_BLOCK_BYTES).min(last + 1);
             let end = (block + 1..most).find(|&block| is_here(block)).unwrap_or(most);
             self.ask(block..end);
-            let bytes = self.range(block..end);
-            self.map.populate(bytes.start, bytes.len()).map_err(&failed)?;
+            self.populate(block..end, &failed)?;
             for block in block..end {
                 if !self.arrive(block, arrival, &verify)? {
                     self.find(block, others, seen);
@@ -212,6 +210,23 @@ impl Blocks {
             block = end;
         }
         Ok(())
+    }
+
+    /// Waits until blocks can be read; fails with the first that cannot.
+    fn populate(&self, blocks: Range<usize>, failed: &impl Fn(usize, io::Error) -> Error) -> Result<()> {
+        let bytes = self.range(blocks.clone());
+        if self.map.populate(bytes.start, bytes.len()).is_ok() {
+            return Ok(());
+        }
+        blocks.into_iter().try_for_each(|block| {
+            let bytes = self.range(block..block + 1);
+            self.map.populate(bytes.start, bytes.len()).map_err(|error| failed(bytes.start, error))
+        })
+    }
+
+    /// Where bytes could not be read although they had been brought in.
+    pub(super) fn lost(&self) -> Option<(usize, io::Error)> {
+        self.map.lost()
     }
 
     /// A pass found a block in memory.

@@ -353,6 +353,10 @@ impl Disk for CachedDisk {
         self.disk.map(path)
     }
 
+    fn lost_reads(&self) -> u64 {
+        self.disk.lost_reads()
+    }
+
     fn length(&self, path: &Path) -> io::Result<u64> {
         self.disk.length(path)
     }

@@ -74,8 +74,9 @@ impl<'a> FileScan<'a> {
         }
     }
 
-    /// Brings bytes into memory, verified; they start in or behind the last block that was read.
-    pub fn need(&mut self, bytes: &Range<usize>) -> Result<()> {
+    /// Bytes in memory, verified; they start in or behind the last block that was read.
+    pub fn need(&mut self, bytes: &Range<usize>) -> Result<&'a [u8]> {
+        let found = self.file.passed(bytes)?;
         let blocks = self.blocks_of(bytes);
         let first = blocks.start.max(self.used);
         if self.file.is_cold() {
@@ -92,7 +93,7 @@ impl<'a> FileScan<'a> {
                 cache.together().add(&self.file.blocks, &mut self.seen, self.file.blocks.capacity_blocks());
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Blocks that may be asked for and unread; even.

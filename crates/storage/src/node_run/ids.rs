@@ -242,7 +242,7 @@ fn rank_in(file: &StoreFile, group: &Group, low: u16) -> Result<(u64, bool)> {
             Ok((u64::from(low).saturating_sub(first).min(group.count), place < group.count))
         }
         Form::List { start } => {
-            let ids = list(file, start, group.count as usize)?;
+            let ids = file.read(start, group.count as usize * 2)?;
             let (mut from, mut to) = (0, ids.len() / 2);
             while from < to {
                 let middle = (from + to) / 2;
@@ -255,8 +255,7 @@ fn rank_in(file: &StoreFile, group: &Group, low: u16) -> Result<(u64, bool)> {
             Ok((from as u64, from < ids.len() / 2 && id_at(ids, from) == low))
         }
         Form::Bitmap { start } => {
-            file.ensure(start, BITMAP_BYTES + RANK_BYTES)?;
-            let bytes = &file.bytes()[start..start + BITMAP_BYTES + RANK_BYTES];
+            let bytes = file.read(start, BITMAP_BYTES + RANK_BYTES)?;
             let (low, part) = (usize::from(low), usize::from(low) / RANK_IDS);
             let mut rank = u64::from(rank_at(bytes, part));
             for index in part * (RANK_IDS / 64)..low / 64 {
@@ -274,12 +273,11 @@ fn read_group(file: &StoreFile, group: &Group, places: Range<u64>, out: &mut Vec
     match group.form {
         Form::Range { first } => out.extend((base + first + places.start)..(base + first + places.end)),
         Form::List { start } => {
-            let ids = list(file, start, group.count as usize)?;
+            let ids = file.read(start, group.count as usize * 2)?;
             out.extend((places.start as usize..places.end as usize).map(|at| base + u64::from(id_at(ids, at))));
         }
         Form::Bitmap { start } => {
-            file.ensure(start, BITMAP_BYTES + RANK_BYTES)?;
-            let bytes = &file.bytes()[start..start + BITMAP_BYTES + RANK_BYTES];
+            let bytes = file.read(start, BITMAP_BYTES + RANK_BYTES)?;
             let parts = GROUP_IDS / RANK_IDS;
             let part = (1..parts).rev().find(|&part| u64::from(rank_at(bytes, part)) <= places.start).unwrap_or(0);
             let mut skip = places.start - if part == 0 { 0 } else { u64::from(rank_at(bytes, part)) };
@@ -302,11 +300,6 @@ fn read_group(file: &StoreFile, group: &Group, places: Range<u64>, out: &mut Vec
         }
     }
     Ok(())
-}
-
-fn list(file: &StoreFile, start: usize, count: usize) -> Result<&[u8]> {
-    file.ensure(start, count * 2)?;
-    Ok(&file.bytes()[start..start + count * 2])
 }
 
 #[inline]

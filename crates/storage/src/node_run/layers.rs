@@ -12,7 +12,6 @@ use model::{Bitmap, Column, Map, Result};
 
 use super::ids::GROUP_BITS;
 use super::{DELETED, NodeRun, Said, State};
-use crate::column::BlockSource;
 use crate::format::{COLUMN_BLOCK_ROWS, SEGMENT_BITS, SEGMENT_NODES, segment_range};
 use crate::segment::{RowBitmap, Segment};
 use crate::version::grouped;
@@ -458,13 +457,14 @@ fn correct(run: &NodeRun, labels: &[LabelId], first_word: u64, words: &mut [u64]
         let block_end = (row / COLUMN_BLOCK_ROWS as u64 + 1) * COLUMN_BLOCK_ROWS as u64;
         let end = rows.end.min(row + PIECE_ROWS).min(block_end);
         run.ids().read(run.file(), row..end, &mut ids)?;
-        let block = states.block(row as usize / COLUMN_BLOCK_ROWS)?;
+        let Some(mut states) = states.cursor(row) else { break };
         let first = row as usize % COLUMN_BLOCK_ROWS;
         for (at, &id) in ids.iter().enumerate() {
-            let Some(place) = block.place(first + at) else { continue };
-            let code = block.int(place);
+            let Some(code) = states.find(first + at)?.map(|found| found.int()) else { continue };
             let is_match = code != DELETED && matches.get((code - 1) as usize / 2).copied().unwrap_or(false);
-            let (word, bit) = (&mut words[((id - base) / 64) as usize], 1 << (id % 64));
+            let place = id.checked_sub(base).and_then(|at| words.get_mut((at / 64) as usize));
+            let Some(word) = place else { return Err(run.file().damage(0, "the ids of a run are out of order")) };
+            let bit = 1 << (id % 64);
             if is_match {
                 *word |= bit;
             } else {

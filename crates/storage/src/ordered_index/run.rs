@@ -116,8 +116,7 @@ impl OrderedRun {
 
     fn read(&self, at: usize, block: &mut Block) -> Result<()> {
         let (start, end) = (self.blocks[at].start as usize, self.blocks[at + 1].start as usize);
-        self.file.ensure(start, end - start)?;
-        block.decode(&mut Get::new(&self.file.bytes()[start..end], self.file.path(), start as u64))
+        block.decode(&mut Get::new(self.file.read(start, end - start)?, self.file.path(), start as u64))
     }
 }
 

@@ -11,7 +11,7 @@ use std::ops::Range;
 use model::Result;
 
 use super::pointer::write_packed;
-use crate::codec::bits::{get, mask_of, pack, packed_bytes, unpack, width_of};
+use crate::codec::bits::{Packed, mask_of, pack, packed_bytes, width_of};
 use crate::file::{FileWriter, StoreFile};
 
 /// Ones, or zeros, from one sample to the next.
@@ -121,10 +121,10 @@ impl Ascending {
         self.low_width
     }
 
+    /// Words of the bits of the high parts.
     #[inline]
-    fn word(&self, file: &StoreFile, at: usize) -> u64 {
-        let start = self.high_start + at * 8;
-        u64::from_le_bytes(file.bytes()[start..start + 8].try_into().expect("the slice has eight bytes"))
+    fn words<'a>(&self, file: &'a StoreFile, words: Range<usize>) -> Result<&'a [[u8; 8]]> {
+        Ok(file.read(self.high_start + words.start * 8, words.len() * 8)?.as_chunks().0)
     }
 
     #[cold]
@@ -135,27 +135,24 @@ impl Ascending {
     /// Where the one of that number is, or the zero if `flip` has all bits.
     #[inline]
     fn select(&self, file: &StoreFile, samples: usize, flip: u64, number: usize) -> Result<usize> {
-        let width = self.sample_width as usize;
-        file.ensure(samples + number / SAMPLE * width / 8, width / 4 + 8)?;
-        let sample = |at| get(&file.bytes()[samples..], self.sample_width, at) as usize;
-        let (from, to) = (sample(number / SAMPLE), sample(number / SAMPLE + 1));
+        let first = number / SAMPLE;
+        let sampled = file.packed(samples, self.sample_width, &(first..first + 2))?;
+        let (from, to) = (sampled.get(first) as usize, sampled.get(first + 1) as usize);
         if from > to || to > self.bits {
             return Err(self.damage(file));
         }
-        let (mut at, mut left) = (from / 64, number % SAMPLE);
-        file.ensure(self.high_start + at * 8, (to / 64 - at + 1) * 8)?;
-        let mut word = (self.word(file, at) ^ flip) & (u64::MAX << (from % 64));
-        loop {
+        let mut left = number % SAMPLE;
+        let mut mask = u64::MAX << (from % 64);
+        for (at, &word) in (from / 64..).zip(self.words(file, from / 64..to / 64 + 1)?) {
+            let word = (u64::from_le_bytes(word) ^ flip) & mask;
             let ones = word.count_ones() as usize;
             if left < ones {
                 return Ok(at * 64 + select_in(word, left));
             }
-            (left, at) = (left - ones, at + 1);
-            if at > to / 64 {
-                return Err(self.damage(file));
-            }
-            word = self.word(file, at) ^ flip;
+            left -= ones;
+            mask = u64::MAX;
         }
+        Err(self.damage(file))
     }
 
     /// The next bit from `bit` on that is a one, or a zero if `flip` has all bits.
@@ -164,8 +161,8 @@ impl Ascending {
         let mut at = bit / 64;
         let mut mask = u64::MAX << (bit % 64);
         while at <= self.bits / 64 {
-            file.ensure(self.high_start + at * 8, 8)?;
-            let word = (self.word(file, at) ^ flip) & mask;
+            let &[word] = self.words(file, at..at + 1)? else { break };
+            let word = (u64::from_le_bytes(word) ^ flip) & mask;
             if word != 0 {
                 return Ok(at * 64 + word.trailing_zeros() as usize);
             }
@@ -180,9 +177,7 @@ impl Ascending {
         if out.is_empty() {
             return Ok(());
         }
-        let width = self.low_width as usize;
-        file.ensure(self.low_start + start * width / 8, (out.len() + 1) * width / 8 + 8)?;
-        unpack(&file.bytes()[self.low_start..], self.low_width, start, out);
+        file.packed(self.low_start, self.low_width, &(start..start + out.len()))?.unpack(start, out);
         let bit = self.select(file, self.ones_start, 0, start)?;
         if let [entry] = out {
             let high = bit.checked_sub(start).ok_or_else(|| self.damage(file))?;
@@ -198,26 +193,29 @@ impl Ascending {
         let words = self.bits / 64 + 1;
         // As many words as the entries take on the average, and a few.
         let step = out.len() / 32 + 2;
-        let (mut at, mut ensured) = (bit / 64, bit / 64);
+        let mut first = bit / 64;
         let mut mask = u64::MAX << (bit % 64);
         let mut done = 0;
         while done < out.len() {
-            if at >= words {
+            if first >= words {
                 return Err(self.damage(file));
             }
-            if at >= ensured {
-                ensured = (at + step).min(words);
-                file.ensure(self.high_start + at * 8, (ensured - at) * 8)?;
+            let end = (first + step).min(words);
+            for (at, &word) in (first..).zip(self.words(file, first..end)?) {
+                let mut word = u64::from_le_bytes(word) & mask;
+                while word != 0 && done < out.len() {
+                    let bit = at * 64 + word.trailing_zeros() as usize;
+                    let Some(high) = bit.checked_sub(start + done) else { return Err(self.damage(file)) };
+                    out[done] |= (high as u64) << self.low_width;
+                    done += 1;
+                    word &= word - 1;
+                }
+                mask = u64::MAX;
+                if done == out.len() {
+                    break;
+                }
             }
-            let mut word = self.word(file, at) & mask;
-            while word != 0 && done < out.len() {
-                let bit = at * 64 + word.trailing_zeros() as usize;
-                let Some(high) = bit.checked_sub(start + done) else { return Err(self.damage(file)) };
-                out[done] |= (high as u64) << self.low_width;
-                done += 1;
-                word &= word - 1;
-            }
-            (at, mask) = (at + 1, u64::MAX);
+            first = end;
         }
         Ok(())
     }
@@ -246,27 +244,25 @@ impl Ascending {
         if value > self.max {
             return Ok(None);
         }
-        let (first, end) = self.search(file, value)?;
-        let is_it =
-            |index| get(&file.bytes()[self.low_start..], self.low_width, index) == value & mask_of(self.low_width);
-        Ok((end > first && is_it(end - 1)).then(|| end - 1))
+        let (first, end, lows) = self.search(file, value)?;
+        Ok((end > first && lows.get(end - 1) == value & mask_of(self.low_width)).then(|| end - 1))
     }
 
-    /// The first entry with the high part of a value, and the first that is above the value.
+    /// The first entry with the high part of a value, the first that is above the value, and the low parts between them.
     #[inline]
-    fn search(&self, file: &StoreFile, value: u64) -> Result<(usize, usize)> {
+    fn search<'a>(&self, file: &'a StoreFile, value: u64) -> Result<(usize, usize, Packed<'a>)> {
         let (bucket, mut last) = self.alike(file, (value >> self.low_width) as usize)?;
-        let (mut first, low, width) = (bucket, value & mask_of(self.low_width), self.low_width as usize);
-        file.ensure(self.low_start + first * width / 8, (last - first) * width / 8 + 16)?;
+        let (mut first, low) = (bucket, value & mask_of(self.low_width));
+        let lows = file.packed(self.low_start, self.low_width, &(first..last))?;
         while first < last {
             let middle = first + (last - first) / 2;
-            if get(&file.bytes()[self.low_start..], self.low_width, middle) <= low {
+            if lows.get(middle) <= low {
                 first = middle + 1;
             } else {
                 last = middle;
             }
         }
-        Ok((bucket, first))
+        Ok((bucket, first, lows))
     }
 
     /// The first entry with a high part, and the first with a larger one.

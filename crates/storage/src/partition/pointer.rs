@@ -9,9 +9,10 @@ use std::ops::Range;
 use model::Result;
 
 use super::ascending::Ascending;
-use crate::codec::bits::{Packer, get, is_width, packed_bytes, unpack, width_of};
+use crate::codec::bits::{Packer, is_width, packed_bytes, width_of};
 use crate::codec::bytes::{Get, Put};
 use crate::file::{FileWriter, StoreFile};
+use crate::format::NODE_ID_LIMIT;
 
 #[cfg(test)]
 mod tests;
@@ -141,12 +142,14 @@ impl PointerIndex {
         let is_sound = matches!(form, EMPTY | DENSE | DENSE_ASCENDING | SPARSE)
             && is_width(offset_width)
             && first <= last
-            && last < 1 << 40
+            && last < NODE_ID_LIMIT
             && edges < 1 << 40
-            && (count as u64) < 1 << 40
+            && count as u64 <= NODE_ID_LIMIT
+            // So there are no more entries than the file has bits.
+            && (form != DENSE || offset_width == width_of(edges) && edges > 0)
             && (!matches!(form, DENSE | DENSE_ASCENDING) || last - first + 1 == count as u64)
             && (form == EMPTY) == (count == 0)
-            && keys_start.max(offsets_start) < file.bytes().len() as u64;
+            && keys_start.max(offsets_start) < file.entry().length;
         if !is_sound {
             return Err(directory.damage("a pointer index contradicts itself"));
         }
@@ -206,10 +209,8 @@ impl PointerIndex {
 
     #[inline]
     fn run_of_slot(&self, file: &StoreFile, slot: usize) -> Result<Range<u64>> {
-        let width = self.offset_width as usize;
-        file.ensure(self.offsets_start + slot * width / 8, width / 4 + 8)?;
-        let bytes = &file.bytes()[self.offsets_start..];
-        let (start, end) = (get(bytes, self.offset_width, slot), get(bytes, self.offset_width, slot + 1));
+        let offsets = file.packed(self.offsets_start, self.offset_width, &(slot..slot + 2))?;
+        let (start, end) = (offsets.get(slot), offsets.get(slot + 1));
         if start > end || end > self.edges {
             return Err(file.damage(self.offsets_start, format!("the run {start}..{end} is not within the section")));
         }
@@ -217,8 +218,7 @@ impl PointerIndex {
     }
 
     fn offset(&self, file: &StoreFile, slot: usize) -> Result<u64> {
-        file.ensure(self.offsets_start + slot * self.offset_width as usize / 8, 8)?;
-        Ok(get(&file.bytes()[self.offsets_start..], self.offset_width, slot))
+        Ok(file.packed(self.offsets_start, self.offset_width, &(slot..slot + 1))?.get(slot))
     }
 
     /// The node whose run holds a position below [`PointerIndex::edges`].
@@ -279,9 +279,8 @@ impl PointerIndex {
         let count = slots.len() + 1;
         out.resize(count, 0);
         if self.form == DENSE {
-            let width = self.offset_width as usize;
-            file.ensure(self.offsets_start + slots.start * width / 8, count * width / 8 + 8)?;
-            unpack(&file.bytes()[self.offsets_start..], self.offset_width, slots.start, out);
+            let entries = slots.start..slots.start + count;
+            file.packed(self.offsets_start, self.offset_width, &entries)?.unpack(slots.start, out);
         } else {
             self.offsets.read(file, slots.start, out)?;
         }

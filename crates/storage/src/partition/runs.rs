@@ -128,9 +128,8 @@ impl<'a> SectionRuns<'a> {
         out.edge_type = self.live.edge_type();
         let mut rest = &mut out.neighbors[..];
         for run in places.iter() {
-            self.scan.need(&self.array.bytes_of(run))?;
             let (part, behind) = rest.split_at_mut((run.end - run.start) as usize);
-            self.array.unpack(self.live.section.file(), run.start, part);
+            self.array.unpack(&mut self.scan, run.start, part)?;
             rest = behind;
         }
         Ok(edges > 0)

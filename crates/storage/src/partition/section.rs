@@ -9,11 +9,10 @@ use model::{Column, Result, Value};
 use super::loops::Loops;
 use super::numbers::{NumberForm, Numbers};
 use super::pointer::PointerIndex;
-use crate::codec::bits::{get, is_width, packed_bytes, unpack, unpack_u32};
+use crate::codec::bits::{Packed, bytes_of, is_width, packed_bytes};
 use crate::codec::bytes::{Get, Put};
 use crate::column::ColumnReader;
-use crate::file::StoreFile;
-use crate::format::PADDING_BYTES;
+use crate::file::{FileScan, StoreFile};
 
 /// Entries unpacked at a time.
 const UNPACK_ENTRIES: usize = 256;
@@ -50,39 +49,31 @@ impl NodeArray {
         Ok(NodeArray { base, width: width as u8, start: start as usize })
     }
 
-    #[inline]
-    fn ensure(&self, file: &StoreFile, run: &Range<u64>) -> Result<()> {
-        let width = self.width as usize;
-        let first = run.start as usize * width / 8;
-        file.ensure(self.start + first, (run.end - run.start) as usize * width / 8 + 8)
-    }
-
     /// Adds the entries of a run to `out`.
     #[inline]
     pub fn append(&self, file: &StoreFile, run: Range<u64>, out: &mut Vec<NodeId>) -> Result<()> {
         if run.is_empty() {
             return Ok(());
         }
-        self.ensure(file, &run)?;
-        let bytes = &file.bytes()[self.start..];
+        let entries = file.packed(self.start, self.width, &(run.start as usize..run.end as usize))?;
         if run.end - run.start <= SHORT_RUN {
-            out.extend(run.map(|at| NodeId(self.base + get(bytes, self.width, at as usize))));
+            out.extend(run.map(|at| NodeId(self.base.wrapping_add(entries.get(at as usize)))));
             return Ok(());
         }
         let mut buffer = [0u64; UNPACK_ENTRIES];
         out.reserve((run.end - run.start) as usize);
         for at in run.clone().step_by(UNPACK_ENTRIES) {
             let part = &mut buffer[..(run.end - at).min(UNPACK_ENTRIES as u64) as usize];
-            unpack(bytes, self.width, at as usize, part);
-            out.extend(part.iter().map(|&entry| NodeId(self.base + entry)));
+            entries.unpack(at as usize, part);
+            out.extend(part.iter().map(|&entry| NodeId(self.base.wrapping_add(entry))));
         }
         Ok(())
     }
 
     /// Where the entries of a run are in the file.
     pub fn bytes_of(&self, run: &Range<u64>) -> Range<usize> {
-        let width = self.width as usize;
-        self.start + run.start as usize * width / 8..self.start + (run.end as usize * width).div_ceil(8) + PADDING_BYTES
+        let bytes = bytes_of(self.width, &(run.start as usize..run.end as usize));
+        self.start + bytes.start..self.start + bytes.end
     }
 
     /// Fails unless all entries are node ids of 32 bits, as those of every store are.
@@ -93,18 +84,21 @@ impl NodeArray {
         Err(file.damage(self.start, format!("entries of {} bits from {} on are no node ids", self.width, self.base)))
     }
 
-    /// Fills `out` with the entries from `start` on, which the caller has brought into memory; see
+    /// Fills `out` with the entries from `start` on, whose bytes are those of [`NodeArray::bytes_of`] in the pass; see
     /// [`NodeArray::check_narrow`].
     #[inline]
-    pub fn unpack(&self, file: &StoreFile, start: u64, out: &mut [u32]) {
-        unpack_u32(&file.bytes()[self.start..], self.width, self.base as u32, start as usize, out);
+    pub fn unpack(&self, scan: &mut FileScan<'_>, start: u64, out: &mut [u32]) -> Result<()> {
+        let bytes = self.bytes_of(&(start..start + out.len() as u64));
+        let entries = Packed::part(scan.need(&bytes)?, bytes.start - self.start, self.width);
+        entries.unpack_u32(self.base as u32, start as usize, out);
+        Ok(())
     }
 
     /// One entry.
     #[inline]
     pub fn at(&self, file: &StoreFile, index: u64) -> Result<u64> {
-        self.ensure(file, &(index..index + 1))?;
-        Ok(self.base + get(&file.bytes()[self.start..], self.width, index as usize))
+        let index = index as usize;
+        Ok(self.base.wrapping_add(file.packed(self.start, self.width, &(index..index + 1))?.get(index)))
     }
 }
 
@@ -169,7 +163,8 @@ impl Section {
         let edge_type = EdgeTypeId(directory.u32()?);
         let sort_keys = (0..directory.count(4)?).map(|_| Ok(PropertyKeyId(directory.u32()?))).collect::<Result<_>>()?;
         let edge_count = directory.u64()?;
-        if edge_count >= 1 << 40 {
+        // Every edge takes some bits, here or in a pointer index.
+        if edge_count >= 1 << 40 || edge_count / 64 > file.entry().length {
             return Err(directory.damage(format!("a section of {edge_count} edges is too large")));
         }
         let targets = NodeArray::take(file, directory, edge_count)?;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use model::Result;
 
-use crate::codec::bits::{Packer, get, is_width, packed_bytes, width_of};
+use crate::codec::bits::{Packer, is_width, packed_bytes, width_of};
 use crate::codec::bytes::{Get, Put};
 use crate::file::{FileWriter, StoreFile};
 
@@ -126,8 +126,8 @@ impl SortedList {
 
     /// The position at an index.
     pub fn at(&self, file: &StoreFile, index: u64) -> Result<u64> {
-        file.ensure(self.start + index as usize * self.width as usize / 8, 8)?;
-        Ok(get(&file.bytes()[self.start..], self.width, index as usize))
+        let index = index as usize;
+        Ok(file.packed(self.start, self.width, &(index..index + 1))?.get(index))
     }
 
     /// The index of the first position that is not below `position`.

@@ -1,7 +1,9 @@
 //! Salvage of nodes: existence, labels, values, each as far as it can be read.
 
-use model::store::ReadView;
-use model::{Column, ColumnBuilder, Interrupt, LabelId, Map, NodeId, PropertyKeyId, Result, Value};
+use std::ops::Range;
+
+use model::store::{NodeScan, ReadView};
+use model::{Column, ColumnBuilder, Interrupt, LabelId, Map, NodeBatch, NodeId, PropertyKeyId, Result, Value};
 
 use super::{BATCH, Losses, What, all_keys, in_halves};
 use crate::bulk::{BulkLoad, NodeRows};
@@ -9,24 +11,41 @@ use crate::snapshot::Snapshot;
 
 /// No node has this number in the new store.
 const NONE: u32 = u32::MAX;
+/// Ids whose numbers are kept together.
+const GROUP: usize = 1 << 16;
 
 /// The nodes of the new store.
 pub(super) struct Copied {
-    /// By the node's old id.
-    numbers: Vec<u32>,
+    /// By the node's old id, in groups; none of a group of which no node was copied.
+    groups: Vec<Option<Box<[u32]>>>,
     pub(super) count: u64,
 }
 
 impl Copied {
     /// The node in the new store.
     pub(super) fn get(&self, old: NodeId) -> Option<NodeId> {
-        let number = self.numbers.get(usize::try_from(old.0).ok()?).copied()?;
+        let at = usize::try_from(old.0).ok()?;
+        let number = self.groups.get(at / GROUP)?.as_ref()?[at % GROUP];
         (number != NONE).then_some(NodeId(u64::from(number)))
     }
 
     /// The old ids of all nodes that were copied.
     pub(super) fn old_ids(&self) -> Vec<NodeId> {
-        (0..self.numbers.len()).filter(|&at| self.numbers[at] != NONE).map(|at| NodeId(at as u64)).collect()
+        let groups = self.groups.iter().enumerate().filter_map(|(at, group)| Some((at, group.as_ref()?)));
+        let ids = groups.flat_map(|(at, group)| {
+            (0..GROUP).filter(|&row| group[row] != NONE).map(move |row| NodeId((at * GROUP + row) as u64))
+        });
+        ids.collect()
+    }
+
+    fn set(&mut self, old: NodeId, new: NodeId) {
+        let at = old.0 as usize;
+        if self.groups.len() <= at / GROUP {
+            self.groups.resize(at / GROUP + 1, None);
+        }
+        let group = self.groups[at / GROUP].get_or_insert_with(|| vec![NONE; GROUP].into());
+        group[at % GROUP] = new.0 as u32;
+        self.count += 1;
     }
 }
 
@@ -38,10 +57,15 @@ pub(super) fn copy(
     interrupt: &Interrupt,
 ) -> Result<Copied> {
     let bound = snapshot.node_id_bound();
-    let mut copied = Copied { numbers: vec![NONE; bound as usize], count: 0 };
+    let mut copied = Copied { groups: Vec::new(), count: 0 };
     for start in (0..bound).step_by(BATCH) {
         interrupt.check()?;
-        let ids: Vec<NodeId> = (start..(start + BATCH as u64).min(bound)).map(NodeId).collect();
+        let range = start..(start + BATCH as u64).min(bound);
+        if let Ok(living) = living_in(snapshot, range.clone()) {
+            copy_batch(snapshot, &living, load, &mut copied, losses)?;
+            continue;
+        }
+        let ids: Vec<NodeId> = range.map(NodeId).collect();
         let mut living = Vec::new();
         in_halves(
             &ids,
@@ -57,6 +81,16 @@ pub(super) fn copy(
     Ok(copied)
 }
 
+/// The nodes of a range of ids.
+fn living_in(snapshot: &Snapshot, range: Range<u64>) -> Result<Vec<NodeId>> {
+    let scan = NodeScan { range: Some(range), ..NodeScan::default() };
+    let (mut cursor, mut batch, mut living) = (snapshot.scan(&scan)?, NodeBatch::default(), Vec::new());
+    while cursor.next(&mut batch)? {
+        living.extend_from_slice(&batch.nodes);
+    }
+    Ok(living)
+}
+
 fn copy_batch(
     snapshot: &Snapshot,
     nodes: &[NodeId],
@@ -64,6 +98,9 @@ fn copy_batch(
     copied: &mut Copied,
     losses: &mut Losses,
 ) -> Result<()> {
+    if nodes.is_empty() {
+        return Ok(());
+    }
     let mut labels: Map<NodeId, Vec<LabelId>> = Map::default();
     let mut read = |ids: &[NodeId]| {
         labels.extend(ids.iter().copied().zip(snapshot.node_labels(ids)?));
@@ -96,8 +133,7 @@ fn copy_batch(
         let added = load.push_nodes(&batch)?;
         for (&row, node) in rows.iter().zip(added.nodes) {
             let Some(node) = node else { continue };
-            copied.numbers[nodes[row as usize].0 as usize] = node.0 as u32;
-            copied.count += 1;
+            copied.set(nodes[row as usize], node);
         }
     }
     Ok(())

@@ -6,9 +6,10 @@ use std::path::Path;
 use model::platform::Platform;
 use model::{ErrorCode, Result};
 
-use super::{Losses, What};
+use super::{BATCH, Losses, What};
 use crate::check::Problem;
 use crate::engine::{OpenMode, take_lock};
+use crate::file::StoreFile;
 use crate::format::{FileKind, MANIFEST_NAME, segment_range};
 use crate::manifest::Manifest;
 use crate::reading::reading;
@@ -29,39 +30,38 @@ pub(super) fn open(
     }
     let lock = take_lock(directory, OpenMode::ReadOnly, &*platform.disk)?;
     let mut manifest = read_manifest(platform, directory, losses)?;
+    leave_out_unopened(platform, directory, &mut manifest, losses);
     let version = loop {
         match Version::assemble(platform, directory, manifest.clone(), None) {
-            Ok(version) => break version,
-            Err(error) if error.code() == ErrorCode::Corrupt => {
+            Ok(version) => match unreadable_run(&version) {
+                None => break version,
+                Some((number, problem)) => {
+                    let Some(lost) = leave_out(&mut manifest, number) else { break version };
+                    losses.add(&problem, 1, &What::Text(lost));
+                }
+            },
+            Err(error) => {
                 let problem = Problem::of(directory, &error);
                 let name = problem.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
                 let lost = FileKind::parse(name).and_then(|(_, number)| leave_out(&mut manifest, number));
                 let Some(lost) = lost else { return Err(error) };
                 losses.add(&problem, 1, &What::Text(lost));
             }
-            Err(error) => return Err(error),
         }
     };
     let mut snapshot = Snapshot::new(version);
     let (number, identity) = (manifest.wal_number, manifest.store_identity);
     let mut applied = 0u64;
     let log = replay_all(&*platform.disk, directory, number, identity, |payload| {
-        // A transaction is taken whole or not at all.
-        let before = snapshot.clone();
-        let outcome = snapshot.apply_record(payload);
-        if outcome.is_err() {
-            snapshot = before;
-        }
-        applied += u64::from(outcome.is_ok());
-        outcome
+        snapshot.salvage_record(payload, &mut |error, what| {
+            losses.add(&Problem::of(directory, error), 1, &What::Text(what));
+        });
+        applied += 1;
+        Ok(())
     });
-    match log {
-        Ok(_) => {}
-        Err(error) if error.code() == ErrorCode::Corrupt => {
-            let what = What::Text(format!("the transactions of the log after the first {applied}"));
-            losses.add(&Problem::of(directory, &error), 1, &what);
-        }
-        Err(error) => return Err(error),
+    if let Err(error) = log {
+        let what = What::Text(format!("the transactions of the log after the first {applied}"));
+        losses.add(&Problem::of(directory, &error), 1, &what);
     }
     Ok((snapshot, lock))
 }
@@ -69,7 +69,14 @@ pub(super) fn open(
 /// The manifest, or its copy where it cannot be read.
 fn read_manifest(platform: &Platform, directory: &Path, losses: &mut Losses) -> Result<Manifest> {
     let error = match Manifest::read(&platform.disk, directory) {
-        Err(error) if matches!(error.code(), ErrorCode::Corrupt | ErrorCode::NotAStore | ErrorCode::Version) => error,
+        Err(error)
+            if matches!(
+                error.code(),
+                ErrorCode::Corrupt | ErrorCode::NotAStore | ErrorCode::Version | ErrorCode::Io
+            ) =>
+        {
+            error
+        }
         outcome => return outcome,
     };
     // What is wrong with the copy tells less than what is wrong with the manifest.
@@ -77,6 +84,36 @@ fn read_manifest(platform: &Platform, directory: &Path, losses: &mut Losses) -> 
     let lost = "nothing: the copy of the manifest was read".to_owned();
     losses.add(&Problem::of(&directory.join(MANIFEST_NAME), &error), 1, &What::Text(lost));
     Ok(manifest)
+}
+
+/// A node run of most of whose rows it cannot be told which nodes they are, with the reason: without it older runs and
+/// segments say what these nodes were.
+fn unreadable_run(version: &Version) -> Option<(u64, Problem)> {
+    version.layers().runs().iter().find_map(|run| {
+        let (mut lost, mut cause, mut ids) = (0, None, Vec::new());
+        for start in (0..run.rows()).step_by(BATCH) {
+            let end = (start + BATCH as u64).min(run.rows());
+            if let Err(error) = run.ids().read(run.file(), start..end, &mut ids) {
+                lost += end - start;
+                cause = Some(error);
+            }
+        }
+        let cause = cause.filter(|_| lost > run.rows() / 2)?;
+        Some((run.file().entry().number, Problem::of(run.file().path(), &cause)))
+    })
+}
+
+/// Takes out of the manifest all files that cannot be opened, whatever the reason: header, trailer or table of checksums.
+fn leave_out_unopened(platform: &Platform, directory: &Path, manifest: &mut Manifest, losses: &mut Losses) {
+    let files: Vec<_> = manifest.files().collect();
+    for (kind, entry) in files {
+        let Err(error) = StoreFile::open(&platform.disk, directory, kind, entry) else { continue };
+        let path = directory.join(kind.file_name(entry.number));
+        // Its edges may have been left out before its properties.
+        if let Some(lost) = leave_out(manifest, entry.number) {
+            losses.add(&Problem::of(&path, &error), 1, &What::Text(lost));
+        }
+    }
 }
 
 /// Takes a file out of a manifest; says what is lost by that. `None` if the manifest does not name it.

@@ -446,7 +446,7 @@ impl EdgeCursor for ExpandCursor<'_> {
         loop {
             self.fill_batch(out)?;
             if out.neighbors.is_empty() {
-                return Ok(false);
+                return self.snapshot.sound(false);
             }
             if let Some((mut chooser, keys)) = self.chooser.take_if(|_| self.is_untested) {
                 out.properties = self.properties(out, &keys)?;
@@ -460,7 +460,7 @@ impl EdgeCursor for ExpandCursor<'_> {
                 out.properties = self.properties(out, &keys)?;
                 self.keys = keys;
             }
-            return Ok(true);
+            return self.snapshot.sound(true);
         }
     }
 }

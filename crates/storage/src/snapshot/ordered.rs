@@ -216,7 +216,7 @@ impl IndexCursor for OrderedCursor<'_> {
         loop {
             out.clear();
             if !self.open()? {
-                return Ok(false);
+                return self.snapshot.sound(false);
             }
             match self.index.subject {
                 Subject::Label(_) => self.next_nodes(out)?,
@@ -224,7 +224,7 @@ impl IndexCursor for OrderedCursor<'_> {
             }
             // Of a batch nothing may be left.
             if !out.inputs.is_empty() {
-                return Ok(true);
+                return self.snapshot.sound(true);
             }
         }
     }

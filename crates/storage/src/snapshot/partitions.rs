@@ -123,7 +123,7 @@ struct RunCursor<'a> {
 impl EdgeRunCursor for RunCursor<'_> {
     fn next(&mut self, out: &mut EdgeRuns) -> Result<bool> {
         if !self.base.next(out)? {
-            return Ok(false);
+            return self.snapshot.sound(false);
         }
         let memtable = &self.snapshot.memtable;
         if !self.keys.is_empty() && memtable.changes_edge_keys(self.keys) {
@@ -134,7 +134,7 @@ impl EdgeRunCursor for RunCursor<'_> {
                 out.properties = self.snapshot.columns_of_edges(&edges, self.keys)?;
             }
         }
-        Ok(true)
+        self.snapshot.sound(true)
     }
 }
 
@@ -194,9 +194,10 @@ impl PartitionCursor<'_> {
 impl EdgeBlockCursor for PartitionCursor<'_> {
     fn next(&mut self, out: &mut EdgeBlock) -> Result<bool> {
         if self.next_base(out)? {
-            return Ok(true);
+            return self.snapshot.sound(true);
         }
         out.clear();
+        self.snapshot.sound(())?;
         let rest = &self.new[self.next_new..];
         let Some(&(edge_type, ..)) = rest.first() else { return Ok(false) };
         let mut edges = Vec::new();
@@ -213,6 +214,6 @@ impl EdgeBlockCursor for PartitionCursor<'_> {
         if self.edge_ids == EdgeIds::Include {
             out.edges = edges;
         }
-        Ok(true)
+        self.snapshot.sound(true)
     }
 }

@@ -96,16 +96,16 @@ impl<'a> ScanCursor<'a> {
 
     fn take_from_memtable(&mut self, out: &mut Vec<NodeId>) {
         let memtable = &self.snapshot.memtable;
-        let first = (self.rest.start - memtable.first_node) as usize;
-        for record in memtable.nodes.focus().narrow(first..).into_iter() {
-            if out.len() >= BATCH_ROWS || self.rest.start >= self.rest.end {
+        for (node, record) in memtable.new_nodes(NodeId(self.rest.start)) {
+            self.rest.start = node.0;
+            if out.len() >= BATCH_ROWS || node.0 >= self.rest.end {
                 return;
             }
             if !record.is_deleted && self.labels.iter().all(|label| record.labels.contains(label)) {
-                out.push(NodeId(self.rest.start));
+                out.push(node);
             }
-            self.rest.start += 1;
         }
+        self.rest.start = self.rest.end;
     }
 }
 
@@ -125,11 +125,11 @@ impl NodeCursor for ScanCursor<'_> {
             }
         }
         if out.nodes.is_empty() {
-            return Ok(false);
+            return self.snapshot.sound(false);
         }
         if !self.keys.is_empty() {
             out.properties = self.snapshot.columns_of_nodes(&out.nodes, &self.keys)?;
         }
-        Ok(true)
+        self.snapshot.sound(true)
     }
 }

@@ -12,6 +12,7 @@ use model::{
 };
 
 use super::ordered::Entry;
+use super::replayed::in_log;
 use crate::codec::bytes::Get;
 use crate::memtable::{OrderedEntries, Properties, UniqueIndex, index_entry_bytes, value_bytes};
 use crate::snapshot::{Ends, Snapshot};
@@ -29,7 +30,9 @@ impl Snapshot {
     /// Applies operations of a transaction whose first own edge has that ordinal.
     pub(super) fn apply_operations(&mut self, payload: &mut Get<'_>, first_own: u32) -> Result<()> {
         while payload.left() > 0 {
-            self.apply(operation(payload)?, first_own)?;
+            let operation = operation(payload)?;
+            self.check_bounds(&operation, first_own).map_err(|error| in_log(payload, error))?;
+            self.apply(operation, first_own)?;
         }
         Ok(())
     }

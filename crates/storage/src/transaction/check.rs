@@ -14,12 +14,16 @@ use crate::format::NODE_ID_LIMIT;
 use crate::index::build;
 use crate::memtable::{EDGES_MAX, OrderedEntries, UniqueIndex, equals_itself};
 use crate::snapshot::Snapshot;
+use crate::wal::record::NODES_OF_OPERATION_MAX;
 
 impl Snapshot {
     pub(super) fn check_new_nodes(&self, new: &NewNodes<'_>) -> Result<()> {
         check_columns(new.count, new.keys, new.properties)?;
         if NODE_ID_LIMIT - self.memtable.node_id_bound() < new.count as u64 {
             return Err(StorageError::limit(format!("a store holds at most {NODE_ID_LIMIT} nodes")));
+        }
+        if new.count > NODES_OF_OPERATION_MAX {
+            return Err(StorageError::limit(format!("one call can make at most {NODES_OF_OPERATION_MAX} nodes")));
         }
         self.check_new_node_types(new)?;
         self.check_new_node_values(new)?;

@@ -33,6 +33,9 @@ const CREATE_CONSTRAINT: u8 = 20;
 const CREATE_INDEX: u8 = 21;
 const DROP_INDEX: u8 = 22;
 
+/// Nodes that one operation makes, at most.
+pub(crate) const NODES_OF_OPERATION_MAX: usize = 1 << 26;
+
 /// Ways to name an edge.
 const OWN: u8 = 0;
 /// Of version 2.

@@ -1,7 +1,8 @@
 //! A disk that fails at a chosen operation, and forgets at a crash what was not made durable.
 //!
 //! Counted operations are those that change the disk: `create`, `append`, `write`, `sync`, `rename`, `remove`,
-//! `create_directory`, `remove_directory` and `sync_directory`. Reads fail only after a crash.
+//! `create_directory`, `remove_directory` and `sync_directory`. Reads fail after a crash, and of bytes that the disk was told
+//! not to be able to read ([`FaultyDisk::fail_reads`]).
 //!
 //! Invariant: what [`FaultyDisk::lose_unsynced`] leaves is a state that the contract of `Disk` allows after a power
 //! cut: synced bytes and the names of synced directories are there; of the rest, the latest is lost first.
@@ -9,6 +10,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,6 +37,8 @@ struct State {
     files: BTreeMap<PathBuf, FileLength>,
     /// Changes of names since their directory was synced, oldest first.
     names: Vec<NameChange>,
+    /// Bytes of files that cannot be read.
+    unreadable: Vec<(PathBuf, Range<u64>)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,6 +111,17 @@ impl FaultyDisk {
     /// From that operation on the machine is off: everything fails. A write that is cut off may have written a part.
     pub fn crash_at(&self, operation: u64) {
         self.state().fault = Some(Fault { at_operation: operation, effect: Effect::Crash });
+    }
+
+    /// From now on these bytes of a file, and those of the pages around them, cannot be read.
+    pub fn fail_reads(&self, path: &Path, bytes: Range<u64>) {
+        let pages = bytes.start / PAGE_BYTES * PAGE_BYTES..bytes.end.next_multiple_of(PAGE_BYTES);
+        self.state().unreadable.push((path.to_owned(), pages));
+    }
+
+    /// All files can be read again.
+    pub fn mend_reads(&self) {
+        self.state().unreadable.clear();
     }
 
     /// True once a crash has come.
@@ -193,6 +208,16 @@ impl State {
         }
     }
 
+    /// Fails if the machine is off, or some of the bytes cannot be read.
+    fn check_read(&self, path: &Path, bytes: Range<u64>) -> io::Result<()> {
+        self.check_up()?;
+        let is_hit = |bad: &Range<u64>| bad.start < bytes.end && bytes.start < bad.end;
+        if self.unreadable.iter().any(|(of, bad)| of == path && is_hit(bad)) {
+            return Err(io::Error::other("a simulated sector that cannot be read"));
+        }
+        Ok(())
+    }
+
     fn check_up(&self) -> io::Result<()> {
         if self.is_down {
             return Err(io::Error::new(ErrorKind::BrokenPipe, "the simulated machine is off"));
@@ -255,6 +280,29 @@ impl WriteFile for FaultyFile {
     }
 }
 
+/// Bytes that stand where a disk cannot read.
+const UNREAD: u8 = 0xEE;
+/// Bytes that are read together.
+const PAGE_BYTES: u64 = 4_096;
+
+/// A map of such a disk.
+struct FaultyMap {
+    disk: FaultyDisk,
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl MappedFile for FaultyMap {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn populate(&self, start: usize, length: usize) -> io::Result<()> {
+        let page = start as u64 / PAGE_BYTES * PAGE_BYTES;
+        self.disk.state().check_read(&self.path, page..(start + length) as u64)
+    }
+}
+
 /// A file without a name on such a disk: a crash leaves nothing of it in any case.
 struct FaultyTemporaryFile {
     disk: FaultyDisk,
@@ -300,13 +348,25 @@ impl Disk for FaultyDisk {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        self.state().check_up()?;
+        self.state().check_read(path, 0..u64::MAX)?;
         self.inner.read(path)
     }
 
     fn map(&self, path: &Path) -> io::Result<Arc<dyn MappedFile>> {
         self.state().check_up()?;
-        self.inner.map(path)
+        let bytes = self.inner.map(path)?.bytes().to_vec();
+        let mut map = FaultyMap { disk: self.clone(), path: path.to_owned(), bytes };
+        // What cannot be read must not be taken for what stands there: whoever reads it without asking gets this.
+        for (_, bad) in self.state().unreadable.iter().filter(|(of, _)| of == path) {
+            let end = (bad.end as usize).min(map.bytes.len());
+            map.bytes[(bad.start as usize).min(end)..end].fill(UNREAD);
+        }
+        Ok(Arc::new(map))
+    }
+
+    fn read_range(&self, path: &Path, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        self.state().check_read(path, start..start + length as u64)?;
+        self.inner.read_range(path, start, length)
     }
 
     fn length(&self, path: &Path) -> io::Result<u64> {

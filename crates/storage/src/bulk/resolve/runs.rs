@@ -188,7 +188,10 @@ impl Piece {
                 out[want.id as usize] = entry.id;
             }
         }
-        Ok(())
+        match map.lost() {
+            Some((offset, error)) => Err(StorageError::unreadable(self.file.path(), offset as u64, error)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -15,9 +15,9 @@ use model::{Column, Result};
 
 use super::{InDirection, OutDirection};
 use crate::bulk::context::BuildContext;
-use crate::codec::bits::{Packer, unpack, width_of};
+use crate::codec::bits::{Packed, Packer, width_of};
 use crate::column::BlockHeader;
-use crate::column::block::Block;
+use crate::column::access::Block;
 use crate::column::read::{BlockSource, gather};
 use crate::error::StorageError;
 use crate::file::{FileWriter, TemporaryFile};
@@ -277,7 +277,7 @@ impl BlockSource for ReadBlock<'_> {
     }
 
     fn block(&self, index: usize) -> Result<Block<'_>> {
-        Ok(Block { header: &self.header[index], bytes: self.bytes, path: self.path, file: None })
+        Ok(Block::held(&self.header[index], self.bytes, self.path))
     }
 }
 
@@ -384,7 +384,7 @@ impl<'a> TargetReader<'a> {
             }
             self.filled = self.buffer.len().min(self.edges - self.position);
             self.used = 0;
-            unpack(&self.bytes, self.written.targets.width, place, &mut self.buffer[..self.filled]);
+            Packed::new(&self.bytes, self.written.targets.width).unpack(place, &mut self.buffer[..self.filled]);
             self.position += self.filled;
         }
         let start = self.used;
