@@ -22,7 +22,6 @@ mod copy;
 #[allow(clippy::module_inception, reason = "the crate is named for its main part")]
 pub mod database;
 pub mod export;
-mod identity;
 pub mod import;
 pub mod load;
 pub mod outlook;

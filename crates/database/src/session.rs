@@ -5,12 +5,14 @@
 
 mod edges;
 
+use std::borrow::Cow;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use cypher::catalog::CompileContext;
 use cypher::optimizer::OptimizerConfig;
 use cypher::plan::{CopyPlan, PlanMode, Prefix, SourceStatement, Statement};
+use exec::identity::{edges_of_parameters, located, rename_parameters};
 use exec::profile::Summary;
 use exec::{Environment, QueryMemory, RunSettings, Transactions};
 use model::limits::{
@@ -23,7 +25,6 @@ use model::{Column, Error, ErrorCode, Interrupt, IsolationLevel, ReadView, Resul
 
 use crate::Parameters;
 use crate::database::Database;
-use crate::identity;
 use crate::outlook::{Action, Outlook};
 use crate::plan_cache::{Compiled, fingerprint};
 use crate::plan_report::PlanReport;
@@ -462,8 +463,14 @@ impl Run<'_> {
         }
     }
 
+    /// The parameters, with the edges in them as a view knows them: results have given them their numbers as ids.
+    fn parameters_of(&self, view: &dyn ReadView) -> Result<Cow<'_, Parameters>> {
+        let edges = located(&edges_of_parameters(self.parameters), view)?;
+        Ok(rename_parameters(self.parameters, &edges))
+    }
+
     fn read(&self, view: &dyn ReadView, sink: &mut dyn ResultSink) -> Result<Summary> {
-        let parameters = identity::of_view(self.parameters, view)?;
+        let parameters = self.parameters_of(view)?;
         self.compiled.prepared.run(GraphAccess::Read(view), self.environment(&parameters), &mut |rows, columns| {
             let mut columns = columns.to_vec();
             let entities = Entities::of_columns(&mut columns, view)?;
@@ -490,7 +497,7 @@ impl Run<'_> {
     /// Runs a statement that begins and commits transactions itself, over the rows of a snapshot.
     fn in_batches(&self, snapshot: &dyn ReadView) -> Result<(Summary, Vec<ResultBatch>)> {
         let transactions = OwnTransactions { database: self.database, isolation: self.isolation };
-        let parameters = identity::of_view(self.parameters, snapshot)?;
+        let parameters = self.parameters_of(snapshot)?;
         let environment = Environment { transactions: Some(&transactions), ..self.environment(&parameters) };
         let mut kept: Vec<(Vec<Arc<Column>>, usize)> = Vec::new();
         let mut charge = self.memory.open(KEPT_ROWS, None);
@@ -541,7 +548,7 @@ impl Run<'_> {
     fn write(&self, transaction: &mut dyn WriteTransaction) -> Result<(Summary, Vec<ResultBatch>)> {
         let mut kept: Vec<(Vec<Arc<Column>>, usize)> = Vec::new();
         let mut charge = self.memory.open(KEPT_ROWS, None);
-        let parameters = identity::of_view(self.parameters, transaction.view())?;
+        let parameters = self.parameters_of(transaction.view())?;
         let graph = GraphAccess::Write(&mut *transaction);
         let summary = self.compiled.prepared.run(graph, self.environment(&parameters), &mut |rows, columns| {
             charge.grow_for(columns)?;

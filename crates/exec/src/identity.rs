@@ -1,6 +1,7 @@
 //! Edges as they leave a view and enter another: inside they have the ids of the view, outside their numbers, which stay what
 //! they are from view to view.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use model::store::ElementId;
@@ -56,6 +57,21 @@ pub fn rename(columns: &mut [Arc<Column>], edges: &Renamed) {
     }
 }
 
+/// Parameters with other ids of the edges in them.
+pub fn rename_parameters<'p>(parameters: &'p Map<Arc<str>, Value>, edges: &Renamed) -> Cow<'p, Map<Arc<str>, Value>> {
+    if edges.is_empty() {
+        return Cow::Borrowed(parameters);
+    }
+    Cow::Owned(parameters.iter().map(|(name, value)| (name.clone(), renamed(value, edges))).collect())
+}
+
+/// The edges that stand in parameters.
+pub fn edges_of_parameters(parameters: &Map<Arc<str>, Value>) -> Vec<EdgeValue> {
+    let mut edges = Vec::new();
+    parameters.values().for_each(|value| collect(value, &mut edges));
+    edges
+}
+
 /// The edges that stand in columns, each once.
 pub fn edges_of(columns: &[Arc<Column>]) -> Vec<EdgeValue> {
     let mut edges = Vec::new();
@@ -74,7 +90,7 @@ pub fn edges_of(columns: &[Arc<Column>]) -> Vec<EdgeValue> {
 }
 
 /// Adds the edges that stand in a value.
-pub fn collect(value: &Value, edges: &mut Vec<EdgeValue>) {
+fn collect(value: &Value, edges: &mut Vec<EdgeValue>) {
     match value {
         Value::Edge(edge) => edges.push(*edge),
         Value::Path(path) => edges.extend_from_slice(&path.edges),
@@ -85,7 +101,7 @@ pub fn collect(value: &Value, edges: &mut Vec<EdgeValue>) {
 }
 
 /// A value with other ids of the edges in it.
-pub fn renamed(value: &Value, edges: &Renamed) -> Value {
+fn renamed(value: &Value, edges: &Renamed) -> Value {
     match value {
         Value::Edge(of) => Value::Edge(renamed_edge(*of, edges)),
         Value::Path(path) => {

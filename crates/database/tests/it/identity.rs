@@ -155,6 +155,11 @@ fn transactions_of_batches_change_the_relationships_of_their_rows() {
             "MATCH ()-[r:E]->() CALL (r) { SET r.t = r.uid RETURN r AS same } IN TRANSACTIONS OF 3 ROWS
              RETURN r.uid, r.t, same.uid, r = same",
         );
+        let seventh = run(&mut session, "MATCH ()-[r:E {uid: 7}]->() RETURN r").swap_remove(0).swap_remove(0);
+        let count = "UNWIND range(1, 20) AS i
+             CALL (i) { MATCH ()-[q:E]->() WHERE q = $r SET q.hits = coalesce(q.hits, 0) + 1 } IN TRANSACTIONS OF 1 ROWS";
+        run_with(&mut session, count, &[("r", seventh)]);
+        let hits = run(&mut session, "MATCH ()-[r:E]->() WHERE r.hits > 0 RETURN r.uid, r.hits");
         let deleted = run(
             &mut session,
             "MATCH ()-[r:E]->() WHERE r.uid % 2 = 0 CALL (r) { DELETE r } IN TRANSACTIONS OF 3 ROWS RETURN count(*)",
@@ -171,6 +176,7 @@ fn transactions_of_batches_change_the_relationships_of_their_rows() {
             .collect();
         uids.sort_unstable();
         assert_eq!(uids, (1..=EDGES).collect::<Vec<_>>());
+        assert_eq!(hits, [[Value::Int(7), Value::Int(20)]]);
         assert_eq!(deleted, [[Value::Int(EDGES / 2)]]);
     });
     let left = run(&mut session, "MATCH ()-[r:E]->() RETURN r.uid, r.t ORDER BY r.uid");

@@ -17,7 +17,8 @@ impl SourceView {
         let number = |(edge, met): (&EdgeId, Option<super::edge_ids::MetEdge>)| {
             let Some(met) = met else { return NO_EDGE_NUMBER };
             let kind = met.name.edge;
-            let is_keyed = self.shared.layout.edges[kind as usize].has_keys;
+            // Of two rows with one key, which no key should have, the second has none.
+            let is_keyed = met.name.key >> KIND_SHIFT == 0 && met.name.ordinal == 0;
             let own = if is_keyed { met.name.key } else { edge.0 & ((1 << KIND_SHIFT) - 1) };
             u64::from(kind) << KIND_SHIFT | own
         };

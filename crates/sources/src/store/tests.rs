@@ -12,7 +12,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use model::platform::Disk;
-use model::{Direction, EdgeBatch, ErrorCode, Expand, GraphStore, NodeScan, PropertyKeyId, PropertyKind, ReadView};
+use model::store::EdgeIds;
+use model::{
+    Direction, EdgeBatch, EdgeValue, ErrorCode, Expand, GraphStore, NodeScan, PropertyKeyId, PropertyKind, ReadView,
+};
 use testing::random::{SeededRandom, seed_or};
 use testing::simulation::MemoryDisk;
 use testing::store_contract::check_same_seeded;
@@ -93,6 +96,44 @@ fn fetching_ahead_changes_no_answer() {
             }
         }
     }
+}
+
+#[test]
+fn edges_with_keys_have_ids_that_outlast_a_view() {
+    let store = World::new(6, ALL, true).store();
+    let edges_of = |view: &dyn ReadView, name: &str| -> Vec<EdgeValue> {
+        let nodes = first_nodes(view, "Person", 40);
+        let types = Some(vec![view.schema().edge_type(name).unwrap()]);
+        let found = batch_of(view, &nodes, &Expand { types, edge_ids: EdgeIds::Include, ..Expand::default() });
+        let edge = |row: usize| EdgeValue {
+            id: found.edges[row],
+            source: nodes[found.inputs[row] as usize],
+            target: found.neighbors[row],
+            edge_type: found.types[row],
+        };
+        (0..found.len()).map(edge).collect()
+    };
+    let (view, later) = (store.view(), store.view());
+    // Views number edges without keys as they meet them.
+    edges_of(&later, "LIKES");
+    for (name, is_keyed) in [("KNOWS", true), ("LIKES", false)] {
+        let edges = edges_of(&view, name);
+        assert!(!edges.is_empty());
+        let ids = ReadView::element_ids(&view, &edges).unwrap();
+        let texts: Vec<&str> = ids.iter().map(|id| &**id).collect();
+        let found = ReadView::find_edges(&later, &texts).unwrap();
+        if is_keyed {
+            let found: Vec<EdgeValue> = found.into_iter().map(Option::unwrap).collect();
+            let ends = |edge: &EdgeValue| (edge.source, edge.target, edge.edge_type);
+            assert!(found.iter().map(ends).eq(edges.iter().map(ends)));
+            assert_eq!(ReadView::element_ids(&later, &found).unwrap(), ids);
+        } else {
+            assert!(found.iter().all(Option::is_none), "an edge without a key is known in one view only");
+        }
+        let numbers = ReadView::edge_numbers(&view, &edges.iter().map(|edge| edge.id).collect::<Vec<_>>()).unwrap();
+        assert!(numbers.iter().all(|&number| number < 1 << 56));
+    }
+    assert_eq!(ReadView::find_edges(&view, &["", "0:0:0:0", "x"]).unwrap(), [None; 3]);
 }
 
 #[test]

@@ -189,18 +189,21 @@ impl ForEach {
         progress: &mut Progress<'_>,
     ) -> Result<()> {
         let mut input = input.clone();
-        let edges = {
+        let parameters = scope.runtime.environment.parameters;
+        let (edges, known) = {
             let view = scope.runtime.view();
-            identity::numbered(&identity::edges_of(&input.columns), view.view())?
+            let edges = identity::numbered(&identity::edges_of(&input.columns), view.view())?;
+            (edges, identity::numbered(&identity::edges_of_parameters(parameters), view.view())?)
         };
         identity::rename(&mut input.columns, &edges);
         let input = &input;
+        let parameters = &*identity::rename_parameters(parameters, &known);
         let ranges: Vec<Range<usize>> =
             (0..input.rows).step_by(cut.rows).map(|start| start..(start + cut.rows).min(input.rows)).collect();
         let outcomes = if progress.is_ended {
             ranges.iter().map(|_| None).collect()
         } else {
-            self.run_batches(scope, input, (batches.on_error, cut), &ranges)
+            self.run_batches(scope, input, (batches.on_error, cut), &ranges, parameters)
         };
         self.collect(scope, input, batches, (ranges, outcomes), progress)
     }
@@ -212,8 +215,10 @@ impl ForEach {
         input: &Chunk,
         (on_error, cut): (OnError, Cut),
         ranges: &[Range<usize>],
+        parameters: &Map<Arc<str>, Value>,
     ) -> Vec<Option<Outcome>> {
-        let (environment, prepared) = (scope.runtime.environment, scope.runtime.prepared);
+        let environment = Environment { parameters, ..scope.runtime.environment };
+        let prepared = scope.runtime.prepared;
         let outcomes: Vec<Mutex<Option<Outcome>>> = ranges.iter().map(|_| Mutex::new(None)).collect();
         let next = AtomicUsize::new(0);
         let work = || {
@@ -275,6 +280,9 @@ impl ForEach {
         let mut rows = rows.clone();
         let edges = identity::located(&identity::edges_of(&rows.columns), transaction.view())?;
         identity::rename(&mut rows.columns, &edges);
+        let edges = identity::located(&identity::edges_of_parameters(environment.parameters), transaction.view())?;
+        let parameters = identity::rename_parameters(environment.parameters, &edges);
+        let environment = Environment { parameters: &parameters, ..environment };
         let runtime = Runtime::new(GraphAccess::Write(&mut *transaction), prepared, environment);
         let mut chunk = self.run_rows(&runtime, &rows)?;
         let counters = runtime.counters.get();
