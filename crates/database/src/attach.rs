@@ -198,7 +198,8 @@ impl Database {
             let database = source.map_err(|failure| failure.within(&format!("source {name}")))?.named(name);
             let member = Member { number, name: name.into(), store: Arc::new(database.clone()) };
             let url = without_password(&found.url);
-            Ok(Source { member, url, database: Some(database), notes: found.notes })
+            let notes = found.notes.into_iter().chain(database.notes()).collect();
+            Ok(Source { member, url, database: Some(database), notes })
         })?;
         source.shown()
     }

@@ -264,14 +264,15 @@ impl Error {
         self.0.remedy.as_deref().unwrap_or(self.0.code.remedy())
     }
 
-    /// The error as people read it: message, the line of the query with a caret, and the remedy.
+    /// The error as people read it: message, the line of the query with a caret, and the remedy. Passwords in URLs are
+    /// hidden.
     pub fn render(&self, query: &str) -> String {
         let mut text = format!("{}: {}", self.0.code.name(), self.0.message);
         if let Some(span) = self.0.span {
             text.push_str(&caret(query, span));
         }
         text.push_str(&format!("\n  = {}", self.remedy()));
-        text
+        crate::secrets::masked(&text)
     }
 }
 

@@ -14,6 +14,7 @@
 //! - [`index_scan`]: reading ordered indexes, and what a store without them does.
 //! - [`procedure`]: what `CALL` can call.
 //! - [`interrupt`]: cancellation and progress.
+//! - [`secrets`]: texts without passwords.
 //! - [`schedule`]: which of the statements that run at once may work.
 //! - [`platform`]: the operating system as traits.
 //! - [`memory`]: one budget for all that a database holds in memory.
@@ -37,6 +38,7 @@ pub mod platform;
 pub mod procedure;
 pub mod schedule;
 pub mod schema;
+pub mod secrets;
 pub mod statistics;
 pub mod store;
 pub mod temporal;

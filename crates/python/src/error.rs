@@ -43,7 +43,7 @@ impl Failure {
         fields.set_item("remedy", self.error.remedy())?;
         fields.set_item("line", line)?;
         fields.set_item("column", column)?;
-        fields.set_item("query", self.query.as_deref())?;
+        fields.set_item("query", self.query.as_deref().map(model::secrets::masked))?;
         fields.set_item("detail", self.error.detail().map(|detail| detail.name()))?;
         let made = py.import("knotwork.errors")?.getattr("_make")?.call((text,), Some(&fields))?;
         Ok(PyErr::from_value(made))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Error, Result, error};
+use model::{Error, Result, error, secrets};
 
 use crate::catalog::Inspect;
 use crate::connector::Connector;
@@ -68,24 +68,19 @@ pub fn quoted(url: &str, name: &str) -> String {
 
 /// The URL as it may be shown: without a password.
 pub fn without_password(url: &str) -> String {
-    let (address, settings) = url.split_once('?').unwrap_or((url, ""));
-    let mut shown = address.to_owned();
-    if let Some((scheme, rest)) = address.split_once("://") {
-        let (authority, path) = rest.split_once('/').map_or((rest, None), |(authority, path)| (authority, Some(path)));
-        if let Some((user, host)) = authority.rsplit_once('@') {
-            let user = user.split(':').next().unwrap_or("");
-            let at = if user.is_empty() { "" } else { "@" };
-            let path = path.map(|path| format!("/{path}")).unwrap_or_default();
-            shown = format!("{scheme}://{user}{at}{host}{path}");
-        }
-    }
-    let is_secret = |setting: &&str| {
-        let name = setting.split('=').next().unwrap_or("").to_ascii_lowercase();
-        matches!(&*name, "password" | "passwd" | "pwd" | "pass")
+    let shown = match url.split_once("://") {
+        Some((scheme, rest)) => match secrets::login(rest) {
+            Some(("", _, place)) => format!("{scheme}://{}", &place[1..]),
+            Some((user, _, place)) => format!("{scheme}://{user}{place}"),
+            None => url.to_owned(),
+        },
+        None => url.to_owned(),
     };
+    let (address, settings) = shown.split_once('?').unwrap_or((&shown, ""));
+    let is_secret = |setting: &&str| secrets::is_secret(setting.split('=').next().unwrap_or(""));
     let settings: Vec<&str> =
         settings.split('&').filter(|setting| !setting.is_empty() && !is_secret(setting)).collect();
-    if settings.is_empty() { shown } else { format!("{shown}?{}", settings.join("&")) }
+    if settings.is_empty() { address.to_owned() } else { format!("{address}?{}", settings.join("&")) }
 }
 
 fn no_driver(scheme: &str) -> Error {
@@ -116,6 +111,9 @@ mod tests {
             ("redis://:secret@host", "redis://host"),
             ("mysql://host/shop?password=x", "mysql://host/shop"),
             ("sqlite:/data/a@b.db", "sqlite:/data/a@b.db"),
+            ("mysql://u:S3c@r3/tPw@127.0.0.1:3306/shop", "mysql://u@127.0.0.1:3306/shop"),
+            ("mysql://u:pa?ss@host/shop?sslmode=require", "mysql://u@host/shop?sslmode=require"),
+            ("postgres://ann@host/a@b", "postgres://ann@host/a@b"),
         ] {
             assert_eq!(without_password(url), expected);
         }

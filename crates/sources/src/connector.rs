@@ -81,6 +81,9 @@ pub struct KindFacts {
     pub indexed: Vec<Vec<usize>>,
     /// The properties (by number) whose values are unique, the key included.
     pub unique: Vec<usize>,
+    /// For nodes: whether the key is kept as another value than the property of its column shows, so that nodes with a value
+    /// of that property are found by a condition.
+    pub hides_key: bool,
     /// For properties (by number) that are numbers: the width of the span in which the middle half of the values lies, where
     /// the source knows.
     pub spans: Vec<(usize, f64)>,

@@ -38,7 +38,7 @@ pub mod postgres;
 mod prefetch;
 #[cfg(feature = "redis")]
 pub mod redis;
-#[cfg(any(feature = "mysql", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "sqlite", feature = "postgres"))]
 mod relational;
 pub mod sql;
 #[cfg(feature = "sqlite")]

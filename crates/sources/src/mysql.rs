@@ -1,7 +1,7 @@
 //! MySQL and MariaDB databases as sources.
 //!
 //! - [`session`]: a connection. [`cells`]: values. [`reading`]: questions and changes. [`inspect`]: the catalog.
-//! - [`watch`]: those who wait.
+//! - [`watch`]: those who wait. [`socket`]: how long they may wait.
 //!
 //! A reading is a transaction that begins with a consistent snapshot: for tables of InnoDB all that it answers is of one
 //! moment.
@@ -21,6 +21,7 @@ mod cells;
 mod inspect;
 mod reading;
 mod session;
+mod socket;
 mod watch;
 
 use inspect::Looker;
@@ -83,9 +84,10 @@ impl Source {
         }
     }
 
-    /// Has the server give up what another connection asked it; that connection is of no use any more.
+    /// Has the server give up what another connection asked it; that connection is of no use any more. A connection that
+    /// was kept might wait for a server that answers no more.
     fn kill(&self, connection: u32) {
-        if let Ok(mut session) = self.session()
+        if let Ok(mut session) = self.settings.open()
             && session.command(&format!("KILL QUERY {connection}")).is_ok()
         {
             self.keep(session);
@@ -94,10 +96,13 @@ impl Source {
 
     /// Whether edges can be followed by a recursive query: its keys are integers. It has the types of its first rows, so
     /// that it would cut texts short, and compares texts as their collation does.
-    fn follows_edges(&self) -> bool {
+    fn follows_edges(self: &Arc<Source>) -> bool {
         let Ok(known) = self.known() else { return false };
         self.definition.nodes.iter().enumerate().all(|(kind, node)| {
-            let is_integer = |name: &String| known.catalog.node(kind).column(name).kind == Some(PropertyKind::Integer);
+            let is_integer = |name: &String| {
+                let facts = known.catalog.node(kind).column(name);
+                facts.kind == Some(PropertyKind::Integer) && !facts.is_wide
+            };
             matches!(&node.key[..], [name] if is_integer(name)) && !matches!(node.rows, Rows::ByKey { .. })
         }) && !self.definition.edges.iter().any(|edge| matches!(edge.rows, Rows::ByKey { .. }))
     }
@@ -108,18 +113,18 @@ impl Source {
     }
 
     /// What the catalog says, asked for once.
-    fn known(&self) -> Result<Arc<Known>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = &*known {
+    fn known(self: &Arc<Source>) -> Result<Arc<Known>> {
+        if let Some(known) = &*self.known.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(known.clone());
         }
-        let fresh = Arc::new(self.look()?);
-        *known = Some(fresh.clone());
-        Ok(fresh)
+        self.look()
     }
 
-    fn look(&self) -> Result<Known> {
-        know(&self.definition, &mut Looker(self), &cells::facts)
+    /// Asks the catalog, without the lock: whoever waits for it meanwhile could not be stopped.
+    fn look(self: &Arc<Source>) -> Result<Arc<Known>> {
+        let fresh = Arc::new(know(&self.definition, &mut Looker(self), &cells::facts)?);
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());
+        Ok(fresh)
     }
 
     fn writer<'a>(&'a self, known: &'a Known, is_mariadb: bool) -> sql::Writer<'a> {
@@ -135,9 +140,7 @@ impl Connector for MysqlConnector {
     }
 
     fn facts(&self) -> Result<Facts> {
-        let fresh = Arc::new(self.source.look()?);
-        *self.source.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());
-        Ok(fresh.facts.clone())
+        Ok(self.source.look()?.facts.clone())
     }
 
     fn read(&self) -> Result<Box<dyn Reading>> {

@@ -35,7 +35,7 @@ use crate::catalog::Inspect;
 use crate::check::{Finding, relational};
 use crate::connector::{Abilities, Change, Connector, Facts, Question, Reading, Writing};
 use crate::definition::GraphDefinition;
-use crate::sql::{Catalog, Dialect, Writer};
+use crate::sql::{self, Catalog, Dialect, Writer};
 
 /// A PostgreSQL database that a graph is read from.
 pub struct PostgresConnector {
@@ -69,7 +69,8 @@ impl Connector for PostgresConnector {
             snapshots: true,
             writes: true,
             boxes: true,
-            lookahead: true,
+            // A recursive query would compare ends as they are written.
+            lookahead: self.shared.known().is_ok_and(|known| !sql::has_loose_ends(&self.shared.writer(&known))),
             sends: true,
             conditions: true,
             ..Abilities::default()

@@ -16,6 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use model::Map;
 
+use crate::check::relational::cannot_prefetch;
 use crate::connector::{Abilities, KindFacts};
 use crate::definition::{GraphDefinition, NodeKind, Prefetch, Rows};
 
@@ -42,6 +43,8 @@ pub(crate) struct Prefetcher {
     /// For each kind of nodes, the properties that are its coordinates.
     dimensions: Vec<Option<Vec<usize>>>,
     degree: f64,
+    /// Why nothing can be fetched ahead, though it is asked for.
+    idle: Option<&'static str>,
     state: Mutex<State>,
 }
 
@@ -108,7 +111,8 @@ impl Prefetcher {
             }
         }
         let state = State { grids, cost: Cost::default(), last: "nothing so far".to_owned(), rims: Map::default() };
-        Prefetcher { mode, abilities, dimensions, degree, state: Mutex::new(state) }
+        let idle = cannot_prefetch(definition);
+        Prefetcher { mode, abilities, dimensions, degree, idle, state: Mutex::new(state) }
     }
 
     /// One for a cache of its own: it knows what this one has learned, and of nothing that was fetched.
@@ -121,6 +125,7 @@ impl Prefetcher {
             abilities: self.abilities,
             dimensions: self.dimensions.clone(),
             degree: self.degree,
+            idle: self.idle,
             state: Mutex::new(state),
         }
     }
@@ -143,11 +148,15 @@ impl Prefetcher {
     pub(crate) fn describe(&self) -> String {
         let mode = match &self.mode {
             Prefetch::None => return "none".to_owned(),
-            Prefetch::Lookahead(depth) => return format!("lookahead({depth})"),
+            Prefetch::Lookahead(depth) => format!("lookahead({depth})"),
             Prefetch::Block { size, .. } => format!("block({size})"),
             Prefetch::Adaptive => "adaptive".to_owned(),
         };
-        format!("{mode}: {}", self.state().last)
+        match self.idle {
+            Some(reason) => format!("{mode}: nothing: {reason}"),
+            None if matches!(self.mode, Prefetch::Lookahead(_)) => mode,
+            None => format!("{mode}: {}", self.state().last),
+        }
     }
 
     /// The cells to fetch for nodes at these places and beside them, and their boxes; none if nothing is to be fetched there.

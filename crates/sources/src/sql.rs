@@ -7,7 +7,7 @@
 //! - `conditions`: tests of properties, and which of them a database answers as Cypher does.
 //! - `change`: changes.
 //! - [`rest`]: what a database does not do as Cypher does, done with its rows.
-//! - [`convert`]: the conversions that a definition asks for.
+//! - [`convert`]: the conversions that a definition asks for. [`digits`]: numbers with all their digits.
 //!
 //! A whole batch of keys is one statement, with one parameter for each column of the key where the dialect has arrays.
 
@@ -22,6 +22,7 @@ pub mod catalog;
 mod change;
 mod conditions;
 pub mod convert;
+pub mod digits;
 mod draft;
 pub mod quote;
 mod read;
@@ -31,6 +32,8 @@ mod which;
 mod within;
 
 pub use catalog::{Catalog, ColumnFacts, RowsFacts};
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+pub(crate) use rows::has_loose_ends;
 pub use rest::Rest;
 
 /// Whose SQL.
@@ -99,6 +102,35 @@ pub struct Answer {
     pub columns: usize,
     /// What its values are converted to; what the database says if `None`.
     pub kind: Option<PropertyKind>,
+    /// How its values are read before that.
+    pub form: Form,
+}
+
+/// How the values of a column are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// As properties show them: numbers with digits after the point, and those of unknown length, are the floats next to
+    /// them; what is too large for an integer is an error.
+    #[default]
+    Shown,
+    /// The same, but all numbers are floats where they are no integers.
+    Float,
+    /// The same, but numbers keep all their digits: those that are no integers of 64 bits are texts.
+    Digits,
+    /// As the database keeps them, so that what was read as a key can be asked for again and finds the same row: numbers
+    /// with all their digits, moments that the database keeps as texts as these texts.
+    Stored,
+}
+
+impl Form {
+    /// The form in which values are read that are converted to a kind.
+    pub fn before(kind: Option<PropertyKind>) -> Form {
+        match kind {
+            Some(PropertyKind::String | PropertyKind::Integer) => Form::Digits,
+            Some(PropertyKind::Float) => Form::Float,
+            _ => Form::Shown,
+        }
+    }
 }
 
 impl<'a> Writer<'a> {
@@ -123,6 +155,11 @@ pub fn table_name(dialect: Dialect, rows: &crate::definition::Rows) -> Option<St
 }
 
 impl Statement<'_> {
+    /// For each column of the rows, how its values are read.
+    pub fn forms(&self) -> Vec<Form> {
+        self.answer.iter().flat_map(|answer| std::iter::repeat_n(answer.form, answer.columns)).collect()
+    }
+
     /// The same with copies of its parameters.
     pub fn into_owned(self) -> Statement<'static> {
         let owned = |parameter: Parameter<'_>| Parameter {

@@ -83,12 +83,16 @@ impl Source {
 
     /// What the catalog says, asked for once.
     fn known(&self) -> Result<Arc<Known>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = &*known {
+        if let Some(known) = &*self.known.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(known.clone());
         }
+        self.look_anew()
+    }
+
+    /// Asks the catalog, without the lock: whoever waits for it meanwhile could not be stopped.
+    fn look_anew(&self) -> Result<Arc<Known>> {
         let fresh = Arc::new(self.look()?);
-        *known = Some(fresh.clone());
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());
         Ok(fresh)
     }
 
@@ -123,13 +127,13 @@ impl Source {
 impl Connector for SqliteConnector {
     fn abilities(&self) -> Abilities {
         let writes = !self.source.file.is_read_only;
-        Abilities { snapshots: true, writes, boxes: true, lookahead: true, conditions: true, ..Abilities::default() }
+        // A recursive query would compare ends as they are written.
+        let lookahead = self.source.known().is_ok_and(|known| !sql::has_loose_ends(&self.source.writer(&known)));
+        Abilities { snapshots: true, writes, boxes: true, lookahead, conditions: true, ..Abilities::default() }
     }
 
     fn facts(&self) -> Result<Facts> {
-        let fresh = Arc::new(self.source.look()?);
-        *self.source.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());
-        Ok(fresh.facts.clone())
+        Ok(self.source.look_anew()?.facts.clone())
     }
 
     fn read(&self) -> Result<Box<dyn Reading>> {

@@ -35,6 +35,7 @@ use self::link::Link;
 pub use self::transaction::SourceTransaction;
 pub use self::view::SourceView;
 use crate::cache::Cache;
+use crate::check::relational;
 use crate::connector::Connector;
 use crate::definition::{GraphDefinition, Rows};
 use crate::keys::Keys;
@@ -165,8 +166,10 @@ impl SourceStore {
             ));
         }
         connector.charge_to(&environment.memory);
+        // What it is able to do may follow from what is known of it.
+        let facts = connector.facts()?;
         let abilities = connector.abilities();
-        let layout = Arc::new(Layout::new(definition, member, connector.facts()?, abilities));
+        let layout = Arc::new(Layout::new(definition, member, facts, abilities));
         let capabilities = Capabilities {
             writes: abilities.writes,
             dense_node_ids: false,
@@ -291,6 +294,12 @@ impl SourceStore {
         self.shared.cache.forget(tables.iter().copied());
         (0..layout.nodes.len()).for_each(|kind| self.shared.prefetcher.forget(kind));
         !tables.is_empty()
+    }
+
+    /// What whoever attaches it should know, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let reason = relational::cannot_prefetch(&self.shared.layout.definition);
+        reason.map(|reason| format!("{reason}; {}", relational::NAME_TABLES)).into_iter().collect()
     }
 
     /// What it was asked so far.

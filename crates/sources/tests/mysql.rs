@@ -6,6 +6,12 @@
 mod asking;
 #[path = "relational/shop.rs"]
 mod shop;
+#[path = "types/mysql.rs"]
+mod own_types;
+#[path = "support/silent.rs"]
+mod silent;
+#[path = "relational/types.rs"]
+mod types;
 #[path = "relational/world.rs"]
 mod world;
 
@@ -219,4 +225,52 @@ fn a_definition_is_inferred_from_keys() {
     let url = server.database("shop");
     server.run("shop", shop::STATEMENTS);
     shop::check(&url);
+}
+
+#[test]
+fn values_of_each_type_are_exact_or_told() {
+    let Some(server) = mariadb() else { return };
+    let url = server.database("types");
+    let run = |statements: &str| server.run("types", statements);
+    let before = "ALTER DATABASE types CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;";
+    types::check(&types::Database { name: "MySQL and MariaDB", url, run: &run, before }, own_types::TYPES);
+}
+
+#[test]
+fn a_silent_server_is_given_up() {
+    let nodes = r#"{ "nodes": { "T": { "table": "t", "properties": ["v"] } } }"#;
+    let port = silent::server(b"");
+    for settings in ["", "&sslmode=require", "&statement_timeout=500"] {
+        silent::check(&format!("mysql://u@127.0.0.1:{port}/x?connect_timeout=1{settings}"), nodes);
+    }
+}
+
+#[test]
+fn an_edge_that_is_counted_is_followed() {
+    let Some(server) = mariadb() else { return };
+    let url = server.database("loose");
+    server.run(
+        "loose",
+        "ALTER DATABASE loose CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;
+        CREATE TABLE folded (k VARCHAR(20) PRIMARY KEY, v INT) COLLATE utf8mb4_general_ci; INSERT INTO folded VALUES ('Abc', 1);
+        CREATE TABLE folded_ref (id INT PRIMARY KEY, k VARCHAR(20), FOREIGN KEY (k) REFERENCES folded (k)) COLLATE utf8mb4_general_ci;
+        INSERT INTO folded_ref VALUES (1, 'ABC'), (2, 'abc'), (4, 'Abc'), (5, NULL);
+        CREATE TABLE padded (k VARCHAR(20) PRIMARY KEY, v INT) COLLATE utf8mb4_bin; INSERT INTO padded VALUES ('ab', 1);
+        CREATE TABLE padded_ref (id INT PRIMARY KEY, k VARCHAR(20), FOREIGN KEY (k) REFERENCES padded (k)) COLLATE utf8mb4_bin;
+        INSERT INTO padded_ref VALUES (1, 'ab'), (2, 'ab  ');
+        CREATE TABLE pair (a DECIMAL(20,2), b VARCHAR(9), v INT, PRIMARY KEY (a, b)) COLLATE utf8mb4_general_ci;
+        INSERT INTO pair VALUES (123456789012345678.91, 'x', 1), (123456789012345678.92, 'x', 2);",
+    );
+    for (name, edges) in [("folded", 3), ("padded", 2)] {
+        types::check_edges(&url, name, edges);
+    }
+    types::check_pairs(&url);
+}
+
+#[test]
+fn a_column_that_the_server_computes_is_read_only() {
+    let Some(server) = mariadb() else { return };
+    let url = server.database("computed");
+    server.run("computed", "CREATE TABLE t (id INT PRIMARY KEY, v INT AS (id * 2) STORED); INSERT INTO t (id) VALUES (1);");
+    types::check_computed(&url);
 }

@@ -7,6 +7,12 @@
 mod asking;
 #[path = "postgres/faults.rs"]
 mod faults;
+#[path = "types/postgres.rs"]
+mod own_types;
+#[path = "support/silent.rs"]
+mod silent;
+#[path = "relational/types.rs"]
+mod types;
 #[path = "relational/world.rs"]
 mod world;
 
@@ -361,4 +367,46 @@ fn what_is_sent_along_is_answered_later() {
         let failure = asked_and_sent(reading.as_mut(), &[question(0)], &[question(2)]).unwrap_err();
         assert_eq!(failure.code(), ErrorCode::Definition, "{failure}");
     }
+}
+
+#[test]
+fn values_of_each_type_are_exact_or_told() {
+    let Some(server) = servers::postgres() else { return };
+    let (name, url) = database(server, "");
+    let run = |statements: &str| server.run(&name, statements);
+    let before = "CREATE TYPE mood AS ENUM ('so so', 'fine'); CREATE EXTENSION citext;";
+    types::check(&types::Database { name: "PostgreSQL", url, run: &run, before }, own_types::TYPES);
+}
+
+#[test]
+fn a_silent_server_is_given_up() {
+    let nodes = r#"{ "nodes": { "T": { "table": "t", "properties": ["v"] } } }"#;
+    // Silent at once, after it has agreed to TLS, and after it has refused it.
+    for word in [&b""[..], b"S", b"N"] {
+        let port = silent::server(word);
+        silent::check(&format!("postgres://u@127.0.0.1:{port}/x?connect_timeout=1"), nodes);
+    }
+}
+
+/// Numbers that differ in their last digit, texts that only the server takes for equal, and dates beside times.
+const LOOSE: &str = "CREATE EXTENSION citext;
+    CREATE TABLE padded (k char(5) PRIMARY KEY, v int); INSERT INTO padded VALUES ('ab', 1);
+    CREATE TABLE padded_ref (id int PRIMARY KEY, k varchar(9) REFERENCES padded); INSERT INTO padded_ref VALUES (1, 'ab'), (2, 'ab   '), (3, NULL);
+    CREATE TABLE folded (k citext PRIMARY KEY, v int); INSERT INTO folded VALUES ('Abc', 1);
+    CREATE TABLE folded_ref (id int PRIMARY KEY, k citext REFERENCES folded); INSERT INTO folded_ref VALUES (1, 'ABC'), (2, 'abc');
+    CREATE TABLE day (k timestamp PRIMARY KEY, v int); INSERT INTO day VALUES ('2024-01-02', 1);
+    CREATE TABLE day_ref (id int PRIMARY KEY, k date REFERENCES day); INSERT INTO day_ref VALUES (1, '2024-01-02');
+    CREATE TABLE amount (k numeric(20,2) PRIMARY KEY, v int); INSERT INTO amount VALUES (7, 1), (7.5, 2);
+    CREATE TABLE amount_ref (id int PRIMARY KEY, k numeric REFERENCES amount); INSERT INTO amount_ref VALUES (1, 7), (2, 7.50);
+    CREATE TABLE pair (a numeric(20,2), b interval, v int, PRIMARY KEY (a, b));
+    INSERT INTO pair VALUES (123456789012345678.91, '1 day', 1), (123456789012345678.92, '1 day', 2);";
+
+#[test]
+fn an_edge_that_is_counted_is_followed() {
+    let Some(server) = servers::postgres() else { return };
+    let (_, url) = database(server, LOOSE);
+    for (name, edges) in [("padded", 2), ("folded", 2), ("day", 1), ("amount", 2)] {
+        types::check_edges(&url, name, edges);
+    }
+    types::check_pairs(&url);
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+#[path = "support/silent.rs"]
+mod silent;
 #[path = "support/world.rs"]
 mod world;
 
@@ -509,4 +511,13 @@ fn a_check_says_what_does_not_fit() {
         format!("{url}: key '{key}' holds a {found}, the definition expects a {expected}")
     };
     assert_eq!(errors, [holds("person:2", "string", "hash"), holds("knows:2", "list", "set")]);
+}
+
+#[test]
+fn a_silent_server_is_given_up() {
+    let nodes = r#"{ "nodes": { "T": { "keys": "t:{id}", "properties": ["v"] } } }"#;
+    let port = silent::server(b"");
+    for scheme in ["redis", "rediss"] {
+        silent::check(&format!("{scheme}://127.0.0.1:{port}/0?timeout_ms=500&connect_timeout_ms=500"), nodes);
+    }
 }

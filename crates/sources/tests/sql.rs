@@ -112,7 +112,7 @@ fn facts(columns: &[(&str, &str, Option<PropertyKind>)]) -> RowsFacts {
         compares: true,
         is_binary: false,
         is_nullable: false,
-        as_text: false,
+        ..ColumnFacts::default()
     };
     let columns: Map<String, ColumnFacts> =
         columns.iter().map(|&(name, sql_type, kind)| (name.to_owned(), facts(sql_type, kind))).collect();

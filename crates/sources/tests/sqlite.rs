@@ -6,6 +6,10 @@
 mod asking;
 #[path = "relational/shop.rs"]
 mod shop;
+#[path = "types/sqlite.rs"]
+mod own_types;
+#[path = "relational/types.rs"]
+mod types;
 #[path = "relational/world.rs"]
 mod world;
 
@@ -249,4 +253,47 @@ fn what_does_not_fit_is_found() {
     ] {
         assert!(found.iter().any(|finding| finding.contains(expected)), "{expected}\n{found:#?}");
     }
+}
+
+#[test]
+fn values_of_each_type_are_exact_or_told() {
+    let folder = Folder::new();
+    let url = database(&folder, "");
+    let run = |statements: &str| Connection::open(folder.path().join("test.db")).unwrap().execute_batch(statements).unwrap();
+    types::check(&types::Database { name: "SQLite", url, run: &run, before: "" }, own_types::TYPES);
+}
+
+#[test]
+fn an_edge_that_is_counted_is_followed() {
+    let folder = Folder::new();
+    let url = database(
+        &folder,
+        "PRAGMA foreign_keys = OFF; CREATE TABLE folded (k TEXT COLLATE NOCASE PRIMARY KEY, v INT); INSERT INTO folded VALUES ('Abc', 1);
+        CREATE TABLE folded_ref (id INTEGER PRIMARY KEY, k TEXT REFERENCES folded (k));
+        INSERT INTO folded_ref VALUES (1, 'ABC'), (2, 'Abc'), (3, 'zzz');
+        CREATE TABLE number (k INTEGER PRIMARY KEY, v INT); INSERT INTO number VALUES (7, 1);
+        CREATE TABLE number_ref (id INTEGER PRIMARY KEY, k TEXT REFERENCES number (k)); INSERT INTO number_ref VALUES (1, '7'), (2, '8');
+        CREATE TABLE moment (k TIMESTAMP PRIMARY KEY, v INT); INSERT INTO moment VALUES ('2013-02-09 05:00:00', 1);
+        CREATE TABLE moment_ref (id INTEGER PRIMARY KEY, k TIMESTAMP REFERENCES moment (k)); INSERT INTO moment_ref VALUES (1, '2013-02-09 05:00:00');
+        CREATE TABLE pair (a TIMESTAMP, b REAL, v INT, PRIMARY KEY (a, b)); INSERT INTO pair VALUES ('2013-02-09 05:00:00', 0.1, 1), ('2013-02-09 06:00:00', 0.1, 2);",
+    );
+    for (name, edges) in [("folded", 2), ("number", 1), ("moment", 1)] {
+        types::check_edges(&url, name, edges);
+    }
+    types::check_pairs(&url);
+}
+
+#[test]
+fn a_column_that_the_database_computes_is_read_only() {
+    let folder = Folder::new();
+    let url = database(&folder, "CREATE TABLE t (id INTEGER PRIMARY KEY, v INT AS (id * 2) STORED); INSERT INTO t (id) VALUES (1);");
+    types::check_computed(&url);
+}
+
+#[test]
+fn rows_without_a_key_are_told() {
+    let folder = Folder::new();
+    let url = database(&folder, "CREATE TABLE t (k TEXT PRIMARY KEY, v); INSERT INTO t VALUES (NULL, 1), (NULL, 2), ('x', 3);");
+    let found = connect(&url, &inferred(&url)).unwrap().check().unwrap();
+    assert!(found.iter().any(|finding| finding.message == "2 rows are without a key, left out of the graph"), "{found:?}");
 }

@@ -4,6 +4,7 @@ use model::{Map, Result};
 
 use super::{Finding, Severity};
 use crate::catalog::{Catalog, ColumnKind, Inspect, Table, TableColumn, TableName};
+use crate::sql::digits;
 use crate::definition::{
     EdgeKind, End, EndNode, GraphDefinition, NodeKind, Prefetch, Property, Rows, around_parameters, nearest,
 };
@@ -103,7 +104,7 @@ impl<'a> Check<'a> {
     /// The rows of a kind, if they are there.
     fn see(&mut self, place: &str, rows: &Rows) -> Result<Option<Seen<'a>>> {
         let sql = match rows {
-            Rows::Table { schema, name } => return Ok(self.see_table(place, schema.as_deref(), name)),
+            Rows::Table { schema, name } => return self.see_table(place, schema.as_deref(), name),
             Rows::Query(sql) | Rows::ByKey { scan: Some(sql), .. } => sql.clone(),
             Rows::ByKey { sql, .. } => around_parameters(sql).join("NULL"),
             Rows::Keys(_) | Rows::File { .. } => {
@@ -126,18 +127,27 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn see_table(&mut self, place: &str, schema: Option<&str>, name: &str) -> Option<Seen<'a>> {
+    fn see_table(&mut self, place: &str, schema: Option<&str>, name: &str) -> Result<Option<Seen<'a>>> {
         let catalog = self.catalog;
         let Some(table) = catalog.find(schema, name) else {
             let wanted = TableName { schema: schema.map(str::to_owned), name: name.to_owned() };
+            // The catalog shows what may be read. What the database says of the table tells whether it is there.
+            let from = wanted.in_sql(|name| self.source.quote(name));
+            match self.source.columns(&format!("SELECT * FROM {from}")) {
+                Err(failure) if failure.code() != model::ErrorCode::Definition => {
+                    self.add(Severity::Error, &format!("{place}.table"), failure.message(), failure.remedy());
+                    return Ok(None);
+                }
+                _ => {}
+            }
             let names: Vec<String> = catalog.tables.iter().map(|table| table.name.to_string()).collect();
             let near = nearest(&wanted.to_string(), names.iter().map(String::as_str));
             let remedy = near.map(|near| format!("did you mean `{near}`?")).unwrap_or_default();
             self.add(Severity::Error, &format!("{place}.table"), &format!("there is no table `{wanted}`"), &remedy);
-            return None;
+            return Ok(None);
         };
         let from = Some(table.name.in_sql(|name| self.source.quote(name)));
-        Some(Seen { table: Some(table), columns: table.columns.clone(), from })
+        Ok(Some(Seen { table: Some(table), columns: table.columns.clone(), from }))
     }
 
     /// Whether all columns are there; says which are not.
@@ -157,11 +167,19 @@ impl<'a> Check<'a> {
                 continue;
             }
             let column = seen.column(&property.column).map(|column| (column.kind, column.declared.clone()));
-            if let (Some((from, declared)), Some(kind)) = (column, property.kind)
-                && !from.converts_to(kind)
-            {
-                let message = format!("`{}` is {declared}, which does not convert to {}", property.column, kind.name());
-                self.add(Severity::Error, &place, &message, "leave `type` out, or convert it in a query (`sql`)");
+            match (column, property.kind) {
+                (Some((from, declared)), Some(kind)) if !from.converts_to(kind) => {
+                    let message =
+                        format!("`{}` is {declared}, which does not convert to {}", property.column, kind.name());
+                    self.add(Severity::Error, &place, &message, "leave `type` out, or convert it in a query (`sql`)");
+                }
+                (Some((ColumnKind::Decimal, declared)), None) if digits::are_rounded(digits::declared(&declared)) => {
+                    let declared = declared.trim_end_matches(" COLLATE");
+                    let message = format!("`{}` is {declared}, whose numbers are shown as floats, rounded", property.column);
+                    let remedy = "give it `\"type\": \"STRING\"` to have all digits, or `\"FLOAT\"` if floats will do";
+                    self.add(Severity::Warning, &place, &message, remedy);
+                }
+                _ => {}
             }
         }
     }
@@ -173,7 +191,8 @@ impl<'a> Check<'a> {
         let is_unique = is_primary || seen.table.is_some_and(|table| table.is_unique(&kind.key));
         let may_be_null = |name: &String| seen.column(name).is_none_or(|column| column.is_nullable);
         let quoted = self.quoted("", &kind.key);
-        if !is_primary && kind.key.iter().any(may_be_null) {
+        // Where a primary key can hold nulls, as in SQLite, such rows are no nodes.
+        if kind.key.iter().any(may_be_null) {
             let nulls = some_null(&quoted);
             let count = self.source.number(&format!("SELECT count(*) FROM {from} t WHERE {nulls}"))?;
             if count > 0 {
@@ -255,6 +274,9 @@ impl<'a> Check<'a> {
     /// The properties of a block of nodes that are fetched together.
     fn prefetch(&mut self) {
         let definition = self.definition;
+        if let Some(reason) = cannot_prefetch(definition) {
+            self.add(Severity::Slow, "prefetch", reason, NAME_TABLES);
+        }
         let Prefetch::Block { properties, .. } = &definition.prefetch else { return };
         for name in properties {
             let holds = |kind: &NodeKind| kind.properties.iter().any(|property| property.name == *name);
@@ -306,6 +328,18 @@ fn some_null(columns: &[String]) -> String {
 fn rows(count: u64, one: &str, several: &str) -> String {
     if count == 1 { format!("1 row {one}") } else { format!("{count} rows {several}") }
 }
+
+/// Says of definitions of queries by key only that nothing is fetched ahead for them, though it is asked for.
+pub(crate) fn cannot_prefetch(definition: &GraphDefinition) -> Option<&'static str> {
+    let is_by_key = |rows: &Rows| matches!(rows, Rows::ByKey { .. });
+    let all_by_key =
+        !definition.edges.is_empty() && definition.edges.iter().all(|kind| is_by_key(&kind.rows));
+    (all_by_key && definition.prefetch != Prefetch::None)
+        .then_some("all edges come from queries by key, one node at a time, so that nothing can be fetched ahead")
+}
+
+/// What mends that.
+pub(crate) const NAME_TABLES: &str = "name the tables instead (`table`), or say `\"prefetch\": \"none\"`";
 
 /// Whether values of two columns can be equal.
 fn are_alike(near: ColumnKind, far: ColumnKind, is_array: bool) -> bool {

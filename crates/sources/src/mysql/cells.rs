@@ -7,7 +7,8 @@ use model::{PropertyKind, Value};
 
 use crate::catalog::{ColumnKind, TableColumn};
 use crate::relational::cells::Cells;
-use crate::sql::ColumnFacts;
+use crate::sql::catalog::NUMBER;
+use crate::sql::{ColumnFacts, Form, digits};
 
 /// The number of the character set that means bytes.
 const BINARY: u16 = 63;
@@ -20,7 +21,12 @@ pub(super) enum Plan {
     Integer,
     Single,
     Double,
+    /// Numbers with digits after the point, or with more than integers have.
     Decimal,
+    /// Numbers without digits after the point that fit into an integer.
+    Whole,
+    Bits,
+    Time,
     Text,
     Bytes,
     Date,
@@ -31,12 +37,18 @@ pub(super) enum Plan {
 impl Plan {
     pub(super) fn of(column: &SqlColumn) -> Plan {
         match column.column_type() {
-            ColumnType::MYSQL_TYPE_DECIMAL | ColumnType::MYSQL_TYPE_NEWDECIMAL => Plan::Decimal,
+            ColumnType::MYSQL_TYPE_DECIMAL | ColumnType::MYSQL_TYPE_NEWDECIMAL => {
+                match digits::are_integers(digits_of(column)) {
+                    true => Plan::Whole,
+                    false => Plan::Decimal,
+                }
+            }
+            ColumnType::MYSQL_TYPE_TIME | ColumnType::MYSQL_TYPE_TIME2 => Plan::Time,
             ColumnType::MYSQL_TYPE_DATE | ColumnType::MYSQL_TYPE_NEWDATE => Plan::Date,
             ColumnType::MYSQL_TYPE_TIMESTAMP | ColumnType::MYSQL_TYPE_TIMESTAMP2 => Plan::Timestamp,
             ColumnType::MYSQL_TYPE_DATETIME | ColumnType::MYSQL_TYPE_DATETIME2 => Plan::DateTime,
             ColumnType::MYSQL_TYPE_JSON => Plan::Text,
-            ColumnType::MYSQL_TYPE_BIT => Plan::Bytes,
+            ColumnType::MYSQL_TYPE_BIT => Plan::Bits,
             ColumnType::MYSQL_TYPE_VARCHAR
             | ColumnType::MYSQL_TYPE_VAR_STRING
             | ColumnType::MYSQL_TYPE_STRING
@@ -60,21 +72,28 @@ impl Plan {
         }
     }
 
+    /// Adds a value in a form; fails with the value in words if it has no counterpart.
     #[inline]
-    pub(super) fn push(self, value: &SqlValue, cells: &mut Cells) {
+    pub(super) fn push(self, value: &SqlValue, form: Form, cells: &mut Cells) -> Result<(), String> {
         match (value, self) {
             (SqlValue::NULL, _) => cells.push(&Value::Null),
             (SqlValue::Int(x), _) => cells.push_int(*x),
-            (SqlValue::UInt(x), _) => match i64::try_from(*x) {
-                Ok(x) => cells.push_int(x),
-                // No integer here is so large; its digits stay what they are.
-                Err(_) => cells.push_text(&x.to_string()),
+            (SqlValue::UInt(x), _) => match (i64::try_from(*x), form) {
+                (Ok(x), _) => cells.push_int(x),
+                (Err(_), Form::Shown) => return Err(format!("{x}, which is no integer of 64 bits with a sign")),
+                (Err(_), Form::Float) => cells.push_float(*x as f64),
+                (Err(_), Form::Digits | Form::Stored) => cells.push_text(&x.to_string()),
             },
             (SqlValue::Float(x), _) => cells.push_float(f64::from(*x)),
             (SqlValue::Double(x), _) => cells.push_float(*x),
-            (SqlValue::Bytes(bytes), Plan::Bytes) => cells.push(&Value::Bytes(bytes.as_slice().into())),
+            // To MySQL bits are a number, and compare as one.
+            (SqlValue::Bytes(bytes), Plan::Bits) if form == Form::Stored => {
+                let bits = bytes.iter().fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
+                return Plan::Integer.push(&SqlValue::UInt(bits), form, cells);
+            }
+            (SqlValue::Bytes(bytes), Plan::Bytes | Plan::Bits) => cells.push(&Value::Bytes(bytes.as_slice().into())),
             (SqlValue::Bytes(bytes), plan) => match std::str::from_utf8(bytes) {
-                Ok(text) => push_text(text, plan, cells),
+                Ok(text) => push_text(text, plan, form, cells),
                 Err(_) => cells.push(&Value::Bytes(bytes.as_slice().into())),
             },
             (SqlValue::Date(year, month, day, hour, minute, second, micros), plan) => {
@@ -85,17 +104,47 @@ impl Plan {
                 let hours = i64::from(*days) * 24 + i64::from(*hours);
                 let seconds = (hours * 60 + i64::from(*minutes)) * 60 + i64::from(*seconds);
                 let nanos = seconds * NANOS_OF_SECOND + i64::from(*micros) * 1_000;
-                cells.push(&time_of(if *is_negative { -nanos } else { nanos }));
+                if form == Form::Stored {
+                    let sign = if *is_negative { "-" } else { "" };
+                    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+                    cells.push_text(&format!("{sign}{hours:02}:{minutes:02}:{seconds:02}.{micros:06}"));
+                } else {
+                    cells.push(&time_of(if *is_negative { -nanos } else { nanos }));
+                }
             }
         }
+        Ok(())
     }
 }
 
-fn push_text(text: &str, plan: Plan, cells: &mut Cells) {
-    match (plan, text.parse::<f64>()) {
-        (Plan::Decimal, Ok(number)) => cells.push_float(number),
+fn push_text(text: &str, plan: Plan, form: Form, cells: &mut Cells) {
+    let is_exact = matches!(form, Form::Digits | Form::Stored) || plan == Plan::Whole;
+    match plan {
+        Plan::Decimal | Plan::Whole if is_exact => match digits::number(text) {
+            Some(number) => cells.push(&number),
+            None => cells.push_text(text),
+        },
+        Plan::Decimal => match text.parse() {
+            Ok(number) => cells.push_float(number),
+            Err(_) => cells.push_text(text),
+        },
         _ => cells.push_text(text),
     }
+}
+
+/// The digits of a column of numbers, in all and after the point.
+fn digits_of(column: &SqlColumn) -> (u32, i32) {
+    let is_signed = !column.flags().contains(ColumnFlags::UNSIGNED_FLAG);
+    let scale = column.decimals();
+    // Its width counts the sign and the point.
+    let digits = column.column_length().saturating_sub(u32::from(is_signed) + u32::from(scale > 0));
+    (digits, i32::from(scale))
+}
+
+/// The type of a column of numbers as it is declared.
+pub(super) fn declared_decimal(column: &SqlColumn) -> String {
+    let (digits, scale) = digits_of(column);
+    format!("decimal({digits},{scale})")
 }
 
 /// A date, with its time where the column has one. The day that is none stays a text.
@@ -135,7 +184,10 @@ pub(super) fn kind_of(name: &str, declared: &str) -> ColumnKind {
             ColumnKind::One(PropertyKind::Integer)
         }
         "float" | "double" | "real" => ColumnKind::One(PropertyKind::Float),
-        "decimal" | "numeric" => ColumnKind::Decimal,
+        "decimal" | "numeric" => match digits::declared(declared) {
+            Some(found) if digits::are_integers(found) => ColumnKind::One(PropertyKind::Integer),
+            _ => ColumnKind::Decimal,
+        },
         "date" => ColumnKind::One(PropertyKind::Date),
         "datetime" => ColumnKind::One(PropertyKind::LocalDateTime),
         "timestamp" => ColumnKind::One(PropertyKind::DateTime),
@@ -158,8 +210,10 @@ pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
         ColumnKind::Json | ColumnKind::Other => Some(PropertyKind::String),
         _ => None,
     };
+    let is_decimal = column.kind == ColumnKind::Decimal;
+    let is = |names: &[&str]| names.iter().any(|name| column.declared.starts_with(name));
     // Numbers of four bytes are not what they are once read; lists of words are ordered by their numbers.
-    let is_own = ["float", "enum", "set", "bit", "uuid"].iter().any(|name| column.declared.starts_with(name));
+    let is_own = is(&["float", "enum", "set", "bit", "uuid"]);
     let is_alike = matches!(
         kind,
         Some(
@@ -170,13 +224,19 @@ pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
                 | PropertyKind::LocalDateTime
         )
     );
+    let is_number = is_decimal || kind == Some(PropertyKind::Integer) || is(&["bit"]);
     ColumnFacts {
-        sql_type: String::new(),
+        sql_type: if is_number { NUMBER.to_owned() } else { String::new() },
         kind,
         compares: is_alike && !is_own && column.kind != ColumnKind::Json,
         is_binary: column.declared.ends_with(BINARY_COLLATION),
         is_nullable: column.is_nullable,
         as_text: false,
+        is_rounded: is_decimal && digits::are_rounded(digits::declared(&column.declared)),
+        is_shown_otherwise: is_decimal || kind == Some(PropertyKind::LocalTime) || is(&["bit"]),
+        is_wide: is(&["bigint", "serial"]) && column.declared.contains("unsigned"),
+        // Blanks at the end count for nothing even where capitals do.
+        is_loose: kind == Some(PropertyKind::String) && !is(&["enum", "set", "uuid", "json"]),
     }
 }
 
@@ -195,8 +255,25 @@ pub(super) fn to_sql(value: &Value) -> SqlValue {
             let utc = LocalDateTime { seconds: at.seconds, nanosecond: at.nanosecond };
             date_of(utc).unwrap_or_else(|| text_of(value))
         }
+        // As ISO has them MySQL does not read them.
+        Value::LocalTime(_) | Value::Duration(_) => time_text(value).map_or_else(|| text_of(value), SqlValue::Bytes),
         other => text_of(other),
     }
+}
+
+/// A time as MySQL writes it; `None` for durations with months or days, which are no time.
+fn time_text(value: &Value) -> Option<Vec<u8>> {
+    let nanos = match value {
+        Value::LocalTime(time) => time.0,
+        Value::Duration(x) if x.months == 0 && x.days == 0 => {
+            x.seconds.checked_mul(NANOS_OF_SECOND)?.checked_add(i64::from(x.nanosecond))?
+        }
+        _ => return None,
+    };
+    let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
+    let (seconds, micros) = (nanos / 1_000_000_000, nanos % 1_000_000_000 / 1_000);
+    let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
+    Some(format!("{sign}{hours:02}:{minutes:02}:{:02}.{micros:06}", seconds % 60).into_bytes())
 }
 
 fn text_of(value: &Value) -> SqlValue {

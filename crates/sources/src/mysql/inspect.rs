@@ -1,5 +1,7 @@
 //! The catalog of the database that a URL names.
 
+use std::sync::Arc;
+
 use model::{PropertyKind, Result};
 
 use super::Source;
@@ -23,7 +25,7 @@ const FOREIGN_KEYS: &str = "SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REF
     ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION";
 
 /// A source that is looked at.
-pub(super) struct Looker<'a>(pub(super) &'a Source);
+pub(super) struct Looker<'a>(pub(super) &'a Arc<Source>);
 
 impl Inspect for Looker<'_> {
     fn catalog(&mut self) -> Result<Catalog> {
@@ -55,12 +57,15 @@ impl Inspect for Looker<'_> {
         let mut session = self.0.session()?;
         let described = session.described(sql)?;
         self.0.keep(session);
-        let column = |(name, plan): (String, Plan)| {
+        let column = |(name, plan, decimal): (String, Plan, String)| {
             let (declared, kind) = match plan {
                 Plan::Date => ("date", ColumnKind::One(PropertyKind::Date)),
                 Plan::DateTime => ("datetime", ColumnKind::One(PropertyKind::LocalDateTime)),
                 Plan::Timestamp => ("timestamp", ColumnKind::One(PropertyKind::DateTime)),
-                Plan::Decimal => ("decimal", ColumnKind::Decimal),
+                Plan::Decimal => (&*decimal, ColumnKind::Decimal),
+                Plan::Whole => (&*decimal, ColumnKind::One(PropertyKind::Integer)),
+                Plan::Bits => ("bit", ColumnKind::Bytes),
+                Plan::Time => ("time", ColumnKind::One(PropertyKind::LocalTime)),
                 Plan::Text => ("text", ColumnKind::One(PropertyKind::String)),
                 Plan::Bytes => ("blob", ColumnKind::Bytes),
                 Plan::Integer => ("bigint", ColumnKind::One(PropertyKind::Integer)),
@@ -84,7 +89,10 @@ impl Inspect for Looker<'_> {
 impl Looker<'_> {
     fn rows(&self, sql: &str) -> Result<Vec<Vec<String>>> {
         let mut session = self.0.session()?;
-        let rows = match session.texts(sql) {
+        let waiting = self.0.wait_for(&session.handle());
+        let found = session.texts(sql);
+        drop(waiting);
+        let rows = match found {
             // A connection that was kept may have died meanwhile.
             Err(failure) if session.is_used && failure.code() == model::ErrorCode::Source => {
                 self.0.close_idle();

@@ -16,7 +16,8 @@ use super::session::{Session, Streaming};
 use crate::connector::{Change, Question, Reading, RowsSink, StreamId, Writing};
 use crate::relational::answers::{Shape, check_changed, gather};
 use crate::relational::known::Known;
-use crate::sql::{ParameterValue, Statement};
+use crate::sql::catalog::NUMBER;
+use crate::sql::{ParameterValue, Statement, digits};
 
 /// Rows that are read at the end of a question that is given up, to see whether there are more.
 const LAST_ROWS: usize = 4096;
@@ -86,13 +87,13 @@ impl MysqlReading {
             let known = self.source.known()?;
             let mut session = self.source.session()?;
             // A connection that was kept may have died meanwhile; a new one may do.
-            if let Err(failure) = session.command(&begin) {
+            if let Err(failure) = self.source.command(&mut session, &begin) {
                 if !session.is_used {
                     return Err(failure);
                 }
                 self.source.close_idle();
                 session = self.source.session()?;
-                session.command(&begin)?;
+                self.source.command(&mut session, &begin)?;
             }
             self.state = Some((Line::Free(session), known));
         }
@@ -101,6 +102,12 @@ impl MysqlReading {
             Some((Line::Free(session), known)) => Ok((session, known.clone())),
             _ => Err(error!(Source, "{}: the connection was lost", self.source.settings.name)),
         }
+    }
+
+    /// Executes a command over the connection of the transaction.
+    fn command(&mut self, text: &str) -> Result<()> {
+        let source = self.source.clone();
+        source.command(self.begin()?.0, text)
     }
 
     /// Reads and holds what is left of a stream, so that something else can be asked.
@@ -136,12 +143,12 @@ impl MysqlReading {
         let Ready { text, parameters, shape } = statement;
         let source = self.source.clone();
         let (session, _) = self.begin()?;
-        let _waiting = source.wait_for(session.number());
+        let _waiting = source.wait_for(&session.handle());
         if shape.is_piecewise() {
-            return session.query(&text, parameters, &mut |rows| sink(shape.answer(rows)?));
+            return session.query(&text, parameters, &shape.forms(), &mut |rows| sink(shape.answer(rows)?));
         }
         let mut all = Vec::new();
-        session.query(&text, parameters, &mut |rows| {
+        session.query(&text, parameters, &shape.forms(), &mut |rows| {
             all.push(rows);
             Ok(true)
         })?;
@@ -232,7 +239,7 @@ impl Reading for MysqlReading {
             if let Some((Line::Streaming(current, rows), _)) = &mut self.state
                 && *current == number
             {
-                let waiting = self.source.wait_for(rows.connection);
+                let waiting = self.source.wait_for(&rows.handle());
                 let read = rows.more(most);
                 drop(waiting);
                 if !matches!(&read, Ok((_, count)) if *count == most) {
@@ -273,8 +280,8 @@ impl MysqlReading {
         self.begin()?;
         let Some((line, _)) = &mut self.state else { return Ok(()) };
         if let Line::Free(session) = std::mem::replace(line, Line::Gone) {
-            let _waiting = self.source.wait_for(session.number());
-            match session.stream(&statement.text, statement.parameters) {
+            let _waiting = self.source.wait_for(&session.handle());
+            match session.stream(&statement.text, statement.parameters, &statement.shape.forms()) {
                 Ok(open) => {
                     *line = Line::Streaming(number, open);
                     if let Some(stream) = self.streams.get_mut(&number) {
@@ -296,7 +303,7 @@ impl Writing for MysqlReading {
         let source = self.source.clone();
         let (session, known) = self.begin()?;
         let statements = source.writer(&known, session.is_mariadb).change(change)?;
-        let _waiting = source.wait_for(session.number());
+        let _waiting = source.wait_for(&session.handle());
         let mut keys = Column::nulls(0);
         for statement in &statements {
             let Ready { text, parameters, shape } = ready(statement)?;
@@ -311,7 +318,7 @@ impl Writing for MysqlReading {
                 continue;
             }
             let mut all = Vec::new();
-            session.query(&text, parameters, &mut |rows| {
+            session.query(&text, parameters, &shape.forms(), &mut |rows| {
                 all.push(rows);
                 Ok(true)
             })?;
@@ -321,16 +328,22 @@ impl Writing for MysqlReading {
                 keys.append(answer);
             }
         }
-        Ok(given_keys(&source, change).unwrap_or(keys))
+        // A server that gives back what it stored says best what the keys are: it may have rounded or cut them.
+        let given = if statements.iter().all(|statement| statement.answer.is_empty()) {
+            given_keys(&source, &known, change)
+        } else {
+            None
+        };
+        Ok(given.unwrap_or(keys))
     }
 
     fn mark(&mut self, number: u64) -> Result<bool> {
-        self.begin()?.0.command(&format!("SAVEPOINT mark_{number}"))?;
+        self.command(&format!("SAVEPOINT mark_{number}"))?;
         Ok(true)
     }
 
     fn undo_to(&mut self, number: u64) -> Result<()> {
-        let undone = self.begin()?.0.command(&format!("ROLLBACK TO SAVEPOINT mark_{number}"));
+        let undone = self.command(&format!("ROLLBACK TO SAVEPOINT mark_{number}"));
         undone.map_err(|failure| match failure.message().contains("does not exist") {
             true => error!(Conflict, "{}: the server has undone the whole transaction", self.source.settings.name)
                 .with_remedy("roll back and do it again"),
@@ -343,7 +356,7 @@ impl Writing for MysqlReading {
             return Ok(());
         }
         self.streams.clear();
-        self.begin()?.0.command("COMMIT")?;
+        self.command("COMMIT")?;
         if let Some((Line::Free(session), _)) = self.state.take() {
             self.source.keep(session);
         }
@@ -351,13 +364,40 @@ impl Writing for MysqlReading {
     }
 }
 
+impl Source {
+    /// Executes a command without rows; whoever waits for it can be stopped.
+    fn command(self: &Arc<Source>, session: &mut Session, text: &str) -> Result<()> {
+        let waiting = self.wait_for(&session.handle());
+        let done = session.command(text);
+        drop(waiting);
+        done
+    }
+}
+
 /// The keys of new nodes where the change itself says them: one column, which is among the properties.
-fn given_keys(source: &Source, change: &Change<'_>) -> Option<Column> {
+fn given_keys(source: &Source, known: &Known, change: &Change<'_>) -> Option<Column> {
     let Change::InsertNodes { kind, properties, .. } = change else { return None };
     let node = source.definition.nodes.get(*kind)?;
     let [key] = &node.key[..] else { return None };
-    let given = properties.iter().find(|(number, _)| node.properties[*number].column == *key);
-    given.map(|(_, values)| (*values).clone()).filter(|values| !matches!(values.data, ColumnData::Null(_)))
+    let (_, given) = properties.iter().find(|(number, _)| node.properties[*number].column == *key)?;
+    if matches!(given.data, ColumnData::Null(_)) {
+        return None;
+    }
+    let is_number = known.catalog.node(*kind).column(key).sql_type == NUMBER;
+    let stored = |value: Value| match &value {
+        Value::Float(_) | Value::String(_) if is_number => digits::number(plain(&value).as_str()).unwrap_or(value),
+        _ => value,
+    };
+    Some(Column::from_values(&given.values().map(stored).collect::<Vec<Value>>()))
+}
+
+/// A number as it is written without an exponent.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Float(x) => format!("{x}"),
+        Value::String(text) => text.to_string(),
+        other => other.to_string(),
+    }
 }
 
 impl Drop for MysqlReading {
@@ -365,16 +405,17 @@ impl Drop for MysqlReading {
         let mut session = match self.state.take() {
             Some((Line::Free(session), _)) => session,
             Some((Line::Streaming(_, mut open), _)) => {
+                open.be_short();
                 if !matches!(open.more(LAST_ROWS), Ok((_, count)) if count < LAST_ROWS) {
                     // Else all the rows that are left would be read before the connection can be closed.
-                    self.source.kill(open.connection);
+                    self.source.kill(open.handle().connection);
                     return;
                 }
                 open.end()
             }
             _ => return,
         };
-        if session.command("ROLLBACK").is_ok() {
+        if session.roll_back() {
             self.source.keep(session);
         }
     }

@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use ::mysql::consts::CapabilityFlags;
 use ::mysql::prelude::Queryable;
-use ::mysql::{Binary, Conn, Opts, OptsBuilder, Params, QueryResult, SslOpts, Value as SqlValue};
+use ::mysql::{
+    Binary, Column as SqlColumn, Conn, Opts, OptsBuilder, Params, QueryResult, SslOpts, Value as SqlValue,
+};
 use model::{Column, Error, ErrorCode, Result, error};
 use self_cell::{MutBorrow, self_cell};
 
-use super::cells::Plan;
+use super::cells::{Plan, declared_decimal};
+use super::socket::Socket;
 use crate::relational::answers::failed;
 use crate::relational::cells::Cells;
+use crate::sql::Form;
 
 /// Rows that are handed on at once.
 const BATCH: usize = 8192;
@@ -26,6 +30,7 @@ pub(super) struct Settings {
     pub(super) name: String,
     options: Opts,
     tls: Tls,
+    connect_wait: Duration,
     statement_timeout: Option<Duration>,
 }
 
@@ -72,15 +77,15 @@ impl Settings {
             }
         }
         let password = options.get_pass().map(str::to_owned).or_else(|| std::env::var("MYSQL_PWD").ok());
-        let answer_wait = statement_timeout.map(|limit| limit + connect_wait);
         let options = OptsBuilder::from_opts(options)
             .pass(password)
             .prefer_socket(false)
             .tcp_connect_timeout(Some(connect_wait))
-            .read_timeout(answer_wait)
+            .read_timeout(Some(connect_wait))
+            .write_timeout(Some(connect_wait))
             // A row that is set to what it was counts as changed.
             .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS);
-        Ok(Settings { name, options: options.into(), tls, statement_timeout })
+        Ok(Settings { name, options: options.into(), tls, connect_wait, statement_timeout })
     }
 
     pub(super) fn open(&self) -> Result<Session> {
@@ -99,8 +104,13 @@ impl Settings {
                 connected => connected,
             },
         };
-        let connection = connected.map_err(|cause| self.failure("", &cause))?;
-        let mut session = Session { connection, name: self.name.clone(), is_mariadb: false, is_used: false };
+        let connection = connected.map_err(|cause| self.unreachable(&cause))?;
+        let lost = |cause: std::io::Error| error!(Source, "{}: cannot connect: {cause}", self.name);
+        let socket = Socket::of(&connection).map_err(lost)?;
+        // The server ends statements that take too long; where it no longer answers at all, this does, later.
+        let answer = self.statement_timeout.map(|limit| limit + self.connect_wait);
+        let (name, waits) = (self.name.clone(), Waits { connecting: self.connect_wait, answer });
+        let mut session = Session { connection, socket, name, waits, is_mariadb: false, is_used: false };
         let version = session.texts("SELECT VERSION()")?;
         session.is_mariadb = version.iter().flatten().any(|version| version.contains("MariaDB"));
         session
@@ -124,18 +134,39 @@ impl Settings {
                 false => format!("SET SESSION max_execution_time = {}", limit.as_millis()),
             })?;
         }
+        session.socket.set_patience(answer).map_err(lost)?;
         Ok(session)
     }
 
-    fn failure(&self, statement: &str, cause: &::mysql::Error) -> model::Error {
-        failure(&self.name, statement, cause)
+    /// Why there is no connection.
+    fn unreachable(&self, cause: &::mysql::Error) -> Error {
+        let is_wait = |kind| matches!(kind, std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut);
+        match cause {
+            ::mysql::Error::IoError(error) if is_wait(error.kind()) => {
+                let (name, wait) = (&self.name, self.connect_wait);
+                error!(Source, "{name}: cannot connect: no answer within {wait:?}").with_remedy(
+                    "see that the server runs, and check host and port, or raise connect_timeout (seconds) in the URL",
+                )
+            }
+            cause => failure(&self.name, "", cause),
+        }
     }
+}
+
+/// How long the server is waited for.
+#[derive(Clone, Copy, Debug)]
+struct Waits {
+    connecting: Duration,
+    /// For each piece of an answer; as long as it takes with `None`.
+    answer: Option<Duration>,
 }
 
 /// A connection.
 pub(super) struct Session {
     connection: Conn,
+    socket: Socket,
     name: String,
+    waits: Waits,
     pub(super) is_mariadb: bool,
     /// Whether it was used before it was taken from those that were kept.
     pub(super) is_used: bool,
@@ -154,13 +185,22 @@ self_cell!(
 /// A statement whose rows are read piece by piece, and which has the connection to itself until its end.
 pub(super) struct Streaming {
     rows: OpenRows,
-    plans: Vec<Plan>,
+    plans: Plans,
     text: String,
     name: String,
+    socket: Socket,
+    waits: Waits,
     is_mariadb: bool,
     is_used: bool,
     /// The number by which the server knows the connection.
+    connection: u32,
+}
+
+/// What is needed to end the wait for a connection.
+pub(super) struct Handle<'a> {
+    /// The number by which the server knows it.
     pub(super) connection: u32,
+    pub(super) socket: &'a Socket,
 }
 
 impl Streaming {
@@ -168,28 +208,73 @@ impl Streaming {
     pub(super) fn more(&mut self, most: usize) -> Result<(Vec<Column>, usize)> {
         let plans = &self.plans;
         let read = self.rows.with_dependent_mut(|_, rows| read(rows, plans, most));
-        read.map_err(|cause| failure(&self.name, &self.text, &cause))
+        read.map_err(|unread| unread.told(&self.name, &self.text))
     }
 
     /// The connection, once the rows that are left were read and thrown away.
     pub(super) fn end(self) -> Session {
-        let Streaming { rows, name, is_mariadb, is_used, .. } = self;
-        Session { connection: rows.into_owner().into_inner(), name, is_mariadb, is_used }
+        let Streaming { rows, name, socket, waits, is_mariadb, is_used, .. } = self;
+        Session { connection: rows.into_owner().into_inner(), socket, name, waits, is_mariadb, is_used }
+    }
+
+    /// What is needed to end the wait for it.
+    pub(super) fn handle(&self) -> Handle<'_> {
+        Handle { connection: self.connection, socket: &self.socket }
+    }
+
+    /// The server is not waited for long any more: nobody wants what it sends.
+    pub(super) fn be_short(&self) {
+        // Where that cannot be set the connection is broken, as the next read will tell.
+        let _ = self.socket.set_patience(Some(self.waits.connecting));
+    }
+}
+
+/// For each column of a result, how its values are read.
+type Plans = Vec<(Plan, Form)>;
+
+fn plans(result: &QueryResult<'_, '_, '_, Binary>, forms: &[Form]) -> Plans {
+    let forms = forms.iter().copied().chain(std::iter::repeat(Form::Shown));
+    result.columns().as_ref().iter().map(Plan::of).zip(forms).collect()
+}
+
+/// Why rows cannot be read.
+enum Unread {
+    Failed(::mysql::Error),
+    /// A column holds a value, in words, that has no counterpart.
+    Value(String, String),
+}
+
+impl From<::mysql::Error> for Unread {
+    fn from(cause: ::mysql::Error) -> Unread {
+        Unread::Failed(cause)
+    }
+}
+
+impl Unread {
+    fn told(self, name: &str, statement: &str) -> Error {
+        match self {
+            Unread::Failed(cause) => failure(name, statement, &cause),
+            Unread::Value(column, value) => error!(Definition, "{name}: the column {column} holds {value}")
+                .with_remedy("give its property the type STRING or FLOAT in the definition"),
+        }
     }
 }
 
 /// Rows of a result as columns, so many at most, and how many they are.
 fn read(
     result: &mut QueryResult<'_, '_, '_, Binary>,
-    plans: &[Plan],
+    plans: &Plans,
     most: usize,
-) -> std::result::Result<(Vec<Column>, usize), ::mysql::Error> {
+) -> std::result::Result<(Vec<Column>, usize), Unread> {
     let mut cells: Vec<Cells> = plans.iter().map(|_| Cells::default()).collect();
     let mut count = 0;
     while count < most {
         let Some(row) = result.next() else { break };
-        for ((value, plan), cells) in row?.unwrap().iter().zip(plans).zip(&mut cells) {
-            plan.push(value, cells);
+        for (at, ((value, (plan, form)), cells)) in row?.unwrap().iter().zip(plans).zip(&mut cells).enumerate() {
+            if let Err(value) = plan.push(value, *form, cells) {
+                let column = result.columns().as_ref().get(at).map(|column| column.name_str().into_owned());
+                return Err(Unread::Value(column.unwrap_or_default(), value));
+            }
         }
         count += 1;
     }
@@ -197,29 +282,44 @@ fn read(
 }
 
 impl Session {
-    /// The number by which the server knows the connection.
-    pub(super) fn number(&self) -> u32 {
-        self.connection.connection_id()
+    /// What is needed to end the wait for it.
+    pub(super) fn handle(&self) -> Handle<'_> {
+        Handle { connection: self.connection.connection_id(), socket: &self.socket }
+    }
+
+    /// Ends a transaction that nobody wants, without waiting long for a server that does not answer.
+    pub(super) fn roll_back(&mut self) -> bool {
+        let Waits { connecting, answer } = self.waits;
+        let is_done = self.socket.set_patience(Some(connecting)).is_ok() && self.command("ROLLBACK").is_ok();
+        is_done && self.socket.set_patience(answer).is_ok()
     }
 
     /// Begins to read the rows of a statement; if it fails, the session goes on.
-    pub(super) fn stream(self, text: &str, parameters: Vec<SqlValue>) -> Result<Streaming, Box<(Session, Error)>> {
-        let Session { connection, name, is_mariadb, is_used } = self;
+    pub(super) fn stream(
+        self,
+        text: &str,
+        parameters: Vec<SqlValue>,
+        forms: &[Form],
+    ) -> Result<Streaming, Box<(Session, Error)>> {
+        let Session { connection, socket, name, waits, is_mariadb, is_used } = self;
         let number = connection.connection_id();
-        let mut plans = Vec::new();
+        let mut read_by = Vec::new();
         let opened = OpenRows::try_new_or_recover(MutBorrow::new(connection), |connection| {
             let result = connection.borrow_mut().exec_iter(text, positional(parameters))?;
-            plans = result.columns().as_ref().iter().map(Plan::of).collect();
+            read_by = plans(&result, forms);
             Ok(result)
         });
         match opened {
             Ok(rows) => {
-                Ok(Streaming { rows, plans, text: text.to_owned(), name, is_mariadb, is_used, connection: number })
+                let plans = read_by;
+                let text = text.to_owned();
+                Ok(Streaming { rows, plans, text, name, socket, waits, is_mariadb, is_used, connection: number })
             }
             Err((connection, cause)) => {
                 let failed = failure(&name, text, &cause);
                 let connection = connection.into_inner();
-                Err(Box::new((Session { connection, name, is_mariadb, is_used }, failed)))
+                let session = Session { connection, socket, name, waits, is_mariadb, is_used };
+                Err(Box::new((session, failed)))
             }
         }
     }
@@ -234,14 +334,16 @@ impl Session {
         &mut self,
         text: &str,
         parameters: Vec<SqlValue>,
+        forms: &[Form],
         sink: &mut dyn FnMut(Vec<Column>) -> Result<bool>,
     ) -> Result<()> {
         let name = &self.name;
         let wrong = |cause: ::mysql::Error| failure(name, text, &cause);
         let mut result = self.connection.exec_iter(text, positional(parameters)).map_err(wrong)?;
-        let plans: Vec<Plan> = result.columns().as_ref().iter().map(Plan::of).collect();
+        let plans = plans(&result, forms);
         loop {
-            let (columns, count) = read(&mut result, &plans, BATCH).map_err(wrong)?;
+            let (columns, count) =
+                read(&mut result, &plans, BATCH).map_err(|unread: Unread| unread.told(name, text))?;
             if !sink(columns)? || count < BATCH {
                 return Ok(());
             }
@@ -259,7 +361,7 @@ impl Session {
     /// The rows of a query as texts; null is empty.
     pub(super) fn texts(&mut self, text: &str) -> Result<Vec<Vec<String>>> {
         let mut rows = Vec::new();
-        self.query(text, Vec::new(), &mut |columns| {
+        self.query(text, Vec::new(), &[], &mut |columns| {
             let count = columns.first().map_or(0, Column::len);
             rows.extend((0..count).map(|row| {
                 let text = |column: &Column| match column.value(row) {
@@ -275,12 +377,13 @@ impl Session {
         Ok(rows)
     }
 
-    /// The columns that a query gives: names, and what they hold.
-    pub(super) fn described(&mut self, sql: &str) -> Result<Vec<(String, Plan)>> {
+    /// The columns that a query gives: names, what they hold, and the type that they would have as decimals.
+    pub(super) fn described(&mut self, sql: &str) -> Result<Vec<(String, Plan, String)>> {
         let text = format!("SELECT * FROM ({sql}\n) AS q LIMIT 0");
         let result = self.connection.exec_iter(&text, ());
         let result = result.map_err(|cause| failure(&self.name, &text, &cause))?;
-        Ok(result.columns().as_ref().iter().map(|column| (column.name_str().into_owned(), Plan::of(column))).collect())
+        let column = |held: &SqlColumn| (held.name_str().into_owned(), Plan::of(held), declared_decimal(held));
+        Ok(result.columns().as_ref().iter().map(column).collect())
     }
 }
 
@@ -301,7 +404,8 @@ fn failure(name: &str, statement: &str, cause: &::mysql::Error) -> model::Error 
         1048 | 1062 | 1216 | 1217 | 1364 | 1451 | 1452 | 3819 | 4025 => ErrorCode::Constraint,
         1264 | 1265 | 1366 | 1406 | 1292 => ErrorCode::Type,
         1020 | 1205 | 1213 => ErrorCode::Conflict,
-        1036 | 1290 | 1792 => ErrorCode::ReadOnly,
+        // The last three: a column that the server computes.
+        1036 | 1290 | 1792 | 1906 | 3105 | 3106 => ErrorCode::ReadOnly,
         1317 => ErrorCode::Cancelled,
         1969 | 3024 => ErrorCode::Timeout,
         _ => ErrorCode::Source,

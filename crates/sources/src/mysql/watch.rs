@@ -1,4 +1,5 @@
-//! Looks after those who wait for the server: if their run is over, the server is told to give up what they wait for.
+//! Looks after those who wait for the server: if their run is over, the server is told to give up what they wait for. If it
+//! does not hear, their connection is closed.
 //!
 //! The driver waits until an answer comes. So another thread looks at the flags of those who wait, while there are any.
 
@@ -8,11 +9,15 @@ use std::time::Duration;
 use model::Interrupt;
 
 use super::Source;
+use super::session::Handle;
+use super::socket::Socket;
 
 /// How often flags are looked at.
 const LOOK_AFTER: Duration = Duration::from_millis(100);
 /// How often nobody may be found waiting before the thread ends.
 const IDLE_LOOKS_MAX: u32 = 50;
+/// How often the server may be found not to have heard before the connection is closed.
+const TOLD_LOOKS_MAX: u32 = 20;
 
 /// Who waits.
 #[derive(Default)]
@@ -31,7 +36,10 @@ struct Waiting {
     number: u64,
     interrupt: Interrupt,
     connection: u32,
-    is_told: bool,
+    /// None where the system has no number left for it.
+    socket: Option<Socket>,
+    /// How often it was looked at since the server was told.
+    looks_since_told: Option<u32>,
 }
 
 /// As long as it lives somebody waits for an answer.
@@ -59,27 +67,39 @@ impl Watch {
             state.has_thread = false;
             return None;
         }
-        let over =
-            state.waiting.iter_mut().filter(|waiting| !waiting.is_told && waiting.interrupt.check_unpaused().is_err());
-        Some(
-            over.map(|waiting| {
-                waiting.is_told = true;
-                waiting.connection
-            })
-            .collect(),
-        )
+        Some(state.waiting.iter_mut().filter_map(Waiting::look).collect())
+    }
+}
+
+impl Waiting {
+    /// The connection, if the server is to be told now.
+    fn look(&mut self) -> Option<u32> {
+        if let Some(looks) = &mut self.looks_since_told {
+            *looks += 1;
+            if *looks >= TOLD_LOOKS_MAX
+                && let Some(socket) = self.socket.take()
+            {
+                socket.close();
+            }
+            return None;
+        }
+        self.interrupt.check_unpaused().is_err().then(|| {
+            self.looks_since_told = Some(0);
+            self.connection
+        })
     }
 }
 
 impl Source {
     /// Says that this thread waits for what was asked over a connection; `None` if no run of it could be over.
-    pub(super) fn wait_for(self: &Arc<Source>, connection: u32) -> Option<Guard<'_>> {
+    pub(super) fn wait_for(self: &Arc<Source>, handle: &Handle<'_>) -> Option<Guard<'_>> {
         let interrupt = model::interrupt::of_this_thread()?;
+        let (connection, socket) = (handle.connection, handle.socket.try_clone().ok());
         let watch = &self.watch;
         let mut state = watch.lock();
         state.next_number += 1;
         let number = state.next_number;
-        state.waiting.push(Waiting { number, interrupt, connection, is_told: false });
+        state.waiting.push(Waiting { number, interrupt, connection, socket, looks_since_told: None });
         if !state.has_thread {
             let source = Arc::downgrade(self);
             let thread = std::thread::Builder::new().name("knotwork-mysql".into());
@@ -96,6 +116,11 @@ fn look_after(source: &Weak<Source>) {
         std::thread::sleep(LOOK_AFTER);
         let Some(source) = source.upgrade() else { return };
         let Some(over) = source.watch.look(&mut idle_looks) else { return };
-        over.into_iter().for_each(|connection| source.kill(connection));
+        for connection in over {
+            let (source, thread) = (source.clone(), std::thread::Builder::new().name("knotwork-mysql-kill".into()));
+            // On a thread of its own, since a server that does not answer is waited for. Without one, the connection is
+            // closed later.
+            drop(thread.spawn(move || source.kill(connection)));
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - [`columns`]: what follows from types. [`facts`]: what follows for the kinds of the definition.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use model::{Column, Map, Result, Value, error};
 
@@ -10,6 +10,7 @@ use super::Shared;
 use super::failure::Failure;
 use super::session::{Session, Trouble};
 use crate::connector::Facts;
+use crate::relational::known::show;
 use crate::definition::{GraphDefinition, Rows};
 use crate::sql::catalog::PointIndex;
 use crate::sql::{Catalog, ColumnFacts, Dialect, Parameter, ParameterValue, Rest, RowsFacts, Statement, quote};
@@ -31,7 +32,8 @@ pub(super) struct Known {
 }
 
 /// Columns of the tables, in their order.
-const COLUMNS: &str = "SELECT t.n, a.attname::text, a.atttypid::int8, a.atttypmod, a.attnotnull, \
+const COLUMNS: &str = "SELECT t.n, a.attname::text, a.atttypid::int8, \
+    CASE WHEN ty.typtype = 'd' THEN ty.typtypmod ELSE a.atttypmod END, a.attnotnull, \
     CASE WHEN ty.typtype = 'd' THEN base.typname ELSE ty.typname END::text, \
     CASE WHEN ty.typtype = 'd' THEN bn.nspname ELSE tn.nspname END::text, \
     CASE WHEN ty.typtype = 'd' THEN ty.typbasetype ELSE a.atttypid END::int8, \
@@ -165,7 +167,8 @@ pub(super) fn load(shared: &Shared) -> Result<Known> {
     });
     for (kind, node) in definition.nodes.iter().enumerate() {
         let place = places.next().expect("every kind has its rows");
-        let (facts, about) = node_facts(node, &place, &tables, estimates[kind]);
+        let (facts, mut about) = node_facts(node, &place, &tables, estimates[kind]);
+        show(&mut about, node, &facts);
         known.catalog.nodes.push(facts);
         known.facts.nodes.push(about);
     }
@@ -203,7 +206,7 @@ fn tables(session: &mut Session, names: &[String]) -> Result<Vec<Table>, Failed>
     session.send().map_err(|trouble| (trouble, String::new()))?;
     for text in texts {
         let mut rows = Vec::new();
-        let fields = session.read_fields().map_err(|trouble| (trouble, text.to_owned()))?;
+        let fields = session.read_fields(&[]).map_err(|trouble| (trouble, text.to_owned()))?;
         session
             .read_rows(&fields, |columns| {
                 rows.extend((0..columns[0].len()).map(|row| columns.iter().map(|column| column.value(row)).collect()));
@@ -394,19 +397,24 @@ impl Session {
 }
 
 impl Shared {
-    /// What is known of the source; asked for once, and again after [`Shared::forget`].
+    /// What is known of the source; asked for once, and again after [`Shared::forget`]. The server is waited for without
+    /// the lock: whoever finds that something is wrong forgets what is known, and others that wait hear that they are to
+    /// stop.
     pub(super) fn known(&self) -> Result<Arc<Known>> {
-        let mut held = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(known) = &*held {
+        if let Some(known) = &*self.held() {
             return Ok(known.clone());
         }
         let known = Arc::new(load(self)?);
-        *held = Some(known.clone());
+        *self.held() = Some(known.clone());
         Ok(known)
     }
 
     /// Asks anew the next time: the tables were seen to be others.
     pub(super) fn forget(&self) {
-        *self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+        *self.held() = None;
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Arc<Known>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

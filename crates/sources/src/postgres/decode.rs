@@ -7,6 +7,7 @@ use model::value::MapValue;
 use model::{Bitmap, Column, ColumnData, PropertyKind, StringColumn, Value};
 
 use super::encode::{EPOCH_DAYS, EPOCH_MICROS};
+use crate::sql::{Form, digits};
 
 /// Numbers of types.
 pub(super) mod oid {
@@ -43,15 +44,15 @@ const ARRAYS: &[u32] = &[
 
 /// Whether values of a type are read in binary; others are asked for as text.
 pub(super) fn is_read(oid: u32) -> bool {
-    plan_of(oid, -1).is_some()
+    plan_of(oid, -1, Form::Shown).is_some()
 }
 
 /// The kind that values of a type have, if it is one of properties'.
 pub(super) fn kind_of(oid: u32, modifier: i32) -> Option<PropertyKind> {
-    Some(match plan_of(oid, modifier)? {
+    Some(match plan_of(oid, modifier, Form::Shown)? {
         Plan::Bool => PropertyKind::Boolean,
         Plan::Int | Plan::WholeNumeric | Plan::Oid => PropertyKind::Integer,
-        Plan::Float | Plan::Numeric => PropertyKind::Float,
+        Plan::Float | Plan::Numeric | Plan::Digits => PropertyKind::Float,
         Plan::Text | Plan::PaddedText | Plan::Uuid => PropertyKind::String,
         Plan::Date => PropertyKind::Date,
         Plan::Timestamp => PropertyKind::LocalDateTime,
@@ -73,6 +74,8 @@ enum Plan {
     Numeric,
     /// A number without digits after the point that fits into an integer.
     WholeNumeric,
+    /// A number with all its digits.
+    Digits,
     Text,
     /// Text that is filled up with blanks.
     PaddedText,
@@ -89,16 +92,21 @@ enum Plan {
     Array,
 }
 
-fn plan_of(oid: u32, modifier: i32) -> Option<Plan> {
+/// The digits in all and after the point that the modifier of a number says.
+pub(super) fn digits_of(modifier: i32) -> Option<(u32, i32)> {
+    // It holds both, plus four; those after the point are a number of eleven bits with a sign.
+    let packed = modifier.checked_sub(4).filter(|packed| *packed >= 0)?;
+    Some(((packed >> 16) as u32, ((packed & 0x7ff) ^ 0x400) - 0x400))
+}
+
+fn plan_of(oid: u32, modifier: i32, form: Form) -> Option<Plan> {
     Some(match oid {
         oid::BOOL => Plan::Bool,
         oid::INT2 | oid::INT4 | oid::INT8 => Plan::Int,
         oid::OID => Plan::Oid,
         oid::FLOAT4 | oid::FLOAT8 => Plan::Float,
-        // The modifier holds digits in all and digits after the point, plus four.
-        oid::NUMERIC if modifier >= 4 && (modifier - 4) & 0xffff == 0 && (modifier - 4) >> 16 <= 18 => {
-            Plan::WholeNumeric
-        }
+        oid::NUMERIC if digits_of(modifier).is_some_and(digits::are_integers) => Plan::WholeNumeric,
+        oid::NUMERIC if matches!(form, Form::Digits | Form::Stored) => Plan::Digits,
         oid::NUMERIC => Plan::Numeric,
         oid::TEXT | oid::VARCHAR | oid::NAME | oid::CHAR | 705 => Plan::Text,
         oid::BPCHAR => Plan::PaddedText,
@@ -117,12 +125,13 @@ fn plan_of(oid: u32, modifier: i32) -> Option<Plan> {
     })
 }
 
-/// A column of an answer: its type.
+/// A column of an answer: its type, and how it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) oid: u32,
     pub(super) modifier: i32,
+    pub(super) form: Form,
 }
 
 /// Reads the body of a description of rows.
@@ -136,7 +145,7 @@ pub(super) fn fields(body: &[u8]) -> Option<Vec<Field>> {
         // Table (4), column (2), type (4), size (2), modifier (4), format (2).
         let (about, after) = rest[end + 1..].split_at_checked(18)?;
         let number = |at: usize| u32::from_be_bytes([about[at], about[at + 1], about[at + 2], about[at + 3]]);
-        fields.push(Field { name, oid: number(6), modifier: number(12) as i32 });
+        fields.push(Field { name, oid: number(6), modifier: number(12) as i32, form: Form::Shown });
         rest = after;
     }
     Some(fields)
@@ -161,6 +170,7 @@ pub(super) enum Unreadable {
 
 struct Reader {
     plan: Plan,
+    form: Form,
     data: ColumnData,
     validity: Option<Bitmap>,
 }
@@ -170,8 +180,8 @@ impl Rows {
     pub(super) fn new(fields: &[Field]) -> Result<Rows, Unreadable> {
         let mut columns = Vec::with_capacity(fields.len());
         for (at, field) in fields.iter().enumerate() {
-            let plan = plan_of(field.oid, field.modifier).ok_or(Unreadable::Type(at, field.oid))?;
-            columns.push(Reader { plan, data: empty(plan), validity: None });
+            let plan = plan_of(field.oid, field.modifier, field.form).ok_or(Unreadable::Type(at, field.oid))?;
+            columns.push(Reader { plan, form: field.form, data: empty(plan), validity: None });
         }
         Ok(Rows { columns, rows: 0 })
     }
@@ -234,7 +244,7 @@ fn empty(plan: Plan) -> ColumnData {
         Plan::Timestamp => ColumnData::LocalDateTime(Vec::new()),
         Plan::TimestampTz => ColumnData::DateTime(Vec::new()),
         Plan::Interval => ColumnData::Duration(Vec::new()),
-        Plan::Bytes | Plan::Json | Plan::Jsonb | Plan::Array => ColumnData::Value(Vec::new()),
+        Plan::Bytes | Plan::Json | Plan::Jsonb | Plan::Array | Plan::Digits => ColumnData::Value(Vec::new()),
     }
 }
 
@@ -268,7 +278,7 @@ impl Reader {
             (ColumnData::String(rows), Plan::Uuid) => rows.push(uuid(bytes, &mut [0; 36])?),
             (ColumnData::Bool(rows), _) => rows.push(bytes.first().ok_or(None)? != &0),
             (ColumnData::Int(rows), Plan::Oid) => rows.push(i64::from(u32::from_be_bytes(fixed(bytes)?))),
-            (ColumnData::Int(rows), _) => rows.push(numeric(bytes)? as i64),
+            (ColumnData::Int(rows), _) => rows.push(whole_numeric(bytes)?),
             (ColumnData::Float(rows), _) => rows.push(numeric(bytes)?),
             (ColumnData::Date(rows), _) => rows.push(date(bytes)?),
             (ColumnData::LocalTime(rows), _) => rows.push(time(bytes)?),
@@ -276,7 +286,7 @@ impl Reader {
             (ColumnData::LocalDateTime(rows), _) => rows.push(timestamp(bytes)?),
             (ColumnData::DateTime(rows), _) => rows.push(moment(bytes)?),
             (ColumnData::Duration(rows), _) => rows.push(interval(bytes)?),
-            (ColumnData::Value(rows), plan) => rows.push(value(bytes, plan)?),
+            (ColumnData::Value(rows), plan) => rows.push(value(bytes, plan, self.form)?),
             _ => return Err(None),
         }
         Ok(())
@@ -375,6 +385,48 @@ fn interval(bytes: &[u8]) -> Read<Duration> {
     })
 }
 
+/// A number that is an integer of 64 bits.
+fn whole_numeric(bytes: &[u8]) -> Read<i64> {
+    match numeric_digits(bytes)? {
+        Value::Int(number) => Ok(number),
+        other => Err(Some(format!("the number {}", other.to_string().trim_matches('\'')))),
+    }
+}
+
+/// A number of any length with all its digits: an integer, or a text. Those that are none are texts, too.
+fn numeric_digits(bytes: &[u8]) -> Read<Value> {
+    let (header, groups) = bytes.split_first_chunk::<8>().ok_or(None)?;
+    let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let (count, weight, sign) = (usize::from(word(0)), i32::from(word(2) as i16), word(4));
+    match sign {
+        0xc000 => return Ok(Value::string("NaN")),
+        0xd000 => return Ok(Value::string("Infinity")),
+        0xf000 => return Ok(Value::string("-Infinity")),
+        _ => {}
+    }
+    // Groups of four digits; the first is worth 10000^weight.
+    let groups: Vec<u16> =
+        groups.chunks_exact(2).take(count).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect();
+    if groups.len() < count {
+        return Err(None);
+    }
+    let group = |worth: i32| {
+        usize::try_from(weight - worth).ok().and_then(|at| groups.get(at)).copied().unwrap_or_default()
+    };
+    let mut text = String::with_capacity(4 * count + 8);
+    if sign == 0x4000 {
+        text.push('-');
+    }
+    text.push('0');
+    (0..=weight).rev().for_each(|worth| text.push_str(&format!("{:04}", group(worth))));
+    let last = weight - count as i32 + 1;
+    if last < 0 {
+        text.push('.');
+        (last..0).rev().for_each(|worth| text.push_str(&format!("{:04}", group(worth))));
+    }
+    digits::number(&text).ok_or(None)
+}
+
 /// A number of any length, as the float next to it.
 fn numeric(bytes: &[u8]) -> Read<f64> {
     let (header, digits) = bytes.split_first_chunk::<8>().ok_or(None)?;
@@ -414,19 +466,20 @@ const POWERS: [f64; 23] = [
 ];
 
 /// One value of a type that has no column of its own.
-fn value(bytes: &[u8], plan: Plan) -> Read<Value> {
+fn value(bytes: &[u8], plan: Plan, form: Form) -> Read<Value> {
     Ok(match plan {
         Plan::Bytes => Value::Bytes(Arc::from(bytes)),
         Plan::Json => json(bytes)?,
         // The first byte is the version of the format.
         Plan::Jsonb => json(bytes.get(1..).ok_or(None)?)?,
-        Plan::Array => array(bytes)?,
+        Plan::Array => array(bytes, form)?,
         Plan::Bool => Value::Bool(bytes.first().ok_or(None)? != &0),
         Plan::Int => Value::Int(integer(bytes)?),
         Plan::Oid => Value::Int(i64::from(u32::from_be_bytes(fixed(bytes)?))),
         Plan::Float => Value::Float(float(bytes)?),
         Plan::Numeric => Value::Float(numeric(bytes)?),
-        Plan::WholeNumeric => Value::Int(numeric(bytes)? as i64),
+        Plan::WholeNumeric => Value::Int(whole_numeric(bytes)?),
+        Plan::Digits => numeric_digits(bytes)?,
         Plan::Text => Value::string(text(bytes)?),
         Plan::PaddedText => Value::string(text(bytes)?.trim_end_matches(' ')),
         Plan::Uuid => Value::string(uuid(bytes, &mut [0; 36])?),
@@ -462,13 +515,13 @@ fn of_json(json: serde_json::Value) -> Value {
 }
 
 /// An array, of several dimensions as lists of lists.
-fn array(bytes: &[u8]) -> Read<Value> {
+fn array(bytes: &[u8], form: Form) -> Read<Value> {
     let number = |at: usize| -> Read<u32> { Ok(u32::from_be_bytes(fixed(bytes.get(at..at + 4).ok_or(None)?)?)) };
     let (dimensions, element) = (number(0)? as usize, number(8)?);
     if dimensions == 0 {
         return Ok(Value::list(Vec::new()));
     }
-    let plan = plan_of(element, -1).filter(|plan| *plan != Plan::Array);
+    let plan = plan_of(element, -1, form).filter(|plan| *plan != Plan::Array);
     let plan = plan.ok_or_else(|| Some(format!("an array of the type {element}")))?;
     let sizes: Vec<usize> =
         (0..dimensions).map(|at| number(12 + 8 * at).map(|size| size as usize)).collect::<Read<_>>()?;
@@ -484,7 +537,7 @@ fn array(bytes: &[u8]) -> Read<Value> {
             }
             Ok(length) => {
                 let (item, after) = after.split_at_checked(length).ok_or(None)?;
-                values.push(value(item, plan)?);
+                values.push(value(item, plan, form)?);
                 rest = after;
             }
         }
@@ -498,7 +551,8 @@ fn array(bytes: &[u8]) -> Read<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::{array, numeric, uuid};
+    use super::{array, digits_of, numeric, numeric_digits, uuid, whole_numeric};
+    use crate::sql::Form;
 
     fn digits(count: u16, weight: i16, sign: u16, digits: &[u16]) -> Vec<u8> {
         let words = [count, weight as u16, sign, 0].into_iter().chain(digits.iter().copied());
@@ -523,6 +577,24 @@ mod tests {
         assert_eq!(uuid(&bytes, &mut [0; 36]).unwrap(), "00010203-0405-0607-0809-0a0b0c0d0e0f");
         let words: [u32; 11] = [2, 0, 23, 1, 1, 2, 1, 4, 7, 4, 8];
         let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
-        assert_eq!(array(&bytes).unwrap().to_string(), "[[7, 8]]");
+        assert_eq!(array(&bytes, Form::Shown).unwrap().to_string(), "[[7, 8]]");
+    }
+
+    #[test]
+    fn numbers_keep_all_their_digits() {
+        let check = |bytes: Vec<u8>, expected: &str| {
+            assert_eq!(numeric_digits(&bytes).unwrap().to_string().trim_matches('\''), expected);
+        };
+        check(digits(0, 0, 0, &[]), "0");
+        check(digits(4, 3, 0, &[9_007, 1_992, 5_474, 993]), "9007199254740993");
+        check(digits(2, 0, 0x4000, &[1, 2_500]), "-1.25");
+        check(digits(1, -2, 0, &[70]), "0.0000007");
+        check(digits(1, 3, 0, &[5]), "5000000000000");
+        check(digits(5, 4, 0, &[9_223, 3_720, 3_685, 4_775, 8_070]), "92233720368547758070");
+        check(digits(0, 0, 0xc000, &[]), "NaN");
+        assert_eq!(whole_numeric(&digits(4, 3, 0x4000, &[9_007, 1_992, 5_474, 993])).unwrap(), -9_007_199_254_740_993);
+        assert!(whole_numeric(&digits(0, 0, 0xc000, &[])).is_err());
+        assert_eq!([digits_of(-1), digits_of(4 + (20 << 16) + 2)], [None, Some((20, 2))]);
+        assert_eq!(digits_of(4 + (3 << 16) + 0x7fe), Some((3, -2)));
     }
 }

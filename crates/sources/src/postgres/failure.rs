@@ -57,6 +57,10 @@ impl Failure {
         let code = match self.code.get(..2).unwrap_or_default() {
             "23" => ErrorCode::Constraint,
             "40" => ErrorCode::Conflict,
+            // The table is as the definition says, but is another's.
+            "42" if self.code == NO_RIGHT => ErrorCode::Source,
+            // The server computes the column.
+            "42" if self.code == GENERATED => ErrorCode::ReadOnly,
             "42" | "3F" => ErrorCode::Definition,
             "25" if self.code == "25006" => ErrorCode::ReadOnly,
             _ => ErrorCode::Source,
@@ -77,12 +81,18 @@ impl Failure {
             ("42P01" | "42703" | "42883" | "42P18" | "42804", _) => error.with_remedy(
                 "the table differs from the definition; knot source check says where, then attach the source again",
             ),
-            ("42501", _) => error.with_remedy("grant the right to the user, or attach as another"),
+            (GENERATED, _) => error.with_remedy("change the columns that it is computed from"),
+            (NO_RIGHT, _) => error.with_remedy("grant the right to the user, or attach as another"),
             (_, false) => error.with_remedy(self.hint.clone()),
             (_, true) => error,
         }
     }
 }
+
+/// The user may not do that (an SQLSTATE).
+const NO_RIGHT: &str = "42501";
+/// A column is written that the server computes.
+const GENERATED: &str = "428C9";
 
 /// A refusal to log in.
 pub(super) fn of_login(settings: &Settings, failure: &Failure) -> Error {

@@ -2,7 +2,7 @@
 
 use model::{Column, Map, PropertyKind, Result, Value, error};
 
-use super::decode::{Field, kind_of, oid};
+use super::decode::{Field, digits_of, kind_of, oid};
 use super::session::{Session, Trouble};
 use super::{PostgresConnector, Shared};
 use crate::catalog::{Catalog, ColumnKind, ForeignKey, Inspect, Table, TableColumn, TableName};
@@ -93,6 +93,10 @@ impl Inspect for Looker<'_> {
                 ColumnKind::One(kind) => kind.name().to_lowercase(),
                 ColumnKind::Bytes => "bytea".into(),
                 ColumnKind::Json => "json".into(),
+                ColumnKind::Decimal => match digits_of(field.modifier) {
+                    Some((digits, scale)) => format!("numeric({digits},{scale})"),
+                    None => "numeric".into(),
+                },
                 _ => format!("of the type with the number {}", field.oid),
             };
             TableColumn { name: field.name, declared, kind, is_nullable: true }
@@ -168,7 +172,7 @@ fn ask(session: &mut Session, text: &str) -> Result<(Vec<Field>, Vec<Vec<Value>>
     session.wire.output.execute("", 0);
     session.wire.output.sync();
     session.send()?;
-    let fields = session.read_fields()?;
+    let fields = session.read_fields(&[])?;
     let mut rows: Vec<Vec<Value>> = Vec::new();
     session.read_rows(&fields, |columns: Vec<Column>| {
         let count = columns.first().map_or(0, Column::len);

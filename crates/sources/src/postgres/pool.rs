@@ -10,6 +10,8 @@ use super::url::Settings;
 
 /// How long to wait for a connection while all are in use.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait before looking whether anybody still wants it.
+const LOOK_AFTER: Duration = Duration::from_millis(100);
 
 /// The connections of a source.
 pub(super) struct Pool {
@@ -40,6 +42,7 @@ impl Pool {
     /// given back.
     pub(super) fn take(self: &Arc<Pool>) -> Result<Lease> {
         let mut state = self.lock();
+        let mut waited = Duration::ZERO;
         loop {
             if let Some(mut session) = state.idle.pop() {
                 (session.is_used, session.has_answered) = (true, false);
@@ -53,9 +56,14 @@ impl Pool {
                 lease.session = Some(Session::open(self.settings.clone())?);
                 return Ok(lease);
             }
-            let waited = self.freed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
-            state = waited.0;
-            if waited.1.timed_out() && state.idle.is_empty() {
+            let woken = self.freed.wait_timeout(state, LOOK_AFTER).unwrap_or_else(PoisonError::into_inner);
+            state = woken.0;
+            if !woken.1.timed_out() || !state.idle.is_empty() {
+                continue;
+            }
+            model::interrupt::check_this_thread()?;
+            waited += LOOK_AFTER;
+            if waited >= PATIENCE {
                 let count = self.settings.pool_size;
                 return Err(error!(
                     Source,

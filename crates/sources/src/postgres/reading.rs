@@ -365,7 +365,7 @@ impl Stream {
     /// Reads the answer to a request.
     fn read(&mut self, session: &mut Session) -> Result<(), Trouble> {
         if self.state == StreamState::New {
-            self.fields = session.read_fields()?;
+            self.fields = session.read_fields(&self.statement.forms())?;
             self.state = StreamState::Open;
         }
         let (mut whole, mut parts) = (None, Vec::new());
@@ -399,7 +399,7 @@ fn answer(
     statement: &Statement<'_>,
     mut sink: impl FnMut(Vec<Column>) -> Result<bool>,
 ) -> Result<After, Trouble> {
-    let fields = session.read_fields()?;
+    let fields = session.read_fields(&statement.forms())?;
     let mut whole = None;
     let after = session.read_rows(&fields, |columns| {
         let columns = assembled(&statement.answer, columns)?;

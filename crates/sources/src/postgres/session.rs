@@ -10,7 +10,7 @@ use super::encode::{self, Misfit};
 use super::failure::Failure;
 use super::url::Settings;
 use super::wire::Wire;
-use crate::sql::Statement;
+use crate::sql::{Form, Statement};
 
 /// Statements that a session keeps prepared.
 const PREPARED_MAX: usize = 256;
@@ -194,15 +194,16 @@ impl Session {
         }
     }
 
-    /// Reads what a portal's `Bind` and `Describe` were answered with: its fields.
-    pub(super) fn read_fields(&mut self) -> Result<Vec<Field>, Trouble> {
+    /// Reads what a portal's `Bind` and `Describe` were answered with: its fields, which are to be read in these forms.
+    pub(super) fn read_fields(&mut self, forms: &[Form]) -> Result<Vec<Field>, Trouble> {
         loop {
             let (tag, range) = self.wire.next()?;
             match tag {
                 b'T' => {
                     self.has_answered = true;
-                    let found = fields(self.wire.body(range));
-                    return found.ok_or_else(|| garbled().into());
+                    let mut found = fields(self.wire.body(range)).ok_or_else(garbled)?;
+                    found.iter_mut().zip(forms).for_each(|(field, form)| field.form = *form);
+                    return Ok(found);
                 }
                 // A statement without rows.
                 b'n' => {

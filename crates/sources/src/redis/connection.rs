@@ -122,15 +122,8 @@ fn reason(cause: &RedisError) -> String {
 
 /// A URL as messages show it.
 fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-    match rest.rsplit_once('@') {
-        Some((login, place)) => {
-            let user = login.split(':').next().unwrap_or_default();
-            if user.is_empty() { format!("{scheme}://{place}") } else { format!("{scheme}://{user}@{place}") }
-        }
-        None => format!("{scheme}://{rest}"),
-    }
+    let shown = crate::connect::without_password(url);
+    shown.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
 /// The value of a parameter of a URL.

@@ -3,7 +3,7 @@
 use model::{Column, ErrorCode, Result, error};
 
 use crate::sql::convert::{convert, lists};
-use crate::sql::{Answer, Statement};
+use crate::sql::{Answer, Form, Statement};
 
 /// What is done with the rows of a statement before they are the answer.
 #[derive(Clone, Debug)]
@@ -15,6 +15,11 @@ pub(crate) struct Shape {
 impl Shape {
     pub(crate) fn of(statement: &Statement<'_>) -> Shape {
         Shape { answer: statement.answer.clone(), rest: statement.rest.clone() }
+    }
+
+    /// For each column of the rows, how its values are read.
+    pub(crate) fn forms(&self) -> Vec<Form> {
+        self.answer.iter().flat_map(|answer| std::iter::repeat_n(answer.form, answer.columns)).collect()
     }
 
     /// Whether some of the rows can be answered before all are there.

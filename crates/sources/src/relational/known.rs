@@ -29,7 +29,7 @@ pub(crate) fn know(
 ) -> Result<Known> {
     let catalog = source.catalog()?;
     let mut known = Known::default();
-    for kind in &definition.nodes {
+    for (number, kind) in definition.nodes.iter().enumerate() {
         let columns = columns(&catalog, &kind.rows, source, column_facts)?;
         let table = table_of(&catalog, &kind.rows);
         let by_key = table.is_none_or(|table| table.is_indexed(&kind.key));
@@ -40,7 +40,9 @@ pub(crate) fn know(
             unwritable,
             ..RowsFacts::default()
         });
-        known.facts.nodes.push(node_facts(&catalog, kind));
+        let mut facts = node_facts(&catalog, kind);
+        show(&mut facts, kind, known.catalog.node(number));
+        known.facts.nodes.push(facts);
     }
     for kind in &definition.edges {
         let mut rows =
@@ -55,6 +57,12 @@ pub(crate) fn know(
         known.facts.edges.push(facts);
     }
     Ok(known)
+}
+
+/// Notes how the values of keys and of unique columns are shown: numbers that differ in the source may not differ as floats.
+pub(crate) fn show(facts: &mut KindFacts, kind: &NodeKind, rows: &RowsFacts) {
+    facts.unique.retain(|&number| !rows.column(&kind.properties[number].column).is_rounded);
+    facts.hides_key = kind.key.iter().any(|name| rows.column(name).is_shown_otherwise);
 }
 
 fn columns(

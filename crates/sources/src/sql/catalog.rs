@@ -60,10 +60,13 @@ pub struct PointIndex {
     pub columns: [String; 2],
 }
 
+/// The type of columns of numbers of MySQL, as far as statements differ by it.
+pub(crate) const NUMBER: &str = "number";
+
 /// What is known of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnFacts {
-    /// Its type as it stands in a cast; empty if unknown.
+    /// Its type as it stands in a cast, or [`NUMBER`]; empty if unknown.
     pub sql_type: String,
     /// The kind that its values have without conversion; `None` if unknown, or none of these.
     pub kind: Option<PropertyKind>,
@@ -75,6 +78,14 @@ pub struct ColumnFacts {
     pub is_nullable: bool,
     /// Whether it is read as text, since its type is none that is read.
     pub as_text: bool,
+    /// Whether its numbers are shown as floats that can stand for other numbers, too.
+    pub is_rounded: bool,
+    /// Whether a key is kept as another value than the one that a property shows.
+    pub is_shown_otherwise: bool,
+    /// Whether the database takes values for equal that differ once they are read: texts but for capitals or blanks.
+    pub is_loose: bool,
+    /// Whether its integers may be larger than those of 64 bits with a sign.
+    pub is_wide: bool,
 }
 
 /// A column of which nothing is known: compared by the database, which knows.
@@ -85,6 +96,10 @@ static UNKNOWN: ColumnFacts = ColumnFacts {
     is_binary: false,
     is_nullable: true,
     as_text: false,
+    is_rounded: false,
+    is_shown_otherwise: false,
+    is_loose: false,
+    is_wide: false,
 };
 
 impl ColumnFacts {

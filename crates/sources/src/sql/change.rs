@@ -129,7 +129,7 @@ impl<'a> TableRows<'a> {
             if let (Some((key, name)), true) = (&answer, self.writer.has_returning) {
                 let key: Vec<String> = key.iter().map(|column| quote::name(dialect, column)).collect();
                 text.push_str(&format!("\nRETURNING {}", key.join(", ")));
-                draft.answer(key, name.clone(), None);
+                draft.answer_key(key, name.clone());
             }
             Statement { expects: Some(rows), ..draft.finish(&text) }
         };

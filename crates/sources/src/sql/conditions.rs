@@ -9,7 +9,8 @@ use crate::connector::{Condition, Test};
 use crate::definition::Property;
 use crate::sql::draft::Draft;
 use crate::sql::which::{bytes_of, one_of};
-use crate::sql::{ColumnFacts, Dialect, RowsFacts, quote};
+use crate::sql::catalog::NUMBER;
+use crate::sql::{ColumnFacts, Dialect, RowsFacts, digits, quote};
 
 /// The property of that number.
 pub(super) fn property<'d>(kind: &str, properties: &'d [Property], number: usize) -> Result<&'d Property> {
@@ -189,9 +190,12 @@ enum Fit {
     Unknown,
 }
 
-/// Whether a column could hold a value.
+/// Whether a column could hold a value, as a key is kept.
 pub(super) fn may_equal(value: &Value, facts: &ColumnFacts) -> bool {
-    !matches!(fit(value, facts), Fit::Never)
+    match value {
+        Value::String(text) if facts.sql_type == NUMBER => digits::width(text).is_some(),
+        value => !matches!(fit(value, facts), Fit::Never),
+    }
 }
 
 fn fit(value: &Value, facts: &ColumnFacts) -> Fit {
@@ -261,6 +265,47 @@ fn rounded(value: &Value, kind: Option<PropertyKind>, is_lower: bool) -> Option<
     }
 }
 
+/// Values that are looked for roughly, at most.
+const ROUGH_VALUES_MAX: usize = 64;
+
+/// A condition that holds of all numbers whose floats pass a test, and of few others: numbers that the database keeps with
+/// more digits than floats have. An index serves it; the rows are tested here.
+fn roughly(draft: &mut Draft<'_>, column: &str, sql_type: &str, test: &Test) -> Option<String> {
+    let float = |value: &Value| match value {
+        Value::Int(x) => Some(*x as f64),
+        Value::Float(x) if x.is_finite() => Some(*x),
+        _ => None,
+    };
+    let least = |draft: &mut Draft<'_>, x: f64| draft.value(Value::Float(x.next_down()), sql_type);
+    let largest = |draft: &mut Draft<'_>, x: f64| draft.value(Value::Float(x.next_up()), sql_type);
+    let is_wide = |x: &f64| x.next_down().is_finite() && x.next_up().is_finite();
+    match test {
+        Test::OneOf(values) if values.len() <= ROUGH_VALUES_MAX => {
+            let near = values.iter().map(|value| {
+                let x = float(value).filter(is_wide)?;
+                Some(format!("{column} BETWEEN {} AND {}", least(draft, x), largest(draft, x)))
+            });
+            let near: Vec<String> = near.collect::<Option<_>>()?;
+            (!near.is_empty()).then(|| format!("({})", near.join(" OR ")))
+        }
+        Test::Between(lower, upper) => {
+            let bound = |bound: &Bound<Value>| match bound {
+                Bound::Included(value) | Bound::Excluded(value) => float(value).filter(is_wide),
+                Bound::Unbounded => None,
+            };
+            let mut ranges = Vec::new();
+            if let Some(x) = bound(lower) {
+                ranges.push(format!("{column} >= {}", least(draft, x)));
+            }
+            if let Some(x) = bound(upper) {
+                ranges.push(format!("{column} <= {}", largest(draft, x)));
+            }
+            (!ranges.is_empty()).then(|| ranges.join(" AND "))
+        }
+        _ => None,
+    }
+}
+
 fn integer(x: f64) -> Option<i64> {
     // 2^63 is the first float that is no integer of 64 bits.
     (x.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x)).then_some(x as i64)
@@ -290,7 +335,13 @@ pub(super) fn add_conditions(
         match condition(draft, dialect, alias, (property, facts), test) {
             Some(text) => draft.conditions.push(text),
             None => {
-                draft.conditions.push(format!("{} IS NOT NULL", quote::column(dialect, alias, &property.column)));
+                let column = quote::column(dialect, alias, &property.column);
+                let rough = if facts.is_rounded && property.kind.is_none() {
+                    roughly(draft, &column, &facts.sql_type, test)
+                } else {
+                    None
+                };
+                draft.conditions.push(rough.unwrap_or_else(|| format!("{column} IS NOT NULL")));
                 left.push((*number, test.clone()));
             }
         }

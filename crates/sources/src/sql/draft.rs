@@ -4,7 +4,13 @@ use std::borrow::Cow;
 
 use model::{Column, ColumnData, Value};
 
-use crate::sql::{Answer, Dialect, Parameter, ParameterValue, Rest, Statement};
+use crate::sql::catalog::NUMBER;
+use crate::sql::{Answer, Dialect, Form, Parameter, ParameterValue, Rest, Statement, digits};
+
+/// Values that stand in a statement of SQLite as parameters; more are passed as JSON.
+const PARAMETERS_MAX: usize = 16_000;
+/// Digits of a number, and those after the point, that MySQL can be told.
+const NUMBER_DIGITS: (usize, usize) = (65, 30);
 
 /// What stands around the number of a parameter until it is known where it stands in the text.
 const MARK: char = '\u{1}';
@@ -44,11 +50,22 @@ impl<'q> Draft<'q> {
 
     /// A value as a parameter, as it stands in the text. With a type it is cast, where values do not say their type.
     pub(super) fn value(&mut self, value: Value, sql_type: &str) -> String {
+        let of_number = self.number_type(&value, sql_type);
         let mark = self.mark(ParameterValue::One(value), sql_type);
-        match self.dialect {
-            Dialect::Postgres if !sql_type.is_empty() => format!("{mark}::{sql_type}"),
+        match (self.dialect, of_number) {
+            (Dialect::Postgres, _) if !sql_type.is_empty() => format!("{mark}::{sql_type}"),
+            (_, Some(of_number)) => format!("CAST({mark} AS {of_number})"),
             _ => mark,
         }
+    }
+
+    /// For a number in digits that is compared with, or written to, a column of numbers of MySQL: the type that holds just
+    /// it. As a text, and with a text, MySQL would compare it as a float.
+    fn number_type(&self, value: &Value, sql_type: &str) -> Option<String> {
+        let (Dialect::MySql, NUMBER, Value::String(text)) = (self.dialect, sql_type, value) else { return None };
+        let (whole, fraction) = digits::width(text)?;
+        let fits = whole + fraction <= NUMBER_DIGITS.0 && fraction <= NUMBER_DIGITS.1;
+        fits.then(|| format!("DECIMAL({}, {fraction})", whole + fraction))
     }
 
     /// A column as an array: an expression for `unnest` or `ANY` in PostgreSQL, for `json_each` in SQLite, a list in MySQL.
@@ -62,21 +79,46 @@ impl<'q> Draft<'q> {
                 let text = Value::String(json(&values).to_string().into());
                 self.mark(ParameterValue::One(text), "")
             }
-            Dialect::MySql => {
-                let marks: Vec<String> = values.values().map(|value| self.row(&value)).collect();
-                if marks.is_empty() { "NULL".to_owned() } else { marks.join(", ") }
+            Dialect::MySql => self.list(&values, &[sql_type]),
+        }
+    }
+
+    /// The values of a column as parameters, lists as rows of them, for columns of these types.
+    fn list(&mut self, values: &Column, types: &[&str]) -> String {
+        let marks: Vec<String> = values.values().map(|value| self.row(&value, types)).collect();
+        if marks.is_empty() { "NULL".to_owned() } else { marks.join(", ") }
+    }
+
+    /// What stands behind `IN` for values of columns of these types: rows of them where there are several columns.
+    pub(super) fn members(&mut self, values: Cow<'q, Column>, types: &[&str]) -> String {
+        match (self.dialect, types) {
+            (Dialect::MySql, _) => format!("({})", self.list(&values, types)),
+            (Dialect::Sqlite, _) if !is_kept_by_json(&values) && values.len() * types.len() <= PARAMETERS_MAX => {
+                let values_of = if types.len() > 1 { "VALUES " } else { "" };
+                format!("({values_of}{})", self.list(&values, types))
+            }
+            (_, [_]) => format!("(SELECT value FROM json_each({}))", self.array(values, "")),
+            (_, several) => {
+                let parts: Vec<String> =
+                    (0..several.len()).map(|at| format!("json_extract(value, '$[{at}]')")).collect();
+                format!("(SELECT {} FROM json_each({}))", parts.join(", "), self.array(values, ""))
             }
         }
     }
 
-    /// A value as a parameter, a list as parameters in parentheses.
-    fn row(&mut self, value: &Value) -> String {
-        match value {
-            Value::List(items) => {
-                let marks: Vec<String> = items.iter().map(|item| self.row(item)).collect();
+    /// A value as a parameter, a list as parameters in parentheses. A text that is no number is none of a column of
+    /// numbers; MySQL would take it for 0.
+    fn row(&mut self, value: &Value, types: &[&str]) -> String {
+        match (value, types) {
+            (Value::List(items), _) => {
+                let types = types.iter().copied().chain(std::iter::repeat(""));
+                let marks: Vec<String> = items.iter().zip(types).map(|(item, of)| self.row(item, &[of])).collect();
                 format!("({})", marks.join(", "))
             }
-            value => self.mark(ParameterValue::One(value.clone()), ""),
+            (Value::String(_), [NUMBER]) if self.dialect == Dialect::MySql && self.number_type(value, NUMBER).is_none() => {
+                "NULL".to_owned()
+            }
+            (value, types) => self.value(value.clone(), types.first().copied().unwrap_or("")),
         }
     }
 
@@ -87,8 +129,14 @@ impl<'q> Draft<'q> {
 
     /// Adds a column to the answer.
     pub(super) fn answer(&mut self, expressions: Vec<String>, name: String, kind: Option<model::PropertyKind>) {
-        self.answer.push(Answer { name, columns: expressions.len(), kind });
+        self.answer.push(Answer { name, columns: expressions.len(), kind, form: Form::before(kind) });
         self.select.extend(expressions);
+    }
+
+    /// Adds the columns of a key, which are read so that they can be asked for again.
+    pub(super) fn answer_key(&mut self, expressions: Vec<String>, name: String) {
+        self.answer(expressions, name, None);
+        self.answer.iter_mut().next_back().expect("it was added above").form = Form::Stored;
     }
 
     /// The `SELECT`, with its marks.
@@ -150,6 +198,20 @@ fn numbered<'q>(dialect: Dialect, text: &str, parameters: Vec<Parameter<'q>>) ->
         out.push_str(&format!("{}{number}", if dialect == Dialect::Postgres { '$' } else { '?' }));
     }
     (out, placed)
+}
+
+/// Whether JSON keeps values as they are: SQLite reads floats from texts with an error in the last digit, and JSON has no
+/// bytes.
+fn is_kept_by_json(column: &Column) -> bool {
+    fn is_kept(value: &Value) -> bool {
+        match value {
+            Value::Float(_) | Value::Bytes(_) => false,
+            Value::String(text) => !text.contains('\0'),
+            Value::List(items) => items.iter().all(is_kept),
+            _ => true,
+        }
+    }
+    matches!(column.data, ColumnData::Int(_)) || column.values().all(|value| is_kept(&value))
 }
 
 /// A column as JSON, for `json_each`.

@@ -36,7 +36,7 @@ pub(super) fn question<'q>(writer: &Writer<'_>, question: &Question<'q>) -> Resu
         (_, Rows::ByKey { .. }) => UNION_KEYS_MAX,
         // Texts are passed twice.
         (Dialect::MySql, _) => PARAMETERS_MAX / arity.max(1),
-        (Dialect::Sqlite, _) => usize::MAX,
+        (Dialect::Sqlite, _) => PARAMETERS_MAX / arity.max(1),
     };
     if keys.len() <= most {
         return Ok(vec![one(writer, question)?]);
@@ -102,7 +102,7 @@ impl<'a> Nodes<'a> {
         let (mut draft, keys, left) = self.rows(which)?;
         let given = keys.first().cloned().filter(|_| matches!(self.node.rows, Rows::ByKey { .. }));
         let selected = keys.into_iter().zip(&self.node.key).map(|(key, name)| self.facts.column(name).selected(key));
-        draft.answer(selected.collect(), format!("{}.{}", self.name, self.node.key.join(", ")), None);
+        draft.answer_key(selected.collect(), format!("{}.{}", self.name, self.node.key.join(", ")));
         self.answer_properties(&mut draft, properties)?;
         let mut hidden = Vec::new();
         let place = |draft: &mut Draft<'q>, hidden: &mut Vec<usize>, number: usize| -> Result<usize> {
@@ -218,7 +218,7 @@ impl<'a> Nodes<'a> {
         let names: Vec<String> = columns.iter().map(name).collect();
         let facts = [self.facts.column(&node.key[0])];
         let text = union_text(&mut draft, dialect, (sql, "n"), (keys, &facts), &names)?;
-        draft.answer(vec![String::new()], format!("{}.{}", self.name, node.key.join(", ")), None);
+        draft.answer_key(vec![String::new()], format!("{}.{}", self.name, node.key.join(", ")));
         self.answer_properties(&mut draft, properties)?;
         Ok(draft.finish(&text))
     }
@@ -274,9 +274,11 @@ impl<'a> Edges<'a> {
         let count = writer.definition.edges.len();
         let edge = writer.definition.edges.get(kind);
         let edge = edge.ok_or_else(|| error!(Internal, "kind {kind} of edges is asked for, of {count}"))?;
+        let facts = writer.catalog.edge(kind);
         let (near, far) = EndOf::of(edge, direction);
+        let (near, far) = (near.found(writer, edge, facts), far.found(writer, edge, facts));
         let name = rows_name(&edge.name, &edge.rows);
-        Ok(Edges { writer, edge, facts: writer.catalog.edge(kind), near, far, name })
+        Ok(Edges { writer, edge, facts, near, far, name })
     }
 
     fn select<'q>(&self, which: &Which<'q>, properties: &[usize]) -> Result<Statement<'q>> {
@@ -357,7 +359,7 @@ impl<'a> Edges<'a> {
             None => {
                 let rows = all_rows(dialect, &self.edge.name, &self.edge.rows, "e")?;
                 let items = self.near.items(dialect, self.facts);
-                draft.from = match (before.is_empty(), self.near.end.is_array) {
+                draft.from = match (before.is_empty(), self.near.has_items()) {
                     (true, _) => format!("{rows}{items}"),
                     (false, false) => format!("{before}\nJOIN {rows} ON {}", equal(&near, &given)),
                     (false, true) => format!("{rows}{items}\nJOIN {before} ON {}", equal(&near, &given)),
@@ -458,20 +460,19 @@ impl<'a> Edges<'a> {
 
     fn answer(&self, draft: &mut Draft<'_>, near: Vec<String>, properties: &[usize]) -> Result<()> {
         let (dialect, name) = (self.writer.dialect, &self.name);
-        let near = self.selected(&self.near, near);
-        draft.answer(near, format!("{name}.{}", self.near.end.columns.join(", ")), None);
-        let far = self.selected(&self.far, self.far.expressions(dialect));
-        draft.answer(far, format!("{name}.{}", self.far.end.columns.join(", ")), None);
+        for (end, expressions) in [(&self.near, near), (&self.far, self.far.expressions(dialect))] {
+            let (selected, name) =
+                (end.selected(self.facts, expressions), format!("{name}.{}", end.end.columns.join(", ")));
+            // Nodes of other parts of the graph are found by what their property shows.
+            match end.is_of_kind() {
+                true => draft.answer_key(selected, name),
+                false => draft.answer(selected, name, None),
+            }
+        }
         let select = |column: &String| self.facts.column(column).selected(quote::column(dialect, "e", column));
         let key = self.edge.key.iter().map(select).collect();
-        draft.answer(key, format!("{name}.{}", self.edge.key.join(", ")), None);
+        draft.answer_key(key, format!("{name}.{}", self.edge.key.join(", ")));
         self.answer_properties(draft, properties)
-    }
-
-    /// The columns of an end as they are selected.
-    fn selected(&self, end: &EndOf<'_>, expressions: Vec<String>) -> Vec<String> {
-        let names = &end.end.columns;
-        expressions.into_iter().zip(names).map(|(held, name)| self.facts.column(name).selected(held)).collect()
     }
 
     fn answer_properties(&self, draft: &mut Draft<'_>, properties: &[usize]) -> Result<()> {
@@ -511,7 +512,7 @@ fn union_text<'q>(
             continue;
         }
         let is_integer = matches!(key, model::Value::Int(_));
-        let key = draft.value(key, "");
+        let key = draft.value(key, facts.first().map_or("", |facts| &facts.sql_type));
         let rows = quote::subquery(&quote::with_key(dialect, sql, &key)?);
         // MySQL takes a parameter of a union for a text until it is told.
         let shown = match dialect {

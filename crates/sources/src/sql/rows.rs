@@ -95,13 +95,37 @@ pub(super) struct EndOf<'a> {
     pub(super) end: &'a End,
     /// 0 where edges start, 1 where they end.
     pub(super) side: usize,
+    /// The kind of nodes whose rows are joined to those of the edges, so that an end is the key that the database finds:
+    /// where it takes values for equal that differ once they are read.
+    joined: Option<(&'a NodeKind, &'a RowsFacts)>,
 }
 
 impl<'a> EndOf<'a> {
     /// The near and the far end of edges that are followed.
     pub(super) fn of(kind: &'a EdgeKind, direction: model::Direction) -> (EndOf<'a>, EndOf<'a>) {
-        let (source, target) = (EndOf { end: &kind.source, side: 0 }, EndOf { end: &kind.target, side: 1 });
+        let end = |end: &'a End, side: usize| EndOf { end, side, joined: None };
+        let (source, target) = (end(&kind.source, 0), end(&kind.target, 1));
         if direction == model::Direction::In { (target, source) } else { (source, target) }
+    }
+
+    /// The same end with the rows of its nodes joined to it, if only the database can tell which of them it means.
+    pub(super) fn found(self, writer: &Writer<'a>, edge: &EdgeKind, facts: &RowsFacts) -> EndOf<'a> {
+        let EndNode::Kind(number) = self.end.node else { return self };
+        let Some(node) = writer.definition.nodes.get(number) else { return self };
+        let is_own_row = node.rows == edge.rows && node.key == self.end.columns;
+        let has_rows = |rows: &Rows| matches!(rows, Rows::Table { .. } | Rows::Query(_));
+        if self.end.is_array || is_own_row || !has_rows(&edge.rows) || !has_rows(&node.rows) {
+            return self;
+        }
+        let of_node = writer.catalog.node(number);
+        let mut pairs = self.end.columns.iter().zip(&node.key);
+        let is_loose = pairs.any(|(near, far)| is_loose(writer.dialect, facts.column(near), of_node.column(far)));
+        EndOf { joined: is_loose.then_some((node, of_node)), ..self }
+    }
+
+    /// The alias of the rows that are joined to it.
+    fn alias(&self) -> String {
+        format!("end_{}", self.side)
     }
 
     /// The columns as expressions; the rows are under the alias `e`, elements of an array as [`EndOf::items`] has them.
@@ -109,11 +133,22 @@ impl<'a> EndOf<'a> {
         if self.end.is_array {
             return vec![format!("item_{}.value", self.side)];
         }
+        if let Some((node, _)) = self.joined {
+            return node.key.iter().map(|name| quote::column(dialect, &self.alias(), name)).collect();
+        }
         self.end.columns.iter().map(|name| quote::column(dialect, "e", name)).collect()
     }
 
-    /// For an array: what joins its elements to the rows.
+    /// Whether something is joined to the rows.
+    pub(super) fn has_items(&self) -> bool {
+        self.end.is_array || self.joined.is_some()
+    }
+
+    /// What joins the elements of an array, or the rows of its nodes, to the rows.
     pub(super) fn items(&self, dialect: Dialect, facts: &RowsFacts) -> String {
+        if let Some((node, of_node)) = self.joined {
+            return self.nodes(dialect, node, of_node);
+        }
         if !self.end.is_array {
             return String::new();
         }
@@ -130,6 +165,35 @@ impl<'a> EndOf<'a> {
         }
     }
 
+    /// The rows of its nodes, joined by the database's own equality: by that of the key, as foreign keys are.
+    fn nodes(&self, dialect: Dialect, node: &NodeKind, facts: &RowsFacts) -> String {
+        let rows = match &node.rows {
+            Rows::Query(sql) => quote::subquery(sql),
+            rows => table(dialect, rows).unwrap_or_default(),
+        };
+        let pairs = node.key.iter().zip(&self.end.columns).map(|(far, near)| {
+            let near = quote::column(dialect, "e", near);
+            // Blanks at its end count in a text of another type, but not in a key of this one.
+            let cast = if facts.column(far).sql_type == "bpchar" { "::bpchar" } else { "" };
+            format!("{} = {near}{cast}", quote::column(dialect, &self.alias(), far))
+        });
+        format!("\nJOIN {rows} AS {} ON {}", self.alias(), pairs.collect::<Vec<_>>().join(" AND "))
+    }
+
+    /// The columns as they are selected.
+    pub(super) fn selected(&self, facts: &RowsFacts, expressions: Vec<String>) -> Vec<String> {
+        let (names, facts) = match self.joined {
+            Some((node, facts)) => (&node.key, facts),
+            None => (&self.end.columns, facts),
+        };
+        expressions.into_iter().zip(names).map(|(held, name)| facts.column(name).selected(held)).collect()
+    }
+
+    /// Whether it is a node of this source, named by its key.
+    pub(super) fn is_of_kind(&self) -> bool {
+        matches!(self.end.node, EndNode::Kind(_))
+    }
+
     /// What holds of rows that have this end; empty if all do.
     pub(super) fn present(&self, dialect: Dialect, facts: &RowsFacts) -> Vec<String> {
         let maybe = |name: &&String| self.end.is_array || facts.column(name).is_nullable;
@@ -144,6 +208,9 @@ impl<'a> EndOf<'a> {
 
     /// What is known of the column, or of the elements of the array.
     pub(super) fn facts<'f>(&self, facts: &'f RowsFacts, at: usize) -> Cow<'f, ColumnFacts> {
+        if let Some((node, of_node)) = self.joined {
+            return Cow::Owned(of_node.column(&node.key[at]).clone());
+        }
         let column = facts.column(&self.end.columns[at]);
         match (self.end.is_array, column.sql_type.strip_suffix("[]")) {
             (true, Some(element)) => Cow::Owned(ColumnFacts { sql_type: element.to_owned(), ..column.clone() }),
@@ -163,6 +230,33 @@ impl<'a> EndOf<'a> {
             EndNode::Foreign { label, .. } => {
                 Err(error!(Unsupported, "{edge} ends at :{label}, which is not in this source: it is asked by keys"))
             }
+        }
+    }
+}
+
+/// Whether some edge has an end that only the database can find.
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+pub(crate) fn has_loose_ends(writer: &Writer<'_>) -> bool {
+    writer.definition.edges.iter().enumerate().any(|(number, edge)| {
+        let (near, far) = EndOf::of(edge, model::Direction::Out);
+        [near, far].into_iter().any(|end| end.found(writer, edge, writer.catalog.edge(number)).joined.is_some())
+    })
+}
+
+/// Whether the database may take an end's value and a key for equal that differ once they are read.
+fn is_loose(dialect: Dialect, end: &ColumnFacts, key: &ColumnFacts) -> bool {
+    let both = |types: &[&str]| [end, key].iter().all(|facts| types.contains(&&*facts.sql_type));
+    match dialect {
+        Dialect::MySql => end.is_loose || key.is_loose,
+        // The columns of the nodes say how they are compared; values of other types are converted to theirs.
+        Dialect::Sqlite => key.is_loose || end.kind != key.kind,
+        Dialect::Postgres if end.sql_type.is_empty() || key.sql_type.is_empty() => false,
+        Dialect::Postgres => {
+            let is_alike = end.sql_type == key.sql_type
+                || both(&["int2", "int4", "int8", "numeric"])
+                || both(&["text", "varchar", "name"])
+                || both(&["float4", "float8"]);
+            key.is_loose || !is_alike
         }
     }
 }

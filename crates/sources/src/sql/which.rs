@@ -38,21 +38,20 @@ pub(super) fn by_keys<'q>(
             draft.from.push_str(&format!("\nJOIN {given} ON {}", equal(expressions, &given_columns(types.len()))));
         }
         Dialect::MySql => {
-            let rows = draft.array(Cow::Borrowed(keys), "");
+            let types: Vec<&str> = facts.iter().map(|facts| &*facts.sql_type).collect();
+            let rows = draft.members(Cow::Borrowed(keys), &types);
             let exact = key_columns(keys, facts.len())?;
-            draft.conditions.push(format!("({}) IN ({rows})", expressions.join(", ")));
-            for (expression, column) in expressions.iter().zip(exact) {
-                if is_text(&column) {
-                    let values = draft.array(Cow::Owned(column.into_owned()), "");
-                    draft.conditions.push(format!("{} IN ({values})", bytes_of(expression)));
+            draft.conditions.push(format!("({}) IN {rows}", expressions.join(", ")));
+            for ((expression, facts), column) in expressions.iter().zip(facts).zip(exact) {
+                if is_text(&column, facts) {
+                    let values = draft.members(Cow::Owned(column.into_owned()), &[""]);
+                    draft.conditions.push(format!("{} IN {values}", bytes_of(expression)));
                 }
             }
         }
         Dialect::Sqlite => {
-            let array = draft.array(Cow::Borrowed(keys), "");
-            let parts: Vec<String> = (0..facts.len()).map(|at| format!("json_extract(value, '$[{at}]')")).collect();
-            let parts = parts.join(", ");
-            draft.conditions.push(format!("({}) IN (SELECT {parts} FROM json_each({array}))", expressions.join(", ")));
+            let rows = draft.members(Cow::Borrowed(keys), &vec![""; facts.len()]);
+            draft.conditions.push(format!("({}) IN {rows}", expressions.join(", ")));
         }
     }
     Ok(())
@@ -77,22 +76,18 @@ pub(super) fn one_of<'q>(
             }
         }
         Dialect::MySql => {
-            let texts = is_text(&values).then(|| values.clone());
-            let list = draft.array(values, "");
-            let condition = format!("{expression} IN ({list})");
+            let texts = is_text(&values, facts).then(|| values.clone());
+            let condition = format!("{expression} IN {}", draft.members(values, &[&facts.sql_type]));
             // Most collations take letters of both cases for equal; the first condition finds, the second decides.
             match texts {
                 Some(texts) => {
-                    let list = draft.array(texts, "");
-                    format!("({condition} AND {} IN ({list}))", bytes_of(expression))
+                    let list = draft.members(texts, &[""]);
+                    format!("({condition} AND {} IN {list})", bytes_of(expression))
                 }
                 None => condition,
             }
         }
-        Dialect::Sqlite => {
-            let array = draft.array(values, "");
-            format!("{expression} IN (SELECT value FROM json_each({array}))")
-        }
+        Dialect::Sqlite => format!("{expression} IN {}", draft.members(values, &[""])),
     }
 }
 
@@ -101,8 +96,10 @@ pub(super) fn bytes_of(expression: &str) -> String {
     format!("CAST(CONVERT({expression} USING utf8mb4) AS BINARY)")
 }
 
-fn is_text(column: &Column) -> bool {
-    (0..column.len()).any(|row| matches!(column.value(row), Value::String(_)))
+/// Whether values are texts that are compared with texts.
+fn is_text(column: &Column, facts: &ColumnFacts) -> bool {
+    matches!(facts.kind, None | Some(model::PropertyKind::String))
+        && (0..column.len()).any(|row| matches!(column.value(row), Value::String(_)))
 }
 
 /// What says that a row lies in one of some boxes.

@@ -1,36 +1,45 @@
 //! Cells as values. SQLite keeps any value in any column; what a column declares says what its values mean.
 
-use model::temporal::{Date, LocalDateTime, LocalTime};
+use model::temporal::{Date, LocalDateTime, LocalTime, NANOS_OF_SECOND};
 use model::{Column, PropertyKind, Value};
 use rusqlite::Statement;
 use rusqlite::types::{Value as SqlValue, ValueRef};
 
 use crate::catalog::{ColumnKind, TableColumn};
 use crate::relational::cells::Cells;
-use crate::sql::ColumnFacts;
+use crate::sql::{ColumnFacts, Form, digits};
 
-/// What the columns of a statement hold.
+/// What the columns of a statement hold, and how they are read.
 pub(super) struct Decoder {
-    kinds: Vec<ColumnKind>,
+    columns: Vec<(ColumnKind, Form)>,
 }
 
 /// A row that is being read.
 pub(super) struct Row<'a, 's>(pub(super) &'a rusqlite::Row<'s>);
 
 impl Decoder {
-    pub(super) fn of(statement: &Statement<'_>) -> Decoder {
-        let columns = statement.columns();
-        Decoder { kinds: columns.map(|column| kind_of(column.decl_type().unwrap_or(""))).collect() }
+    pub(super) fn of(statement: &Statement<'_>, forms: &[Form]) -> Decoder {
+        let forms = forms.iter().copied().chain(std::iter::repeat(Form::Shown));
+        let columns = statement.columns().into_iter().zip(forms);
+        let read = columns.map(|(column, form)| (kind_of(column.decl_type().unwrap_or("")), form));
+        Decoder { columns: read.collect() }
     }
 
     pub(super) fn begin(&self) -> Vec<Cells> {
-        self.kinds.iter().map(|_| Cells::default()).collect()
+        self.columns.iter().map(|_| Cells::default()).collect()
     }
 
     #[inline]
     pub(super) fn push(&self, cells: &mut [Cells], row: Row<'_, '_>) -> rusqlite::Result<()> {
-        for (at, (kind, cells)) in self.kinds.iter().zip(cells).enumerate() {
+        for (at, ((kind, form), cells)) in self.columns.iter().zip(cells).enumerate() {
             match (row.0.get_ref(at)?, kind) {
+                // A text that is none could not be asked for again.
+                (ValueRef::Text(bytes), _) if *form == Form::Stored => {
+                    let text = std::str::from_utf8(bytes).map_err(|cause| rusqlite::Error::Utf8Error(at, cause))?;
+                    cells.push_text(text);
+                }
+                (ValueRef::Integer(x), _) if *form == Form::Stored => cells.push_int(x),
+                (ValueRef::Integer(x), ColumnKind::Decimal) if *form == Form::Digits => cells.push_int(x),
                 (ValueRef::Integer(x), ColumnKind::One(PropertyKind::Float) | ColumnKind::Decimal) => {
                     cells.push_float(x as f64);
                 }
@@ -86,7 +95,10 @@ pub(super) fn kind_of(declared: &str) -> ColumnKind {
         "" => ColumnKind::Any,
         "DATE" => ColumnKind::One(PropertyKind::Date),
         "TIME" => ColumnKind::One(PropertyKind::LocalTime),
-        "NUMERIC" | "DECIMAL" | "NUMBER" | "MONEY" => ColumnKind::Decimal,
+        "NUMERIC" | "DECIMAL" | "NUMBER" | "MONEY" => match digits::declared(&declared) {
+            Some(found) if digits::are_integers(found) => ColumnKind::One(PropertyKind::Integer),
+            _ => ColumnKind::Decimal,
+        },
         _ if has(&["DATETIME", "TIMESTAMP"]) => ColumnKind::One(PropertyKind::LocalDateTime),
         _ if has(&["BOOL"]) => ColumnKind::One(PropertyKind::Boolean),
         _ if has(&["INT"]) => ColumnKind::One(PropertyKind::Integer),
@@ -107,13 +119,20 @@ pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
     let as_stored = matches!(kind, None | Some(PropertyKind::Integer | PropertyKind::Float | PropertyKind::String));
     // A collation that takes other texts for equal is written behind the type.
     let has_collation = column.declared.contains("COLLATE");
+    let is_decimal = column.kind == ColumnKind::Decimal;
+    let is_rounded = is_decimal && digits::are_rounded(digits::declared(&column.declared));
+    let is_text = matches!(kind, None | Some(PropertyKind::String));
     ColumnFacts {
         sql_type: String::new(),
         kind,
-        compares: as_stored && !has_collation && column.kind != ColumnKind::Bytes,
+        compares: as_stored && !has_collation && !is_rounded && column.kind != ColumnKind::Bytes,
         is_binary: !has_collation,
         is_nullable: column.is_nullable,
         as_text: false,
+        is_rounded,
+        is_shown_otherwise: is_decimal || !as_stored,
+        is_loose: has_collation && is_text,
+        is_wide: false,
     }
 }
 
@@ -126,8 +145,19 @@ pub(super) fn to_sql(value: &Value) -> SqlValue {
         Value::Float(x) => SqlValue::Real(*x),
         Value::String(text) => SqlValue::Text(text.to_string()),
         Value::Bytes(bytes) => SqlValue::Blob(bytes.to_vec()),
-        Value::LocalDateTime(_) => SqlValue::Text(value.to_string().replacen('T', " ", 1)),
+        // As SQLite's own functions write them: with seconds.
+        Value::LocalDateTime(at) => SqlValue::Text(format!("{} {}", Value::Date(at.date()), time_text(at.time()))),
+        Value::LocalTime(time) => SqlValue::Text(time_text(*time)),
         other => SqlValue::Text(other.to_string()),
+    }
+}
+
+fn time_text(time: LocalTime) -> String {
+    let (seconds, nanos) = (time.0 / NANOS_OF_SECOND, time.0 % NANOS_OF_SECOND);
+    let text = format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    match format!("{nanos:09}").trim_end_matches('0') {
+        "" => text,
+        fraction => format!("{text}.{fraction}"),
     }
 }
 
@@ -145,6 +175,8 @@ mod tests {
             ("smallint", ColumnKind::One(PropertyKind::Integer)),
             ("NVARCHAR(160)", ColumnKind::One(PropertyKind::String)),
             ("NUMERIC(10,2)", ColumnKind::Decimal),
+            ("decimal(18,0)", ColumnKind::One(PropertyKind::Integer)),
+            ("NUMERIC(19)", ColumnKind::Decimal),
             ("DATETIME", ColumnKind::One(PropertyKind::LocalDateTime)),
             ("date", ColumnKind::One(PropertyKind::Date)),
             ("double precision", ColumnKind::One(PropertyKind::Float)),

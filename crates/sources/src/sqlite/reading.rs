@@ -78,7 +78,8 @@ fn prepared(statement: &Statement<'_>) -> Result<Prepared> {
         ParameterValue::One(value) => Ok(to_sql(value)),
         ParameterValue::Array(_) => Err(error!(Internal, "SQLite has no arrays as parameters")),
     });
-    Ok(Prepared { text: statement.text.clone(), parameters: parameters.collect::<Result<_>>()? })
+    let parameters = parameters.collect::<Result<_>>()?;
+    Ok(Prepared { text: statement.text.clone(), parameters, forms: statement.forms() })
 }
 
 impl Reading for SqliteReading {

@@ -12,6 +12,7 @@ use self_cell::{MutBorrow, self_cell};
 use super::File;
 use super::cells::{Decoder, Row};
 use crate::relational::answers::failed;
+use crate::sql::Form;
 
 /// Rows that are read before they are handed over.
 pub(super) const BATCH: usize = 4096;
@@ -60,6 +61,8 @@ pub(super) struct Session<'c> {
 pub(super) struct Prepared {
     pub(super) text: String,
     pub(super) parameters: Vec<SqlValue>,
+    /// How the columns of its rows are read.
+    pub(super) forms: Vec<Form>,
 }
 
 impl Worker {
@@ -144,7 +147,7 @@ impl<'c> Session<'c> {
         let failed = |cause: rusqlite::Error| failure(self.name, &statement.text, &cause);
         let mut prepared = self.connection.prepare_cached(&statement.text).map_err(failed)?;
         bind(&mut prepared, &statement.parameters).map_err(failed)?;
-        let decoder = Decoder::of(&prepared);
+        let decoder = Decoder::of(&prepared, &statement.forms);
         let mut rows = prepared.raw_query();
         loop {
             let (columns, count) = decoder.read(&mut rows, BATCH).map_err(failed)?;
@@ -166,7 +169,7 @@ impl<'c> Session<'c> {
         let failed = |cause: rusqlite::Error| failure(self.name, &statement.text, &cause);
         let mut prepared = self.connection.prepare(&statement.text).map_err(failed)?;
         bind(&mut prepared, &statement.parameters).map_err(failed)?;
-        let decoder = Decoder::of(&prepared);
+        let decoder = Decoder::of(&prepared, &statement.forms);
         let rows = OpenRows::new(MutBorrow::new(prepared), |statement| statement.borrow_mut().raw_query());
         self.last_stream += 1;
         self.streams.insert(self.last_stream, Stream { rows, decoder, text: statement.text.clone() });
@@ -219,6 +222,7 @@ pub(super) fn failure(name: &str, statement: &str, cause: &rusqlite::Error) -> m
         Some(E::OperationInterrupted) => ErrorCode::Cancelled,
         Some(E::OutOfMemory | E::TooBig) => ErrorCode::Limit,
         Some(E::DiskFull) => ErrorCode::DiskFull,
+        Some(E::Unknown) if is_generated(cause) => ErrorCode::ReadOnly,
         // What SQLite says of tables and columns that are not there, and of SQL that it cannot read.
         Some(E::Unknown) => ErrorCode::Definition,
         _ => ErrorCode::Source,
@@ -231,6 +235,12 @@ pub(super) fn failure(name: &str, statement: &str, cause: &rusqlite::Error) -> m
         Some(E::CannotOpen) => error.with_remedy("check the path; a database is never created"),
         _ => error,
     }
+}
+
+/// Whether a column is written that the database computes.
+fn is_generated(cause: &rusqlite::Error) -> bool {
+    let message = message(cause);
+    message.contains("generated column") && (message.contains("UPDATE") || message.contains("INSERT"))
 }
 
 /// Whether a statement failed since another connection holds the file.

@@ -80,22 +80,24 @@ impl Layout {
         };
         layout.facts.nodes.resize_with(definition.nodes.len(), Default::default);
         layout.facts.edges.resize_with(definition.edges.len(), Default::default);
-        definition.nodes.iter().for_each(|kind| layout.add_node_kind(kind, abilities));
+        for (number, kind) in definition.nodes.iter().enumerate() {
+            layout.add_node_kind(kind, layout.facts.nodes[number].hides_key, abilities);
+        }
         definition.edges.iter().enumerate().for_each(|(number, kind)| layout.add_edge_kind(number, kind));
         layout.add_rules(abilities);
         layout.count();
         layout
     }
 
-    fn add_node_kind(&mut self, kind: &NodeKind, abilities: Abilities) {
+    fn add_node_kind(&mut self, kind: &NodeKind, hides_key: bool, abilities: Abilities) {
         let mut labels: Vec<LabelId> =
             kind.labels.iter().map(|name| LabelId(self.schema.labels.intern(name))).collect();
         labels.sort_unstable();
         labels.dedup();
-        // A property that is converted need not be the key as the source has it; where the source finds nodes by conditions
+        // A property that is converted, or shows a key otherwise than it is kept, is not the key as the source has it; where the source finds nodes by conditions
         // it is looked up by one. Elsewhere keys are converted as their property is.
         let shows_key = |property: &Property, column: &str| {
-            property.column == column && (property.kind.is_none() || !abilities.conditions)
+            property.column == column && (property.kind.is_none() && !hides_key || !abilities.conditions)
         };
         let key_property = match &kind.key[..] {
             [column] => kind.properties.iter().position(|property| shows_key(property, column)),

@@ -225,3 +225,50 @@ fn many_sessions_share_few_connections() {
     assert_eq!(done.load(Ordering::Relaxed), 200);
     assert!(most.load(Ordering::Relaxed) <= 8, "{most:?}");
 }
+
+/// Whatever is asked first of what the user may not do, the answer comes and says so.
+#[test]
+fn what_the_user_may_not_do_is_said() {
+    let Some(server) = servers::postgres() else { return };
+    let (_, url) = database(
+        server,
+        "CREATE ROLE limited LOGIN; CREATE TABLE open (id int PRIMARY KEY, v int); INSERT INTO open VALUES (1, 1);
+        GRANT SELECT ON open TO limited; CREATE TABLE shut (id int PRIMARY KEY, v int); CREATE TABLE computed (id int PRIMARY KEY, v int GENERATED ALWAYS AS (id * 2) STORED); INSERT INTO computed VALUES (1);",
+    );
+    super::types::check_computed(&url);
+    let limited = url.replacen("postgres@", "limited@", 1);
+    assert_ne!(limited, url);
+    let table = r#"{ "nodes": { "T": { "table": "shut", "show-key": false, "properties": ["v"] } } }"#;
+    let query = r#"{ "nodes": { "T": { "sql": "SELECT id, v FROM shut", "properties": ["v"] } } }"#;
+    let by_key = r#"{ "nodes": { "T": { "sql": "SELECT v FROM shut WHERE id = ?", "properties": ["v"] } } }"#;
+    for json in [table, query, by_key] {
+        let connector = connect(&limited, &definition(json)).unwrap();
+        let found = super::silent::ends(json, move || (connector.facts().err(), connector.check()));
+        let key = Column::from_values([&Value::Int(1)]);
+        let asked = |which| {
+            let connector = connect(&limited, &definition(json)).unwrap();
+            let question = Question::Nodes { kind: 0, which, properties: &[0], order: None, limit: None };
+            connector.read().unwrap().ask(&[question], &mut |_, _| Ok(true)).unwrap_err()
+        };
+        for failure in found.0.into_iter().chain([asked(Which::Keys(&key))]) {
+            assert_eq!(failure.code(), ErrorCode::Source, "{failure}");
+            assert!(failure.message().contains("permission denied for table shut"), "{failure}");
+            assert!(failure.remedy().contains("grant the right"), "{}", failure.remedy());
+        }
+        match found.1 {
+            Ok(findings) => {
+                let says = |text: &str| findings.iter().any(|finding| finding.message.contains(text));
+                assert!(says("permission denied") && !says("there is no table"), "{findings:?}");
+            }
+            Err(failure) => assert!(failure.message().contains("permission denied"), "{failure}"),
+        }
+    }
+    let open = r#"{ "nodes": { "T": { "table": "open", "show-key": false, "properties": ["v"] } } }"#;
+    let connector = connect(&limited, &definition(open)).unwrap();
+    let failure = super::silent::ends("a change", move || {
+        let (keys, values) = (Column::from_values([&Value::Int(1)]), Column::from_values([&Value::Int(5)]));
+        let change = sources::connector::Change::UpdateNodes { kind: 0, keys: &keys, property: 0, values: &values };
+        connector.write().unwrap().change(&change).unwrap_err()
+    });
+    assert!(failure.message().contains("permission denied for table open"), "{failure}");
+}

@@ -1,8 +1,8 @@
 //! What follows from the types of columns and from the expressions of indexes.
 
-use crate::postgres::decode::{is_read, kind_of, oid};
+use crate::postgres::decode::{digits_of, is_read, kind_of, oid};
 use crate::sql::catalog::PointIndex;
-use crate::sql::{ColumnFacts, Dialect, quote};
+use crate::sql::{ColumnFacts, Dialect, digits, quote};
 
 /// What follows from the type of a column.
 pub(super) fn column_facts(oid: u32, modifier: i32, name: Option<(&str, &str)>, element: &str) -> ColumnFacts {
@@ -14,15 +14,23 @@ pub(super) fn column_facts(oid: u32, modifier: i32, name: Option<(&str, &str)>, 
         }
         (None, None) => String::new(),
     };
-    let compares =
-        !matches!(oid, oid::JSON | oid::JSONB | oid::INTERVAL | oid::TIMETZ | oid::BYTEA | oid::CHAR) && is_read(oid);
+    let kind = if is_read(oid) { kind_of(oid, modifier) } else { Some(model::PropertyKind::String) };
+    let is_decimal = oid == oid::NUMERIC && kind == Some(model::PropertyKind::Float);
+    let is_rounded = is_decimal && digits::are_rounded(digits_of(modifier));
+    let compares = !is_rounded
+        && !matches!(oid, oid::JSON | oid::JSONB | oid::INTERVAL | oid::TIMETZ | oid::BYTEA | oid::CHAR) && is_read(oid);
     ColumnFacts {
         sql_type,
-        kind: if is_read(oid) { kind_of(oid, modifier) } else { Some(model::PropertyKind::String) },
+        kind,
         compares,
         is_binary: false,
         is_nullable: true,
         as_text: !is_read(oid),
+        is_rounded,
+        is_shown_otherwise: is_decimal,
+        is_wide: false,
+        // To the server a month equals thirty days.
+        is_loose: oid == oid::INTERVAL || name.is_some_and(|(_, name)| name == "citext"),
     }
 }
 

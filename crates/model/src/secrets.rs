@@ -1,0 +1,94 @@
+//! Texts without the passwords of URLs in them.
+//!
+//! A password need not be escaped as URLs want it: it goes from the first colon of the login to the last `@`, so that of a
+//! text that can be read in two ways rather too much is hidden than too little.
+
+/// What stands in the place of each letter of a password, so that a caret below it still points to the same word.
+const MASK: char = '*';
+
+/// The same text with each letter of a password in a URL hidden: of `scheme://user:password@host` and `?password=`.
+pub fn masked(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let start = at + "://".len();
+        let length = url_length(rest, at, start);
+        out.push_str(&rest[..start]);
+        out.push_str(&masked_url(&rest[start..start + length]));
+        rest = &rest[start + length..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The part of a URL behind its `://`, in its login the user and the password; the rest begins at the `@`.
+pub fn login(rest: &str) -> Option<(&str, Option<&str>, &str)> {
+    let at = rest[..settings_start(rest)].rfind('@')?;
+    let (login, place) = rest.split_at(at);
+    match login.split_once(':') {
+        Some((user, password)) => Some((user, Some(password), place)),
+        // A path may have this letter, too.
+        None if login.contains('/') => None,
+        None => Some((login, None, place)),
+    }
+}
+
+/// Where `?name=value` begins. A `?` with something else behind it, before an `@`, is a part of a password.
+fn settings_start(rest: &str) -> usize {
+    let is_setting = |at: usize| {
+        let setting = rest[at + 1..].split('&').next().unwrap_or_default();
+        setting.find('@').is_none_or(|found| setting[..found].contains('='))
+    };
+    rest.match_indices('?').map(|(at, _)| at).find(|&at| is_setting(at)).unwrap_or(rest.len())
+}
+
+/// How far a URL goes whose `://` lies before `start`: to the quote that it began with, or to a blank.
+fn url_length(text: &str, colon: usize, start: usize) -> usize {
+    let scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let before = text[..colon].trim_end_matches(scheme).chars().next_back();
+    let tail = &text[start..];
+    let end = match before {
+        Some(quote @ ('\'' | '"' | '`')) => tail.find(quote),
+        _ => tail.find(char::is_whitespace),
+    };
+    end.unwrap_or(tail.len())
+}
+
+fn masked_url(rest: &str) -> String {
+    let hidden = |text: &str| MASK.to_string().repeat(text.chars().count());
+    let shown = match login(rest) {
+        Some((user, Some(password), place)) => format!("{user}:{}{place}", hidden(password)),
+        _ => rest.to_owned(),
+    };
+    let Some((address, settings)) = shown.split_once('?') else { return shown };
+    let settings = settings.split('&').map(|setting| match setting.split_once('=') {
+        Some((name, value)) if is_secret(name) => format!("{name}={}", hidden(value)),
+        _ => setting.to_owned(),
+    });
+    format!("{address}?{}", settings.collect::<Vec<_>>().join("&"))
+}
+
+/// Whether a setting of that name is a password.
+pub fn is_secret(name: &str) -> bool {
+    matches!(&*name.to_ascii_lowercase(), "password" | "passwd" | "pwd" | "pass")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::masked;
+
+    #[test]
+    fn passwords_are_hidden_letter_by_letter() {
+        for (text, expected) in [
+            ("ATTACH 'postgres://ann:secret@h/d' AZ p", "ATTACH 'postgres://ann:******@h/d' AZ p"),
+            ("x://u:S3c@r3/tPw@127.0.0.1", "x://u:*********@127.0.0.1"),
+            ("x://u:pa?ss@h/d?sslmode=require", "x://u:*****@h/d?sslmode=require"),
+            ("'x://u:a b\"c@h' and 'y://v:ü@h'", "'x://u:*****@h' and 'y://v:*@h'"),
+            ("x://h:5432/d?options=a@b&password=geheim", "x://h:5432/d?options=a@b&password=******"),
+            ("redis://:pw@h", "redis://:**@h"),
+            ("x://ann@h/d@e no://thing", "x://ann@h/d@e no://thing"),
+        ] {
+            assert_eq!(masked(text), expected);
+        }
+    }
+}
