@@ -3,7 +3,7 @@
 //! A password need not be escaped as URLs want it: it goes from the first colon of the login to the last `@`, so that of a
 //! text that can be read in two ways rather too much is hidden than too little.
 
-/// What stands in the place of each letter of a password, so that a caret below it still points to the same word.
+/// The letter that stands in the place of each one of a password, so that a caret below it still points to the same word.
 const MASK: char = '*';
 
 /// The same text with each letter of a password in a URL hidden: of `scheme://user:password@host` and `?password=`.
@@ -33,7 +33,7 @@ pub fn login(rest: &str) -> Option<(&str, Option<&str>, &str)> {
     }
 }
 
-/// Where `?name=value` begins. A `?` with something else behind it, before an `@`, is a part of a password.
+/// The place where `?name=value` begins. A `?` with something else behind it, before an `@`, is a part of a password.
 fn settings_start(rest: &str) -> usize {
     let is_setting = |at: usize| {
         let setting = rest[at + 1..].split('&').next().unwrap_or_default();
@@ -42,7 +42,7 @@ fn settings_start(rest: &str) -> usize {
     rest.match_indices('?').map(|(at, _)| at).find(|&at| is_setting(at)).unwrap_or(rest.len())
 }
 
-/// How far a URL goes whose `://` lies before `start`: to the quote that it began with, or to a blank.
+/// The length of a URL whose `://` lies before `start`: to the quote that it began with, or to a blank.
 fn url_length(text: &str, colon: usize, start: usize) -> usize {
     let scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     let before = text[..colon].trim_end_matches(scheme).chars().next_back();
@@ -68,7 +68,7 @@ fn masked_url(rest: &str) -> String {
     format!("{address}?{}", settings.collect::<Vec<_>>().join("&"))
 }
 
-/// Whether a setting of that name is a password.
+/// Tells whether a setting of that name is a password.
 pub fn is_secret(name: &str) -> bool {
     matches!(&*name.to_ascii_lowercase(), "password" | "passwd" | "pwd" | "pass")
 }

@@ -38,7 +38,7 @@ pub mod postgres;
 mod prefetch;
 #[cfg(feature = "redis")]
 pub mod redis;
-#[cfg(any(feature = "mysql", feature = "sqlite", feature = "postgres"))]
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
 mod relational;
 pub mod sql;
 #[cfg(feature = "sqlite")]

@@ -102,11 +102,11 @@ pub struct Answer {
     pub columns: usize,
     /// What its values are converted to; what the database says if `None`.
     pub kind: Option<PropertyKind>,
-    /// How its values are read before that.
+    /// The form in which its values are read before that.
     pub form: Form,
 }
 
-/// How the values of a column are read.
+/// The form in which the values of a column are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// As properties show them: numbers with digits after the point, and those of unknown length, are the floats next to

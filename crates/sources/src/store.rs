@@ -166,7 +166,7 @@ impl SourceStore {
             ));
         }
         connector.charge_to(&environment.memory);
-        // What it is able to do may follow from what is known of it.
+        // Its abilities may follow from its facts.
         let facts = connector.facts()?;
         let abilities = connector.abilities();
         let layout = Arc::new(Layout::new(definition, member, facts, abilities));
@@ -296,7 +296,7 @@ impl SourceStore {
         !tables.is_empty()
     }
 
-    /// What whoever attaches it should know, a sentence each.
+    /// Notes for whoever attaches it, a sentence each.
     pub fn notes(&self) -> Vec<String> {
         let reason = relational::cannot_prefetch(&self.shared.layout.definition);
         reason.map(|reason| format!("{reason}; {}", relational::NAME_TABLES)).into_iter().collect()

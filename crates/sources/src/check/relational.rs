@@ -191,7 +191,7 @@ impl<'a> Check<'a> {
         let is_unique = is_primary || seen.table.is_some_and(|table| table.is_unique(&kind.key));
         let may_be_null = |name: &String| seen.column(name).is_none_or(|column| column.is_nullable);
         let quoted = self.quoted("", &kind.key);
-        // Where a primary key can hold nulls, as in SQLite, such rows are no nodes.
+        // A primary key can hold nulls in SQLite; such rows are no nodes.
         if kind.key.iter().any(may_be_null) {
             let nulls = some_null(&quoted);
             let count = self.source.number(&format!("SELECT count(*) FROM {from} t WHERE {nulls}"))?;
@@ -338,7 +338,7 @@ pub(crate) fn cannot_prefetch(definition: &GraphDefinition) -> Option<&'static s
         .then_some("all edges come from queries by key, one node at a time, so that nothing can be fetched ahead")
 }
 
-/// What mends that.
+/// The remedy for that.
 pub(crate) const NAME_TABLES: &str = "name the tables instead (`table`), or say `\"prefetch\": \"none\"`";
 
 /// Whether values of two columns can be equal.

@@ -153,7 +153,7 @@ impl Settings {
     }
 }
 
-/// How long the server is waited for.
+/// The times that the server is waited for.
 #[derive(Clone, Copy, Debug)]
 struct Waits {
     connecting: Duration,
@@ -196,7 +196,7 @@ pub(super) struct Streaming {
     connection: u32,
 }
 
-/// What is needed to end the wait for a connection.
+/// A connection for whoever is to end the wait for it.
 pub(super) struct Handle<'a> {
     /// The number by which the server knows it.
     pub(super) connection: u32,
@@ -217,14 +217,14 @@ impl Streaming {
         Session { connection: rows.into_owner().into_inner(), socket, name, waits, is_mariadb, is_used }
     }
 
-    /// What is needed to end the wait for it.
+    /// The connection for whoever is to end the wait for it.
     pub(super) fn handle(&self) -> Handle<'_> {
         Handle { connection: self.connection, socket: &self.socket }
     }
 
     /// The server is not waited for long any more: nobody wants what it sends.
     pub(super) fn be_short(&self) {
-        // Where that cannot be set the connection is broken, as the next read will tell.
+        // If that cannot be set the connection is broken, as the next read will tell.
         let _ = self.socket.set_patience(Some(self.waits.connecting));
     }
 }
@@ -282,7 +282,7 @@ fn read(
 }
 
 impl Session {
-    /// What is needed to end the wait for it.
+    /// The connection for whoever is to end the wait for it.
     pub(super) fn handle(&self) -> Handle<'_> {
         Handle { connection: self.connection.connection_id(), socket: &self.socket }
     }

@@ -28,7 +28,7 @@ impl Socket {
         Ok(Socket { stream: self.stream.try_clone()? })
     }
 
-    /// How long each read and write may wait; for ever with `None`.
+    /// Limits the time that each read and write may wait; for ever with `None`.
     pub(super) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         self.stream.set_read_timeout(patience).and(self.stream.set_write_timeout(patience))
     }

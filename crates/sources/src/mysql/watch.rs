@@ -16,7 +16,7 @@ use super::socket::Socket;
 const LOOK_AFTER: Duration = Duration::from_millis(100);
 /// How often nobody may be found waiting before the thread ends.
 const IDLE_LOOKS_MAX: u32 = 50;
-/// How often the server may be found not to have heard before the connection is closed.
+/// Looks at a server that has not heard before the connection is closed.
 const TOLD_LOOKS_MAX: u32 = 20;
 
 /// Who waits.
@@ -38,7 +38,7 @@ struct Waiting {
     connection: u32,
     /// None where the system has no number left for it.
     socket: Option<Socket>,
-    /// How often it was looked at since the server was told.
+    /// Looks at it since the server was told.
     looks_since_told: Option<u32>,
 }
 

@@ -10,7 +10,6 @@ use super::Shared;
 use super::failure::Failure;
 use super::session::{Session, Trouble};
 use crate::connector::Facts;
-use crate::relational::known::show;
 use crate::definition::{GraphDefinition, Rows};
 use crate::sql::catalog::PointIndex;
 use crate::sql::{Catalog, ColumnFacts, Dialect, Parameter, ParameterValue, Rest, RowsFacts, Statement, quote};
@@ -168,7 +167,7 @@ pub(super) fn load(shared: &Shared) -> Result<Known> {
     for (kind, node) in definition.nodes.iter().enumerate() {
         let place = places.next().expect("every kind has its rows");
         let (facts, mut about) = node_facts(node, &place, &tables, estimates[kind]);
-        show(&mut about, node, &facts);
+        facts.show(node, &mut about);
         known.catalog.nodes.push(facts);
         known.facts.nodes.push(about);
     }
@@ -397,7 +396,7 @@ impl Session {
 }
 
 impl Shared {
-    /// What is known of the source; asked for once, and again after [`Shared::forget`]. The server is waited for without
+    /// The facts known of the source; asked for once, and again after [`Shared::forget`]. The server is waited for without
     /// the lock: whoever finds that something is wrong forgets what is known, and others that wait hear that they are to
     /// stop.
     pub(super) fn known(&self) -> Result<Arc<Known>> {

@@ -10,7 +10,7 @@ use super::url::Settings;
 
 /// How long to wait for a connection while all are in use.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long to wait before looking whether anybody still wants it.
+/// The time after which to look whether anybody still wants it.
 const LOOK_AFTER: Duration = Duration::from_millis(100);
 
 /// The connections of a source.

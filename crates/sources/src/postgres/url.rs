@@ -89,7 +89,7 @@ impl Settings {
         if settings.database.is_empty() {
             settings.database.clone_from(&settings.user);
         }
-        // Where a password has letters that end it in a URL, the rest of it stands in the place of the database.
+        // If a password has letters that end it in a URL, the rest of it stands in the place of the database.
         settings.name = match settings.database.rsplit_once('@') {
             Some((_, place)) => format!("postgres://{}@{place}", settings.user),
             None => format!("postgres://{}@{}:{}/{}", settings.user, settings.host, settings.port, settings.database),

@@ -41,7 +41,7 @@ pub(crate) fn know(
             ..RowsFacts::default()
         });
         let mut facts = node_facts(&catalog, kind);
-        show(&mut facts, kind, known.catalog.node(number));
+        known.catalog.node(number).show(kind, &mut facts);
         known.facts.nodes.push(facts);
     }
     for kind in &definition.edges {
@@ -57,12 +57,6 @@ pub(crate) fn know(
         known.facts.edges.push(facts);
     }
     Ok(known)
-}
-
-/// Notes how the values of keys and of unique columns are shown: numbers that differ in the source may not differ as floats.
-pub(crate) fn show(facts: &mut KindFacts, kind: &NodeKind, rows: &RowsFacts) {
-    facts.unique.retain(|&number| !rows.column(&kind.properties[number].column).is_rounded);
-    facts.hides_key = kind.key.iter().any(|name| rows.column(name).is_shown_otherwise);
 }
 
 fn columns(

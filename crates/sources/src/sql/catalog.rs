@@ -4,6 +4,11 @@ use std::sync::LazyLock;
 
 use model::{Map, PropertyKind};
 
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+use crate::connector::KindFacts;
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+use crate::definition::NodeKind;
+
 /// What is known of all kinds, by their numbers. May lack all of it: then types are left to the database.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
@@ -66,7 +71,7 @@ pub(crate) const NUMBER: &str = "number";
 /// What is known of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnFacts {
-    /// Its type as it stands in a cast, or [`NUMBER`]; empty if unknown.
+    /// Its type as it stands in a cast, or that it is a number; empty if unknown.
     pub sql_type: String,
     /// The kind that its values have without conversion; `None` if unknown, or none of these.
     pub kind: Option<PropertyKind>,
@@ -78,13 +83,13 @@ pub struct ColumnFacts {
     pub is_nullable: bool,
     /// Whether it is read as text, since its type is none that is read.
     pub as_text: bool,
-    /// Whether its numbers are shown as floats that can stand for other numbers, too.
+    /// True if its numbers are shown as floats that can stand for other numbers, too.
     pub is_rounded: bool,
-    /// Whether a key is kept as another value than the one that a property shows.
+    /// True if a key is kept as another value than the one that a property shows.
     pub is_shown_otherwise: bool,
-    /// Whether the database takes values for equal that differ once they are read: texts but for capitals or blanks.
+    /// True if the database takes values for equal that differ once they are read: texts but for capitals or blanks.
     pub is_loose: bool,
-    /// Whether its integers may be larger than those of 64 bits with a sign.
+    /// True if its integers may be larger than those of 64 bits with a sign.
     pub is_wide: bool,
 }
 
@@ -113,6 +118,15 @@ impl RowsFacts {
     /// What is known of a column.
     pub fn column(&self, name: &str) -> &ColumnFacts {
         self.columns.get(name).or_else(|| self.reverse_columns.get(name)).unwrap_or(&UNKNOWN)
+    }
+}
+
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+impl RowsFacts {
+    /// Notes how keys and unique values of these rows are shown: numbers that differ in the source may not differ as floats.
+    pub(crate) fn show(&self, kind: &NodeKind, facts: &mut KindFacts) {
+        facts.unique.retain(|&number| !self.column(&kind.properties[number].column).is_rounded);
+        facts.hides_key = kind.key.iter().any(|name| self.column(name).is_shown_otherwise);
     }
 }
 

@@ -190,7 +190,7 @@ enum Fit {
     Unknown,
 }
 
-/// Whether a column could hold a value, as a key is kept.
+/// Tells whether a column could hold a value, as a key is kept.
 pub(super) fn may_equal(value: &Value, facts: &ColumnFacts) -> bool {
     match value {
         Value::String(text) if facts.sql_type == NUMBER => digits::width(text).is_some(),

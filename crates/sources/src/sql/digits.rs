@@ -2,7 +2,7 @@
 
 use model::Value;
 
-/// The digits of an integer type of 64 bits that hold any number of so many digits.
+/// The decimal digits that an integer of 64 bits holds, whatever they are.
 pub const INTEGER_DIGITS: u32 = 18;
 /// The decimal digits that every float keeps: numbers of no more are told apart, and put in order, by the floats next to them.
 pub const FLOAT_DIGITS: u32 = 15;
@@ -35,12 +35,12 @@ pub fn declared(declared: &str) -> Option<(u32, i32)> {
     Some((digits.trim().parse().ok()?, scale.trim().parse().ok()?))
 }
 
-/// Whether all numbers of so many digits, and so many after the point, are integers of 64 bits.
+/// Tells whether all numbers with these digits in all and after the point are integers of 64 bits.
 pub fn are_integers((digits, scale): (u32, i32)) -> bool {
     scale == 0 && digits <= INTEGER_DIGITS
 }
 
-/// Whether numbers of a declared type that are shown as floats can be other numbers that the same float shows.
+/// Tells whether numbers of a declared type that are shown as floats can be other numbers that the same float shows.
 pub fn are_rounded(digits: Option<(u32, i32)>) -> bool {
     digits.is_none_or(|(digits, scale)| digits > FLOAT_DIGITS || scale < 0)
 }

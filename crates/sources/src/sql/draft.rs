@@ -89,7 +89,7 @@ impl<'q> Draft<'q> {
         if marks.is_empty() { "NULL".to_owned() } else { marks.join(", ") }
     }
 
-    /// What stands behind `IN` for values of columns of these types: rows of them where there are several columns.
+    /// The list behind `IN` for values of columns of these types: rows of them where there are several columns.
     pub(super) fn members(&mut self, values: Cow<'q, Column>, types: &[&str]) -> String {
         match (self.dialect, types) {
             (Dialect::MySql, _) => format!("({})", self.list(&values, types)),
@@ -200,7 +200,7 @@ fn numbered<'q>(dialect: Dialect, text: &str, parameters: Vec<Parameter<'q>>) ->
     (out, placed)
 }
 
-/// Whether JSON keeps values as they are: SQLite reads floats from texts with an error in the last digit, and JSON has no
+/// Tells whether JSON keeps values as they are: SQLite reads floats from texts with an error in the last digit, and JSON has no
 /// bytes.
 fn is_kept_by_json(column: &Column) -> bool {
     fn is_kept(value: &Value) -> bool {

@@ -139,12 +139,12 @@ impl<'a> EndOf<'a> {
         self.end.columns.iter().map(|name| quote::column(dialect, "e", name)).collect()
     }
 
-    /// Whether something is joined to the rows.
+    /// Tells whether something is joined to the rows.
     pub(super) fn has_items(&self) -> bool {
         self.end.is_array || self.joined.is_some()
     }
 
-    /// What joins the elements of an array, or the rows of its nodes, to the rows.
+    /// Text that joins the elements of an array, or the rows of its nodes, to the rows.
     pub(super) fn items(&self, dialect: Dialect, facts: &RowsFacts) -> String {
         if let Some((node, of_node)) = self.joined {
             return self.nodes(dialect, node, of_node);
@@ -189,7 +189,7 @@ impl<'a> EndOf<'a> {
         expressions.into_iter().zip(names).map(|(held, name)| facts.column(name).selected(held)).collect()
     }
 
-    /// Whether it is a node of this source, named by its key.
+    /// Tells whether it is a node of this source, named by its key.
     pub(super) fn is_of_kind(&self) -> bool {
         matches!(self.end.node, EndNode::Kind(_))
     }
@@ -234,7 +234,7 @@ impl<'a> EndOf<'a> {
     }
 }
 
-/// Whether some edge has an end that only the database can find.
+/// Tells whether some edge has an end that only the database can find.
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 pub(crate) fn has_loose_ends(writer: &Writer<'_>) -> bool {
     writer.definition.edges.iter().enumerate().any(|(number, edge)| {
@@ -243,7 +243,7 @@ pub(crate) fn has_loose_ends(writer: &Writer<'_>) -> bool {
     })
 }
 
-/// Whether the database may take an end's value and a key for equal that differ once they are read.
+/// Tells whether the database may take an end's value and a key for equal that differ once they are read.
 fn is_loose(dialect: Dialect, end: &ColumnFacts, key: &ColumnFacts) -> bool {
     let both = |types: &[&str]| [end, key].iter().all(|facts| types.contains(&&*facts.sql_type));
     match dialect {

@@ -96,7 +96,7 @@ pub(super) fn bytes_of(expression: &str) -> String {
     format!("CAST(CONVERT({expression} USING utf8mb4) AS BINARY)")
 }
 
-/// Whether values are texts that are compared with texts.
+/// Tells whether values are texts that are compared with texts.
 fn is_text(column: &Column, facts: &ColumnFacts) -> bool {
     matches!(facts.kind, None | Some(model::PropertyKind::String))
         && (0..column.len()).any(|row| matches!(column.value(row), Value::String(_)))

@@ -9,7 +9,7 @@ use crate::catalog::{ColumnKind, TableColumn};
 use crate::relational::cells::Cells;
 use crate::sql::{ColumnFacts, Form, digits};
 
-/// What the columns of a statement hold, and how they are read.
+/// The columns of a statement: the values that they hold, and the form in which they are read.
 pub(super) struct Decoder {
     columns: Vec<(ColumnKind, Form)>,
 }

@@ -61,7 +61,7 @@ pub(super) struct Session<'c> {
 pub(super) struct Prepared {
     pub(super) text: String,
     pub(super) parameters: Vec<SqlValue>,
-    /// How the columns of its rows are read.
+    /// The form in which each column of its rows is read.
     pub(super) forms: Vec<Form>,
 }
 
@@ -237,7 +237,7 @@ pub(super) fn failure(name: &str, statement: &str, cause: &rusqlite::Error) -> m
     }
 }
 
-/// Whether a column is written that the database computes.
+/// Tells whether a column is written that the database computes.
 fn is_generated(cause: &rusqlite::Error) -> bool {
     let message = message(cause);
     message.contains("generated column") && (message.contains("UPDATE") || message.contains("INSERT"))

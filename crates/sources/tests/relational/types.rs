@@ -17,7 +17,7 @@ pub(crate) struct Type {
     /// The kind of property that its values are.
     pub(crate) read: &'static str,
     pub(crate) key: Key,
-    /// What is written comes to the database as it was read; else it is refused, or another value for the reason given.
+    /// A value that is written comes to the database as it was read; else it is refused, or another value for the reason given.
     pub(crate) write: Write,
     /// Values as SQL has them, and as they are read: `None` where reading them is an error.
     pub(crate) values: &'static [(&'static str, Option<&'static str>)],
@@ -41,12 +41,12 @@ pub(crate) enum Write {
     Refused,
 }
 
-/// How a database is spoken to.
+/// A database, and the way to speak to it.
 pub(crate) struct Database<'a> {
     pub(crate) name: &'static str,
     pub(crate) url: String,
     pub(crate) run: &'a dyn Fn(&str),
-    /// What the types need before they can be used.
+    /// Statements that the types need before they can be used.
     pub(crate) before: &'static str,
 }
 

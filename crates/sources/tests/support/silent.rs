@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// How long anything may take that must end by itself.
+/// The time that anything may take that must end by itself.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The port of a server that answers the first thing that it hears with `word`, and nothing else. Lives as long as the test.
@@ -26,7 +26,7 @@ pub(crate) fn server(word: &'static [u8]) -> u16 {
     port
 }
 
-/// What a call gives that must end by itself.
+/// The outcome of a call that must end by itself.
 pub(crate) fn ends<T: Send + 'static>(what: &str, call: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, wait) = channel();
     std::thread::spawn(move || done.send(call()));
