@@ -233,7 +233,7 @@ fn what_the_user_may_not_do_is_said() {
     let (_, url) = database(
         server,
         "CREATE ROLE limited LOGIN; CREATE TABLE open (id int PRIMARY KEY, v int); INSERT INTO open VALUES (1, 1);
-        GRANT SELECT ON open TO limited; CREATE TABLE shut (id int PRIMARY KEY, v int); CREATE TABLE computed (id int PRIMARY KEY, v int GENERATED ALWAYS AS (id * 2) STORED); INSERT INTO computed VALUES (1);",
+        GRANT SELECT ON open TO limited; CREATE TABLE shut (id int PRIMARY KEY, v int); CREATE TABLE t (id int PRIMARY KEY, v int GENERATED ALWAYS AS (id * 2) STORED); INSERT INTO t VALUES (1);",
     );
     super::types::check_computed(&url);
     let limited = url.replacen("postgres@", "limited@", 1);
