@@ -32,9 +32,9 @@ mod which;
 mod within;
 
 pub use catalog::{Catalog, ColumnFacts, RowsFacts};
+pub use rest::Rest;
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 pub(crate) use rows::has_loose_ends;
-pub use rest::Rest;
 
 /// Whose SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

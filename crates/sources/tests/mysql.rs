@@ -4,10 +4,10 @@
 
 #[path = "relational/asking.rs"]
 mod asking;
-#[path = "relational/shop.rs"]
-mod shop;
 #[path = "types/mysql.rs"]
 mod own_types;
+#[path = "relational/shop.rs"]
+mod shop;
 #[path = "support/silent.rs"]
 mod silent;
 #[path = "relational/types.rs"]
@@ -271,6 +271,9 @@ fn an_edge_that_is_counted_is_followed() {
 fn a_column_that_the_server_computes_is_read_only() {
     let Some(server) = mariadb() else { return };
     let url = server.database("computed");
-    server.run("computed", "CREATE TABLE t (id INT PRIMARY KEY, v INT AS (id * 2) STORED); INSERT INTO t (id) VALUES (1);");
+    server.run(
+        "computed",
+        "CREATE TABLE t (id INT PRIMARY KEY, v INT AS (id * 2) STORED); INSERT INTO t (id) VALUES (1);",
+    );
     types::check_computed(&url);
 }

@@ -4,10 +4,10 @@
 
 #[path = "relational/asking.rs"]
 mod asking;
-#[path = "relational/shop.rs"]
-mod shop;
 #[path = "types/sqlite.rs"]
 mod own_types;
+#[path = "relational/shop.rs"]
+mod shop;
 #[path = "relational/types.rs"]
 mod types;
 #[path = "relational/world.rs"]
@@ -259,7 +259,8 @@ fn what_does_not_fit_is_found() {
 fn values_of_each_type_are_exact_or_told() {
     let folder = Folder::new();
     let url = database(&folder, "");
-    let run = |statements: &str| Connection::open(folder.path().join("test.db")).unwrap().execute_batch(statements).unwrap();
+    let run =
+        |statements: &str| Connection::open(folder.path().join("test.db")).unwrap().execute_batch(statements).unwrap();
     types::check(&types::Database { name: "SQLite", url, run: &run, before: "" }, own_types::TYPES);
 }
 
@@ -286,14 +287,23 @@ fn an_edge_that_is_counted_is_followed() {
 #[test]
 fn a_column_that_the_database_computes_is_read_only() {
     let folder = Folder::new();
-    let url = database(&folder, "CREATE TABLE t (id INTEGER PRIMARY KEY, v INT AS (id * 2) STORED); INSERT INTO t (id) VALUES (1);");
+    let url = database(
+        &folder,
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, v INT AS (id * 2) STORED); INSERT INTO t (id) VALUES (1);",
+    );
     types::check_computed(&url);
 }
 
 #[test]
 fn rows_without_a_key_are_told() {
     let folder = Folder::new();
-    let url = database(&folder, "CREATE TABLE t (k TEXT PRIMARY KEY, v); INSERT INTO t VALUES (NULL, 1), (NULL, 2), ('x', 3);");
+    let url = database(
+        &folder,
+        "CREATE TABLE t (k TEXT PRIMARY KEY, v); INSERT INTO t VALUES (NULL, 1), (NULL, 2), ('x', 3);",
+    );
     let found = connect(&url, &inferred(&url)).unwrap().check().unwrap();
-    assert!(found.iter().any(|finding| finding.message == "2 rows are without a key, left out of the graph"), "{found:?}");
+    assert!(
+        found.iter().any(|finding| finding.message == "2 rows are without a key, left out of the graph"),
+        "{found:?}"
+    );
 }

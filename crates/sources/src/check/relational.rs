@@ -4,10 +4,10 @@ use model::{Map, Result};
 
 use super::{Finding, Severity};
 use crate::catalog::{Catalog, ColumnKind, Inspect, Table, TableColumn, TableName};
-use crate::sql::digits;
 use crate::definition::{
     EdgeKind, End, EndNode, GraphDefinition, NodeKind, Prefetch, Property, Rows, around_parameters, nearest,
 };
+use crate::sql::digits;
 
 /// Everything that is found. Counts rows, so it reads whole tables where no key or foreign key says enough.
 pub fn findings(definition: &GraphDefinition, source: &mut dyn Inspect) -> Result<Vec<Finding>> {
@@ -175,7 +175,8 @@ impl<'a> Check<'a> {
                 }
                 (Some((ColumnKind::Decimal, declared)), None) if digits::are_rounded(digits::declared(&declared)) => {
                     let declared = declared.trim_end_matches(" COLLATE");
-                    let message = format!("`{}` is {declared}, whose numbers are shown as floats, rounded", property.column);
+                    let message =
+                        format!("`{}` is {declared}, whose numbers are shown as floats, rounded", property.column);
                     let remedy = "give it `\"type\": \"STRING\"` to have all digits, or `\"FLOAT\"` if floats will do";
                     self.add(Severity::Warning, &place, &message, remedy);
                 }
@@ -332,8 +333,7 @@ fn rows(count: u64, one: &str, several: &str) -> String {
 /// Says of definitions of queries by key only that nothing is fetched ahead for them, though it is asked for.
 pub(crate) fn cannot_prefetch(definition: &GraphDefinition) -> Option<&'static str> {
     let is_by_key = |rows: &Rows| matches!(rows, Rows::ByKey { .. });
-    let all_by_key =
-        !definition.edges.is_empty() && definition.edges.iter().all(|kind| is_by_key(&kind.rows));
+    let all_by_key = !definition.edges.is_empty() && definition.edges.iter().all(|kind| is_by_key(&kind.rows));
     (all_by_key && definition.prefetch != Prefetch::None)
         .then_some("all edges come from queries by key, one node at a time, so that nothing can be fetched ahead")
 }

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use ::mysql::consts::CapabilityFlags;
 use ::mysql::prelude::Queryable;
-use ::mysql::{
-    Binary, Column as SqlColumn, Conn, Opts, OptsBuilder, Params, QueryResult, SslOpts, Value as SqlValue,
-};
+use ::mysql::{Binary, Column as SqlColumn, Conn, Opts, OptsBuilder, Params, QueryResult, SslOpts, Value as SqlValue};
 use model::{Column, Error, ErrorCode, Result, error};
 use self_cell::{MutBorrow, self_cell};
 

@@ -410,9 +410,8 @@ fn numeric_digits(bytes: &[u8]) -> Read<Value> {
     if groups.len() < count {
         return Err(None);
     }
-    let group = |worth: i32| {
-        usize::try_from(weight - worth).ok().and_then(|at| groups.get(at)).copied().unwrap_or_default()
-    };
+    let group =
+        |worth: i32| usize::try_from(weight - worth).ok().and_then(|at| groups.get(at)).copied().unwrap_or_default();
     let mut text = String::with_capacity(4 * count + 8);
     if sign == 0x4000 {
         text.push('-');

@@ -7,9 +7,9 @@ use model::{Column, PropertyKind, Result, Value, error};
 
 use crate::connector::{Condition, Test};
 use crate::definition::Property;
+use crate::sql::catalog::NUMBER;
 use crate::sql::draft::Draft;
 use crate::sql::which::{bytes_of, one_of};
-use crate::sql::catalog::NUMBER;
 use crate::sql::{ColumnFacts, Dialect, RowsFacts, digits, quote};
 
 /// The property of that number.

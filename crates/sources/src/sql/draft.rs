@@ -115,7 +115,9 @@ impl<'q> Draft<'q> {
                 let marks: Vec<String> = items.iter().zip(types).map(|(item, of)| self.row(item, &[of])).collect();
                 format!("({})", marks.join(", "))
             }
-            (Value::String(_), [NUMBER]) if self.dialect == Dialect::MySql && self.number_type(value, NUMBER).is_none() => {
+            (Value::String(_), [NUMBER])
+                if self.dialect == Dialect::MySql && self.number_type(value, NUMBER).is_none() =>
+            {
                 "NULL".to_owned()
             }
             (value, types) => self.value(value.clone(), types.first().copied().unwrap_or("")),

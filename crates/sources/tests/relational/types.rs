@@ -5,11 +5,11 @@ use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use crate::asking::rows;
 use model::{Column, Direction, Value};
 use sources::connect::{connect, inspect};
 use sources::connector::{Change, Condition, Connector, Question, Reading, Test, Which};
 use sources::definition::GraphDefinition;
-use crate::asking::rows;
 
 /// A type, as its columns are declared, and what becomes of its values.
 pub(crate) struct Type {
@@ -183,8 +183,7 @@ impl<'a> Case<'a> {
             let ends: Vec<[&Value; 2]> = back.iter().map(|edge| [&edge[0], &edge[1]]).collect();
             assert_eq!(ends, [[&row[0], &row[1]]], "{}: edges to {}", self.of.declared, row[0]);
         }
-        let edges =
-            Question::Edges { kind: 0, direction: Direction::Out, of: Which::All, properties: &[] };
+        let edges = Question::Edges { kind: 0, direction: Direction::Out, of: Which::All, properties: &[] };
         let found = rows(reading.as_mut(), edges);
         let expected: Vec<[&Value; 2]> = {
             let mut all: Vec<[&Value; 2]> = all.iter().map(|row| [&row[1], &row[0]]).collect();
@@ -327,7 +326,8 @@ pub(crate) fn check_edges(url: &str, name: &str, edges: usize) {
     assert_eq!(counted, [[Value::Int(edges as i64)]], "{name}: counted");
     let all = rows(reading.as_mut(), asked(Direction::Out, Which::All));
     assert_eq!(all.len(), edges, "{name}: all");
-    let keys: Vec<Value> = rows(reading.as_mut(), Case::nodes(Which::All, &[])).into_iter().map(|row| row[0].clone()).collect();
+    let keys: Vec<Value> =
+        rows(reading.as_mut(), Case::nodes(Which::All, &[])).into_iter().map(|row| row[0].clone()).collect();
     for edge in &all {
         assert!(keys.contains(&edge[1]), "{name}: an edge to {}, which is no node", edge[1]);
     }
@@ -340,7 +340,8 @@ pub(crate) fn check_edges(url: &str, name: &str, edges: usize) {
 
 /// Fails unless each node of the table `pair`, whose keys have two columns, is found by its key, and changed alone.
 pub(crate) fn check_pairs(url: &str) {
-    let definition = r#"{ "nodes": { "T": { "table": "pair", "key": ["a", "b"], "show-key": false, "properties": ["v"] } } }"#;
+    let definition =
+        r#"{ "nodes": { "T": { "table": "pair", "key": ["a", "b"], "show-key": false, "properties": ["v"] } } }"#;
     let connector = connect(url, &GraphDefinition::from_json(definition).unwrap()).unwrap();
     connector.facts().unwrap();
     let all = rows(connector.read().unwrap().as_mut(), Case::nodes(Which::All, &[0]));

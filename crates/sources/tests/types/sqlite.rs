@@ -40,11 +40,7 @@ pub(crate) const TYPES: &[Type] = &[
         read: "FLOAT, of which each stands for one number",
         key: Key::Exact,
         write: Write::Exact,
-        values: &[
-            ("12.34", Some("12.34")),
-            ("12.35", Some("12.35")),
-            ("5", Some("5.0")),
-        ],
+        values: &[("12.34", Some("12.34")), ("12.35", Some("12.35")), ("5", Some("5.0"))],
     },
     Type {
         declared: "NUMERIC",
@@ -73,63 +69,42 @@ pub(crate) const TYPES: &[Type] = &[
         read: "FLOAT, exact",
         key: Key::Exact,
         write: Write::Exact,
-        values: &[
-            ("0.1", Some("0.1")),
-            ("0.30000000000000004", Some("0.30000000000000004")),
-            ("0.3", Some("0.3")),
-        ],
+        values: &[("0.1", Some("0.1")), ("0.30000000000000004", Some("0.30000000000000004")), ("0.3", Some("0.3"))],
     },
     Type {
         declared: "BOOLEAN",
         read: "BOOLEAN where it is 0 or 1, exact",
         key: Key::Exact,
         write: Write::Exact,
-        values: &[
-            ("0", Some("false")),
-            ("1", Some("true")),
-        ],
+        values: &[("0", Some("false")), ("1", Some("true"))],
     },
     Type {
         declared: "TEXT",
         read: "STRING, exact",
         key: Key::Exact,
         write: Write::Exact,
-        values: &[
-            ("'a'", Some("'a'")),
-            ("'A'", Some("'A'")),
-            ("''", Some("''")),
-            ("'ünï'", Some("'ünï'")),
-        ],
+        values: &[("'a'", Some("'a'")), ("'A'", Some("'A'")), ("''", Some("''")), ("'ünï'", Some("'ünï'"))],
     },
     Type {
         declared: "TEXT COLLATE NOCASE",
         read: "STRING, exact",
         key: Key::Exact,
         write: Write::Exact,
-        values: &[
-            ("'Abc'", Some("'Abc'")),
-            ("'abd'", Some("'abd'")),
-        ],
+        values: &[("'Abc'", Some("'Abc'")), ("'abd'", Some("'abd'"))],
     },
     Type {
         declared: "BLOB",
         read: "BYTES, exact",
         key: Key::Exact,
         write: Write::Exact,
-        values: &[
-            ("x'00ff'", Some("00ff")),
-            ("x'00fe'", Some("00fe")),
-        ],
+        values: &[("x'00ff'", Some("00ff")), ("x'00fe'", Some("00fe"))],
     },
     Type {
         declared: "DATE",
         read: "DATE where it reads as one, else STRING",
         key: Key::Exact,
         write: Write::Exact,
-        values: &[
-            ("'2024-02-29'", Some("2024-02-29")),
-            ("'0001-01-01'", Some("0001-01-01")),
-        ],
+        values: &[("'2024-02-29'", Some("2024-02-29")), ("'0001-01-01'", Some("0001-01-01"))],
     },
     Type {
         declared: "DATETIME",
@@ -157,9 +132,6 @@ pub(crate) const TYPES: &[Type] = &[
         read: "LOCAL TIME where it reads as one, else STRING",
         key: Key::Exact,
         write: Write::Exact,
-        values: &[
-            ("'10:30:00'", Some("10:30")),
-            ("'10:30:01'", Some("10:30:01")),
-        ],
+        values: &[("'10:30:00'", Some("10:30")), ("'10:30:01'", Some("10:30:01"))],
     },
 ];

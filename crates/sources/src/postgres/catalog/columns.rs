@@ -18,7 +18,8 @@ pub(super) fn column_facts(oid: u32, modifier: i32, name: Option<(&str, &str)>, 
     let is_decimal = oid == oid::NUMERIC && kind == Some(model::PropertyKind::Float);
     let is_rounded = is_decimal && digits::are_rounded(digits_of(modifier));
     let compares = !is_rounded
-        && !matches!(oid, oid::JSON | oid::JSONB | oid::INTERVAL | oid::TIMETZ | oid::BYTEA | oid::CHAR) && is_read(oid);
+        && !matches!(oid, oid::JSON | oid::JSONB | oid::INTERVAL | oid::TIMETZ | oid::BYTEA | oid::CHAR)
+        && is_read(oid);
     ColumnFacts {
         sql_type,
         kind,
