@@ -81,7 +81,7 @@ mod tests {
     fn passwords_are_hidden_letter_by_letter() {
         for (text, expected) in [
             ("ATTACH 'postgres://ann:secret@h/d' AZ p", "ATTACH 'postgres://ann:******@h/d' AZ p"),
-            ("x://u:S3c@r3/tPw@127.0.0.1", "x://u:*********@127.0.0.1"),
+            ("x://u:S3c@r3/tPw@127.0.0.1", "x://u:**********@127.0.0.1"),
             ("x://u:pa?ss@h/d?sslmode=require", "x://u:*****@h/d?sslmode=require"),
             ("'x://u:a b\"c@h' and 'y://v:ü@h'", "'x://u:*****@h' and 'y://v:*@h'"),
             ("x://h:5432/d?options=a@b&password=geheim", "x://h:5432/d?options=a@b&password=******"),
