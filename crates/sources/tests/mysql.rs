@@ -10,7 +10,7 @@ mod own_types;
 mod shop;
 #[path = "support/silent.rs"]
 mod silent;
-#[path = "relational/types.rs"]
+#[path = "relational/type_table.rs"]
 mod types;
 #[path = "relational/world.rs"]
 mod world;

@@ -11,7 +11,7 @@ mod faults;
 mod own_types;
 #[path = "support/silent.rs"]
 mod silent;
-#[path = "relational/types.rs"]
+#[path = "relational/type_table.rs"]
 mod types;
 #[path = "relational/world.rs"]
 mod world;

@@ -8,7 +8,7 @@ mod asking;
 mod own_types;
 #[path = "relational/shop.rs"]
 mod shop;
-#[path = "relational/types.rs"]
+#[path = "relational/type_table.rs"]
 mod types;
 #[path = "relational/world.rs"]
 mod world;
