@@ -39,6 +39,7 @@ pub mod schedule;
 pub mod schema;
 pub mod statistics;
 pub mod store;
+pub mod suggestion;
 pub mod temporal;
 pub mod value;
 
