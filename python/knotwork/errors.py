@@ -172,10 +172,8 @@ _CLASSES: Dict[str, Type[Error]] = {
 
 #: Remedies that are written for the shell, or say nothing, and what is said here.
 _SAID_OTHERWISE = {
-    "see the caret": "",
-    "see the message": "",
     "mend the row, or use --skip-bad": "mend the row, or leave it out",
-    "pass it with --param or :params": 'pass it with the query: execute(query, {"name": value}) or execute(query, name=value)',
+    "pass it with --param, or :param in the shell": 'pass it with the query: execute(query, {"name": value}) or execute(query, name=value)',
 }
 
 

@@ -9,9 +9,10 @@ use model::id::{EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 use model::limits::WEIGHT_MAX;
 use model::schema::{Names, Schema};
 use model::store::{Direction, EdgeIds, Expand, ReadView};
+use model::suggestion::nearest;
 use model::value::Value;
 
-use crate::settings::{Settings, nearest};
+use crate::settings::Settings;
 
 /// Which nodes and edges take part, and which way edges are followed.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@ use model::Set;
 use model::error::{Error, Result};
 use model::id::NodeId;
 use model::store::{Direction, ReadView};
+use model::suggestion::nearest;
 use model::value::{MapValue, Value};
 
 /// The settings of one call.
@@ -259,30 +260,6 @@ fn node_of(value: &Value) -> Option<NodeId> {
     }
 }
 
-/// The candidate that is most like `name`, if any is like it at all.
-pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    let name = name.to_lowercase();
-    let allowed = (name.chars().count() / 3).max(1);
-    let scored = candidates.into_iter().map(|candidate| (edit_distance(&name, &candidate.to_lowercase()), candidate));
-    scored.filter(|(edits, _)| *edits <= allowed).min_by_key(|(edits, _)| *edits).map(|(_, candidate)| candidate)
-}
-
-/// How many letters must be put in, taken out or replaced to turn one text into the other.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::Settings;
@@ -317,22 +294,22 @@ mod tests {
         check_error(
             &[("labels", Value::string("A")), ("nodeLabels", Value::string("A"))],
             |s| s.names(&["labels", "nodeLabels"]).map(drop),
-            "algo.test: 'labels' and 'nodeLabels' are the same setting, give one of them (see the message)",
+            "algo.test: 'labels' and 'nodeLabels' are the same setting, give one of them ()",
         );
         check_error(
             &[("maxIterations", Value::Int(0))],
             |s| s.integer("maxIterations", 1).map(drop),
-            "algo.test: setting 'maxIterations' is 0, expected an integer of at least 1 (see the message)",
+            "algo.test: setting 'maxIterations' is 0, expected an integer of at least 1 ()",
         );
         check_error(
             &[("tolerance", Value::Float(f64::NAN))],
             |s| s.number("tolerance", 0.0, f64::MAX).map(drop),
-            "algo.test: setting 'tolerance' is NaN, expected a finite number of at least 0 (see the message)",
+            "algo.test: setting 'tolerance' is NaN, expected a finite number of at least 0 ()",
         );
         check_error(
             &[("direction", Value::string("up"))],
             |s| s.direction(model::Direction::Out).map(drop),
-            "algo.test: setting 'direction' is 'up', expected 'OUT', 'IN' or 'BOTH' (see the message)",
+            "algo.test: setting 'direction' is 'up', expected 'OUT', 'IN' or 'BOTH' ()",
         );
     }
 }

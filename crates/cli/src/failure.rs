@@ -47,7 +47,7 @@ pub(crate) fn report(error: &Error, query: Option<&str>) {
 }
 
 fn without_caret(error: &Error) -> String {
-    format!("{error}\n  = {}", error.remedy())
+    format!("{error}{}", error.remedy_line())
 }
 
 /// Whether standard error may carry colours.

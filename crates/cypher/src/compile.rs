@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::interrupt::check_this_thread;
 use model::{Result, Rule, Span, Value, error};
 
 use crate::ast::{self, StatementKind, StatementMode};
@@ -119,6 +120,8 @@ fn compile_query(
     hints.append(&mut planner.unmet);
     let outputs: Vec<SlotId> = columns.iter().map(|(_, slot)| *slot).collect();
     let bound_to_snapshot = optimizer::optimize(&mut root, &outputs, &mut slots, context, config, mode);
+    // The rules give up early if the statement is to stop.
+    check_this_thread()?;
     let plan = Plan { root, columns, slots: slots.into_infos(), mode };
     Ok(Compiled { statement: Statement::Query(prefix, Arc::new(plan)), hints, parameters, bound_to_snapshot })
 }

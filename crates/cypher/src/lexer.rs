@@ -2,6 +2,7 @@
 //!
 //! Invariant: the last token is the only one of kind `End`, and the spans of tokens never overlap.
 
+use model::interrupt::work;
 use model::{ErrorDetail, Result, Span, error, limits};
 
 use crate::token::{Token, TokenKind};
@@ -31,6 +32,7 @@ struct Lexer<'a> {
 impl Lexer<'_> {
     fn run(&mut self) -> Result<()> {
         while let Some(&byte) = self.text.as_bytes().get(self.at) {
+            work(1)?;
             let start = self.at;
             if byte.is_ascii_whitespace() {
                 self.at += 1;

@@ -4,7 +4,6 @@
 //! - [`ast`]: the syntax tree, and its canonical text.
 //! - [`token`], [`lexer`], [`parser`]: text to tokens to syntax tree.
 //! - [`script`]: a text of several statements, cut at its semicolons.
-//! - [`suggestion`]: the known name nearest to a misspelt one.
 //! - [`catalog`]: the questions the binder and planner may ask.
 //! - [`plan`]: the logical plan that the executor runs.
 //! - `binder`: names to slots, with every rule about where things may stand.
@@ -24,7 +23,6 @@ pub mod parser;
 pub mod plan;
 mod planner;
 pub mod script;
-pub mod suggestion;
 pub mod token;
 
 pub use binder::Hint;

@@ -3,12 +3,12 @@
 //! Invariant: every recursion goes through [`Parser::deeper`], and every node above others through [`Parser::grow`],
 //! so that no text makes this, or anything that walks its tree, overflow the stack.
 
+use model::suggestion;
 use model::{Error, ErrorDetail, Result, Span, error, limits};
 
 use crate::ast::{Expression, Name, Statement};
 use crate::lexer;
 use crate::lexer::literal::{self, excerpt};
-use crate::suggestion;
 use crate::token::{self, RESERVED, Token, TokenKind};
 
 mod clause;
@@ -62,6 +62,19 @@ pub fn parse_expression(text: &str) -> Result<Expression> {
     }
     Ok(expression)
 }
+
+/// Words of SQL, and what says the same in Cypher.
+const SQL_WORDS: &[(&str, &str)] = &[
+    ("LIKE", "there is no LIKE: use STARTS WITH, ENDS WITH, CONTAINS, or =~ with a regular expression"),
+    ("ILIKE", "there is no ILIKE: use =~ '(?i)…', or compare toLower() of both sides"),
+    ("SELECT", "there is no SELECT: write MATCH (n:Label) WHERE … RETURN n.property"),
+    ("GROUP", "there is no GROUP BY: RETURN and WITH group by whatever they do not aggregate"),
+    ("HAVING", "there is no HAVING: aggregate in a WITH, and filter in the WHERE behind it"),
+    ("UPDATE", "there is no UPDATE: MATCH what is to change, then SET its properties"),
+    ("OVER", "there are no window functions: collect() the rows of a group, or use CALL (row) { … }"),
+    ("BETWEEN", "there is no BETWEEN: write low <= value AND value <= high, or low <= value <= high"),
+    ("JOIN", "there is no JOIN: match a pattern, as in (a)-[:TYPE]->(b)"),
+];
 
 /// No bracket closes this one.
 const NO_PARTNER: u32 = u32::MAX;
@@ -321,6 +334,9 @@ impl<'a> Parser<'a> {
         if let Some(remedy) = self.misspelt_before() {
             return error.at(self.previous()).with_remedy(remedy);
         }
+        if let Some(remedy) = self.foreign_word() {
+            return error.at(self.here()).with_remedy(remedy);
+        }
         match self.foreign_operator() {
             Some(remedy) if !self.slice(self.here()).is_ascii() => {
                 error.at(self.here()).with_remedy(remedy).with_detail(ErrorDetail::InvalidUnicodeCharacter)
@@ -349,6 +365,12 @@ impl<'a> Parser<'a> {
             return None;
         }
         suggestion::did_you_mean(self.slice(before.span), ["DISTINCT", "NOT", "CASE"])
+    }
+
+    /// The Cypher for a word of SQL.
+    fn foreign_word(&self) -> Option<&'static str> {
+        let word = self.word(0).to_ascii_uppercase();
+        SQL_WORDS.iter().find(|(sql, _)| *sql == word).map(|(_, remedy)| *remedy)
     }
 
     /// The Cypher for an operator of another language.

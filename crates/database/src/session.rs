@@ -19,6 +19,7 @@ use model::limits::{
     PARALLEL_QUERY_BYTES_MAX, PLAN_CACHE_TEXT_BYTES_MAX, QUERY_STEP_BYTES_MIN, QUERY_STEP_STACK_BYTES, QUERY_STEPS_MAX,
     SHORT_QUERY_BYTES,
 };
+use model::platform::Clock;
 use model::procedure::GraphAccess;
 use model::schedule::{Priority, Turn};
 use model::{Column, Error, ErrorCode, Interrupt, IsolationLevel, ReadView, Result, WriteTransaction, error};
@@ -52,6 +53,10 @@ pub struct Session {
     priority: Priority,
     turn: Arc<Turn>,
     tables: Option<Arc<Tables>>,
+    /// How long the next statement is tried.
+    trial: Option<Duration>,
+    /// What time limits are measured by.
+    clock: Arc<dyn Clock>,
 }
 
 /// Takes a result as it is made.
@@ -106,6 +111,7 @@ impl Session {
         interrupt.take_turns(turn.clone());
         let transaction = None;
         let generation = 0;
+        let clock = database.shared_clock();
         Session {
             database,
             transaction,
@@ -118,6 +124,8 @@ impl Session {
             priority,
             turn,
             tables: None,
+            trial: None,
+            clock,
         }
     }
 
@@ -164,6 +172,12 @@ impl Session {
     /// and leaves no trace.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
+    }
+
+    /// The clock by which time limits are measured; that of the database if nothing is said. Every look at the time is a
+    /// moment at which the statement can be stopped.
+    pub fn time_by(&mut self, clock: Arc<dyn Clock>) {
+        self.clock = clock;
     }
 
     /// How urgent the statements that are run from now on are beside those of other sessions.
@@ -218,13 +232,37 @@ impl Session {
         stacker::grow(steps * QUERY_STEP_STACK_BYTES, || self.run_here(text, parameters, sink))
     }
 
+    /// Runs one statement as [`Session::run`] does, but only for so long: `None` if it takes longer. It has then left no
+    /// trace, and what it has given to the sink is void.
+    pub fn run_briefly(
+        &mut self,
+        text: &str,
+        parameters: &Parameters,
+        sink: &mut dyn ResultSink,
+        limit: Duration,
+    ) -> Result<Option<StatementSummary>> {
+        self.trial = Some(limit);
+        let outcome = self.run(text, parameters, sink);
+        self.trial = None;
+        let is_over = self.interrupt.is_trial_over();
+        self.interrupt.set_trial(None);
+        match outcome {
+            Err(_) if is_over => Ok(None),
+            outcome => outcome.map(Some),
+        }
+    }
+
     fn run_here(&mut self, text: &str, parameters: &Parameters, sink: &mut dyn ResultSink) -> Result<StatementSummary> {
         let clock = self.database.shared_clock();
         let start = clock.now_ns();
         let turn = self.turn.clone();
         let _at_work = turn.begin(self.priority, start, self.timeout);
         self.interrupt.reset();
-        self.interrupt.set_deadline(self.timeout.map(|limit| (self.database.shared_clock(), limit)));
+        self.interrupt.set_deadline(self.timeout.map(|limit| (self.clock.clone(), limit)));
+        self.interrupt.set_trial(self.trial.map(|limit| (self.clock.clone(), limit)));
+        // Whatever works for the statement on this thread hears that it is to stop, from the first look at the text on.
+        let interrupt = self.interrupt.clone();
+        let _listening = interrupt.listen();
         // Within a transaction the plan rests on what the transaction sees.
         let attached = self.database.shared.attachments.now();
         let snapshot = if self.transaction.is_none() { Some(attached.store.read()?) } else { None };
@@ -254,10 +292,14 @@ impl Session {
                 drop(snapshot);
                 crate::attach::statement::run(self, &statement, parameters, sink)
             }
-            Text::Query(compiled) => self.run_query(&compiled, parameters, snapshot, sink).map(|mut summary| {
-                summary.hints.clone_from(&compiled.hints);
-                summary
-            }),
+            Text::Query(compiled) => self
+                .interrupt
+                .check_unpaused()
+                .and_then(|()| self.run_query(&compiled, parameters, snapshot, sink))
+                .map(|mut summary| {
+                    summary.hints.clone_from(&compiled.hints);
+                    summary
+                }),
         }?;
         summary.time_ns = clock.now_ns() - start;
         Ok(summary)
@@ -285,6 +327,7 @@ impl Session {
         if let Some((name, span)) = compiled.parameters.iter().find(|(name, _)| !parameters.contains_key(name)) {
             return Err(error!(Parameter, "parameter ${name} has no value").at(*span).when_compiled());
         }
+        parameters.values().try_for_each(model::Value::check_extent)?;
         let names: Vec<Arc<str>> = compiled.plan.columns.iter().map(|(name, _)| name.clone()).collect();
         let (database, isolation) = (&self.database, self.isolation);
         let memory = QueryMemory::new(database.memory().clone(), self.query_memory_max, database.shared.spill.clone());

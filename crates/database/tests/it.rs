@@ -14,6 +14,8 @@
 //! - `transactions`: what is visible to whom, what a failure leaves, what a cancelled statement leaves.
 //! - `limits`: queries that are cancelled, too slow or too large; bad input.
 //! - `identity`: what a relationship is known by, from statement to statement.
+//! - `stopping`: every operator, function and procedure stopped at every look at the interrupt.
+//! - `depth`: values, texts and plans that are nested deeply.
 //! - `graph_views`: what algorithms keep in memory from call to call.
 //! - `algorithm_writes`: algorithms that write, and fail on the way.
 //! - `kept`: computations kept while the graph changes.
@@ -37,6 +39,8 @@ mod attach;
 mod attach_servers;
 #[path = "it/conflicts.rs"]
 mod conflicts;
+#[path = "it/depth.rs"]
+mod depth;
 #[path = "it/differential.rs"]
 mod differential;
 #[path = "it/engine.rs"]
@@ -75,6 +79,8 @@ mod source_paths;
 #[cfg(all(feature = "mysql", feature = "postgres", feature = "redis", feature = "sqlite"))]
 #[path = "it/source_writing.rs"]
 mod source_writing;
+#[path = "it/stopping.rs"]
+mod stopping;
 #[path = "it/streaming.rs"]
 mod streaming;
 #[path = "it/tables.rs"]

@@ -6,6 +6,7 @@
 use std::sync::LazyLock;
 
 use cypher::catalog::{FunctionKind, FunctionSignature};
+use model::interrupt::work;
 use model::{ColumnData, Error, Map, Result, StringColumn, Value, error};
 
 use crate::aggregates;
@@ -54,7 +55,7 @@ pub(crate) enum Body {
     /// One float of one number.
     Float(fn(f64) -> f64),
     /// One text of one text: appends its result.
-    Text(fn(&str, &mut String)),
+    Text(fn(&str, &mut String) -> Result<()>),
     /// A batch at a time.
     Batch(fn(&[Vector], usize, &EvaluationContext<'_>) -> Result<Vector>),
 }
@@ -155,6 +156,20 @@ pub(crate) fn call(
     }
 }
 
+/// Bytes of a text that are one unit of work.
+pub(crate) const BYTES_OF_WORK: usize = 16;
+
+/// The work that it takes to make or look through a value, its lists by their first level.
+pub(crate) fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() / BYTES_OF_WORK,
+        Value::Bytes(bytes) => bytes.len() / BYTES_OF_WORK,
+        Value::List(items) => items.len(),
+        Value::Map(map) => map.len(),
+        _ => 0,
+    }
+}
+
 /// Null if an argument is, else what `body` makes of them.
 fn unless_null(values: &[Value], body: impl Fn(&[Value]) -> Result<Value>) -> Result<Value> {
     if values.iter().any(Value::is_null) { Ok(Value::Null) } else { body(values) }
@@ -163,13 +178,17 @@ fn unless_null(values: &[Value], body: impl Fn(&[Value]) -> Result<Value>) -> Re
 fn by_rows(arguments: &[Vector], rows: usize, body: impl Fn(&[Value]) -> Result<Value>) -> Result<Vector> {
     let mut values: Vec<Value> = arguments.iter().map(|argument| argument.value(0)).collect();
     if arguments.iter().all(|argument| argument.constant().is_some()) {
-        return Ok(Vector::Constant(body(&values)?));
+        let result = body(&values)?;
+        work(1 + weight(&result))?;
+        return Ok(Vector::Constant(result));
     }
     let varying: Vec<usize> = (0..arguments.len()).filter(|&index| arguments[index].constant().is_none()).collect();
     let mut results = Vec::with_capacity(rows);
     for row in 0..rows {
         varying.iter().for_each(|&index| values[index] = arguments[index].value(row));
-        results.push(body(&values)?);
+        let result = body(&values)?;
+        work(1 + weight(&result))?;
+        results.push(result);
     }
     Ok(Vector::from_values(&results))
 }
@@ -191,7 +210,12 @@ fn floats(function: &Function, body: fn(f64) -> f64, argument: &Vector, rows: us
     })
 }
 
-fn texts(function: &Function, body: fn(&str, &mut String), argument: &Vector, rows: usize) -> Result<Vector> {
+fn texts(
+    function: &Function,
+    body: fn(&str, &mut String) -> Result<()>,
+    argument: &Vector,
+    rows: usize,
+) -> Result<Vector> {
     let mut buffer = String::new();
     if argument.constant().is_none()
         && let View::String(values) = argument.view()
@@ -199,7 +223,8 @@ fn texts(function: &Function, body: fn(&str, &mut String), argument: &Vector, ro
         let mut results = StringColumn::default();
         for row in 0..rows {
             buffer.clear();
-            body(values.get(row), &mut buffer);
+            body(values.get(row), &mut buffer)?;
+            work(1 + buffer.len() / BYTES_OF_WORK)?;
             results.push(&buffer);
         }
         return Ok(Vector::of(ColumnData::String(results), validity_of(argument)));
@@ -208,7 +233,7 @@ fn texts(function: &Function, body: fn(&str, &mut String), argument: &Vector, ro
         Value::Null => Ok(Value::Null),
         value => {
             let mut result = String::new();
-            body(text(function.name, value)?, &mut result);
+            body(text(function.name, value)?, &mut result)?;
             Ok(Value::from(result))
         }
     })

@@ -8,7 +8,7 @@ mod local;
 pub(crate) mod properties;
 
 use cypher::plan::{Expression, Operator, OperatorKind, Plan, PlanMode, SlotId, SubqueryKind};
-use model::{Error, Result};
+use model::{Error, Map, Result};
 
 use self::properties::Properties;
 use crate::chunk::Layout;
@@ -264,9 +264,16 @@ pub(crate) fn column_of(layout: &Layout, slot: SlotId) -> Result<usize> {
     layout.column(slot).ok_or_else(|| internal(&format!("slot {} is read where it is not bound", slot.0)))
 }
 
+/// Up to this many slots are looked for one by one.
+const FEW_SLOTS: usize = 64;
+
 /// The columns of several slots.
 pub(crate) fn columns_of(layout: &Layout, slots: &[SlotId]) -> Result<Vec<usize>> {
-    slots.iter().map(|&slot| column_of(layout, slot)).collect()
+    if slots.len() <= FEW_SLOTS {
+        return slots.iter().map(|&slot| column_of(layout, slot)).collect();
+    }
+    let places: Map<SlotId, usize> = layout.slots().iter().rev().copied().zip((0..layout.len()).rev()).collect();
+    slots.iter().map(|slot| places.get(slot).copied().map_or_else(|| column_of(layout, *slot), Ok)).collect()
 }
 
 /// A plan that breaks the rules of plans.

@@ -8,6 +8,7 @@ pub use texts::StringColumn;
 
 use std::sync::Arc;
 
+use crate::error::Result;
 use crate::id::NodeId;
 use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use crate::value::{EdgeValue, Value};
@@ -254,6 +255,20 @@ impl Column {
             ColumnData::Duration(rows) => Value::Duration(rows[row]),
             ColumnData::Value(rows) => rows[row].clone(),
         }
+    }
+
+    /// Fails with `LIMIT` if a row is nested deeper or larger than values may be.
+    #[inline]
+    pub fn check_extent(&self) -> Result<()> {
+        match &self.data {
+            ColumnData::Value(values) => values.iter().try_for_each(Value::check_extent),
+            _ => Ok(()),
+        }
+    }
+
+    /// The column, unless a row is nested deeper or larger than values may be.
+    pub fn within_extent(self) -> Result<Column> {
+        self.check_extent().map(|()| self)
     }
 
     /// All rows as values, in order.

@@ -72,7 +72,7 @@ macro_rules! registry {
                 match self { $(ErrorCode::$variant => $sentence,)* }
             }
 
-            /// What to do about it.
+            /// What to do about it; empty where only the message can tell.
             pub fn remedy(self) -> &'static str {
                 match self { $(ErrorCode::$variant => $remedy,)* }
             }
@@ -81,19 +81,19 @@ macro_rules! registry {
 }
 
 registry! {
-    (Syntax, "SYNTAX", Client, "Statement.SyntaxError", "the query does not parse", "see the caret"),
-    (Semantic, "SEMANTIC", Client, "Statement.SemanticError", "the query parses but has no meaning", "see the caret"),
+    (Syntax, "SYNTAX", Client, "Statement.SyntaxError", "the query does not parse", ""),
+    (Semantic, "SEMANTIC", Client, "Statement.SemanticError", "the query parses but has no meaning", ""),
     (Unsupported, "UNSUPPORTED", Client, "Statement.FeatureNotSupported", "the query uses a construct that is not there yet", "rewrite that part of the query"),
     (UnknownFunction, "UNKNOWN_FUNCTION", Client, "Statement.SyntaxError", "no function has that name", "check the spelling"),
     (UnknownProcedure, "UNKNOWN_PROCEDURE", Client, "Procedure.ProcedureNotFound", "no procedure has that name", "check the spelling"),
-    (ProcedureFailed, "PROCEDURE_FAILED", Client, "Procedure.ProcedureCallFailed", "a procedure refused its input", "see the message"),
-    (Parameter, "PARAMETER", Client, "Statement.ParameterMissing", "a parameter of the query has no value", "pass it with --param or :params"),
+    (ProcedureFailed, "PROCEDURE_FAILED", Client, "Procedure.ProcedureCallFailed", "a procedure refused its input", ""),
+    (Parameter, "PARAMETER", Client, "Statement.ParameterMissing", "a parameter of the query has no value", "pass it with --param, or :param in the shell"),
     (Type, "TYPE", Client, "Statement.TypeError", "a value has the wrong type", "convert it, or test it first"),
     (Arithmetic, "ARITHMETIC", Client, "Statement.ArithmeticError", "a calculation has no result", "guard the operands"),
-    (Argument, "ARGUMENT", Client, "Statement.ArgumentError", "an argument is outside its range", "see the message"),
+    (Argument, "ARGUMENT", Client, "Statement.ArgumentError", "an argument is outside its range", ""),
     (NotFound, "NOT_FOUND", Client, "Statement.EntityNotFound", "a node or edge is no longer there", "match it again"),
     (Constraint, "CONSTRAINT", Client, "Schema.ConstraintValidationFailed", "a write breaks a constraint", "change the data or drop the constraint"),
-    (SchemaRule, "SCHEMA", Client, "Schema.ConstraintAlreadyExists", "a constraint cannot be made or dropped", "see the message"),
+    (SchemaRule, "SCHEMA", Client, "Schema.ConstraintAlreadyExists", "a constraint cannot be made or dropped", ""),
     (StillConnected, "STILL_CONNECTED", Client, "Schema.ConstraintValidationFailed", "a node that still has edges cannot be deleted", "use DETACH DELETE"),
     (ReadOnly, "READ_ONLY", Client, "Statement.AccessMode", "a write reached a store or transaction that only reads", "open it for writing"),
     (TransactionState, "TRANSACTION_STATE", Client, "Transaction.TransactionHookFailed", "the session is not in the state that the command needs", "begin, commit or roll back first"),
@@ -259,7 +259,7 @@ impl Error {
         self.0.span
     }
 
-    /// What to do.
+    /// What to do; empty if there is no more to say than the message does.
     pub fn remedy(&self) -> &str {
         self.0.remedy.as_deref().unwrap_or(self.0.code.remedy())
     }
@@ -271,8 +271,12 @@ impl Error {
         if let Some(span) = self.0.span {
             text.push_str(&caret(query, span));
         }
-        text.push_str(&format!("\n  = {}", self.remedy()));
-        crate::secrets::masked(&text)
+        crate::secrets::masked(&(text + &self.remedy_line()))
+    }
+
+    /// The remedy as a line behind a message; empty if there is none.
+    pub fn remedy_line(&self) -> String {
+        if self.remedy().is_empty() { String::new() } else { format!("\n  = {}", self.remedy()) }
     }
 }
 
@@ -332,7 +336,9 @@ mod tests {
     fn a_caret_points_into_the_right_line() {
         let query = "MATCH (n)\nRETRUN n";
         let error = crate::error!(Syntax, "expected RETURN").at(Span::new(10, 16));
-        assert_eq!(error.render(query), "SYNTAX: expected RETURN\n   |\n 2 | RETRUN n\n   | ^^^^^^\n  = see the caret");
+        assert_eq!(error.render(query), "SYNTAX: expected RETURN\n   |\n 2 | RETRUN n\n   | ^^^^^^");
+        let error = error.with_remedy("did you mean RETURN?");
+        assert!(error.render(query).ends_with("^^^^^^\n  = did you mean RETURN?"));
     }
 
     #[test]

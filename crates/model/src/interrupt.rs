@@ -1,12 +1,13 @@
 //! Cancellation, deadline and progress: how a long run hears that it should stop, and says how far it has come.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::limits::WORK_BETWEEN_CHECKS;
 use crate::platform::Clock;
 use crate::schedule::Turn;
 
@@ -19,9 +20,12 @@ pub struct Interrupt(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     cancelled: AtomicBool,
-    /// Whether there is a deadline, so that the common check is one load more.
+    /// Whether there is a deadline or a trial, so that the common check is one load more.
     is_timed: AtomicBool,
     deadline: Mutex<Option<Deadline>>,
+    trial: Mutex<Option<Deadline>>,
+    /// A check has failed because the trial had ended.
+    is_trial_over: AtomicBool,
     done: AtomicU64,
     total: AtomicU64,
     turn: OnceLock<Arc<Turn>>,
@@ -34,9 +38,22 @@ struct Deadline {
     limit: Duration,
 }
 
+impl Deadline {
+    fn new((clock, limit): (Arc<dyn Clock>, Duration)) -> Deadline {
+        let at_ns = clock.now_ns().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        Deadline { clock, at_ns, limit }
+    }
+
+    fn has_passed(&self) -> bool {
+        self.clock.now_ns() >= self.at_ns
+    }
+}
+
 thread_local! {
     /// What the run on this thread listens to.
     static HEARD: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
+    /// Work done since it was last looked at.
+    static WORK: Cell<usize> = const { Cell::new(0) };
 }
 
 /// As long as it lives, [`check_this_thread`] looks at the flag that it was made of. It stays on its thread.
@@ -64,6 +81,30 @@ pub fn check_this_thread() -> Result<()> {
     HEARD.with(|heard| heard.borrow().as_ref().map_or(Ok(()), Interrupt::check_unpaused))
 }
 
+/// Notes so many units of work on this thread: rows, elements of lists, nodes of a tree, or 16 bytes of texts, whatever
+/// takes some nanoseconds. After every [`WORK_BETWEEN_CHECKS`] of them it fails as [`check_this_thread`] does: for loops
+/// that may be long and have no flag at hand.
+#[inline]
+pub fn work(units: usize) -> Result<()> {
+    let done = WORK.get().saturating_add(units);
+    if done < WORK_BETWEEN_CHECKS {
+        WORK.set(done);
+        return Ok(());
+    }
+    WORK.set(0);
+    check_this_thread()
+}
+
+/// The items in a list, as [`work`] for each.
+pub fn collected<T>(items: impl Iterator<Item = T>) -> Result<Vec<T>> {
+    let mut all = Vec::with_capacity(items.size_hint().0);
+    for item in items {
+        work(1)?;
+        all.push(item);
+    }
+    Ok(all)
+}
+
 impl Interrupt {
     /// A flag that nobody has raised.
     pub fn new() -> Interrupt {
@@ -82,21 +123,37 @@ impl Interrupt {
         Listening { before, on_this_thread: PhantomData }
     }
 
-    /// Lowers the flag, takes the deadline away and clears progress, before the next run.
+    /// Lowers the flag, takes the deadline and the trial away and clears progress, before the next run.
     pub fn reset(&self) {
         self.0.cancelled.store(false, Ordering::Relaxed);
         self.set_deadline(None);
+        self.set_trial(None);
         self.report(0, 0);
     }
 
     /// From now on the run may take so long by that clock; `None` for as long as it takes.
     pub fn set_deadline(&self, limit: Option<(Arc<dyn Clock>, Duration)>) {
-        let deadline = limit.map(|(clock, limit)| {
-            let at_ns = clock.now_ns().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
-            Deadline { clock, at_ns, limit }
-        });
-        self.0.is_timed.store(deadline.is_some(), Ordering::Relaxed);
-        *self.0.deadline.lock().unwrap_or_else(PoisonError::into_inner) = deadline;
+        *locked(&self.0.deadline) = limit.map(Deadline::new);
+        self.note_timed();
+    }
+
+    /// From now on the run is tried for so long by that clock, and whoever tries it will run it again in another way if it
+    /// takes longer: no time limit that a user has set. A run that ends with an error while [`Interrupt::is_trial_over`]
+    /// holds says nothing but that.
+    pub fn set_trial(&self, limit: Option<(Arc<dyn Clock>, Duration)>) {
+        self.0.is_trial_over.store(false, Ordering::Relaxed);
+        *locked(&self.0.trial) = limit.map(Deadline::new);
+        self.note_timed();
+    }
+
+    /// Whether a check has failed because the trial had ended.
+    pub fn is_trial_over(&self) -> bool {
+        self.0.is_trial_over.load(Ordering::Relaxed)
+    }
+
+    fn note_timed(&self) {
+        let is_timed = locked(&self.0.deadline).is_some() || locked(&self.0.trial).is_some();
+        self.0.is_timed.store(is_timed, Ordering::Relaxed);
     }
 
     /// From now on, every check is a step of that turn: it may rest while others come first. Only the first one counts.
@@ -147,13 +204,15 @@ impl Interrupt {
 
     #[cold]
     fn check_deadline(&self) -> Result<()> {
-        match &*self.0.deadline.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(deadline) if deadline.clock.now_ns() >= deadline.at_ns => {
-                Err(crate::error!(Timeout, "the query ran longer than the {:?} it may", deadline.limit)
-                    .with_remedy("raise the timeout (timeout, --timeout), or ask for less"))
-            }
-            _ => Ok(()),
+        if let Some(deadline) = locked(&self.0.deadline).as_ref().filter(|deadline| deadline.has_passed()) {
+            return Err(crate::error!(Timeout, "the query ran longer than the {:?} it may", deadline.limit)
+                .with_remedy("raise the timeout (timeout, --timeout), or ask for less"));
         }
+        if locked(&self.0.trial).as_ref().is_some_and(Deadline::has_passed) {
+            self.0.is_trial_over.store(true, Ordering::Relaxed);
+            return Err(Error::new(ErrorCode::Cancelled, "the run took longer than it was tried for"));
+        }
+        Ok(())
     }
 
     /// Says how many of how many steps (iterations, rows) are done; a total of 0 means unknown.
@@ -162,10 +221,21 @@ impl Interrupt {
         self.0.total.store(total, Ordering::Relaxed);
     }
 
+    /// Reports as [`Interrupt::report`] does before the next of these steps, and checks: rounds may be many over a graph so
+    /// small that nothing else looks at the interrupt.
+    pub fn step(&self, done: u64, total: u64) -> Result<()> {
+        self.report(done, total);
+        self.check()
+    }
+
     /// Steps done and steps in all, as last reported.
     pub fn progress(&self) -> (u64, u64) {
         (self.0.done.load(Ordering::Relaxed), self.0.total.load(Ordering::Relaxed))
     }
+}
+
+fn locked(deadline: &Mutex<Option<Deadline>>) -> MutexGuard<'_, Option<Deadline>> {
+    deadline.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -188,6 +258,19 @@ mod tests {
         drop(listening);
         assert!(super::check_this_thread().is_ok());
     }
+
+    #[test]
+    fn work_hears_the_run_of_its_thread() {
+        let interrupt = super::Interrupt::new();
+        let _listening = interrupt.listen();
+        interrupt.cancel();
+        let steps = (0..).take_while(|_| super::work(16).is_ok()).count();
+        assert!(steps <= crate::limits::WORK_BETWEEN_CHECKS / 16, "{steps}");
+        assert!(super::collected(0..1_000_000).is_err());
+        interrupt.reset();
+        assert_eq!(super::collected(0..1_000_000).unwrap().len(), 1_000_000);
+    }
+
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 
@@ -217,6 +300,26 @@ mod tests {
         clock.0.store(1_500_000_000, Ordering::Relaxed);
         let error = interrupt.check().unwrap_err();
         assert_eq!((error.code(), error.message()), (ErrorCode::Timeout, "the query ran longer than the 1.5s it may"));
+        interrupt.reset();
+        assert!(interrupt.check().is_ok());
+    }
+
+    #[test]
+    fn the_end_of_a_trial_is_no_timeout() {
+        let (clock, interrupt) = (Arc::new(SetClock::default()), Interrupt::new());
+        let limit = |ms| Some((clock.clone() as Arc<dyn Clock>, Duration::from_millis(ms)));
+        interrupt.set_deadline(limit(100));
+        interrupt.set_trial(limit(50));
+        clock.0.store(49_999_999, Ordering::Relaxed);
+        assert!(interrupt.check().is_ok() && !interrupt.is_trial_over());
+        clock.0.store(50_000_000, Ordering::Relaxed);
+        assert_eq!(interrupt.check().unwrap_err().code(), ErrorCode::Cancelled);
+        assert!(interrupt.is_trial_over());
+        // The limit that a user has set comes first.
+        interrupt.set_trial(limit(0));
+        clock.0.store(100_000_000, Ordering::Relaxed);
+        assert_eq!(interrupt.check().unwrap_err().code(), ErrorCode::Timeout);
+        assert!(!interrupt.is_trial_over());
         interrupt.reset();
         assert!(interrupt.check().is_ok());
     }

@@ -41,6 +41,7 @@ pub mod schema;
 pub mod secrets;
 pub mod statistics;
 pub mod store;
+pub mod suggestion;
 pub mod temporal;
 pub mod value;
 

@@ -4,6 +4,8 @@
 pub const BATCH_ROWS: usize = 2_048;
 /// Deepest nesting of a query's expressions and patterns.
 pub const QUERY_DEPTH_MAX: usize = 256;
+/// Most levels of lists and maps within each other that a value has: what walks over values may recurse.
+pub const VALUE_DEPTH_MAX: u32 = 256;
 /// Most clauses that follow each other in a query, the nodes and edges of patterns that are matched among them: plans are
 /// as deep.
 pub const QUERY_STEPS_MAX: usize = 4_000;
@@ -34,6 +36,9 @@ pub const IMPORT_MEMORY_BYTES_MIN: usize = 64 << 20;
 pub const WEIGHT_MAX: f64 = 1e100;
 /// Edges between two checks for cancellation in a tight loop.
 pub const CANCEL_CHECK_EDGES: usize = 1 << 16;
+/// Rows, elements of lists or nodes of trees, or 16 bytes of texts each, that are worked on between two checks for
+/// cancellation where a loop has no larger steps.
+pub const WORK_BETWEEN_CHECKS: usize = 1 << 16;
 /// Elements of a list, and bytes of a text, that an expression may build.
 pub const LIST_ELEMENTS_MAX: usize = 100_000_000;
 /// The part of the memory of the machine, or of the control group if that is less, that a database may use.

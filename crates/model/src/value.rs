@@ -10,6 +10,10 @@ use std::sync::Arc;
 use crate::id::{EdgeId, EdgeTypeId, NodeId};
 use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 
+mod nested;
+
+pub use nested::Nested;
+
 /// A map value: keys in order, so that equal maps print alike.
 pub type MapValue = BTreeMap<Arc<str>, Value>;
 
@@ -30,9 +34,9 @@ pub enum Value {
     /// Raw bytes.
     Bytes(Arc<[u8]>),
     /// A list of values of any kinds.
-    List(Arc<Vec<Value>>),
+    List(Nested<Vec<Value>>),
     /// A map from text to values.
-    Map(Arc<MapValue>),
+    Map(Nested<MapValue>),
     /// A calendar date.
     Date(Date),
     /// A date and time without a zone.
@@ -83,12 +87,12 @@ impl Value {
 
     /// A list value.
     pub fn list(items: Vec<Value>) -> Value {
-        Value::List(Arc::new(items))
+        Value::List(items.into())
     }
 
     /// A map value.
     pub fn map(entries: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
-        Value::Map(Arc::new(entries.into_iter().collect()))
+        Value::Map(entries.into_iter().collect::<MapValue>().into())
     }
 
     /// True for null only.

@@ -10,7 +10,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use database::{ArrayGraph as Graph, ErrorCode, Interrupt};
+use database::{ArrayGraph as Graph, Interrupt};
 use model::column::{Column, ColumnData};
 use model::error;
 use model::value::Value;
@@ -162,10 +162,10 @@ impl ArrayGraph {
         let settings = from_python::value(settings, 0).map_err(|fault| fault.of(|| "the settings".to_owned()))?;
         if self.is_small {
             let interrupt = Interrupt::new();
-            interrupt.set_deadline(Some((self.graph.clock(), HERE_TIME_MAX)));
+            interrupt.set_trial(Some((self.graph.clock(), HERE_TIME_MAX)));
             let run = AssertUnwindSafe(|| self.graph.call(name, &settings, threads(), &interrupt));
             match py.detach(|| catch_unwind(run)) {
-                Ok(Err(error)) if error.code() == ErrorCode::Timeout => {}
+                Ok(Err(_)) if interrupt.is_trial_over() => {}
                 Ok(outcome) => return outcome.map_err(raised),
                 Err(_) => return Err(raised(error!(Internal, "the engine panicked in {name}"))),
             }

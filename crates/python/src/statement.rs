@@ -12,13 +12,12 @@ use std::time::Duration;
 
 use database::registry::Tables;
 use database::{
-    Action, Error, ErrorCode, IsolationLevel, Outlook, Parameters, Priority, ResultBatch, ResultSink, Session,
-    StatementSummary,
+    Action, Error, IsolationLevel, Outlook, Parameters, Priority, ResultBatch, ResultSink, Session, StatementSummary,
 };
 use pyo3::prelude::*;
 
 use crate::error::Failure;
-use crate::pipe::{Bound, Goal, Outcome, Pipe, PipeSink};
+use crate::pipe::{Bound, Goal, Pipe, PipeSink};
 use crate::shared::{Seat, Shared, closed};
 use crate::worker;
 
@@ -122,7 +121,7 @@ pub(crate) fn run_once(py: Python<'_>, shared: &Arc<Shared>, request: Request) -
             shared.return_seat(seat);
             Ok(started)
         }
-        Ok(Tried::Refused(outlook)) => run_there(py, seat, Some(shared.clone()), request, outlook, None),
+        Ok(Tried::Refused(action)) => run_there(py, seat, Some(shared.clone()), request, action, None),
         Err(failure) => {
             shared.return_seat(seat);
             Err(failure)
@@ -135,11 +134,11 @@ pub(crate) fn run_once(py: Python<'_>, shared: &Arc<Shared>, request: Request) -
 pub(crate) fn run_kept(py: Python<'_>, shared: &Arc<Shared>, seat: &Arc<Seat>, request: Request) -> PyResult<Started> {
     match run_here(py, seat, &request, Isolated::Allow)? {
         Tried::Done(started) => Ok(started),
-        Tried::Refused(outlook) if outlook.action == Action::Read && !in_transaction(py, seat)? => {
+        Tried::Refused(Some(Action::Read)) if !in_transaction(py, seat)? => {
             let other = shared.borrow_seat().map_err(Failure::plain)?;
-            run_there(py, other, Some(shared.clone()), request, outlook, Some(seat))
+            run_there(py, other, Some(shared.clone()), request, Some(Action::Read), Some(seat))
         }
-        Tried::Refused(outlook) => run_there(py, seat.clone(), None, request, outlook, None),
+        Tried::Refused(action) => run_there(py, seat.clone(), None, request, action, None),
     }
 }
 
@@ -158,17 +157,17 @@ enum Isolated {
 
 enum Tried {
     Done(Started),
-    Refused(Outlook),
+    /// It is not short. What it does is known unless even that took too long to find out.
+    Refused(Option<Action>),
 }
 
 fn run_here(py: Python<'_>, seat: &Seat, request: &Request, isolated: Isolated) -> PyResult<Tried> {
     let mut sink = HereSink::default();
-    let limit = request.settings.timeout.map_or(HERE_TIME_MAX, |timeout| timeout.min(HERE_TIME_MAX));
     let outcome = py.detach(|| {
         let mut guard = seat.lock()?;
-        let mut settings = request.settings;
-        settings.timeout = Some(limit);
-        let outcome = run_in(&mut guard, &settings, request, &mut sink);
+        let outcome = run_in(&mut guard, request, |session| {
+            session.run_briefly(&request.text, &request.parameters, &mut sink, HERE_TIME_MAX)
+        });
         if isolated == Isolated::Refuse
             && let Some(session) = guard.as_mut()
             && session.in_transaction()
@@ -179,36 +178,32 @@ fn run_here(py: Python<'_>, seat: &Seat, request: &Request, isolated: Isolated) 
         }
         outcome
     });
-    let outlook = sink.outlook;
     match outcome {
-        Ok(summary) => match outlook {
-            Some(outlook) if sink.is_refused => Ok(Tried::Refused(outlook)),
-            _ => Ok(Tried::Done(Started {
-                columns: sink.columns,
-                ready: sink.batches,
-                rest: Rest::Nothing(Box::new(summary)),
-            })),
-        },
-        Err(error) => match outlook {
-            // It was stopped for its length here only: nothing has happened.
-            Some(outlook) if error.code() == ErrorCode::Timeout && request.settings.timeout != Some(limit) => {
-                Ok(Tried::Refused(outlook))
-            }
-            _ => Err(Failure::of(error, &request.text).into()),
-        },
+        Ok(Some(summary)) if !sink.is_refused => Ok(Tried::Done(Started {
+            columns: sink.columns,
+            ready: sink.batches,
+            rest: Rest::Nothing(Box::new(summary)),
+        })),
+        // It was stopped for its length here: nothing has happened.
+        Ok(_) => Ok(Tried::Refused(sink.outlook.map(|outlook| outlook.action))),
+        Err(error) => Err(Failure::of(error, &request.text).into()),
     }
 }
 
 /// Runs a statement in a session. One that panics is lost, and nothing else.
-fn run_in(guard: &mut Option<Session>, settings: &Settings, request: &Request, sink: &mut dyn ResultSink) -> Outcome {
+fn run_in<T>(
+    guard: &mut Option<Session>,
+    request: &Request,
+    run: impl FnOnce(&mut Session) -> Result<T, Error>,
+) -> Result<T, Error> {
     let session = guard.as_mut().ok_or_else(closed)?;
+    let settings = &request.settings;
     session.set_timeout(settings.timeout);
     session.set_query_memory(settings.query_memory);
     session.set_isolation(settings.isolation);
     session.set_priority(settings.priority);
     session.set_tables(request.tables.clone());
-    let run = AssertUnwindSafe(|| session.run(&request.text, &request.parameters, sink));
-    catch_unwind(run).unwrap_or_else(|_| {
+    catch_unwind(AssertUnwindSafe(|| run(session))).unwrap_or_else(|_| {
         guard.take();
         Err(model::error!(Internal, "the engine panicked; the session is lost, the database is not"))
     })
@@ -220,14 +215,14 @@ fn run_there(
     seat: Arc<Seat>,
     home: Option<Arc<Shared>>,
     mut request: Request,
-    outlook: Outlook,
+    action: Option<Action>,
     asked: Option<&Arc<Seat>>,
 ) -> PyResult<Started> {
     let progress = request.progress.take();
     let text = request.text.clone();
     // What writes is over before it gives rows; what stays in its session makes the next statement wait.
-    let (bound, goal) = match (&home, outlook.action) {
-        (Some(_), Action::Read) => (Bound::Few, Goal::Rows),
+    let (bound, goal) = match (&home, action) {
+        (Some(_), None | Some(Action::Read)) => (Bound::Few, Goal::Rows),
         _ => (Bound::All, Goal::End),
     };
     let pipe = Pipe::new(bound, seat.interrupt.clone());
@@ -238,7 +233,9 @@ fn run_there(
     let (writer, shared) = (pipe.clone(), home);
     worker::run(Box::new(move || {
         let outcome = match seat.lock() {
-            Ok(mut guard) => run_in(&mut guard, &request.settings, &request, &mut PipeSink(&writer)),
+            Ok(mut guard) => run_in(&mut guard, &request, |session| {
+                session.run(&request.text, &request.parameters, &mut PipeSink(&writer))
+            }),
             Err(error) => Err(error),
         };
         drop(request);

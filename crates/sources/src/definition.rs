@@ -22,7 +22,6 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use fields::nearest;
 pub use sql_text::around_parameters;
 
 /// A graph that lies in one database, or in files.

@@ -3,7 +3,6 @@
 
 use std::ops::Bound;
 use std::path::Path;
-use std::sync::Arc;
 
 use model::{Column, Direction, KeyOrder, Map, PropertyKind, Value};
 use sources::connector::{Change, Condition, EdgeKeys, Question, Test, Which};
@@ -338,8 +337,8 @@ fn a_spatial_index_serves_boxes() {
         assert_eq!(statement.text, format!("{rows}{rest}"));
         let values = statement.parameters.iter().map(|parameter| match &parameter.value {
             ParameterValue::One(value) => value.clone(),
-            ParameterValue::Array(column) => Value::List(Arc::new(column.values().collect())),
+            ParameterValue::Array(column) => Value::list(column.values().collect()),
         });
-        assert_eq!(format!("{}", Value::List(Arc::new(values.collect()))), expected);
+        assert_eq!(format!("{}", Value::list(values.collect())), expected);
     }
 }

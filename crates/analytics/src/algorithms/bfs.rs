@@ -66,7 +66,7 @@ pub fn run(
     let mut depth = 0;
     while !frontier.is_empty() && depth_max.is_none_or(|most| depth < most) {
         interrupt.check()?;
-        interrupt.report(u64::from(depth), 0);
+        interrupt.step(u64::from(depth), 0)?;
         match view.find_backward() {
             Some(backward) if frontier_edges > edges_left / ALPHA => {
                 frontier = search.pull_levels(backward, &frontier, &mut depth, depth_max)?;

@@ -97,7 +97,7 @@ fn spread(
     let mut votes: Vec<Votes> = (0..threads).map(|_| Votes::default()).collect();
     let mut found = Labels { labels: Vec::new(), iterations: 0, did_converge: nodes == 0 };
     while found.iterations < config.max_iterations && !found.did_converge {
-        interrupt.report(found.iterations, config.max_iterations);
+        interrupt.step(found.iterations, config.max_iterations)?;
         let step = Step {
             graph,
             changes: AtomicUsize::new(0),

@@ -63,7 +63,7 @@ pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Inter
     let mut found = Eigenvector::default();
     while found.iterations < config.max_iterations && node_count > 0 && !found.did_converge {
         interrupt.check()?;
-        interrupt.report(found.iterations, config.max_iterations);
+        interrupt.step(found.iterations, config.max_iterations)?;
         pull.sums(&scores, &mut next, |node, received| scores[node] + received)?;
         normalize(&mut next);
         found.did_converge = largest_change(&scores, &next) < config.tolerance;

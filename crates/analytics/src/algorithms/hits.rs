@@ -57,7 +57,7 @@ pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Inter
     let mut next = vec![0.0; node_count];
     while found.iterations < config.max_iterations && node_count > 0 && !found.did_converge {
         interrupt.check()?;
-        interrupt.report(found.iterations, config.max_iterations);
+        interrupt.step(found.iterations, config.max_iterations)?;
         let mut change: f64 = 0.0;
         into.sums(&found.hubs, &mut next, |_, received| received)?;
         normalize(&mut next);

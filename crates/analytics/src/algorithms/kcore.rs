@@ -49,7 +49,7 @@ fn lower(graph: &Graph<'_>, threads: usize, interrupt: &Interrupt) -> Result<Vec
     let mut active: Option<Bitmap> = None;
     let mut pass = 0;
     loop {
-        interrupt.report(pass, 0);
+        interrupt.step(pass, 0)?;
         pass += 1;
         let changed = map_pass((graph.rows(), Sides::ForwardAndBackward), threads, pieces.clone(), |piece| {
             lower_piece(graph, piece, active.as_ref(), &numbers, interrupt)

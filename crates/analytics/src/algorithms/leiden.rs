@@ -86,7 +86,7 @@ impl Climb<'_> {
         let mut last = f64::NEG_INFINITY;
         loop {
             let network = coarse.as_ref().unwrap_or(self.first);
-            interrupt.report(found.modularities.len() as u64, shared.max_levels);
+            interrupt.step(found.modularities.len() as u64, shared.max_levels)?;
             let seed = seeds.next_u64();
             let moving = Moving { gamma: shared.gamma, visits_max: usize::MAX, seed, threads, interrupt };
             move_nodes(network, &mut partition, &moving)?;

@@ -106,7 +106,7 @@ pub fn run(
     let mut found = Communities { communities: (0..view.node_count() as u32).collect(), ..Communities::default() };
     let mut seeds = Random::new(config.random_seed);
     for level in 0..config.max_levels {
-        interrupt.report(level, config.max_levels);
+        interrupt.step(level, config.max_levels)?;
         let visits_max = (config.max_iterations as usize).saturating_mul(network.node_count());
         let moving = Moving { gamma: config.gamma, visits_max, seed: seeds.next_u64(), threads, interrupt };
         move_nodes(&network, &mut partition, &moving)?;

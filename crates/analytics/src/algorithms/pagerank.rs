@@ -148,7 +148,7 @@ fn iterate<S: Share>(graph: &Graph<'_>, config: &Config, means: Means<'_>, inter
 
     while found.iterations < config.max_iterations && node_count > 0 {
         interrupt.check()?;
-        interrupt.report(found.iterations, config.max_iterations);
+        interrupt.step(found.iterations, config.max_iterations)?;
         let base = (1.0 - config.damping_factor + config.damping_factor * dangling) / node_count as f64;
         let parts = state.step(graph.rows(), threads, |shares, piece| {
             Step { shares, base, damping_factor: config.damping_factor }.pull(graph.rows(), piece, interrupt)

@@ -149,7 +149,7 @@ impl<'p, S: Plain> Pass<'p, S> {
         let mut iteration = 0;
         while program.should_iterate(iteration, changed) {
             self.context.interrupt.check()?;
-            self.context.interrupt.report(iteration, 0);
+            self.context.interrupt.step(iteration, 0)?;
             let is_small = changed < self.states.len() as u64 / PUSH_SHARE;
             let lists = match self.can_push && (is_small || !self.can_pull) {
                 true => self.push(program)?,

@@ -137,7 +137,7 @@ pub fn run_vertex_program<'a, P: VertexProgram>(
         let mut iteration = 0;
         while program.should_iterate(iteration, changed, &totals) {
             context.interrupt.check()?;
-            context.interrupt.report(iteration, 0);
+            context.interrupt.step(iteration, 0)?;
             machine.scatter(program)?;
             (changed, totals) = machine.gather(program)?;
             iteration += 1;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use model::procedure::{ProcedureMode, ProcedureSignature};
+use model::suggestion;
 use model::{Error, Result, Span, Value, error};
 
 use super::expression::at;
@@ -11,7 +12,6 @@ use super::tree::{BoundCall, BoundClause, BoundQuery, BoundSubquery, BoundUnion}
 use super::{Binder, kinds};
 use crate::ast::{CallClause, Name, Yield, YieldItem};
 use crate::plan::{Expression, ExpressionKind, SlotId, SlotKind};
-use crate::suggestion;
 
 /// The procedure that `LOAD CSV` is a call of.
 const LOAD_CSV: &str = "db.loadCsv";

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::interrupt::work;
 use model::{Result, Span, Value, error};
 
 use super::case::has_tests;
@@ -71,6 +72,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn bind(&mut self, expression: &ast::Expression, wanted: Wanted) -> Result<Expression> {
+        work(1)?;
         let bound = self.unchecked(expression, wanted)?;
         kinds::check(&self.scope, &self.slots, &bound)?;
         Ok(bound)
@@ -104,13 +106,14 @@ impl Binder<'_> {
                 let object = self.expression(base)?;
                 return self.label_predicate(&object, labels);
             }
-            Ast::Unary { operator, operand } => return self.unary(*operator, operand, wanted, span),
+            Ast::Unary { operator, operand } => return self.unary(*operator, operand, span),
             Ast::Binary { operator, left, right } => {
                 Kind::Binary { operator: binary(*operator), left: self.boxed(left)?, right: self.boxed(right)? }
             }
-            Ast::And(items) => Kind::And(self.all(items, wanted)?),
-            Ast::Or(items) => Kind::Or(self.all(items, wanted)?),
-            Ast::Xor(items) => return self.xor(items, wanted, span),
+            // What is true or false is wanted of operands of logic, wherever they stand.
+            Ast::And(items) => Kind::And(self.all(items, Wanted::Predicate)?),
+            Ast::Or(items) => Kind::Or(self.all(items, Wanted::Predicate)?),
+            Ast::Xor(items) => return self.xor(items, span),
             Ast::Comparison { first, rest } => return self.comparison(first, rest, span),
             Ast::Case { subject: Some(subject), branches, otherwise } if has_tests(branches) => {
                 return self.case_of_tests(subject, branches, otherwise.as_deref(), span);
@@ -160,14 +163,8 @@ impl Binder<'_> {
         entries.iter().map(bind).collect()
     }
 
-    fn unary(
-        &mut self,
-        operator: UnaryOperator,
-        operand: &ast::Expression,
-        wanted: Wanted,
-        span: Span,
-    ) -> Result<Expression> {
-        let wanted = if operator == UnaryOperator::Not { wanted } else { Wanted::Value };
+    fn unary(&mut self, operator: UnaryOperator, operand: &ast::Expression, span: Span) -> Result<Expression> {
+        let wanted = if operator == UnaryOperator::Not { Wanted::Predicate } else { Wanted::Value };
         let operand = Box::new(self.bind(operand, wanted)?);
         let kind = match operator {
             UnaryOperator::Not => ExpressionKind::Not(operand),
@@ -179,8 +176,8 @@ impl Binder<'_> {
         Ok(at(span, kind))
     }
 
-    fn xor(&mut self, items: &[ast::Expression], wanted: Wanted, span: Span) -> Result<Expression> {
-        let mut bound = self.all(items, wanted)?.into_iter();
+    fn xor(&mut self, items: &[ast::Expression], span: Span) -> Result<Expression> {
+        let mut bound = self.all(items, Wanted::Predicate)?.into_iter();
         let first = bound.next().unwrap_or_else(|| at(span, ExpressionKind::Literal(Value::Bool(false))));
         Ok(bound.fold(first, |left, right| at(span, ExpressionKind::Xor(Box::new(left), Box::new(right)))))
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::suggestion;
 use model::{Error, Result, Span, error};
 
 use super::expression::{Wanted, at};
@@ -10,7 +11,6 @@ use crate::ast::{self, ExpressionKind as Ast, Name};
 use crate::catalog::{FunctionKind, FunctionSignature};
 use crate::plan::explain::expression::fingerprint;
 use crate::plan::{Aggregate, Expression, ExpressionKind, SlotKind};
-use crate::suggestion;
 
 impl Binder<'_> {
     pub(super) fn function(

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use model::suggestion;
 use model::{Result, Set, Span};
 
 use super::Binder;
 use super::tree::GraphHint;
 use crate::ast::{Name, PlannerHint, PlannerHintKind};
-use crate::suggestion;
 
 /// Something in a query that is probably not meant: it runs, but likely finds nothing.
 #[derive(Clone, Debug, PartialEq)]

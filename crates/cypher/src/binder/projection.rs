@@ -111,13 +111,14 @@ impl Binder<'_> {
                 columns.push(Column { name, value, kind: variable.kind, aggregates: false });
             }
         }
+        let mut names: Set<Arc<str>> = columns.iter().map(|column: &Column| column.name.clone()).collect();
         for item in &projection.items {
             let name = self.column_name(item, position).unwrap_or_else(|error| {
                 unnamed.get_or_insert(error);
                 Arc::from(self.source(item.span))
             });
             self.check_not_imported(&name, item, position)?;
-            if columns.iter().any(|column| column.name == name) {
+            if !names.insert(name.clone()) {
                 let error = error!(Semantic::ColumnNameConflict, "column `{name}` is there twice").at(item.span);
                 return Err(error.with_remedy("give one of them another name with AS"));
             }

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use model::suggestion;
 use model::{Error, Map, Result, Set, Span, error};
 
 use super::kinds::KnownType;
 use crate::plan::{Expression, ExpressionKind, SlotId, SlotInfo, SlotKind};
-use crate::suggestion;
 
 /// All slots of a statement.
 #[derive(Debug, Default)]

@@ -15,6 +15,7 @@ mod rules;
 use std::sync::Arc;
 
 use model::Set;
+use model::interrupt::check_this_thread;
 
 use crate::binder::expression::at;
 use crate::binder::scope::Slots;
@@ -95,6 +96,8 @@ fn rooted_anywhere(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext
         return None;
     }
     let roots = root::candidates(&pattern, start, needed, context)?;
+    // Who cancels hears of it from the compilation.
+    let roots = roots.into_iter().take_while(|_| check_this_thread().is_ok());
     let (root, tree) = roots.into_iter().find_map(|root| Some((root, pattern.tree(root, context).ok()?)))?;
     // One edge is counted by the executor, if it leads away from where the pattern starts.
     if root == start && pattern.edges.len() + pattern.nested.len() < 2 {
@@ -108,6 +111,7 @@ fn rooted_anywhere(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext
 fn rooted_in_rows(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext<'_>) -> Option<Counted> {
     let mut kept = needed.clone();
     loop {
+        check_this_thread().ok()?;
         let found = Pattern::of(chain, Start::Rows, &kept, context).and_then(|pattern| {
             let roots = pattern.roots();
             let trees: Vec<CountedNode> =

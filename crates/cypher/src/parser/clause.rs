@@ -168,7 +168,7 @@ impl Parser<'_> {
     fn projection_item(&mut self) -> Result<ProjectionItem> {
         let start = self.here();
         let expression = self.expression()?;
-        let alias = if self.take_keyword("AS") { Some(self.variable()?) } else { None };
+        let alias = if self.take_keyword("AS") { Some(self.name("a variable")?) } else { None };
         Ok(ProjectionItem { span: self.since(start), expression, alias })
     }
 

@@ -1,5 +1,6 @@
 //! Expressions, by precedence climbing.
 
+use model::interrupt::work;
 use model::{Result, Span, error};
 
 use super::pattern::Colons;
@@ -73,6 +74,7 @@ impl Parser<'_> {
     }
 
     fn operations(&mut self, least: u8) -> Result<Expression> {
+        work(1)?;
         let mut left = self.prefix(least)?;
         while let Some(operator) = self.operator() {
             if operator.level() < least {

@@ -74,7 +74,19 @@ impl Parser<'_> {
             return Ok(StatementKind::AlterTable(AlterTable { name, change }));
         }
         let remedy = match self.word(0).to_ascii_uppercase().as_str() {
-            "DROP" => format!("MATCH (n:{name}) REMOVE n.column, and DROP CONSTRAINT type_{}_column", name.text),
+            "DROP" => {
+                let column = match self.word(1).to_ascii_uppercase().as_str() {
+                    "COLUMN" => self.word(2),
+                    "IF" => self.word(3),
+                    _ => self.word(1),
+                };
+                let column = if column.is_empty() { "column" } else { column };
+                format!(
+                    "MATCH (n:{name}) REMOVE n.{column} (or MATCH ()-[r:{name}]->() REMOVE r.{column}), and DROP CONSTRAINT \
+                     type_{}_{column}",
+                    name.text
+                )
+            }
             "RENAME" if self.is_word(1, "TO") => format!("MATCH (n:{name}) SET n:Other REMOVE n:{name}"),
             "RENAME" => format!("MATCH (n:{name}) SET n.other = n.column REMOVE n.column"),
             _ => String::new(),
@@ -116,7 +128,8 @@ impl Parser<'_> {
         self.advance();
         let name = if self.is_word(0, "IF") { "Name" } else { self.slice(self.here()) };
         let remedy = format!(
-            "delete what it holds, MATCH (n:{name}) DETACH DELETE n, then DROP CONSTRAINT what SHOW CONSTRAINTS lists of it"
+            "delete what it holds, MATCH (n:{name}) DETACH DELETE n, or MATCH ()-[r:{name}]->() DELETE r of relationships; then \
+             DROP CONSTRAINT what SHOW CONSTRAINTS lists of it"
         );
         self.unsupported("DROP TABLE", start, &remedy)
     }

@@ -27,6 +27,24 @@ const SCHEMA_OBJECTS: &[&str] = &[
     "PRIVILEGES", "COMPOSITE", "HOME", "DEFAULT",
 ];
 
+/// What to do instead of making, dropping or showing an object that is not there.
+fn instead_of(object: &str, is_index: bool) -> &'static str {
+    match object {
+        "TEXT" if is_index => "CREATE INDEX makes an ordered index; CONTAINS and ENDS WITH look at every value",
+        "FULLTEXT" => "filter by CONTAINS, or by =~ with a regular expression",
+        "POINT" => "keep two numbers, CREATE INDEX on both, and filter by their ranges",
+        "VECTOR" => "keep lists of floats, and compute their distance by reduce()",
+        "LOOKUP" => "leave it out: labels and relationship types have an index by themselves",
+        _ if is_index => "CREATE INDEX makes an ordered index; labels have one by themselves",
+        "DATABASE" | "DATABASES" | "ALIAS" | "ALIASES" | "SERVER" | "SERVERS" | "COMPOSITE" | "HOME" | "DEFAULT" => {
+            "leave it out: a process opens one store, and ATTACH joins others"
+        }
+        "TRANSACTION" | "TRANSACTIONS" => "leave it out: a statement is cancelled where it runs, or by a timeout",
+        "USER" | "USERS" | "ROLE" | "ROLES" | "PRIVILEGES" => "leave it out: who may open the files may do everything",
+        _ => "leave it out",
+    }
+}
+
 impl Parser<'_> {
     /// An error that names a construct which is not there, and what to do instead.
     pub(super) fn unsupported(&self, what: &str, span: Span, remedy: &str) -> Error {
@@ -51,12 +69,7 @@ impl Parser<'_> {
         let verb = self.word(0).to_ascii_uppercase();
         let of_index = if self.is_word(2, "INDEX") { " INDEX" } else { "" };
         let what = format!("{verb} {object}{of_index}");
-        let remedy = if self.is_word(2, "INDEX") {
-            "CREATE INDEX makes an ordered index; labels have one by themselves"
-        } else {
-            "leave it out"
-        };
-        Some(self.unsupported(&what, self.words_span(2), remedy))
+        Some(self.unsupported(&what, self.words_span(2), instead_of(object, self.is_word(2, "INDEX"))))
     }
 
     /// At a function's name, before its parenthesis.

@@ -1,7 +1,5 @@
 //! `ATTACH`, `DETACH` and `PRELOAD`. They belong to no transaction.
 
-use std::sync::Arc;
-
 use cypher::plan::SourceStatement;
 use model::{Column, Result, Value, error};
 use sources::connect::scheme;
@@ -66,7 +64,7 @@ pub(crate) fn run(
 }
 
 pub(super) fn list<T: AsRef<str>>(names: &[T]) -> Value {
-    Value::List(Arc::from(names.iter().map(|name| Value::string(name.as_ref())).collect::<Vec<_>>()))
+    Value::list(names.iter().map(|name| Value::string(name.as_ref())).collect())
 }
 
 /// The name of what is attached without one: that of the database or file.

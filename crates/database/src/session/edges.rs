@@ -13,7 +13,7 @@ impl Session {
         let turn = self.turn.clone();
         let _at_work = turn.begin(self.priority, self.database.clock().now_ns(), self.timeout);
         self.interrupt.reset();
-        self.interrupt.set_deadline(self.timeout.map(|limit| (self.database.shared_clock(), limit)));
+        self.interrupt.set_deadline(self.timeout.map(|limit| (self.clock.clone(), limit)));
         self.interrupt.become_long(1);
         let database = &self.database;
         let memory = QueryMemory::new(database.memory().clone(), self.query_memory_max, database.shared.spill.clone());

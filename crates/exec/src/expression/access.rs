@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::interrupt::collected;
 use model::{Bitmap, ColumnData, ErrorDetail, Map, NodeId, ReadView, Result, Value, error};
 
 use super::evaluate::truths;
@@ -96,7 +97,7 @@ fn slice_value(list: &Value, from: Option<Value>, to: Option<Value>) -> Result<V
     let end = bound(to, items.len(), items.len())?;
     Ok(match start.zip(end) {
         None => Value::Null,
-        Some((start, end)) => Value::list(items.get(start..end).unwrap_or_default().to_vec()),
+        Some((start, end)) => Value::list(collected(items.get(start..end).unwrap_or_default().iter().cloned())?),
     })
 }
 

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use cypher::plan::BinaryOperator;
+use model::interrupt::collected;
 use model::limits::LIST_ELEMENTS_MAX;
 use model::{ColumnData, Result, StringColumn, Value, error};
 
@@ -274,7 +275,7 @@ fn float(operator: BinaryOperator, a: f64, b: f64, left: &Value, right: &Value) 
 
 fn concatenate(operator: BinaryOperator, left: &Value, right: &Value) -> Result<Value> {
     check_size(left, right)?;
-    let list = |items: &mut dyn Iterator<Item = &Value>| Ok(Value::List(Arc::new(items.cloned().collect())));
+    let list = |items: &mut dyn Iterator<Item = &Value>| collected(items.cloned()).map(Value::list);
     let text = |value: &Value| as_text(value).ok_or_else(|| mismatch(operator, left, right));
     match (left, right) {
         (Value::List(a), Value::List(b)) => list(&mut a.iter().chain(b.iter())),

@@ -75,7 +75,7 @@ fn condition_rows(when: &Node, frame: &Frame<'_>, open: &[u32]) -> Result<Vec<u3
 fn equal_rows(operand: &Vector, when: &Node, frame: &Frame<'_>, open: &[u32]) -> Result<Vec<u32>> {
     let value = on_rows(when, frame, open)?;
     let operand = if open.len() == frame.rows() { operand.clone() } else { operand.gather(open) };
-    let equal = comparison::evaluate(BinaryOperator::Equal, &operand, &value, open.len());
+    let equal = comparison::evaluate(BinaryOperator::Equal, &operand, &value, open.len())?;
     let is_true = |index: &usize| matches!(equal.value(*index), Value::Bool(true));
     Ok((0..open.len()).filter(is_true).map(|index| open[index]).collect())
 }

@@ -3,17 +3,20 @@
 use std::cmp::Ordering;
 
 use cypher::plan::BinaryOperator;
-use model::{ColumnData, Value};
+use model::interrupt::work;
+use model::{ColumnData, Result, Value};
 
-use super::vector::{Operand, TextOperand, TruthBuilder, Vector, View, common_validity, zip};
+use super::evaluate::truths;
+use super::vector::{Operand, TextOperand, Vector, View, common_validity, zip};
+use crate::functions::weight;
 
 /// `left operator right` for each row.
-pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Vector {
+pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Result<Vector> {
     if let (Some(left), Some(right)) = (left.constant(), right.constant()) {
-        return Vector::Constant(truth(scalar(operator, left, right)));
+        return Ok(Vector::Constant(truth(scalar(operator, left, right))));
     }
     let fast = match (left.view(), right.view()) {
-        (View::Null, _) | (_, View::Null) => return Vector::NULL,
+        (View::Null, _) | (_, View::Null) => return Ok(Vector::NULL),
         (View::Int(a), View::Int(b)) => compare(operator, rows, a, b),
         (View::Float(a), View::Float(b)) => compare(operator, rows, a, b),
         (View::Int(a), View::Float(b)) => zip_ordered(operator, rows, a, b, compare_numbers),
@@ -33,7 +36,7 @@ pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, 
         _ => None,
     };
     match fast {
-        Some(results) => Vector::of(ColumnData::Bool(results), common_validity(left, right)),
+        Some(results) => Ok(Vector::of(ColumnData::Bool(results), common_validity(left, right))),
         None => row_by_row(operator, left, right, rows),
     }
 }
@@ -123,10 +126,12 @@ fn compare_texts(operator: BinaryOperator, rows: usize, a: TextOperand<'_>, b: T
     }
 }
 
-fn row_by_row(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Vector {
-    let mut results = TruthBuilder::new(rows);
-    (0..rows).for_each(|row| results.push(scalar(operator, &left.value(row), &right.value(row))));
-    results.finish()
+fn row_by_row(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Result<Vector> {
+    truths(rows, |row| {
+        let (left, right) = (left.value(row), right.value(row));
+        work(weight(&left).min(weight(&right)))?;
+        Ok(scalar(operator, &left, &right))
+    })
 }
 
 /// `left operator right` of single values.

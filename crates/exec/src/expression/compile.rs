@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cypher::plan::{BinaryOperator, Expression, ExpressionKind, Operator, PathStep, SlotId, SubqueryKind};
+use model::interrupt::work;
 use model::{Result, Span, error};
 
 use super::frame::{Place, Program, PropertyGroup};
@@ -36,6 +37,7 @@ impl<'e> Compiler<'e> {
     }
 
     pub(crate) fn compile(&mut self, expression: &Expression) -> Result<Node> {
+        work(1)?;
         let span = expression.span;
         let kind = match &expression.kind {
             ExpressionKind::Literal(value) => NodeKind::Constant(value.clone()),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cypher::plan::BinaryOperator;
+use model::interrupt::work;
 use model::{ColumnData, Result, Value, error};
 
 use super::frame::Frame;
@@ -19,7 +20,13 @@ pub(crate) fn evaluate(node: &Node, frame: &Frame<'_>) -> Result<Vector> {
         return Ok(Vector::NULL);
     }
     let scratch = frame.context().scratch();
-    let vector = evaluate_kind(&node.kind, frame).map_err(|error| error.at(node.span))?;
+    let mut made = evaluate_kind(&node.kind, frame);
+    if let (Ok(vector), false) = (&made, matches!(node.kind, NodeKind::Position(_)))
+        && let Err(too_deep) = vector.check_extent()
+    {
+        made = Err(too_deep);
+    }
+    let vector = made.map_err(|error| error.at(node.span))?;
     // What was made on the way and is not in the result is gone.
     if scratch.bytes() > 0 {
         scratch.leave(vector.own_bytes());
@@ -63,7 +70,7 @@ fn evaluate_kind(kind: &NodeKind, frame: &Frame<'_>) -> Result<Vector> {
             arithmetic::evaluate(*operator, &left, &right, rows, frame.context())
         }
         NodeKind::Compare(operator, left, right) => {
-            Ok(comparison::evaluate(*operator, &evaluate(left, frame)?, &evaluate(right, frame)?, rows))
+            comparison::evaluate(*operator, &evaluate(left, frame)?, &evaluate(right, frame)?, rows)
         }
         NodeKind::In { element, list, cache } => {
             membership::evaluate(&evaluate(element, frame)?, &evaluate(list, frame)?, rows, cache)
@@ -129,7 +136,7 @@ fn parameter(name: &Arc<str>, frame: &Frame<'_>) -> Result<Vector> {
 }
 
 fn text_test(operator: BinaryOperator, left: &Node, right: &Node, frame: &Frame<'_>) -> Result<Vector> {
-    Ok(text::evaluate(operator, &evaluate(left, frame)?, &evaluate(right, frame)?, frame.rows()))
+    text::evaluate(operator, &evaluate(left, frame)?, &evaluate(right, frame)?, frame.rows())
 }
 
 /// For each row, whether being null is `expected`.
@@ -156,6 +163,7 @@ pub(crate) fn truth(value: &Value) -> Result<Option<bool>> {
 pub(crate) fn truths(rows: usize, mut each: impl FnMut(usize) -> Result<Option<bool>>) -> Result<Vector> {
     let mut results = TruthBuilder::new(rows);
     for row in 0..rows {
+        work(1)?;
         results.push(each(row)?);
     }
     Ok(results.finish())

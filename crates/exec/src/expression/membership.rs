@@ -2,10 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use model::interrupt::work;
+use model::value::Nested;
 use model::{Result, Set, Value, error};
 
 use super::evaluate::truths;
 use super::vector::Vector;
+use crate::functions::weight;
 
 /// From so many elements on, a list that is the same for all rows is searched by hash.
 const HASHED_LIST_ELEMENTS_MIN: usize = 8;
@@ -16,7 +19,7 @@ pub(crate) struct SetCache(Mutex<Option<Arc<Elements>>>);
 
 #[derive(Debug)]
 struct Elements {
-    list: Arc<Vec<Value>>,
+    list: Nested<Vec<Value>>,
     /// Elements that equal only what hashes alike.
     set: Set<Value>,
     has_null: bool,
@@ -29,9 +32,9 @@ pub(crate) fn evaluate(element: &Vector, list: &Vector, rows: usize, cache: &Set
     };
     if let Value::List(items) = value
         && items.len() >= HASHED_LIST_ELEMENTS_MIN
-        && let Some(elements) = cache.elements(items)
+        && let Some(elements) = cache.elements(items)?
     {
-        return truths(rows, |row| Ok(elements.contain(&element.value(row))));
+        return truths(rows, |row| elements.contain(&element.value(row)));
     }
     if let Some(element) = element.constant() {
         return Ok(Vector::Constant(super::comparison::truth(contains(element, value)?)));
@@ -42,56 +45,61 @@ pub(crate) fn evaluate(element: &Vector, list: &Vector, rows: usize, cache: &Set
 fn contains(element: &Value, list: &Value) -> Result<Option<bool>> {
     match list {
         Value::Null => Ok(None),
-        Value::List(items) => Ok(any_equal(element, items)),
+        Value::List(items) => any_equal(element, items),
         other => Err(error!(Type, "the right side of IN is {}: expected a list", other.type_name())),
     }
 }
 
-fn any_equal(element: &Value, items: &[Value]) -> Option<bool> {
+fn any_equal(element: &Value, items: &[Value]) -> Result<Option<bool>> {
     let mut known = Some(false);
     for item in items {
+        work(1 + weight(item))?;
         match element.equals(item) {
-            Some(true) => return Some(true),
+            Some(true) => return Ok(Some(true)),
             Some(false) => {}
             None => known = None,
         }
     }
-    known
+    Ok(known)
 }
 
 impl SetCache {
     /// The set of a list, made once for each list; `None` if some element cannot be found by hash.
-    fn elements(&self, list: &Arc<Vec<Value>>) -> Option<Arc<Elements>> {
+    fn elements(&self, list: &Nested<Vec<Value>>) -> Result<Option<Arc<Elements>>> {
         let mut held = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(elements) = held.as_ref()
-            && Arc::ptr_eq(&elements.list, list)
+            && elements.list.is_same(list)
         {
-            return Some(elements.clone());
+            return Ok(Some(elements.clone()));
         }
         if !list.iter().all(|item| item.is_null() || is_hashable(item)) {
-            return None;
+            return Ok(None);
         }
-        let set = list.iter().filter(|item| !item.is_null()).cloned().collect();
+        let mut set = Set::default();
+        for item in list.iter().filter(|item| !item.is_null()) {
+            work(1)?;
+            set.insert(item.clone());
+        }
         let has_null = list.iter().any(Value::is_null);
         let elements = Arc::new(Elements { list: list.clone(), set, has_null });
         *held = Some(elements.clone());
-        Some(elements)
+        Ok(Some(elements))
     }
 }
 
 impl Elements {
-    fn contain(&self, element: &Value) -> Option<bool> {
+    fn contain(&self, element: &Value) -> Result<Option<bool>> {
         if element.is_null() {
-            return None;
+            return Ok(None);
         }
         if !is_hashable(element) {
             return any_equal(element, &self.list);
         }
-        match (self.set.contains(element), self.has_null) {
+        Ok(match (self.set.contains(element), self.has_null) {
             (true, _) => Some(true),
             (false, true) => None,
             (false, false) => Some(false),
-        }
+        })
     }
 }
 

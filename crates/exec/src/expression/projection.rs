@@ -44,7 +44,7 @@ pub(crate) fn all_and(object: &Vector, entries: &[(Arc<str>, Node)], frame: &Fra
     let properties = property::all(object, frame.rows(), frame.context().view)?;
     let vectors = entry_vectors(entries, frame)?;
     let merged = properties.into_iter().enumerate().map(|(row, properties)| match properties {
-        Value::Map(map) => map_of_row(&vectors, row, Arc::unwrap_or_clone(map)),
+        Value::Map(map) => map_of_row(&vectors, row, map.into_members()),
         other => other,
     });
     Ok(Vector::from_values(&merged.collect::<Vec<_>>()))
@@ -56,7 +56,7 @@ fn entry_vectors<'n>(entries: &'n [(Arc<str>, Node)], frame: &Frame<'_>) -> Resu
 
 fn map_of_row(vectors: &[(&Arc<str>, Vector)], row: usize, mut map: MapValue) -> Value {
     map.extend(vectors.iter().map(|(key, vector)| ((*key).clone(), vector.value(row))));
-    Value::Map(Arc::new(map))
+    Value::Map(map.into())
 }
 
 fn rows_of(rows: usize, one: impl Fn(usize) -> Value) -> Vector {

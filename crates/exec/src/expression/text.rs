@@ -3,37 +3,49 @@
 use std::sync::{Arc, Mutex};
 
 use cypher::plan::BinaryOperator;
-use model::{ColumnData, Result, Value, error};
-use regex::Regex;
+use model::interrupt::{check_this_thread, work};
+use model::{ColumnData, Map, Result, Value, error};
+use regex::{Regex, RegexBuilder};
 
 use super::evaluate::truths;
-use super::vector::{TruthBuilder, Vector, View, common_validity};
+use super::vector::{Vector, View, common_validity};
+use crate::functions::{BYTES_OF_WORK, weight};
 
-/// The pattern last used, compiled.
+/// Patterns that are kept compiled: there may be another in each row.
+const PATTERNS_MAX: usize = 64;
+/// Bytes that a compiled pattern may take.
+const PATTERN_BYTES_MAX: usize = 10 << 20;
+
+/// The patterns last used, compiled.
 #[derive(Debug, Default)]
-pub(crate) struct PatternCache(Mutex<Option<(Arc<str>, Regex)>>);
+pub(crate) struct PatternCache(Mutex<Map<Arc<str>, Regex>>);
 
 /// `left STARTS WITH right` and its kin for each row.
-pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Vector {
+pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Result<Vector> {
     let test: fn(&str, &str) -> bool = match operator {
         BinaryOperator::StartsWith => |text, part| text.starts_with(part),
         BinaryOperator::EndsWith => |text, part| text.ends_with(part),
         _ => |text, part| text.contains(part),
     };
     if let (Some(left), Some(right)) = (left.constant(), right.constant()) {
-        return Vector::Constant(super::comparison::truth(test_values(test, left, right)));
+        return Ok(Vector::Constant(super::comparison::truth(test_values(test, left, right))));
     }
     match (left.view(), right.view()) {
         (View::String(a), View::String(b)) => {
-            let results = (0..rows).map(|row| test(a.get(row), b.get(row))).collect();
-            Vector::of(ColumnData::Bool(results), common_validity(left, right))
+            let mut results = Vec::with_capacity(rows);
+            for row in 0..rows {
+                let text = a.get(row);
+                work(1 + text.len() / BYTES_OF_WORK)?;
+                results.push(test(text, b.get(row)));
+            }
+            Ok(Vector::of(ColumnData::Bool(results), common_validity(left, right)))
         }
-        (View::Value, _) | (_, View::Value) => {
-            let mut results = TruthBuilder::new(rows);
-            (0..rows).for_each(|row| results.push(test_values(test, &left.value(row), &right.value(row))));
-            results.finish()
-        }
-        _ => Vector::NULL,
+        (View::Value, _) | (_, View::Value) => truths(rows, |row| {
+            let text = left.value(row);
+            work(weight(&text))?;
+            Ok(test_values(test, &text, &right.value(row)))
+        }),
+        _ => Ok(Vector::NULL),
     }
 }
 
@@ -50,37 +62,81 @@ pub(crate) fn matches(text: &Vector, pattern: &Vector, rows: usize, cache: &Patt
         let pattern = cache.get(pattern)?;
         return match text.view() {
             View::String(texts) => {
-                let results = (0..rows).map(|row| pattern.is_match(texts.get(row))).collect();
+                let mut results = Vec::with_capacity(rows);
+                for row in 0..rows {
+                    results.push(is_match(&pattern, texts.get(row))?);
+                }
                 Ok(Vector::of(ColumnData::Bool(results), common_validity(text, text)))
             }
-            View::Value => truths(rows, |row| Ok(match_value(&pattern, &text.value(row)))),
+            View::Value => truths(rows, |row| match_value(&pattern, &text.value(row))),
             _ => Ok(Vector::NULL),
         };
     }
     truths(rows, |row| match pattern.value(row) {
-        Value::String(pattern) => Ok(match_value(&cache.get(&pattern)?, &text.value(row))),
+        Value::String(pattern) => match_value(&cache.get(&pattern)?, &text.value(row)),
         _ => Ok(None),
     })
 }
 
-fn match_value(pattern: &Regex, text: &Value) -> Option<bool> {
+fn match_value(pattern: &Regex, text: &Value) -> Result<Option<bool>> {
     match text {
-        Value::String(text) => Some(pattern.is_match(text)),
-        _ => None,
+        Value::String(text) => is_match(pattern, text).map(Some),
+        _ => Ok(None),
     }
+}
+
+fn is_match(pattern: &Regex, text: &str) -> Result<bool> {
+    work(1 + text.len())?;
+    Ok(pattern.is_match(text))
 }
 
 impl PatternCache {
     fn get(&self, pattern: &Arc<str>) -> Result<Regex> {
         let mut held = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((text, compiled)) = held.as_ref()
-            && text == pattern
-        {
+        if let Some(compiled) = held.get(pattern) {
             return Ok(compiled.clone());
         }
-        let compiled = Regex::new(&format!(r"\A(?:{pattern})\z"))
-            .map_err(|error| error!(Argument, "'{pattern}' is no regular expression: {error}"))?;
-        *held = Some((pattern.clone(), compiled.clone()));
+        // It may take some milliseconds.
+        check_this_thread()?;
+        let compiled = compile(pattern)?;
+        if held.len() >= PATTERNS_MAX {
+            held.clear();
+        }
+        held.insert(pattern.clone(), compiled.clone());
         Ok(compiled)
+    }
+}
+
+/// A pattern that matches whole texts.
+fn compile(pattern: &str) -> Result<Regex> {
+    // By itself first: what stands around it may make a pattern of what is none, and belongs in no message.
+    if let Err(cause) = regex_syntax::parse(pattern) {
+        let (cause, place) = match &cause {
+            regex_syntax::Error::Parse(cause) => (cause.kind().to_string(), Some(cause.span().start)),
+            regex_syntax::Error::Translate(cause) => (cause.kind().to_string(), Some(cause.span().start)),
+            other => (other.to_string(), None),
+        };
+        let place = place
+            .map_or_else(String::new, |place| format!(" at character {}", pattern[..place.offset].chars().count() + 1));
+        return Err(error!(Argument, "{} is no regular expression: {cause}{place}", shown(pattern)));
+    }
+    let build = |whole: String| RegexBuilder::new(&whole).size_limit(PATTERN_BYTES_MAX).build();
+    let whole = build(format!(r"\A(?:{pattern})\z")).or_else(|cause| match cause {
+        // A comment of the verbose mode would go on.
+        regex::Error::Syntax(_) => build(format!("\\A(?:{pattern}\n)\\z")),
+        other => Err(other),
+    });
+    whole.map_err(|_| {
+        error!(Limit, "the regular expression {} takes more than {PATTERN_BYTES_MAX} bytes compiled", shown(pattern))
+            .with_remedy("repeat less in it: {0,1000} copies what it repeats a thousand times")
+    })
+}
+
+/// A pattern as messages show it.
+fn shown(pattern: &str) -> String {
+    const CHARS_MAX: usize = 80;
+    match pattern.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("'{}…'", &pattern[..end]),
+        None => format!("'{pattern}'"),
     }
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
-use model::{Bitmap, Column, ColumnData, EdgeValue, NodeId, StringColumn, Value};
+use model::{Bitmap, Column, ColumnData, EdgeValue, NodeId, Result, StringColumn, Value};
 
 use crate::made::own_bytes_of_column;
 use crate::spill::own_bytes;
@@ -162,6 +162,15 @@ impl Vector {
         match self {
             Vector::Constant(value) => own_bytes(value),
             Vector::Column(column) => own_bytes_of_column(column),
+        }
+    }
+
+    /// Fails with `LIMIT` if a row is nested deeper or larger than values may be.
+    #[inline]
+    pub(crate) fn check_extent(&self) -> Result<()> {
+        match self {
+            Vector::Constant(value) => value.check_extent(),
+            Vector::Column(column) => column.check_extent(),
         }
     }
 

@@ -1,5 +1,8 @@
 //! Functions that make a value of one kind out of another, and those that choose between values.
 
+use std::borrow::Cow;
+
+use model::interrupt::work;
 use model::{Result, Value};
 
 use super::math::random_bits;
@@ -42,10 +45,56 @@ const VALUE_TYPE: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "valueType(value)",
-    description: "The name of the kind of a value; 'NULL' of null.",
-    examples: &[("valueType(1.0)", "'FLOAT'"), ("valueType(null)", "'NULL'")],
-    body: Body::Lenient(|values| Ok(Value::string(values[0].type_name()))),
+    description: "The type of a value, as `IS ::` takes it: that of a list names the types of its elements.",
+    examples: &[
+        ("valueType(1.0)", "'FLOAT NOT NULL'"),
+        ("valueType([1, 2])", "'LIST<INTEGER NOT NULL> NOT NULL'"),
+        ("valueType(['a', null])", "'LIST<STRING> NOT NULL'"),
+        ("valueType({a: 1})", "'MAP NOT NULL'"),
+        ("valueType([])", "'LIST<NOTHING> NOT NULL'"),
+        ("valueType(null)", "'NULL'"),
+    ],
+    body: Body::Lenient(|values| {
+        let (name, can_be_null) = (type_of(&values[0])?, values[0].is_null());
+        Ok(Value::from(if can_be_null { name.into_owned() } else { format!("{name} NOT NULL") }))
+    }),
 };
+
+/// The order in which a type of several names them.
+const TYPES: &[&str] = &[
+    "BOOLEAN", "STRING", "INTEGER", "FLOAT", "DATE", "LOCAL TIME", "ZONED TIME", "LOCAL DATETIME", "ZONED DATETIME",
+    "DURATION", "NODE", "RELATIONSHIP", "MAP", "BYTES",
+];
+
+/// The type of a value that is not null, without a word on null.
+fn type_of(value: &Value) -> Result<Cow<'static, str>> {
+    let Value::List(items) = value else { return Ok(Cow::Borrowed(value.type_name())) };
+    let mut kinds: Vec<Cow<'static, str>> = Vec::new();
+    let mut has_null = false;
+    for item in items.iter() {
+        work(1)?;
+        if item.is_null() {
+            has_null = true;
+            continue;
+        }
+        let kind = type_of(item)?;
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    // Lists come behind what is no list, and paths behind these.
+    let rank = |kind: &str| match TYPES.iter().position(|known| *known == kind) {
+        Some(place) => place,
+        None => TYPES.len() + usize::from(kind == "PATH"),
+    };
+    kinds.sort_by(|a, b| (rank(a), a).cmp(&(rank(b), b)));
+    Ok(Cow::Owned(match (kinds.as_slice(), has_null) {
+        ([], false) => "LIST<NOTHING>".to_owned(),
+        ([], true) => "LIST<NULL>".to_owned(),
+        (kinds, true) => format!("LIST<{}>", kinds.join(" | ")),
+        (kinds, false) => format!("LIST<{} NOT NULL>", kinds.join(" NOT NULL | ")),
+    }))
+}
 
 /// Converts one value that is not null: null if it has the right kind but no such value, `None` if the wrong kind.
 type Convert = fn(&Value) -> Option<Value>;
@@ -64,7 +113,13 @@ const TO_INTEGER: Function = conversion(
     "toInteger",
     "toInteger(value)",
     "The integer that a number (cut off), string or boolean stands for; null if it stands for none.",
-    &[("toInteger('42')", "42"), ("toInteger(-2.7)", "-2"), ("toInteger('x')", "null"), ("toInteger(true)", "1")],
+    &[
+        ("toInteger('42')", "42"),
+        ("toInteger(-2.7)", "-2"),
+        ("toInteger('x')", "null"),
+        ("toInteger(' 7 ')", "null"),
+        ("toInteger(true)", "1"),
+    ],
     |values| must("toInteger", "a number, string or boolean", to_integer, &values[0]),
 );
 const TO_INTEGER_OR_NULL: Function = conversion(
@@ -85,7 +140,12 @@ const TO_FLOAT: Function = conversion(
     "toFloat",
     "toFloat(value)",
     "The float that a number or string stands for; null if it stands for none.",
-    &[("toFloat('1.5')", "1.5"), ("toFloat(2)", "2.0"), ("toFloat('x')", "null")],
+    &[
+        ("toFloat('1.5')", "1.5"),
+        ("toFloat(2)", "2.0"),
+        ("toFloat('-Infinity')", "-Infinity"),
+        ("toFloat('x')", "null"),
+    ],
     |values| must("toFloat", "a number or string", to_float, &values[0]),
 );
 const TO_FLOAT_OR_NULL: Function = conversion(
@@ -159,13 +219,10 @@ fn to_integer(value: &Value) -> Option<Value> {
         Value::Int(x) => Some(Value::Int(*x)),
         Value::Float(x) => Some(whole(*x)),
         Value::Bool(x) => Some(Value::Int(i64::from(*x))),
-        Value::String(text) => {
-            let text = text.trim();
-            Some(match text.parse::<i64>() {
-                Ok(x) => Value::Int(x),
-                Err(_) => parse_float(text).map_or(Value::Null, whole),
-            })
-        }
+        Value::String(text) => Some(match text.parse::<i64>() {
+            Ok(x) => Value::Int(x),
+            Err(_) => parse_float(text).map_or(Value::Null, whole),
+        }),
         _ => None,
     }
 }
@@ -176,10 +233,16 @@ fn whole(x: f64) -> Value {
     if (-TWO_TO_63..TWO_TO_63).contains(&x) { Value::Int(x as i64) } else { Value::Null }
 }
 
-/// The float that a text writes in digits; the names of NaN and infinity are no numbers here.
+/// The float that a text writes in digits, or names as it is printed.
 fn parse_float(text: &str) -> Option<f64> {
     let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
-    if has_digits { text.parse().ok() } else { None }
+    match text {
+        "NaN" => Some(f64::NAN),
+        "Infinity" | "+Infinity" => Some(f64::INFINITY),
+        "-Infinity" => Some(f64::NEG_INFINITY),
+        _ if has_digits => text.parse().ok(),
+        _ => None,
+    }
 }
 
 fn to_float(value: &Value) -> Option<Value> {

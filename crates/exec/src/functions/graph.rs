@@ -198,7 +198,7 @@ fn keys(arguments: &[Vector], rows: usize, context: &EvaluationContext<'_>) -> R
     property::check_alive(&arguments[0], rows, context)?;
     let properties = property::all(&arguments[0], rows, context.view)?;
     let keys = properties.into_iter().map(|properties| match properties {
-        Value::Map(map) => Value::List(Arc::new(map.keys().cloned().map(Value::String).collect())),
+        Value::Map(map) => Value::list(map.keys().cloned().map(Value::String).collect()),
         _ => Value::Null,
     });
     Ok(Vector::from_values(&keys.collect::<Vec<_>>()))

@@ -1,6 +1,8 @@
 //! Functions of lists, and those that take lists and texts alike.
 
-use model::limits::LIST_ELEMENTS_MAX;
+use model::interrupt::{collected, work};
+use model::limits::{BATCH_ROWS, LIST_ELEMENTS_MAX};
+use model::value::Nested;
 use model::{ColumnData, Error, ErrorCode, ErrorDetail, ErrorKind, Result, Value, error};
 
 use super::{Body, Function, integer, items, mismatch};
@@ -61,7 +63,7 @@ const TAIL: Function = Function {
     usage: "tail(list)",
     description: "The list without its first element.",
     examples: &[("tail([1, 2, 3])", "[2, 3]"), ("tail([])", "[]")],
-    body: Body::Strict(|values| Ok(Value::list(items("tail", &values[0])?.iter().skip(1).cloned().collect()))),
+    body: Body::Strict(|values| Ok(Value::list(collected(items("tail", &values[0])?.iter().skip(1).cloned())?))),
 };
 
 const REVERSE: Function = Function {
@@ -72,8 +74,15 @@ const REVERSE: Function = Function {
     description: "A list or string from end to start.",
     examples: &[("reverse([1, 2])", "[2, 1]"), ("reverse('abc')", "'cba'")],
     body: Body::Strict(|values| match &values[0] {
-        Value::List(items) => Ok(Value::list(items.iter().rev().cloned().collect())),
-        Value::String(text) => Ok(Value::from(text.chars().rev().collect::<String>())),
+        Value::List(items) => Ok(Value::list(collected(items.iter().rev().cloned())?)),
+        Value::String(text) => {
+            let mut reversed = String::with_capacity(text.len());
+            for c in text.chars().rev() {
+                work(1)?;
+                reversed.push(c);
+            }
+            Ok(Value::from(reversed))
+        }
         other => Err(mismatch("reverse", "a list or a string", other)),
     }),
 };
@@ -104,7 +113,7 @@ const EVERY: Function = Function {
         let step = integer("every", &values[1])?;
         let step = usize::try_from(step).ok().filter(|&step| step > 0);
         let step = step.ok_or_else(|| error!(Argument, "the step of every() has to be at least 1"))?;
-        Ok(Value::list(items("every", &values[0])?.iter().step_by(step).cloned().collect()))
+        Ok(Value::list(collected(items("every", &values[0])?.iter().step_by(step).cloned())?))
     }),
 };
 
@@ -170,7 +179,13 @@ fn range(values: &[Value], context: &EvaluationContext<'_>) -> Result<Value> {
     let count = integers.count as usize;
     let noted = context.made(RANGE.usage, list_bytes(count));
     noted.map_err(|refusal| refusal.within(&format!("a list of {count} elements")))?;
-    Ok(Value::list(integers.take(count).into_iter().map(Value::Int).collect()))
+    let mut items = Vec::with_capacity(count);
+    while items.len() < count {
+        let some = integers.take(BATCH_ROWS);
+        work(some.len())?;
+        items.extend(some.into_iter().map(Value::Int));
+    }
+    Ok(Value::List(Nested::flat(items)))
 }
 
 const MAP_ENTRY: Function = Function {

@@ -150,12 +150,13 @@ const ROUND: Function = Function {
     usage: "round(x, digits, mode)",
     description: "The number rounded to so many decimal digits (none if left out), as a float. Mode is one of 'UP', \
                   'DOWN', 'CEILING', 'FLOOR', 'HALF_UP', 'HALF_DOWN', 'HALF_EVEN'; without one, halves are rounded \
-                  up, and with digits away from zero.",
+                  up, and with digits (not 0) away from zero.",
     examples: &[
         ("round(3.5)", "4.0"),
         ("round(-1.5)", "-1.0"),
         ("round(3.14159, 2)", "3.14"),
         ("round(-1.55, 1)", "-1.6"),
+        ("round(-2.5, 0)", "-2.0"),
         ("round(2.5, 0, 'HALF_EVEN')", "2.0"),
         ("round(1.21, 1, 'UP')", "1.3"),
     ],
@@ -171,6 +172,9 @@ fn round(values: &[Value]) -> Result<Value> {
     let digits = integer("round", digits)?;
     if !(0..=DIGITS_MAX).contains(&digits) {
         return Err(error!(Argument, "round() to {digits} digits: expected 0 to {DIGITS_MAX}"));
+    }
+    if digits == 0 && values.len() == 2 {
+        return Ok(Value::Float(rounding::half_up(x)));
     }
     let mode = values.get(2).map_or(Ok("HALF_UP"), |mode| text("round", mode))?;
     rounding::decimal(x, digits as usize, mode).map(Value::Float)

@@ -1,5 +1,6 @@
 //! The normal forms of Unicode: one spelling for texts that look the same.
 
+use model::interrupt::work;
 use model::{Result, Value, error};
 use unicode_normalization::UnicodeNormalization;
 
@@ -18,7 +19,7 @@ pub(super) const NORMALIZE: Function = Function {
     ],
     body: Body::Strict(|values| {
         let form = form("normalize", values)?;
-        Ok(Value::from(form.of(text("normalize", &values[0])?)))
+        form.of(text("normalize", &values[0])?).map(Value::from)
     }),
 };
 
@@ -62,13 +63,23 @@ fn form(function: &str, values: &[Value]) -> Result<Form> {
     }
 }
 
+/// The characters as a text.
+fn joined(characters: impl Iterator<Item = char>) -> Result<String> {
+    let mut text = String::new();
+    for character in characters {
+        work(1)?;
+        text.push(character);
+    }
+    Ok(text)
+}
+
 impl Form {
-    fn of(&self, text: &str) -> String {
+    fn of(&self, text: &str) -> Result<String> {
         match self {
-            Form::Nfc => text.nfc().collect(),
-            Form::Nfd => text.nfd().collect(),
-            Form::Nfkc => text.nfkc().collect(),
-            Form::Nfkd => text.nfkd().collect(),
+            Form::Nfc => joined(text.nfc()),
+            Form::Nfd => joined(text.nfd()),
+            Form::Nfkc => joined(text.nfkc()),
+            Form::Nfkd => joined(text.nfkd()),
         }
     }
 

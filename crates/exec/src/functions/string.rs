@@ -1,10 +1,12 @@
 //! Functions of texts. Positions and lengths count characters, not bytes.
 
+use model::interrupt::{collected, work};
 use model::limits::LIST_ELEMENTS_MAX;
+use model::value::Nested;
 use model::{Result, Value, error};
 
 use super::normal_form::{IS_NORMALIZED, NORMALIZE};
-use super::{Body, Function, integer, mismatch, text};
+use super::{BYTES_OF_WORK, Body, Function, integer, mismatch, text};
 use crate::context::EvaluationContext;
 
 pub(super) const FUNCTIONS: &[&Function] = &[
@@ -19,8 +21,26 @@ const TO_UPPER: Function = Function {
     usage: "toUpper(text)",
     description: "The text in upper case.",
     examples: &[("toUpper('Straße')", "'STRASSE'"), ("toUpper(null)", "null")],
-    body: Body::Text(|text, out| out.push_str(&text.to_uppercase())),
+    body: Body::Text(|text, out| in_pieces(text, true, |piece| out.push_str(&piece.to_uppercase()))),
 };
+
+/// Bytes of a text that are changed between two looks at the interrupt.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Hands a text to `each` in pieces. Unless every character `is_alone`, they end behind white space: a sigma at the end of
+/// a word has a small letter of its own.
+fn in_pieces(text: &str, is_alone: bool, mut each: impl FnMut(&str)) -> Result<()> {
+    let mut rest = text;
+    while rest.len() > PIECE_BYTES {
+        work(PIECE_BYTES / BYTES_OF_WORK)?;
+        let is_end = |at: usize| if is_alone { rest.is_char_boundary(at) } else { rest.as_bytes()[at - 1] == b' ' };
+        let Some(end) = (PIECE_BYTES..rest.len()).find(|&at| is_end(at)) else { break };
+        each(&rest[..end]);
+        rest = &rest[end..];
+    }
+    each(rest);
+    Ok(())
+}
 
 const UPPER: Function = Function {
     name: "upper",
@@ -37,7 +57,7 @@ const TO_LOWER: Function = Function {
     usage: "toLower(text)",
     description: "The text in lower case.",
     examples: &[("toLower('ABC')", "'abc'")],
-    body: Body::Text(|text, out| out.push_str(&text.to_lowercase())),
+    body: Body::Text(|text, out| in_pieces(text, !text.contains('Σ'), |piece| out.push_str(&piece.to_lowercase()))),
 };
 
 const LOWER: Function = Function {
@@ -55,7 +75,10 @@ const TRIM: Function = Function {
     usage: "trim(text)",
     description: "The text without white space at its ends.",
     examples: &[("trim('  a b ')", "'a b'")],
-    body: Body::Text(|text, out| out.push_str(text.trim())),
+    body: Body::Text(|text, out| {
+        out.push_str(text.trim());
+        Ok(())
+    }),
 };
 
 const LTRIM: Function = Function {
@@ -127,7 +150,15 @@ fn replace(values: &[Value]) -> Result<Value> {
             return Err(error!(Limit, "replace() makes a text of {size} bytes: at most {LIST_ELEMENTS_MAX} fit"));
         }
     }
-    Ok(Value::from(whole.replace(part, by)))
+    let (mut replaced, mut from) = (String::new(), 0);
+    for (at, _) in whole.match_indices(part) {
+        work(1 + (at - from + by.len()) / BYTES_OF_WORK)?;
+        replaced.push_str(&whole[from..at]);
+        replaced.push_str(by);
+        from = at + part.len();
+    }
+    replaced.push_str(&whole[from..]);
+    Ok(Value::from(replaced))
 }
 
 const SPLIT: Function = Function {
@@ -161,12 +192,14 @@ fn split(values: &[Value], context: &EvaluationContext<'_>) -> Result<Value> {
     let part_bytes = |characters: usize| size_of::<Value>() + 2 * size_of::<usize>() + characters;
     if separators.iter().any(|separator| separator.is_empty()) {
         context.made(SPLIT.usage, whole.chars().count().saturating_mul(part_bytes(1)))?;
-        return Ok(Value::list(whole.chars().map(|c| Value::string(c.encode_utf8(&mut [0; 4]))).collect()));
+        let characters = collected(whole.chars().map(|c| Value::string(c.encode_utf8(&mut [0; 4]))))?;
+        return Ok(Value::List(Nested::flat(characters)));
     }
     let (mut parts, mut rest, mut bytes) = (Vec::new(), whole, 0);
     loop {
         let found = separators.iter().filter_map(|separator| Some((rest.find(separator)?, separator.len()))).min();
         let Some((at, length)) = found else { break };
+        work(1 + at / BYTES_OF_WORK)?;
         parts.push(Value::string(&rest[..at]));
         rest = &rest[at + length..];
         bytes += part_bytes(at);

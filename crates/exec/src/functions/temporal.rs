@@ -91,7 +91,9 @@ impl Kind {
             }
         };
         found.ok_or_else(|| {
-            error!(Argument, "{}('{text}') has no value: expected a text like '{example}'", self.function())
+            let cause = if self == Kind::DateTime { cause_of_zone(text) } else { None };
+            let cause = cause.unwrap_or_else(|| format!("expected a text like '{example}'"));
+            error!(Argument, "{}('{text}') has no value: {cause}", self.function())
         })
     }
 
@@ -104,6 +106,16 @@ impl Kind {
             other => construct::of_temporal(self, other),
         }
     }
+}
+
+/// The reason why a text is no moment of a zone that it names, though it is one without the name.
+fn cause_of_zone(text: &str) -> Option<String> {
+    let (moment, zone) = text.strip_suffix(']')?.rsplit_once('[')?;
+    let local = DateTime::parse(moment)?.local();
+    Some(match DateTime::parse(&format!("{local}[{zone}]")) {
+        Some(there) => format!("its offset is not that of {zone}, where it is {there}"),
+        None => format!("there is no time zone {zone}"),
+    })
 }
 
 /// The moment at which the statement began, in UTC.

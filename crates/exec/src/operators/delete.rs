@@ -1,6 +1,7 @@
 //! `Delete`: for each row, deletes nodes, edges and paths. All rows are read before the first deletion.
 
 use cypher::plan::{Expression, Operator};
+use model::limits::BATCH_ROWS;
 use model::store::EdgeIds;
 use model::{Column, Direction, EdgeBatch, EdgeId, Expand, NodeId, Result, Span, Value};
 
@@ -11,6 +12,9 @@ use crate::operators::aggregate::push_in_batches;
 use crate::rows::share_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use crate::spill::RowStore;
+
+/// Nodes or edges that are deleted at a time.
+const PIECE: usize = BATCH_ROWS;
 
 struct Delete {
     input: Step,
@@ -102,6 +106,36 @@ impl Delete {
     }
 }
 
+impl Delete {
+    /// Deletes what is there of it, piece by piece: a store does each piece without a look at the interrupt.
+    fn delete(&self, scope: Scope<'_, '_>, doomed: &Doomed) -> Result<()> {
+        let interrupt = scope.runtime.environment.interrupt;
+        scope.runtime.write(|writer| {
+            for edges in doomed.edges.chunks(PIECE) {
+                interrupt.check()?;
+                let there = writer.transaction.view().edges_exist(edges)?.count_ones();
+                if there > 0 {
+                    writer.transaction.delete_edges(edges)?;
+                }
+                writer.counters.edges_deleted += there as u64;
+            }
+            for nodes in doomed.nodes.chunks(PIECE) {
+                interrupt.check()?;
+                let there = writer.transaction.view().nodes_exist(nodes)?.count_ones();
+                if there > 0 {
+                    let deleted = writer.transaction.delete_nodes(nodes);
+                    deleted.map_err(|error| match self.expressions.first() {
+                        Some((_, span)) => error.at(*span),
+                        None => error,
+                    })?;
+                }
+                writer.counters.nodes_deleted += there as u64;
+            }
+            Ok(())
+        })
+    }
+}
+
 impl Physical for Delete {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let mut store = RowStore::new(scope.runtime.charge("Delete"));
@@ -119,23 +153,7 @@ impl Physical for Delete {
         doomed.sort();
         let mut charge = scope.runtime.charge("Delete");
         charge.grow((doomed.nodes.len() + doomed.edges.len()) * size_of::<u64>())?;
-        scope.runtime.write(|writer| {
-            let nodes = writer.transaction.view().nodes_exist(&doomed.nodes)?.count_ones();
-            let edges = writer.transaction.view().edges_exist(&doomed.edges)?.count_ones();
-            if edges > 0 {
-                writer.transaction.delete_edges(&doomed.edges)?;
-            }
-            if nodes > 0 {
-                let deleted = writer.transaction.delete_nodes(&doomed.nodes);
-                deleted.map_err(|error| match self.expressions.first() {
-                    Some((_, span)) => error.at(*span),
-                    None => error,
-                })?;
-            }
-            writer.counters.edges_deleted += edges as u64;
-            writer.counters.nodes_deleted += nodes as u64;
-            Ok(())
-        })?;
+        self.delete(scope, &doomed)?;
         rows.for_each(&mut |chunk| {
             let chunk = Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) };
             push_in_batches(scope, chunk, sink)

@@ -66,8 +66,8 @@ pub(crate) fn address(value: &Value) -> usize {
     match value {
         Value::String(text) => text.as_ptr() as usize,
         Value::Bytes(bytes) => bytes.as_ptr() as usize,
-        Value::List(items) => Arc::as_ptr(items) as usize,
-        Value::Map(map) => Arc::as_ptr(map) as usize,
+        Value::List(items) => items.address(),
+        Value::Map(map) => map.address(),
         Value::Path(path) => Arc::as_ptr(path) as usize,
         _ => 0,
     }
@@ -100,11 +100,11 @@ pub(crate) fn own_bytes(value: &Value) -> usize {
         Value::String(text) if Arc::strong_count(text) == 1 => heap_bytes(value),
         Value::Bytes(bytes) if Arc::strong_count(bytes) == 1 => heap_bytes(value),
         Value::Path(path) if Arc::strong_count(path) == 1 => heap_bytes(value),
-        Value::List(items) if Arc::strong_count(items) == 1 => {
+        Value::List(items) if items.is_sole() => {
             let first = items.first().map_or(0, own_bytes);
             SHARED + size_of::<Vec<Value>>() + items.len() * (size_of::<Value>() + first)
         }
-        Value::Map(map) if Arc::strong_count(map) == 1 => {
+        Value::Map(map) if map.is_sole() => {
             let entries = map.iter().map(|(key, value)| SHARED + key.len() + own_bytes(value));
             SHARED + map.len() * 2 * size_of::<Value>() + entries.sum::<usize>()
         }

@@ -1,11 +1,12 @@
 //! Compares a definition with a relational database: what is missing, what does not fit, what is slow.
 
+use model::suggestion::nearest;
 use model::{Map, Result};
 
 use super::{Finding, Severity};
 use crate::catalog::{Catalog, ColumnKind, Inspect, Table, TableColumn, TableName};
 use crate::definition::{
-    EdgeKind, End, EndNode, GraphDefinition, NodeKind, Prefetch, Property, Rows, around_parameters, nearest,
+    EdgeKind, End, EndNode, GraphDefinition, NodeKind, Prefetch, Property, Rows, around_parameters,
 };
 use crate::sql::digits;
 

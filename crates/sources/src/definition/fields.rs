@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::suggestion::nearest;
 use model::{Error, Result, error};
 
 use super::json::Json;
@@ -148,14 +149,6 @@ pub(super) fn choose<T: Copy>(field: &Field<'_>, choices: &[(&str, T)]) -> Resul
     })
 }
 
-/// The name that is nearest to another, if one is near.
-pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let within = 1 + name.chars().count() / 4;
-    let distance = |other: &str| edit_distance(&name.to_lowercase(), &other.to_lowercase());
-    let (near, other) = names.map(|other| (distance(other), other)).min_by_key(|(near, _)| *near)?;
-    (near <= within).then_some(other)
-}
-
 fn within(place: &str, key: &str) -> String {
     if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") }
 }
@@ -166,20 +159,4 @@ fn unknown_key(place: &str, key: &str, known: &[&str]) -> Error {
         Some(near) => failure.with_remedy(format!("did you mean `{near}`?")),
         None => failure,
     }
-}
-
-/// How many letters must be put in, taken out or changed to make one word the other.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut costs: Vec<usize> = (0..=b.len()).collect();
-    for (row, x) in a.chars().enumerate() {
-        let mut diagonal = costs[0];
-        costs[0] = row + 1;
-        for (column, &y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = costs[column + 1];
-            costs[column + 1] = changed.min(diagonal + 1).min(costs[column] + 1);
-        }
-    }
-    costs[b.len()]
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use model::Result;
 use model::schema::PropertyKind;
+use model::suggestion::nearest;
 
 use super::fields::{Field, Object, at, choose};
 use super::json::Json;
@@ -237,7 +238,7 @@ impl Reader {
     fn kind(&self, field: &Field<'_>, name: &str) -> Result<usize> {
         self.nodes.iter().position(|kind| &*kind.name == name).ok_or_else(|| {
             let failure = at(&field.place, format_args!("there are no nodes `{name}` in this definition"));
-            match super::fields::nearest(name, self.nodes.iter().map(|kind| &*kind.name)) {
+            match nearest(name, self.nodes.iter().map(|kind| &*kind.name)) {
                 Some(near) => failure.with_remedy(format!("did you mean `{near}`?")),
                 None => failure,
             }

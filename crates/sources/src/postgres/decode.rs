@@ -508,7 +508,7 @@ fn of_json(json: serde_json::Value) -> Value {
         serde_json::Value::Array(items) => Value::list(items.into_iter().map(of_json).collect()),
         serde_json::Value::Object(fields) => {
             let fields: MapValue = fields.into_iter().map(|(name, value)| (name.into(), of_json(value))).collect();
-            Value::Map(Arc::new(fields))
+            Value::Map(fields.into())
         }
     }
 }

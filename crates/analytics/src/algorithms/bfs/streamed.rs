@@ -62,7 +62,7 @@ pub(super) fn run(
     let (mut size, mut depth) = (1, 0);
     while size > 0 && depth_max.is_none_or(|most| depth < most) {
         interrupt.check()?;
-        interrupt.report(u64::from(depth), 0);
+        interrupt.step(u64::from(depth), 0)?;
         depth += 1;
         (frontier, size) = if size > node_count / PULL_SHARE && size > 1 {
             search.pull_level(&frontier, depth)?

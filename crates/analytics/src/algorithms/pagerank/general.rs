@@ -81,7 +81,7 @@ pub fn run(
     let (mut shares, mut next) = (vec![0.0; node_count], vec![0.0; node_count]);
     while found.iterations < config.max_iterations {
         interrupt.check()?;
-        interrupt.report(found.iterations, config.max_iterations);
+        interrupt.step(found.iterations, config.max_iterations)?;
         let dangling = share_out(&scores, &divisors, &mut shares);
         let spread = if formula == Formula::PageRank { damping_factor * dangling } else { 0.0 };
         let base = 1.0 - damping_factor + spread;

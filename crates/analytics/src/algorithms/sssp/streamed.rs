@@ -27,7 +27,7 @@ pub(super) fn run(rows: &dyn Rows, source: u32, threads: usize, interrupt: &Inte
     frontier.set(source as usize, true);
     let (mut round, mut fell) = (0, true);
     while fell {
-        interrupt.report(round, 0);
+        interrupt.step(round, 0)?;
         round += 1;
         let next: Vec<AtomicU64> = (0..node_count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let any = AtomicBool::new(false);

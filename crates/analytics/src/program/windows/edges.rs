@@ -44,7 +44,7 @@ pub(crate) fn run<'a, P: EdgeProgram>(
     let mut iteration = 0;
     while program.should_iterate(iteration, changed) {
         context.interrupt.check()?;
-        context.interrupt.report(iteration, 0);
+        context.interrupt.step(iteration, 0)?;
         (states, changed) = pass.iterate(program, &states)?;
         iteration += 1;
     }

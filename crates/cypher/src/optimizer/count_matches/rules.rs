@@ -148,14 +148,19 @@ impl<'p> Oriented<'p> {
                 _ => return Err(slots.to_vec()),
             }
         }
+        // A long pattern has thousands of constraints, nearly all between edges, which tell nothing of others.
+        let (nodes, aparts): (Vec<&Constraint>, Vec<&Constraint>) = here
+            .iter()
+            .filter(|it| !matches!(it, Constraint::Edges(..)))
+            .partition(|it| matches!(it, Constraint::Nodes(..)));
         let edges_told = |constraint: &Constraint| match constraint {
-            Constraint::Edges(a, b) => here.iter().any(|other| self.tells_edges_apart(other, *a, *b)),
+            Constraint::Edges(a, b) => nodes.iter().any(|other| self.tells_edges_apart(other, *a, *b)),
             _ => false,
         };
         let nodes_told = |constraint: &Constraint| match constraint {
             Constraint::Nodes(a, b) => {
                 let apart = |it: &Constraint| self.tells_nodes_apart(it, *a, *b) || self.tells_nodes_apart(it, *b, *a);
-                here.iter().any(apart)
+                aparts.iter().any(|it| apart(it))
             }
             _ => false,
         };

@@ -43,7 +43,7 @@ impl Parser<'_> {
         let items = self.comma_separated(|parser| {
             let start = parser.here();
             let column = parser.variable()?;
-            let alias = if parser.take_keyword("AS") { Some(parser.variable()?) } else { None };
+            let alias = if parser.take_keyword("AS") { Some(parser.name("a variable")?) } else { None };
             Ok(YieldItem { span: parser.since(start), column, alias })
         })?;
         Ok(Yield::Items { items, predicate: self.predicate()? })

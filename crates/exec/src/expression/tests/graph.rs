@@ -57,7 +57,7 @@ fn nodes_and_edges() {
         ("n.age IS NOT NULL AND n.name STARTS WITH 'A'", "[true, false, false, false]"),
         ("n IN [startNode(r)]", "[true, null, null, false]"),
         ("exists(n.age)", "[true, false, false, true]"),
-        ("valueType(n)", "['NODE', 'NODE', 'NULL', 'NODE']"),
+        ("valueType(n)", "['NODE NOT NULL', 'NODE NOT NULL', 'NULL', 'NODE NOT NULL']"),
     ] {
         fixture.check(&columns(&fixture), text, expected);
     }

@@ -293,7 +293,8 @@ impl<'m> State<'m> {
                     Column::new(ColumnData::Int(counts))
                 }
                 FunctionState::Other(values) => {
-                    values.finish(function, rows, room).map_err(|error| error.at(function.span))?
+                    let column = values.finish(function, rows, room);
+                    column.and_then(Column::within_extent).map_err(|error| error.at(function.span))?
                 }
             }));
         }

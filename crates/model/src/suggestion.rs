@@ -2,31 +2,43 @@
 
 /// Names longer than this are not compared; no one mistypes them by a letter or two.
 const COMPARED_CHARS_MAX: usize = 64;
+/// Letters of which one may differ.
+const LETTERS_OF_AN_EDIT: usize = 4;
+/// No more letters may differ.
+const EDITS_MAX: usize = 3;
 
 /// The known name that is one slip of the fingers away from `wanted`, whatever its case, or `None`.
-/// Names of up to four letters may differ by one edit, up to eight by two, longer ones by three.
-/// An exact match is no suggestion, but one that differs only in case is. The first of equally near names wins.
+/// A quarter of its letters may differ, at most three; of fewer than four, one may be too many or missing, or two swapped, but
+/// none another, since words that short are near to many.
+/// A namespace that both have, as in `algo.hits`, does not count. An exact match is no suggestion, but one that differs only
+/// in case is. The first of equally near names wins.
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted_folded: Vec<char> = wanted.chars().flat_map(char::to_lowercase).take(COMPARED_CHARS_MAX + 1).collect();
-    if wanted_folded.is_empty() || wanted_folded.len() > COMPARED_CHARS_MAX {
+    let folded = |name: &str| name.chars().flat_map(char::to_lowercase).collect::<Vec<char>>();
+    if wanted.is_empty() || wanted.chars().count() > COMPARED_CHARS_MAX {
         return None;
     }
-    let limit = match wanted_folded.len() {
-        0..=1 => 0,
-        2..=4 => 1,
-        5..=8 => 2,
-        _ => 3,
-    };
+    let namespace = wanted.rfind('.').map_or("", |at| &wanted[..=at]);
     let mut best: Option<(usize, &str)> = None;
     for candidate in known {
         if candidate == wanted || candidate.len() > 4 * COMPARED_CHARS_MAX {
             continue;
         }
-        let folded: Vec<char> = candidate.chars().flat_map(char::to_lowercase).collect();
-        if folded.len().abs_diff(wanted_folded.len()) > limit {
+        let is_beside = !namespace.is_empty()
+            && candidate.get(..namespace.len()).is_some_and(|start| start.eq_ignore_ascii_case(namespace));
+        let common = if is_beside { namespace.len() } else { 0 };
+        let (from, into) = (folded(&wanted[common..]), folded(&candidate[common..]));
+        let is_swapped = || {
+            let (mut from, mut into) = (from.clone(), into.clone());
+            from.sort_unstable();
+            into.sort_unstable();
+            from == into
+        };
+        let is_one_off = from.len() > 1 && (from.len().abs_diff(into.len()) == 1 || is_swapped());
+        let limit = (from.len() / LETTERS_OF_AN_EDIT).min(EDITS_MAX).max(usize::from(is_one_off));
+        if into.len().abs_diff(from.len()) > limit {
             continue;
         }
-        let distance = edit_distance(&wanted_folded, &folded);
+        let distance = edit_distance(&from, &into);
         if distance <= limit && best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
         }
@@ -66,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_found() {
-        let known = ["RETURN", "MATCH", "MERGE", "Person", "name", "IN"];
+        let known = ["RETURN", "MATCH", "MERGE", "Person", "name", "IN", "count", "COMMIT", "max", "AND", "algo.hits"];
         let check = |wanted: &str, expected: Option<&str>| {
             assert_eq!(nearest(wanted, known), expected, "{wanted}");
         };
@@ -80,6 +92,15 @@ mod tests {
         check("x", None);
         check("", None);
         check("zzzzzz", None);
+        check("point", None);
+        check("map", None);
+        check("ADN", Some("AND"));
+        check("nam", Some("name"));
+        check("COMMENT", None);
+        check("algo.list", None);
+        check("algo.hit", Some("algo.hits"));
+        check("i", None);
+        check("in", Some("IN"));
         check(&"n".repeat(1000), None);
     }
 }
