@@ -31,7 +31,7 @@ fn run(session: &mut Session, text: &str) -> Result<QueryResult, ErrorCode> {
 const DEEPER: &[&str] = &[
     "[s]", "{a: s}", "[0, s, null]", "{a: 1, b: s, c: []}", "[x IN [1, 2] | s]", "[x IN [s] WHERE true]",
     "mapEntry('k', s)", "[] + [s]", "[s] + 1", "reverse([1, s])", "tail([1, s])", "[1, s][1..]",
-    "CASE WHEN true THEN [s] ELSE null END", "coalesce(null, [s])", "{a: 1}{.a, b: s}",
+    "CASE WHEN true THEN [s] ELSE null END", "coalesce(null, [s])", "head([m IN [{a: 1}] | m{.a, b: s}])",
     "reduce(t = [], y IN [1, 2] | t + [s])",
 ];
 

@@ -322,11 +322,6 @@ fn what_cannot_be_written_is_refused() {
     for world in World::all("refused") {
         let mut session = world.database.session();
         for (text, code, part) in [
-            (
-                "MATCH (:Person)-[r:KNOWS]->() CALL (r) { DELETE r } IN TRANSACTIONS",
-                ErrorCode::Unsupported,
-                "that was read in another transaction",
-            ),
             ("CREATE (:Adult {id: 3, name: 'x'})", ErrorCode::ReadOnly, "is a view"),
             ("MATCH (p:Adult {id: 1}) SET p.name = 'x'", ErrorCode::ReadOnly, "is a view"),
             ("MATCH (p:Named {id: 1}) SET p.name = 'x'", ErrorCode::ReadOnly, "come from a query"),

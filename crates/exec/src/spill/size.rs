@@ -73,19 +73,15 @@ pub(crate) fn address(value: &Value) -> usize {
     }
 }
 
-/// Bytes that a value takes besides itself.
+/// Bytes of a reference count.
+const SHARED: usize = 2 * size_of::<usize>();
+
+/// Bytes that a value takes besides itself. What stands in a list several times is counted each time.
 pub(crate) fn heap_bytes(value: &Value) -> usize {
-    const SHARED: usize = 2 * size_of::<usize>();
     match value {
         Value::String(text) => SHARED + text.len(),
         Value::Bytes(bytes) => SHARED + bytes.len(),
-        Value::List(items) => {
-            SHARED + size_of::<Vec<Value>>() + items.len() * (size_of::<Value>() + items.first().map_or(0, heap_bytes))
-        }
-        Value::Map(map) => {
-            let entries = map.iter().map(|(key, value)| SHARED + key.len() + heap_bytes(value));
-            SHARED + map.len() * 2 * size_of::<Value>() + entries.sum::<usize>()
-        }
+        Value::List(_) | Value::Map(_) => nested_bytes(value, heap_bytes),
         Value::Path(path) => {
             SHARED + path.nodes.len() * size_of::<u64>() + path.edges.len() * size_of::<model::EdgeValue>()
         }
@@ -95,18 +91,26 @@ pub(crate) fn heap_bytes(value: &Value) -> usize {
 
 /// Bytes that a value takes besides itself and that nobody else holds: none for what came from elsewhere.
 pub(crate) fn own_bytes(value: &Value) -> usize {
-    const SHARED: usize = 2 * size_of::<usize>();
     match value {
         Value::String(text) if Arc::strong_count(text) == 1 => heap_bytes(value),
         Value::Bytes(bytes) if Arc::strong_count(bytes) == 1 => heap_bytes(value),
         Value::Path(path) if Arc::strong_count(path) == 1 => heap_bytes(value),
-        Value::List(items) if items.is_sole() => {
-            let first = items.first().map_or(0, own_bytes);
-            SHARED + size_of::<Vec<Value>>() + items.len() * (size_of::<Value>() + first)
+        Value::List(items) if items.is_sole() => nested_bytes(value, own_bytes),
+        Value::Map(map) if map.is_sole() => nested_bytes(value, own_bytes),
+        _ => 0,
+    }
+}
+
+/// Bytes of a list, judged by its first element, or of a map. They may exceed what a number holds where levels multiply.
+fn nested_bytes(value: &Value, of: fn(&Value) -> usize) -> usize {
+    match value {
+        Value::List(items) => {
+            let each = size_of::<Value>().saturating_add(items.first().map_or(0, of));
+            items.len().saturating_mul(each).saturating_add(SHARED + size_of::<Vec<Value>>())
         }
-        Value::Map(map) if map.is_sole() => {
-            let entries = map.iter().map(|(key, value)| SHARED + key.len() + own_bytes(value));
-            SHARED + map.len() * 2 * size_of::<Value>() + entries.sum::<usize>()
+        Value::Map(map) => {
+            let own = SHARED + map.len() * 2 * size_of::<Value>();
+            map.iter().fold(own, |sum, (key, value)| sum.saturating_add(SHARED + key.len()).saturating_add(of(value)))
         }
         _ => 0,
     }

@@ -10,8 +10,8 @@
 
 use std::path::Path;
 
-use model::Result;
-use model::platform::Platform;
+use model::platform::{Disk, Platform};
+use model::{ErrorCode, Result};
 
 use super::replay::{Record, Replayed, each_record, last_log, remove_other_logs};
 use super::torn::{self, TornLog};
@@ -38,25 +38,46 @@ pub(crate) fn mend(platform: &Platform, directory: &Path) -> Result<Vec<TornLog>
     remove_other_logs(disk, directory, first..=last)?;
     // No log has the number between: what is left if this is cut short is not taken for a log that goes on.
     let number = last + 2;
-    let path = directory.join(FileKind::Wal.file_name(number));
-    let writer = WalWriter::create(disk, directory, LogName::new(identity, number))?;
-    let mut copy = Copy { writer, group: Vec::new(), is_empty: true };
-    let copied = each_record(disk, directory, first, identity, |record| copy.add(record));
-    let copied = copied.and_then(|replayed| copy.finish().map(|()| replayed));
-    let Replayed { mut torn, .. } = match copied {
-        Ok(replayed) => replayed,
-        Err(error) => {
-            torn::remove_if_there(disk, &path)?;
-            return Err(error);
+    let names = (LogName::new(identity, first), LogName::new(identity, number));
+    let torn = match copy_logs(disk, directory, names) {
+        Ok(Replayed { mut torn, .. }) => {
+            for torn in &mut torn {
+                torn::keep_if_there_is_room(disk, directory, torn)?;
+            }
+            torn
         }
+        Err(error) if error.code() == ErrorCode::DiskFull => {
+            // What is not sound takes the room that the copy needs.
+            let torn = each_record(disk, directory, first, identity, |_| Ok(()))?.torn;
+            if torn.is_empty() {
+                return Err(error);
+            }
+            torn.iter().try_for_each(|torn| torn::cut_off(disk, torn))?;
+            copy_logs(disk, directory, names)?;
+            torn
+        }
+        Err(error) => return Err(error),
     };
-    for torn in &mut torn {
-        torn::keep(disk, directory, torn)?;
-    }
     manifest.wal_number = number;
     manifest.generation += 1;
     manifest.write(&platform.disk, directory)?;
     Ok(torn)
+}
+
+/// Copies what is sound in the logs from the first name on to a log of the second name, durable and closed. If it fails, that
+/// log is not there.
+fn copy_logs(disk: &dyn Disk, directory: &Path, (from, to): (LogName, LogName)) -> Result<Replayed> {
+    let copy = || {
+        let writer = WalWriter::create(disk, directory, to)?;
+        let mut copy = Copy { writer, group: Vec::new(), is_empty: true };
+        let replayed = each_record(disk, directory, from.number, from.identity, |record| copy.add(record))?;
+        copy.finish().map(|()| replayed)
+    };
+    let copied = copy();
+    if copied.is_err() {
+        torn::remove_if_there(disk, &directory.join(FileKind::Wal.file_name(to.number)))?;
+    }
+    copied
 }
 
 /// True if there is one log and it ends with a seal.

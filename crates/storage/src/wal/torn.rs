@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use model::Result;
+use model::{ErrorCode, Result};
 use model::platform::{Disk, Platform};
 
 use super::replay::each_record;
@@ -89,15 +89,38 @@ fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<(u64, String)>> {
     Ok(found)
 }
 
+/// Copies the bytes to a file of their own, as [`keep`] does, if the disk has room for it: a full disk must not keep a store
+/// from opening.
+pub(super) fn keep_if_there_is_room(disk: &dyn Disk, directory: &Path, torn: &mut TornLog) -> Result<()> {
+    match keep(disk, directory, torn) {
+        Err(error) if error.code() == ErrorCode::DiskFull => {
+            torn.kept = None;
+            remove_if_there(disk, &kept_path(torn))
+        }
+        other => other,
+    }
+}
+
+/// Removes the bytes from the log, durably.
+pub(super) fn cut_off(disk: &dyn Disk, torn: &TornLog) -> Result<()> {
+    let cut = disk.append(&torn.log, torn.offset).and_then(|mut file| file.sync());
+    cut.map_err(|error| StorageError::io("cut", &torn.log, error).into())
+}
+
+/// The file for the bytes.
+fn kept_path(torn: &TornLog) -> PathBuf {
+    let mut path = torn.log.clone().into_os_string();
+    path.push(TORN_SUFFIX);
+    PathBuf::from(path)
+}
+
 /// Copies the bytes to a file of their own, durable but for its name, and removes the oldest such files if there are too
 /// many.
-pub(super) fn keep(disk: &dyn Disk, directory: &Path, torn: &mut TornLog) -> Result<()> {
+fn keep(disk: &dyn Disk, directory: &Path, torn: &mut TornLog) -> Result<()> {
     let bytes = usize::try_from(torn.bytes).map_err(|_| StorageError::limit("the end of a log is too large"))?;
     let read = disk.read_range(&torn.log, torn.offset, bytes);
     let read = read.map_err(|error| StorageError::io("read", &torn.log, error))?;
-    let mut path = torn.log.clone().into_os_string();
-    path.push(TORN_SUFFIX);
-    let path = PathBuf::from(path);
+    let path = kept_path(torn);
     remove_if_there(disk, &path)?;
     let mut file = disk.create(&path).map_err(|error| StorageError::io("create", &path, error))?;
     file.write_all(&read).map_err(|error| StorageError::io("write", &path, error))?;
