@@ -105,9 +105,10 @@ impl PropertySource {
         let ExpressionKind::Map(entries) = &expression.kind else {
             return Ok(PropertySource::Map(lowering.compile(expression, layout)?, expression.span));
         };
-        let mut compiled: Vec<(Arc<str>, CompiledExpression, Span)> = Vec::with_capacity(entries.len());
-        for (key, value) in entries {
-            compiled.retain(|(other, _, _)| other != key);
+        // Of two entries with the same key the later counts.
+        let last: Map<&Arc<str>, usize> = entries.iter().enumerate().map(|(at, (key, _))| (key, at)).collect();
+        let mut compiled = Vec::with_capacity(last.len());
+        for (_, (key, value)) in entries.iter().enumerate().filter(|(at, (key, _))| last[key] == *at) {
             compiled.push((key.clone(), lowering.compile(value, layout)?, value.span));
         }
         Ok(PropertySource::Entries(compiled))

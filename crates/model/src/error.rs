@@ -107,7 +107,7 @@ registry! {
     (Import, "IMPORT", Client, "Statement.ExternalResourceFailed", "a file to import cannot be read as asked", "mend the row, or use --skip-bad"),
     (File, "FILE", Client, "Statement.ExternalResourceFailed", "a file cannot be read or written", "check the path and the rights"),
     (Io, "IO", Database, "General.StorageError", "the disk refused a read or a write", "check the disk; reopen the store"),
-    (DiskFull, "DISK_FULL", Database, "General.StorageError", "the disk is full", "free space; reopen the store"),
+    (DiskFull, "DISK_FULL", Database, "General.StorageError", "the disk is full", "free space, then try again"),
     (Corrupt, "CORRUPT", Database, "General.StorageDamageDetected", "the store's bytes are not what was written", "run knot check; restore a copy"),
     (Closed, "CLOSED", Database, "General.DatabaseUnavailable", "the store refuses work after a failed write", "reopen the store"),
     (Source, "SOURCE", Transient, "Statement.ExternalResourceFailed", "a database that is attached does not answer as asked", "see that it runs and lets you in, then try again"),

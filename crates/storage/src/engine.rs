@@ -9,7 +9,7 @@
 //! Locks are taken in this order: `files` or `compacting`, `current`, `head`, then those of the log, then `published`.
 //!
 //! Invariant: what is published is durable (at `Durability::Full`), in the order of the log.
-//! Invariant: after a failed write or sync nothing more is written until the store is opened anew.
+//! Invariant: after a failed write or sync of the log nothing more is written until the store is opened anew.
 
 mod background;
 mod conflicts;
@@ -279,9 +279,7 @@ impl NativeStore {
                 Ok(result)
             }
             Err(error) => {
-                if !engine.is_current(&base) {
-                    engine.log.fail(&error);
-                }
+                engine.fail_if_replaced(&base, &error);
                 Err(error)
             }
         }
@@ -316,6 +314,13 @@ impl Engine {
         match self.options.mode {
             OpenMode::ReadOnly => Err(error!(ReadOnly, "{} was opened for reading only", self.path.display())),
             OpenMode::Existing | OpenMode::CreateIfMissing => Ok(()),
+        }
+    }
+
+    /// Closes the store for writing if an error may have come after another version was made the store's.
+    fn fail_if_replaced(&self, version: &Version, error: &model::Error) {
+        if !self.is_current(version) {
+            self.log.fail(error);
         }
     }
 

@@ -117,9 +117,13 @@ impl FileKind {
 }
 
 /// Bits of a position within a section.
-pub const POSITION_BITS: u32 = 34;
+pub const POSITION_BITS: u32 = 32;
 /// Bits of the number of a section within its partition.
-pub const SECTION_BITS: u32 = 17;
+pub const SECTION_BITS: u32 = 19;
+/// Most types of edges: each may have a section in a partition.
+pub const EDGE_TYPES_MAX: usize = (1 << SECTION_BITS) - 1;
+/// Most bytes of one value of a property, as files and the log hold it.
+pub const VALUE_BYTES_MAX: usize = u32::MAX as usize;
 /// Bits of the slot of a partition.
 pub const PARTITION_BITS: u32 = 12;
 /// Partitions that may be open at once, those of versions that somebody still reads included.
@@ -177,7 +181,7 @@ mod tests {
 
     #[test]
     fn edge_ids_keep_their_parts() {
-        for place in [(0, 0, 0), (4095, 131_071, (1 << 34) - 1), (3, 7, 12345)] {
+        for place in [(0, 0, 0), (4095, 524_287, (1 << 32) - 1), (3, 7, 12345)] {
             let place = EdgePlace { partition: place.0, section: place.1, position: place.2 };
             assert_eq!(EdgePlace::of(place.id()), Some(place));
         }

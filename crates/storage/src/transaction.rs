@@ -7,7 +7,7 @@
 //! Invariant: the memtable is always what the roots kept plus the log since say.
 
 mod apply;
-mod check;
+pub(crate) mod check;
 pub(crate) mod items;
 pub(crate) mod left;
 mod names;
@@ -32,6 +32,7 @@ use crate::codec::bytes::Get;
 use crate::engine::head::{Start, Written};
 use crate::memtable::Memtable;
 use crate::snapshot::Snapshot;
+use crate::transaction::check::check_new_name;
 use crate::transaction::presence::Touched;
 use crate::transaction::tracked::Tracked;
 use crate::wal::record::{self, NameKind};
@@ -78,7 +79,7 @@ impl NativeTransaction {
         }
     }
 
-    fn name(&mut self, kind: NameKind, name: &str) -> u32 {
+    fn name(&mut self, kind: NameKind, name: &str) -> Result<u32> {
         let schema = &self.snapshot.memtable.schema;
         let names = match kind {
             NameKind::Label => &schema.labels,
@@ -86,10 +87,11 @@ impl NativeTransaction {
             NameKind::PropertyKey => &schema.property_keys,
         };
         if let Some(number) = names.find(name) {
-            return number;
+            return Ok(number);
         }
+        check_new_name(schema, kind)?;
         record::put_name(kind, name, &mut self.log);
-        self.snapshot.intern(kind, name)
+        Ok(self.snapshot.intern(kind, name))
     }
 
     /// Notes an operation in the log and applies it. If the files cannot be read on the way, it did not happen.
@@ -142,15 +144,15 @@ impl WriteTransaction for NativeTransaction {
     }
 
     fn label(&mut self, name: &str) -> Result<LabelId> {
-        Ok(LabelId(self.name(NameKind::Label, name)))
+        self.name(NameKind::Label, name).map(LabelId)
     }
 
     fn edge_type(&mut self, name: &str) -> Result<EdgeTypeId> {
-        Ok(EdgeTypeId(self.name(NameKind::EdgeType, name)))
+        self.name(NameKind::EdgeType, name).map(EdgeTypeId)
     }
 
     fn property_key(&mut self, name: &str) -> Result<PropertyKeyId> {
-        Ok(PropertyKeyId(self.name(NameKind::PropertyKey, name)))
+        self.name(NameKind::PropertyKey, name).map(PropertyKeyId)
     }
 
     fn create_nodes(&mut self, new: &NewNodes<'_>) -> Result<Vec<NodeId>> {

@@ -20,7 +20,7 @@ pub(super) struct Row<'a, 's>(pub(super) &'a rusqlite::Row<'s>);
 impl Decoder {
     pub(super) fn of(statement: &Statement<'_>, forms: &[Form]) -> Decoder {
         let forms = forms.iter().copied().chain(std::iter::repeat(Form::Shown));
-        let columns = statement.columns().into_iter().zip(forms);
+        let columns = statement.columns().zip(forms);
         let read = columns.map(|(column, form)| (kind_of(column.decl_type().unwrap_or("")), form));
         Decoder { columns: read.collect() }
     }

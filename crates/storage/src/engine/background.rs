@@ -2,12 +2,14 @@
 //!
 //! Invariant: they end before the store's last handle is gone; what they were doing is then given up, as by a crash.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use model::{Consumer, Interrupt, Result};
+use model::interrupt::check_this_thread;
+use model::{Consumer, Error, ErrorCode, Interrupt, Result};
 
 use super::merges::Extent;
 use super::{Durability, Engine, Maintenance, OpenMode, lock};
@@ -15,6 +17,9 @@ use super::{Durability, Engine, Maintenance, OpenMode, lock};
 /// How many times its limit the memtable may grow to while a flush runs, if that is within its share of the memory limit;
 /// then writers wait.
 pub(super) const STALL_FACTOR: usize = 4;
+
+/// How long those who wait for others sleep between two looks at whether they should stop.
+pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What a thread may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +47,28 @@ struct State {
     wants_flush: bool,
     wants_compaction: bool,
     is_closing: bool,
-    /// Counts flushes that ended.
-    flushes: u64,
+    /// Flushes, and merges.
+    flushes: Ended,
+    merges: Ended,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// What became of some work.
+#[derive(Debug, Default)]
+struct Ended {
+    /// Counts how often it ended, well or not.
+    count: u64,
+    /// Why it failed, if it did the last time.
+    failure: Option<(ErrorCode, String)>,
+}
+
+/// How long a thread waits before it tries again what failed, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The wait after one more failure.
+fn pause_after(before: Option<Duration>) -> Duration {
+    before.map_or(FIRST_PAUSE, |before| (before * 2).min(LONGEST_PAUSE))
 }
 
 impl Engine {
@@ -64,7 +88,14 @@ impl Engine {
         let mut state = lock(&self.background.state);
         for (name, run) in work {
             let engine = self.clone();
-            let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&engine));
+            let work = move || {
+                // Whoever waits for the thread is told, and nothing is written on what it left half done.
+                if catch_unwind(AssertUnwindSafe(|| run(&engine))).is_err() {
+                    engine.log.fail(&model::error!(Internal, "the thread {name} of the store panicked"));
+                    engine.background.flushed.notify_all();
+                }
+            };
+            let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
             state.threads.push(thread.map_err(|error| model::error!(Io, "cannot start a thread: {error}"))?);
         }
         Ok(())
@@ -91,25 +122,35 @@ impl Engine {
     }
 
     fn flush_when_asked(&self) {
-        while self.wait_for_work(|state| &mut state.wants_flush) {
-            self.flush_what_is_full();
+        let mut pause = None;
+        while self.wait_for_work(pause, |state| &mut state.wants_flush) {
+            pause = self.flush_what_is_full().is_err().then(|| pause_after(pause));
         }
     }
 
     fn compact_when_asked(&self) {
         // What was not merged when the store was closed is due now.
         self.ask_for(Work::Compaction);
-        while self.wait_for_work(|state| &mut state.wants_compaction) {
-            // The failure is kept and told to the next writer.
-            let _ = self.compact(Extent::Due, &self.background.interrupt);
+        let mut pause = None;
+        while self.wait_for_work(pause, |state| &mut state.wants_compaction) {
+            pause = self.compact(Extent::Due, &self.background.interrupt).is_err().then(|| pause_after(pause));
         }
     }
 
-    /// Waits until a wish is there, and takes it; false once the store is closed.
-    fn wait_for_work(&self, wish: impl Fn(&mut State) -> &mut bool) -> bool {
+    /// Waits until a wish is there, or a pause is over, and takes it; false once the store is closed.
+    fn wait_for_work(&self, pause: Option<Duration>, wish: impl Fn(&mut State) -> &mut bool) -> bool {
         let mut state = lock(&self.background.state);
         while !state.is_closing && !std::mem::take(wish(&mut state)) {
-            state = self.background.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let changed = &self.background.changed;
+            let Some(pause) = pause else {
+                state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let (waited, timeout) = changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
+            state = waited;
+            if timeout.timed_out() {
+                break;
+            }
         }
         !state.is_closing
     }
@@ -127,15 +168,14 @@ impl Engine {
         }
     }
 
-    /// Flushes until the memtable is below its limit. A failure is kept and told to the next writer.
-    fn flush_what_is_full(&self) {
+    /// Flushes until the memtable is below its limit. A failure is told to those who wait for room.
+    fn flush_what_is_full(&self) -> Result<()> {
         let mut files = lock(&self.files);
         while self.is_full() && self.log.failure().is_none() {
-            if self.flush(&mut files, &self.background.interrupt).is_err() {
-                return;
-            }
+            self.flush(&mut files, &self.background.interrupt)?;
             self.compact_if_due();
         }
+        Ok(())
     }
 
     /// Has the files take over indexes that were just built, and sort keys that were just declared. Until then whoever opens
@@ -144,7 +184,7 @@ impl Engine {
     pub(super) fn flush_what_wants_files(&self) {
         let mut files = lock(&self.files);
         if lock(&self.published).wants_files() && self.log.failure().is_none() {
-            // The commit stands; a failure is kept and told to the next writer.
+            // The commit stands; a failure is told to those who wait for room.
             let is_flushed = self.flush(&mut files, &self.background.interrupt).is_ok();
             drop(files);
             if is_flushed {
@@ -181,15 +221,15 @@ impl Engine {
         self.memtable_bytes.load(Ordering::Relaxed) > limit
     }
 
-    /// Has the memtable merged into files if it is full. The commit before it stands whatever happens here; a failure
-    /// closes the store for writing.
+    /// Has the memtable merged into files if it is full. The commit before it stands whatever happens here; a failure is told
+    /// to those who wait for room.
     pub(super) fn flush_if_full(&self) {
         if !self.is_full() {
             return;
         }
         match self.options.maintenance {
             Maintenance::Background => self.ask_for(Work::Flush),
-            Maintenance::Inline => self.flush_what_is_full(),
+            Maintenance::Inline => drop(self.flush_what_is_full()),
         }
     }
 
@@ -204,14 +244,16 @@ impl Engine {
         self.flush_if_full();
         let start = self.platform.clock.now_ns();
         let mut state = lock(&self.background.state);
-        let before = state.flushes;
-        while is_crowded() && state.flushes == before && !state.is_closing && self.log.failure().is_none() {
-            state = self.background.flushed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let before = state.flushes.count;
+        while is_crowded() && state.flushes.count == before && !state.is_closing && self.log.failure().is_none() {
+            state = self.wait_to_be_told(state)?;
         }
+        let failure = state.flushes.failure.clone().filter(|_| is_crowded());
         drop(state);
         self.counters.stalls.add(1);
         self.counters.stall_ns.add(self.platform.clock.now_ns() - start);
-        self.check_open()
+        self.check_open()?;
+        failure.map_or(Ok(()), |(code, message)| Err(Error::new(code, message)))
     }
 
     /// Waits while there are so many partitions of level 0 that reading them all would be slow.
@@ -224,18 +266,37 @@ impl Engine {
         self.ask_for(Work::Compaction);
         let start = self.platform.clock.now_ns();
         let mut state = lock(&self.background.state);
-        while is_crowded() && !state.is_closing && self.log.failure().is_none() {
-            state = self.background.flushed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let before = state.merges.count;
+        let has_failed = |state: &State| state.merges.count != before && state.merges.failure.is_some();
+        while is_crowded() && !has_failed(&state) && !state.is_closing && self.log.failure().is_none() {
+            state = self.wait_to_be_told(state)?;
         }
+        let failure = state.merges.failure.clone().filter(|_| is_crowded());
         drop(state);
         self.counters.merge_stalls.add(1);
         self.counters.merge_stall_ns.add(self.platform.clock.now_ns() - start);
-        self.check_open()
+        self.check_open()?;
+        failure.map_or(Ok(()), |(code, message)| Err(Error::new(code, message)))
     }
 
-    /// Wakes who waits for room.
-    pub(super) fn tell_flushed(&self) {
-        lock(&self.background.state).flushes += 1;
+    /// Waits a while for a flush or merge to end; fails if the run on this thread should stop.
+    fn wait_to_be_told<'s>(&self, state: MutexGuard<'s, State>) -> Result<MutexGuard<'s, State>> {
+        let waited = self.background.flushed.wait_timeout(state, PATIENCE);
+        check_this_thread()?;
+        Ok(waited.unwrap_or_else(PoisonError::into_inner).0)
+    }
+
+    /// Wakes who waits for room, after some work that may have failed.
+    pub(super) fn tell_flushed(&self, work: Work, failure: Option<&Error>) {
+        let mut state = lock(&self.background.state);
+        let ended = match work {
+            Work::Flush => &mut state.flushes,
+            Work::Compaction => &mut state.merges,
+        };
+        ended.count += 1;
+        let failure = failure.filter(|error| error.code() != ErrorCode::Cancelled);
+        ended.failure = failure.map(|error| (error.code(), error.message().to_owned()));
+        drop(state);
         self.background.flushed.notify_all();
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use model::{Consumer, ErrorCode, Interrupt, MemoryBudget, Reservation, Result};
 
+use super::background::Work;
 use super::{Engine, lock};
 use crate::codec::bytes::Get;
 use crate::error::StorageError;
@@ -56,17 +57,12 @@ impl Engine {
     pub(super) fn flush(&self, files: &mut Files, interrupt: &Interrupt) -> Result<()> {
         let start = self.platform.clock.now_ns();
         let result = self.try_flush(files, interrupt);
-        if let Err(error) = &result
-            && error.code() != ErrorCode::Cancelled
-        {
-            self.log.fail(error);
-        }
         if !matches!(result, Ok(false)) {
             self.counters.flushes.add(1);
             self.counters.flush_ns.add(self.platform.clock.now_ns() - start);
         }
         lock(&self.head).since_flush = None;
-        self.tell_flushed();
+        self.tell_flushed(Work::Flush, result.as_ref().err());
         result.map(|_| ())
     }
 
@@ -84,9 +80,11 @@ impl Engine {
         self.counters.flushed_bytes.add(built.edge_bytes());
         drop(snapshot);
         let mut current = lock(&self.current);
-        let version = built.install(&current)?;
+        let before = current.clone();
+        let version = built.install(&current).inspect_err(|error| self.fail_if_replaced(&before, error))?;
         self.make_current(&mut current, &version);
-        self.install(Snapshot::new(version))?;
+        // The files are the store's by now: what cannot be put on them cannot be gone on with.
+        self.install(Snapshot::new(version)).inspect_err(|error| self.log.fail(error))?;
         drop(current);
         self.remove_logs_before(files.log);
         Ok(true)
@@ -113,7 +111,11 @@ impl Engine {
         let snapshot = head.snapshot.clone();
         drop(head);
         // Until the files are there the old log is all there is of it: damage at its end must not look like a torn write.
-        before.map_or(Ok(()), |mut before| before.seal())?;
+        match before.map_or(Ok(()), |mut before| before.seal()) {
+            // All of it is durable; only the mark that says so found no room.
+            Err(error) if error.code() == ErrorCode::DiskFull => {}
+            sealed => sealed.inspect_err(|error| self.log.fail(error))?,
+        }
         Ok(snapshot)
     }
 

@@ -7,14 +7,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use model::interrupt::check_this_thread;
 use model::{ErrorCode, IsolationLevel, MemoryBudget, NodeId, Result, error};
 
+use super::background::PATIENCE;
 use super::conflicts::Conflicts;
 use super::flush::SinceFlush;
 use super::{Engine, lock};
 use crate::error::StorageError;
 use crate::format::NODE_ID_LIMIT;
 use crate::snapshot::Snapshot;
+use crate::transaction::check::no_ids_left;
 use crate::transaction::items::{Item, items_of};
 use crate::transaction::left::left_of;
 use crate::transaction::reads::ReadItems;
@@ -309,7 +312,9 @@ impl Engine {
     pub(super) fn head_to_write(&self) -> Result<MutexGuard<'_, Head>> {
         let mut head = lock(&self.head);
         while head.is_held {
-            head = self.head_released.wait(head).unwrap_or_else(PoisonError::into_inner);
+            let waited = self.head_released.wait_timeout(head, PATIENCE);
+            check_this_thread()?;
+            head = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         self.check_open()?;
         Ok(head)
@@ -336,7 +341,7 @@ impl Engine {
         let end = |first: u64| first.checked_add(count).filter(|&end| end <= NODE_ID_LIMIT);
         match self.next_node.fetch_update(Relaxed, Relaxed, end) {
             Ok(first) => Ok(NodeId(first)),
-            Err(_) => Err(StorageError::limit(format!("a store holds at most {NODE_ID_LIMIT} nodes"))),
+            Err(_) => Err(no_ids_left()),
         }
     }
 

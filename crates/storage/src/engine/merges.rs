@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use model::{Consumer, EdgeId, ErrorCode, Interrupt, Reservation, Result, Set};
+use model::{Consumer, EdgeId, Interrupt, Reservation, Result, Set};
 
 use super::background::Work;
 use super::{Engine, Maintenance, lock};
@@ -37,7 +37,7 @@ impl Engine {
     pub(super) fn compact_if_due(&self) {
         match self.options.maintenance {
             Maintenance::Background => self.ask_for(Work::Compaction),
-            // The failure is kept and told to the next writer.
+            // A failure is told to who waits for merges; the next one tries again.
             Maintenance::Inline => drop(self.compact(Extent::Due, &Interrupt::new())),
         }
     }
@@ -49,14 +49,13 @@ impl Engine {
             let start = self.platform.clock.now_ns();
             match self.compact_step(extent, interrupt) {
                 Ok(true) => {
+                    self.tell_flushed(Work::Compaction, None);
                     self.counters.compactions.add(1);
                     self.counters.compaction_ns.add(self.platform.clock.now_ns() - start);
                 }
                 Ok(false) => return Ok(()),
                 Err(error) => {
-                    if error.code() != ErrorCode::Cancelled {
-                        self.log.fail(&error);
-                    }
+                    self.tell_flushed(Work::Compaction, Some(&error));
                     return Err(error);
                 }
             }
@@ -73,11 +72,11 @@ impl Engine {
         built.follow(&now)?;
         drop(now);
         let mut current = lock(&self.current);
-        let version = built.install(&current)?;
+        let before = current.clone();
+        let version = built.install(&current).inspect_err(|error| self.fail_if_replaced(&before, error))?;
         self.make_current(&mut current, &version);
-        self.move_head(&version)?;
+        self.move_head(&version).inspect_err(|error| self.log.fail(error))?;
         drop(current);
-        self.tell_flushed();
         Ok(true)
     }
 

@@ -6,21 +6,21 @@ use model::limits::QUERY_DEPTH_MAX;
 use model::store::{NewEdges, NewNodes};
 use model::{
     Column, ColumnData, Constraint, EdgeId, Error, Index, Interrupt, LabelId, Map, NodeId, PropertyKeyId, ReadView,
-    Result, Set, Value, error,
+    Result, Schema, Set, Value, error,
 };
 
 use crate::error::StorageError;
-use crate::format::NODE_ID_LIMIT;
+use crate::format::{EDGE_TYPES_MAX, NODE_ID_LIMIT, VALUE_BYTES_MAX};
 use crate::index::build;
 use crate::memtable::{EDGES_MAX, OrderedEntries, UniqueIndex, equals_itself};
 use crate::snapshot::Snapshot;
-use crate::wal::record::NODES_OF_OPERATION_MAX;
+use crate::wal::record::{NODES_OF_OPERATION_MAX, NameKind};
 
 impl Snapshot {
     pub(super) fn check_new_nodes(&self, new: &NewNodes<'_>) -> Result<()> {
         check_columns(new.count, new.keys, new.properties)?;
         if NODE_ID_LIMIT - self.memtable.node_id_bound() < new.count as u64 {
-            return Err(StorageError::limit(format!("a store holds at most {NODE_ID_LIMIT} nodes")));
+            return Err(no_ids_left());
         }
         if new.count > NODES_OF_OPERATION_MAX {
             return Err(StorageError::limit(format!("one call can make at most {NODES_OF_OPERATION_MAX} nodes")));
@@ -237,10 +237,52 @@ fn check_column(rows: usize, column: &Column) -> Result<()> {
     if column.len() != rows {
         return Err(error!(Argument, "a column of {} rows where {rows} were expected", column.len()));
     }
+    check_sizes(column, VALUE_BYTES_MAX)?;
     if !matches!(column.data, ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Value(_)) {
         return Ok(());
     }
     column.values().try_for_each(|value| check_depth(&value, 0))
+}
+
+/// Fails if a value takes more bytes than a property may.
+fn check_sizes(column: &Column, most: usize) -> Result<()> {
+    let bytes_of = |row: usize| match &column.data {
+        ColumnData::String(texts) => texts.get(row).len(),
+        ColumnData::Value(values) => encoded_bytes(&values[row]),
+        _ => 0,
+    };
+    match (0..column.len()).find(|&row| !column.is_null(row) && bytes_of(row) > most) {
+        None => Ok(()),
+        Some(row) => {
+            let bytes = bytes_of(row);
+            Err(StorageError::limit(format!("a property of {bytes} bytes is too large, {most} are possible")))
+        }
+    }
+}
+
+/// Bytes that a value takes in the log and in files, at most.
+fn encoded_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 8,
+        Value::Bytes(bytes) => bytes.len() + 8,
+        Value::List(items) => 8 + items.iter().map(encoded_bytes).sum::<usize>(),
+        _ => 32,
+    }
+}
+
+/// Fails if there is no number left for another name of that kind.
+pub(crate) fn check_new_name(schema: &Schema, kind: NameKind) -> Result<()> {
+    if kind != NameKind::EdgeType || schema.edge_types.len() < EDGE_TYPES_MAX {
+        return Ok(());
+    }
+    let limit = StorageError::limit(format!("a store has at most {EDGE_TYPES_MAX} relationship types"));
+    Err(limit.with_remedy("keep what tells them apart in a property"))
+}
+
+/// The error of who asks for more nodes than there are ids.
+pub(crate) fn no_ids_left() -> Error {
+    StorageError::limit(format!("a store makes at most {NODE_ID_LIMIT} nodes, deleted ones included"))
+        .with_remedy("export what is there and import it into a new store (knot export, knot import)")
 }
 
 /// Fails on lists nested deeper than files and the log can hold, and on what cannot be a property.
@@ -255,5 +297,39 @@ fn check_depth(value: &Value, depth: usize) -> Result<()> {
         }),
         value if value.is_storable() => Ok(()),
         value => Err(error!(Type, "a property cannot hold {value} of type {}", value.type_name())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Column, ColumnData, ErrorCode, Schema, Value};
+
+    use super::{check_new_name, check_sizes};
+    use crate::format::EDGE_TYPES_MAX;
+    use crate::wal::record::NameKind;
+
+    #[test]
+    fn values_up_to_the_limit_are_taken() {
+        let check = |value: Value, most: usize| {
+            let column = Column::from_values(&[Value::Null, value]);
+            check_sizes(&column, most).map_err(|error| error.code())
+        };
+        assert_eq!(check(Value::string("abcd"), 4), Ok(()));
+        assert_eq!(check(Value::string("abcde"), 4), Err(ErrorCode::Limit));
+        let list = Value::list(vec![Value::string("ab"), Value::string("c")]);
+        assert_eq!((check(list.clone(), 27), check(list, 26)), (Ok(()), Err(ErrorCode::Limit)));
+        assert!(check_sizes(&Column::new(ColumnData::Int(vec![1; 3])), 0).is_ok());
+    }
+
+    #[test]
+    fn types_up_to_the_limit_are_taken() {
+        let mut schema = Schema::default();
+        for number in 1..EDGE_TYPES_MAX {
+            schema.edge_types.intern(&number.to_string());
+        }
+        assert!(check_new_name(&schema, NameKind::EdgeType).is_ok());
+        schema.edge_types.intern("the last");
+        assert_eq!(check_new_name(&schema, NameKind::EdgeType).unwrap_err().code(), ErrorCode::Limit);
+        assert!(check_new_name(&schema, NameKind::Label).is_ok());
     }
 }

@@ -12,6 +12,7 @@ use model::{
     SortKey, Subject, error,
 };
 
+use super::check::check_new_name;
 use super::presence::Touched;
 use crate::codec::bytes::Get;
 use crate::memtable::edge_id;
@@ -45,6 +46,7 @@ pub(crate) fn rebase(log: &[u8], base: &Schema, head: &Snapshot) -> Result<Moved
             let number = match snapshot.find_name(kind, name) {
                 Some(number) => number,
                 None => {
+                    check_new_name(&snapshot.memtable.schema, kind)?;
                     put_operation(&operation, new_log);
                     snapshot.intern(kind, name)
                 }

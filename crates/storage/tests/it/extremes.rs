@@ -395,3 +395,30 @@ fn large_texts_are_merged_a_few_at_a_time() {
     assert!(directory.disk().list(directory.path()).unwrap().iter().all(|name| !name.ends_with(".run")));
     check_everywhere(&directory, store, check);
 }
+
+#[test]
+fn more_types_than_fit_into_seventeen_bits_are_written_and_read() {
+    const TYPES: usize = 140_000;
+    let directory = TestDirectory::new();
+    let store = directory.open_with(OpenOptions { durability: Durability::Off, ..OpenOptions::create() });
+    let mut transaction = store.write().unwrap();
+    let new = NewNodes { count: 1, labels: &[], keys: &[], properties: &[] };
+    let node = transaction.create_nodes(&new).unwrap();
+    for number in 0..TYPES {
+        let edge_type = transaction.edge_type(&format!("T{number}")).unwrap();
+        let new = NewEdges { edge_type, sources: &node, targets: &node, keys: &[], properties: &[] };
+        transaction.create_edges(&new).unwrap();
+    }
+    transaction.commit().unwrap();
+    store.checkpoint(&Interrupt::new()).unwrap();
+    let check = |store: &NativeStore| {
+        let view = store.read().unwrap();
+        assert_eq!(view.statistics().edges, TYPES as u64);
+        let last = view.schema().edge_type(&format!("T{}", TYPES - 1)).unwrap();
+        assert_eq!(view.degrees(&node, Direction::Out, Some(&[last])).unwrap(), [1]);
+        assert_eq!(view.degrees(&node, Direction::Out, None).unwrap(), [TYPES as u64]);
+    };
+    check(&store);
+    drop(store);
+    check(&directory.open());
+}

@@ -1,6 +1,7 @@
 //! A disk that fails at every possible operation: full from then on, failing once, or losing power.
 //!
-//! What was acknowledged stays visible and is there after reopening; what failed closes the store for writing.
+//! What was acknowledged stays visible and is there after reopening. A log that could not be written closes the store for
+//! writing; files that could not be written do not, and are written when there is room again.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -8,7 +9,8 @@ use std::sync::Arc;
 
 use model::platform::Platform;
 use model::{Error, ErrorCode, GraphStore, Interrupt};
-use storage::{NativeStore, OpenOptions};
+use storage::compact::Policy;
+use storage::{Maintenance, NativeStore, OpenOptions};
 use testing::random::seed_or;
 use testing::simulation::{FaultyDisk, MemoryDisk, platform};
 
@@ -45,10 +47,11 @@ fn run(platform: &Platform) -> Run {
         }
     }
     let error = error.or_else(|| store.checkpoint(&Interrupt::new()).err());
-    if error.is_some() {
-        let refused = store.write().err().expect("a store refuses writes after a failed one");
+    if let Err(refused) = store.write() {
         assert_eq!(refused.code(), ErrorCode::Closed, "{refused:?}");
         assert!(refused.message().contains(PATH), "{refused:?}");
+    } else if error.is_some() {
+        assert_eq!(acknowledged, COMMITS, "a store whose log could not be written refuses writes: {error:?}");
     }
     Run { acknowledged, error }
 }
@@ -105,4 +108,43 @@ fn nor_does_a_disk_that_fails_once() {
 #[test]
 fn nor_does_a_power_cut() {
     check("power cut", FaultyDisk::crash_at, ErrorCode::Io, true);
+}
+
+#[test]
+fn files_are_written_when_there_is_room_again_without_opening_anew() {
+    let options = OpenOptions {
+        memtable_bytes_max: usize::MAX,
+        maintenance: Maintenance::Inline,
+        compaction: Policy { level0_edges: 4, fanout: 2, ..Policy::default() },
+        ..OpenOptions::create()
+    };
+    for operation in 0.. {
+        let disk = FaultyDisk::new(Arc::new(MemoryDisk::new()));
+        let platform = platform(Arc::new(disk.clone()), 11);
+        let store = NativeStore::open(Path::new(PATH), options, platform.clone()).unwrap();
+        commit_number(&store, 1).unwrap();
+        store.checkpoint(&Interrupt::new()).unwrap();
+        commit_number(&store, 2).unwrap();
+        let start = disk.operation_count();
+        disk.fill_at(start + operation);
+        let written = store.compact(&Interrupt::new());
+        let is_past = disk.operation_count() <= start + operation;
+        if let Err(error) = &written {
+            assert_eq!(error.code(), ErrorCode::DiskFull, "operation {operation}: {error:?}");
+        }
+        disk.mend();
+        assert_eq!(numbered::check(&*store.read().unwrap()), 2, "operation {operation}");
+        commit_number(&store, 3).unwrap_or_else(|error| panic!("operation {operation}: {error:?} after {written:?}"));
+        store.compact(&Interrupt::new()).unwrap();
+        assert_eq!(numbered::check(&*store.read().unwrap()), 3, "operation {operation}");
+        drop(store);
+        let store = NativeStore::open(Path::new(PATH), options, platform.clone()).unwrap();
+        assert_eq!(numbered::check(&*store.read().unwrap()), 3, "operation {operation}");
+        drop(store);
+        numbered::check_files(&platform, Path::new(PATH));
+        if is_past {
+            assert!(written.is_ok() && operation > 20, "operation {operation}: {written:?}");
+            return;
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! A disk that fails at any operation of a step: once, or being full from then on; and files that are damaged.
 //!
-//! What was acknowledged stays visible and is there after opening again; what failed is not visible, and after it the
-//! store refuses to write until it is opened anew. Damage gives an error or the right answer, never a wrong one.
+//! What was acknowledged stays visible and is there after opening again; what failed is not visible. Where a flush failed the
+//! store goes on when the disk works again, or refuses to write until it is opened anew. Damage gives an error or the right answer, never a wrong one.
 
 use std::io::ErrorKind;
 use std::ops::RangeInclusive;
@@ -139,13 +139,16 @@ impl<S: Subject> Trial<'_, S> {
         };
         if let Err(error) = apply(&store, &self.recording.steps[self.before]) {
             self.check_code(&error)?;
-            self.check_closed(&store, self.before)?;
+            self.check_shown(&store, self.before)?;
             return reached(self.before, true);
         }
         let checkpoint = self.subject.maintain(&store, &Maintenance::Checkpoint);
         if let Err(error) = checkpoint {
             self.check_code(&error)?;
-            self.check_closed(&store, self.before + 1)?;
+            self.check_shown(&store, self.before + 1)?;
+            disk.mend();
+            self.check_goes_on(&store)?;
+            return reached(self.before + 1, false);
         }
         drop(store);
         if disk.operation_count() <= operation { Ok(End::Past) } else { reached(self.before + 1, false) }
@@ -160,17 +163,24 @@ impl<S: Subject> Trial<'_, S> {
         if is_expected { Ok(()) } else { Err(format!("the error is another: {error:?}")) }
     }
 
-    /// After a failure the store shows what was acknowledged, and refuses to write.
-    fn check_closed(&self, store: &S::Store, acknowledged: usize) -> Result<(), String> {
-        match store.write().map(drop) {
-            Err(error) if error.code() == ErrorCode::Closed => {}
-            Err(error) => return Err(format!("a store that failed refuses to write, but with {error:?}")),
-            Ok(()) => return Err("a store that failed goes on writing".to_owned()),
-        }
+    /// After a failure the store shows what was acknowledged.
+    fn check_shown(&self, store: &S::Store, acknowledged: usize) -> Result<(), String> {
         if content_of(store)? == self.recording.contents[acknowledged] {
             return Ok(());
         }
         Err(format!("after a failure the content is not that after step {acknowledged}"))
+    }
+
+    /// A store that could not write files does so when the disk works again, or refuses to write.
+    fn check_goes_on(&self, store: &S::Store) -> Result<(), String> {
+        match store.write().map(drop) {
+            Err(error) if error.code() == ErrorCode::Closed => Ok(()),
+            Err(error) => Err(format!("a store that failed refuses to write, but with {error:?}")),
+            Ok(()) => {
+                let checkpoint = self.subject.maintain(store, &Maintenance::Checkpoint);
+                checkpoint.map_err(|error| format!("a disk that works again is not written to: {error:?}"))
+            }
+        }
     }
 }
 

@@ -13,6 +13,8 @@ use crate::bulk::chunk::edge_key;
 use crate::bulk::resolve::MISSING;
 use crate::bulk::rewrite::HISTOGRAM_BITS;
 use crate::bulk::run::Run;
+use crate::transaction::check::check_new_name;
+use crate::wal::record::NameKind;
 
 /// Bytes of the budget that are left to what every build needs: degrees, columns being encoded, pieces being read.
 const RESERVED_BYTES: usize = 96 << 20;
@@ -103,11 +105,14 @@ impl Shared {
         Ok(())
     }
 
-    fn names(&self, edge_type: &str, names: &[&str]) -> (EdgeTypeId, Vec<PropertyKeyId>) {
+    fn names(&self, edge_type: &str, names: &[&str]) -> Result<(EdgeTypeId, Vec<PropertyKeyId>)> {
         let mut schema = self.schema.lock().expect("no holder of this lock panics");
+        if schema.edge_types.find(edge_type).is_none() {
+            check_new_name(&schema, NameKind::EdgeType)?;
+        }
         let edge_type = EdgeTypeId(schema.edge_types.intern(edge_type));
         let keys = names.iter().map(|name| PropertyKeyId(schema.property_keys.intern(name))).collect();
-        (edge_type, keys)
+        Ok((edge_type, keys))
     }
 }
 
@@ -159,7 +164,7 @@ impl EdgeLoader {
     }
 
     fn take(&mut self, edge_type: &str, keys: &[u64], names: &[&str], columns: &[Column]) -> Result<()> {
-        let (edge_type, property_keys) = self.shared.names(edge_type, names);
+        let (edge_type, property_keys) = self.shared.names(edge_type, names)?;
         for &key in keys {
             self.histogram[(key & 0xffff_ffff) as usize >> HISTOGRAM_BITS] += 1;
         }
