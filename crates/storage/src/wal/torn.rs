@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use model::{ErrorCode, Result};
 use model::platform::{Disk, Platform};
+use model::{ErrorCode, Result};
 
 use super::replay::each_record;
 use crate::error::StorageError;
