@@ -104,7 +104,7 @@ pub(super) fn keep_if_there_is_room(disk: &dyn Disk, directory: &Path, torn: &mu
 /// Removes the bytes from the log, durably.
 pub(super) fn cut_off(disk: &dyn Disk, torn: &TornLog) -> Result<()> {
     let cut = disk.append(&torn.log, torn.offset).and_then(|mut file| file.sync());
-    cut.map_err(|error| StorageError::io("cut", &torn.log, error).into())
+    cut.map_err(|error| StorageError::io("cut", &torn.log, error))
 }
 
 /// The file for the bytes.

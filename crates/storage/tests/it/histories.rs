@@ -360,7 +360,7 @@ fn planted_faults_are_found() {
         Fault::Undone => &[AnomalyKind::AbortedRead],
         Fault::Stale => &[AnomalyKind::StaleRead, AnomalyKind::LostAppend, AnomalyKind::ReadSkew],
     };
-    for at in 0..KEEPERS.len() {
+    for (at, keeper) in KEEPERS.iter().enumerate() {
         for fault in [Fault::Lost, Fault::Misplaced, Fault::Undone, Fault::Stale] {
             let directory = TestDirectory::new();
             let platform = directory.platform();
@@ -372,7 +372,7 @@ fn planted_faults_are_found() {
             run.run(seed_or(4), &keys_of(at..at + 1), || {});
             let found = find_anomalies(&run.history.into_inner().unwrap()).anomalies;
             let is_found = found.iter().any(|anomaly| kinds(fault).contains(&anomaly.kind));
-            assert!(is_found, "{}: {fault:?} is not found among {found:?}", KEEPERS[at].name());
+            assert!(is_found, "{}: {fault:?} is not found among {found:?}", keeper.name());
         }
     }
 }

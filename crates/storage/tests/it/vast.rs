@@ -27,8 +27,10 @@ pub(crate) const PATH: &str = "/stores/vast.knot";
 /// Nodes that are made first.
 pub(crate) const NODES: usize = 24_000;
 const LABELS: [&str; 6] = ["P", "A", "B", "C", "D", "E"];
+/// Makes the value of a node with that number.
+type MakeValue = fn(&mut SeededRandom, i64) -> Value;
 /// Property keys of nodes and how their values are made; the first is unique.
-const KEYS: [(&str, fn(&mut SeededRandom, i64) -> Value); 15] = [
+const KEYS: [(&str, MakeValue); 15] = [
     ("uid", |_, at| Value::Int(at)),
     ("int", |random, _| Value::Int(random.next_u64() as i64 >> 20)),
     ("date", |random, _| Value::Date(Date(random.below(40_000) as i64))),
