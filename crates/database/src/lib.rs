@@ -61,14 +61,19 @@ pub fn check(path: &std::path::Path, interrupt: &Interrupt) -> Result<Vec<Proble
     storage::check::check(&storage::os::platform(), path, interrupt)
 }
 
-/// What a salvage gave, and what was lost.
-/// What stands behind the sound parts of the logs of the store in a directory, and the files in which such bytes were kept,
-/// with their lengths; see [`storage::torn_logs`].
-pub fn torn_logs(path: &std::path::Path) -> Result<(Vec<TornLog>, Vec<(std::path::PathBuf, u64)>)> {
+/// Torn ends of the logs of a store, as they stand, and the files in which earlier ones were kept, with their lengths.
+pub type TornEnds = (Vec<TornLog>, Vec<(std::path::PathBuf, u64)>);
+
+/// The bytes behind the sound parts of the logs of the store in a directory; see [`storage::torn_logs`].
+///
+/// # Errors
+/// If the store cannot be read, or a log is damaged where it was durable.
+pub fn torn_logs(path: &std::path::Path) -> Result<TornEnds> {
     let platform = storage::os::platform();
     Ok((storage::torn_logs(&platform, path)?, storage::kept_files(&*platform.disk, path)?))
 }
 
+/// The result of a salvage, and what was lost.
 pub use storage::recover::{Loss, Recovery};
 
 /// Copies all that can be read of a damaged store into a new one; see [`storage::recover`].
