@@ -142,7 +142,7 @@ def test_a_path_that_may_not_be_written(tmp_path, run):
         tmp_path / "store.knot",
     )
     tmp_path.chmod(0o755)
-    assert "ermission denied" in done.stdout and "check the rights" in done.stdout, done.stdout
+    assert "ermission denied" in done.stdout and "give this user the right" in done.stdout, done.stdout
 
 
 def test_errors_are_runtime_errors(db):
