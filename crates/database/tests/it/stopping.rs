@@ -407,6 +407,6 @@ fn the_end_of_a_trial_is_never_told_as_a_timeout() {
     // A time limit of the user is told as such.
     session.set_timeout(Some(Duration::from_nanos(3)));
     let mut result = QueryResult::default();
-    let error = session.run_briefly(text, parameters, &mut result, Duration::from_nanos(50)).err().expect("it is late");
+    let error = session.run_briefly(text, parameters, &mut result, Duration::from_nanos(50)).expect_err("it is late");
     assert_eq!(error.code(), ErrorCode::Timeout);
 }
