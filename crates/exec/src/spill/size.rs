@@ -101,9 +101,12 @@ pub(crate) fn own_bytes(value: &Value) -> usize {
     }
 }
 
-/// Bytes of a list, judged by its first element, or of a map. They may exceed what a number holds where levels multiply.
+/// Most bytes that a list or map is estimated at. It is more than any memory has, and sums of estimates stay in range.
+const NESTED_BYTES_MAX: usize = 1 << 44;
+
+/// Bytes of a list, judged by its first element, or of a map. An estimate multiplies from level to level.
 fn nested_bytes(value: &Value, of: fn(&Value) -> usize) -> usize {
-    match value {
+    let bytes = match value {
         Value::List(items) => {
             let each = size_of::<Value>().saturating_add(items.first().map_or(0, of));
             items.len().saturating_mul(each).saturating_add(SHARED + size_of::<Vec<Value>>())
@@ -113,7 +116,8 @@ fn nested_bytes(value: &Value, of: fn(&Value) -> usize) -> usize {
             map.iter().fold(own, |sum, (key, value)| sum.saturating_add(SHARED + key.len()).saturating_add(of(value)))
         }
         _ => 0,
-    }
+    };
+    bytes.min(NESTED_BYTES_MAX)
 }
 
 #[cfg(test)]
