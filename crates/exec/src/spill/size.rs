@@ -101,8 +101,8 @@ pub(crate) fn own_bytes(value: &Value) -> usize {
     }
 }
 
-/// Most bytes that a list or map is estimated at. It is more than any memory has, and sums of estimates stay in range.
-const NESTED_BYTES_MAX: usize = 1 << 44;
+/// Most bytes that a list or map is estimated at. Sums over rows and groups stay in range.
+const NESTED_BYTES_MAX: usize = 1 << 40;
 
 /// Bytes of a list, judged by its first element, or of a map. An estimate multiplies from level to level.
 fn nested_bytes(value: &Value, of: fn(&Value) -> usize) -> usize {
