@@ -168,7 +168,7 @@ const STATEMENTS: &[&str] = &[
     "MATCH (a:N)-[:R]->(b)-[:R]->(c) RETURN count(*)",
     "MATCH (n:N) CALL (n) { MATCH (n)-[:R]->(m) WITH m.k AS k, count(*) AS c RETURN n.id + k AS x, c } RETURN x, c",
     "MATCH (n:N) CALL (n) { MATCH (n)-[:R]->(m) RETURN count(m) + n.k AS c } RETURN n.id, c",
-    "CALL algo.wcc({}) YIELD node, componentId RETURN count(node)",
+    "CALL algo.wcc({}) YIELD node, component RETURN count(node)",
     "CREATE REL TABLE Held(FROM N TO N)",
     "CREATE SORT KEY FOR ()-[r:R]-() ON (r.w)",
     "UNWIND range(1, 20000) AS i CREATE (:Made {x: i})-[:TO {x: i}]->(:Made)",

@@ -101,23 +101,37 @@ pub(crate) fn own_bytes(value: &Value) -> usize {
     }
 }
 
-/// Most bytes that a list or map is estimated at. Sums over rows and groups stay in range.
-const NESTED_BYTES_MAX: usize = 1 << 40;
-
-/// Bytes of a list, judged by its first element, or of a map. An estimate multiplies from level to level.
+/// Bytes of a list, judged by its first element, or of a map. Where lists hold lists, the bytes of the first are taken for as
+/// many of all the values below as it has: a share, so that an estimate does not multiply from level to level.
 fn nested_bytes(value: &Value, of: fn(&Value) -> usize) -> usize {
-    let bytes = match value {
+    match value {
         Value::List(items) => {
-            let each = size_of::<Value>().saturating_add(items.first().map_or(0, of));
-            items.len().saturating_mul(each).saturating_add(SHARED + size_of::<Vec<Value>>())
+            let own = SHARED + size_of::<Vec<Value>>() + items.len() * size_of::<Value>();
+            let below = (items.extent() as usize).saturating_sub(items.len()) as u128;
+            let inner = match items.first() {
+                None => 0,
+                Some(first) => match extent_of(first) {
+                    0 => items.len() * of(first),
+                    extent => (of(first) as u128 * below / extent as u128) as usize,
+                },
+            };
+            own + inner
         }
         Value::Map(map) => {
-            let own = SHARED + map.len() * 2 * size_of::<Value>();
-            map.iter().fold(own, |sum, (key, value)| sum.saturating_add(SHARED + key.len()).saturating_add(of(value)))
+            let entries = map.iter().map(|(key, value)| SHARED + key.len() + of(value));
+            SHARED + map.len() * 2 * size_of::<Value>() + entries.sum::<usize>()
         }
         _ => 0,
-    };
-    bytes.min(NESTED_BYTES_MAX)
+    }
+}
+
+/// Values in all levels of a list or map.
+fn extent_of(value: &Value) -> usize {
+    match value {
+        Value::List(items) => items.extent() as usize,
+        Value::Map(map) => map.extent() as usize,
+        _ => 0,
+    }
 }
 
 #[cfg(test)]

@@ -50,10 +50,11 @@ fn a_flipped_byte_anywhere_is_found() {
             let what = format!("seed {seed}: {} byte {place}", path.display());
             match check(&platform, &directory, &Interrupt::new()) {
                 // The end of a log that is not sound is told apart from damage: a crash leaves it, too.
-                Ok(problems) => {
+                Ok(problems) if problems.is_empty() => {
                     let torn = torn_logs(&platform, &directory).unwrap();
-                    assert!(!problems.is_empty() || !torn.is_empty(), "{what}");
+                    assert!(!torn.is_empty(), "{what}");
                 }
+                Ok(_) => {}
                 Err(error) => {
                     let codes = [ErrorCode::Corrupt, ErrorCode::Version, ErrorCode::NotAStore];
                     assert!(codes.contains(&error.code()), "{what}: {error}");
