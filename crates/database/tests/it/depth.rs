@@ -58,8 +58,8 @@ fn a_value_within_the_limit_can_be_put_to_any_use() {
     on_a_small_stack(|session| {
         let mut answers = 0;
         for deeper in DEEPER {
-            // `[1, [1]]` begins one level down.
-            let made = format!("WITH reduce(s = 1, i IN range(1, {VALUE_DEPTH_MAX}) | {deeper}) AS m");
+            // Some begin one level down, and what is done puts them into a list or two.
+            let made = format!("WITH reduce(s = 1, i IN range(1, {}) | {deeper}) AS m", VALUE_DEPTH_MAX - 4);
             for memory in [None, Some(300_000)] {
                 session.set_query_memory(memory);
                 for wanted in USES {
