@@ -35,7 +35,7 @@ const DEEPER: &[&str] = &[
     "reduce(t = [], y IN [1, 2] | t + [s])",
 ];
 
-/// What is done with a deep value `m`.
+/// Uses of a deep value `m`.
 const USES: &[&str] = &[
     "RETURN m",
     "RETURN m = m, m <> m, m < m, m IN [m, 1]",
@@ -95,7 +95,7 @@ fn a_deeper_value_is_refused_where_it_is_made() {
                 let text = format!("WITH reduce(s = 1, i IN range(1, {depth}) | {deeper}) AS m RETURN m");
                 let error = session.query(&text, &Parameters::default()).err().expect(&text);
                 assert_eq!(error.code(), ErrorCode::Limit, "{text}: {error:?}");
-                // What stands in a list twice grows faster than its depth.
+                // A value that stands in a list twice makes it grow faster than its depth.
                 let is_told = ["levels deep", "in all its levels"].iter().any(|words| error.message().contains(words));
                 assert!(is_told, "{text}: {error:?}");
             }

@@ -83,7 +83,7 @@ impl Fixture {
         (outcome, after - before)
     }
 
-    /// What the store holds, in short.
+    /// A summary of the content of the store.
     fn state(&mut self) -> Vec<Vec<Value>> {
         let text = "MATCH (n) OPTIONAL MATCH (n)-[r]->() RETURN count(DISTINCT n), count(r), sum(r.w), sum(n.k), sum(n.x), \
                     count(r.x), count(DISTINCT labels(n))";
@@ -190,7 +190,7 @@ const STATEMENTS: &[&str] = &[
     "UNWIND range(1, 20000) AS i WITH percentileCont(i, 0.5) AS a, stDev(i) AS b, max(i) AS c RETURN a, b, c",
 ];
 
-/// What is done by few rows, or by what is not counted in rows.
+/// Statements of few rows, and those whose work is not counted in rows.
 const WITHOUT_ROWS: &[&str] = &["CREATE REL TABLE", "CREATE SORT KEY"];
 
 #[test]

@@ -26,8 +26,8 @@ pub(super) const KEEPERS: &[&dyn Keeper] = &[
     &nodes::Indexed,
     &edges::Parallel { is_sorted: false },
     &edges::Parallel { is_sorted: true },
-    &edges::Property,
-    &edges::Replaced,
+    &edges::OneOfParallel { is_replaced: false },
+    &edges::OneOfParallel { is_replaced: true },
 ];
 
 /// A feature that keeps lists.

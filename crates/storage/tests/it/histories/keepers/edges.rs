@@ -156,18 +156,15 @@ fn make_noise(to: &mut dyn WriteTransaction, name: &str, found: &Found, random: 
     }
 }
 
-fn prepare_edge(transaction: &mut dyn WriteTransaction, name: &str, list: u32) -> Result<()> {
-    transaction.property_key("values")?;
-    prepare_ends(transaction, name, list, true)?;
-    join(transaction, name, &[("tag", int(list.into())), ("rank", int(list.into()))])
+/// The list of one of several parallel edges, whose place in the order of the sort key changes.
+pub(super) struct OneOfParallel {
+    /// Whether the edge is deleted and made anew for each number; otherwise the number is added to its property.
+    pub(super) is_replaced: bool,
 }
 
-/// A property of one of several parallel edges, whose place in the order of the sort key changes.
-pub(super) struct Property;
-
-impl Keeper for Property {
+impl Keeper for OneOfParallel {
     fn name(&self) -> &'static str {
-        "EdgeList"
+        if self.is_replaced { "ReplacedEdge" } else { "EdgeList" }
     }
 
     fn is_ordered(&self) -> bool {
@@ -175,7 +172,9 @@ impl Keeper for Property {
     }
 
     fn prepare(&self, transaction: &mut dyn WriteTransaction, list: u32) -> Result<()> {
-        prepare_edge(transaction, self.name(), list)
+        transaction.property_key("values")?;
+        prepare_ends(transaction, self.name(), list, true)?;
+        join(transaction, self.name(), &[("tag", int(list.into())), ("rank", int(list.into()))])
     }
 
     fn read(&self, view: &dyn ReadView, list: u32) -> Result<Vec<u64>> {
@@ -184,44 +183,17 @@ impl Keeper for Property {
 
     fn append(&self, to: &mut dyn WriteTransaction, list: u32, value: u64, random: &mut SeededRandom) -> Result<()> {
         let found = edge_of_list(to.view(), self.name(), list)?;
-        let (key, order) = (to.property_key("values")?, to.property_key("rank")?);
-        to.set_edge_properties(&[found.edge], key, &appended(found.values.clone(), value))?;
-        if random.chance(50) {
-            to.set_edge_properties(&[found.edge], order, &single(rank(random).1))?;
+        let values = appended(found.values.clone(), value);
+        if self.is_replaced {
+            to.delete_edges(&[found.edge])?;
+            join(to, self.name(), &[("tag", int(list.into())), ("values", values.value(0)), rank(random)])?;
+        } else {
+            let (key, order) = (to.property_key("values")?, to.property_key("rank")?);
+            to.set_edge_properties(&[found.edge], key, &values)?;
+            if random.chance(50) {
+                to.set_edge_properties(&[found.edge], order, &single(rank(random).1))?;
+            }
         }
-        make_noise(to, self.name(), &found, random)
-    }
-
-    fn disturb(&self, store: &NativeStore) -> Result<()> {
-        toggle_sort_key(store, self.name())
-    }
-}
-
-/// An edge that is deleted and made anew, with one number more, among its parallels.
-pub(super) struct Replaced;
-
-impl Keeper for Replaced {
-    fn name(&self) -> &'static str {
-        "ReplacedEdge"
-    }
-
-    fn is_ordered(&self) -> bool {
-        true
-    }
-
-    fn prepare(&self, transaction: &mut dyn WriteTransaction, list: u32) -> Result<()> {
-        prepare_edge(transaction, self.name(), list)
-    }
-
-    fn read(&self, view: &dyn ReadView, list: u32) -> Result<Vec<u64>> {
-        Ok(edge_of_list(view, self.name(), list)?.values)
-    }
-
-    fn append(&self, to: &mut dyn WriteTransaction, list: u32, value: u64, random: &mut SeededRandom) -> Result<()> {
-        let found = edge_of_list(to.view(), self.name(), list)?;
-        to.delete_edges(&[found.edge])?;
-        let values = appended(found.values.clone(), value).value(0);
-        join(to, self.name(), &[("tag", int(list.into())), ("values", values), rank(random)])?;
         make_noise(to, self.name(), &found, random)
     }
 
