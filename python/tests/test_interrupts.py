@@ -42,8 +42,9 @@ killer = subprocess.Popen([sys.executable, "-c", kill, sys.argv[3], str(os.getpi
 try:
     call()
     # The machine was faster than the signal.
-    while True:
+    while not heard:
         time.sleep(0.01)
+    sys.exit("the exception of the handler was lost")
 except KeyboardInterrupt:
     pass
 print(heard[0] - float(killer.stdout.read()))

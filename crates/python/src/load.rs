@@ -64,10 +64,10 @@ impl RowTable {
         let mut places: Map<String, usize> = Map::default();
         let mut builders: Vec<ColumnBuilder> = Vec::new();
         for (row, item) in list.iter().enumerate() {
-            let found = from_python::type_name(&item);
-            let dict = item
-                .cast::<PyDict>()
-                .map_err(|_| raised(error!(Type, "row {row}: expected a dictionary, found {found}")))?;
+            let dict = item.cast::<PyDict>().map_err(|_| {
+                let found = from_python::type_name(&item);
+                raised(error!(Type, "row {row}: expected a dictionary, found {found}"))
+            })?;
             for (name, object) in dict.iter() {
                 let Ok(name) = name.extract::<String>() else {
                     let found = from_python::type_name(&name);

@@ -89,8 +89,11 @@ impl From<pyo3::CastError<'_, '_>> for Fault {
     }
 }
 
+/// The name of an object's type. Copies the text of it: printing it would call `str()`, which runs handlers of signals, and an
+/// exception that a handler raises there is lost.
 pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
-    object.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
+    let name = object.get_type().name().and_then(|name| Ok(name.to_cow()?.into_owned()));
+    name.unwrap_or_else(|_| "an object".to_owned())
 }
 
 /// An object as a value. Listens to signals, since lists may be long.
