@@ -140,3 +140,28 @@ def test_tables_are_seen_from_comprehensions_and_lambdas(db):
     # A function sees its own variables, and those of its module: as everywhere in Python.
     with pytest.raises(knotwork.QueryError, match="no table with the name frame"):
         other()
+
+
+def test_the_quick_start_of_kuzu(db, tmp_path, monkeypatch):
+    files = {
+        "user.csv": "Adam,30\nKarissa,40\nZhang,50\nNoura,25\n",
+        "city.csv": "Waterloo,150000\nKitchener,200000\nGuelph,75000\n",
+        "follows.csv": "Adam,Karissa,2020\nAdam,Zhang,2020\nKarissa,Zhang,2021\nZhang,Noura,2022\n",
+        "lives-in.csv": "Adam,Waterloo\nKarissa,Waterloo\nZhang,Kitchener\nNoura,Guelph\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    conn = db.connection()
+    conn.execute("CREATE NODE TABLE User(name STRING, age INT64, PRIMARY KEY (name))")
+    conn.execute("CREATE NODE TABLE City(name STRING, population INT64, PRIMARY KEY (name))")
+    conn.execute("CREATE REL TABLE Follows(FROM User TO User, since INT64)")
+    conn.execute("CREATE REL TABLE LivesIn(FROM User TO City)")
+    conn.execute('COPY User FROM "user.csv"')
+    conn.execute('COPY City FROM "city.csv"')
+    conn.execute('COPY Follows FROM "follows.csv"')
+    conn.execute('COPY LivesIn FROM "lives-in.csv"')
+    conn.execute("CHECKPOINT")
+    found = conn.execute("MATCH (a:User)-[f:Follows]->(b:User) RETURN a.name, b.name, f.since ORDER BY f.since, b.name")
+    expected = [["Adam", "Karissa", 2020], ["Adam", "Zhang", 2020], ["Karissa", "Zhang", 2021], ["Zhang", "Noura", 2022]]
+    assert found.get_all() == expected

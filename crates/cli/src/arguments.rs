@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use database::{Durability, IsolationLevel, Priority};
 
 /// Knotwork: an embedded property-graph database.
@@ -16,6 +17,36 @@ pub(crate) struct Arguments {
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) shell: ShellArguments,
+}
+
+impl Arguments {
+    /// The arguments of this process; ends it with a message if they make no sense.
+    pub(crate) fn of_process() -> Arguments {
+        Arguments::try_parse().unwrap_or_else(|error| {
+            let first = std::env::args().nth(1).unwrap_or_default();
+            let is_name = !first.starts_with('-') && !std::path::Path::new(&first).exists();
+            let is_misread = matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict);
+            match command_like(&first).filter(|_| is_name && is_misread) {
+                Some(command) => {
+                    eprintln!("USAGE: there is no command '{first}' (did you mean {command}?)\n  = run knot --help");
+                    std::process::exit(2)
+                }
+                None => error.exit(),
+            }
+        })
+    }
+}
+
+/// The command whose name is like that one.
+pub(crate) fn command_like(name: &str) -> Option<String> {
+    let commands = Arguments::command().get_subcommands().cloned().collect::<Vec<_>>();
+    let known = clap::Command::new("knot").subcommand_required(true).subcommands(commands);
+    let error = known.try_get_matches_from(["knot", name]).err()?;
+    match error.get(ContextKind::SuggestedSubcommand)? {
+        ContextValue::String(like) => Some(like.clone()),
+        ContextValue::Strings(all) => all.last().cloned(),
+        _ => None,
+    }
 }
 
 /// `knot STORE`.
@@ -34,6 +65,9 @@ pub(crate) struct ShellArguments {
     /// A parameter, as name=value; the value is read as JSON, or else as text
     #[arg(short = 'P', long = "param", value_name = "NAME=VALUE")]
     pub(crate) parameters: Vec<String>,
+    /// What stands for null in CSV [default: an empty field; an empty text is ""]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) null: Option<String>,
 }
 
 /// How a store is opened to be queried.
@@ -164,6 +198,9 @@ pub(crate) struct QueryArguments {
     /// How rows are printed [default: table on a terminal, else csv]
     #[arg(short = 'm', long, value_enum)]
     pub(crate) format: Option<Format>,
+    /// What stands for null in CSV [default: an empty field; an empty text is ""]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) null: Option<String>,
     #[command(flatten)]
     pub(crate) opening: OpeningArguments,
     /// Do not print counts and times to standard error
@@ -179,7 +216,7 @@ pub(crate) struct QueryArguments {
 pub(crate) struct ImportArguments {
     /// The store's directory; made if missing
     pub(crate) store: PathBuf,
-    /// Files whose header or format says what they hold (neo4j-admin CSV, SNAP .txt, DIMACS .gr and .co)
+    /// Files whose header or format says what they hold (neo4j-admin CSV, SNAP .txt, DIMACS .gr and .co), or the folder of an export
     pub(crate) files: Vec<PathBuf>,
     /// A file of nodes, as Label[:Label…]=FILE
     #[arg(short = 'n', long, value_name = "LABELS=FILE")]
@@ -196,28 +233,32 @@ pub(crate) struct ImportArguments {
     /// The column with the key of the target, for all files or one type [default: target, dst, to, else the second]
     #[arg(long, value_name = "[TYPE=]COLUMN")]
     pub(crate) target: Vec<String>,
-    /// The type of a column: int, float, boolean, string, date, localtime, time, localdatetime, datetime, duration, or one of them with []
-    #[arg(long = "type", value_name = "COLUMN:TYPE")]
+    /// The type of a column of those files that have it, for all files or one label or type: int, float, boolean, string,
+    /// date, localtime, time, localdatetime, datetime, duration, json, or one of them with []
+    #[arg(long = "type", value_name = "[LABEL=]COLUMN:TYPE")]
     pub(crate) types: Vec<String>,
     /// The format of all files: csv, jsonl, parquet, snap, dimacs, co [default: by the name's ending]
     #[arg(long)]
     pub(crate) format: Option<String>,
     /// What separates fields: one character, or tab [default: told from the first line]
-    #[arg(short, long)]
-    pub(crate) delimiter: Option<String>,
+    #[arg(short, long, value_name = "[LABEL=]CHARACTER")]
+    pub(crate) delimiter: Vec<String>,
     /// What quotes fields: one character, or none
     #[arg(long, default_value = "\"")]
     pub(crate) quote: String,
-    /// What separates elements of a list within a field
-    #[arg(long, default_value = ";")]
-    pub(crate) list_delimiter: String,
+    /// What separates elements of a list within a field [default: ;]
+    #[arg(long, value_name = "[LABEL=]CHARACTER")]
+    pub(crate) list_delimiter: Vec<String>,
     /// The names of the columns, for files without a header
-    #[arg(long, value_name = "NAME,NAME…", value_delimiter = ',')]
-    pub(crate) header: Option<Vec<String>>,
+    #[arg(long, value_name = "[LABEL=]NAME,NAME…")]
+    pub(crate) header: Vec<String>,
     /// Leave bad rows out and write them to this file, instead of stopping
     #[arg(long, value_name = "FILE")]
     pub(crate) skip_bad: Option<PathBuf>,
-    /// What to do about a node whose key is taken
+    /// Relationships of a type are known again by their ends and this property, or by their ends alone
+    #[arg(long, value_name = "TYPE[=PROPERTY]")]
+    pub(crate) edge_key: Vec<String>,
+    /// What to do about a node whose key is taken, and about a relationship with an --edge-key that is there
     #[arg(long, value_enum, default_value_t = Duplicate::Error)]
     pub(crate) on_duplicate: Duplicate,
     /// Memory to use, as 512MiB or 2GB [default: 1GiB, or a quarter of what there is if that is less]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use database::{Access, Config, Database};
 
-use crate::arguments::{Arguments, Command, OpeningArguments};
+use crate::arguments::{self, Arguments, Command, OpeningArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{format, shell, values};
 
@@ -38,17 +38,30 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
             let Some(store) = &shell.store else {
                 return Err(Failure::Usage("expected a store or a command".into()));
             };
+            check_new_store(store)?;
             let database = open_as(store, &shell.opening, Access::ReadWrite)?;
             let parameters = values::parameters(&shell.parameters)?;
-            match &shell.query {
-                Some(text) => {
-                    let format = shell.format.unwrap_or_else(format::default_format);
-                    query::run_text(&mut database.session(), text, &parameters, format, query::Stats::Show)
-                }
-                None => shell::run(&database, parameters, shell.format),
-            }
+            let Some(text) = &shell.query else {
+                return shell::run(&database, parameters, shell.format, shell.null);
+            };
+            let format = shell.format.unwrap_or_else(format::default_format);
+            let manner = query::Manner { format, null: shell.null, stats: query::Stats::Show };
+            let mut session = database.session();
+            query::run_text(&mut session, query::Script::whole(text), &parameters, &manner)?;
+            query::ended(&session)
         }
     }
+}
+
+/// A store that is not there is made only where the name says that a store is meant, and no command that is mistyped.
+fn check_new_store(path: &Path) -> Outcome<()> {
+    let is_store = path.extension().is_some_and(|extension| extension == "knot");
+    if is_store || path.exists() {
+        return Ok(());
+    }
+    let name = path.display().to_string();
+    let guess = arguments::command_like(&name).map_or_else(String::new, |command| format!(" (did you mean {command}?)"));
+    Err(Failure::Usage(format!("there is no command and no store '{name}'{guess}; the name of a new store ends in .knot")))
 }
 
 pub(crate) use info::{full_text as info_text, to_text as schema_text};

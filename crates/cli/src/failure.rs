@@ -11,6 +11,8 @@ pub(crate) enum Failure {
     Error(Error, Option<String>),
     /// The command line makes no sense together.
     Usage(String),
+    /// As above, and whose help says more.
+    UsageOf(&'static str, String),
     /// Whoever read our output has enough.
     OutputClosed,
     /// The message was printed already.
@@ -31,8 +33,16 @@ impl From<std::io::Error> for Failure {
         if cause.kind() == std::io::ErrorKind::BrokenPipe {
             return Failure::OutputClosed;
         }
-        Failure::Error(Error::new(ErrorCode::File, format!("cannot write the output: {cause}")), None)
+        Failure::Error(Error::new(ErrorCode::File, format!("cannot read the input or write the output: {cause}")), None)
     }
+}
+
+/// Input that is no text.
+pub(crate) fn not_utf8(bytes: &[u8]) -> Failure {
+    let good = std::str::from_utf8(bytes).map_or_else(|cause| cause.valid_up_to(), str::len);
+    let line = bytes[..good].iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let message = format!("the standard input is not UTF-8, from line {line} on");
+    Failure::Error(Error::new(ErrorCode::Argument, message).with_remedy("convert it, as with iconv -f LATIN1 -t UTF-8"), None)
 }
 
 /// Prints an error to standard error, with the query's line and a caret if it points there.
@@ -62,6 +72,10 @@ pub(crate) fn exit_code(outcome: Outcome<()>) -> ExitCode {
         Err(Failure::Reported) => ExitCode::from(1),
         Err(Failure::Usage(message)) => {
             eprintln!("USAGE: {message}\n  = run knot --help");
+            ExitCode::from(2)
+        }
+        Err(Failure::UsageOf(command, message)) => {
+            eprintln!("USAGE: {message}\n  = run knot {command} --help");
             ExitCode::from(2)
         }
         Err(Failure::Error(error, query)) => {

@@ -22,6 +22,8 @@ pub(crate) fn default_format() -> Format {
 /// Writes rows in one of the formats.
 pub(crate) struct Printer<W: Write> {
     format: Format,
+    /// What stands for null in CSV; an empty field without it.
+    null: Option<String>,
     out: W,
     names: Vec<Arc<str>>,
     table: Option<Table>,
@@ -32,8 +34,8 @@ pub(crate) struct Printer<W: Write> {
 }
 
 impl<W: Write> Printer<W> {
-    pub(crate) fn new(format: Format, out: W) -> Printer<W> {
-        Printer { format, out, names: Vec::new(), table: None, rows: 0, closed: false }
+    pub(crate) fn new(format: Format, null: Option<String>, out: W) -> Printer<W> {
+        Printer { format, null, out, names: Vec::new(), table: None, rows: 0, closed: false }
     }
 
     /// Writes what is left, once the statement has ended well: at least a header.
@@ -78,7 +80,7 @@ impl<W: Write> Printer<W> {
 
     fn header(&mut self) -> std::io::Result<()> {
         match self.format {
-            Format::Csv => write_csv(&mut self.out, self.names.iter().map(|name| name.to_string())),
+            Format::Csv => write_csv(&mut self.out, self.names.iter().map(|name| Some(name.to_string()))),
             Format::Table => {
                 self.table = Some(new_table(&self.names));
                 Ok(())
@@ -101,10 +103,10 @@ impl<W: Write> Printer<W> {
                 if self.rows.is_multiple_of(TABLE_ROWS as u64) { self.print_table() } else { Ok(()) }
             }
             Format::Csv => {
-                // An absent value is an empty field, as import reads it.
+                // An absent value is an empty field, and an empty text one in quotes, as import reads them.
                 let fields = row.iter().map(|value| match value {
-                    Value::Null => String::new(),
-                    other => rendering::text(other, entities),
+                    Value::Null => self.null.clone(),
+                    other => Some(rendering::text(other, entities)),
                 });
                 write_csv(&mut self.out, fields)
             }
@@ -171,10 +173,10 @@ fn cell(value: &Value, entities: &Entities) -> Cell {
     }
 }
 
-fn write_csv(out: &mut impl Write, fields: impl Iterator<Item = String>) -> std::io::Result<()> {
-    let mut writer = csv::WriterBuilder::new().from_writer(Vec::new());
-    let whole = writer.write_record(fields).map_err(std::io::Error::other);
-    whole.and_then(|()| writer.into_inner().map_err(|cause| cause.into_error())).and_then(|line| out.write_all(&line))
+fn write_csv(out: &mut impl Write, fields: impl Iterator<Item = Option<String>>) -> std::io::Result<()> {
+    let mut line = String::new();
+    rendering::push_csv_record(&mut line, fields, b',');
+    out.write_all(line.as_bytes())
 }
 
 /// A count and what is counted: `1 node`, `2 nodes`.

@@ -22,10 +22,8 @@ mod shell;
 mod signals;
 mod values;
 
-use clap::Parser;
-
 fn main() -> std::process::ExitCode {
-    let arguments = arguments::Arguments::parse();
+    let arguments = arguments::Arguments::of_process();
     let outcome = signals::install().and_then(|()| commands::run(arguments));
     failure::exit_code(outcome)
 }

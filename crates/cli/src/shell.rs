@@ -10,7 +10,7 @@ mod completion;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
-use database::{Database, Parameters, Session};
+use database::{Database, Error, ErrorCode, Parameters, Session, Value};
 use rustyline::config::Configurer;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -18,8 +18,8 @@ use rustyline::{Config, Editor};
 
 use crate::arguments::Format;
 use crate::commands::backup;
-use crate::commands::query::{Stats, run_text};
-use crate::failure::{self, Failure, Outcome};
+use crate::commands::query::{Manner, Script, Stats, ended, run_text};
+use crate::failure::{self, Failure, Outcome, not_utf8};
 use crate::{format, values};
 
 use completion::ShellHelper;
@@ -29,7 +29,7 @@ const HELP: &str = "\
 :schema                   labels, edge types, property keys, constraints and their counts
 :info                     that, the files by level, memory, cache, and what was done since the store was opened
 :params                   the parameters that are set
-:param name=value         set a parameter; the value is read as JSON, or else as text
+:param name => value      set a parameter to the value of an expression; also name: value, name=value, {name: value, …}
 :param name               forget a parameter
 :begin :commit :rollback  a transaction of several statements
 :format table|csv|json|jsonl
@@ -42,9 +42,15 @@ Ctrl-C cancels what runs. EXPLAIN and PROFILE before a query show its plan.";
 const HISTORY_LINES: usize = 10_000;
 
 /// Runs the shell until the input ends. Without a terminal, runs the statements of standard input.
-pub(crate) fn run(database: &Database, parameters: Parameters, chosen: Option<Format>) -> Outcome<()> {
+pub(crate) fn run(
+    database: &Database,
+    parameters: Parameters,
+    chosen: Option<Format>,
+    null: Option<String>,
+) -> Outcome<()> {
     let format = chosen.unwrap_or_else(format::default_format);
-    let mut shell = Shell { database, session: database.session(), parameters, format };
+    let manner = Manner { format, null, stats: Stats::Show };
+    let mut shell = Shell { database, session: database.session(), parameters, manner };
     if !std::io::stdin().is_terminal() {
         return shell.run_script();
     }
@@ -107,7 +113,7 @@ struct Shell<'d> {
     database: &'d Database,
     session: Session,
     parameters: Parameters,
-    format: Format,
+    manner: Manner,
 }
 
 impl Shell<'_> {
@@ -116,39 +122,44 @@ impl Shell<'_> {
         if let Some(command) = line.strip_prefix(':') {
             return self.run_command(command);
         }
-        match run_text(&mut self.session, line, &self.parameters, self.format, Stats::Show) {
+        match run_text(&mut self.session, Script::whole(line), &self.parameters, &self.manner) {
             Err(Failure::Error(error, query)) => failure::report(&error, query.as_deref()),
-            Err(Failure::Usage(message)) => eprintln!("{message}"),
+            Err(Failure::Usage(message) | Failure::UsageOf(_, message)) => eprintln!("{message}"),
             Err(Failure::OutputClosed) => return Err(Failure::OutputClosed),
-            Ok(()) | Err(Failure::Reported) => {}
+            Ok(_) | Err(Failure::Reported) => {}
         }
         Ok(true)
     }
 
     /// Statements and commands from a pipe, until the first that fails.
     fn run_script(&mut self) -> Outcome<()> {
-        let mut waiting = String::new();
-        for line in std::io::stdin().lock().lines() {
-            let line = line?;
-            match line.trim().strip_prefix(':') {
-                Some(command) if waiting.trim().is_empty() => {
+        self.manner.stats = Stats::Hide;
+        let mut input = std::io::stdin().lock();
+        let (mut text, mut done, mut statements) = (String::new(), 0, 0);
+        let mut line = Vec::new();
+        while input.read_until(b'\n', &mut line)? > 0 {
+            let start = text.len();
+            let read = std::str::from_utf8(&line).map_err(|_| not_utf8(&[text.as_bytes(), line.as_slice()].concat()))?;
+            text.push_str(read);
+            line.clear();
+            match text[start..].trim().strip_prefix(':') {
+                Some(command) if text[done..start].trim().is_empty() => {
                     if !self.run_command(command)? {
-                        return Ok(());
+                        return ended(&self.session);
                     }
+                    done = text.len();
                 }
-                _ => {
-                    waiting.push_str(&line);
-                    waiting.push('\n');
-                    if line.trim_end().ends_with(';') && !database::is_unfinished(&waiting) {
-                        let text = std::mem::take(&mut waiting);
-                        run_text(&mut self.session, &text, &self.parameters, self.format, Stats::Hide)?;
-                    }
+                _ if text.trim_end().ends_with(';') && !database::is_unfinished(&text[done..]) => {
+                    let script = Script { text: &text, start: done, statements, is_numbered: true };
+                    statements += run_text(&mut self.session, script, &self.parameters, &self.manner)?;
+                    done = text.len();
                 }
+                _ => {}
             }
         }
-        run_text(&mut self.session, &waiting, &self.parameters, self.format, Stats::Hide)?;
-        self.warn_of_open_transaction();
-        Ok(())
+        let script = Script { text: &text, start: done, statements, is_numbered: true };
+        run_text(&mut self.session, script, &self.parameters, &self.manner)?;
+        ended(&self.session)
     }
 
     fn warn_of_open_transaction(&self) {
@@ -179,7 +190,7 @@ impl Shell<'_> {
             "backup" => self.back_up(rest),
             "format" | "mode" => {
                 match <Format as clap::ValueEnum>::from_str(rest, true) {
-                    Ok(format) => self.format = format,
+                    Ok(format) => self.manner.format = format,
                     Err(_) => eprintln!("unknown format '{rest}', expected table, csv, json or jsonl"),
                 }
                 Ok(())
@@ -214,13 +225,50 @@ impl Shell<'_> {
         }
     }
 
+    /// `name => value`, `name: value`, `name = value`, `{name: value, …}`; or a name alone, to forget it.
     fn set_parameter(&mut self, text: &str) -> database::Result<()> {
-        if text.contains('=') {
-            let (name, value) = values::parameter(text)?;
-            self.parameters.insert(name, value);
-        } else {
-            self.parameters.remove(text.trim_start_matches('$'));
+        if text.starts_with('{') {
+            let Value::Map(entries) = self.value_of(text)? else { return Err(no_parameter(text)) };
+            self.parameters.extend(entries.iter().map(|(name, value)| (name.clone(), value.clone())));
+            return Ok(());
         }
+        let name = text.trim_start_matches('$');
+        let length = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+        let (name, rest) = (&name[..length], name[length..].trim_start());
+        if name.is_empty() {
+            return Err(no_parameter(text));
+        }
+        let value = match rest.strip_prefix("=>").or_else(|| rest.strip_prefix(':')) {
+            Some(expression) => self.value_of(expression)?,
+            None if rest.is_empty() => {
+                self.parameters.remove(name);
+                return Ok(());
+            }
+            None => {
+                let value = rest.strip_prefix('=').ok_or_else(|| no_parameter(text))?.trim();
+                // A word is the text that it is, as on the command line.
+                let is_word = value.chars().all(|c| c.is_alphanumeric() || " _-.,".contains(c));
+                match self.value_of(value) {
+                    Ok(value) => value,
+                    Err(_) if is_word || value.starts_with(['{', '[']) => {
+                        values::parameter(&format!("{name}={value}"))?.1
+                    }
+                    Err(failure) => return Err(failure),
+                }
+            }
+        };
+        self.parameters.insert(name.into(), value);
         Ok(())
     }
+
+    /// The value of an expression.
+    fn value_of(&mut self, expression: &str) -> database::Result<Value> {
+        let result = self.session.query(&format!("RETURN {} AS value", expression.trim()), &self.parameters)?;
+        result.single().ok_or_else(|| no_parameter(expression))
+    }
+}
+
+fn no_parameter(text: &str) -> Error {
+    Error::new(ErrorCode::Argument, format!("expected a parameter and its value, found '{text}'"))
+        .with_remedy("write :param name => value, or :param {name: value}")
 }

@@ -15,8 +15,12 @@ pub(crate) fn parameter(argument: &str) -> Result<(std::sync::Arc<str>, Value), 
             .with_remedy("write --param name=value"));
     };
     let name = name.trim().trim_start_matches('$');
-    let value = serde_json::from_str(text.trim()).map_or_else(|_| Value::string(text), |json| of_json(&json));
-    Ok((name.into(), value))
+    let Ok(json) = serde_json::from_str(text.trim()) else { return Ok((name.into(), Value::string(text))) };
+    if let Some(number) = database::wide_integer(text) {
+        let message = format!("the parameter {name} holds {number}, which is larger than a 64-bit integer");
+        return Err(Error::new(ErrorCode::Argument, message).with_remedy(format!("write it as text: {name}='\"…\"'")));
+    }
+    Ok((name.into(), of_json(&json)))
 }
 
 fn of_json(json: &Json) -> Value {

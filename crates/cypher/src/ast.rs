@@ -90,6 +90,8 @@ pub enum StatementKind {
     Commit,
     /// `ROLLBACK [TRANSACTION]`.
     Rollback,
+    /// `CHECKPOINT`.
+    Checkpoint,
 }
 
 /// `(variable:label)` or `()-[variable:type]-()`: what a constraint or an index is about.

@@ -99,6 +99,7 @@ pub fn compile_parsed(
         StatementKind::Begin => Ok(plain(Statement::Begin)),
         StatementKind::Commit => Ok(plain(Statement::Commit)),
         StatementKind::Rollback => Ok(plain(Statement::Rollback)),
+        StatementKind::Checkpoint => Ok(plain(Statement::Checkpoint)),
     }
 }
 

@@ -146,4 +146,6 @@ pub enum Statement {
     Commit,
     /// `ROLLBACK`.
     Rollback,
+    /// `CHECKPOINT`.
+    Checkpoint,
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cypher::plan::{CopyPlan, CopyValue, CopyWay};
-use model::{Column, ColumnData, Interrupt, Result, Span, Value, error};
+use model::{Column, ColumnData, Interrupt, PropertyType, Result, Rule, Schema, Span, Subject, Value, error};
 use sources::files::{FieldType, Format};
 
 use crate::Parameters;
@@ -65,7 +65,7 @@ fn copy_from(session: &Session, plan: &ImportPlan, sink: &mut dyn ResultSink) ->
             .with_remedy("commit or roll it back first, or use LOAD CSV within it"));
     }
     let interrupt: Interrupt = session.interrupt();
-    let done = session.database().import(plan, &ImportProgress::default(), &interrupt)?;
+    let done = session.database().import(plan, &ImportProgress::default(), &interrupt).map_err(in_words_of_copy)?;
     let mut summary = StatementSummary::default();
     summary.counters.nodes_created = done.nodes_created;
     summary.counters.edges_created = done.edges_created;
@@ -73,11 +73,24 @@ fn copy_from(session: &Session, plan: &ImportPlan, sink: &mut dyn ResultSink) ->
     let rows = [
         ("nodes", count(done.nodes_created)),
         ("relationships", count(done.edges_created)),
-        ("merged", count(done.nodes_merged)),
+        ("merged", count(done.nodes_merged + done.edges_merged)),
         ("skipped", count(done.rows_skipped)),
     ];
     report(sink, &rows)?;
     Ok(summary)
+}
+
+/// An error of an import whose remedy names the options of `COPY`.
+fn in_words_of_copy(failure: model::Error) -> model::Error {
+    let words = [
+        ("--on-duplicate skip or update", "on_duplicate = 'skip' or 'update'"),
+        ("--skip-bad FILE", "skip_bad = 'FILE'"),
+        ("--on-duplicate skip", "on_duplicate = 'skip'"),
+        ("--edge-key", "edge_key"),
+        ("--source and --target", "source = 'column' and target = 'column'"),
+    ];
+    let remedy = words.iter().fold(failure.remedy().to_string(), |text, (from, to)| text.replace(from, to));
+    failure.with_remedy(remedy)
 }
 
 /// Gives one row.
@@ -120,7 +133,7 @@ impl Options {
     fn finish(self) -> Result<()> {
         match self.0.first() {
             Some((name, _, span)) => Err(error!(Argument, "COPY has no option {name} here").at(*span).with_remedy(
-                "from files: format, delim, quote, header, names, key, from, to, source, target, on_duplicate, skip_bad; \
+                "from files: format, delim, quote, header, names, types, key, from, to, source, target, edge_key, on_duplicate, skip_bad; \
                  to a file: format, delim, header",
             )),
             None => Ok(()),
@@ -175,6 +188,8 @@ impl Options {
     fn import_plan(&mut self, name: &Arc<str>, files: Vec<PathBuf>, database: &Database) -> Result<ImportPlan> {
         let mut plan =
             ImportPlan { read: self.read_options()?, threads: database.config().threads, ..ImportPlan::default() };
+        let has_header = self.flag("header")?;
+        plan.read.has_header = has_header;
         if let Some(file) = self.text(&["skip_bad"])? {
             plan.on_bad_row = OnBadRow::Skip(PathBuf::from(file));
         }
@@ -188,17 +203,24 @@ impl Options {
         };
         let (from, to, key) = (self.text(&["from"])?, self.text(&["to"])?, self.text(&["key"])?);
         let (source, target) = (self.text(&["source"])?, self.text(&["target"])?);
+        let edge_key = self.text(&["edge_key"])?;
+        plan.edge_keys.extend(edge_key.map(|key| (name.to_string(), Some(key).filter(|key| !key.is_empty()))));
         let view = database.store().read()?;
         let schema = view.schema();
         let is_edge = from.is_some() || to.is_some() || schema.means_edges(name);
+        plan.read.declared = declared(schema, name, is_edge);
+        if has_header == Some(false) && plan.read.header.is_none() && plan.read.declared.is_empty() {
+            return Err(error!(Argument, "COPY needs the names of the columns of a file without a header")
+                .with_remedy("write names = 'id,name,age'"));
+        }
         for path in files {
             if is_edge {
                 let (source_label, target_label) = (from.clone(), to.clone());
                 let (source, target) = (source.clone(), target.clone());
                 let edge_type = Some(name.to_string());
-                plan.edges.push(EdgeFile { path, edge_type, source_label, target_label, source, target });
+                plan.edges.push(EdgeFile { path, edge_type, source_label, target_label, source, target, read: None });
             } else {
-                plan.nodes.push(NodeFile { path, labels: vec![name.to_string()], key: key.clone() });
+                plan.nodes.push(NodeFile { path, labels: vec![name.to_string()], key: key.clone(), read: None });
             }
         }
         Ok(plan)
@@ -216,12 +238,7 @@ impl Options {
             read.quote = Some(quote);
         }
         let names = self.text(&["names"])?;
-        let has_header = self.flag("header")?.unwrap_or(true);
         read.header = names.map(|names| names.split(',').map(|name| name.trim().to_owned()).collect());
-        if !has_header && read.header.is_none() {
-            return Err(error!(Argument, "COPY needs the names of the columns of a file without a header")
-                .with_remedy("write names = 'id,name,age'"));
-        }
         if let Some(types) = self.text(&["types"])? {
             for pair in types.split(',') {
                 let found = pair
@@ -232,4 +249,26 @@ impl Options {
         }
         Ok(read)
     }
+}
+
+/// The columns that a table declares: of one of relationships, the ends first.
+fn declared(schema: &Schema, name: &str, is_edge: bool) -> Vec<(String, Option<FieldType>)> {
+    let subject = match is_edge {
+        true => schema.edge_type(name).map(Subject::EdgeType),
+        false => schema.label(name).map(Subject::Label),
+    };
+    let Some(subject) = subject else { return Vec::new() };
+    let typed = schema.constraints.iter().filter(|held| held.subject == subject).filter_map(|held| match held.rule {
+        Rule::Type(of) => {
+            let field_type = match of {
+                PropertyType::One(kind) => FieldType::of_kind(kind),
+                PropertyType::List(kind) => FieldType::List(Box::new(FieldType::of_kind(kind))),
+            };
+            Some((schema.property_key_name(*held.keys.first()?).to_owned(), Some(field_type)))
+        }
+        _ => None,
+    });
+    let has_ends = schema.constraints.iter().any(|held| held.subject == subject && matches!(held.rule, Rule::Ends { .. }));
+    let ends = if has_ends { &["from", "to"][..] } else { &[] };
+    ends.iter().map(|end| ((*end).to_owned(), None)).chain(typed).collect()
 }

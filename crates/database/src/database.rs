@@ -238,10 +238,10 @@ impl Database {
         let config = import::bulk_config(plan, self.memory())?;
         // The import's own limit holds even where it is above that of the database; the block cache gives way.
         let _held = self.memory().charge(Consumer::Import, config.memory_bytes);
-        let schema = self.shared.store.read()?.schema().clone();
+        let view = self.shared.store.read()?;
         self.rebuild(interrupt, |base| {
             let mut load = BulkLoad::new(base, config, interrupt)?;
-            let summary = import::run(plan, &mut load, &schema, progress, interrupt)?;
+            let summary = import::run(plan, &mut load, &*view, progress, interrupt)?;
             Ok((load.finish()?, summary))
         })
     }

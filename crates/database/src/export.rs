@@ -1,12 +1,12 @@
 //! Export: a snapshot into a folder of files that import reads again.
 //!
-//! One file for each combination of labels and for each edge type, with headers of neo4j-admin's form, and the
-//! constraints as Cypher. Two passes over the properties: one to learn their types, one to write.
+//! One file for each combination of labels and for each edge type, with headers of neo4j-admin's form, and the schema as
+//! Cypher. Two passes over the properties: one to learn their types, one to write.
 //!
-//! CSV keeps the types of columns that have one; a column of several types becomes text. JSON lines keep booleans,
-//! numbers, text and lists of them value by value; dates become text.
+//! Invariant: what is imported again is the same graph, value by value. A column of CSV has a type if all its values have,
+//! and is `json` otherwise; JSON lines carry each value with its type. Cancelled or failed, an export leaves nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +15,10 @@ use model::batch::EdgeBlock;
 use model::store::{EdgeIds, EdgeStream};
 use model::{Column, EdgeBatch, EdgeTypeId, Expand, Interrupt, LabelId, NodeBatch, NodeId, NodeScan};
 use model::{Direction, PropertyKeyId, ReadView, Result, Value, error};
+use sources::files::csv_writer::{push_field, push_quoted};
+use sources::files::json_value;
+
+use crate::import::escaped;
 
 /// The form of the files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +42,18 @@ pub struct ExportSummary {
 }
 
 /// The kinds of values that a key was seen with, in one file.
-type Kinds = BTreeMap<PropertyKeyId, &'static str>;
+type Kinds = BTreeMap<PropertyKeyId, Kind>;
+
+/// How the values of a column of CSV are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// As text of this type of a header.
+    Plain(&'static str),
+    /// As elements of this type between semicolons.
+    List(&'static str),
+    /// As JSON, each with its own type.
+    Json,
+}
 
 /// Takes a node, its labels and its properties.
 type VisitNode<'a> = dyn FnMut(NodeId, &[LabelId], &[(PropertyKeyId, Value)]) -> Result<()> + 'a;
@@ -54,14 +69,22 @@ pub fn export(
     interrupt: &Interrupt,
 ) -> Result<ExportSummary> {
     let failed = |cause: std::io::Error| error!(File, "{}: {cause}", folder.display());
+    let is_new = !folder.exists();
     std::fs::create_dir_all(folder).map_err(failed)?;
     if std::fs::read_dir(folder).map_err(failed)?.next().is_some() {
         return Err(error!(File, "{}: the folder is not empty", folder.display()).with_remedy("name a new folder"));
     }
-    let mut export = Export { view, folder, format, interrupt, summary: ExportSummary::default() };
-    export.nodes()?;
-    export.edges()?;
-    export.constraints()?;
+    let (summary, names) = (ExportSummary::default(), BTreeSet::new());
+    let mut export = Export { view, folder, format, interrupt, summary, names };
+    let outcome = export.nodes().and_then(|()| export.edges()).and_then(|()| export.schema());
+    if let Err(failure) = outcome {
+        // What was written is a part that nobody may take for the whole; that it is gone is all that can be done.
+        export.summary.files.iter().for_each(|path| drop(std::fs::remove_file(path)));
+        if is_new {
+            let _ = std::fs::remove_dir(folder);
+        }
+        return Err(failure);
+    }
     Ok(export.summary)
 }
 
@@ -71,15 +94,26 @@ struct Export<'a> {
     format: ExportFormat,
     interrupt: &'a Interrupt,
     summary: ExportSummary,
+    /// The names of files, in lower case: some file systems take no others apart.
+    names: BTreeSet<String>,
 }
 
-/// A file being written: fixed columns, then properties.
+/// Bytes of a file that wait to be written, for all files together.
+const BUFFERS_BYTES_MAX: usize = 32 << 20;
+/// Bytes of the name of a file, without its number and ending.
+const NAME_BYTES_MAX: usize = 100;
+
+/// A file being written: fixed columns, then properties. It is open only while a buffer is written, since there may be
+/// more files than can be open.
 struct Table {
     path: PathBuf,
     format: ExportFormat,
     fixed: &'static [&'static str],
-    keys: Vec<(PropertyKeyId, Arc<str>)>,
-    writer: std::io::BufWriter<std::fs::File>,
+    keys: Vec<(PropertyKeyId, Arc<str>, Kind)>,
+    waiting: String,
+    waiting_max: usize,
+    /// Whether the next row of JSON names all keys, so that a reader of the first rows knows them.
+    is_first: bool,
 }
 
 impl Export<'_> {
@@ -93,9 +127,12 @@ impl Export<'_> {
         let mut tables = BTreeMap::new();
         for (labels, kinds) in kinds {
             let names: Vec<&str> = labels.iter().map(|label| self.view.schema().label_name(*label)).collect();
+            let labels_field = labels_field(&names);
             let table = self.table(&format!("nodes-{}", file_name(&names)), &[":ID", ":LABEL"], &kinds)?;
-            tables.insert(labels, (table, names.join(";")));
+            tables.insert(labels, (table, labels_field));
         }
+        let waiting_max = BUFFERS_BYTES_MAX / tables.len().max(1);
+        tables.values_mut().for_each(|(table, _)| table.waiting_max = waiting_max);
         let mut count = 0;
         self.for_each_node(&mut |node, labels, properties| {
             count += 1;
@@ -188,7 +225,7 @@ impl Export<'_> {
         Ok(())
     }
 
-    fn constraints(&mut self) -> Result<()> {
+    fn schema(&mut self) -> Result<()> {
         let schema = self.view.schema();
         if schema.constraints.is_empty() && schema.indexes.is_empty() && schema.sort_keys.is_empty() {
             return Ok(());
@@ -199,105 +236,161 @@ impl Export<'_> {
         let indexes = indexes.map(|index| schema.index_statement(index));
         let mut statements: String = constraints.chain(indexes).map(|statement| statement + ";\n").collect();
         for sort_key in &schema.sort_keys {
-            let keys: Vec<String> =
-                sort_key.keys.iter().map(|&key| format!("r.`{}`", schema.property_key_name(key))).collect();
-            let (edge_type, keys) = (schema.edge_type_name(sort_key.edge_type), keys.join(", "));
-            statements.push_str(&format!("CREATE SORT KEY FOR ()-[r:`{edge_type}`]-() ON ({keys});\n"));
+            let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+            let key = |key: &PropertyKeyId| format!("r.{}", quoted(schema.property_key_name(*key)));
+            let keys: Vec<String> = sort_key.keys.iter().map(key).collect();
+            let (edge_type, keys) = (quoted(schema.edge_type_name(sort_key.edge_type)), keys.join(", "));
+            statements.push_str(&format!("CREATE SORT KEY FOR ()-[r:{edge_type}]-() ON ({keys});\n"));
         }
-        std::fs::write(&path, statements).map_err(|cause| error!(File, "{}: {cause}", path.display()))?;
-        self.summary.files.push(path);
-        Ok(())
+        self.summary.files.push(path.clone());
+        std::fs::write(&path, statements).map_err(|cause| error!(File, "{}: {cause}", path.display()))
     }
 
     fn table(&mut self, name: &str, fixed: &'static [&'static str], kinds: &Kinds) -> Result<Table> {
         let extension = if self.format == ExportFormat::Csv { "csv" } else { "jsonl" };
-        let path = self.folder.join(format!("{name}.{extension}"));
-        let file = std::fs::File::create_new(&path).map_err(|cause| error!(File, "{}: {cause}", path.display()))?;
-        let name_of = |key: &PropertyKeyId| Arc::from(self.view.schema().property_key_name(*key));
-        let keys: Vec<(PropertyKeyId, Arc<str>)> = kinds.keys().map(|key| (*key, name_of(key))).collect();
+        let numbered = |number: usize| if number < 2 { name.to_owned() } else { format!("{name}-{number}") };
+        let mut names = (1..).map(numbered);
+        let name = names.find(|name| self.names.insert(name.to_lowercase()));
+        let path = self.folder.join(format!("{}.{extension}", name.unwrap_or_default()));
+        std::fs::File::create_new(&path).map_err(|cause| error!(File, "{}: {cause}", path.display()))?;
         self.summary.files.push(path.clone());
-        let mut table = Table { path, format: self.format, fixed, keys, writer: std::io::BufWriter::new(file) };
-        if self.format == ExportFormat::Csv {
-            let typed = table.keys.iter().zip(kinds.values()).map(|((_, name), kind)| format!("{name}:{kind}"));
-            let header: Vec<String> = fixed.iter().map(|name| name.to_string()).chain(typed).collect();
-            table.write_record(&header)?;
-        }
+        let named = |(key, kind): (&PropertyKeyId, &Kind)| {
+            (*key, Arc::from(&*escaped(self.view.schema().property_key_name(*key))), *kind)
+        };
+        let mut table = Table {
+            path,
+            format: self.format,
+            fixed,
+            keys: kinds.iter().map(named).collect(),
+            waiting: String::new(),
+            waiting_max: BUFFERS_BYTES_MAX,
+            is_first: true,
+        };
+        table.header();
         Ok(table)
     }
 }
 
 impl Table {
-    fn write(&mut self, fixed: &[Value], properties: &[(PropertyKeyId, Value)]) -> Result<()> {
-        match self.format {
-            ExportFormat::Csv => {
-                let find = |key: PropertyKeyId| properties.iter().find(|(other, _)| *other == key);
-                let more = self.keys.iter().map(|(key, _)| find(*key).map_or(String::new(), |(_, value)| field(value)));
-                let record: Vec<String> = fixed.iter().map(field).chain(more).collect();
-                self.write_record(&record)
-            }
-            ExportFormat::JsonLines => {
-                let named =
-                    |key: &PropertyKeyId| self.keys.iter().find(|(other, _)| other == key).map(|(_, name)| name);
-                let fixed = self.fixed.iter().map(|name| name.to_string()).zip(fixed.iter().map(json));
-                let more = properties.iter().filter_map(|(key, value)| Some((named(key)?.to_string(), json(value))));
-                let object: serde_json::Map<String, serde_json::Value> = fixed.chain(more).collect();
-                let line = serde_json::Value::Object(object).to_string() + "\n";
-                self.writer.write_all(line.as_bytes()).map_err(|cause| self.failed(&cause))
-            }
+    fn header(&mut self) {
+        if self.format == ExportFormat::JsonLines {
+            return;
         }
+        self.waiting += &self.fixed.join(",");
+        for (_, name, kind) in &self.keys {
+            let field = match kind {
+                Kind::Plain(of) => format!("{name}:{of}"),
+                Kind::List(of) => format!("{name}:{of}[]"),
+                Kind::Json => format!("{name}:json"),
+            };
+            self.waiting.push(',');
+            // Whatever might be taken for a delimiter stands within quotes.
+            let is_plain = field.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '[' | ']'));
+            if is_plain { self.waiting += &field } else { push_quoted(&mut self.waiting, &field) }
+        }
+        self.waiting.push('\n');
     }
 
-    fn write_record(&mut self, record: &[String]) -> Result<()> {
-        let mut writer = csv::WriterBuilder::new().from_writer(&mut self.writer);
-        let written = writer.write_record(record).map_err(|cause| cause.to_string());
-        let flushed = written.and_then(|()| writer.flush().map_err(|cause| cause.to_string()));
-        drop(writer);
-        flushed.map_err(|cause| error!(File, "{}: {cause}", self.path.display()))
+    fn write(&mut self, fixed: &[Value], properties: &[(PropertyKeyId, Value)]) -> Result<()> {
+        match self.format {
+            ExportFormat::Csv => self.write_record(fixed, properties)?,
+            ExportFormat::JsonLines => self.write_object(fixed, properties)?,
+        }
+        if self.waiting.len() >= self.waiting_max { self.flush() } else { Ok(()) }
+    }
+
+    fn write_record(&mut self, fixed: &[Value], properties: &[(PropertyKeyId, Value)]) -> Result<()> {
+        for (index, value) in fixed.iter().enumerate() {
+            if index > 0 {
+                self.waiting.push(',');
+            }
+            push_field(&mut self.waiting, Some(&field(value)), b',');
+        }
+        for (key, name, kind) in &self.keys {
+            self.waiting.push(',');
+            let Some((_, value)) = properties.iter().find(|(other, _)| other == key) else { continue };
+            let text = match kind {
+                Kind::Plain(_) | Kind::List(_) => field(value),
+                Kind::Json => json_of(name, value)?.to_string(),
+            };
+            push_field(&mut self.waiting, Some(&text), b',');
+        }
+        self.waiting.push('\n');
+        Ok(())
+    }
+
+    fn write_object(&mut self, fixed: &[Value], properties: &[(PropertyKeyId, Value)]) -> Result<()> {
+        let mut object = serde_json::Map::new();
+        for (name, value) in self.fixed.iter().zip(fixed) {
+            object.insert((*name).to_owned(), json_of(name, value)?);
+        }
+        for (key, name, _) in &self.keys {
+            match properties.iter().find(|(other, _)| other == key) {
+                Some((_, value)) => drop(object.insert(name.to_string(), json_of(name, value)?)),
+                None if self.is_first => drop(object.insert(name.to_string(), serde_json::Value::Null)),
+                None => {}
+            }
+        }
+        self.is_first = false;
+        self.waiting += &serde_json::Value::Object(object).to_string();
+        self.waiting.push('\n');
+        Ok(())
+    }
+
+    /// Writes what waits.
+    fn flush(&mut self) -> Result<()> {
+        let written = std::fs::OpenOptions::new()
+            .append(true)
+            .open(&self.path)
+            .and_then(|mut file| file.write_all(self.waiting.as_bytes()));
+        self.waiting.clear();
+        written.map_err(|cause| error!(File, "{}: {cause}", self.path.display()))
     }
 
     fn finish(mut self) -> Result<()> {
-        self.writer.flush().map_err(|cause| self.failed(&cause))
-    }
-
-    fn failed(&self, cause: &std::io::Error) -> model::Error {
-        error!(File, "{}: {cause}", self.path.display())
+        self.flush()
     }
 }
 
-/// Notes the kind of a value; a second kind makes text of the column, except that integers among floats are floats.
+/// Notes the kind of a value; values of several kinds make a column of JSON.
 fn note(kinds: &mut Kinds, key: PropertyKeyId, value: &Value) {
     let kind = kind_of(value);
     let noted = kinds.entry(key).or_insert(kind);
     if *noted != kind {
-        *noted = if matches!((*noted, kind), ("float", "long") | ("long", "float")) { "float" } else { "string" };
+        *noted = Kind::Json;
     }
 }
 
-fn kind_of(value: &Value) -> &'static str {
-    match value {
+fn kind_of(value: &Value) -> Kind {
+    if let Some(of) = plain_kind(value) {
+        return Kind::Plain(of);
+    }
+    let Value::List(items) = value else { return Kind::Json };
+    let Some(of) = items.first().and_then(plain_kind) else { return Kind::Json };
+    // A reader cuts at semicolons, and takes blanks at the ends of elements away.
+    let is_separable = |item: &Value| match item {
+        Value::String(text) => !text.is_empty() && text.trim() == &**text && !text.contains(';'),
+        _ => true,
+    };
+    let is_plain = items.iter().all(|item| plain_kind(item) == Some(of) && is_separable(item));
+    if is_plain { Kind::List(of) } else { Kind::Json }
+}
+
+/// The name of a type in a header, for values that it reads again as they are.
+fn plain_kind(value: &Value) -> Option<&'static str> {
+    Some(match value {
         Value::Bool(_) => "boolean",
         Value::Int(_) => "long",
         Value::Float(_) => "float",
+        Value::String(_) => "string",
         Value::Date(_) => "date",
         Value::LocalDateTime(_) => "localdatetime",
         Value::LocalTime(_) => "localtime",
         Value::Time(_) => "time",
         Value::DateTime(_) => "datetime",
         Value::Duration(_) => "duration",
-        Value::List(items) => match items.first().map_or("string", kind_of) {
-            "boolean" => "boolean[]",
-            "long" => "long[]",
-            "float" => "float[]",
-            "date" => "date[]",
-            "localdatetime" => "localdatetime[]",
-            "localtime" => "localtime[]",
-            "time" => "time[]",
-            "datetime" => "datetime[]",
-            "duration" => "duration[]",
-            _ => "string[]",
-        },
-        _ => "string",
-    }
+        _ => return None,
+    })
 }
 
 /// A value as a field of CSV.
@@ -309,22 +402,25 @@ fn field(value: &Value) -> String {
     }
 }
 
-fn json(value: &Value) -> serde_json::Value {
-    match value {
-        Value::Bool(x) => (*x).into(),
-        Value::Int(x) => (*x).into(),
-        Value::Float(x) => (*x).into(),
-        Value::String(x) => (&**x).into(),
-        Value::List(items) => items.iter().map(json).collect(),
-        other => other.to_string().into(),
-    }
+/// A value as JSON; an error names the property.
+fn json_of(name: &str, value: &Value) -> Result<serde_json::Value> {
+    json_value::of_value(value).map_err(|failure| failure.within(&format!("the property {name}")))
+}
+
+/// The labels of a node in one field: between semicolons, or as JSON where their names hold such.
+fn labels_field(names: &[&str]) -> String {
+    let is_plain = |name: &&str| !name.is_empty() && name.trim() == *name && !name.contains(';') && !name.starts_with('[');
+    if names.iter().all(is_plain) { names.join(";") } else { serde_json::Value::from(names.to_vec()).to_string() }
 }
 
 fn file_name(names: &[&str]) -> String {
-    let safe = |c: char| if c.is_alphanumeric() || c == '_' { c } else { '-' };
     if names.is_empty() {
-        "without-label".into()
-    } else {
-        names.join("+").chars().map(|c| if c == '+' { c } else { safe(c) }).collect()
+        return "without-label".into();
     }
+    let safe = |c: char| if c.is_alphanumeric() || c == '_' || c == '+' { c } else { '-' };
+    let mut name: String = names.join("+").chars().map(safe).collect();
+    while name.len() > NAME_BYTES_MAX {
+        name.pop();
+    }
+    name
 }

@@ -6,11 +6,10 @@
 //! Cost: one pass over each file; two over a file of edges whose nodes come from no file.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::limits::{IMPORT_MEMORY_BYTES, IMPORT_MEMORY_BYTES_MIN};
-use model::{Consumer, Interrupt, MemoryBudget, Result, error};
+use model::{Consumer, Interrupt, MemoryBudget, ReadView, Result, Schema, error};
 use sources::files::{self, Table};
 use storage::bulk::{BulkConfig, BulkLoad};
 
@@ -18,13 +17,19 @@ pub use sources::files::{FieldType, Format as FileFormat, ReadOptions};
 pub use storage::bulk::OnDuplicate;
 
 mod bad_rows;
+mod edge_keys;
 mod edges;
+pub(crate) mod keys;
 mod mapping;
 mod nodes;
 mod rows;
 
 use bad_rows::BadRows;
+use edge_keys::EdgeKeys;
+use keys::KeyTypes;
+pub(crate) use mapping::escaped;
 use mapping::{EdgeMapping, Group, NodeMapping};
+use rows::in_file;
 
 /// A file of nodes and how its columns are to be taken.
 #[derive(Clone, Debug, Default)]
@@ -33,8 +38,10 @@ pub struct NodeFile {
     pub path: PathBuf,
     /// Labels of all its nodes, besides those of a `:LABEL` column.
     pub labels: Vec<String>,
-    /// The column with the key; by default `:ID`, else `id`, else the first.
+    /// The column with the key; by default `:ID`, else that of the label's unique key, else `id`, else the first.
     pub key: Option<String>,
+    /// How the file is read, if otherwise than the plan says.
+    pub read: Option<ReadOptions>,
 }
 
 /// A file of edges and how its columns are to be taken.
@@ -52,6 +59,8 @@ pub struct EdgeFile {
     pub source: Option<String>,
     /// The column with the key of the target; by default `:END_ID`, `target`, `dst`, `to`, or the second.
     pub target: Option<String>,
+    /// How the file is read, if otherwise than the plan says.
+    pub read: Option<ReadOptions>,
 }
 
 /// What to do about a row that is bad.
@@ -77,6 +86,9 @@ pub struct ImportPlan {
     pub on_bad_row: OnBadRow,
     /// What to do about a node whose key is taken.
     pub on_duplicate: OnDuplicate,
+    /// Types of edges that are known again by their ends and a property, or by their ends alone; then `on_duplicate` is
+    /// about them too.
+    pub edge_keys: Vec<(String, Option<String>)>,
     /// Memory it may use, in bytes; `None` for the default.
     pub memory_bytes: Option<usize>,
     /// Threads it may use.
@@ -92,6 +104,8 @@ pub struct ImportSummary {
     pub nodes_merged: u64,
     /// Edges made.
     pub edges_created: u64,
+    /// Rows of edges that were there already and were passed over.
+    pub edges_merged: u64,
     /// Rows left out.
     pub rows_skipped: u64,
 }
@@ -107,6 +121,14 @@ pub struct ImportProgress {
     pub bytes_total: AtomicU64,
     /// 0 while rows are read, 1 while files are written.
     pub phase: AtomicU64,
+    /// What is worth telling of the import, in sentences.
+    pub notes: std::sync::Mutex<Vec<String>>,
+}
+
+impl ImportProgress {
+    fn tell(&self, note: String) {
+        self.notes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(note);
+    }
 }
 
 /// What all parts of a running import share.
@@ -118,13 +140,14 @@ struct Run<'a> {
     nodes_created: AtomicU64,
     nodes_merged: AtomicU64,
     edges_created: AtomicU64,
+    edges_merged: AtomicU64,
 }
 
 /// Imports the files of a plan into the store whose bulk load that is; the caller finishes the load.
 pub(crate) fn run(
     plan: &ImportPlan,
     load: &mut BulkLoad,
-    existing: &model::Schema,
+    view: &dyn ReadView,
     progress: &ImportProgress,
     interrupt: &Interrupt,
 ) -> Result<ImportSummary> {
@@ -136,13 +159,16 @@ pub(crate) fn run(
         nodes_created: AtomicU64::new(0),
         nodes_merged: AtomicU64::new(0),
         edges_created: AtomicU64::new(0),
+        edges_merged: AtomicU64::new(0),
     };
-    run.all(load, existing)?;
+    run.all(load, view)?;
     run.bad_rows.finish()?;
+    run.refuse_nothing()?;
     Ok(ImportSummary {
         nodes_created: run.nodes_created.into_inner(),
         nodes_merged: run.nodes_merged.into_inner(),
         edges_created: run.edges_created.into_inner(),
+        edges_merged: run.edges_merged.into_inner(),
         rows_skipped: run.bad_rows.count(),
     })
 }
@@ -177,48 +203,149 @@ pub(crate) fn bulk_config(plan: &ImportPlan, memory: &MemoryBudget) -> Result<Bu
     Ok(BulkConfig { memory_bytes, threads: plan.threads.max(1), on_duplicate, ..BulkConfig::default() })
 }
 
+/// The files of edges, mapped.
+#[derive(Default)]
+struct MappedEdges {
+    mappings: Vec<EdgeMapping>,
+    /// Groups whose nodes are made from the ends of edges.
+    made: Vec<Group>,
+    /// Groups that the store has, with the label and the property of their keys.
+    bound: Vec<(String, String, String)>,
+}
+
 impl Run<'_> {
-    fn all(&self, load: &mut BulkLoad, existing: &model::Schema) -> Result<()> {
-        let node_tables = self.open_all(self.plan.nodes.iter().map(|file| &file.path))?;
-        let edge_tables = self.open_all(self.plan.edges.iter().map(|file| &file.path))?;
+    fn all(&self, load: &mut BulkLoad, view: &dyn ReadView) -> Result<()> {
+        let existing = view.schema();
+        self.check_formats()?;
+        let mut node_tables = self.open_all(self.plan.nodes.iter().map(|file| (&file.path, &file.read)))?;
+        let mut edge_tables = self.open_all(self.plan.edges.iter().map(|file| (&file.path, &file.read)))?;
+        self.check_types(node_tables.iter().chain(&edge_tables))?;
+        let reads = self.plan.nodes.iter().map(|file| &file.read).chain(self.plan.edges.iter().map(|file| &file.read));
+        for (read, table) in reads.zip(node_tables.iter().chain(&edge_tables)) {
+            let own = read.iter().flat_map(|read| &read.types).filter(|held| !self.plan.read.types.contains(held));
+            own.map(|(column, _)| column).try_for_each(|column| has_column(std::iter::once(table), column))?;
+        }
         let lengths = node_tables.iter().chain(&edge_tables).map(|table| table.progress().1);
         self.progress.bytes_total.store(lengths.sum(), Ordering::Relaxed);
 
         let mut groups: Vec<Group> = Vec::new();
+        let mut node_mappings = Vec::new();
         for (file, table) in self.plan.nodes.iter().zip(&node_tables) {
-            let mapping =
-                NodeMapping::of(file, table.columns()).map_err(|e| e.within(&file.path.display().to_string()))?;
+            let mapping = in_file(&file.path, NodeMapping::of(file, table.columns(), existing))?;
             groups.extend(mapping.group());
+            node_mappings.push(mapping);
+        }
+        let mut types = KeyTypes::of_nodes(&node_mappings, &mut node_tables, view)?;
+        let edges = self.map_edges(&edge_tables, &mut groups, existing)?;
+        types.of_edges(&edges.mappings, &mut edge_tables, &edges.bound, view, &mut |note| self.progress.tell(note))?;
+        self.tell_of_parallels(&edges.mappings, view);
+        let memory = self.plan.memory_bytes.unwrap_or(IMPORT_MEMORY_BYTES);
+        let keys = EdgeKeys::read(self.plan, &edges.mappings, &groups, view, self.interrupt, memory)?;
+
+        for ((file, table), mapping) in self.plan.nodes.iter().zip(&node_tables).zip(&node_mappings) {
             if let Some((label, property)) = mapping.group_to_bind(existing) {
                 load.bind_group(&mapping.key_group, label, property)?;
             }
-            nodes::import(self, file, table.as_ref(), &mapping, load)?;
+            nodes::import(self, file, table.as_ref(), mapping, load)?;
         }
-        let mut mappings = Vec::new();
-        for (file, table) in self.plan.edges.iter().zip(&edge_tables) {
-            let mapping = EdgeMapping::of(file, table.columns(), &groups, existing)
-                .map_err(|e| e.within(&file.path.display().to_string()))?;
-            let made = if self.plan.nodes.is_empty() { mapping.groups_to_make(&groups, existing) } else { Vec::new() };
-            for group in made {
-                let table = self.open_all([&file.path])?.remove(0);
-                nodes::import_ends(self, file, table.as_ref(), &mapping, &group, load)?;
-                groups.push(group);
+        for (file, mapping) in self.plan.edges.iter().zip(&edges.mappings) {
+            let named = |group: &&Group| group.name == mapping.source_group || group.name == mapping.target_group;
+            let made: Vec<&Group> = edges.made.iter().filter(named).collect();
+            if !made.is_empty() {
+                // The rows of the table itself are those of the edges.
+                let mut table = self.open_all([(&file.path, &file.read)])?.remove(0);
+                types.read_ends(mapping, table.as_mut());
+                nodes::import_ends(self, file, table.as_ref(), mapping, &made, &types, load)?;
             }
-            for (group, label, property) in mapping.groups_to_bind(&groups, existing)? {
-                load.bind_group(&group, &label, &property)?;
-                groups.push(Group { name: group, label: Some(label), property: Some(property) });
-            }
-            mappings.push(mapping);
         }
-        for ((file, table), mapping) in self.plan.edges.iter().zip(&edge_tables).zip(&mappings) {
-            edges::import(self, file, table.as_ref(), mapping, load)?;
+        for (group, label, property) in &edges.bound {
+            load.bind_group(group, label, property)?;
+        }
+        for ((file, table), mapping) in self.plan.edges.iter().zip(&edge_tables).zip(&edges.mappings) {
+            edges::import(self, file, table.as_ref(), mapping, (&types, &keys), load)?;
         }
         self.progress.phase.store(1, Ordering::Relaxed);
         Ok(())
     }
 
-    fn open_all<'p>(&self, paths: impl IntoIterator<Item = &'p PathBuf>) -> Result<Vec<Arc<dyn Table>>> {
-        paths.into_iter().map(|path| files::open(path, &self.plan.read).map(Arc::from)).collect()
+    /// What the columns of all files of edges are, which nodes are made from their ends, and which the store has.
+    fn map_edges(
+        &self,
+        tables: &[Box<dyn Table>],
+        groups: &mut Vec<Group>,
+        existing: &Schema,
+    ) -> Result<MappedEdges> {
+        let mut mapped = MappedEdges::default();
+        for (file, table) in self.plan.edges.iter().zip(tables) {
+            let mapping = in_file(&file.path, EdgeMapping::of(file, table.columns(), groups, existing))?;
+            if self.plan.nodes.is_empty() {
+                let made = mapping.groups_to_make(groups, existing);
+                groups.extend(made.iter().cloned());
+                mapped.made.extend(made);
+            }
+            for (group, label, property) in mapping.groups_to_bind(groups, existing)? {
+                groups.push(Group { name: group.clone(), label: Some(label.clone()), property: Some(property.clone()) });
+                mapped.bound.push((group, label, property));
+            }
+            mapped.mappings.push(mapping);
+        }
+        Ok(mapped)
+    }
+
+    /// Files of nodes are of a format that can hold nodes.
+    fn check_formats(&self) -> Result<()> {
+        for file in &self.plan.nodes {
+            let read = file.read.as_ref().unwrap_or(&self.plan.read);
+            let format = read.format.or_else(|| FileFormat::of_path(&file.path));
+            if matches!(format, Some(FileFormat::EdgeList | FileFormat::DimacsGraph)) {
+                return Err(error!(Import, "{}: an edge list holds no nodes", file.path.display())
+                    .with_remedy("pass it as --edges TYPE=FILE, or pass --format csv if it is a table"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Each type that is given for a column is for a column of some file.
+    fn check_types<'t>(&self, tables: impl Iterator<Item = &'t Box<dyn Table>> + Clone) -> Result<()> {
+        self.plan.read.types.iter().try_for_each(|(column, _)| has_column(tables.clone(), column))
+    }
+
+    /// Relationships without a key are not known again: says so where an import may be repeated.
+    fn tell_of_parallels(&self, mappings: &[EdgeMapping], view: &dyn ReadView) {
+        if self.plan.on_duplicate == OnDuplicate::Error {
+            return;
+        }
+        let mut types: Vec<&str> = mappings.iter().map(|mapping| mapping.edge_type.as_str()).collect();
+        types.dedup();
+        types.retain(|edge_type| self.plan.edge_keys.iter().all(|(keyed, _)| keyed != edge_type));
+        for edge_type in types {
+            let there = view.schema().edge_type(edge_type).map_or(0, |of| view.statistics().edge_type(of));
+            if there > 0 {
+                self.progress.tell(format!(
+                    "relationships of type {edge_type} have no key: those of the files are made besides the {there} that \
+                     are there; pass --edge-key {edge_type}=PROPERTY, or --edge-key {edge_type} for their ends alone"
+                ));
+            }
+        }
+    }
+
+    /// Fails if every row was bad: then it is the plan that is wrong, and not the rows.
+    fn refuse_nothing(&self) -> Result<()> {
+        let taken = [&self.nodes_created, &self.nodes_merged, &self.edges_created, &self.edges_merged];
+        let is_empty = taken.iter().all(|count| count.load(Ordering::Relaxed) == 0);
+        match self.bad_rows.count() {
+            0 => Ok(()),
+            count if is_empty => Err(error!(Import, "all {count} rows are bad, and nothing was imported")
+                .with_remedy("read the reasons in the file of bad rows; the store is as it was")),
+            _ => Ok(()),
+        }
+    }
+
+    fn open_all<'p>(
+        &self,
+        files: impl IntoIterator<Item = (&'p PathBuf, &'p Option<ReadOptions>)>,
+    ) -> Result<Vec<Box<dyn Table>>> {
+        files.into_iter().map(|(path, read)| files::open(path, read.as_ref().unwrap_or(&self.plan.read))).collect()
     }
 
     /// Counts rows and bytes for whoever watches.
@@ -228,4 +355,15 @@ impl Run<'_> {
         let last = before.fetch_max(now, Ordering::Relaxed);
         self.progress.bytes_done.fetch_add(now.saturating_sub(last), Ordering::Relaxed);
     }
+}
+
+/// Fails unless one of the tables has a column of that name, to be given a type.
+fn has_column<'t>(mut tables: impl Iterator<Item = &'t Box<dyn Table>> + Clone, column: &str) -> Result<()> {
+    let names = tables.clone().flat_map(|table| table.columns().iter().map(|held| held.name.as_str()));
+    let names: Vec<&str> = names.collect();
+    if tables.any(|table| table.columns().iter().any(|held| held.name == column)) {
+        return Ok(());
+    }
+    Err(error!(Import, "there is no column '{column}' to give a type, only {}", names.join(", "))
+        .with_remedy("name a column of one of the files"))
 }

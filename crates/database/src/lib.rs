@@ -109,3 +109,8 @@ pub fn split_statements(text: &str) -> Vec<&str> {
 pub fn is_unfinished(text: &str) -> bool {
     cypher::script::is_unfinished(text)
 }
+
+/// The first whole number in a text of JSON that 64 bits cannot hold, which a parser of JSON would round.
+pub fn wide_integer(text: &str) -> Option<&str> {
+    sources::files::json_value::wide_integer(text.as_bytes())
+}

@@ -8,11 +8,12 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use model::store::{NewEdges, NewNodes};
-use model::{Column, Consumer, EdgeTypeId, Interrupt, NodeId, PropertyKeyId, Result, Value, error};
+use model::{Column, Consumer, EdgeTypeId, GraphStore, Interrupt, NodeId, PropertyKeyId, Result, Value, error};
 use storage::bulk::{BulkConfig, BulkLoad, EdgeRows, KeyRows, NodeRows, RowError};
 
 use crate::database::Database;
-use crate::import::{ImportPlan, OnDuplicate, bulk_config};
+use crate::import::keys::stored;
+use crate::import::{FieldType, ImportPlan, OnDuplicate, bulk_config};
 
 mod small;
 
@@ -121,6 +122,7 @@ impl Database {
         for end in [&table.source, &table.target] {
             self.ensure_key(&end.label, &end.property)?;
         }
+        let rows = &self.with_keys_of_nodes(table, places, rows)?;
         if rows.row_count() < BULK_ROWS_MIN {
             return small::edges(self, table, places, rows, interrupt);
         }
@@ -138,6 +140,32 @@ impl Database {
             push_edges(load, table, places, rows, interrupt, &mut done, plan.threads)?;
             Ok(done)
         })
+    }
+
+    /// The rows with ends of the type that the keys of their nodes have.
+    fn with_keys_of_nodes<'r>(
+        &self,
+        table: &EdgeTable,
+        places: (usize, usize),
+        rows: &'r dyn TableSource,
+    ) -> Result<Converted<'r>> {
+        let view = self.native().read()?;
+        let mut types = Vec::new();
+        for (end, place) in [(&table.source, places.0), (&table.target, places.1)] {
+            types.extend(stored(&*view, &end.label, &end.property)?.map(|kind| (place, kind)));
+        }
+        let is_new = types.is_empty() && table.source.label == table.target.label;
+        if let (true, OnMissing::Create, 1..) = (is_new, table.on_missing, rows.pieces()) {
+            let (_, columns) = rows.piece(0)?;
+            let kind = |place: usize| columns[place].values().find_map(|value| FieldType::of_value(&value));
+            if let Some((source, target)) = kind(places.0).zip(kind(places.1)).filter(|(source, target)| source != target)
+            {
+                let (label, source, target) = (&table.source.label, source.name(), target.name());
+                return Err(error!(Import, "the ends are keys of {label}, but the sources are {source}, the targets {target}")
+                    .with_remedy("convert one of the columns, so that both are of one type"));
+            }
+        }
+        Ok(Converted { rows, types })
     }
 
     /// Makes the uniqueness constraint by which keys name nodes, if it is not there.
@@ -167,6 +195,36 @@ impl Database {
             let summary = work(&mut load)?;
             Ok((load.finish()?, summary))
         })
+    }
+}
+
+/// A table with some columns converted to the types of the keys that they name.
+struct Converted<'r> {
+    rows: &'r dyn TableSource,
+    types: Vec<(usize, FieldType)>,
+}
+
+impl TableSource for Converted<'_> {
+    fn names(&self) -> &[String] {
+        self.rows.names()
+    }
+
+    fn row_count(&self) -> usize {
+        self.rows.row_count()
+    }
+
+    fn pieces(&self) -> usize {
+        self.rows.pieces()
+    }
+
+    fn piece(&self, index: usize) -> Result<(usize, Vec<Column>)> {
+        let (origin, mut columns) = self.rows.piece(index)?;
+        for (place, kind) in &self.types {
+            if let Some(converted) = kind.convert(&columns[*place]) {
+                columns[*place] = converted;
+            }
+        }
+        Ok((origin, columns))
     }
 }
 

@@ -92,6 +92,7 @@ enum Text {
     Begin,
     Commit,
     Rollback,
+    Checkpoint,
 }
 
 impl Text {
@@ -99,7 +100,7 @@ impl Text {
         match self {
             Text::Query(compiled) => compiled.outlook,
             Text::Copy(_) | Text::Source(_) => Outlook::without_plan(Action::Copy),
-            Text::Begin | Text::Commit | Text::Rollback => Outlook::without_plan(Action::Control),
+            Text::Begin | Text::Commit | Text::Rollback | Text::Checkpoint => Outlook::without_plan(Action::Control),
         }
     }
 }
@@ -286,6 +287,11 @@ impl Session {
             Text::Begin => self.begin().map(|()| StatementSummary::default()),
             Text::Commit => self.commit().map(|()| StatementSummary::default()),
             Text::Rollback => self.rollback().map(|()| StatementSummary::default()),
+            Text::Checkpoint if self.in_transaction() => {
+                Err(error!(TransactionState, "CHECKPOINT writes what is committed, and a transaction is open")
+                    .with_remedy("commit or roll it back first"))
+            }
+            Text::Checkpoint => self.database.checkpoint().map(|()| StatementSummary::default()),
             Text::Copy(copy) => crate::copy::run(self, &copy, parameters, sink),
             Text::Source(statement) => {
                 // It may last, and what it changes is not in the snapshot.
@@ -435,6 +441,7 @@ fn compile(
         Statement::Begin => return Ok(Text::Begin),
         Statement::Commit => return Ok(Text::Commit),
         Statement::Rollback => return Ok(Text::Rollback),
+        Statement::Checkpoint => return Ok(Text::Checkpoint),
         Statement::Query(prefix, plan) => (prefix, plan),
     };
     let prepared = exec::prepare(&plan)?;

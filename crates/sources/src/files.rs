@@ -11,9 +11,12 @@ use std::sync::Mutex;
 use model::{Column, Result, error};
 
 pub mod csv;
+pub mod csv_writer;
 pub mod dimacs;
+mod header;
 pub mod edge_list;
 pub mod field;
+pub mod json_value;
 pub mod jsonl;
 #[cfg(feature = "parquet")]
 pub mod parquet;
@@ -34,7 +37,7 @@ pub struct TableColumn {
 }
 
 /// A row that could not be read, with its place and reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BadRow {
     /// The line (or, in Parquet, the row) it starts at, counted from 1.
     pub line: u64,
@@ -44,6 +47,8 @@ pub struct BadRow {
     pub reason: String,
     /// The row as it stands in the file, as far as it is text.
     pub text: String,
+    /// What to do about it, if it is not the row that should be mended.
+    pub remedy: Option<String>,
 }
 
 /// Rows of a table.
@@ -55,6 +60,48 @@ pub struct RowBatch {
     pub lines: Vec<u64>,
     /// Rows that were left out.
     pub bad: Vec<BadRow>,
+    /// The good rows as they stand in the file, if that is text.
+    pub texts: RowTexts,
+}
+
+/// Rows as they stand in a text file.
+#[derive(Clone, Debug, Default)]
+pub struct RowTexts {
+    bytes: std::sync::Arc<Vec<u8>>,
+    /// Where each row starts and ends.
+    places: Vec<(u32, u32)>,
+}
+
+impl RowTexts {
+    pub(crate) fn push(&mut self, place: std::ops::Range<usize>) {
+        self.places.push((place.start as u32, place.end as u32));
+    }
+
+    pub(crate) fn pop(&mut self) {
+        self.places.pop();
+    }
+
+    pub(crate) fn of(bytes: Vec<u8>, places: RowTexts) -> RowTexts {
+        RowTexts { bytes: std::sync::Arc::new(bytes), places: places.places }
+    }
+
+    /// The text of a row, without its line end; `None` if the file is not text.
+    pub fn get(&self, row: usize) -> Option<String> {
+        let (start, end) = *self.places.get(row)?;
+        Some(line_text(self.bytes.get(start as usize..end as usize)?))
+    }
+
+    /// Some of the rows.
+    pub fn gather(&self, rows: &[u32]) -> RowTexts {
+        let places = rows.iter().filter_map(|&row| self.places.get(row as usize).copied()).collect();
+        RowTexts { bytes: self.bytes.clone(), places }
+    }
+}
+
+/// Bytes as text, without the line end.
+pub(crate) fn line_text(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.trim_start_matches(['\r', '\n']).trim_end_matches(['\r', '\n']).to_owned()
 }
 
 impl RowBatch {
@@ -94,6 +141,17 @@ pub enum Chunk {
 pub trait Table: Send + Sync {
     /// The columns, known once the table is open.
     fn columns(&self) -> &[TableColumn];
+    /// The type of a column, if it has one: where each value says its own, that of the values in the first rows.
+    fn type_of(&self, column: usize) -> Option<FieldType> {
+        self.columns()[column].field_type.clone()
+    }
+    /// Reads a column whose type was inferred as one of another type, before any row is read; `why` goes with the
+    /// reason of rows that do not fit. Columns whose type is stated, or whose values say their own, stay as they are.
+    fn read_as(&mut self, _column: usize, _field_type: &FieldType, _why: &str) {}
+    /// Nodes that the file says there are, numbered from 1, whether or not a row names them.
+    fn node_count(&self) -> Option<u64> {
+        None
+    }
     /// The next piece in order; `None` at the end.
     fn next_chunk(&self) -> Result<Option<Chunk>>;
     /// Reads the rows of a piece, in batches, until the sink fails.
@@ -162,6 +220,10 @@ pub struct ReadOptions {
     pub list_delimiter: u8,
     /// The names of the columns, for a file without a header.
     pub header: Option<Vec<String>>,
+    /// The columns that a table of the store declares: their types, and their names for a file without a header.
+    pub declared: Vec<(String, Option<FieldType>)>,
+    /// Whether the first line is a header; `None` if it is one unless it names no declared column, or only numbers.
+    pub has_header: Option<bool>,
     /// Types that win over what is inferred, by column name.
     pub types: Vec<(String, FieldType)>,
     /// Whether headers of the form `name:type` set types, and `:ID` and its kin are kept as written.
@@ -185,6 +247,8 @@ impl Default for ReadOptions {
             quote: Some(b'"'),
             list_delimiter: b';',
             header: None,
+            declared: Vec::new(),
+            has_header: None,
             types: Vec::new(),
             typed_header: TypedHeader::Detect,
         }
@@ -206,7 +270,7 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> {
             dimacs::DimacsTable::open(path, format).map(|table| Box::new(table) as Box<dyn Table>)
         }
         #[cfg(feature = "parquet")]
-        Format::Parquet => parquet::ParquetTable::open(path).map(|table| Box::new(table) as Box<dyn Table>),
+        Format::Parquet => parquet::ParquetTable::open(path, &options.types).map(|table| Box::new(table) as Box<dyn Table>),
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => Err(error!(Unsupported, "this build cannot read Parquet")),
     };
@@ -219,6 +283,7 @@ pub(crate) struct ByteSource {
     position: std::sync::Arc<std::sync::atomic::AtomicU64>,
     length: u64,
     path: PathBuf,
+    is_packed: bool,
 }
 
 struct CountingFile {
@@ -248,7 +313,8 @@ pub(crate) fn open_file(path: &Path) -> Result<std::fs::File> {
 pub(crate) fn file_error(path: &Path, cause: &std::io::Error) -> model::Error {
     match cause.kind() {
         std::io::ErrorKind::NotFound => error!(File, "{}: no such file", path.display()),
-        std::io::ErrorKind::PermissionDenied => error!(File, "{}: permission denied", path.display()),
+        std::io::ErrorKind::PermissionDenied => error!(File, "{}: permission denied", path.display())
+            .with_remedy("let this user read the file"),
         _ => error!(File, "{}: {cause}", path.display()),
     }
 }
@@ -267,7 +333,8 @@ impl ByteSource {
         } else {
             Box::new(counting)
         };
-        Ok(ByteSource { reader: Mutex::new(reader), position, length, path: path.to_path_buf() })
+        let is_packed = name.ends_with(".gz") || name.ends_with(".zst");
+        Ok(ByteSource { reader: Mutex::new(reader), position, length, path: path.to_path_buf(), is_packed })
     }
 
     /// Fills as much of the buffer as there is; fewer bytes only at the end.
@@ -279,6 +346,10 @@ impl ByteSource {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(cause) if cause.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(cause) if self.is_packed => {
+                    return Err(error!(Import, "{}: cannot be unpacked: {cause}", self.path.display())
+                        .with_remedy("check that the file is whole, and packed as the end of its name says"));
+                }
                 Err(cause) => return Err(file_error(&self.path, &cause)),
             }
         }

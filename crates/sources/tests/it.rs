@@ -90,7 +90,7 @@ fn csv_rows_that_do_not_fit_are_named() {
         "utf8",
         "x.csv",
         b"a,b\nx,\xFF\n",
-        "a | b\nbad 2: b the text is not UTF-8 (the type was inferred from the first rows; pass --type b:string) <x,\u{FFFD}>",
+        "a | b\nbad 2: b the text is not UTF-8: convert the file, as with iconv -f LATIN1 -t UTF-8 <x,\u{FFFD}>",
     );
 }
 

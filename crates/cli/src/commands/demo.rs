@@ -129,7 +129,7 @@ fn import(database: &Database, arguments: &DemoArguments, folder: &Path) -> Outc
     };
     let airports = built_in(&arguments.airports, "airports.csv", AIRPORTS)?;
     let flights = built_in(&arguments.flights, "flights-airport.csv", ROUTES)?;
-    let nodes = NodeFile { path: airports, labels: vec!["Airport".into()], key: Some("iata".into()) };
+    let nodes = NodeFile { path: airports, labels: vec!["Airport".into()], key: Some("iata".into()), read: None };
     let edges = EdgeFile {
         path: flights,
         edge_type: Some("FLIGHT".into()),
@@ -163,7 +163,7 @@ fn show(session: &mut Session, title: &str, query: &str, parameters: &Parameters
     let mut out = BufWriter::new(std::io::stdout().lock());
     writeln!(out, "{title}\n")?;
     query.lines().try_for_each(|line| writeln!(out, "    {line}"))?;
-    let mut printer = Printer::new(Format::Table, &mut out);
+    let mut printer = Printer::new(Format::Table, None, &mut out);
     database::session::ResultSink::columns(&mut printer, &result.columns)?;
     for batch in &result.batches {
         database::session::ResultSink::rows(&mut printer, batch.clone())?;

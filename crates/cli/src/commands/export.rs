@@ -5,6 +5,7 @@ use database::{Access, Interrupt};
 
 use crate::arguments::{ExportArguments, ExportForm};
 use crate::failure::Outcome;
+use crate::format::counted;
 use crate::signals;
 
 pub(super) fn run(arguments: &ExportArguments) -> Outcome<()> {
@@ -18,6 +19,11 @@ pub(super) fn run(arguments: &ExportArguments) -> Outcome<()> {
     let view = database.store().read()?;
     let summary = export(&*view, &arguments.folder, format, &interrupt)?;
     let folder = arguments.folder.display();
-    eprintln!("{} nodes and {} edges in {} files in {folder}", summary.nodes, summary.edges, summary.files.len());
+    eprintln!(
+        "{} and {} in {} in {folder}",
+        counted(summary.nodes, "node"),
+        counted(summary.edges, "edge"),
+        counted(summary.files.len() as u64, "file")
+    );
     Ok(())
 }

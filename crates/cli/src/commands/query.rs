@@ -2,10 +2,11 @@
 
 use std::io::{BufWriter, Read};
 
-use database::{Access, Parameters, Session, StatementSummary};
+use database::{Access, Error, ErrorCode, Parameters, Session, StatementSummary};
+use model::Span;
 
 use crate::arguments::{Format, QueryArguments};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, not_utf8};
 use crate::format::{self, Printer, counted};
 use crate::{progress, signals, values};
 
@@ -18,45 +19,103 @@ pub(crate) enum Stats {
     Hide,
 }
 
+/// How rows are printed.
+#[derive(Clone, Debug)]
+pub(crate) struct Manner {
+    pub(crate) format: Format,
+    /// What stands for null in CSV.
+    pub(crate) null: Option<String>,
+    pub(crate) stats: Stats,
+}
+
+/// A text of statements, of which those before a place have been run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Script<'t> {
+    pub(crate) text: &'t str,
+    /// Where the statements to run begin.
+    pub(crate) start: usize,
+    /// Statements before that.
+    pub(crate) statements: usize,
+    /// Whether errors say which statement it was.
+    pub(crate) is_numbered: bool,
+}
+
+impl<'t> Script<'t> {
+    /// A whole text.
+    pub(crate) fn whole(text: &'t str) -> Script<'t> {
+        Script { text, start: 0, statements: 0, is_numbered: database::split_statements(text).len() > 1 }
+    }
+
+    /// An error of a statement that begins there, as one of the text.
+    fn failure(&self, error: Error, number: usize, start: usize) -> Failure {
+        let error = match error.span() {
+            Some(span) => {
+                let moved = start as u32;
+                error.moved_to(Span { start: span.start + moved, end: span.end + moved })
+            }
+            None => error,
+        };
+        if !self.is_numbered {
+            return Failure::Error(error, Some(self.text.to_owned()));
+        }
+        let at = error.span().map_or(start, |span| span.start as usize).min(self.text.len());
+        let line = self.text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        Failure::Error(error.within(&format!("statement {number}, line {line}")), Some(self.text.to_owned()))
+    }
+}
+
 pub(super) fn run(arguments: &QueryArguments) -> Outcome<()> {
     let text = match &arguments.query {
         Some(text) if text != "-" => text.clone(),
         _ => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text)?;
-            text
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes)?;
+            String::from_utf8(bytes).map_err(|cause| not_utf8(cause.as_bytes()))?
         }
     };
     let database = super::open_as(&arguments.store, &arguments.opening, Access::ReadWriteExisting)?;
     let parameters = values::parameters(&arguments.parameters)?;
     let format = arguments.format.unwrap_or_else(format::default_format);
     let stats = if arguments.no_stats { Stats::Hide } else { Stats::Show };
-    run_text(&mut database.session(), &text, &parameters, format, stats)
+    let manner = Manner { format, null: arguments.null.clone(), stats };
+    let mut session = database.session();
+    run_text(&mut session, Script::whole(&text), &parameters, &manner)?;
+    ended(&session)
 }
 
-/// Runs all statements of a text, one after the other, until one fails.
+/// Fails if a transaction is open at the end of the input: what it wrote is lost.
+pub(crate) fn ended(session: &Session) -> Outcome<()> {
+    if !session.in_transaction() {
+        return Ok(());
+    }
+    let message = "the input ends in an open transaction, which was rolled back";
+    Err(Error::new(ErrorCode::TransactionState, message).with_remedy("end it with COMMIT, or with ROLLBACK").into())
+}
+
+/// Runs all statements of a text that have not been run, one after the other, until one fails; gives how many.
 pub(crate) fn run_text(
     session: &mut Session,
-    text: &str,
+    script: Script<'_>,
     parameters: &Parameters,
-    format: Format,
-    stats: Stats,
-) -> Outcome<()> {
-    for statement in database::split_statements(text) {
-        run_statement(session, statement, parameters, format, stats)?;
+    manner: &Manner,
+) -> Outcome<usize> {
+    let rest = &script.text[script.start..];
+    let statements = database::split_statements(rest);
+    for (index, statement) in statements.iter().enumerate() {
+        let start = script.start + (statement.as_ptr() as usize - rest.as_ptr() as usize);
+        let outcome = run_statement(session, statement, parameters, manner);
+        outcome.map_err(|failure| match failure {
+            Failure::Error(error, _) => script.failure(error, script.statements + index + 1, start),
+            other => other,
+        })?;
     }
-    Ok(())
+    Ok(statements.len())
 }
 
 /// Runs one statement.
-pub(crate) fn run_statement(
-    session: &mut Session,
-    statement: &str,
-    parameters: &Parameters,
-    format: Format,
-    stats: Stats,
-) -> Outcome<()> {
-    let mut printer = Printer::new(format, BufWriter::new(std::io::stdout().lock()));
+fn run_statement(session: &mut Session, statement: &str, parameters: &Parameters, manner: &Manner) -> Outcome<()> {
+    let format = manner.format;
+    let mut printer = Printer::new(format, manner.null.clone(), BufWriter::new(std::io::stdout().lock()));
     let cancelling = signals::cancel_with(session.interrupt());
     let interrupt = session.interrupt();
     let outcome = progress::watch_query(&interrupt, || session.run(statement, parameters, &mut printer));
@@ -77,7 +136,7 @@ pub(crate) fn run_statement(
         out.flush()?;
     }
     summary.hints.iter().for_each(|hint| eprintln!("hint: {}", hint.message));
-    if stats == Stats::Show {
+    if manner.stats == Stats::Show {
         eprintln!("{}", stats_line(printer.rows, &summary));
     }
     Ok(())

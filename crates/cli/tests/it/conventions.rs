@@ -127,8 +127,12 @@ fn scripts_from_standard_input() {
     assert!(output.stderr.contains("SEMANTIC"), "{output:?}");
     output.fails(1);
     assert_eq!(folder.value("MATCH (m:M) RETURN count(m)"), "1");
-    // A transaction that is not committed is undone.
-    folder.run_with(&["query", "s.knot"], "BEGIN; CREATE (:M); CREATE (:M)").ok();
+    // A transaction that is not committed is undone, and the script has failed.
+    for arguments in [&["query", "s.knot"][..], &["s.knot"]] {
+        let message = folder.run_with(arguments, "BEGIN; CREATE (:M); CREATE (:M);\n").fails(1);
+        assert!(message.contains("TRANSACTION_STATE: the input ends in an open transaction"), "{message}");
+    }
+    folder.run(&["s.knot", "-c", "BEGIN; CREATE (:M)"]).fails(1);
     assert_eq!(folder.value("MATCH (m:M) RETURN count(m)"), "1");
     folder.run_with(&["query", "s.knot"], "BEGIN; CREATE (:M); COMMIT; BEGIN; CREATE (:M); ROLLBACK").ok();
     assert_eq!(folder.value("MATCH (m:M) RETURN count(m)"), "2");
@@ -146,6 +150,73 @@ fn the_shell_runs_scripts_and_commands() {
         assert!(text.contains(expected), "{expected} in {text}");
     }
     assert!(!text.contains("5\n{"), "nothing runs after :quit");
+}
+
+#[test]
+fn errors_of_scripts_say_where_in_the_input() {
+    let folder = Folder::new();
+    folder.make_store(GRAPH);
+    let script = "CREATE (:M);\n\n\nMATCH (n)\nRETRN n;\nRETURN 1;\n";
+    for arguments in [&["query", "s.knot"][..], &["s.knot"]] {
+        let message = folder.run_with(arguments, script).fails(1);
+        assert!(message.starts_with("SYNTAX: statement 2, line 5: "), "{message}");
+        assert!(message.contains(" 5 | RETRN n;\n   | ^^^^^\n"), "{message}");
+    }
+    // Errors that point nowhere name the statement too, and commands of the shell count as lines.
+    let script = ":param x => 1\nCREATE (:U {id: $x});\nCREATE CONSTRAINT FOR (u:U) REQUIRE u.id IS UNIQUE;\n\nCREATE (:U {id: 1});\n";
+    let output = folder.run_with(&["s.knot"], script);
+    assert!(output.stderr.contains("CONSTRAINT: statement 3, line 5: "), "{output:?}");
+    let mut command = folder.command(&["query", "s.knot"]);
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().expect("the command starts");
+    let mut input = child.stdin.take().expect("it is piped");
+    std::io::Write::write_all(&mut input, b"RETURN 1;\nRETURN 'caf\xE9';\n").expect("the command reads");
+    drop(input);
+    let message = crate::command::finish(child).fails(1);
+    assert!(message.contains("the standard input is not UTF-8, from line 2 on"), "{message}");
+}
+
+#[test]
+fn a_mistyped_command_makes_no_store() {
+    let folder = Folder::new();
+    folder.make_store(GRAPH);
+    for (arguments, expected) in [
+        (&["inof"][..], "did you mean info?"),
+        (&["inof", "s.knot"], "did you mean info?"),
+        (&["exprot", "s.knot", "out"], "did you mean export?"),
+        (&["stats"], "there is no command and no store 'stats'"),
+        (&["typo", "-c", "MATCH (n) RETURN n"], "the name of a new store ends in .knot"),
+    ] {
+        let message = folder.run(arguments).fails(2);
+        assert!(message.contains(expected), "{arguments:?}: {message}");
+        assert!(!folder.join(arguments[0]).exists(), "{arguments:?}");
+    }
+    // A store that is there may have any name.
+    std::fs::rename(folder.join("s.knot"), folder.join("stats")).expect("a folder can be renamed");
+    folder.run(&["stats", "-c", "RETURN 1"]).ok();
+}
+
+#[test]
+fn parameters_of_the_shell_are_expressions() {
+    let folder = Folder::new();
+    let script = ":param x => 8\n:param y: $x + 1\n:param {a: [1, 2], b: 'two'}\n:param d=date(\"2020-01-01\")\n\
+                  :param w=Ada\n:param j={\"k\": 1}\n:param x\n:params\n:param ?\n";
+    let output = folder.run_with(&["s.knot"], script);
+    assert!(output.stderr.contains("expected a parameter and its value, found '?'"), "{output:?}");
+    assert_eq!(output.ok(), "$a = [1, 2]\n$b = 'two'\n$d = 2020-01-01\n$j = {k: 1}\n$w = 'Ada'\n$y = 9\n");
+    let message = folder.run(&["s.knot", "-c", "RETURN $x", "--param", "x=12345678901234567890"]).fails(1);
+    assert!(message.contains("larger than a 64-bit integer"), "{message}");
+}
+
+#[test]
+fn null_is_told_from_an_empty_text() {
+    let folder = Folder::new();
+    folder.make_store(GRAPH);
+    let query = "UNWIND [[null, ''], ['', null]] AS r RETURN r[0] AS a, r[1] AS b";
+    assert_eq!(folder.run(&["query", "s.knot", query]).ok(), "a,b\n,\"\"\n\"\",\n");
+    assert_eq!(folder.run(&["query", "s.knot", query, "--null", "NULL"]).ok(), "a,b\nNULL,\"\"\n\"\",NULL\n");
+    folder.run(&["query", "s.knot", &format!("COPY ({query}) TO 'x.csv'")]).ok();
+    folder.run(&["query", "s.knot", "COPY X FROM 'x.csv' (skip_bad = 'bad.csv')"]).ok();
+    assert_eq!(folder.value("MATCH (x:X) RETURN collect([x.a, x.b])"), "\"[['', null]]\"");
 }
 
 #[test]

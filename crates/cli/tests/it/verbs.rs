@@ -77,6 +77,104 @@ fn export_and_import_again() {
 }
 
 #[test]
+fn an_export_carries_its_schema() {
+    let folder = Folder::new();
+    import_people(&folder);
+    for statement in [
+        "CREATE CONSTRAINT `odd name` FOR (p:Person) REQUIRE (p.name, p.id) IS NODE KEY",
+        "CREATE CONSTRAINT typed FOR (p:Person) REQUIRE p.name IS :: STRING",
+        "CREATE INDEX by_since FOR ()-[k:KNOWS]-() ON (k.since)",
+        "CREATE SORT KEY FOR ()-[k:KNOWS]-() ON (k.`si``nce`)",
+        "CREATE REL TABLE LIKES (FROM Person TO Person, FROM Person TO `A``B`, weight DOUBLE)",
+    ] {
+        folder.run(&["query", "s.knot", statement]).ok();
+    }
+    let rules = |store: &str| {
+        let shown = ["SHOW CONSTRAINTS YIELD *", "SHOW INDEXES YIELD *"];
+        let mut lines: Vec<String> = Vec::new();
+        for query in shown {
+            lines.extend(folder.run(&["query", store, query, "-m", "jsonl"]).ok().lines().map(str::to_owned));
+        }
+        let info = folder.run(&["info", store]).ok();
+        lines.extend(info.lines().filter(|line| line.contains("SORT KEY") || line.contains("si`")).map(str::to_owned));
+        // Numbers are given in the order in which rules are made.
+        let mut lines: Vec<String> = lines.iter().map(|line| without_id(line)).collect();
+        lines.sort();
+        lines
+    };
+    for format in ["csv", "jsonl"] {
+        let (out, copy) = (format!("out-{format}"), format!("copy-{format}.knot"));
+        folder.run(&["export", "s.knot", &out, "--format", format]).ok();
+        folder.run(&["import", &copy, &out]).ok();
+        assert_eq!(rules(&copy), rules("s.knot"));
+        folder.run(&["check", &copy]).ok();
+    }
+}
+
+/// A row of JSON without its number.
+fn without_id(line: &str) -> String {
+    let mut row: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+    match row.as_object_mut() {
+        Some(row) => drop(row.remove("id")),
+        None => return line.to_owned(),
+    }
+    row.to_string()
+}
+
+#[test]
+fn options_for_one_label() {
+    let folder = Folder::new();
+    folder.write("a.csv", "code|mails\n1|x,y\n");
+    folder.write("b.csv", "2;Oslo\n");
+    let import = |more: &[&str]| {
+        let usual = ["import", "s.knot", "--nodes", "A=a.csv", "--nodes", "B=b.csv", "--header", "B=id,name"];
+        folder.run(&[&usual[..], more].concat())
+    };
+    import(&["--type", "A=mails:string[]", "--list-delimiter", "A=,", "--delimiter", "B=;", "--key", "A=code"]).ok();
+    assert_eq!(folder.value("MATCH (a:A), (b:B) RETURN a.code + size(a.mails) + b.id"), "5");
+    for (more, expected) in [
+        (&["--key", "Z=id"][..], "--key names the label 'Z', which no file is given for"),
+        (&["--type", "Z=id:int"], "--type names the label or type 'Z'"),
+        (&["--type", "nothing"], "run knot import --help"),
+    ] {
+        let message = import(more).fails(2);
+        assert!(message.contains(expected), "{message}");
+    }
+    let message = import(&["--type", "nothing:int"]).fails(1);
+    assert!(message.contains("there is no column 'nothing' to give a type"), "{message}");
+}
+
+#[test]
+fn an_import_that_is_repeated_says_what_it_makes_again() {
+    let folder = Folder::new();
+    import_people(&folder);
+    let again = ["import", "s.knot", "--nodes", "Person=people.csv", "--edges", "KNOWS=knows.csv"];
+    let message = folder.run(&again).fails(1);
+    assert!(message.contains("--on-duplicate skip or update"), "{message}");
+    let output = folder.run(&[&again[..], &["--on-duplicate", "skip"]].concat());
+    assert!(output.stderr.contains("besides the 2 that are there"), "{output:?}");
+    assert!(output.stderr.contains("0 nodes (2 there already), 2 edges"), "{output:?}");
+    output.ok();
+    // With a key relationships are known again, those that came twice before among them.
+    let keyed = |key: &str| folder.run(&[&again[..], &["--on-duplicate", "skip", "--edge-key", key]].concat());
+    let output = keyed("KNOWS=since");
+    assert!(output.stderr.contains("0 edges (2 there already)") && !output.stderr.contains("note"), "{output:?}");
+    output.ok();
+    folder.write("knows.csv", "source,target,since\n1,2,2001\n2,1,2009\n2,1,2009\n");
+    assert!(keyed("KNOWS").stderr.contains("0 edges (3 there already)"));
+    assert!(keyed("KNOWS=since").stderr.contains("1 edge (2 there already)"));
+    assert_eq!(folder.value("MATCH ()-[k:KNOWS]->() RETURN count(k)"), "5");
+    keyed("LIKES").fails(1);
+    assert!(keyed("KNOWS=weight").fails(1).contains("the key 'weight' of edges of type KNOWS is no column"));
+    let edges = &["import", "s.knot", "--edges", "KNOWS=knows.csv", "--edge-key", "KNOWS=since"];
+    assert!(folder.run(edges).fails(1).contains("line 2: column 'since': an edge of type KNOWS with this key"));
+    let message = folder.run(&[&edges[..], &["--on-duplicate", "update"]].concat()).fails(1);
+    assert!(message.contains("does not update relationships"), "{message}");
+    let copy = "COPY KNOWS FROM 'knows.csv' (edge_key = 'since', on_duplicate = 'skip')";
+    assert!(folder.value(copy).ends_with("0,0,3,0"));
+}
+
+#[test]
 fn import_reports_a_bad_row_and_leaves_nothing() {
     let folder = Folder::new();
     folder.write("people.csv", "id,name\n1,Ada\n1,Again\n");
@@ -178,4 +276,34 @@ fn shared_data_sets() {
     assert_eq!(folder.value("MATCH ()-[e]->() RETURN count(e)"), "88234");
     assert_eq!(folder.value("CALL algo.wcc() YIELD component RETURN count(DISTINCT component)"), "1");
     folder.run(&["check", "s.knot"]).ok();
+}
+
+/// The page on imports: its files are written, its commands run, and each must succeed.
+#[test]
+fn the_page_on_imports_runs() {
+    let page = include_str!("../../../../docs/import.md");
+    let folder = Folder::new();
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_knot")).parent().expect("a binary lies in a folder");
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+    let mut commands = 0;
+    for block in page.split("\n```").skip(1).step_by(2) {
+        let (kind, text) = block.split_once('\n').expect("a block has a first line");
+        match kind.split_once(' ') {
+            Some(("csv", name)) => drop(folder.write(name, format!("{text}\n"))),
+            _ => {
+                assert_eq!(kind, "sh");
+                for line in text.lines() {
+                    commands += 1;
+                    let mut command = std::process::Command::new("sh");
+                    let output = command.args(["-c", line]).env("PATH", &path).current_dir(folder.path()).output();
+                    let output = output.expect("there is a shell");
+                    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+                }
+            }
+        }
+    }
+    assert_eq!(commands, 11);
+    let count = |store: &str| folder.run(&["query", store, "MATCH (a)-[k]->(b) RETURN count(k), sum(k.since)"]).ok();
+    assert_eq!(count("lines.knot"), "count(k),sum(k.since)\n3,6006\n");
+    assert_eq!(count("copy.knot"), count("lines.knot"));
 }

@@ -111,6 +111,7 @@ impl Display for Statement {
             StatementKind::Begin => f.write_str("BEGIN"),
             StatementKind::Commit => f.write_str("COMMIT"),
             StatementKind::Rollback => f.write_str("ROLLBACK"),
+            StatementKind::Checkpoint => f.write_str("CHECKPOINT"),
         }
     }
 }

@@ -56,7 +56,8 @@ impl Parser<'_> {
 
     fn copy_option(&mut self) -> Result<CopyOption> {
         let name = self.name("the name of an option")?;
-        self.expect(TokenKind::Equal)?;
+        // LadybugDB also writes `HEADER true`.
+        self.take(TokenKind::Equal);
         let value = self.atom_of_copy()?;
         Ok(CopyOption { name, value })
     }

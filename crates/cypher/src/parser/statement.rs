@@ -67,6 +67,9 @@ impl Parser<'_> {
             }
             return Ok(StatementKind::Begin);
         }
+        if self.take_keyword("CHECKPOINT") {
+            return Ok(StatementKind::Checkpoint);
+        }
         if self.is_word(0, "ALTER") && self.is_word(1, "TABLE") {
             return self.alter_table();
         }

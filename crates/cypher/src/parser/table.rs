@@ -9,16 +9,23 @@ use crate::token::TokenKind;
 /// Kùzu's names of types, and what they hold here.
 const TYPES: &[(&[&str], PropertyKind)] = &[
     (&["BOOL", "BOOLEAN"], PropertyKind::Boolean),
-    (
-        &["INT64", "INT32", "INT16", "INT8", "INT", "INTEGER", "UINT32", "UINT16", "UINT8", "SERIAL"],
-        PropertyKind::Integer,
-    ),
+    (&["INT64", "INT", "INTEGER"], PropertyKind::Integer),
     (&["DOUBLE", "FLOAT", "FLOAT64", "FLOAT32", "REAL"], PropertyKind::Float),
-    (&["STRING", "VARCHAR", "UUID"], PropertyKind::String),
+    (&["STRING", "VARCHAR"], PropertyKind::String),
     (&["DATE"], PropertyKind::Date),
     (&["TIMESTAMP"], PropertyKind::LocalDateTime),
     (&["TIMESTAMP_TZ"], PropertyKind::DateTime),
     (&["INTERVAL"], PropertyKind::Duration),
+];
+
+/// Kùzu's types whose promise is not kept here, and what to declare instead.
+const REFUSED: &[(&[&str], &str)] = &[
+    (&["SERIAL"], "declare INT64, and give each node its number: nothing counts here"),
+    (&["UUID"], "declare STRING, and make values with randomUUID(): their form is not checked"),
+    (
+        &["INT32", "INT16", "INT8", "INT128", "UINT64", "UINT32", "UINT16", "UINT8"],
+        "declare INT64: all integers have 64 bits and a sign, and other ranges are not checked",
+    ),
 ];
 
 /// Kùzu's name of a type.
@@ -177,6 +184,11 @@ impl Parser<'_> {
     fn table_type(&mut self) -> Result<PropertyType> {
         let found = TYPES.iter().find(|(names, _)| names.iter().any(|name| self.is_word(0, name)));
         let Some((_, kind)) = found else {
+            let is_here = |(names, _): &&(&[&str], &str)| names.iter().any(|name| self.is_word(0, name));
+            if let Some((_, remedy)) = REFUSED.iter().find(is_here) {
+                let what = format!("the type {}", self.word(0).to_ascii_uppercase());
+                return Err(self.unsupported(&what, self.here(), remedy));
+            }
             return Err(self.expected("a type: BOOL, INT64, DOUBLE, STRING, DATE, TIMESTAMP, INTERVAL, or one with []"));
         };
         self.advance();

@@ -27,7 +27,7 @@ pub(super) struct FileSink {
 enum Form {
     /// Not begun: what it will be.
     Closed(Format, Option<BufWriter<File>>),
-    Csv(csv::Writer<BufWriter<File>>),
+    Csv(BufWriter<File>),
     Json(BufWriter<File>, Vec<Arc<str>>),
     Parquet(ParquetWriter<BufWriter<File>>),
     Done,
@@ -49,8 +49,7 @@ impl FileSink {
             self.columns(&[])?;
         }
         let out = match std::mem::replace(&mut self.form, Form::Done) {
-            Form::Csv(writer) => writer.into_inner().map_err(|cause| failed(&self.place, cause.error()))?,
-            Form::Json(out, _) => out,
+            Form::Csv(out) | Form::Json(out, _) => out,
             Form::Parquet(writer) => {
                 writer.finish().map_err(|failure| failure.within(&self.place.display().to_string()))?
             }
@@ -64,14 +63,13 @@ impl FileSink {
     }
 
     fn row(&mut self, row: &[Value], entities: &Entities) -> Result<()> {
-        let text = |value: &Value| match value {
-            Value::Null => String::new(),
-            other => rendering::text(other, entities),
-        };
         match &mut self.form {
-            Form::Csv(writer) => writer
-                .write_record(row.iter().map(text))
-                .map_err(|cause| error!(File, "{}: {cause}", self.place.display())),
+            Form::Csv(out) => {
+                let text = |value: &Value| (!value.is_null()).then(|| rendering::text(value, entities));
+                let mut record = String::new();
+                rendering::push_csv_record(&mut record, row.iter().map(text), self.delimiter);
+                out.write_all(record.as_bytes()).map_err(|cause| failed(&self.place, &cause))
+            }
             Form::Json(out, names) => {
                 let fields = names.iter().zip(row);
                 let object: serde_json::Map<_, _> =
@@ -96,17 +94,17 @@ fn failed(place: &Path, cause: &std::io::Error) -> model::Error {
 impl ResultSink for FileSink {
     fn columns(&mut self, names: &[Arc<str>]) -> Result<()> {
         let Form::Closed(format, out) = &mut self.form else { return Ok(()) };
-        let Some(out) = out.take() else { return Ok(()) };
+        let Some(mut out) = out.take() else { return Ok(()) };
         self.form = match format {
             Format::JsonLines => Form::Json(out, names.to_vec()),
             Format::Parquet => Form::Parquet(ParquetWriter::new(out, names.iter().map(ToString::to_string).collect())),
             _ => {
-                let mut writer = csv::WriterBuilder::new().delimiter(self.delimiter).from_writer(out);
                 if self.has_header && !names.is_empty() {
-                    let header = writer.write_record(names.iter().map(|name| name.as_bytes()));
-                    header.map_err(|cause| error!(File, "{}: {cause}", self.place.display()))?;
+                    let mut record = String::new();
+                    rendering::push_csv_record(&mut record, names.iter().map(Some), self.delimiter);
+                    out.write_all(record.as_bytes()).map_err(|cause| failed(&self.place, &cause))?;
                 }
-                Form::Csv(writer)
+                Form::Csv(out)
             }
         };
         Ok(())

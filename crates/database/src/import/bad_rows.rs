@@ -87,6 +87,7 @@ impl Sink {
 
 fn to_error(file: &str, row: &BadRow) -> Error {
     let column = row.column.as_ref().map_or_else(String::new, |name| format!(" column '{name}':"));
+    let usual = "mend the row, or pass --skip-bad FILE to leave bad rows out; the store is as it was";
     Error::new(ErrorCode::Import, format!("{file}: line {}:{column} {}", row.line, row.reason))
-        .with_remedy("mend the row, or pass --skip-bad FILE to leave bad rows out; the store is as it was")
+        .with_remedy(row.remedy.as_deref().unwrap_or(usual))
 }

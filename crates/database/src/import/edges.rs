@@ -1,11 +1,14 @@
 //! Edges: each thread parses its chunks and hands them to a loader of its own.
 
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
 use model::{Column, Result};
 use sources::files::{BadRow, RowBatch, Table, TableColumn};
 use storage::bulk::{BulkLoad, EdgeLoader, EdgeRows};
 
+use super::edge_keys::EdgeKeys;
+use super::keys::KeyTypes;
 use super::mapping::EdgeMapping;
 use super::nodes::bad_row;
 use super::rows::{Position, by_text, in_any_order, in_file, pick};
@@ -17,6 +20,7 @@ pub(super) fn import(
     file: &EdgeFile,
     table: &dyn Table,
     mapping: &EdgeMapping,
+    (types, keys): (&KeyTypes, &EdgeKeys),
     load: &mut BulkLoad,
 ) -> Result<()> {
     let position = Position::default();
@@ -25,13 +29,23 @@ pub(super) fn import(
     let work = |loader: &mut EdgeLoader, batch: RowBatch| -> Result<()> {
         run.bad_rows.take(&file.path, &batch.bad)?;
         run.advance(batch.len(), &position.0, table);
+        let push = |batch: &RowBatch, edge_type: &str, loader: &mut EdgeLoader| {
+            let ends = ends_of(batch, mapping, types);
+            let Some(fresh) = keys.fresh(edge_type, mapping, batch, [&ends[0], &ends[1]])? else {
+                return push(run, file, batch, mapping, (edge_type, &ends), table.columns(), loader);
+            };
+            run.edges_merged.fetch_add(fresh.passed_over, Ordering::Relaxed);
+            run.bad_rows.take(&file.path, &fresh.bad)?;
+            let ends = ends_of(&fresh.batch, mapping, types);
+            push(run, file, &fresh.batch, mapping, (edge_type, &ends), table.columns(), loader)
+        };
         match mapping.type_column {
-            None => push(run, file, &batch, mapping, &mapping.edge_type, table.columns(), loader),
+            None => push(&batch, &mapping.edge_type, loader),
             Some(column) => by_text(&batch.columns[column], batch.len()).into_iter().try_for_each(|(text, rows)| {
-                let edge_type = if text.is_empty() { &mapping.edge_type } else { &text };
+                let edge_type = text.as_ref().unwrap_or(&mapping.edge_type);
                 match rows {
-                    None => push(run, file, &batch, mapping, edge_type, table.columns(), loader),
-                    Some(rows) => push(run, file, &pick(&batch, &rows), mapping, edge_type, table.columns(), loader),
+                    None => push(&batch, edge_type, loader),
+                    Some(rows) => push(&pick(&batch, &rows), edge_type, loader),
                 }
             }),
         }
@@ -41,12 +55,18 @@ pub(super) fn import(
     in_file(&file.path, outcome.map_err(|failure| run.bad_rows.cause_of(failure)))
 }
 
+/// The ends of edges as the keys that they name.
+fn ends_of<'b>(batch: &'b RowBatch, mapping: &EdgeMapping, types: &KeyTypes) -> [Cow<'b, Column>; 2] {
+    let source = types.converted(&mapping.source_group, &batch.columns[mapping.source]);
+    [source, types.converted(&mapping.target_group, &batch.columns[mapping.target])]
+}
+
 fn push(
     run: &Run<'_>,
     file: &EdgeFile,
     batch: &RowBatch,
     mapping: &EdgeMapping,
-    edge_type: &str,
+    (edge_type, [sources, targets]): (&str, &[Cow<'_, Column>; 2]),
     columns_of: &[TableColumn],
     loader: &mut EdgeLoader,
 ) -> Result<()> {
@@ -55,20 +75,27 @@ fn push(
     let errors = loader.push(&EdgeRows {
         edge_type,
         source_group: &mapping.source_group,
-        sources: &batch.columns[mapping.source],
+        sources,
         target_group: &mapping.target_group,
-        targets: &batch.columns[mapping.target],
+        targets,
         names: &names,
         columns: &columns,
         origin: 0,
     })?;
     run.edges_created.fetch_add((batch.len() - errors.len()) as u64, Ordering::Relaxed);
+    let name = |column: usize| columns_of.get(column).map_or("", |column| &column.name);
+    let remedy = format!(
+        "columns '{}' and '{}' are taken for the ends; name others with --source and --target, import the nodes too, or \
+         pass --skip-bad FILE; the store is as it was",
+        name(mapping.source),
+        name(mapping.target)
+    );
     let bad: Vec<BadRow> = errors
         .iter()
         .map(|error| {
             // An edge is refused for one of its ends; the reason begins with which.
             let end = if error.reason.starts_with("the source") { mapping.source } else { mapping.target };
-            bad_row(batch, error, columns_of.get(end).map(|column| column.name.clone()))
+            bad_row(batch, error, columns_of.get(end).map(|column| column.name.clone()), &remedy)
         })
         .collect();
     run.bad_rows.take(&file.path, &bad)

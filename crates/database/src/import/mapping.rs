@@ -25,27 +25,47 @@ struct Role<'a> {
     name: &'a str,
     word: String,
     group: Option<&'a str>,
+    label: Option<&'a str>,
 }
 
 fn role(column: &TableColumn) -> Option<Role<'_>> {
-    let (name, suffix) = column.name.rsplit_once(':')?;
+    if column.name.starts_with(ESCAPE) {
+        return None;
+    }
+    // Behind a role may stand options: `:ID(Person){label:Person}`.
+    let with_options = column.name.strip_suffix('}').and_then(|name| name.rsplit_once('{'));
+    let (plain, options) = with_options.unwrap_or((&column.name, ""));
+    let label = options.split(',').find_map(|option| option.trim().strip_prefix("label:"));
+    let (name, suffix) = plain.rsplit_once(':')?;
     let (word, group) = match suffix.split_once('(') {
         Some((word, rest)) => (word, Some(rest.trim_end_matches(')'))),
         None => (suffix, None),
     };
     let word = word.to_ascii_uppercase();
     let known = ["ID", "LABEL", "START_ID", "END_ID", "TYPE", "IGNORE"].contains(&word.as_str());
-    known.then_some(Role { name, word, group })
+    known.then_some(Role { name, word, group: group.or(label), label })
 }
 
 fn with_role<'a>(columns: &'a [TableColumn], word: &str) -> Option<(usize, Role<'a>)> {
     columns.iter().enumerate().find_map(|(index, c)| role(c).filter(|role| role.word == word).map(|role| (index, role)))
 }
 
+/// What stands before the name of a property that would be taken for something else, in a file with roles.
+pub(crate) const ESCAPE: char = '\\';
+
+/// The name of a property as a header of a file with roles has it.
+pub(crate) fn escaped(name: &str) -> std::borrow::Cow<'_, str> {
+    let column = TableColumn { name: name.to_owned(), field_type: None };
+    let is_plain = !name.starts_with(|c: char| c == ESCAPE || c.is_whitespace()) && !name.is_empty();
+    if is_plain && role(&column).is_none() { name.into() } else { format!("{ESCAPE}{name}").into() }
+}
+
 /// The columns that are properties: all that have no role and are not taken otherwise.
 fn properties(columns: &[TableColumn], taken: &[usize]) -> Vec<(usize, String)> {
+    let has_roles = columns.iter().any(|column| role(column).is_some());
     let free = columns.iter().enumerate().filter(|(index, column)| !taken.contains(index) && role(column).is_none());
-    free.map(|(index, column)| (index, column.name.clone())).collect()
+    let name = |name: &str| name.strip_prefix(ESCAPE).filter(|_| has_roles).unwrap_or(name).to_owned();
+    free.map(|(index, column)| (index, name(&column.name))).collect()
 }
 
 fn named(columns: &[TableColumn], name: &str) -> Result<usize> {
@@ -79,9 +99,11 @@ pub(crate) struct NodeMapping {
 }
 
 impl NodeMapping {
-    pub(crate) fn of(file: &NodeFile, columns: &[TableColumn]) -> Result<NodeMapping> {
+    pub(crate) fn of(file: &NodeFile, columns: &[TableColumn], existing: &Schema) -> Result<NodeMapping> {
         let label_column = with_role(columns, "LABEL").map(|(index, _)| index);
         let mut labels = file.labels.clone();
+        let stated = with_role(columns, "ID").and_then(|(_, role)| role.label.map(str::to_owned));
+        labels.extend(stated.filter(|label| !file.labels.contains(label)));
         if labels.is_empty() && label_column.is_none() {
             labels.push(DEFAULT_LABEL.to_string());
         }
@@ -98,7 +120,11 @@ impl NodeMapping {
         }
         let key = match &file.key {
             Some(name) => named(columns, name)?,
-            None => customary(columns, &["id"]).unwrap_or(0),
+            None => {
+                let unique = labels.first().and_then(|label| constrained(existing, label));
+                let unique = unique.and_then(|key| columns.iter().position(|column| column.name == key));
+                unique.or_else(|| customary(columns, &["id"])).unwrap_or(0)
+            }
         };
         Ok(NodeMapping {
             key: Some(key),

@@ -6,6 +6,7 @@ use model::{Column, ColumnData, Result};
 use sources::files::{BadRow, RowBatch, Table};
 use storage::bulk::{BulkLoad, KeyRows, NodeRows, RowError};
 
+use super::keys::KeyTypes;
 use super::mapping::{EdgeMapping, Group, NodeMapping};
 use super::rows::{Position, by_text, in_file, in_order, pick};
 use super::{EdgeFile, NodeFile, Run};
@@ -25,7 +26,7 @@ pub(super) fn import(
         match mapping.label_column {
             None => push(run, file, &batch, mapping, &mapping.labels, load),
             Some(column) => by_text(&batch.columns[column], batch.len()).into_iter().try_for_each(|(text, rows)| {
-                let more = text.split(';').map(str::trim).filter(|label| !label.is_empty()).map(str::to_string);
+                let more = text.as_deref().map_or_else(Vec::new, labels_of);
                 let labels: Vec<String> = mapping.labels.iter().cloned().chain(more).collect();
                 match rows {
                     None => push(run, file, &batch, mapping, &labels, load),
@@ -58,7 +59,8 @@ fn push(
     run.nodes_created.fetch_add(added.created, Ordering::Relaxed);
     run.nodes_merged.fetch_add(added.merged, Ordering::Relaxed);
     let column = mapping.key.map(|column| table_name(mapping, column));
-    let bad: Vec<BadRow> = added.errors.iter().map(|error| bad_row(batch, error, column.clone())).collect();
+    let remedy = "pass --on-duplicate skip or update for nodes that are there, or --skip-bad FILE; the store is as it was";
+    let bad: Vec<BadRow> = added.errors.iter().map(|error| bad_row(batch, error, column.clone(), remedy)).collect();
     run.bad_rows.take(&file.path, &bad)
 }
 
@@ -66,11 +68,20 @@ fn table_name(mapping: &NodeMapping, column: usize) -> String {
     mapping.key_property.clone().unwrap_or_else(|| format!("column {}", column + 1))
 }
 
-/// A row that the store did not take, with its line and its text.
-pub(super) fn bad_row(batch: &RowBatch, error: &RowError, column: Option<String>) -> BadRow {
+/// The labels of a field: between semicolons, or as JSON where their names hold such.
+fn labels_of(text: &str) -> Vec<String> {
+    if let (true, Ok(labels)) = (text.starts_with('['), serde_json::from_str(text)) {
+        return labels;
+    }
+    text.split(';').map(str::trim).filter(|label| !label.is_empty()).map(str::to_string).collect()
+}
+
+/// A row that the store did not take, with its line, its text and what to do about it.
+pub(super) fn bad_row(batch: &RowBatch, error: &RowError, column: Option<String>, remedy: &str) -> BadRow {
     let row = error.row as usize;
-    let fields: Vec<String> = batch.columns.iter().map(|column| column.value(row).to_string()).collect();
-    BadRow { line: batch.lines[row], column, reason: error.reason.clone(), text: fields.join(",") }
+    let fields = || batch.columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join(",");
+    let text = batch.texts.get(row).unwrap_or_else(fields);
+    BadRow { line: batch.lines[row], column, reason: error.reason.clone(), text, remedy: Some(remedy.to_owned()) }
 }
 
 /// Makes the nodes that a file of edges speaks of: each key of a group once.
@@ -79,26 +90,41 @@ pub(super) fn import_ends(
     file: &EdgeFile,
     table: &dyn Table,
     mapping: &EdgeMapping,
-    group: &Group,
+    groups: &[&Group],
+    types: &KeyTypes,
     load: &mut BulkLoad,
 ) -> Result<()> {
-    let labels: Vec<&str> = group.label.iter().map(String::as_str).collect();
+    let mut push = |group: &Group, keys: &Column| -> Result<()> {
+        let labels: Vec<&str> = group.label.iter().map(String::as_str).collect();
+        let keys = distinct(&types.converted(&group.name, keys));
+        let key = KeyRows { group: &group.name, property: group.property.as_deref(), values: &keys };
+        let rows =
+            NodeRows { count: keys.len(), labels: &labels, key: Some(key), names: &[], columns: &[], origin: 0 };
+        run.nodes_created.fetch_add(load.push_nodes(&rows)?.created, Ordering::Relaxed);
+        Ok(())
+    };
+    if let (Some(count), [group]) = (table.node_count(), groups) {
+        // Nodes that no arc names are there too.
+        for first in (1..=count as i64).step_by(NUMBERED_ROWS) {
+            run.interrupt.check()?;
+            let last = (first + NUMBERED_ROWS as i64 - 1).min(count as i64);
+            push(group, &Column::new(ColumnData::Int((first..=last).collect())))?;
+        }
+    }
     let ends = [(mapping.source, &mapping.source_group), (mapping.target, &mapping.target_group)];
     let outcome = in_order(run, table, &mut |batch| {
         for (column, name) in ends {
-            if *name != group.name {
-                continue;
+            if let Some(group) = groups.iter().find(|group| group.name == *name) {
+                push(group, &batch.columns[column])?;
             }
-            let keys = distinct(&batch.columns[column]);
-            let key = KeyRows { group: name, property: group.property.as_deref(), values: &keys };
-            let rows =
-                NodeRows { count: keys.len(), labels: &labels, key: Some(key), names: &[], columns: &[], origin: 0 };
-            run.nodes_created.fetch_add(load.push_nodes(&rows)?.created, Ordering::Relaxed);
         }
         Ok(())
     });
     in_file(&file.path, outcome)
 }
+
+/// Nodes that a file only counts and that are made at a time.
+const NUMBERED_ROWS: usize = 1 << 16;
 
 /// The values of a column that are not null, each once, in order of first appearance.
 fn distinct(column: &Column) -> Column {

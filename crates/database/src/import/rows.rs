@@ -122,15 +122,16 @@ pub(super) fn in_any_order<S: Send>(
     })
 }
 
-/// The rows of a batch by the text of a column, in order of first appearance; `None` stands for all rows.
-pub(super) fn by_text(column: &Column, rows: usize) -> Vec<(String, Option<Vec<u32>>)> {
-    let mut numbers: Map<String, usize> = Map::default();
-    let mut parts: Vec<(String, Vec<u32>)> = Vec::new();
+/// The rows of a batch by the text of a column, `None` where it has none, in order of first appearance; `None` in place
+/// of the rows stands for all of them.
+pub(super) fn by_text(column: &Column, rows: usize) -> Vec<(Option<String>, Option<Vec<u32>>)> {
+    let mut numbers: Map<Option<String>, usize> = Map::default();
+    let mut parts: Vec<(Option<String>, Vec<u32>)> = Vec::new();
     for row in 0..rows {
         let text = match column.value(row) {
-            Value::String(text) => text.to_string(),
-            Value::Null => String::new(),
-            other => other.to_string(),
+            Value::String(text) => Some(text.to_string()),
+            Value::Null => None,
+            other => Some(other.to_string()),
         };
         let number = *numbers.entry(text.clone()).or_insert_with(|| {
             parts.push((text, Vec::new()));
@@ -148,6 +149,7 @@ pub(super) fn pick(batch: &RowBatch, rows: &[u32]) -> RowBatch {
         columns: batch.columns.iter().map(|column| column.gather(rows)).collect(),
         lines: rows.iter().map(|&row| batch.lines[row as usize]).collect(),
         bad: Vec::new(),
+        texts: batch.texts.gather(rows),
     }
 }
 

@@ -68,7 +68,7 @@ fn plan(data: &Path) -> ImportPlan {
     let node = |labels: &&str| NodeFile {
         path: data.join(format!("{}.csv", labels.split(':').next().expect("a text has a first part"))),
         labels: labels.split(':').map(str::to_owned).collect(),
-        key: None,
+        ..NodeFile::default()
     };
     let edge = |(source, name, target): &(&str, &str, &str)| EdgeFile {
         path: data.join(format!("{source}_{name}_{target}.csv")),

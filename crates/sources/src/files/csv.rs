@@ -5,24 +5,30 @@ use std::path::Path;
 use model::{Result, error};
 
 use super::field::FieldBuilder;
+use super::header::{NamesAndTypes, names_without_header};
 use super::text::TextChunks;
-use super::{BadRow, Chunk, FieldType, ReadOptions, RowBatch, Table, TableColumn, TypedHeader};
+use super::{BadRow, Chunk, FieldType, ReadOptions, RowBatch, RowTexts, Table, TableColumn, line_text};
 
 /// A CSV file as a table.
 pub struct CsvTable {
     chunks: TextChunks,
     columns: Vec<TableColumn>,
-    /// How each column is read, beside whether that was inferred: then a misfit's reason says so.
-    types: Vec<(FieldType, Inferred)>,
+    /// How each column is read, beside why: a misfit's reason says so.
+    types: Vec<(FieldType, Basis)>,
     delimiter: u8,
     quote: Option<u8>,
     list_delimiter: u8,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Inferred {
-    Yes,
-    No,
+/// The reason for which a column is read as one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Basis {
+    /// The header or an option says so.
+    Stated,
+    /// All fields of the first chunk fit.
+    Inferred,
+    /// Something else that the reader of the table knows, in words.
+    Known(String),
 }
 
 impl CsvTable {
@@ -33,9 +39,10 @@ impl CsvTable {
             return Err(error!(Import, "the file is empty, expected a header"));
         };
         let delimiter = options.delimiter.unwrap_or_else(|| sniff_delimiter(&bytes));
-        let (header, header_bytes, header_lines) = match &options.header {
-            Some(names) => (names.clone(), 0, 0),
-            None => read_header(&bytes, delimiter, options.quote)?,
+        let (first, header_bytes, header_lines) = read_header(&bytes, delimiter, options.quote)?;
+        let (header, header_bytes, header_lines) = match names_without_header(&first, options)? {
+            Some(names) => (names, 0, 0),
+            None => (first, header_bytes, header_lines),
         };
         bytes.drain(..header_bytes);
         let names = NamesAndTypes::of_header(&header, options)?;
@@ -72,30 +79,38 @@ impl CsvTable {
         }
         for ((name, stated), sample) in names.names.into_iter().zip(names.types).zip(fields) {
             let (field_type, inferred) = match stated {
-                Some(field_type) => (field_type, Inferred::No),
-                None => (FieldType::infer(sample.iter().map(String::as_str)), Inferred::Yes),
+                Some(field_type) => (field_type, Basis::Stated),
+                None => (FieldType::infer(sample.iter().map(String::as_str)), Basis::Inferred),
             };
             self.columns.push(TableColumn { name, field_type: Some(field_type.clone()) });
             self.types.push((field_type, inferred));
         }
     }
 
-    fn bad_row(&self, record: &csv::ByteRecord, line: u64, builders: &[FieldBuilder]) -> BadRow {
-        let text = String::from_utf8_lossy(&record.iter().collect::<Vec<_>>().join(&self.delimiter)).into_owned();
+    /// A row that does not fit, as it stands in the file.
+    fn bad_row(&self, record: &csv::ByteRecord, line: u64, text: &[u8], builders: &[FieldBuilder]) -> BadRow {
+        let text = line_text(text);
         if record.len() != self.columns.len() {
             let reason = format!("expected {} fields, found {}", self.columns.len(), record.len());
-            return BadRow { line, column: None, reason, text };
+            return BadRow { line, reason, text, ..BadRow::default() };
         }
         for (column, (field, builder)) in record.iter().zip(builders).enumerate() {
             if let Err(mut reason) = builder.check(field) {
                 let name = &self.columns[column].name;
-                if self.types[column].1 == Inferred::Yes {
-                    reason += &format!(" (the type was inferred from the first rows; pass --type {name}:string)");
+                let (field_type, basis) = &self.types[column];
+                match basis {
+                    Basis::Inferred if *field_type != FieldType::String => {
+                        let wider = std::str::from_utf8(field).map_or(FieldType::String, |field| field_type.wider(field));
+                        let wider = wider.name();
+                        reason += &format!(" (the type was inferred from the first rows; pass --type {name}:{wider})");
+                    }
+                    Basis::Known(why) => reason += &format!(" ({why})"),
+                    Basis::Inferred | Basis::Stated => {}
                 }
-                return BadRow { line, column: Some(name.clone()), reason, text };
+                return BadRow { line, column: Some(name.clone()), reason, text, remedy: None };
             }
         }
-        BadRow { line, column: None, reason: "the row cannot be read".into(), text }
+        BadRow { line, reason: "the row cannot be read".into(), text, ..BadRow::default() }
     }
 }
 
@@ -124,80 +139,42 @@ fn read_header(bytes: &[u8], delimiter: u8, quote: Option<u8>) -> Result<(Vec<St
     Ok((record.iter().map(|field| field.trim().to_string()).collect(), length, lines))
 }
 
-/// The likeliest delimiter: the one that comes most often in the first line.
+/// The likeliest delimiter: the one that comes most often in the first line, outside quotes.
 fn sniff_delimiter(bytes: &[u8]) -> u8 {
-    let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let count = |delimiter: u8| line.iter().filter(|&&byte| byte == delimiter).count();
-    *b",\t|;".iter().rev().max_by_key(|&&delimiter| count(delimiter)).unwrap_or(&b',')
+    let mut counts = [0_usize; 4];
+    let candidates = *b",\t|;";
+    let mut inside = false;
+    for &byte in bytes.iter().take_while(|&&byte| byte != b'\n') {
+        inside ^= byte == b'"';
+        if let Some(at) = candidates.iter().position(|&candidate| candidate == byte && !inside) {
+            counts[at] += 1;
+        }
+    }
+    let best = (0..4).rev().max_by_key(|&at| counts[at]).unwrap_or(0);
+    candidates[best]
 }
 
-/// The names of the columns and the types they state.
-struct NamesAndTypes {
-    names: Vec<String>,
-    types: Vec<Option<FieldType>>,
-}
-
-impl NamesAndTypes {
-    fn of_header(header: &[String], options: &ReadOptions) -> Result<NamesAndTypes> {
-        let typed = options.typed_header == TypedHeader::Detect && header.iter().any(|field| is_typed(field));
-        // neo4j-admin takes fields without a type for text; in other files they are inferred as ever.
-        let has_roles =
-            header.iter().any(|field| field.rsplit_once(':').is_some_and(|(_, suffix)| role_of(suffix).is_some()));
-        let mut names = Vec::new();
-        let mut types = Vec::new();
-        for (index, field) in header.iter().enumerate() {
-            let (name, mut stated) = if typed { split_typed(field)? } else { (field.clone(), None) };
-            if !has_roles && !is_typed(field) {
-                stated = None;
+/// For each field of a record, whether it begins with a quote.
+fn quoted_fields(record: &[u8], delimiter: u8, quote: u8, out: &mut Vec<bool>) {
+    out.clear();
+    let mut at = record.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+    loop {
+        let is_quoted = record.get(at) == Some(&quote);
+        out.push(is_quoted);
+        if is_quoted {
+            at += 1;
+            while let Some(&byte) = record.get(at) {
+                let is_doubled = byte == quote && record.get(at + 1) == Some(&quote);
+                at += if is_doubled { 2 } else { 1 };
+                if byte == quote && !is_doubled {
+                    break;
+                }
             }
-            let name = if name.is_empty() { format!("column{}", index + 1) } else { unused(name, &names) };
-            let chosen = options.types.iter().find(|(column, _)| *column == name).map(|(_, chosen)| chosen.clone());
-            names.push(name);
-            types.push(chosen.or(stated));
         }
-        if let Some((missing, _)) = options.types.iter().find(|(column, _)| !names.contains(column)) {
-            return Err(error!(Import, "there is no column '{missing}' to give a type, only {}", names.join(", ")));
+        at += record[at.min(record.len())..].iter().take_while(|&&byte| byte != delimiter).count() + 1;
+        if at > record.len() {
+            return;
         }
-        Ok(NamesAndTypes { names, types })
-    }
-}
-
-/// The name, or with a number if an earlier column has it: files of edges often name both ends alike.
-fn unused(name: String, names: &[String]) -> String {
-    if !names.contains(&name) || name.starts_with(':') {
-        return name;
-    }
-    let numbered = (2..).map(|number| format!("{name}_{number}"));
-    numbered.into_iter().find(|other| !names.contains(other)).unwrap_or(name)
-}
-
-/// Words of neo4j-admin that say what a column is for, not what type it has.
-const ROLES: [&str; 6] = ["ID", "LABEL", "START_ID", "END_ID", "TYPE", "IGNORE"];
-
-fn role_of(suffix: &str) -> Option<&str> {
-    let word = suffix.split_once('(').map_or(suffix, |(word, _)| word);
-    ROLES.iter().find(|role| word.eq_ignore_ascii_case(role)).map(|_| word)
-}
-
-fn is_typed(field: &str) -> bool {
-    field.rsplit_once(':').is_some_and(|(_, suffix)| {
-        role_of(suffix).is_some() || FieldType::of_name(suffix.split('{').next().unwrap_or(suffix)).is_some()
-    })
-}
-
-/// Splits `name:type`; a role stays with the name (`id:ID(Person)`), and its values are text unless they are inferred.
-fn split_typed(field: &str) -> Result<(String, Option<FieldType>)> {
-    let Some((name, suffix)) = field.rsplit_once(':') else {
-        return Ok((field.to_string(), Some(FieldType::String)));
-    };
-    if let Some(role) = role_of(suffix) {
-        let text = !role.eq_ignore_ascii_case("ID") && !role.to_ascii_uppercase().ends_with("_ID");
-        return Ok((field.to_string(), text.then_some(FieldType::String)));
-    }
-    match FieldType::of_name(suffix.split('{').next().unwrap_or(suffix)) {
-        Some(field_type) => Ok((name.to_string(), Some(field_type))),
-        None => Err(error!(Import, "line 1: the header's field '{field}' names an unknown type '{suffix}'")
-            .with_remedy("use int, float, boolean, string, date, localtime, time, localdatetime, datetime, duration, or one of them with []")),
     }
 }
 
@@ -225,56 +202,122 @@ impl Table for CsvTable {
         self.chunks.next()
     }
 
+    fn read_as(&mut self, column: usize, field_type: &FieldType, why: &str) {
+        if self.types[column].1 != Basis::Stated {
+            self.types[column] = (field_type.clone(), Basis::Known(why.to_owned()));
+            self.columns[column].field_type = Some(field_type.clone());
+        }
+    }
+
     fn parse(&self, chunk: Chunk, sink: &mut dyn FnMut(RowBatch) -> Result<()>) -> Result<()> {
         let Chunk::Text { bytes, first_line } = chunk else {
             return Err(error!(Internal, "a CSV file was given a chunk of another format"));
         };
-        let mut builders: Vec<FieldBuilder> =
-            self.types.iter().map(|(field_type, _)| FieldBuilder::new(field_type, self.list_delimiter)).collect();
-        let mut batch = RowBatch::default();
+        let mut rows = Rows::of(self, &bytes);
         let mut reader = self.reader(&bytes);
         let mut record = csv::ByteRecord::new();
-        let (mut counted, mut line) = (0, first_line);
+        let (mut start, mut line) = (0, first_line);
         while reader.read_byte_record(&mut record).map_err(|cause| error!(Import, "{cause}"))? {
             // The reader's own line number is one too low after CR LF: it leaves the LF to the next record.
-            let mut start = record.position().map_or(counted, |position| position.byte() as usize);
+            let counted = start;
+            start = record.position().map_or(counted, |position| position.byte() as usize);
             start += usize::from(start > 0 && bytes[start - 1] == b'\r' && bytes[start] == b'\n');
             line += bytes[counted..start].iter().filter(|&&byte| byte == b'\n').count() as u64;
-            counted = start;
-            let mut taken = 0;
-            if record.len() == builders.len() {
-                for (field, builder) in record.iter().zip(&mut builders) {
-                    if !builder.push(field) {
-                        break;
-                    }
-                    taken += 1;
-                }
-            }
-            if taken == builders.len() {
-                batch.lines.push(line);
-            } else {
-                builders[..taken].iter_mut().for_each(FieldBuilder::pop);
-                batch.bad.push(self.bad_row(&record, line, &builders));
-            }
+            rows.take(&record, line, start..reader.position().byte() as usize);
         }
-        if is_left_open(&bytes[counted..], self.delimiter, self.quote) {
+        if is_left_open(&bytes[start..], self.delimiter, self.quote) {
             // The last record has swallowed all that follows its quote: no value of it can be trusted.
-            if batch.lines.last() == Some(&line) {
-                batch.lines.pop();
-                builders.iter_mut().for_each(FieldBuilder::pop);
-            } else if batch.bad.last().is_some_and(|bad| bad.line == line) {
-                batch.bad.pop();
-            }
-            let text =
-                String::from_utf8_lossy(bytes[counted..].split(|&byte| byte == b'\n').next().unwrap_or_default());
-            let reason = "a quote is opened here and not closed before the end of the file".to_string();
-            batch.bad.push(BadRow { line, column: None, reason, text: text.trim_end().to_string() });
+            let text = bytes[start..].split(|&byte| byte == b'\n').next().unwrap_or_default();
+            rows.take_back(line, line_text(text));
         }
-        batch.columns = builders.into_iter().map(FieldBuilder::finish).collect();
-        sink(batch)
+        let batch = rows.finish();
+        drop(reader);
+        sink(RowBatch { texts: RowTexts::of(bytes, batch.texts), ..batch })
     }
 
     fn progress(&self) -> (u64, u64) {
         self.chunks.progress()
+    }
+}
+
+/// Rows of one chunk as they are read.
+struct Rows<'t> {
+    table: &'t CsvTable,
+    bytes: &'t [u8],
+    builders: Vec<FieldBuilder>,
+    batch: RowBatch,
+    /// Rows that were pushed, good and bad, and which of them are good, once one is not.
+    pushed: u32,
+    good: Option<Vec<u32>>,
+    /// Whether any text of the chunk may be empty and not absent.
+    has_empty_texts: bool,
+    quoted: Vec<bool>,
+}
+
+impl<'t> Rows<'t> {
+    fn of(table: &'t CsvTable, bytes: &'t [u8]) -> Rows<'t> {
+        let builder = |(field_type, _): &(FieldType, Basis)| FieldBuilder::new(field_type, table.list_delimiter);
+        let has_empty_texts = table.quote.is_some_and(|quote| bytes.windows(2).any(|pair| pair == [quote, quote]));
+        Rows {
+            table,
+            bytes,
+            builders: table.types.iter().map(builder).collect(),
+            batch: RowBatch::default(),
+            pushed: 0,
+            good: None,
+            has_empty_texts,
+            quoted: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, record: &csv::ByteRecord, line: u64, place: std::ops::Range<usize>) {
+        let mut fits = record.len() == self.builders.len();
+        if fits {
+            self.quoted.clear();
+            if let (true, Some(quote)) = (self.has_empty_texts && record.iter().any(<[u8]>::is_empty), self.table.quote) {
+                quoted_fields(&self.bytes[place.clone()], self.table.delimiter, quote, &mut self.quoted);
+            }
+            for (index, (field, builder)) in record.iter().zip(&mut self.builders).enumerate() {
+                let is_text = self.quoted.get(index).is_some_and(|quoted| *quoted);
+                fits &= if is_text { builder.push_quoted(field) } else { builder.push(field) };
+            }
+            self.pushed += 1;
+        }
+        if fits {
+            self.batch.lines.push(line);
+            self.batch.texts.push(place);
+            if let Some(good) = &mut self.good {
+                good.push(self.pushed - 1);
+            }
+            return;
+        }
+        let bad = self.table.bad_row(record, line, &self.bytes[place], &self.builders);
+        self.batch.bad.push(bad);
+        if self.good.is_none() && record.len() == self.builders.len() {
+            self.good = Some((0..self.pushed - 1).collect());
+        }
+    }
+
+    /// Calls the last row bad: its quote is open.
+    fn take_back(&mut self, line: u64, text: String) {
+        if self.batch.lines.last() == Some(&line) {
+            self.batch.lines.pop();
+            self.batch.texts.pop();
+            let pushed = self.pushed;
+            self.good.get_or_insert_with(|| (0..pushed).collect()).pop();
+        } else if self.batch.bad.last().is_some_and(|bad| bad.line == line) {
+            self.batch.bad.pop();
+        }
+        let reason = "a quote is opened here and not closed before the end of the file".to_string();
+        self.batch.bad.push(BadRow { line, reason, text, ..BadRow::default() });
+    }
+
+    fn finish(self) -> RowBatch {
+        let columns = self.builders.into_iter().map(FieldBuilder::finish);
+        let columns = match self.good {
+            None => columns.collect(),
+            Some(good) => columns.map(|column| column.gather(&good)).collect(),
+        };
+        RowBatch { columns, ..self.batch }
     }
 }

@@ -17,6 +17,8 @@ pub struct DimacsTable {
     chunks: TextChunks,
     columns: Vec<TableColumn>,
     is_graph: bool,
+    /// Nodes, by the line `p sp NODES ARCS` of a graph.
+    node_count: Option<u64>,
 }
 
 /// Coordinates count millionths of a degree.
@@ -28,7 +30,22 @@ impl DimacsTable {
         let is_graph = format == Format::DimacsGraph;
         let names = if is_graph { ["source", "target", "length"] } else { ["id", "longitude", "latitude"] };
         let columns = names.map(|name| TableColumn { name: name.into(), field_type: Some(FieldType::Int) }).to_vec();
-        Ok(DimacsTable { chunks: TextChunks::open(path, None)?, columns, is_graph })
+        let chunks = TextChunks::open(path, None)?;
+        let first = chunks.next()?;
+        let node_count = match &first {
+            Some(Chunk::Text { bytes, .. }) if is_graph => stated_nodes(bytes),
+            _ => None,
+        };
+        chunks.put_back(first);
+        Ok(DimacsTable { chunks, columns, is_graph, node_count })
+    }
+
+    /// The reason for which an end of an arc is no node: it lies beyond those that the file says there are.
+    fn beyond(&self, line: &[u8], fields: &[Range<usize>]) -> Option<String> {
+        let count = self.node_count?;
+        let number = |field: &Range<usize>| std::str::from_utf8(&line[field.clone()]).ok()?.parse::<u64>().ok();
+        let found = fields.iter().take(2).filter_map(number).find(|&node| node == 0 || node > count)?;
+        Some(format!("the node {found} is not among the {count} that the line 'p sp' states"))
     }
 
     fn split(&self, line: &[u8], fields: &mut Vec<Range<usize>>) -> Row {
@@ -38,7 +55,10 @@ impl DimacsTable {
             Some(&first) if first == letter => {
                 split_blanks(line, fields);
                 fields.remove(0);
-                Row::Fields
+                match self.beyond(line, fields) {
+                    Some(reason) => Row::Bad(reason),
+                    None => Row::Fields,
+                }
             }
             Some(&other) => {
                 Row::Bad(format!("expected a line of kind {}, found '{}'", letter as char, other.escape_ascii()))
@@ -47,9 +67,31 @@ impl DimacsTable {
     }
 }
 
+/// The nodes of the line `p sp NODES ARCS` that comes before the arcs.
+fn stated_nodes(bytes: &[u8]) -> Option<u64> {
+    let mut lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let line = lines.find(|line| !matches!(line.first(), None | Some(b'c')))?;
+    let words: Vec<&str> = std::str::from_utf8(line).ok()?.split_ascii_whitespace().collect();
+    match words.as_slice() {
+        ["p", "sp", nodes, _arcs] => nodes.parse().ok(),
+        _ => None,
+    }
+}
+
 impl Table for DimacsTable {
     fn columns(&self) -> &[TableColumn] {
         &self.columns
+    }
+
+    fn node_count(&self) -> Option<u64> {
+        self.node_count
+    }
+
+    fn read_as(&mut self, column: usize, field_type: &FieldType, _why: &str) {
+        // Nodes are numbers here; whoever keeps them as text names them by these.
+        if *field_type == FieldType::String {
+            self.columns[column].field_type = Some(FieldType::String);
+        }
     }
 
     fn next_chunk(&self) -> Result<Option<Chunk>> {

@@ -6,7 +6,7 @@ use model::{Result, error};
 
 use super::field::FieldBuilder;
 use super::text::TextChunks;
-use super::{BadRow, Chunk, FieldType, RowBatch, Table, TableColumn};
+use super::{BadRow, Chunk, FieldType, RowBatch, RowTexts, Table, TableColumn};
 
 /// An edge list as a table of `source`, `target` and, where lines have more, `value1`, `value2`, ….
 pub struct EdgeListTable {
@@ -63,6 +63,10 @@ impl Table for EdgeListTable {
 
     fn next_chunk(&self) -> Result<Option<Chunk>> {
         self.chunks.next()
+    }
+
+    fn read_as(&mut self, column: usize, field_type: &FieldType, _why: &str) {
+        self.columns[column].field_type = Some(field_type.clone());
     }
 
     fn parse(&self, chunk: Chunk, sink: &mut dyn FnMut(RowBatch) -> Result<()>) -> Result<()> {
@@ -124,18 +128,17 @@ pub(crate) fn parse_lines(
     let types: Vec<FieldType> = columns.iter().map(|c| c.field_type.clone().unwrap_or(FieldType::String)).collect();
     let mut builders: Vec<FieldBuilder> = types.iter().map(|field_type| FieldBuilder::new(field_type, b';')).collect();
     let mut batch = RowBatch::default();
+    let (mut pushed, mut good) = (0_u32, Vec::new());
     let mut fields = Vec::new();
+    let mut start = 0;
     for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
         fields.clear();
         let row = split(line, &mut fields);
         let line_number = first_line + number as u64;
         let mut bad = |column: Option<usize>, reason: String| {
-            batch.bad.push(BadRow {
-                line: line_number,
-                column: column.map(|index| columns[index].name.clone()),
-                reason,
-                text: String::from_utf8_lossy(line).trim_end().to_string(),
-            });
+            let column = column.map(|index| columns[index].name.clone());
+            let text = String::from_utf8_lossy(line).trim_end().to_string();
+            batch.bad.push(BadRow { line: line_number, column, reason, text, remedy: None });
         };
         match row {
             Row::Skipped => {}
@@ -144,18 +147,31 @@ pub(crate) fn parse_lines(
                 bad(None, format!("expected {} fields, found {}", builders.len(), fields.len()));
             }
             Row::Fields => {
-                let misfit = (0..fields.len()).find(|&index| !builders[index].push(&line[fields[index].clone()]));
+                let mut misfit = None;
+                for (index, builder) in builders.iter_mut().enumerate() {
+                    if !builder.push(&line[fields[index].clone()]) {
+                        misfit = misfit.or(Some(index));
+                    }
+                }
                 match misfit {
-                    None => batch.lines.push(line_number),
+                    None => {
+                        batch.lines.push(line_number);
+                        batch.texts.push(start..start + line.len());
+                        good.push(pushed);
+                    }
                     Some(index) => {
-                        builders[..index].iter_mut().for_each(FieldBuilder::pop);
                         let reason = builders[index].check(&line[fields[index].clone()]).err().unwrap_or_default();
                         bad(Some(index), reason);
                     }
                 }
+                pushed += 1;
             }
         }
+        start += line.len() + 1;
     }
-    batch.columns = builders.into_iter().map(FieldBuilder::finish).collect();
-    sink(batch)
+    let columns = builders.into_iter().map(FieldBuilder::finish);
+    let is_whole = good.len() == pushed as usize;
+    batch.columns = columns.map(|column| if is_whole { column } else { column.gather(&good) }).collect();
+    let texts = RowTexts::of(bytes, std::mem::take(&mut batch.texts));
+    sink(RowBatch { texts, ..batch })
 }

@@ -1,7 +1,9 @@
 //! The types of fields in text files: their names, how a field is read as one, and how a type is inferred.
 
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
-use model::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn, Value};
+use model::{Bitmap, Column, ColumnBuilder, ColumnData, PropertyKind, StringColumn, Value};
+
+use super::json_value::{to_value, wide_integer};
 
 /// What a field of text is read as.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub enum FieldType {
     Duration,
     /// Elements of one type between list delimiters.
     List(Box<FieldType>),
+    /// Any value, as JSON: `[1, "a"]`, `{"$date": "2024-02-29"}`.
+    Json,
 }
 
 impl FieldType {
@@ -48,6 +52,7 @@ impl FieldType {
             "time" => FieldType::Time,
             "datetime" => FieldType::DateTime,
             "duration" => FieldType::Duration,
+            "json" => FieldType::Json,
             _ => return None,
         })
     }
@@ -66,7 +71,85 @@ impl FieldType {
             FieldType::DateTime => "datetime".into(),
             FieldType::Duration => "duration".into(),
             FieldType::List(element) => format!("{}[]", element.name()),
+            FieldType::Json => "json".into(),
         }
+    }
+
+    /// The type of a field whose values are of a kind.
+    pub fn of_kind(kind: PropertyKind) -> FieldType {
+        match kind {
+            PropertyKind::Boolean => FieldType::Bool,
+            PropertyKind::Integer => FieldType::Int,
+            PropertyKind::Float => FieldType::Float,
+            PropertyKind::String => FieldType::String,
+            PropertyKind::Date => FieldType::Date,
+            PropertyKind::LocalDateTime => FieldType::LocalDateTime,
+            PropertyKind::LocalTime => FieldType::LocalTime,
+            PropertyKind::Time => FieldType::Time,
+            PropertyKind::DateTime => FieldType::DateTime,
+            PropertyKind::Duration => FieldType::Duration,
+        }
+    }
+
+    /// The type of a value, if a field can have it.
+    pub fn of_value(value: &Value) -> Option<FieldType> {
+        Some(match value {
+            Value::Bool(_) => FieldType::Bool,
+            Value::Int(_) => FieldType::Int,
+            Value::Float(_) => FieldType::Float,
+            Value::String(_) => FieldType::String,
+            Value::Date(_) => FieldType::Date,
+            Value::LocalDateTime(_) => FieldType::LocalDateTime,
+            Value::LocalTime(_) => FieldType::LocalTime,
+            Value::Time(_) => FieldType::Time,
+            Value::DateTime(_) => FieldType::DateTime,
+            Value::Duration(_) => FieldType::Duration,
+            _ => return None,
+        })
+    }
+
+    /// The narrowest type that reads what two types read.
+    pub fn united(&self, other: &FieldType) -> FieldType {
+        match (self, other) {
+            (one, other) if one == other => one.clone(),
+            (FieldType::Int, FieldType::Float) | (FieldType::Float, FieldType::Int) => FieldType::Float,
+            _ => FieldType::String,
+        }
+    }
+
+    /// A type that reads a field that is not of this one, and all that are.
+    pub(crate) fn wider(&self, field: &str) -> FieldType {
+        let reads_all = *self == FieldType::Int && is_plainly(&FieldType::Float, field);
+        if reads_all { FieldType::Float } else { FieldType::String }
+    }
+
+    /// A value as one of this type, if it is the same in another type: the integer 7 and the text `7`.
+    pub fn converted(&self, value: &Value) -> Option<Value> {
+        match (self, value) {
+            (FieldType::Float, Value::Int(_)) | (FieldType::Int, Value::Float(_)) => None,
+            (FieldType::String, Value::String(_)) => None,
+            (FieldType::String, other) => FieldType::of_value(other).map(|_| Value::string(&other.to_string())),
+            (_, Value::String(text)) if is_plainly(self, text) => self.parse(text, b';'),
+            _ => None,
+        }
+    }
+
+    /// The values of a column as of this type, as far as they are the same in it.
+    pub fn convert(&self, column: &Column) -> Option<Column> {
+        let is_same = match &column.data {
+            ColumnData::Int(_) => matches!(self, FieldType::Int | FieldType::Float),
+            ColumnData::Float(_) => matches!(self, FieldType::Int | FieldType::Float),
+            ColumnData::String(_) => *self == FieldType::String,
+            _ => false,
+        };
+        if is_same {
+            return None;
+        }
+        let mut builder = ColumnBuilder::default();
+        for value in column.values() {
+            builder.push(&self.converted(&value).unwrap_or(value));
+        }
+        Some(builder.finish())
     }
 
     /// Reads one field; `None` if it is not of this type.
@@ -88,6 +171,10 @@ impl FieldType {
                     .map(|part| element.parse(part.trim(), list_delimiter))
                     .collect::<Option<Vec<_>>>()
                     .map(Value::list)
+            }
+            FieldType::Json => {
+                let json = serde_json::from_str(text).ok().filter(|_| wide_integer(text.as_bytes()).is_none())?;
+                to_value(json).ok()
             }
         }
     }
@@ -121,7 +208,8 @@ fn is_plainly(field_type: &FieldType, text: &str) -> bool {
     match field_type {
         FieldType::Int => !padded && !text.starts_with('+') && text.parse::<i64>().is_ok(),
         FieldType::Float => {
-            !padded && digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') && text.parse::<f64>().is_ok()
+            let is_number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+            !padded && is_number && text.parse::<f64>().is_ok() && !loses_digits(digits)
         }
         // Shorter forms are more often numbers of something else.
         FieldType::Date => Date::parse(text).is_some_and(|date| date.to_string() == text),
@@ -129,6 +217,19 @@ fn is_plainly(field_type: &FieldType, text: &str) -> bool {
         FieldType::DateTime => has_date_and_time(text) && DateTime::parse(text).is_some(),
         other => other.parse(text, b';').is_some(),
     }
+}
+
+/// Digits of a decimal number that a float is sure to keep.
+const FLOAT_DIGITS: usize = 17;
+
+/// Whether a float would hold another number: a whole one beyond 64 bits, or one with more digits than a float has.
+fn loses_digits(digits: &str) -> bool {
+    let mantissa = digits.split(['e', 'E']).next().unwrap_or(digits);
+    if mantissa.len() == digits.len() && !digits.contains('.') && digits.parse::<i64>().is_err() {
+        return true;
+    }
+    let significant = mantissa.trim_start_matches(['0', '.']).bytes().filter(u8::is_ascii_digit).count();
+    significant > FLOAT_DIGITS
 }
 
 fn has_date_and_time(text: &str) -> bool {
@@ -177,7 +278,7 @@ impl FieldBuilder {
             FieldType::Time => ColumnData::Time(Vec::new()),
             FieldType::DateTime => ColumnData::DateTime(Vec::new()),
             FieldType::Duration => ColumnData::Duration(Vec::new()),
-            FieldType::List(_) => ColumnData::Null(0),
+            FieldType::List(_) | FieldType::Json => ColumnData::Null(0),
         };
         let field_type = field_type.clone();
         FieldBuilder { field_type, list_delimiter, data, lists: ColumnBuilder::default(), validity: Bitmap::default() }
@@ -186,7 +287,7 @@ impl FieldBuilder {
     /// Checks that a field reads as the column's type. The reason says what was found and expected.
     pub(crate) fn check(&self, field: &[u8]) -> Result<(), String> {
         let Ok(text) = std::str::from_utf8(field) else {
-            return Err("the text is not UTF-8".to_string());
+            return Err("the text is not UTF-8: convert the file, as with iconv -f LATIN1 -t UTF-8".to_string());
         };
         if text.is_empty() || self.field_type == FieldType::String {
             return Ok(());
@@ -197,10 +298,11 @@ impl FieldBuilder {
         }
     }
 
-    /// Adds a field; false, with nothing added, if it does not read as the column's type.
+    /// Adds a field; false, with a null added, if it does not read as the column's type.
     #[inline]
     pub(crate) fn push(&mut self, field: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(field) else {
+            self.push_null();
             return false;
         };
         if text.is_empty() {
@@ -231,8 +333,21 @@ impl FieldBuilder {
         };
         if read {
             self.validity.push(true);
+        } else {
+            self.push_null();
         }
         read
+    }
+
+    /// Adds a field that was quoted: if it is empty, the empty text in a column of texts.
+    #[inline]
+    pub(crate) fn push_quoted(&mut self, field: &[u8]) -> bool {
+        if let (true, ColumnData::String(rows)) = (field.is_empty(), &mut self.data) {
+            rows.push("");
+            self.validity.push(true);
+            return true;
+        }
+        self.push(field)
     }
 
     fn push_null(&mut self) {
@@ -252,28 +367,9 @@ impl FieldBuilder {
         self.validity.push(false);
     }
 
-    /// Takes back the last field, when a later field of its row is bad.
-    pub(crate) fn pop(&mut self) {
-        let kept: Vec<u32> = (0..self.validity.len() as u32 - 1).collect();
-        match &mut self.data {
-            ColumnData::Int(rows) => rows.truncate(kept.len()),
-            ColumnData::Float(rows) => rows.truncate(kept.len()),
-            ColumnData::Bool(rows) => rows.truncate(kept.len()),
-            ColumnData::Date(rows) => rows.truncate(kept.len()),
-            ColumnData::LocalDateTime(rows) => rows.truncate(kept.len()),
-            ColumnData::LocalTime(rows) => rows.truncate(kept.len()),
-            ColumnData::Time(rows) => rows.truncate(kept.len()),
-            ColumnData::DateTime(rows) => rows.truncate(kept.len()),
-            ColumnData::Duration(rows) => rows.truncate(kept.len()),
-            ColumnData::String(rows) => *rows = kept.iter().map(|&row| rows.get(row as usize)).collect(),
-            _ => self.lists = ColumnBuilder::from(std::mem::take(&mut self.lists).finish().gather(&kept)),
-        }
-        self.validity = kept.iter().map(|&row| self.validity.get(row as usize)).collect();
-    }
-
     pub(crate) fn finish(self) -> Column {
         match self.field_type {
-            FieldType::List(_) => self.lists.finish(),
+            FieldType::List(_) | FieldType::Json => self.lists.finish(),
             _ => Column::with_validity(self.data, self.validity),
         }
     }
@@ -302,5 +398,9 @@ mod tests {
         assert_eq!(infer(&["1", "x"]), FieldType::String);
         assert_eq!(infer(&["", ""]), FieldType::String);
         assert_eq!(infer(&["nan"]), FieldType::String);
+        assert_eq!(infer(&["12345678901234567890"]), FieldType::String);
+        assert_eq!(infer(&["9223372036854775807", "1"]), FieldType::Int);
+        assert_eq!(infer(&["0.12345678901234567890"]), FieldType::String);
+        assert_eq!(infer(&["0.30000000000000004", "1e300"]), FieldType::Float);
     }
 }

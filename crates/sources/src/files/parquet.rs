@@ -15,36 +15,54 @@ use super::{BadRow, Chunk, FieldType, RowBatch, Table, TableColumn, open_file};
 /// Rows of one batch.
 const BATCH_ROWS: usize = 65_536;
 
+/// Digits of a whole decimal number that an integer is sure to hold, and of any that a float tells from all others.
+const INT_DIGITS: u8 = 18;
+const FLOAT_DIGITS: u8 = 15;
+
 /// A Parquet file as a table.
 pub struct ParquetTable {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
     columns: Vec<TableColumn>,
+    /// What columns are cast to before they are read, where an option says so.
+    casts: Vec<Option<DataType>>,
     next_group: AtomicUsize,
     length: u64,
 }
 
 impl ParquetTable {
-    /// Opens a file and reads its footer. A column of a type that cannot be a property is an error.
-    pub fn open(path: &Path) -> Result<ParquetTable> {
+    /// Opens a file and reads its footer. A column of a type that cannot be a property is an error; decimals that a
+    /// float would round are text or floats if `types` says so, and an error otherwise.
+    pub fn open(path: &Path, types: &[(String, FieldType)]) -> Result<ParquetTable> {
         let file = open_file(path)?;
         let length = file.metadata().map_err(|cause| super::file_error(path, &cause))?.len();
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
-            .map_err(|cause| error!(Import, "not a Parquet file: {cause}"))?;
-        let mut columns = Vec::new();
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|cause| {
+            error!(Import, "not a Parquet file: {cause}").with_remedy("check that the file is whole and of that format")
+        })?;
+        let (mut columns, mut casts) = (Vec::new(), Vec::new());
         for field in metadata.schema().fields() {
-            if !is_readable(field.data_type()) {
-                let kind = field.data_type();
-                return Err(error!(
-                    Import,
-                    "column '{}' has the type {kind}, which cannot be a property",
-                    field.name()
-                ));
+            let (name, kind) = (field.name(), field.data_type());
+            let stated = types.iter().find(|(column, _)| column == name).map(|(_, stated)| stated);
+            let cast = match (kind, stated) {
+                (DataType::Decimal128(..) | DataType::Decimal256(..), Some(FieldType::String)) => Some(DataType::Utf8),
+                (DataType::Decimal128(..) | DataType::Decimal256(..), Some(FieldType::Float)) => Some(DataType::Float64),
+                _ => None,
+            };
+            let read = cast.as_ref().unwrap_or(kind);
+            if !is_readable(read) {
+                let error = error!(Import, "column '{name}' has the type {kind}, which cannot be a property");
+                return Err(match kind {
+                    DataType::Decimal128(..) | DataType::Decimal256(..) => error.with_remedy(format!(
+                        "a float would round it: pass --type {name}:string to keep every digit, or --type {name}:float"
+                    )),
+                    _ => error.with_remedy("leave the column out of the file, or write it as text, numbers or lists"),
+                });
             }
-            let field_type = type_of(field.data_type());
-            columns.push(TableColumn { name: field.name().clone(), field_type });
+            columns.push(TableColumn { name: name.clone(), field_type: type_of(read) });
+            casts.push(cast);
         }
-        Ok(ParquetTable { path: path.to_path_buf(), metadata, columns, next_group: AtomicUsize::new(0), length })
+        let next_group = AtomicUsize::new(0);
+        Ok(ParquetTable { path: path.to_path_buf(), metadata, columns, casts, next_group, length })
     }
 
     fn rows_before(&self, group: usize) -> u64 {
@@ -56,7 +74,10 @@ impl ParquetTable {
 pub(crate) fn type_of(kind: &DataType) -> Option<FieldType> {
     Some(match kind {
         DataType::Boolean => FieldType::Bool,
-        DataType::Float16 | DataType::Float32 | DataType::Float64 | DataType::Decimal128(..) => FieldType::Float,
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => FieldType::Float,
+        // Other decimals would be rounded.
+        DataType::Decimal128(precision, 0) if *precision <= INT_DIGITS => FieldType::Int,
+        DataType::Decimal128(precision, _) if *precision <= FLOAT_DIGITS => FieldType::Float,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => FieldType::String,
         DataType::Date32 | DataType::Date64 => FieldType::Date,
         DataType::Timestamp(_, None) => FieldType::LocalDateTime,
@@ -93,7 +114,13 @@ impl Table for ParquetTable {
         let Chunk::RowGroup { index, first_row } = chunk else {
             return Err(error!(Internal, "a Parquet file was given a chunk of another format"));
         };
-        let damaged = |cause: &dyn std::fmt::Display| error!(Import, "row group {index}: {cause}");
+        let damaged = |cause: &dyn std::fmt::Display| {
+            let error = error!(Import, "row group {index}: {cause}");
+            match error.message().contains("Disabled feature") {
+                true => error.with_remedy("write the file with another compression: zstd, snappy, gzip, lz4 or none"),
+                false => error.with_remedy("check that the file is whole"),
+            }
+        };
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(open_file(&self.path)?, self.metadata.clone())
             .with_row_groups(vec![index])
             .with_batch_size(BATCH_ROWS)
@@ -102,7 +129,7 @@ impl Table for ParquetTable {
         let mut line = first_row + 1;
         for records in reader {
             let records = records.map_err(|cause| damaged(&cause))?;
-            let batch = to_rows(&records, line, &self.columns)?;
+            let batch = to_rows(&records, line, &self.columns, &self.casts)?;
             line += records.num_rows() as u64;
             sink(batch)?;
         }
@@ -116,17 +143,29 @@ impl Table for ParquetTable {
     }
 }
 
-fn to_rows(records: &RecordBatch, first_line: u64, columns: &[TableColumn]) -> Result<RowBatch> {
+fn to_rows(
+    records: &RecordBatch,
+    first_line: u64,
+    columns: &[TableColumn],
+    casts: &[Option<DataType>],
+) -> Result<RowBatch> {
     let mut batch =
         RowBatch { lines: (first_line..first_line + records.num_rows() as u64).collect(), ..RowBatch::default() };
-    for (array, column) in records.columns().iter().zip(columns) {
+    for ((array, column), to) in records.columns().iter().zip(columns).zip(casts) {
         let mut misfits = Vec::new();
-        batch.columns.push(to_column(array, &mut misfits)?);
+        batch.columns.push(match to {
+            Some(to) => cast(array, to, &mut misfits)?,
+            None => to_column(array, &mut misfits)?,
+        });
+        let reason = match array.data_type() {
+            kind if kind.is_integer() => "the number is larger than a 64-bit integer",
+            _ => "a list with a null, or with a number beyond 64 bits, cannot be a property",
+        };
         batch.bad.extend(misfits.into_iter().map(|row| BadRow {
             line: first_line + row as u64,
             column: Some(column.name.clone()),
-            reason: "the number is larger than a 64-bit integer".into(),
-            text: String::new(),
+            reason: reason.into(),
+            ..BadRow::default()
         }));
     }
     if !batch.bad.is_empty() {
@@ -155,9 +194,12 @@ pub(crate) fn to_column(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Co
             ColumnData::Int(numbers.values().iter().map(|&number| number as i64).collect())
         }
         kind if kind.is_integer() => return cast(array, &DataType::Int64, misfits),
-        DataType::Float16 | DataType::Float32 | DataType::Decimal128(..) => {
-            return cast(array, &DataType::Float64, misfits);
-        }
+        DataType::Float16 | DataType::Float32 => return cast(array, &DataType::Float64, misfits),
+        kind @ DataType::Decimal128(..) => match type_of(kind) {
+            Some(FieldType::Int) => return cast(array, &DataType::Int64, misfits),
+            Some(FieldType::Float) => return cast(array, &DataType::Float64, misfits),
+            _ => return Err(error!(Import, "the type {kind} cannot be a property: a float would round it")),
+        },
         DataType::Utf8 => {
             let texts = array.as_string::<i32>();
             ColumnData::String((0..rows).map(|row| texts.value(row)).collect::<StringColumn>())
@@ -218,11 +260,11 @@ fn nested(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Column> {
         let value = match array.data_type() {
             DataType::Binary => Value::Bytes(array.as_binary::<i32>().value(row).into()),
             DataType::LargeBinary => Value::Bytes(array.as_binary::<i64>().value(row).into()),
-            DataType::List(_) => list(&array.as_list::<i32>().value(row))?,
-            DataType::LargeList(_) => list(&array.as_list::<i64>().value(row))?,
+            DataType::List(_) => list(&array.as_list::<i32>().value(row), row, misfits)?,
+            DataType::LargeList(_) => list(&array.as_list::<i64>().value(row), row, misfits)?,
             other => return Err(error!(Import, "the type {other} cannot be a property")),
         };
-        if !value.is_storable() {
+        if !value.is_storable() && misfits.last() != Some(&row) {
             misfits.push(row);
         }
         builder.push(&value);
@@ -230,6 +272,9 @@ fn nested(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Column> {
     Ok(builder.finish())
 }
 
-fn list(elements: &ArrayRef) -> Result<Value> {
-    Ok(Value::list(to_column(elements, &mut Vec::new())?.values().collect()))
+fn list(elements: &ArrayRef, row: usize, misfits: &mut Vec<usize>) -> Result<Value> {
+    let mut within = Vec::new();
+    let values = to_column(elements, &mut within)?.values().collect();
+    misfits.extend((!within.is_empty()).then_some(row));
+    Ok(Value::list(values))
 }

@@ -423,16 +423,5 @@ fn convert(value: &Value, kind: PropertyKind) -> Option<Value> {
 
 /// The type of a field whose values are of a kind.
 pub(super) fn field_type(kind: PropertyKind) -> FieldType {
-    match kind {
-        PropertyKind::Boolean => FieldType::Bool,
-        PropertyKind::Integer => FieldType::Int,
-        PropertyKind::Float => FieldType::Float,
-        PropertyKind::String => FieldType::String,
-        PropertyKind::Date => FieldType::Date,
-        PropertyKind::LocalDateTime => FieldType::LocalDateTime,
-        PropertyKind::LocalTime => FieldType::LocalTime,
-        PropertyKind::Time => FieldType::Time,
-        PropertyKind::DateTime => FieldType::DateTime,
-        PropertyKind::Duration => FieldType::Duration,
-    }
+    FieldType::of_kind(kind)
 }
