@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use database::{Access, Config, Database};
+use database::{Access, Config, Database, Error, ErrorCode};
 
 use crate::arguments::{self, Arguments, Command, OpeningArguments};
 use crate::failure::{Failure, Outcome};
@@ -60,8 +60,11 @@ fn check_new_store(path: &Path) -> Outcome<()> {
         return Ok(());
     }
     let name = path.display().to_string();
-    let guess = arguments::command_like(&name).map_or_else(String::new, |command| format!(" (did you mean {command}?)"));
-    Err(Failure::Usage(format!("there is no command and no store '{name}'{guess}; the name of a new store ends in .knot")))
+    let guess =
+        arguments::command_like(&name).map_or_else(String::new, |command| format!(" (did you mean {command}?)"));
+    Err(Failure::Usage(format!(
+        "there is no command and no store '{name}'{guess}; the name of a new store ends in .knot"
+    )))
 }
 
 pub(crate) use info::{full_text as info_text, to_text as schema_text};
@@ -97,10 +100,21 @@ fn open_as(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<D
         merge_bytes_per_second: opening.merge_rate.as_deref().map_or(Ok(0), import::bytes)? as u64,
         ..Config::default()
     };
-    let database = Database::open(path, config)?;
+    let database = Database::open(path, config).map_err(|failure| with_a_way_to_read(path, failure))?;
     tell_torn(&database);
     source::attach(&database, &opening.attach)?;
     Ok(database)
+}
+
+/// An error of opening a store to write it: where the store can be read it says how.
+fn with_a_way_to_read(path: &Path, failure: Error) -> Error {
+    let reading = || Database::open(path, Config { access: Access::ReadOnly, ..Config::default() });
+    match failure.code() {
+        ErrorCode::Io if reading().is_ok() => {
+            failure.with_remedy("the store can be read: pass -r, or let this user write its directory")
+        }
+        _ => failure,
+    }
 }
 
 /// The memory limit given here, or by the environment.

@@ -42,7 +42,10 @@ pub(crate) fn not_utf8(bytes: &[u8]) -> Failure {
     let good = std::str::from_utf8(bytes).map_or_else(|cause| cause.valid_up_to(), str::len);
     let line = bytes[..good].iter().filter(|&&byte| byte == b'\n').count() + 1;
     let message = format!("the standard input is not UTF-8, from line {line} on");
-    Failure::Error(Error::new(ErrorCode::Argument, message).with_remedy("convert it, as with iconv -f LATIN1 -t UTF-8"), None)
+    Failure::Error(
+        Error::new(ErrorCode::Argument, message).with_remedy("convert it, as with iconv -f LATIN1 -t UTF-8"),
+        None,
+    )
 }
 
 /// Prints an error to standard error, with the query's line and a caret if it points there.

@@ -139,7 +139,8 @@ impl Shell<'_> {
         let mut line = Vec::new();
         while input.read_until(b'\n', &mut line)? > 0 {
             let start = text.len();
-            let read = std::str::from_utf8(&line).map_err(|_| not_utf8(&[text.as_bytes(), line.as_slice()].concat()))?;
+            let read =
+                std::str::from_utf8(&line).map_err(|_| not_utf8(&[text.as_bytes(), line.as_slice()].concat()))?;
             text.push_str(read);
             line.clear();
             match text[start..].trim().strip_prefix(':') {

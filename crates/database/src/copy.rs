@@ -268,7 +268,8 @@ fn declared(schema: &Schema, name: &str, is_edge: bool) -> Vec<(String, Option<F
         }
         _ => None,
     });
-    let has_ends = schema.constraints.iter().any(|held| held.subject == subject && matches!(held.rule, Rule::Ends { .. }));
+    let has_ends =
+        schema.constraints.iter().any(|held| held.subject == subject && matches!(held.rule, Rule::Ends { .. }));
     let ends = if has_ends { &["from", "to"][..] } else { &[] };
     ends.iter().map(|end| ((*end).to_owned(), None)).chain(typed).collect()
 }

@@ -409,7 +409,8 @@ fn json_of(name: &str, value: &Value) -> Result<serde_json::Value> {
 
 /// The labels of a node in one field: between semicolons, or as JSON where their names hold such.
 fn labels_field(names: &[&str]) -> String {
-    let is_plain = |name: &&str| !name.is_empty() && name.trim() == *name && !name.contains(';') && !name.starts_with('[');
+    let is_plain =
+        |name: &&str| !name.is_empty() && name.trim() == *name && !name.contains(';') && !name.starts_with('[');
     if names.iter().all(is_plain) { names.join(";") } else { serde_json::Value::from(names.to_vec()).to_string() }
 }
 

@@ -269,12 +269,7 @@ impl Run<'_> {
     }
 
     /// What the columns of all files of edges are, which nodes are made from their ends, and which the store has.
-    fn map_edges(
-        &self,
-        tables: &[Box<dyn Table>],
-        groups: &mut Vec<Group>,
-        existing: &Schema,
-    ) -> Result<MappedEdges> {
+    fn map_edges(&self, tables: &[Box<dyn Table>], groups: &mut Vec<Group>, existing: &Schema) -> Result<MappedEdges> {
         let mut mapped = MappedEdges::default();
         for (file, table) in self.plan.edges.iter().zip(tables) {
             let mapping = in_file(&file.path, EdgeMapping::of(file, table.columns(), groups, existing))?;
@@ -284,7 +279,11 @@ impl Run<'_> {
                 mapped.made.extend(made);
             }
             for (group, label, property) in mapping.groups_to_bind(groups, existing)? {
-                groups.push(Group { name: group.clone(), label: Some(label.clone()), property: Some(property.clone()) });
+                groups.push(Group {
+                    name: group.clone(),
+                    label: Some(label.clone()),
+                    property: Some(property.clone()),
+                });
                 mapped.bound.push((group, label, property));
             }
             mapped.mappings.push(mapping);

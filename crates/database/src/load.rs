@@ -158,11 +158,15 @@ impl Database {
         if let (true, OnMissing::Create, 1..) = (is_new, table.on_missing, rows.pieces()) {
             let (_, columns) = rows.piece(0)?;
             let kind = |place: usize| columns[place].values().find_map(|value| FieldType::of_value(&value));
-            if let Some((source, target)) = kind(places.0).zip(kind(places.1)).filter(|(source, target)| source != target)
+            if let Some((source, target)) =
+                kind(places.0).zip(kind(places.1)).filter(|(source, target)| source != target)
             {
                 let (label, source, target) = (&table.source.label, source.name(), target.name());
-                return Err(error!(Import, "the ends are keys of {label}, but the sources are {source}, the targets {target}")
-                    .with_remedy("convert one of the columns, so that both are of one type"));
+                return Err(error!(
+                    Import,
+                    "the ends are keys of {label}, but the sources are {source}, the targets {target}"
+                )
+                .with_remedy("convert one of the columns, so that both are of one type"));
             }
         }
         Ok(Converted { rows, types })
@@ -215,6 +219,10 @@ impl TableSource for Converted<'_> {
 
     fn pieces(&self) -> usize {
         self.rows.pieces()
+    }
+
+    fn piece_rows(&self, index: usize) -> usize {
+        self.rows.piece_rows(index)
     }
 
     fn piece(&self, index: usize) -> Result<(usize, Vec<Column>)> {

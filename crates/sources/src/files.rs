@@ -13,9 +13,9 @@ use model::{Column, Result, error};
 pub mod csv;
 pub mod csv_writer;
 pub mod dimacs;
-mod header;
 pub mod edge_list;
 pub mod field;
+mod header;
 pub mod json_value;
 pub mod jsonl;
 #[cfg(feature = "parquet")]
@@ -270,7 +270,9 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> {
             dimacs::DimacsTable::open(path, format).map(|table| Box::new(table) as Box<dyn Table>)
         }
         #[cfg(feature = "parquet")]
-        Format::Parquet => parquet::ParquetTable::open(path, &options.types).map(|table| Box::new(table) as Box<dyn Table>),
+        Format::Parquet => {
+            parquet::ParquetTable::open(path, &options.types).map(|table| Box::new(table) as Box<dyn Table>)
+        }
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => Err(error!(Unsupported, "this build cannot read Parquet")),
     };
@@ -313,8 +315,9 @@ pub(crate) fn open_file(path: &Path) -> Result<std::fs::File> {
 pub(crate) fn file_error(path: &Path, cause: &std::io::Error) -> model::Error {
     match cause.kind() {
         std::io::ErrorKind::NotFound => error!(File, "{}: no such file", path.display()),
-        std::io::ErrorKind::PermissionDenied => error!(File, "{}: permission denied", path.display())
-            .with_remedy("let this user read the file"),
+        std::io::ErrorKind::PermissionDenied => {
+            error!(File, "{}: permission denied", path.display()).with_remedy("let this user read the file")
+        }
         _ => error!(File, "{}: {cause}", path.display()),
     }
 }

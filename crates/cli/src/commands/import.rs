@@ -54,7 +54,8 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
     } else {
         String::new()
     };
-    let edges = if summary.edges_merged > 0 { format!(" ({} there already)", summary.edges_merged) } else { String::new() };
+    let edges =
+        if summary.edges_merged > 0 { format!(" ({} there already)", summary.edges_merged) } else { String::new() };
     let rows = (summary.nodes_created + summary.nodes_merged + summary.edges_created + summary.edges_merged) as f64;
     eprintln!(
         "{}{merged}, {}{edges}{skipped} in {seconds:.2} s ({:.2} million rows/s)",
@@ -102,8 +103,8 @@ fn expanded(files: &[PathBuf]) -> Outcome<(Vec<PathBuf>, Vec<PathBuf>)> {
 fn declare(database: &Database, scripts: &[PathBuf]) -> database::Result<()> {
     for path in scripts {
         let place = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|cause| Error::new(ErrorCode::File, format!("{place}: {cause}")))?;
+        let text =
+            std::fs::read_to_string(path).map_err(|cause| Error::new(ErrorCode::File, format!("{place}: {cause}")))?;
         let mut session = database.session();
         for statement in database::split_statements(&text) {
             session.query(statement, &Parameters::default()).map_err(|failure| failure.within(&place))?;

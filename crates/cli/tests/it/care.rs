@@ -200,6 +200,8 @@ fn a_small_disk_and_one_that_is_only_read() {
     let status = std::process::Command::new("mount").args(remount).current_dir(folder.path()).status();
     assert!(status.is_ok_and(|status| status.success()), "what was mounted can be mounted for reading");
     assert_eq!(folder.run(&["query", "disk/t.knot", "MATCH (n) RETURN count(n)", "-s", "-r"]).ok(), "count(n)\n1\n");
+    let message = folder.run(&["query", "disk/t.knot", "MATCH (n) RETURN count(n)"]).fails(1);
+    assert!(message.starts_with("IO: ") && message.contains("the store can be read: pass -r"), "{message}");
     folder.run(&["check", "disk/t.knot"]).ok();
     folder.run(&["backup", "disk/t.knot", "b"]).ok();
     let message = folder.run(&["backup", "s.knot", "disk/b"]).fails(1);

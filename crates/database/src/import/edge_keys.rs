@@ -95,7 +95,8 @@ impl EdgeKeys {
     ) -> Result<Set<Known>> {
         let (schema, mut seen) = (view.schema(), Set::default());
         let end = |(label, key): (&str, &str)| schema.label(label).zip(schema.property_key(key));
-        let (Some(edge_type), Some(source), Some(target)) = (schema.edge_type(edge_type), end(source), end(target)) else {
+        let (Some(edge_type), Some(source), Some(target)) = (schema.edge_type(edge_type), end(source), end(target))
+        else {
             return Ok(seen);
         };
         let keys: Vec<_> = property.and_then(|name| schema.property_key(name)).into_iter().collect();
@@ -160,7 +161,9 @@ impl EdgeKeys {
             } else if seen.insert([source.clone(), target.clone(), value]) {
                 kept.push(row as u32);
             } else if self.on_duplicate == OnDuplicate::Error {
-                bad.push(refused(format!("an edge of type {edge_type} with this key, from {source} to {target}, is there already")));
+                bad.push(refused(format!(
+                    "an edge of type {edge_type} with this key, from {source} to {target}, is there already"
+                )));
             } else {
                 passed_over += 1;
             }

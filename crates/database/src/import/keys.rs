@@ -48,15 +48,15 @@ impl KeyTypes {
             }
             // Integers and floats that are equal are one key, and each stays what it is.
             let numbers = [Some(FieldType::Int), Some(FieldType::Float)];
-            let is_mixed = numbers.iter().all(|kind| found.contains(kind)) && found.iter().all(|kind| numbers.contains(kind));
+            let is_mixed =
+                numbers.iter().all(|kind| found.contains(kind)) && found.iter().all(|kind| numbers.contains(kind));
             let wanted = united(&found).filter(|_| !is_mixed);
             for &(at, column) in &members {
                 if let Some(wanted) = &wanted {
                     tables[at].read_as(column, wanted, &like(group));
                 }
             }
-            let read: Vec<Option<FieldType>> =
-                members.iter().map(|&(at, column)| tables[at].type_of(column)).collect();
+            let read: Vec<Option<FieldType>> = members.iter().map(|&(at, column)| tables[at].type_of(column)).collect();
             let is_one = wanted.is_some() && read.iter().all(|kind| *kind == wanted);
             types.0.push((group.clone(), wanted.filter(|_| is_one)));
         }

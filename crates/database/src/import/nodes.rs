@@ -59,7 +59,8 @@ fn push(
     run.nodes_created.fetch_add(added.created, Ordering::Relaxed);
     run.nodes_merged.fetch_add(added.merged, Ordering::Relaxed);
     let column = mapping.key.map(|column| table_name(mapping, column));
-    let remedy = "pass --on-duplicate skip or update for nodes that are there, or --skip-bad FILE; the store is as it was";
+    let remedy =
+        "pass --on-duplicate skip or update for nodes that are there, or --skip-bad FILE; the store is as it was";
     let bad: Vec<BadRow> = added.errors.iter().map(|error| bad_row(batch, error, column.clone(), remedy)).collect();
     run.bad_rows.take(&file.path, &bad)
 }
@@ -98,8 +99,7 @@ pub(super) fn import_ends(
         let labels: Vec<&str> = group.label.iter().map(String::as_str).collect();
         let keys = distinct(&types.converted(&group.name, keys));
         let key = KeyRows { group: &group.name, property: group.property.as_deref(), values: &keys };
-        let rows =
-            NodeRows { count: keys.len(), labels: &labels, key: Some(key), names: &[], columns: &[], origin: 0 };
+        let rows = NodeRows { count: keys.len(), labels: &labels, key: Some(key), names: &[], columns: &[], origin: 0 };
         run.nodes_created.fetch_add(load.push_nodes(&rows)?.created, Ordering::Relaxed);
         Ok(())
     };

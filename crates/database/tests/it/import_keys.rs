@@ -124,14 +124,21 @@ fn what_is_no_header_and_what_is_no_number() {
         let message = format!("{} = {}", error.message(), error.remedy());
         assert!(message.contains(expected), "{message}");
     };
-    refused("a.csv", "6,2,4,1289241911.72836\n6,5,2,1289241941.53378\n", "expected the names of the columns, found numbers");
+    refused(
+        "a.csv",
+        "6,2,4,1289241911.72836\n6,5,2,1289241941.53378\n",
+        "expected the names of the columns, found numbers",
+    );
     refused("a.jsonl", "[{\"id\": 1},\n{\"id\": 2}]\n", "jq -c '.[]'");
     refused("b.jsonl", "{\"id\": 1}\n{\"id\": 12345678901234567890123}\n", "is larger than a 64-bit integer");
     refused("b.csv.gz", "id\n1\n", "cannot be unpacked");
     refused("c.txt", "1 2\n2 3\n", "an edge list holds no nodes");
     let mut latin = subject.folder.write("l.csv", b"id,name\n1,caf\xE9\n");
     let message = subject.import(&plan(&[("P", latin)], &[])).expect_err("no UTF-8").message().to_owned();
-    assert!(message.ends_with("the text is not UTF-8: convert the file, as with iconv -f LATIN1 -t UTF-8"), "{message}");
+    assert!(
+        message.ends_with("the text is not UTF-8: convert the file, as with iconv -f LATIN1 -t UTF-8"),
+        "{message}"
+    );
     latin = subject.folder.write("w.csv", "id,v\n1,12345678901234567890\n2,1\n");
     subject.import(&plan(&[("P", latin)], &[])).expect("large numbers are kept as text");
     subject.check(&[("MATCH (p:P) RETURN p.v ORDER BY p.id", "'12345678901234567890'; '1'")]);
@@ -177,7 +184,8 @@ fn tables_in_memory_name_keys_as_the_store_has_them() {
     subject.import(&plan(&[("Z", nodes)], &[])).expect("the file is right");
     let end = |column: &str| EndKey { label: "Z".into(), property: "zip".into(), column: column.into() };
     let names = vec!["a".to_owned(), "b".to_owned()];
-    let mut table = EdgeTable { edge_type: "R".into(), source: end("a"), target: end("b"), on_missing: OnMissing::Error };
+    let mut table =
+        EdgeTable { edge_type: "R".into(), source: end("a"), target: end("b"), on_missing: OnMissing::Error };
     for count in [1, 30_000] {
         let rows = Ends([vec![Value::Int(90210); count], vec![Value::string("02134"); count]], names.clone());
         let summary = subject.database.load_edges(&table, &rows, &Interrupt::new()).expect("the ends are there");
@@ -188,7 +196,8 @@ fn tables_in_memory_name_keys_as_the_store_has_them() {
     let new = |column: &str| EndKey { label: "New".into(), property: "id".into(), column: column.into() };
     (table.source, table.target, table.on_missing) = (new("a"), new("b"), OnMissing::Create);
     let rows = Ends([vec![Value::Int(1)], vec![Value::string("1")]], names);
-    let message = subject.database.load_edges(&table, &rows, &Interrupt::new()).expect_err("two types").message().to_owned();
+    let message =
+        subject.database.load_edges(&table, &rows, &Interrupt::new()).expect_err("two types").message().to_owned();
     assert_eq!(message, "the ends are keys of New, but the sources are int, the targets string");
 }
 
@@ -203,7 +212,8 @@ fn the_quick_start_of_kuzu() {
     let lives = write("lives-in.csv", "Adam,Waterloo\nKarissa,Waterloo\nZhang,Kitchener\nNoura,Guelph\n");
     let with_header = write("more.csv", "age,name\n61,Eve\n");
     let mut session = subject.database.session();
-    let mut run = |text: &str| session.query(text, &Parameters::default()).map(|_| ()).map_err(|error| error.to_string());
+    let mut run =
+        |text: &str| session.query(text, &Parameters::default()).map(|_| ()).map_err(|error| error.to_string());
     for text in [
         "CREATE NODE TABLE User(name STRING, age INT64, PRIMARY KEY (name))".to_owned(),
         "CREATE NODE TABLE City(name STRING, population INT64, PRIMARY KEY (name))".to_owned(),

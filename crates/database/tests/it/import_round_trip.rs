@@ -63,7 +63,8 @@ fn copied(subject: &Subject, format: ExportFormat) -> Subject {
         let files = summary.files.iter().filter(|path| name(path).is_some_and(|name| name.starts_with(kind)));
         files.map(|path| ("", path.clone())).collect::<Vec<_>>()
     };
-    let imported = copy.import(&plan(&of_kind("nodes-"), &of_kind("edges-"))).expect("what was exported can be imported");
+    let imported =
+        copy.import(&plan(&of_kind("nodes-"), &of_kind("edges-"))).expect("what was exported can be imported");
     assert_eq!((imported.nodes_created, imported.edges_created), (summary.nodes, summary.edges));
     copy
 }
@@ -83,20 +84,21 @@ fn check(graph: &GraphData, told: &str) {
 }
 
 const NAMES: &[&str] = &[
-    "plain", ":ID", ":LABEL", "id:ID(P)", "a:b", "n:int", "l:long[]", "x,y", "semi;colon;s;s;s", "quo\"te", "new\nline", "",
-    "nul\0", " lead", "trail ", "\\back", "\\:ID", "{x}", "x:ID{y}", "`tick`", "ünï", "tab\t", "pipe|", "[", ":", "json", "A",
-    "a", "id", "source", "\r",
+    "plain", ":ID", ":LABEL", "id:ID(P)", "a:b", "n:int", "l:long[]", "x,y", "semi;colon;s;s;s", "quo\"te",
+    "new\nline", "", "nul\0", " lead", "trail ", "\\back", "\\:ID", "{x}", "x:ID{y}", "`tick`", "ünï", "tab\t",
+    "pipe|", "[", ":", "json", "A", "a", "id", "source", "\r",
 ];
 
 fn values() -> Vec<Value> {
     let text = Value::string;
     let mut values: Vec<Value> = [
-        "", " ", "a;b", "a,b", "\"", "\n", "\r\n", "NaN", "true", "7", "007", "2024-02-29", "null", "[1]", "{}", "\u{feff}x",
-        "nul\0", "ünï \u{1F980}", "{\"$date\": \"2024-02-29\"}",
+        "", " ", "a;b", "a,b", "\"", "\n", "\r\n", "NaN", "true", "7", "007", "2024-02-29", "null", "[1]", "{}",
+        "\u{feff}x", "nul\0", "ünï \u{1F980}", "{\"$date\": \"2024-02-29\"}",
     ]
     .map(text)
     .to_vec();
-    let floats = [-0.0, 0.0, 1.0, 1e300, 5e-324, f64::MAX, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.1, 123456789.125];
+    let floats =
+        [-0.0, 0.0, 1.0, 1e300, 5e-324, f64::MAX, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.1, 123456789.125];
     values.extend(floats.map(Value::Float));
     values.extend([i64::MIN, -1, 0, 1, i64::MAX].map(Value::Int));
     values.extend([true, false].map(Value::Bool));
@@ -126,7 +128,9 @@ fn value(random: &mut SeededRandom, pool: &[Value], depth: usize) -> Value {
     match kind {
         6 => Value::list((0..random.index(4)).map(|_| value(random, pool, depth + 1)).collect()),
         7 => Value::list((0..random.index(4)).map(|_| Value::Int(random.index(9) as i64)).collect()),
-        8 => Value::list((0..random.index(4)).map(|_| Value::string(["a", "b c", "d;e", "", " f"][random.index(5)])).collect()),
+        8 => Value::list(
+            (0..random.index(4)).map(|_| Value::string(["a", "b c", "d;e", "", " f"][random.index(5)])).collect(),
+        ),
         _ => pool[random.index(pool.len())].clone(),
     }
 }
@@ -148,7 +152,9 @@ fn strange(random: &mut SeededRandom) -> GraphData {
     let pool = values();
     let pool: Vec<Value> = (0..1 + random.index(pool.len())).map(|_| pool[random.index(pool.len())].clone()).collect();
     let count = 1 + random.index(40);
-    let label = |random: &mut SeededRandom| ["A", "B;C", " sp ", "[x]", "[\"y\"]", "L:M", "a-b", "a b", "a", ""][random.index(10)];
+    let label = |random: &mut SeededRandom| {
+        ["A", "B;C", " sp ", "[x]", "[\"y\"]", "L:M", "a-b", "a b", "a", ""][random.index(10)]
+    };
     let nodes = (0..count).map(|_| {
         let mut labels: Vec<String> = (0..random.index(3)).map(|_| label(random).to_owned()).collect();
         labels.sort();
@@ -182,7 +188,8 @@ fn strange_graphs_and_back() {
 
 #[test]
 fn a_property_that_comes_late_is_read() {
-    let nodes = (0..20_000).map(|id| Value::string(&format!("a text that makes the file longer than what is looked at first {id}")));
+    let nodes = (0..20_000)
+        .map(|id| Value::string(&format!("a text that makes the file longer than what is looked at first {id}")));
     let nodes: Vec<Value> = nodes.collect();
     let group = |values: &[Value], name: &str| NodeGroup {
         count: values.len(),

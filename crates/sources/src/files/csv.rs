@@ -100,7 +100,8 @@ impl CsvTable {
                 let (field_type, basis) = &self.types[column];
                 match basis {
                     Basis::Inferred if *field_type != FieldType::String => {
-                        let wider = std::str::from_utf8(field).map_or(FieldType::String, |field| field_type.wider(field));
+                        let wider =
+                            std::str::from_utf8(field).map_or(FieldType::String, |field| field_type.wider(field));
                         let wider = wider.name();
                         reason += &format!(" (the type was inferred from the first rows; pass --type {name}:{wider})");
                     }
@@ -274,7 +275,8 @@ impl<'t> Rows<'t> {
         let mut fits = record.len() == self.builders.len();
         if fits {
             self.quoted.clear();
-            if let (true, Some(quote)) = (self.has_empty_texts && record.iter().any(<[u8]>::is_empty), self.table.quote) {
+            if let (true, Some(quote)) = (self.has_empty_texts && record.iter().any(<[u8]>::is_empty), self.table.quote)
+            {
                 quoted_fields(&self.bytes[place.clone()], self.table.delimiter, quote, &mut self.quoted);
             }
             for (index, (field, builder)) in record.iter().zip(&mut self.builders).enumerate() {

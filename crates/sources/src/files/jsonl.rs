@@ -42,7 +42,8 @@ impl JsonLinesTable {
         }
         if columns.is_empty() {
             let error = error!(Import, "expected a JSON object on each line, found none");
-            let is_array = matches!(&first, Some(Chunk::Text { bytes, .. }) if bytes.trim_ascii_start().starts_with(b"["));
+            let is_array =
+                matches!(&first, Some(Chunk::Text { bytes, .. }) if bytes.trim_ascii_start().starts_with(b"["));
             return Err(match is_array {
                 true => error.with_remedy("put each object of the array on a line of its own: jq -c '.[]' FILE"),
                 false => error.with_remedy("write one object a line"),

@@ -45,7 +45,9 @@ impl ParquetTable {
             let stated = types.iter().find(|(column, _)| column == name).map(|(_, stated)| stated);
             let cast = match (kind, stated) {
                 (DataType::Decimal128(..) | DataType::Decimal256(..), Some(FieldType::String)) => Some(DataType::Utf8),
-                (DataType::Decimal128(..) | DataType::Decimal256(..), Some(FieldType::Float)) => Some(DataType::Float64),
+                (DataType::Decimal128(..) | DataType::Decimal256(..), Some(FieldType::Float)) => {
+                    Some(DataType::Float64)
+                }
                 _ => None,
             };
             let read = cast.as_ref().unwrap_or(kind);
