@@ -15,7 +15,7 @@ pub mod csv_writer;
 pub mod dimacs;
 pub mod edge_list;
 pub mod field;
-mod header;
+pub mod header;
 pub mod json_value;
 pub mod jsonl;
 #[cfg(feature = "parquet")]

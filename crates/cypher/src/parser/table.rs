@@ -9,7 +9,7 @@ use crate::token::TokenKind;
 /// Kùzu's names of types, and what they hold here.
 const TYPES: &[(&[&str], PropertyKind)] = &[
     (&["BOOL", "BOOLEAN"], PropertyKind::Boolean),
-    (&["INT64", "INT", "INTEGER"], PropertyKind::Integer),
+    (&["INT64", "INT32", "INT16", "INT8", "INT", "INTEGER", "UINT32", "UINT16", "UINT8"], PropertyKind::Integer),
     (&["DOUBLE", "FLOAT", "FLOAT64", "FLOAT32", "REAL"], PropertyKind::Float),
     (&["STRING", "VARCHAR"], PropertyKind::String),
     (&["DATE"], PropertyKind::Date),
@@ -23,8 +23,8 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["SERIAL"], "declare INT64, and give each node its number: nothing counts here"),
     (&["UUID"], "declare STRING, and make values with randomUUID(): their form is not checked"),
     (
-        &["INT32", "INT16", "INT8", "INT128", "UINT64", "UINT32", "UINT16", "UINT8"],
-        "declare INT64: all integers have 64 bits and a sign, and other ranges are not checked",
+        &["INT128", "UINT64"],
+        "declare INT64 if that holds the values, else STRING: all integers have 64 bits and a sign",
     ),
 ];
 

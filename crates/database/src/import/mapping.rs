@@ -2,6 +2,7 @@
 
 use model::{Result, Schema, error};
 use sources::files::TableColumn;
+use sources::files::header::{SOURCE_NAMES, TARGET_NAMES};
 
 use super::{EdgeFile, NodeFile};
 
@@ -178,13 +179,12 @@ impl EdgeMapping {
         let source = match (&file.source, &start) {
             (Some(name), _) => named(columns, name)?,
             (None, Some((index, _))) => *index,
-            _ => customary(columns, &["source", "src", "from", "start", "source_id", "from_id"]).unwrap_or(0),
+            _ => customary(columns, &SOURCE_NAMES).unwrap_or(0),
         };
         let target = match (&file.target, &end) {
             (Some(name), _) => named(columns, name)?,
             (None, Some((index, _))) => *index,
-            _ => customary(columns, &["target", "dst", "to", "end", "target_id", "to_id", "destination"])
-                .unwrap_or(if source == 1 { 0 } else { 1 }),
+            _ => customary(columns, &TARGET_NAMES).unwrap_or(if source == 1 { 0 } else { 1 }),
         };
         let has_roles = start.is_some();
         let stated = |role: Option<(usize, Role<'_>)>| role.and_then(|(_, role)| role.group.map(str::to_string));

@@ -100,7 +100,7 @@ fn files_of_a_declared_type_need_no_options() {
     run(&database, DECLARED);
     let file = |name: &str, text: &str| folder.write(name, text).display().to_string();
     let (people, cities) = (file("p.csv", "id\n1\n2\n3\n"), file("c.csv", "name\nRome\nOslo\n"));
-    let knows = file("k.csv", "a,b\n1,2\n2,3\n");
+    let knows = file("k.csv", "source,target\n1,2\n2,3\n");
     let (near, roads) = (file("n.csv", "a,b,km\n1,Rome,4\n"), file("r.csv", "a,b,km\nRome,Oslo,2000\n"));
     let headed = file("h.csv", ":START_ID(Person),:END_ID(Person)\n3,1\n");
     run(&database, &format!("COPY Person FROM '{people}'; COPY City FROM '{cities}'; COPY Knows FROM '{knows}'"));

@@ -40,7 +40,8 @@ pub(crate) struct Table {
 /// Takes over what an object gives through `__arrow_c_stream__` or `__arrow_c_array__`.
 pub(crate) fn table(object: &Bound<'_, PyAny>) -> PyResult<Table> {
     let py = object.py();
-    let is_of_polars = object.get_type().module().is_ok_and(|module| module.to_cow().is_ok_and(|module| module.starts_with("polars")));
+    let is_of_polars =
+        object.get_type().module().is_ok_and(|module| module.to_cow().is_ok_and(|module| module.starts_with("polars")));
     let suited = if is_of_polars {
         // Some types of polars are written as something else than they are.
         Some(py.import("knotwork._frames")?.getattr("of_polars")?.call1((object,))?)

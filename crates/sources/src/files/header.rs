@@ -4,6 +4,11 @@ use model::{Result, error};
 
 use super::{FieldType, ReadOptions, TypedHeader};
 
+/// Customary names of the column with the key of an edge's source.
+pub const SOURCE_NAMES: [&str; 6] = ["source", "src", "from", "start", "source_id", "from_id"];
+/// Customary names of the column with the key of an edge's target.
+pub const TARGET_NAMES: [&str; 7] = ["target", "dst", "to", "end", "target_id", "to_id", "destination"];
+
 /// The names of the columns and the types they state.
 pub(super) struct NamesAndTypes {
     pub(super) names: Vec<String>,
@@ -39,7 +44,11 @@ pub(super) fn names_without_header(first: &[String], options: &ReadOptions) -> R
     if let Some(names) = &options.header {
         return Ok(Some(names.clone()));
     }
-    let is_named = |(name, _): &(String, Option<FieldType>)| first.iter().any(|field| field.eq_ignore_ascii_case(name));
+    let is_named = |name: &str| first.iter().any(|field| field.eq_ignore_ascii_case(name));
+    // Ends of edges are declared without a type, and their columns have customary names.
+    let names_ends = options.declared.first().is_some_and(|(_, kind)| kind.is_none())
+        && SOURCE_NAMES.iter().any(|name| is_named(name))
+        && TARGET_NAMES.iter().any(|name| is_named(name));
     let declared = || options.declared.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     match options.has_header {
         Some(true) => return Ok(None),
@@ -50,7 +59,8 @@ pub(super) fn names_without_header(first: &[String], options: &ReadOptions) -> R
                 .with_remedy("name the columns of the file: names = 'name,name,…'"));
         }
         None if options.declared.len() == first.len()
-            && !options.declared.iter().any(is_named)
+            && !options.declared.iter().any(|(name, _)| is_named(name))
+            && !names_ends
             && !first.iter().any(|field| is_typed(field)) =>
         {
             return Ok(Some(declared()));

@@ -55,7 +55,8 @@ impl TextFile {
         types: &[(String, FieldType)],
         memory: Arc<MemoryBudget>,
     ) -> Result<TextFile> {
-        let mut options = ReadOptions { format: Some(format), ..ReadOptions::default() };
+        // Definitions name columns by the header: so that is what the first line is, also if its names are numbers.
+        let mut options = ReadOptions { format: Some(format), has_header: Some(true), ..ReadOptions::default() };
         let first = files::open(path, &options)?;
         let has = |name: &String| first.columns().iter().any(|column| column.name == *name);
         if format == Format::Csv {

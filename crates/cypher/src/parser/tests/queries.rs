@@ -247,7 +247,7 @@ fn lists_tables_and_files() {
             "CREATE NODE TABLE Person (id INT64, names STRING[], born DATE, PRIMARY KEY (id))",
         ),
         (
-            "CREATE REL TABLE IF NOT EXISTS KNOWS(FROM Person TO Person, since INT64, MANY_MANY)",
+            "CREATE REL TABLE IF NOT EXISTS KNOWS(FROM Person TO Person, since INT32, MANY_MANY)",
             "CREATE REL TABLE IF NOT EXISTS KNOWS (FROM Person TO Person, since INT64)",
         ),
         ("alter table KNOWS add if not exists from A to B", "ALTER TABLE KNOWS ADD IF NOT EXISTS FROM A TO B"),
