@@ -12,6 +12,15 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>>;
     /// Opens an existing file for appending, cut to `length` bytes first.
     fn append(&self, path: &Path, length: u64) -> io::Result<Box<dyn WriteFile>>;
+    /// Takes room for the bytes of a file up to `end`, so that writing them does not fail for want of it. The file's length
+    /// stays. Fails with `StorageFull` if there is none; does nothing on disks that cannot promise it.
+    fn reserve(&self, _path: &Path, _end: u64) -> io::Result<()> {
+        Ok(())
+    }
+    /// Gives back the room that was taken behind the end of a file.
+    fn release(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
     /// Reads a whole file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
     /// Reads `length` bytes of a file from `start` on; fails if they are not all there.

@@ -19,6 +19,7 @@ pub(crate) mod head;
 mod log;
 mod merges;
 mod open;
+mod room;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize};

@@ -290,6 +290,23 @@ impl Disk for SystemDisk {
         Ok(Box::new(SystemFile(file)))
     }
 
+    #[cfg(target_os = "linux")]
+    fn reserve(&self, path: &Path, end: u64) -> io::Result<()> {
+        use rustix::io::Errno;
+        let file = OpenOptions::new().write(true).open(path)?;
+        match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, end) {
+            // File systems that cannot: what they have room for shows when it is written.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+            taken => Ok(taken?),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn release(&self, path: &Path) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        file.set_len(file.metadata()?.len())
+    }
+
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         open_file(path)?.read_to_end(&mut bytes)?;

@@ -34,7 +34,7 @@ use crate::format::HEADER_BYTES;
 /// The first bytes of a record, by which replay finds records behind damage.
 const RECORD_MARKER: [u8; 4] = *b"KREC";
 /// Bytes of a record before its payload.
-const RECORD_HEADER_BYTES: usize = 24;
+pub(crate) const RECORD_HEADER_BYTES: usize = 24;
 
 /// The first bytes of a group mark.
 const GROUP_MARKER: [u8; 4] = *b"KGRP";
@@ -44,7 +44,7 @@ pub(crate) const GROUP_MARK_BYTES: usize = 16;
 /// The first bytes of a link.
 const LINK_MARKER: [u8; 4] = *b"KLNK";
 /// Bytes of a link.
-const LINK_BYTES: usize = 32;
+pub(crate) const LINK_BYTES: usize = 32;
 
 /// Bytes of a log without records: header and seal.
 pub(crate) const EMPTY_LOG_BYTES: u64 = (HEADER_BYTES + GROUP_MARK_BYTES) as u64;

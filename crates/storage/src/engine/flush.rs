@@ -11,6 +11,7 @@ use std::sync::Arc;
 use model::{Consumer, ErrorCode, Interrupt, MemoryBudget, Reservation, Result};
 
 use super::background::Work;
+use super::room::LogRoom;
 use super::{Engine, lock};
 use crate::codec::bytes::Get;
 use crate::error::StorageError;
@@ -99,13 +100,14 @@ impl Engine {
         }
         let identity = lock(&self.head).snapshot.version.manifest().store_identity;
         let writer = WalWriter::create(disk, &self.path, LogName::new(identity, number))?;
+        let room = LogRoom::of_new(&self.platform.disk, &path)?;
         // Commits are acknowledged from the new log before any manifest names it.
         disk.sync_directory(&self.path).map_err(|error| StorageError::io("sync", &self.path, error))?;
         let mut head = lock(&self.head);
         self.finish_commits(head.sequence)?;
         // The old log is whole before the new one says anything, at every durability.
         self.log.sync()?;
-        let before = self.log.replace(writer);
+        let (before, room_before) = self.log.replace(writer, room);
         files.log = number;
         head.since_flush = Some(SinceFlush::new(&self.memory));
         let snapshot = head.snapshot.clone();
@@ -116,6 +118,7 @@ impl Engine {
             Err(error) if error.code() == ErrorCode::DiskFull => {}
             sealed => sealed.inspect_err(|error| self.log.fail(error))?,
         }
+        drop(room_before);
         Ok(snapshot)
     }
 

@@ -268,6 +268,7 @@ impl Start {
         log: &[u8],
         traces: Traces,
     ) -> Result<u64> {
+        self.engine.log.let_in(log)?;
         let sequence = head.sequence + 1;
         head.leave(self.sequence, self.isolation);
         self.is_over = true;

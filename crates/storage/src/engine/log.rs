@@ -11,8 +11,10 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use model::Result;
+use model::platform::Disk;
 
 use super::counters::Counters;
+use super::room::LogRoom;
 use super::{Durability, lock};
 use crate::error::StorageError;
 use crate::snapshot::Snapshot;
@@ -51,6 +53,8 @@ struct Queue {
     finished: u64,
     /// The buffer of a group before, kept for its memory.
     spare: Vec<u8>,
+    /// The room that the log has; `None` in a store that only reads.
+    room: Option<LogRoom>,
 }
 
 struct LogFile {
@@ -73,6 +77,7 @@ impl CommitLog {
     /// A log that holds transactions up to `finished`.
     pub(super) fn new(
         writer: Option<WalWriter>,
+        disk: &Arc<dyn Disk>,
         finished: u64,
         durability: Durability,
         counters: Arc<Counters>,
@@ -80,6 +85,7 @@ impl CommitLog {
         CommitLog {
             queue: Mutex::new(Queue {
                 name: writer.as_ref().map(WalWriter::name),
+                room: writer.as_ref().map(|writer| LogRoom::of(disk, writer.path(), writer.length())),
                 finished,
                 group_before_ends: finished,
                 ..Queue::default()
@@ -100,6 +106,19 @@ impl CommitLog {
     /// Remembers the first failure.
     pub(super) fn fail(&self, error: &model::Error) {
         self.failure.get_or_init(|| error.message().to_owned());
+    }
+
+    /// Takes the room that the record of a transaction needs on the disk. The caller holds the head, and enqueues the record
+    /// if this does not fail.
+    pub(super) fn let_in(&self, payload: &[u8]) -> Result<()> {
+        let mut queue = lock(&self.queue);
+        let Some(room) = &mut queue.room else { return Ok(()) };
+        if !room.is_taken()
+            && let Some(writer) = &mut lock(&self.file).writer
+        {
+            writer.seal_anew()?;
+        }
+        room.let_in(payload)
     }
 
     /// Adds a transaction. Called in the order of sequence numbers.
@@ -154,8 +173,13 @@ impl CommitLog {
         records.clear();
         let mut queue = lock(&self.queue);
         queue.is_written = false;
-        if result.is_ok() {
+        if let Ok(length) = result {
             queue.finished = last;
+            if queue.last.is_none()
+                && let Some(room) = &mut queue.room
+            {
+                room.is_written_up_to(length);
+            }
         }
         if records.capacity() <= SPARE_BYTES_MAX {
             queue.spare = records;
@@ -169,10 +193,11 @@ impl CommitLog {
         } else if is_next_waiting {
             next.notify_one();
         }
-        result
+        result.map(|_| ())
     }
 
-    fn write(&self, records: &mut [u8], commits: u64) -> Result<()> {
+    /// Writes a group; gives the length of the log.
+    fn write(&self, records: &mut [u8], commits: u64) -> Result<u64> {
         let mut file = lock(&self.file);
         let file = &mut *file;
         let writer = file.writer.as_mut().expect("only a store that writes has transactions");
@@ -187,7 +212,7 @@ impl CommitLog {
             }
             Durability::Relaxed { .. } | Durability::Off => file.is_dirty = true,
         }
-        Ok(())
+        Ok(writer.length())
     }
 
     /// Makes durable what was written since the last sync.
@@ -208,16 +233,18 @@ impl CommitLog {
         result
     }
 
-    /// Goes on in another log; gives the one before, which is durable. The queue is empty, and nobody can add to it.
-    pub(super) fn replace(&self, mut writer: WalWriter) -> Option<WalWriter> {
+    /// Goes on in another log; gives the one before, which is durable, and its room. The queue is empty, and nobody can add to
+    /// it.
+    pub(super) fn replace(&self, mut writer: WalWriter, room: LogRoom) -> (Option<WalWriter>, Option<LogRoom>) {
         let mut queue = lock(&self.queue);
         let mut file = lock(&self.file);
         if let Some(before) = &file.writer {
             writer.follow(before, queue.finished);
         }
         queue.name = Some(writer.name());
+        let room_before = queue.room.replace(room);
         file.is_dirty = false;
-        file.writer.replace(writer)
+        (file.writer.replace(writer), room_before)
     }
 }
 

@@ -76,7 +76,7 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
         head_released: Condvar::new(),
         published: Mutex::new(snapshot),
         files: Mutex::new(Files { log: logs.number }),
-        log: CommitLog::new(logs.writer, logs.sequence, options.durability, counters.clone()),
+        log: CommitLog::new(logs.writer, &platform.disk, logs.sequence, options.durability, counters.clone()),
         background: Background::default(),
         level0: AtomicUsize::new(version.partitions().iter().filter(|partition| partition.entry().level == 0).count()),
         current: Mutex::new(version),

@@ -341,6 +341,14 @@ impl Disk for CachedDisk {
         self.disk.append(path, length)
     }
 
+    fn reserve(&self, path: &Path, end: u64) -> io::Result<()> {
+        self.disk.reserve(path, end)
+    }
+
+    fn release(&self, path: &Path) -> io::Result<()> {
+        self.disk.release(path)
+    }
+
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.disk.read(path)
     }

@@ -59,6 +59,16 @@ impl WalWriter {
         self.name
     }
 
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes that were appended, with the header.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
     /// Says where the log before ends, which is durable. Comes before the first record.
     pub(crate) fn follow(&mut self, before: &WalWriter, sequence: u64) {
         self.owed = Some(Link { number: before.name.number, length: before.length, sequence });
@@ -69,15 +79,22 @@ impl WalWriter {
         self.owed = Some(self.name.first_link(sequence));
     }
 
+    /// Writes the seal again that the log was found with, before anything else is done to the file: cutting it loses room that
+    /// was taken behind its end. Can be tried again if it fails; the store is as durable as before.
+    pub(crate) fn seal_anew(&mut self) -> Result<()> {
+        let Some(disk) = &self.seal_anew else { return Ok(()) };
+        let place = self.length - GROUP_MARK_BYTES as u64;
+        self.file = disk.append(&self.path, place).map_err(|error| StorageError::io("open", &self.path, error))?;
+        // Until the next sync the seal is neither the one that was durable nor a durable one.
+        self.durable = place;
+        self.write(&self.name.mark(place, place))?;
+        self.seal_anew = None;
+        Ok(())
+    }
+
     /// Appends a group: room for its mark, and records as [`LogName::frame`] makes them.
     pub(crate) fn append(&mut self, group: &mut [u8]) -> Result<()> {
-        if let Some(disk) = self.seal_anew.take() {
-            let place = self.length - GROUP_MARK_BYTES as u64;
-            self.file = disk.append(&self.path, place).map_err(|error| StorageError::io("open", &self.path, error))?;
-            // Until the next sync the seal is neither the one that was durable nor a durable one.
-            self.durable = place;
-            self.write(&self.name.mark(place, place))?;
-        }
+        self.seal_anew()?;
         if group.len() > GROUP_MARK_BYTES
             && let Some(link) = self.owed.take()
         {

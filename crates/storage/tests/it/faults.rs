@@ -1,13 +1,15 @@
 //! A disk that fails at every possible operation: full from then on, failing once, or losing power.
 //!
-//! What was acknowledged stays visible and is there after reopening. A log that could not be written closes the store for
-//! writing; files that could not be written do not, and are written when there is room again.
+//! What was acknowledged stays visible and is there after reopening. A transaction for which a full disk has no room fails
+//! alone, and files that could not be written are written when there is room again. A log that could not be written, since
+//! the disk failed or cannot take room beforehand, closes the store for writing.
 
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 use model::platform::Platform;
+use model::store::NewNodes;
 use model::{Error, ErrorCode, GraphStore, Interrupt};
 use storage::compact::Policy;
 use storage::{Maintenance, NativeStore, OpenOptions};
@@ -51,7 +53,8 @@ fn run(platform: &Platform) -> Run {
         assert_eq!(refused.code(), ErrorCode::Closed, "{refused:?}");
         assert!(refused.message().contains(PATH), "{refused:?}");
     } else if error.is_some() {
-        assert_eq!(acknowledged, COMMITS, "a store whose log could not be written refuses writes: {error:?}");
+        let found = numbered::check(&*store.read().unwrap());
+        assert_eq!(found, acknowledged, "a store that does not refuse writes has what it acknowledged: {error:?}");
     }
     Run { acknowledged, error }
 }
@@ -98,6 +101,8 @@ fn check(name: &str, set_fault: impl Fn(&FaultyDisk, u64), code: ErrorCode, lose
 #[test]
 fn a_disk_full_at_any_operation_loses_nothing_acknowledged() {
     check("full", FaultyDisk::fill_at, ErrorCode::DiskFull, false);
+    let fill = |disk: &FaultyDisk, operation| disk.clone().without_reserve().fill_at(operation);
+    check("full, no room taken beforehand", fill, ErrorCode::DiskFull, false);
 }
 
 #[test]
@@ -147,4 +152,86 @@ fn files_are_written_when_there_is_room_again_without_opening_anew() {
             return;
         }
     }
+}
+
+#[test]
+fn commits_go_on_when_there_is_room_again_without_opening_anew() {
+    let options = OpenOptions { maintenance: Maintenance::Inline, ..options() };
+    let mut refused = 0;
+    for operation in 0.. {
+        let disk = FaultyDisk::new(Arc::new(MemoryDisk::new()));
+        let platform = platform(Arc::new(disk.clone()), 12);
+        let store = NativeStore::open(Path::new(PATH), options, platform.clone()).unwrap();
+        let place = disk.operation_count() + operation;
+        disk.fill_at(place);
+        let mut number = 1;
+        while number <= COMMITS
+            && let written = commit_number(&store, number)
+            && written.is_ok()
+        {
+            number += 1;
+        }
+        let is_past = disk.operation_count() <= place;
+        if number <= COMMITS {
+            refused += 1;
+            for _ in 0..2 {
+                let error = commit_number(&store, number).unwrap_err();
+                assert_eq!(error.code(), ErrorCode::DiskFull, "operation {operation}: {error:?}");
+            }
+            assert_eq!(numbered::check(&*store.read().unwrap()), number - 1, "operation {operation}");
+        }
+        disk.mend();
+        (number..=COMMITS + 1).for_each(|number| {
+            commit_number(&store, number).unwrap_or_else(|error| panic!("operation {operation}: {error:?}"));
+        });
+        drop(store);
+        let store = NativeStore::open(Path::new(PATH), options, platform.clone()).unwrap();
+        assert_eq!(numbered::check(&*store.read().unwrap()), COMMITS + 1, "operation {operation}");
+        drop(store);
+        numbered::check_files(&platform, Path::new(PATH));
+        if is_past {
+            assert!(operation > 20 && refused > 0, "{operation} operations, {refused} refused commits");
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_keeps_nobody_from_deleting() {
+    const NODES: usize = 400;
+    let inner = MemoryDisk::new();
+    let disk = FaultyDisk::new(Arc::new(inner.clone()));
+    let store =
+        NativeStore::open(Path::new(PATH), OpenOptions::create(), platform(Arc::new(disk.clone()), 13)).unwrap();
+    let make = |count| {
+        let mut transaction = store.write()?;
+        let nodes = transaction.create_nodes(&NewNodes { count, labels: &[], keys: &[], properties: &[] })?;
+        transaction.commit().map(|()| nodes)
+    };
+    let nodes = make(NODES).unwrap();
+    disk.fill_at(0);
+    // What is left of the step that was taken last.
+    let mut made = 0;
+    let error = loop {
+        match make(1) {
+            Ok(_) => made += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.code(), ErrorCode::DiskFull, "{error:?}");
+    for chunk in nodes.chunks(2) {
+        let mut transaction = store.write().unwrap();
+        transaction.delete_nodes(chunk).unwrap();
+        transaction.commit().unwrap();
+        assert_eq!(make(1).unwrap_err().code(), ErrorCode::DiskFull);
+    }
+    let count = |store: &NativeStore| store.read().unwrap().statistics().nodes;
+    assert_eq!(count(&store), made);
+    // As after a kill.
+    let copy = platform(Arc::new(inner.copy()), 14);
+    let reopened = NativeStore::open(Path::new(PATH), OpenOptions::create(), copy).unwrap();
+    assert_eq!(count(&reopened), made);
+    disk.mend();
+    make(7).unwrap();
+    assert_eq!(count(&store), made + 7);
 }

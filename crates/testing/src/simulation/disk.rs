@@ -1,6 +1,6 @@
 //! A disk that fails at a chosen operation, and forgets at a crash what was not made durable.
 //!
-//! Counted operations are those that change the disk: `create`, `append`, `write`, `sync`, `rename`, `remove`,
+//! Counted operations are those that change the disk: `create`, `append`, `reserve`, `write`, `sync`, `rename`, `remove`,
 //! `create_directory`, `remove_directory` and `sync_directory`. Reads fail after a crash, and of bytes that the disk was told
 //! not to be able to read ([`FaultyDisk::fail_reads`]).
 //!
@@ -37,6 +37,10 @@ struct State {
     files: BTreeMap<PathBuf, FileLength>,
     /// Changes of names since their directory was synced, oldest first.
     names: Vec<NameChange>,
+    /// Up to where room was taken for files, which is there also on a full disk.
+    reserved: BTreeMap<PathBuf, u64>,
+    /// Room cannot be taken beforehand.
+    reserves_nothing: bool,
     /// Bytes of files that cannot be read.
     unreadable: Vec<(PathBuf, Range<u64>)>,
 }
@@ -90,6 +94,13 @@ impl FaultyDisk {
     /// write.
     pub fn over(journal: &JournalDisk) -> FaultyDisk {
         FaultyDisk { journal: Some(journal.clone()), ..FaultyDisk::new(Arc::new(journal.clone())) }
+    }
+
+    /// The same disk, but one that cannot take room beforehand, like some file systems.
+    #[must_use]
+    pub fn without_reserve(self) -> FaultyDisk {
+        self.state().reserves_nothing = true;
+        self
     }
 
     /// Operations counted so far, failed ones too.
@@ -208,6 +219,13 @@ impl State {
         }
     }
 
+    /// Counts a write at the end of a file.
+    fn step_of_write(&mut self, path: &Path, bytes: usize) -> io::Result<()> {
+        let end = self.files.get(path).map_or(0, |file| file.written) + bytes as u64;
+        let is_reserved = self.reserved.get(path).is_some_and(|reserved| end <= *reserved);
+        self.step(if is_reserved { Needs::Nothing } else { Needs::Space })
+    }
+
     /// Fails if the machine is off, or some of the bytes cannot be read.
     fn check_read(&self, path: &Path, bytes: Range<u64>) -> io::Result<()> {
         self.check_up()?;
@@ -242,7 +260,7 @@ impl FaultyFile {
 impl io::Write for FaultyFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let was_down = self.disk.is_down();
-        if let Err(error) = { self.disk.state().step(Needs::Space) } {
+        if let Err(error) = { self.disk.state().step_of_write(&self.path, bytes.len()) } {
             if !was_down {
                 // The operation that fails may have got half way: whoever reads must cope with torn writes.
                 let torn = &bytes[..bytes.len() / 2];
@@ -344,7 +362,26 @@ impl Disk for FaultyDisk {
         let known = state.files.entry(path.to_owned()).or_insert(FileLength { synced: on_disk, written: on_disk });
         known.synced = known.synced.min(length);
         known.written = length;
+        // Cutting a file gives back the room behind its end.
+        state.reserved.remove(path);
         Ok(Box::new(FaultyFile { disk: self.clone(), inner, path: path.to_owned() }))
+    }
+
+    fn reserve(&self, path: &Path, end: u64) -> io::Result<()> {
+        let mut state = self.state();
+        if state.reserves_nothing {
+            return Ok(());
+        }
+        state.step(Needs::Space)?;
+        state.reserved.insert(path.to_owned(), end);
+        Ok(())
+    }
+
+    fn release(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.check_up()?;
+        state.reserved.remove(path);
+        Ok(())
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
@@ -397,6 +434,7 @@ impl Disk for FaultyDisk {
         let bytes = self.inner.read(path)?;
         self.inner.remove(path)?;
         state.files.remove(path);
+        state.reserved.remove(path);
         state.names.push(NameChange::Removed(path.to_owned(), bytes));
         Ok(())
     }
