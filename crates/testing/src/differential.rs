@@ -17,6 +17,7 @@ use crate::ReferenceStore;
 
 pub use apply::{apply, apply_to_both};
 pub use content::{Content, assert_same, assert_same_content};
+pub use identities::identities_of;
 pub use operation::{Ending, Operation, RandomTransaction, random_operations};
 
 /// What happens to the store under test after a transaction: checkpoint, close and open again, or nothing. Gets the

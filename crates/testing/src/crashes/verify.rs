@@ -10,7 +10,7 @@ use model::{ErrorCode, GraphStore, Map};
 
 use super::workload::Recording;
 use super::{Maintenance, Subject};
-use crate::differential::{Content, apply};
+use crate::differential::{Content, apply, identities_of};
 use crate::simulation::{Event, Journal, JournalDisk, MemoryDisk, ReadOnlyDisk, SURVIVALS, Survival, Wreck, platform};
 
 /// How thorough to be.
@@ -225,12 +225,12 @@ impl<S: Subject> Verifier<'_, S> {
                 }
             } else if number.is_multiple_of(cut_again_every) {
                 let life = (disk.copy(), Wreck::of(&disk));
-                let matching = self.open(disk.copy(), false, allowed)?;
+                let matching = self.open(disk.copy(), true, false, allowed)?;
                 let least = matching.iter().find(|step| allowed.contains(step)).copied();
                 self.tally.second_crash_points += self.second_life(life, least.unwrap_or(*allowed.start()), allowed)?;
             }
             let before = disk.copy();
-            let matching = self.open(disk, number.is_multiple_of(go_on_every), allowed)?;
+            let matching = self.open(disk, true, number.is_multiple_of(go_on_every), allowed)?;
             if number.is_multiple_of(self.verification.read_only_every) {
                 self.read_only(&before, &matching)?;
                 self.tally.read_only += 1;
@@ -247,12 +247,26 @@ impl<S: Subject> Verifier<'_, S> {
         })
     }
 
-    /// The steps whose content the store has.
-    fn open(&self, disk: MemoryDisk, goes_on: bool, allowed: &Steps) -> Result<Vec<usize>, String> {
+    /// The steps whose content the store has; in the first life of a store also its element ids, those that a later life
+    /// gives are its own.
+    fn open(
+        &self,
+        disk: MemoryDisk,
+        is_first_life: bool,
+        goes_on: bool,
+        allowed: &Steps,
+    ) -> Result<Vec<usize>, String> {
         let platform = platform(Arc::new(disk), self.recording.seed + 1);
         let store = attempt("opening", || self.subject.open(&platform))?;
-        let content = content_of(&store)?;
-        let matching = self.matching(&content);
+        let mut matching = self.matching(&content_of(&store)?);
+        if is_first_life {
+            let identities = attempt("reading element ids", || Ok(identities_of(&*store.read()?)))?;
+            let has_content = !matching.is_empty();
+            matching.retain(|&step| self.recording.identities[step] == identities);
+            if has_content && matching.is_empty() {
+                return Err("the edges have other element ids than before".to_owned());
+            }
+        }
         if goes_on && let Some(&step) = matching.iter().find(|step| allowed.contains(step)) {
             self.go_on(store, &platform, step)?;
         }
@@ -360,7 +374,7 @@ impl<S: Subject> Verifier<'_, S> {
         let before = events.get(position).map_or_else(|| "the end".to_owned(), |event| format!("{event:?}"));
         let shown: String = before.chars().take(200).collect();
         let place = format!("at event {position} of a second life (before {shown}), {survival:?} survives");
-        let matching = self.open(left, false, after).map_err(|text| format!("{place}: {text}"))?;
+        let matching = self.open(left, false, false, after).map_err(|text| format!("{place}: {text}"))?;
         if matching.iter().any(|step| after.contains(step)) {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use model::{GraphStore, Value};
 use super::{Maintenance, Subject};
 use crate::ReferenceStore;
 use crate::differential::{
-    Content, Ending, Operation, RandomTransaction, apply, assert_same_content, random_operations,
+    Content, Ending, Operation, RandomTransaction, apply, assert_same_content, identities_of, random_operations,
 };
 use crate::random::SeededRandom;
 use crate::simulation::{Journal, JournalDisk, platform};
@@ -58,6 +58,8 @@ pub struct Recording {
     pub journal: Journal,
     /// The content after each step; the first is that of an empty store.
     pub contents: Vec<Content>,
+    /// The edges after each step, by their element ids.
+    pub identities: Vec<Vec<String>>,
     /// What each step was; step `n` leads to content `n`, so the first is numbered 1.
     pub steps: Vec<RandomTransaction>,
     /// The backups, in order.
@@ -90,6 +92,7 @@ pub fn record<S: Subject>(subject: &S, workload: &Workload, seed: u64) -> Record
         random: SeededRandom::new(seed ^ 0xD15C),
         reference: ReferenceStore::new(),
         contents: vec![content_of(&ReferenceStore::new())],
+        identities: vec![Vec::new()],
         steps: Vec::new(),
         backups: Vec::new(),
         disk,
@@ -107,6 +110,7 @@ pub fn record<S: Subject>(subject: &S, workload: &Workload, seed: u64) -> Record
         seed,
         journal: run.disk.journal(),
         contents: run.contents,
+        identities: run.identities,
         steps: run.steps,
         backups: run.backups,
         is_durable: workload.is_durable,
@@ -125,6 +129,7 @@ struct Run<'a, S> {
     platform: Platform,
     reference: ReferenceStore,
     contents: Vec<Content>,
+    identities: Vec<Vec<String>>,
     steps: Vec<RandomTransaction>,
     backups: Vec<FinishedBackup>,
 }
@@ -139,7 +144,7 @@ impl<S: Subject> Run<'_, S> {
         let expected = apply(&self.reference, transaction).expect("transactions on the reference store succeed");
         assert_eq!(found, expected, "seed of the random operations ended differently in the two stores");
         if commits {
-            self.end_step(self.workload.is_durable);
+            self.end_step(store, self.workload.is_durable);
         }
     }
 
@@ -148,11 +153,12 @@ impl<S: Subject> Run<'_, S> {
         self.disk.begin(self.steps.len() as u64);
     }
 
-    fn end_step(&mut self, is_durable: bool) {
+    fn end_step(&mut self, store: &S::Store, is_durable: bool) {
         if is_durable {
             self.acknowledge();
         }
         self.contents.push(content_of(&self.reference));
+        self.identities.push(identities_of(&*store.read().expect("taking a snapshot")));
     }
 
     fn acknowledge(&self) {
@@ -165,7 +171,7 @@ impl<S: Subject> Run<'_, S> {
             self.begin_step(&transaction);
             apply(&self.reference, &transaction).expect("transactions on the reference store succeed");
             self.maintain(&store, &Maintenance::BulkLoad(transaction));
-            self.end_step(true);
+            self.end_step(&store, true);
         }
         if self.random.chance(self.workload.checkpoint_percent) {
             self.maintain(&store, &Maintenance::Checkpoint);
