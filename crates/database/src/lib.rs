@@ -18,6 +18,7 @@
 
 pub mod array_graph;
 mod attach;
+mod attempts;
 mod copy;
 #[allow(clippy::module_inception, reason = "the crate is named for its main part")]
 pub mod database;

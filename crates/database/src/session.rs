@@ -6,7 +6,7 @@
 mod edges;
 
 use std::borrow::Cow;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cypher::catalog::CompileContext;
@@ -22,9 +22,10 @@ use model::limits::{
 use model::platform::Clock;
 use model::procedure::GraphAccess;
 use model::schedule::{Priority, Turn};
-use model::{Column, Error, ErrorCode, Interrupt, IsolationLevel, ReadView, Result, WriteTransaction, error};
+use model::{Column, Error, Interrupt, IsolationLevel, ReadView, Result, WriteTransaction, error};
 
 use crate::Parameters;
+use crate::attempts::transact;
 use crate::database::Database;
 use crate::outlook::{Action, Outlook};
 use crate::plan_cache::{Compiled, fingerprint};
@@ -32,11 +33,6 @@ use crate::plan_report::PlanReport;
 use crate::registry::{Registry, Tables};
 use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
 use crate::settings::{Config, Optimizer};
-
-/// How often a statement that is a transaction of its own is tried, where others write the same.
-const ATTEMPTS: usize = 100;
-/// The longest wait before the second time, in microseconds.
-const FIRST_WAIT_US_MAX: u64 = 200;
 
 /// A session: runs statements, one at a time.
 pub struct Session {
@@ -264,6 +260,27 @@ impl Session {
         // Whatever works for the statement on this thread hears that it is to stop, from the first look at the text on.
         let interrupt = self.interrupt.clone();
         let _listening = interrupt.listen();
+        self.set_at_work(true);
+        let outcome = self.run_listening(text, parameters, sink);
+        self.set_at_work(false);
+        let mut summary = outcome?;
+        summary.time_ns = clock.now_ns() - start;
+        Ok(summary)
+    }
+
+    /// Says to the transaction that is open whether a statement runs in it.
+    fn set_at_work(&mut self, is_at_work: bool) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.set_at_work(is_at_work);
+        }
+    }
+
+    fn run_listening(
+        &mut self,
+        text: &str,
+        parameters: &Parameters,
+        sink: &mut dyn ResultSink,
+    ) -> Result<StatementSummary> {
         // Within a transaction the plan rests on what the transaction sees.
         let attached = self.database.shared.attachments.now();
         let snapshot = if self.transaction.is_none() { Some(attached.store.read()?) } else { None };
@@ -283,9 +300,13 @@ impl Session {
         if !sink.admits(&compiled.outlook()) {
             return Ok(StatementSummary::default());
         }
-        let mut summary = match compiled {
+        match compiled {
             Text::Begin => self.begin().map(|()| StatementSummary::default()),
-            Text::Commit => self.commit().map(|()| StatementSummary::default()),
+            Text::Commit => {
+                // It ends the transaction, so that it cannot be run again in another way.
+                self.interrupt.set_trial(None);
+                self.commit().map(|()| StatementSummary::default())
+            }
             Text::Rollback => self.rollback().map(|()| StatementSummary::default()),
             Text::Checkpoint if self.in_transaction() => {
                 Err(error!(TransactionState, "CHECKPOINT writes what is committed, and a transaction is open")
@@ -306,9 +327,7 @@ impl Session {
                     summary.hints.clone_from(&compiled.hints);
                     summary
                 }),
-        }?;
-        summary.time_ns = clock.now_ns() - start;
-        Ok(summary)
+        }
     }
 
     fn explain(&self, compiled: &Compiled, snapshot: Option<&dyn ReadView>) -> Result<StatementSummary> {
@@ -560,26 +579,9 @@ impl Run<'_> {
         Ok((summary, hydrate(kept, &*view)?))
     }
 
-    /// Runs a statement as a transaction of its own; again, if another that committed first had written the same. From the
-    /// third time on such statements run one at a time, so that each gets through.
+    /// Runs a statement as a transaction of its own; again, if another that committed first had written the same.
     fn write_and_commit(&self) -> Result<(Summary, Vec<ResultBatch>)> {
-        let mut turn = None;
-        for attempt in 1.. {
-            let mut transaction = self.database.store().write_isolated(self.isolation)?;
-            let result = self.write(&mut *transaction)?;
-            match transaction.commit() {
-                Ok(()) => return Ok(result),
-                Err(error) if error.code() != ErrorCode::Conflict || attempt == ATTEMPTS => return Err(error),
-                Err(_) => self.interrupt.check()?,
-            }
-            if attempt == 2 {
-                turn = Some(self.database.shared.retries.lock().unwrap_or_else(PoisonError::into_inner));
-            } else if turn.is_none() {
-                let wait_us = self.database.random() % FIRST_WAIT_US_MAX;
-                std::thread::sleep(Duration::from_micros(wait_us));
-            }
-        }
-        Err(error!(Internal, "a statement was tried again forever"))
+        transact(self.database, self.isolation, self.interrupt, |transaction| self.write(transaction))
     }
 
     /// Runs a statement that writes within a transaction; if it fails, it is undone alone.
@@ -624,8 +626,11 @@ struct OwnTransactions<'d> {
 }
 
 impl Transactions for OwnTransactions<'_> {
-    fn begin(&self) -> Result<Box<dyn WriteTransaction>> {
-        self.database.store().write_isolated(self.isolation)
+    fn begin(&self, is_alone: bool) -> Result<Box<dyn WriteTransaction>> {
+        let (store, isolation) = (self.database.store(), self.isolation);
+        let mut transaction = if is_alone { store.write_alone(isolation)? } else { store.write_isolated(isolation)? };
+        transaction.set_at_work(true);
+        Ok(transaction)
     }
 
     fn snapshot(&self) -> Result<Arc<dyn ReadView>> {

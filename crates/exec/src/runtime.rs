@@ -130,8 +130,8 @@ pub struct Environment<'a> {
 
 /// Begins the transactions of a statement that commits on its own.
 pub trait Transactions: Sync {
-    /// A new transaction.
-    fn begin(&self) -> Result<Box<dyn WriteTransaction>>;
+    /// A new transaction; if it is to be alone, nobody else commits before it has ended, where the store can see to it.
+    fn begin(&self, is_alone: bool) -> Result<Box<dyn WriteTransaction>>;
     /// What is committed by now.
     fn snapshot(&self) -> Result<Arc<dyn ReadView>>;
 }

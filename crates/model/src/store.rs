@@ -171,6 +171,12 @@ pub trait GraphStore: Send + Sync {
             }
         }
     }
+
+    /// Like [`GraphStore::write_isolated`], for what is tried again: where the store can see to it, nobody else commits
+    /// before the transaction has ended.
+    fn write_alone(&self, isolation: IsolationLevel) -> Result<Box<dyn WriteTransaction>> {
+        self.write_isolated(isolation)
+    }
 }
 
 /// What a transaction is protected from.
@@ -520,6 +526,10 @@ pub trait WriteTransaction: Send + Sync {
     /// Says what is about to be made because it was not there, as hashes of what it is: of two transactions that claim the
     /// same and do not see each other only one can commit. Claims outlive `rollback_to`.
     fn claim(&mut self, _hashes: &[u64]) {}
+
+    /// Says whether a statement runs in it from now on. Others wait as long as one runs, where they have to wait for this
+    /// transaction at all; they do not wait long for one in which nothing is done.
+    fn set_at_work(&mut self, _is_at_work: bool) {}
 
     /// Marks this point, so that a statement that fails can be undone alone.
     fn savepoint(&mut self) -> Savepoint;

@@ -161,13 +161,26 @@ impl GraphStore for Federation {
     }
 
     fn write_isolated(&self, isolation: IsolationLevel) -> Result<Box<dyn WriteTransaction>> {
+        self.begin(isolation, &|| self.native.write_isolated(isolation))
+    }
+
+    fn write_alone(&self, isolation: IsolationLevel) -> Result<Box<dyn WriteTransaction>> {
+        self.begin(isolation, &|| self.native.write_alone(isolation))
+    }
+}
+
+/// Begins the native part of a transaction.
+type BeginNative<'a> = dyn Fn() -> Result<Box<dyn WriteTransaction>> + 'a;
+
+impl Federation {
+    fn begin(&self, isolation: IsolationLevel, native: &BeginNative<'_>) -> Result<Box<dyn WriteTransaction>> {
         let native = if self.native.capabilities().writes {
-            Part::native_writing(self.native.write_isolated(isolation)?)
+            Part::native_writing(native()?)
         } else if self.members.iter().any(|member| member.store.capabilities().writes) {
             Part::native(self.native.read()?)
         } else {
             // Says why not.
-            return self.native.write_isolated(isolation);
+            return native();
         };
         let joined = self.joined(native)?;
         Ok(Box::new(FederatedTransaction::new(joined, self.members.clone(), isolation)))

@@ -3,6 +3,7 @@
 //! - [`head`]: where transactions begin and commit, and how they are compared.
 //! - [`log`]: how commits wait for the disk together.
 //! - [`flush`]: how writes are merged into files while transactions go on.
+//! - [`turn`]: how a transaction that is larger than memory commits by files of its own.
 //! - [`merges`]: how files are merged while transactions go on.
 //! - [`background`]: the threads that do so.
 //!
@@ -20,6 +21,7 @@ mod log;
 mod merges;
 mod open;
 mod room;
+pub(crate) mod turn;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -98,6 +100,9 @@ pub struct OpenOptions {
     pub durability: Durability,
     /// Bytes of writes held in memory before they are merged into files; the memory limit may allow less.
     pub memtable_bytes_max: usize,
+    /// Bytes of writes that one transaction holds in memory before it goes on in files of its own; a share of the memory
+    /// limit unless given.
+    pub transaction_bytes_max: Option<usize>,
     /// The memory limit of the store and of all that reads it, in bytes; `None` for a share of the machine's memory.
     pub memory_bytes_max: Option<usize>,
     /// Who merges writes into files.
@@ -112,6 +117,7 @@ impl Default for OpenOptions {
             mode: OpenMode::Existing,
             durability: Durability::Full,
             memtable_bytes_max: MEMTABLE_BYTES_MAX,
+            transaction_bytes_max: None,
             memory_bytes_max: None,
             maintenance: Maintenance::Background,
             compaction: Policy::default(),
@@ -236,7 +242,7 @@ impl NativeStore {
     pub fn checkpoint(&self, interrupt: &Interrupt) -> Result<()> {
         let engine = &self.0;
         engine.check_writable()?;
-        let mut files = lock(&engine.files);
+        let mut files = engine.files_to_write(interrupt)?;
         engine.check_open()?;
         engine.flush(&mut files, interrupt)?;
         drop(files);
@@ -266,8 +272,8 @@ impl NativeStore {
     ) -> Result<T> {
         let engine = &self.0;
         engine.check_writable()?;
-        let mut files = lock(&engine.files);
         let _hold = Hold::new(engine)?;
+        let mut files = lock(&engine.files);
         engine.flush(&mut files, interrupt)?;
         let mut current = lock(&engine.current);
         let base = current.clone();
@@ -298,7 +304,7 @@ struct Hold<'a>(&'a Engine);
 
 impl Hold<'_> {
     fn new(engine: &Engine) -> Result<Hold<'_>> {
-        engine.head_to_write()?.is_held = true;
+        engine.head_to_write(false)?.is_held = true;
         Ok(Hold(engine))
     }
 }
@@ -348,6 +354,11 @@ impl GraphStore for NativeStore {
     fn write_isolated(&self, isolation: IsolationLevel) -> Result<Box<dyn WriteTransaction>> {
         self.0.check_writable()?;
         Ok(Box::new(NativeTransaction::new(self.0.begin(isolation)?)))
+    }
+
+    fn write_alone(&self, isolation: IsolationLevel) -> Result<Box<dyn WriteTransaction>> {
+        self.0.check_writable()?;
+        Ok(Box::new(NativeTransaction::new(self.0.begin_alone(isolation)?)))
     }
 }
 

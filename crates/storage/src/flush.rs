@@ -9,7 +9,7 @@ use model::column::ColumnBuilder;
 use model::{EdgeId, EdgeTypeId, Interrupt, Map, NodeId, PropertyKeyId, Result, Value};
 
 use crate::bulk::{self, Built, BulkConfig, Changes, EdgePropertyChange, NewEdgeRows, NodeChange};
-use crate::memtable::{Memtable, Properties};
+use crate::memtable::{Memtable, Properties, edge_id};
 use crate::version::Version;
 
 /// Writes files of what the memtable says about the base; the log with `wal_number` holds what comes after.
@@ -20,10 +20,23 @@ pub(crate) fn build(
     config: &BulkConfig,
     interrupt: &Interrupt,
 ) -> Result<Built> {
-    bulk::build(base, changes(base, memtable, wal_number)?, config, interrupt)
+    bulk::build(base, changes(base, memtable, wal_number)?.0, config, interrupt)
 }
 
-fn changes(base: &Version, memtable: &Memtable, wal_number: u64) -> Result<Changes> {
+/// Writes files of what the memtable says about the base, and tells where the edges made in it have come to lie, and those
+/// of the base that moved.
+pub(crate) fn build_placing(
+    base: &Arc<Version>,
+    memtable: &Memtable,
+    config: &BulkConfig,
+    interrupt: &Interrupt,
+) -> Result<Built> {
+    let (changes, edge_ids) = changes(base, memtable, base.manifest().wal_number)?;
+    bulk::build(base, Changes { edge_ids, ..changes }, config, interrupt)
+}
+
+/// What the memtable says about the base, and the ids that the edges of each part of the new ones have so far.
+fn changes(base: &Version, memtable: &Memtable, wal_number: u64) -> Result<(Changes, Vec<Vec<EdgeId>>)> {
     let changed = memtable.edge_changes.iter();
     let mut deleted_edges: Vec<EdgeId> =
         changed.clone().filter(|(_, change)| change.is_deleted).map(|(&edge, _)| EdgeId(edge)).collect();
@@ -39,18 +52,24 @@ fn changes(base: &Version, memtable: &Memtable, wal_number: u64) -> Result<Chang
     if !memtable.schema.sort_keys.is_empty() && !edge_properties.is_empty() {
         move_edges(base, memtable, &mut edge_properties, &mut deleted_edges, &mut new_edges)?;
     }
-    Ok(Changes {
+    let (new_edges, edge_ids) = new_edges.into_iter().unzip();
+    let changes = Changes {
         schema: (*memtable.schema).clone(),
         node_id_bound: memtable.node_id_bound(),
         nodes: node_changes(memtable),
         new_edges,
+        edge_ids: Vec::new(),
         deleted_edges,
         edge_properties,
         ordered: memtable.schema.indexes.iter().cloned().zip(memtable.ordered.iter().cloned()).collect(),
         wal_number,
         statistics: Some((*memtable.statistics).clone()),
-    })
+    };
+    Ok((changes, edge_ids))
 }
+
+/// New edges of one type, and the ids that they have so far.
+type EdgesWithIds = (NewEdgeRows, Vec<EdgeId>);
 
 /// Edges that got another value of a property of their type's sort key leave their place: they are deleted there, and go
 /// to the new edges with their number and all their properties.
@@ -59,7 +78,7 @@ fn move_edges(
     memtable: &Memtable,
     properties: &mut Vec<EdgePropertyChange>,
     deleted: &mut Vec<EdgeId>,
-    new: &mut Vec<NewEdgeRows>,
+    new: &mut Vec<EdgesWithIds>,
 ) -> Result<()> {
     let all = std::mem::take(properties);
     let mut moved: Map<EdgeTypeId, Chunk> = Map::default();
@@ -83,7 +102,7 @@ fn move_edges(
         }
         deleted.push(edge);
         let chunk = moved.entry(edge_type).or_default();
-        chunk.push(source, target, number, &record);
+        chunk.push(edge, (source, target, number), &record);
     }
     deleted.sort_unstable();
     new.extend(moved.into_iter().map(|(edge_type, chunk)| chunk.finish(edge_type)));
@@ -113,15 +132,15 @@ const CHUNK_EDGES: usize = 16_384;
 
 /// The edges made since, those of one type in the order in which they were made. A chunk has columns for the keys that its
 /// edges have.
-fn new_edges(memtable: &Memtable) -> Vec<NewEdgeRows> {
+fn new_edges(memtable: &Memtable) -> Vec<EdgesWithIds> {
     let mut open: Map<EdgeTypeId, Chunk> = Map::default();
     let mut done = Vec::new();
-    for (link, number, properties) in memtable.new_edges() {
+    for (ordinal, (link, number, properties)) in (0..).zip(memtable.new_edges()) {
         if link.is_deleted {
             continue;
         }
         let chunk = open.entry(link.edge_type).or_default();
-        chunk.push(link.source, link.target, number, properties);
+        chunk.push(edge_id(ordinal), (link.source, link.target, number), properties);
         if chunk.sources.len() == CHUNK_EDGES {
             done.push(std::mem::take(chunk).finish(link.edge_type));
         }
@@ -133,6 +152,7 @@ fn new_edges(memtable: &Memtable) -> Vec<NewEdgeRows> {
 
 #[derive(Default)]
 struct Chunk {
+    ids: Vec<EdgeId>,
     sources: Vec<NodeId>,
     targets: Vec<NodeId>,
     numbers: Vec<u64>,
@@ -141,8 +161,9 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn push(&mut self, source: NodeId, target: NodeId, number: u64, properties: &Properties) {
+    fn push(&mut self, edge: EdgeId, (source, target, number): (NodeId, NodeId, u64), properties: &Properties) {
         let row = self.sources.len();
+        self.ids.push(edge);
         self.sources.push(source);
         self.targets.push(target);
         self.numbers.push(number);
@@ -158,14 +179,14 @@ impl Chunk {
         }
     }
 
-    fn finish(self, edge_type: EdgeTypeId) -> NewEdgeRows {
-        let Chunk { sources, targets, numbers, columns } = self;
+    fn finish(self, edge_type: EdgeTypeId) -> EdgesWithIds {
+        let Chunk { ids, sources, targets, numbers, columns } = self;
         let keys = columns.iter().map(|(key, ..)| *key).collect();
         let pad = |(_, mut builder, rows): (PropertyKeyId, ColumnBuilder, usize)| {
             (rows..sources.len()).for_each(|_| builder.push(&Value::Null));
             builder.finish()
         };
         let columns = columns.into_iter().map(pad).collect();
-        NewEdgeRows { edge_type, sources, targets, numbers, keys, columns }
+        (NewEdgeRows { edge_type, sources, targets, numbers, keys, columns }, ids)
     }
 }

@@ -4,8 +4,11 @@
 //! a call that fails changes nothing. Rolling back to a savepoint goes back to an earlier root and repeats the log up to the
 //! savepoint; so a savepoint is nothing but a length of the log, and costs nothing.
 //!
+//! One that outgrows memory goes on in stages, see [`stages`].
+//!
 //! Invariant: the memtable is always what the roots kept plus the log since say.
 
+mod aliases;
 mod apply;
 pub(crate) mod check;
 pub(crate) mod items;
@@ -18,22 +21,27 @@ mod ranks;
 pub(crate) mod reads;
 pub(crate) mod rebase;
 mod replayed;
+mod spool;
+mod stages;
 mod tracked;
 
+use std::ops::Range;
 use std::path::Path;
 
 use model::store::{NewEdges, NewNodes, Savepoint};
 use model::{
-    Column, Constraint, EdgeId, EdgeTypeId, Index, Interrupt, LabelId, NodeId, PropertyKeyId, ReadView, Result,
-    SortKey, WriteTransaction, error,
+    Column, Constraint, Consumer, EdgeId, EdgeTypeId, Index, Interrupt, LabelId, NodeId, PropertyKeyId, ReadView,
+    Reservation, Result, SortKey, WriteTransaction, error,
 };
 
 use crate::codec::bytes::Get;
 use crate::engine::head::{Start, Written};
+use crate::engine::turn::UnderWay;
 use crate::memtable::Memtable;
 use crate::snapshot::Snapshot;
 use crate::transaction::check::check_new_name;
 use crate::transaction::presence::Touched;
+use crate::transaction::stages::{Stage, piece_of, pieces_of};
 use crate::transaction::tracked::Tracked;
 use crate::wal::record::{self, NameKind};
 
@@ -51,13 +59,23 @@ pub(crate) struct NativeTransaction {
     changes: Vec<usize>,
     claims: Vec<u64>,
     /// Ids of nodes it made: the length of the log before, the first and how many.
-    reserved: Vec<(usize, NodeId, u64)>,
+    reserved: Vec<(u64, NodeId, u64)>,
     /// Roots to roll back to, each with the length of the log at that moment.
     roots: Vec<(usize, Memtable)>,
     /// What may lack properties that constraints demand.
     touched: Touched,
     /// The memtable is not what the log says, since the files could not be read.
     is_broken: bool,
+    /// The stages before, if it has outgrown memory.
+    stages: Vec<Stage>,
+    /// Bytes of log of the stages before.
+    log_start: u64,
+    /// The last savepoint.
+    savepoint: u64,
+    /// What its writes take in memory.
+    held: Reservation,
+    /// The statement that runs in it.
+    statement: Option<UnderWay>,
 }
 
 impl NativeTransaction {
@@ -65,6 +83,7 @@ impl NativeTransaction {
     pub(crate) fn new(start: Start) -> NativeTransaction {
         let memory = start.engine().memory();
         let snapshot = Tracked::new(Snapshot::clone(start.snapshot()), start.isolation(), memory);
+        let held = memory.empty(Consumer::Memtable);
         NativeTransaction {
             first_own: snapshot.memtable.edges.len() as u32,
             roots: vec![(0, snapshot.memtable.clone())],
@@ -76,7 +95,17 @@ impl NativeTransaction {
             reserved: Vec::new(),
             touched: Touched::default(),
             is_broken: false,
+            stages: Vec::new(),
+            log_start: 0,
+            savepoint: 0,
+            held,
+            statement: None,
         }
+    }
+
+    /// Bytes of log that it has written so far.
+    fn position(&self) -> u64 {
+        self.log_start + self.log.len() as u64
     }
 
     fn name(&mut self, kind: NameKind, name: &str) -> Result<u32> {
@@ -96,7 +125,7 @@ impl NativeTransaction {
 
     /// Notes an operation in the log and applies it. If the files cannot be read on the way, it did not happen.
     fn add<T>(&mut self, put: impl FnOnce(&mut Vec<u8>), apply: impl FnOnce(&mut Snapshot) -> Result<T>) -> Result<T> {
-        let length = self.log.len();
+        let length = self.position();
         put(&mut self.log);
         let result = apply(&mut self.snapshot);
         if result.is_err() {
@@ -115,23 +144,42 @@ impl NativeTransaction {
         self.add(put, apply)
     }
 
-    /// Goes back to the moment when the log was `length` bytes long.
-    fn go_back(&mut self, length: usize) -> Result<()> {
+    /// Goes back to the moment when `length` bytes of log were written.
+    fn go_back(&mut self, length: u64) -> Result<()> {
+        self.is_broken = true;
+        self.give_back(length);
+        if length < self.log_start {
+            self.return_to_stage_of(length)?;
+        }
+        let length = (length - self.log_start) as usize;
         self.roots.retain(|root| root.0 <= length);
         self.changes.truncate(self.changes.partition_point(|&start| start < length));
-        self.give_back(length);
         self.log.truncate(length);
         let (start, root) = self.roots.last().expect("the root at the start is never given up");
         self.snapshot.memtable = root.clone();
-        self.is_broken = true;
         let mut rest = Get::new(&self.log[*start..], Path::new("transaction"), 0);
         self.snapshot.apply_operations(&mut rest, self.first_own)?;
         self.is_broken = false;
+        if self.stages.is_empty() {
+            self.start.release_turn_of_large();
+        }
         Ok(())
     }
 
+    /// Notes ids of nodes to be made. Ranges that follow each other, and that no savepoint parts, become one.
+    fn note_reserved(&mut self, first: NodeId, count: u64) {
+        if let [.., before, last] = &mut self.reserved[..]
+            && before.0 >= self.savepoint
+            && before.1.0 + before.2 == last.1.0
+        {
+            before.2 += last.2;
+            self.reserved.pop();
+        }
+        self.reserved.push((self.position(), first, count));
+    }
+
     /// Gives back the ids of nodes made since the log was `length` bytes long, as far as nobody reserved any later.
-    fn give_back(&mut self, length: usize) {
+    fn give_back(&mut self, length: u64) {
         while let Some((_, first, count)) = self.reserved.pop_if(|reserved| reserved.0 >= length) {
             self.start.give_back_nodes(first, count);
         }
@@ -156,66 +204,121 @@ impl WriteTransaction for NativeTransaction {
     }
 
     fn create_nodes(&mut self, new: &NewNodes<'_>) -> Result<Vec<NodeId>> {
+        self.make_room()?;
         self.snapshot.told(self.snapshot.check_new_nodes(new))?;
         let first = self.start.engine().reserve_nodes(new.count as u64)?;
-        self.reserved.push((self.log.len(), first, new.count as u64));
-        let put = |log: &mut Vec<u8>| record::put_create_nodes(first, new, log);
-        let nodes = self.add(put, |snapshot| Ok(snapshot.create_nodes(first, new)))?;
-        self.touched.labelled(&self.snapshot, &nodes, new.labels);
-        Ok(nodes)
+        self.note_reserved(first, new.count as u64);
+        self.in_pieces(new.count, |this, rows| {
+            let first = NodeId(first.0 + rows.start as u64);
+            let properties = pieces_of(new.properties, &rows, new.count);
+            let new = NewNodes { count: rows.len(), properties: &properties, ..*new };
+            let put = |log: &mut Vec<u8>| record::put_create_nodes(first, &new, log);
+            let nodes = this.add(put, |snapshot| Ok(snapshot.create_nodes(first, &new)))?;
+            this.touched.labelled(&this.snapshot, &nodes, new.labels);
+            Ok(())
+        })?;
+        Ok((first.0..).take(new.count).map(NodeId).collect())
     }
 
     fn create_edges(&mut self, new: &NewEdges<'_>) -> Result<Vec<EdgeId>> {
+        self.make_room()?;
         self.snapshot.told(self.snapshot.check_new_edges(new))?;
-        let first = self.snapshot.version.edge_numbers().take(new.sources.len() as u64)?;
-        let put = |log: &mut Vec<u8>| record::put_create_edges(first, new, log);
-        let edges = self.add(put, |snapshot| Ok(snapshot.create_edges(first, new)))?;
-        self.touched.created_edges(&self.snapshot, &edges, new.edge_type);
-        Ok(edges)
+        let count = new.sources.len();
+        let number = self.snapshot.version.edge_numbers().take(count as u64)?;
+        let mut all = Vec::with_capacity(count);
+        self.in_pieces(count, |this, rows| {
+            let first = number + rows.start as u64;
+            let properties = pieces_of(new.properties, &rows, count);
+            let (sources, targets) = (&new.sources[rows.clone()], &new.targets[rows]);
+            let new = NewEdges { sources, targets, properties: &properties, ..*new };
+            let put = |log: &mut Vec<u8>| record::put_create_edges(first, &new, log);
+            let mut edges = this.add(put, |snapshot| Ok(snapshot.create_edges(first, &new)))?;
+            this.snapshot.aliases.to_visible(&mut edges)?;
+            this.touched.created_edges(&this.snapshot, &edges, new.edge_type);
+            all.extend(edges);
+            Ok(())
+        })?;
+        Ok(all)
     }
 
     fn set_node_properties(&mut self, nodes: &[NodeId], key: PropertyKeyId, values: &Column) -> Result<()> {
+        self.make_room()?;
         self.snapshot.told(self.snapshot.check_set_node_properties(nodes, key, values))?;
-        let put = |log: &mut Vec<u8>| record::put_set_node_properties(nodes, key, values, log);
-        self.change(put, |snapshot| snapshot.set_node_properties(nodes, key, values))?;
-        self.touched.set_nodes(&self.snapshot, nodes, key, values);
-        Ok(())
+        let set = |this: &mut NativeTransaction, rows: Range<usize>| {
+            let values = &*piece_of(values, &rows, nodes.len());
+            let nodes = &nodes[rows];
+            let put = |log: &mut Vec<u8>| record::put_set_node_properties(nodes, key, values, log);
+            this.change(put, |snapshot| snapshot.set_node_properties(nodes, key, values))?;
+            this.touched.set_nodes(&this.snapshot, nodes, key, values);
+            Ok(())
+        };
+        let constraints = &self.snapshot.memtable.schema.constraints;
+        if constraints.iter().filter_map(Constraint::lookup_key).any(|(_, of)| of == key) {
+            // Nodes may exchange unique values, which are so after the whole call only.
+            return set(self, 0..nodes.len());
+        }
+        self.in_pieces(nodes.len(), set)
     }
 
     fn set_edge_properties(&mut self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) -> Result<()> {
-        self.snapshot.told(self.snapshot.check_set_edge_properties(edges, key, values))?;
-        let names = self.snapshot.names_of(edges, self.first_own)?;
-        let put = |log: &mut Vec<u8>| record::put_set_edge_properties(&names, key, values, log);
-        self.change(put, |snapshot| snapshot.set_edge_properties(edges, key, values))?;
-        self.touched.set_edges(&self.snapshot, edges, key, values);
-        Ok(())
+        self.make_room()?;
+        let inner = self.snapshot.aliases.to_inner(edges)?;
+        self.snapshot.told(self.snapshot.check_set_edge_properties(&inner, key, values))?;
+        drop(inner);
+        self.in_pieces(edges.len(), |this, rows| {
+            let values = &*piece_of(values, &rows, edges.len());
+            let edges = &edges[rows];
+            let inner = this.snapshot.aliases.to_inner(edges)?.into_owned();
+            let names = this.snapshot.names_of(&inner, this.first_own)?;
+            let put = |log: &mut Vec<u8>| record::put_set_edge_properties(&names, key, values, log);
+            this.change(put, |snapshot| snapshot.set_edge_properties(&inner, key, values))?;
+            this.touched.set_edges(&this.snapshot, edges, key, values);
+            Ok(())
+        })
     }
 
     fn add_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
+        self.make_room()?;
         self.snapshot.told(self.snapshot.check_add_labels(nodes, labels))?;
-        let put = |log: &mut Vec<u8>| record::put_add_labels(nodes, labels, log);
-        self.change(put, |snapshot| snapshot.add_labels(nodes, labels))?;
-        self.touched.labelled(&self.snapshot, nodes, labels);
-        Ok(())
+        self.in_pieces(nodes.len(), |this, rows| {
+            let nodes = &nodes[rows];
+            let put = |log: &mut Vec<u8>| record::put_add_labels(nodes, labels, log);
+            this.change(put, |snapshot| snapshot.add_labels(nodes, labels))?;
+            this.touched.labelled(&this.snapshot, nodes, labels);
+            Ok(())
+        })
     }
 
     fn remove_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
+        self.make_room()?;
         self.snapshot.told(self.snapshot.check_nodes_exist(nodes))?;
-        let put = |log: &mut Vec<u8>| record::put_remove_labels(nodes, labels, log);
-        self.change(put, |snapshot| snapshot.remove_labels(nodes, labels))
+        self.in_pieces(nodes.len(), |this, rows| {
+            let nodes = &nodes[rows];
+            let put = |log: &mut Vec<u8>| record::put_remove_labels(nodes, labels, log);
+            this.change(put, |snapshot| snapshot.remove_labels(nodes, labels))
+        })
     }
 
     fn delete_edges(&mut self, edges: &[EdgeId]) -> Result<()> {
-        let names = self.snapshot.names_of(edges, self.first_own)?;
-        self.change(|log| record::put_delete_edges(&names, log), |snapshot| snapshot.delete_edges(edges))
+        self.make_room()?;
+        self.in_pieces(edges.len(), |this, rows| {
+            let inner = this.snapshot.aliases.to_inner(&edges[rows])?.into_owned();
+            let names = this.snapshot.names_of(&inner, this.first_own)?;
+            this.change(|log| record::put_delete_edges(&names, log), |snapshot| snapshot.delete_edges(&inner))
+        })
     }
 
     fn delete_nodes(&mut self, nodes: &[NodeId]) -> Result<()> {
+        self.make_room()?;
         self.snapshot.told(self.snapshot.check_unconnected(nodes))?;
-        self.change(|log| record::put_delete_nodes(nodes, log), |snapshot| snapshot.delete_nodes(nodes))
+        self.in_pieces(nodes.len(), |this, rows| {
+            let nodes = &nodes[rows];
+            this.change(|log| record::put_delete_nodes(nodes, log), |snapshot| snapshot.delete_nodes(nodes))
+        })
     }
 
     fn create_constraint(&mut self, constraint: Constraint, interrupt: &Interrupt) -> Result<()> {
+        let _under_way = self.start.under_way_if_waited_for();
         self.snapshot.told(self.snapshot.check_new_constraint(&constraint, interrupt))?;
         let index = self.snapshot.told(self.snapshot.index_of_all(&constraint, interrupt))?;
         let ordered = self.snapshot.told(self.snapshot.ordered_of_all(&constraint, interrupt))?;
@@ -225,6 +328,7 @@ impl WriteTransaction for NativeTransaction {
     }
 
     fn create_index(&mut self, index: Index, interrupt: &Interrupt) -> Result<()> {
+        let _under_way = self.start.under_way_if_waited_for();
         self.snapshot.memtable.schema.check_index(&index)?;
         let entries = self.snapshot.entries_of_all(&index, None, interrupt)?;
         record::put_create_index(&index, &mut self.log);
@@ -260,21 +364,26 @@ impl WriteTransaction for NativeTransaction {
         self.claims.extend_from_slice(hashes);
     }
 
+    fn set_at_work(&mut self, is_at_work: bool) {
+        self.statement = is_at_work.then(|| self.start.under_way());
+    }
+
     fn savepoint(&mut self) -> Savepoint {
         let length = self.log.len();
         let kept = self.roots.last().map_or(0, |root| root.0);
         if length - kept >= ROOT_INTERVAL_BYTES {
             self.roots.push((length, self.snapshot.memtable.clone()));
         }
-        Savepoint(length as u64)
+        self.savepoint = self.position();
+        Savepoint(self.savepoint)
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
-        let length = savepoint.0 as usize;
-        if length > self.log.len() {
+        let length = savepoint.0;
+        if length > self.position() {
             return Err(error!(TransactionState, "savepoint {length} was undone or never made"));
         }
-        if length < self.log.len() { self.go_back(length) } else { Ok(()) }
+        if length < self.position() || self.is_broken { self.go_back(length) } else { Ok(()) }
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
@@ -284,8 +393,11 @@ impl WriteTransaction for NativeTransaction {
                 "a change of the transaction failed half way and cannot be committed"
             ));
         }
-        self.snapshot.check_presence(&self.touched)?;
+        self.snapshot.check_presence(&*self.touched.inner(&self.snapshot.aliases)?)?;
         self.snapshot.sound(())?;
+        if !self.stages.is_empty() {
+            return self.commit_stages();
+        }
         let written = Written {
             snapshot: Snapshot::clone(&self.snapshot),
             reads: self.snapshot.take_reads(),

@@ -2,15 +2,13 @@
 
 use model::id::LabelId;
 use model::store::nodes_of;
-use model::{ColumnBuilder, ErrorCode, Map, WriteTransaction};
+use model::{ColumnBuilder, IsolationLevel, Map, WriteTransaction};
 
 use super::{
     Column, Database, EdgeTable, EdgeTypeId, EndKey, Interrupt, LoadSummary, NewEdges, NewNodes, NodeId, NodeTable,
     OnDuplicate, OnMissing, PropertyKeyId, Result, TableSource, Value, error, others,
 };
-
-/// How often a transaction is tried, where others write the same.
-const ATTEMPTS: usize = 20;
+use crate::attempts;
 
 /// Runs a transaction, again if another came first.
 fn transact(
@@ -18,18 +16,11 @@ fn transact(
     interrupt: &Interrupt,
     work: impl Fn(&mut dyn WriteTransaction, &mut LoadSummary) -> Result<()>,
 ) -> Result<LoadSummary> {
-    let mut attempt = 1;
-    loop {
+    attempts::transact(database, IsolationLevel::Snapshot, interrupt, |transaction| {
         let mut done = LoadSummary::default();
-        let mut transaction = database.store().write()?;
-        work(&mut *transaction, &mut done)?;
-        match transaction.commit() {
-            Ok(()) => return Ok(done),
-            Err(error) if error.code() != ErrorCode::Conflict || attempt == ATTEMPTS => return Err(error),
-            Err(_) => interrupt.check()?,
-        }
-        attempt += 1;
-    }
+        work(transaction, &mut done)?;
+        Ok(done)
+    })
 }
 
 pub(super) fn nodes(

@@ -189,7 +189,7 @@ fn hardly_any_memory() -> QueryMemory {
 struct OwnTransactions<'s>(&'s dyn GraphStore);
 
 impl Transactions for OwnTransactions<'_> {
-    fn begin(&self) -> Result<Box<dyn WriteTransaction>, Error> {
+    fn begin(&self, _is_alone: bool) -> Result<Box<dyn WriteTransaction>, Error> {
         self.0.write()
     }
 

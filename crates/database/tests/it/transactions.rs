@@ -1,8 +1,9 @@
 //! What is visible to whom, what a failing statement leaves, and what a cancelled one leaves.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use database::{Access, Config, Database, ErrorCode, Parameters, Session, Value};
+use database::{Access, Config, Database, Durability, ErrorCode, Parameters, QueryResult, Session, Value};
 
 use crate::engine::answer_of;
 use testing::Folder;
@@ -295,4 +296,79 @@ fn a_session_outlives_the_handle_it_came_from() {
     assert_eq!(Database::open(&path, Config::default()).err().map(|error| error.code()), Some(ErrorCode::Busy));
     drop(handle);
     assert!(Database::open(&path, Config::default()).is_ok());
+}
+
+/// A database in whose memory a statement of `LARGE` has no room.
+fn open_with_little_memory(folder: &Folder) -> Database {
+    let config = Config { memory_bytes_max: Some(16 << 20), durability: Durability::Off, ..Config::default() };
+    Database::open(&folder.join("store.knot"), config).expect("a store can be opened")
+}
+
+const LARGE: &str = "UNWIND range(1, 30000) AS i CREATE (:N {i: i, text: 'some text that takes some room'})";
+
+#[test]
+fn others_are_told_of_a_large_transaction_that_is_left_open() {
+    let folder = Folder::new();
+    let database = open_with_little_memory(&folder);
+    let (mut large, mut other) = (database.session(), database.session());
+    check(&mut other, &[("BEGIN", ""), ("CREATE (:M)", "")]);
+    check(&mut large, &[("BEGIN", ""), (LARGE, ""), (COUNT, "30000")]);
+    let told = |error: database::Error| {
+        assert_eq!(error.code(), ErrorCode::Conflict, "{error:?}");
+        assert!(error.remedy().starts_with("commit that transaction or roll it back"), "{error:?}");
+    };
+    std::thread::scope(|scope| {
+        // What is tried for a short time only is not given up halfway.
+        scope.spawn(|| {
+            let (parameters, mut sink) = (Parameters::default(), QueryResult::default());
+            let limit = Duration::from_millis(1);
+            told(other.run_briefly("COMMIT", &parameters, &mut sink, limit).expect_err("it cannot commit"));
+        });
+        scope.spawn(|| {
+            let mut third = database.session();
+            third.set_timeout(Some(Duration::from_millis(100)));
+            check(&mut third, &[("CREATE (:M)", "TIMEOUT")]);
+            third.set_timeout(None);
+            // Told once, not after a hundred attempts.
+            told(third.query("CREATE (:M)", &Parameters::default()).err().expect("it cannot commit"));
+        });
+    });
+    check(&mut large, &[("ROLLBACK", "")]);
+    check(&mut other, &[(COUNT, "0"), ("CREATE (:M)", ""), (COUNT, "1")]);
+}
+
+#[test]
+fn a_large_statement_that_fails_lets_others_commit() {
+    let folder = Folder::new();
+    let database = open_with_little_memory(&folder);
+    let (mut large, mut other) = (database.session(), database.session());
+    let failing = format!("{LARGE} WITH i CREATE (:N {{n: 1 / (30000 - i)}})");
+    check(&mut large, &[("BEGIN", ""), ("CREATE (:M)", ""), (&failing, "ARITHMETIC"), (COUNT, "1")]);
+    check(&mut other, &[("CREATE (:M)", ""), (COUNT, "1")]);
+    check(&mut large, &[("COMMIT", ""), (COUNT, "2")]);
+    check(&mut other, &[(&failing, "ARITHMETIC"), (COUNT, "2")]);
+    check(&mut large, &[("CREATE (:M)", ""), (COUNT, "3")]);
+}
+
+#[test]
+fn a_large_statement_gets_through_beside_others() {
+    let folder = Folder::new();
+    let database = open_with_little_memory(&folder);
+    let is_done = AtomicBool::new(false);
+    let committed = std::thread::scope(|scope| {
+        let others = scope.spawn(|| {
+            let (mut session, mut committed) = (database.session(), 0);
+            while !is_done.load(Ordering::Relaxed) {
+                check(&mut session, &[("CREATE (:M)", "")]);
+                committed += 1;
+            }
+            committed
+        });
+        let mut session = database.session();
+        check(&mut session, &[(LARGE, ""), (LARGE, "")]);
+        is_done.store(true, Ordering::Relaxed);
+        others.join().expect("the others commit")
+    });
+    let count = format!("{}", 60_000 + committed);
+    check(&mut database.session(), &[(COUNT, &count)]);
 }

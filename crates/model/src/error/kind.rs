@@ -68,7 +68,7 @@ names! {
 }
 
 names! {
-    /// What exactly is wrong, in openCypher's names.
+    /// What exactly is wrong, in openCypher's names where it has one.
     ErrorDetail {
         AmbiguousAggregationExpression: "beside an aggregate stands what rows are not grouped by",
         ColumnNameConflict: "two columns have the same name",
@@ -108,6 +108,7 @@ names! {
         UndefinedVariable: "no variable of that name can be seen here",
         UnexpectedSyntax: "something else was expected at this place",
         UnknownFunction: "no function has that name",
+        TurnOfWritersHeld: "a large transaction, in which nothing is done, keeps all others from committing",
         VariableAlreadyBound: "the variable means something already",
         VariableTypeConflict: "the variable holds something of another type",
     }

@@ -342,6 +342,12 @@ impl WriteTransaction for FederatedTransaction {
         }
     }
 
+    fn set_at_work(&mut self, is_at_work: bool) {
+        if let State::NativeWriting(transaction) = &mut self.joined.parts[0].state {
+            transaction.set_at_work(is_at_work);
+        }
+    }
+
     fn savepoint(&mut self) -> Savepoint {
         let native = match &mut self.joined.parts[0].state {
             State::NativeWriting(transaction) => Some(transaction.savepoint()),

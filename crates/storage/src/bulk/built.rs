@@ -5,6 +5,7 @@ use std::sync::Arc;
 use model::Result;
 
 use super::context::BuildContext;
+use super::edges::PlacedEdges;
 use crate::compact::follow::follow;
 use crate::version::{Version, VersionEdit};
 
@@ -15,13 +16,15 @@ pub struct Built {
     pub base: Arc<Version>,
     /// What it changes.
     pub edit: VersionEdit,
-    context: BuildContext,
+    /// Where new edges have come to lie, if that was asked.
+    pub placed: PlacedEdges,
+    pub(super) context: BuildContext,
 }
 
 impl Built {
     /// What a build on a version came to.
     pub fn new(base: &Arc<Version>, context: BuildContext, edit: VersionEdit) -> Built {
-        Built { base: base.clone(), edit, context }
+        Built { base: base.clone(), edit, placed: Vec::new(), context }
     }
 
     /// Takes over what flushes and merges changed since the base. Done before the writer's turn is taken, the rest that
@@ -32,6 +35,11 @@ impl Built {
             self.base = current.clone();
         }
         Ok(())
+    }
+
+    /// Says that a manifest names the files, as part of another build.
+    pub fn keep(&self) {
+        self.context.commit();
     }
 
     /// Makes the files part of the store, whose current version is `current`.

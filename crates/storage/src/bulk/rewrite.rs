@@ -75,6 +75,8 @@ pub struct Changes {
     pub nodes: Vec<NodeChange>,
     /// New edges; several rows may have the same type.
     pub new_edges: Vec<NewEdgeRows>,
+    /// For each of `new_edges` the ids that its edges have so far; empty where nobody asks where they come to lie.
+    pub edge_ids: Vec<Vec<EdgeId>>,
     /// Edges of the base that are gone, in any order.
     pub deleted_edges: Vec<EdgeId>,
     /// Changed properties of edges of the base; a later one for the same edge and key wins.
@@ -120,9 +122,11 @@ pub fn build(base: &Arc<Version>, mut changes: Changes, config: &BulkConfig, int
     let mut edit = VersionEdit::difference(base.manifest(), manifest);
     ordered_changes(&context, base, &changes.ordered, &mut edit)?;
     edit.statistics = changes.statistics.take();
-    edit.added_partitions = write_new_edges(&context, std::mem::take(&mut changes.new_edges), bound, &schema)?;
+    let new_edges = std::mem::take(&mut changes.new_edges);
+    let (added, placed) = write_new_edges(&context, new_edges, &changes.edge_ids, bound, &schema)?;
+    edit.added_partitions = added;
     edit.patches = write_edge_changes(&context, base, changes.deleted_edges, changes.edge_properties)?;
-    Ok(Built::new(base, context, edit))
+    Ok(Built { placed, ..Built::new(base, context, edit) })
 }
 
 /// Adds a run for each ordered index that was written to.

@@ -12,14 +12,12 @@ use model::interrupt::check_this_thread;
 use model::{Consumer, Error, ErrorCode, Interrupt, Result};
 
 use super::merges::Extent;
+use super::turn::PATIENCE;
 use super::{Durability, Engine, Maintenance, OpenMode, lock};
 
 /// How many times its limit the memtable may grow to while a flush runs, if that is within its share of the memory limit;
 /// then writers wait.
 pub(super) const STALL_FACTOR: usize = 4;
-
-/// How long those who wait for others sleep between two looks at whether they should stop.
-pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What a thread may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +169,7 @@ impl Engine {
     /// Flushes until the memtable is below its limit. A failure is told to those who wait for room.
     fn flush_what_is_full(&self) -> Result<()> {
         let mut files = lock(&self.files);
-        while self.is_full() && self.log.failure().is_none() {
+        while self.is_full() && self.log.failure().is_none() && lock(&self.head).holder.is_none() {
             self.flush(&mut files, &self.background.interrupt)?;
             self.compact_if_due();
         }
@@ -183,7 +181,8 @@ impl Engine {
     /// order of a sort key once the files know it.
     pub(super) fn flush_what_wants_files(&self) {
         let mut files = lock(&self.files);
-        if lock(&self.published).wants_files() && self.log.failure().is_none() {
+        let is_wanted = lock(&self.published).wants_files() && lock(&self.head).holder.is_none();
+        if is_wanted && self.log.failure().is_none() {
             // The commit stands; a failure is told to those who wait for room.
             let is_flushed = self.flush(&mut files, &self.background.interrupt).is_ok();
             drop(files);
@@ -246,7 +245,7 @@ impl Engine {
         let mut state = lock(&self.background.state);
         let before = state.flushes.count;
         while is_crowded() && state.flushes.count == before && !state.is_closing && self.log.failure().is_none() {
-            state = self.wait_to_be_told(state)?;
+            state = self.wait_to_be_told(state, start)?;
         }
         let failure = state.flushes.failure.clone().filter(|_| is_crowded());
         drop(state);
@@ -269,7 +268,7 @@ impl Engine {
         let before = state.merges.count;
         let has_failed = |state: &State| state.merges.count != before && state.merges.failure.is_some();
         while is_crowded() && !has_failed(&state) && !state.is_closing && self.log.failure().is_none() {
-            state = self.wait_to_be_told(state)?;
+            state = self.wait_to_be_told(state, start)?;
         }
         let failure = state.merges.failure.clone().filter(|_| is_crowded());
         drop(state);
@@ -279,11 +278,13 @@ impl Engine {
         failure.map_or(Ok(()), |(code, message)| Err(Error::new(code, message)))
     }
 
-    /// Waits a while for a flush or merge to end; fails if the run on this thread should stop.
-    fn wait_to_be_told<'s>(&self, state: MutexGuard<'s, State>) -> Result<MutexGuard<'s, State>> {
-        let waited = self.background.flushed.wait_timeout(state, PATIENCE);
+    /// Waits a while for a flush or merge to end, for who began to wait at that time; fails if the run on this thread should
+    /// stop, or if a transaction in which nothing is done puts both off.
+    fn wait_to_be_told<'s>(&'s self, state: MutexGuard<'s, State>, began_ns: u64) -> Result<MutexGuard<'s, State>> {
+        drop(self.background.flushed.wait_timeout(state, PATIENCE));
         check_this_thread()?;
-        Ok(waited.unwrap_or_else(PoisonError::into_inner).0)
+        self.check_holder(&lock(&self.head), began_ns)?;
+        Ok(lock(&self.background.state))
     }
 
     /// Wakes who waits for room, after some work that may have failed.

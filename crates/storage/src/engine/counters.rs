@@ -23,6 +23,7 @@ impl Counter {
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) commits: Counter,
+    pub(super) large_commits: Counter,
     pub(super) conflicts: Counter,
     pub(super) moves: Counter,
     pub(super) groups: Counter,
@@ -51,6 +52,8 @@ pub const LEVELS: usize = 16;
 pub struct StoreStats {
     /// Transactions committed that wrote something.
     pub commits: u64,
+    /// Those among them that were larger than memory.
+    pub large_commits: u64,
     /// Commits refused because another came first.
     pub conflicts: u64,
     /// How often what a transaction wrote was moved onto a newer state than the one it began with.
@@ -104,6 +107,7 @@ impl Counters {
     pub(super) fn stats(&self) -> StoreStats {
         StoreStats {
             commits: self.commits.get(),
+            large_commits: self.large_commits.get(),
             conflicts: self.conflicts.get(),
             moves: self.moves.get(),
             groups: self.groups.get(),

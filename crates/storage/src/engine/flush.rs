@@ -92,7 +92,7 @@ impl Engine {
     }
 
     /// Goes on in a new log; gives the state that the logs before it lead to.
-    fn change_log(&self, files: &mut Files) -> Result<Arc<Snapshot>> {
+    pub(super) fn change_log(&self, files: &mut Files) -> Result<Arc<Snapshot>> {
         let (number, disk) = (files.log + 1, &*self.platform.disk);
         let path = self.path.join(FileKind::Wal.file_name(number));
         if disk.exists(&path) {
@@ -141,6 +141,7 @@ impl Engine {
                 let before = std::mem::replace(&mut head.snapshot, snapshot.clone());
                 let published = std::mem::replace(&mut *lock(&self.published), snapshot);
                 head.since_flush = None;
+                head.flushes += 1;
                 drop(head);
                 drop((before, published));
                 return Ok(());
@@ -151,7 +152,7 @@ impl Engine {
     }
 
     /// Removes logs that the files hold. One that cannot be removed now is removed when the store is next opened.
-    fn remove_logs_before(&self, number: u64) {
+    pub(super) fn remove_logs_before(&self, number: u64) {
         let Ok(names) = self.platform.disk.list(&self.path) else { return };
         for name in names {
             if matches!(FileKind::parse(&name), Some((FileKind::Wal, other)) if other < number) {

@@ -5,14 +5,13 @@
 //! a long log is moved before the turn, and only if the head has not changed by then is that moved state taken.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
-use model::interrupt::check_this_thread;
 use model::{ErrorCode, IsolationLevel, MemoryBudget, NodeId, Result, error};
 
-use super::background::PATIENCE;
 use super::conflicts::Conflicts;
 use super::flush::SinceFlush;
+use super::turn::{Activity, Turn};
 use super::{Engine, lock};
 use crate::error::StorageError;
 use crate::format::NODE_ID_LIMIT;
@@ -37,6 +36,10 @@ pub(crate) struct Head {
     pub(super) era: u64,
     /// The files are being built anew: nobody begins or commits.
     pub(super) is_held: bool,
+    /// What is done in the transaction that holds the writers' turn: nobody else commits, and the memtable is not flushed.
+    pub(super) holder: Option<Arc<Activity>>,
+    /// Counts flushes.
+    pub(super) flushes: u64,
     /// How many transactions are open that began after each sequence number.
     active: BTreeMap<u64, usize>,
     conflicts: Conflicts,
@@ -55,6 +58,8 @@ impl Head {
             sequence,
             era: 0,
             is_held: false,
+            holder: None,
+            flushes: 0,
             active: BTreeMap::new(),
             conflicts: Conflicts::new(memory),
             serializable: BTreeMap::new(),
@@ -117,8 +122,11 @@ pub(crate) struct Start {
     snapshot: Arc<Snapshot>,
     sequence: u64,
     era: u64,
+    flushes: u64,
     isolation: IsolationLevel,
     is_over: bool,
+    pub(super) turn: Turn,
+    pub(super) activity: Arc<Activity>,
 }
 
 /// What a transaction leaves when it commits.
@@ -171,6 +179,11 @@ impl Start {
         }
     }
 
+    /// Whether the state is that which it began with, but for merges of files.
+    pub(super) fn is_where_it_began(&self, head: &Head) -> bool {
+        (self.era, self.sequence, self.flushes) == (head.era, head.sequence, head.flushes)
+    }
+
     /// Makes what the transaction wrote durable, then visible.
     pub(crate) fn commit(&mut self, written: Written) -> Result<()> {
         let engine = self.engine.clone();
@@ -178,8 +191,11 @@ impl Start {
             // What it read is one moment, after which it may be put whatever came since; but it must not be lost.
             return engine.finish_commits(self.sequence);
         }
-        engine.wait_for_room()?;
-        engine.wait_for_merges()?;
+        // Nobody makes room while the transaction has the turn.
+        if !self.has_turn() {
+            engine.wait_for_room()?;
+            engine.wait_for_merges()?;
+        }
         let wants_files = written.snapshot.wants_files();
         let sequence = match self.take_turn(written) {
             Ok(sequence) => sequence,
@@ -192,6 +208,7 @@ impl Start {
         };
         engine.finish_commits(sequence)?;
         engine.counters.commits.add(1);
+        self.release_turn();
         if wants_files {
             engine.flush_what_wants_files();
         }
@@ -208,7 +225,7 @@ impl Start {
         let mut items: Option<Vec<Item>> = None;
         let mut moved: Option<(Arc<Snapshot>, Moved)> = None;
         for attempt in 0.. {
-            let mut head = engine.head_to_write()?;
+            let mut head = engine.head_to_write(self.has_turn())?;
             if self.era != head.era {
                 return Err(error!(Conflict, "the store's files were built anew since the transaction began"));
             }
@@ -301,6 +318,7 @@ impl Drop for Start {
         if !self.is_over {
             lock(&self.engine.head).leave(self.sequence, self.isolation);
         }
+        self.release_turn();
     }
 }
 
@@ -309,13 +327,15 @@ fn hashes(items: &[Item]) -> Box<[u64]> {
 }
 
 impl Engine {
-    /// The head, once nobody builds files anew.
-    pub(super) fn head_to_write(&self) -> Result<MutexGuard<'_, Head>> {
-        let mut head = lock(&self.head);
-        while head.is_held {
-            let waited = self.head_released.wait_timeout(head, PATIENCE);
-            check_this_thread()?;
-            head = waited.unwrap_or_else(PoisonError::into_inner).0;
+    /// The head, once nobody builds files anew and nobody else has the writers' turn.
+    pub(super) fn head_to_write(&self, has_turn: bool) -> Result<MutexGuard<'_, Head>> {
+        let (mut head, mut began_ns) = (lock(&self.head), None);
+        while head.is_held || (head.holder.is_some() && !has_turn) {
+            let began_ns = *began_ns.get_or_insert_with(|| self.platform.clock.now_ns());
+            head = self.wait_at(head)?;
+            if !has_turn {
+                self.check_holder(&head, began_ns)?;
+            }
         }
         self.check_open()?;
         Ok(head)
@@ -323,12 +343,18 @@ impl Engine {
 
     /// Begins a transaction.
     pub(super) fn begin(self: &Arc<Self>, isolation: IsolationLevel) -> Result<Start> {
-        let mut head = self.head_to_write()?;
+        let mut head = lock(&self.head);
+        while head.is_held {
+            head = self.wait_at(head)?;
+        }
+        self.check_open()?;
         let sequence = head.sequence;
         head.enter(sequence, isolation);
-        let (snapshot, era) = (head.snapshot.clone(), head.era);
+        let (snapshot, era, flushes) = (head.snapshot.clone(), head.era, head.flushes);
         drop(head);
-        Ok(Start { engine: self.clone(), snapshot, sequence, era, isolation, is_over: false })
+        let (engine, activity) = (self.clone(), Arc::default());
+        let is_over = false;
+        Ok(Start { engine, snapshot, sequence, era, flushes, isolation, is_over, turn: Turn::Others, activity })
     }
 
     /// The budget of all that is held in memory.

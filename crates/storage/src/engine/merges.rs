@@ -65,6 +65,10 @@ impl Engine {
     /// One merge; false if nothing is to be merged.
     fn compact_step(&self, extent: Extent, interrupt: &Interrupt) -> Result<bool> {
         self.check_open()?;
+        if extent == Extent::Due && lock(&self.head).holder.is_some() {
+            // Whoever has the writers' turn would have to follow; merges are asked for again after it.
+            return Ok(false);
+        }
         let base = lock(&self.current).clone();
         let Some(mut built) = self.build_merge(&base, extent, interrupt)? else { return Ok(false) };
         // Most of what came meanwhile is taken over before anybody has to wait.
@@ -99,7 +103,7 @@ impl Engine {
     }
 
     /// What a merge or flush may use: as much of its share of the memory limit as can be had.
-    pub(super) fn merge_memory(&self) -> (BulkConfig, Reservation) {
+    pub(crate) fn merge_memory(&self) -> (BulkConfig, Reservation) {
         let most = MERGE_MEMORY_BYTES.min(self.memory.share(Consumer::Compaction));
         let memory = self.memory.reserve_between(Consumer::Compaction, MERGE_MEMORY_BYTES_MIN.min(most), most);
         let (memory_bytes, consumer) = (memory.bytes(), Consumer::Compaction);

@@ -3,20 +3,32 @@
 //! Invariant: what is noted is everything that may have come to lack a property; it may be more, as after a rollback to
 //! a savepoint, since each is looked at again.
 
+use std::borrow::Cow;
+
 use model::id::{EdgeTypeId, LabelId, PropertyKeyId};
 use model::store::NodeScan;
 use model::{Column, Constraint, EdgeId, Interrupt, NodeBatch, NodeId, ReadView, Result, Rule, Subject, error};
 
+use super::aliases::Aliases;
 use crate::snapshot::Snapshot;
 
 /// The nodes and edges of a transaction that may lack a property which a constraint demands.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Touched {
     nodes: Vec<NodeId>,
     edges: Vec<EdgeId>,
 }
 
 impl Touched {
+    /// The same, with the edges as the present stage of their transaction knows them.
+    pub(super) fn inner(&self, aliases: &Aliases) -> Result<Cow<'_, Touched>> {
+        if aliases.is_empty() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let edges = aliases.to_inner(&self.edges)?.into_owned();
+        Ok(Cow::Owned(Touched { nodes: self.nodes.clone(), edges }))
+    }
+
     /// Nodes were made with these labels, or were given them.
     pub(crate) fn labelled(&mut self, snapshot: &Snapshot, nodes: &[NodeId], labels: &[LabelId]) {
         if mandatory(snapshot).any(|rule| labels.iter().any(|&label| rule.subject == Subject::Label(label))) {

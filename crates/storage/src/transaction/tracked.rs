@@ -1,24 +1,30 @@
-//! The snapshot of a transaction, which notes what is read of it if the transaction is serializable.
+//! The snapshot of a transaction, which notes what is read of it if the transaction is serializable, and gives edges the ids
+//! that they had before a stage of it was written into files.
 //!
 //! The transaction's own checks read past it: what they rest on is checked again when it commits.
 
+use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use model::store::{AccessHint, EdgeCursor, EdgeDelta, EdgePartitions, ElementId, NodeCursor, Topology};
 use model::{
-    Bitmap, Capabilities, Column, Direction, EdgeId, EdgeTypeId, EdgeValue, Expand, IndexCursor, IndexScan,
+    Bitmap, Capabilities, Column, Count, Direction, EdgeId, EdgeTypeId, EdgeValue, Expand, IndexCursor, IndexScan,
     IsolationLevel, LabelId, MemoryBudget, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics,
     Subject,
 };
 
+use crate::memtable::edge_id;
 use crate::snapshot::Snapshot;
+use crate::transaction::aliases::{Aliased, Aliases};
 use crate::transaction::reads::{Read, ReadItems, Reads};
 
 /// A snapshot, and what was read of it.
 #[derive(Debug)]
 pub(crate) struct Tracked {
     snapshot: Snapshot,
+    /// The ids of edges that moved into files meanwhile.
+    pub(super) aliases: Aliases,
     /// None for a transaction that is not serializable.
     reads: Option<Reads>,
 }
@@ -41,12 +47,18 @@ impl Tracked {
     pub(crate) fn new(mut snapshot: Snapshot, isolation: IsolationLevel, memory: &Arc<MemoryBudget>) -> Tracked {
         snapshot.edges = snapshot.edges.in_transaction();
         let reads = (isolation == IsolationLevel::Serializable).then(|| Reads::new(memory));
-        Tracked { snapshot, reads }
+        Tracked { snapshot, aliases: Aliases::default(), reads }
     }
 
     /// What statements read of it.
     pub(crate) fn view(&self) -> &dyn ReadView {
-        if self.reads.is_some() { self } else { &self.snapshot }
+        if self.reads.is_some() || !self.aliases.is_empty() { self } else { &self.snapshot }
+    }
+
+    /// Goes on with another snapshot.
+    pub(super) fn replace(&mut self, mut snapshot: Snapshot) {
+        snapshot.edges = snapshot.edges.in_transaction();
+        self.snapshot = snapshot;
     }
 
     /// Passes on what was decided by looking at the state. That something cannot be done tells its author about the
@@ -79,8 +91,25 @@ impl Tracked {
         }
     }
 
+    /// Edges as the snapshot knows them; ids that nothing has for those that are gone. The place of an edge that a stage
+    /// deleted still holds its bytes, which nobody must see.
+    fn there<'e>(&self, edges: &'e [EdgeId]) -> Result<Cow<'e, [EdgeId]>> {
+        let mut inner = self.aliases.to_inner(edges)?;
+        if !self.aliases.is_empty() {
+            let exist = self.snapshot.edges_exist(&inner)?;
+            let gone = (0..inner.len()).filter(|&row| !exist.get(row));
+            for row in gone.collect::<Vec<_>>() {
+                inner.to_mut()[row] = edge_id(u32::MAX);
+            }
+        }
+        Ok(inner)
+    }
+
     /// The edges of a node are one item with their properties.
     fn note_ends(&self, edges: &[EdgeId]) -> Result<()> {
+        if self.reads.is_none() {
+            return Ok(());
+        }
         for &edge in edges {
             if let Some(ends) = self.snapshot.edge_ends(edge)? {
                 self.note([Read::Edges { node: ends.source, edge_type: Some(ends.edge_type) }]);
@@ -122,7 +151,7 @@ impl ReadView for Tracked {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.snapshot.capabilities()
+        Capabilities { streams_edges: self.aliases.is_empty(), ..self.snapshot.capabilities() }
     }
 
     fn node_id_bound(&self) -> u64 {
@@ -136,7 +165,11 @@ impl ReadView for Tracked {
 
     fn expand<'a>(&'a self, from: &'a [NodeId], expand: &'a Expand) -> Result<Box<dyn EdgeCursor + 'a>> {
         self.note_edges(from, expand.types.as_deref());
-        self.snapshot.expand(from, expand)
+        let inner = self.snapshot.expand(from, expand)?;
+        if self.aliases.is_empty() {
+            return Ok(inner);
+        }
+        Ok(Box::new(Aliased { inner, aliases: &self.aliases }))
     }
 
     fn node_properties(&self, nodes: &[NodeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
@@ -145,6 +178,7 @@ impl ReadView for Tracked {
     }
 
     fn edge_properties(&self, edges: &[EdgeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
+        let edges = &*self.there(edges)?;
         self.note_ends(edges)?;
         self.snapshot.edge_properties(edges, keys)
     }
@@ -165,19 +199,24 @@ impl ReadView for Tracked {
     }
 
     fn edges_exist(&self, edges: &[EdgeId]) -> Result<Bitmap> {
+        let edges = &*self.aliases.to_inner(edges)?;
         self.note_ends(edges)?;
         self.snapshot.edges_exist(edges)
     }
 
     /// Not noted: the number of an edge never changes.
     fn edge_numbers(&self, edges: &[EdgeId]) -> Result<Vec<u64>> {
-        self.snapshot.edge_numbers(edges)
+        self.snapshot.edge_numbers(&self.there(edges)?)
     }
 
     fn find_edges(&self, element_ids: &[&str]) -> Result<Vec<Option<EdgeValue>>> {
         let keys = element_ids.iter().filter_map(|id| ElementId::parse(id));
         self.note(keys.map(|id| Read::Edges { node: id.source, edge_type: Some(id.edge_type) }));
-        self.snapshot.find_edges(element_ids)
+        let mut found = self.snapshot.find_edges(element_ids)?;
+        for edge in found.iter_mut().flatten() {
+            self.aliases.to_visible(std::slice::from_mut(&mut edge.id))?;
+        }
+        Ok(found)
     }
 
     fn lookup(&self, label: LabelId, key: PropertyKeyId, values: &Column) -> Result<Column> {
@@ -195,7 +234,15 @@ impl ReadView for Tracked {
             (Subject::Label(label), Some(values), Some(&key)) => self.note_entries(label, key, values),
             (Subject::Label(label), ..) => self.note_scan(&[label], &scan.index.keys),
         }
-        self.snapshot.index_scan(scan)
+        let inner = self.snapshot.index_scan(scan)?;
+        if self.aliases.is_empty() {
+            return Ok(inner);
+        }
+        Ok(Box::new(Aliased { inner, aliases: &self.aliases }))
+    }
+
+    fn count(&self, count: &Count) -> Result<Option<u64>> {
+        if self.reads.is_some() { Ok(None) } else { ReadView::count(&self.snapshot, count) }
     }
 
     fn degrees(&self, from: &[NodeId], direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
@@ -214,7 +261,8 @@ impl ReadView for Tracked {
 
     fn edge_partitions(&self) -> Option<&dyn EdgePartitions> {
         self.note([Read::EdgesOf(None)]);
-        self.snapshot.edge_partitions()
+        // Those of the files tell other ids than those that the transaction has given out.
+        if self.aliases.is_empty() { self.snapshot.edge_partitions() } else { None }
     }
 
     /// Whoever knows the edges of that name has read them.

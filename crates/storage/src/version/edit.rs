@@ -8,7 +8,7 @@ use std::ops::Range;
 use model::{Map, PropertyKeyId, Result, Schema, Set, Statistics, Subject};
 
 use crate::file::FileEntry;
-use crate::manifest::{IndexEntry, Manifest, PartitionEntry, SegmentEntry};
+use crate::manifest::{IndexEntry, Manifest, PartitionEntry, SegmentEntry, UNASSIGNED_SLOT};
 use crate::node_run::NodeRunEntry;
 use crate::ordered_index::OrderedEntry;
 
@@ -93,6 +93,26 @@ impl VersionEdit {
         (edit.removed_ordered, edit.added_ordered) = moved(&old.ordered, &new.ordered, ordered_number);
         edit.wal_number = Some(new.wal_number);
         edit.schema = Some(new.schema);
+        edit
+    }
+
+    /// All that several flushes on top of each other have changed of a manifest; `renewed` are the ordered indexes that they
+    /// made anew.
+    pub fn of_flushes(old: &Manifest, new: &Manifest, renewed: Vec<(Subject, Vec<PropertyKeyId>)>) -> VersionEdit {
+        let mut edit = VersionEdit::difference(old, new.clone());
+        edit.added_partitions.iter_mut().for_each(|entry| entry.slot = UNASSIGNED_SLOT);
+        for entry in &old.partitions {
+            let number = entry.topology.number;
+            let now = new.partitions.iter().find(|now| now.topology.number == number);
+            let patches = now.map_or(&[][..], |now| &now.patches);
+            let added = patches.iter().filter(|patch| !entry.patches.contains(patch));
+            let patch = |&added: &FileEntry| PatchEdit { partition: number, removed: Vec::new(), added: Some(added) };
+            edit.patches.extend(added.map(patch));
+        }
+        // What was made anew has no older runs, and those of dropped indexes go with the schema.
+        edit.removed_ordered.clear();
+        edit.renewed_ordered = renewed;
+        edit.statistics = Some(new.statistics.clone());
         edit
     }
 

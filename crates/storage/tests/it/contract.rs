@@ -72,3 +72,8 @@ fn it_does_so_when_every_commit_is_written_to_files() {
 fn it_does_so_within_a_memory_of_a_few_blocks() {
     check_within(Between::CheckpointAndReopen, OpenOptions { memory_bytes_max: Some(64 << 10), ..options() });
 }
+
+#[test]
+fn it_does_so_when_every_transaction_is_larger_than_memory() {
+    check_within(Between::Reopen, OpenOptions { transaction_bytes_max: Some(1), ..options() });
+}

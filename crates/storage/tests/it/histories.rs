@@ -21,6 +21,8 @@ use keepers::{KEEPERS, Keeper, LISTS, label_of_list};
 
 const WRITERS: u64 = 4;
 const READERS: u64 = 2;
+/// Bytes of writes that a transaction holds in memory, where some are to be larger: those of one append and more.
+const LARGE_BYTES: usize = 300;
 
 /// Transactions of one history.
 const TRANSACTIONS: u64 = 5_000;
@@ -81,6 +83,8 @@ struct Run<'a> {
     store: &'a NativeStore,
     isolation: IsolationLevel,
     transactions: u64,
+    /// Some transactions are larger than memory.
+    has_large: bool,
     fault: Option<Fault>,
     /// A state that stale reads go on to see.
     old: Mutex<Option<Arc<dyn ReadView>>>,
@@ -98,6 +102,7 @@ impl<'a> Run<'a> {
             store,
             isolation,
             transactions,
+            has_large: false,
             fault: None,
             old: Mutex::default(),
             clock,
@@ -138,8 +143,14 @@ impl<'a> Run<'a> {
 
     /// True if it was committed.
     fn try_write(&self, random: &mut SeededRandom, keys: &[Key], operations: &mut Vec<Operation>) -> Result<bool> {
-        let mut transaction = self.store.write_isolated(self.isolation)?;
-        for _ in 0..1 + random.index(5) {
+        // One that outgrows memory gets through only if nobody commits before.
+        let is_alone = self.has_large && random.chance(50);
+        let mut transaction = match is_alone {
+            true => self.store.write_alone(self.isolation)?,
+            false => self.store.write_isolated(self.isolation)?,
+        };
+        let most = if is_alone { 10 } else { 5 };
+        for _ in 0..1 + random.index(most) {
             let key = *random.pick(keys);
             if random.chance(50) {
                 let values = read(transaction.view(), key)?;
@@ -299,10 +310,14 @@ fn check_history(seed: u64, options: OpenOptions, isolation: IsolationLevel) -> 
     let platform = directory.platform();
     let store = directory.open_with(options);
     make_lists(&store);
-    let run = Run::new(&store, &*platform.clock, isolation, TRANSACTIONS);
+    let has_large = options.transaction_bytes_max.is_some();
+    let mut run = Run::new(&store, &*platform.clock, isolation, TRANSACTIONS);
+    run.has_large = has_large;
     run.run(seed, &all_keys(), || disturb(&run, &directory, seed));
     let loaded = run.loaded.load(Ordering::Relaxed);
     let history = run.history.into_inner().unwrap();
+    let large = store.stats().large_commits;
+    assert!(!has_large || large > 50, "seed {seed}: {large} were larger than memory");
     drop(store);
     let findings = find_anomalies(&history);
     if let Some(anomaly) = findings.anomalies.first() {
@@ -351,29 +366,56 @@ fn serializable_ones_have_no_cycles() {
     check(3, options, IsolationLevel::Serializable);
 }
 
+#[test]
+fn those_larger_than_memory_are_isolated_too() {
+    for (seed, isolation) in [(7, IsolationLevel::Snapshot), (8, IsolationLevel::Serializable)] {
+        let options = OpenOptions {
+            memtable_bytes_max: 60_000,
+            transaction_bytes_max: Some(LARGE_BYTES),
+            durability: Durability::Off,
+            ..OpenOptions::create()
+        };
+        check(seed, options, isolation);
+    }
+}
+
 /// Each fault is found through each keeper: none of them is deaf.
 #[test]
 fn planted_faults_are_found() {
+    KEEPERS.iter().enumerate().for_each(|(at, keeper)| plant_faults(at, *keeper, None));
+}
+
+/// Faults in transactions larger than memory are found too.
+#[test]
+fn planted_faults_of_large_transactions_are_found() {
+    plant_faults(0, KEEPERS[0], Some(1));
+}
+
+fn plant_faults(at: usize, keeper: &dyn Keeper, transaction_bytes_max: Option<usize>) {
     let kinds = |fault: Fault| match fault {
         Fault::Lost => &[AnomalyKind::LostAppend, AnomalyKind::Internal][..],
         Fault::Misplaced => &[AnomalyKind::Garbage, AnomalyKind::Internal, AnomalyKind::LostAppend],
         Fault::Undone => &[AnomalyKind::AbortedRead],
         Fault::Stale => &[AnomalyKind::StaleRead, AnomalyKind::LostAppend, AnomalyKind::ReadSkew],
     };
-    for (at, keeper) in KEEPERS.iter().enumerate() {
-        for fault in [Fault::Lost, Fault::Misplaced, Fault::Undone, Fault::Stale] {
-            let directory = TestDirectory::new();
-            let platform = directory.platform();
-            let options = OpenOptions { durability: Durability::Off, ..OpenOptions::create() };
-            let store = directory.open_with(options);
-            make_lists(&store);
-            let mut run = Run::new(&store, &*platform.clock, IsolationLevel::Snapshot, 200);
-            run.fault = Some(fault);
-            run.run(seed_or(4), &keys_of(at..at + 1), || {});
-            let found = find_anomalies(&run.history.into_inner().unwrap()).anomalies;
-            let is_found = found.iter().any(|anomaly| kinds(fault).contains(&anomaly.kind));
-            assert!(is_found, "{}: {fault:?} is not found among {found:?}", keeper.name());
+    for fault in [Fault::Lost, Fault::Misplaced, Fault::Undone, Fault::Stale] {
+        let directory = TestDirectory::new();
+        let platform = directory.platform();
+        let options = OpenOptions { durability: Durability::Off, transaction_bytes_max, ..OpenOptions::create() };
+        let store = directory.open_with(options);
+        make_lists(&store);
+        let mut run = Run::new(&store, &*platform.clock, IsolationLevel::Snapshot, 200);
+        (run.fault, run.has_large) = (Some(fault), transaction_bytes_max.is_some());
+        if run.has_large {
+            // Readers, who wait for nobody, make most of them.
+            run.transactions = 1_000;
         }
+        run.run(seed_or(4), &keys_of(at..at + 1), || {});
+        let large = store.stats().large_commits;
+        assert!(transaction_bytes_max.is_none() || large > 10, "{large} were larger than memory");
+        let found = find_anomalies(&run.history.into_inner().unwrap()).anomalies;
+        let is_found = found.iter().any(|anomaly| kinds(fault).contains(&anomaly.kind));
+        assert!(is_found, "{}: {fault:?} is not found among {found:?}", keeper.name());
     }
 }
 

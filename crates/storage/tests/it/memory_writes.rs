@@ -20,7 +20,7 @@ const NODES: usize = 4_000;
 const ROUNDS: usize = 60;
 
 /// KiB of memory that this process had at most, and has.
-fn status(name: &str) -> Option<usize> {
+pub(crate) fn status(name: &str) -> Option<usize> {
     let platform = storage::os::platform();
     let text = String::from_utf8(platform.disk.read("/proc/self/status".as_ref()).ok()?).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned))?;

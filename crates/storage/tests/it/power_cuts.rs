@@ -23,6 +23,7 @@ const PATH: &str = "/stores/test.knot";
 /// The native store with a memtable of that size.
 struct Native {
     memtable_bytes_max: usize,
+    transaction_bytes_max: Option<usize>,
     durability: Durability,
     /// In the background, runs of one seed differ; what holds of them is the same.
     maintenance: storage::Maintenance,
@@ -30,7 +31,12 @@ struct Native {
 
 impl Default for Native {
     fn default() -> Native {
-        Native { memtable_bytes_max: 3_000, durability: Durability::Full, maintenance: storage::Maintenance::Inline }
+        Native {
+            memtable_bytes_max: 3_000,
+            transaction_bytes_max: None,
+            durability: Durability::Full,
+            maintenance: storage::Maintenance::Inline,
+        }
     }
 }
 
@@ -38,8 +44,9 @@ impl Subject for Native {
     type Store = NativeStore;
 
     fn open(&self, platform: &Platform) -> Result<NativeStore> {
-        let Native { memtable_bytes_max, durability, maintenance } = *self;
-        let options = OpenOptions { memtable_bytes_max, durability, maintenance, ..OpenOptions::create() };
+        let Native { memtable_bytes_max, transaction_bytes_max, durability, maintenance } = *self;
+        let options =
+            OpenOptions { memtable_bytes_max, transaction_bytes_max, durability, maintenance, ..OpenOptions::create() };
         NativeStore::open(Path::new(PATH), options, platform.clone())
     }
 
@@ -127,6 +134,7 @@ mod least {
     pub(super) const NOT_DURABLE: u64 = 2_500;
     pub(super) const BACKGROUND: u64 = 1_000;
     pub(super) const AFTER_KILLS: u64 = 500;
+    pub(super) const LARGE: u64 = 1_000;
     const _: () = assert!(FLUSHES + LOG + NOT_DURABLE + BACKGROUND + AFTER_KILLS > 10_000);
 }
 
@@ -162,6 +170,17 @@ fn power_cuts_between_commits_and_flushes() {
     let seeds = Seeds { name: "flushes", first: 1_000, count: 14, least: least::FLUSHES };
     let tally = check(&seeds, &subject, &Workload::default(), &Verification::default());
     assert!(std::env::var_os("FUZZ_SECONDS").is_some() || tally.backups > 100, "{tally:?}");
+}
+
+#[test]
+fn power_cuts_of_transactions_larger_than_memory() {
+    let subject = Native { transaction_bytes_max: Some(500), ..Native::default() };
+    let workload = Workload { transactions: 16, ..Workload::default() };
+    let seeds = Seeds { name: "larger than memory", first: 9_000, count: 4, least: least::LARGE };
+    check(&seeds, &subject, &workload, &Verification::default());
+    let workload = Workload { transactions: 8, ..Workload::default() };
+    let seeds = Seeds { name: "larger than memory, kill then cut", first: 9_100, count: 1, least: 1 };
+    check(&seeds, &subject, &workload, &after_kills());
 }
 
 #[test]

@@ -90,3 +90,18 @@ fn merges_after_every_flush_agree_with_the_reference() {
         check_with(options, seed_or(seed), 60, [10, 10]);
     }
 }
+
+#[test]
+fn transactions_larger_than_memory_agree_with_the_reference() {
+    for (seed, transaction_bytes_max) in [(61, 1), (62, 700), (63, 3_000)] {
+        let options = OpenOptions {
+            durability: Durability::Off,
+            memtable_bytes_max: 4_000,
+            transaction_bytes_max: Some(transaction_bytes_max),
+            compaction: SMALL,
+            maintenance: Maintenance::Inline,
+            ..OpenOptions::create()
+        };
+        check_with(options, seed_or(seed), 30, [10, 10]);
+    }
+}

@@ -27,6 +27,8 @@ use crate::spill::{RowStore, StoredRows};
 const BATCH_ROWS: u64 = 1_000;
 /// How often a batch is tried where others write the same, if nothing is said.
 const ATTEMPTS: usize = 100;
+/// How often a batch is tried beside others, before it is tried alone.
+const TOGETHER: usize = 2;
 /// For how long a batch is tried with `RETRY`, in seconds, if no time is said.
 const RETRY_SECONDS: f64 = 30.0;
 /// The longest `RETRY`, in seconds: a year.
@@ -251,17 +253,21 @@ impl ForEach {
         let start_ns = environment.clock.now_ns();
         let mut wait_us = WAIT_US.0;
         for attempt in 1.. {
-            outcome.result = self.attempt(environment, prepared, rows).map(|(chunk, counters, profile)| {
-                outcome.counters = counters;
-                outcome.profile = profile;
-                chunk
-            });
-            let is_conflict = matches!(&outcome.result, Err(error) if error.code() == ErrorCode::Conflict);
+            outcome.result =
+                self.attempt(environment, prepared, rows, attempt > TOGETHER).map(|(chunk, counters, profile)| {
+                    outcome.counters = counters;
+                    outcome.profile = profile;
+                    chunk
+                });
+            let Err(error) = &outcome.result else { break };
             let goes_on = match retry_ns {
-                None => attempt < ATTEMPTS,
-                Some(limit) => environment.clock.now_ns().saturating_sub(start_ns) + wait_us * 1_000 < limit,
+                None => error.is_outrun() && attempt < ATTEMPTS,
+                Some(limit) => {
+                    let is_in_time = environment.clock.now_ns().saturating_sub(start_ns) + wait_us * 1_000 < limit;
+                    error.code() == ErrorCode::Conflict && is_in_time
+                }
             };
-            if !is_conflict || !goes_on || retry_ns.is_some() && !waited(environment, wait_us) {
+            if !goes_on || retry_ns.is_some() && !waited(environment, wait_us) {
                 break;
             }
             wait_us = (2 * wait_us).min(WAIT_US.1);
@@ -274,9 +280,10 @@ impl ForEach {
         environment: Environment<'_>,
         prepared: &Prepared,
         rows: &Chunk,
+        is_alone: bool,
     ) -> Result<(Chunk, Counters, Map<OperatorId, OperatorProfile>)> {
         environment.interrupt.check()?;
-        let mut transaction = environment.transactions.ok_or_else(outside)?.begin()?;
+        let mut transaction = environment.transactions.ok_or_else(outside)?.begin(is_alone)?;
         let mut rows = rows.clone();
         let edges = identity::located(&identity::edges_of(&rows.columns), transaction.view())?;
         identity::rename(&mut rows.columns, &edges);

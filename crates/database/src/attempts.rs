@@ -1,0 +1,60 @@
+//! Transactions of their own, tried again where another came first.
+
+use std::sync::{MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+use model::{Interrupt, IsolationLevel, Result, WriteTransaction, error};
+
+use crate::database::Database;
+
+/// How often one is tried, where others write the same.
+const ATTEMPTS: usize = 100;
+/// The longest wait before the second time, in microseconds.
+const FIRST_WAIT_US_MAX: u64 = 200;
+/// How long who waits for others that are tried again sleeps between two looks at whether to stop.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// Does some work as a transaction of its own; again, if another that committed first had written the same. From the third
+/// time on such transactions run one at a time, so that each gets through.
+pub(crate) fn transact<T>(
+    database: &Database,
+    isolation: IsolationLevel,
+    interrupt: &Interrupt,
+    mut work: impl FnMut(&mut dyn WriteTransaction) -> Result<T>,
+) -> Result<T> {
+    let _listening = interrupt.listen();
+    let (mut turn, mut is_alone) = (None, false);
+    for attempt in 1.. {
+        let store = database.store();
+        let begun = if is_alone { store.write_alone(isolation) } else { store.write_isolated(isolation) };
+        let mut transaction = begun?;
+        transaction.set_at_work(true);
+        let result = work(&mut *transaction);
+        // What wrote more than memory has room for, after others had committed, is not left to them again.
+        is_alone |= result.is_err();
+        match result.and_then(|result| transaction.commit().map(|()| result)) {
+            Ok(result) => return Ok(result),
+            Err(error) if !error.is_outrun() || attempt == ATTEMPTS => return Err(error),
+            Err(_) => interrupt.check()?,
+        }
+        if attempt == 2 {
+            turn = Some(turn_of_retries(database, interrupt)?);
+        } else if turn.is_none() {
+            std::thread::sleep(Duration::from_micros(database.random() % FIRST_WAIT_US_MAX));
+        }
+    }
+    Err(error!(Internal, "a transaction was tried again forever"))
+}
+
+/// Waits until nobody else is tried again.
+fn turn_of_retries<'d>(database: &'d Database, interrupt: &Interrupt) -> Result<MutexGuard<'d, ()>> {
+    loop {
+        match database.shared.retries.try_lock() {
+            Ok(turn) => return Ok(turn),
+            Err(TryLockError::Poisoned(turn)) => return Ok(PoisonError::into_inner(turn)),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        interrupt.check_unpaused()?;
+        std::thread::sleep(PATIENCE);
+    }
+}
