@@ -117,6 +117,9 @@ impl NodeRun {
             sets.push(labels);
         }
         let state = take_column(&file, &mut get, rows)?;
+        if state.as_ref().is_some_and(|state| !state.holds_ints()) {
+            return Err(get.damage("the states of a run are no integers"));
+        }
         let mut keys: Vec<RunKey> = Vec::new();
         for _ in 0..get.count(12)? {
             let key = PropertyKeyId(get.u32()?);
@@ -197,8 +200,9 @@ impl NodeRun {
         if code == DELETED {
             return Ok(State::Deleted);
         }
-        match self.sets.get((code - 1) as usize / 2) {
-            Some(labels) => Ok(State::Labels { labels, is_whole: (code - 1) % 2 == 1 }),
+        let above = code.wrapping_sub(1);
+        match self.sets.get(above as usize / 2) {
+            Some(labels) => Ok(State::Labels { labels, is_whole: above % 2 == 1 }),
             None => Err(self.file.damage(0, format!("no set of labels has the code {code}"))),
         }
     }
@@ -216,7 +220,7 @@ impl NodeRun {
         }
         Ok(match self.code(row)? {
             None => Said::Nothing,
-            Some(code) if code == DELETED || (code - 1) % 2 == 1 => Said::Null,
+            Some(code) if code == DELETED || code.wrapping_sub(1) % 2 == 1 => Said::Null,
             Some(_) => Said::Nothing,
         })
     }

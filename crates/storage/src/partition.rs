@@ -125,6 +125,11 @@ impl Partition {
             });
         }
         let by_section = SectionPatches::by_section(&patches, self.files.sections.len());
+        for (section, patches) in self.files.sections.iter().zip(&by_section) {
+            if patches.as_ref().is_some_and(|patches| patches.deleted() > section.edge_count()) {
+                return Err(self.files.topology.damage(0, "patches delete more edges than a section has"));
+            }
+        }
         Ok(Partition { entry: entry.clone(), files: self.files.clone(), patches, by_section })
     }
 

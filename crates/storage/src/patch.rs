@@ -222,7 +222,9 @@ impl SectionPatches {
                 layer.gone(is_in).append(&layer.file, run.clone(), out)?;
             }
             if self.layers.len() > 1 {
+                // Each edge is deleted by one patch; a damaged one must not make it count twice.
                 out.sort_unstable();
+                out.dedup();
             }
         }
         Ok(())

@@ -20,6 +20,7 @@ use model::{
     LabelId, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
 };
 
+use crate::error::StorageError;
 use crate::history::EdgeState;
 use crate::index::{KeyIndex, hash_row};
 use crate::memtable::{self, Memtable};
@@ -70,6 +71,17 @@ impl Snapshot {
     pub(crate) fn sound<T>(&self, value: T) -> Result<T> {
         self.version.check_reads()?;
         Ok(value)
+    }
+
+    /// The same for a batch of edges that names these nodes, one at least. None is beyond the nodes that were ever made, so
+    /// that whoever keeps something for each node has a place for it.
+    fn sound_edges(&self, nodes: impl Iterator<Item = u64>) -> Result<bool> {
+        let largest = nodes.fold(0, u64::max);
+        if largest >= self.node_id_bound() {
+            let problem = format!("an edge joins node {largest}, which was never made");
+            return Err(StorageError::corrupt(self.version.directory(), 0, problem));
+        }
+        self.sound(true)
     }
 
     /// True if something was written that had better be in files soon: an index that was built, or a sort key.

@@ -8,7 +8,7 @@ use model::{Column, ColumnData, Result, Schema};
 use super::chunk::{CHUNK_EDGES, ChunkSource, EdgeChunk, Merge, TargetFilter, chunk_rows, edge_key};
 use super::context::BuildContext;
 use super::order::{OrderedMerge, Resorted};
-use crate::format::{EDGE_NUMBER_KEY, INTERVAL_END};
+use crate::format::{EDGE_NUMBER_KEY, INTERVAL_END, NODE_ID_LIMIT};
 use crate::manifest::PartitionEntry;
 use crate::partition::LiveSection;
 use crate::partition::stream::{SectionCursor, kept_rows};
@@ -133,6 +133,9 @@ impl ChunkSource for LiveEdges<'_> {
                 return Ok(None);
             }
             self.next = run.end;
+            if sources.iter().chain(&targets).any(|node| node.0 >= NODE_ID_LIMIT) {
+                return Err(self.live.section.file().damage(0, "an edge joins nodes whose ids are too large"));
+            }
             let keys = sources.iter().zip(&targets).map(|(&source, &target)| edge_key(source, target)).collect();
             let mut columns = Vec::with_capacity(self.keys.len());
             for &key in &self.keys {

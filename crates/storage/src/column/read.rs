@@ -235,6 +235,11 @@ impl ColumnReader {
         Some(Cursor::new(Block::of_file(header, &self.file)))
     }
 
+    /// True if all its values are integers.
+    pub fn holds_ints(&self) -> bool {
+        self.kind.is_none_or(|kind| kind == Kind::Int)
+    }
+
     /// Its file.
     pub fn file(&self) -> &StoreFile {
         &self.file

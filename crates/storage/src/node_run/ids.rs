@@ -274,16 +274,24 @@ fn read_group(file: &StoreFile, group: &Group, places: Range<u64>, out: &mut Vec
         Form::Range { first } => out.extend((base + first + places.start)..(base + first + places.end)),
         Form::List { start } => {
             let ids = file.read(start, group.count as usize * 2)?;
-            out.extend((places.start as usize..places.end as usize).map(|at| base + u64::from(id_at(ids, at))));
+            for at in places.start as usize..places.end as usize {
+                if at > 0 && id_at(ids, at - 1) >= id_at(ids, at) {
+                    return Err(file.damage(start, "a list of ids does not ascend"));
+                }
+                out.push(base + u64::from(id_at(ids, at)));
+            }
         }
         Form::Bitmap { start } => {
             let bytes = file.read(start, BITMAP_BYTES + RANK_BYTES)?;
-            let parts = GROUP_IDS / RANK_IDS;
-            let part = (1..parts).rev().find(|&part| u64::from(rank_at(bytes, part)) <= places.start).unwrap_or(0);
-            let mut skip = places.start - if part == 0 { 0 } else { u64::from(rank_at(bytes, part)) };
-            let mut left = places.end - places.start;
-            for index in part * (RANK_IDS / 64)..GROUP_IDS / 64 {
+            // Bits are counted, so that ids follow those of the rows before whatever the ranks say.
+            let (mut skip, mut left) = (places.start, places.end - places.start);
+            for index in 0..GROUP_IDS / 64 {
                 let mut word = word_at(bytes, index);
+                let ones = u64::from(word.count_ones());
+                if skip >= ones {
+                    skip -= ones;
+                    continue;
+                }
                 while word != 0 && left > 0 {
                     if skip > 0 {
                         skip -= 1;

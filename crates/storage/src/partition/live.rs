@@ -35,18 +35,23 @@ impl<'a> LiveSection<'a> {
         self.patches.map_or(Ok(0), |patches| patches.count_lost(run, is_in))
     }
 
+    /// How many edges of a run are there; `is_in` for a run of the in-direction.
+    #[inline]
+    fn count_left(&self, run: &Range<u64>, is_in: bool) -> Result<u64> {
+        let left = (run.end - run.start).checked_sub(self.count_lost(run, is_in)?);
+        left.ok_or_else(|| self.section.file().damage(0, "more edges of a node are deleted than it has"))
+    }
+
     /// How many edges start at a node.
     #[inline]
     pub fn out_degree(&self, node: NodeId) -> Result<u64> {
-        let run = self.section.out_run(node)?;
-        Ok(run.end - run.start - self.count_lost(&run, false)?)
+        self.count_left(&self.section.out_run(node)?, false)
     }
 
     /// How many edges end at a node.
     #[inline]
     pub fn in_degree(&self, node: NodeId) -> Result<u64> {
-        let run = self.section.in_run(node)?;
-        Ok(run.end - run.start - self.count_lost(&run, true)?)
+        self.count_left(&self.section.in_run(node)?, true)
     }
 
     /// True if the position is that of an edge that is there.

@@ -371,6 +371,7 @@ impl<'a> PartitionRuns<'a> {
                 let end = start + more[start..].partition_point(|&place| place < run.end);
                 runs.lost.extend_from_slice(&more[start..end]);
                 runs.lost.sort_unstable();
+                runs.lost.dedup();
             }
             rows.extend(runs.lost.iter().map(|&place| first + (place - run.start) as u32));
             first += (run.end - run.start) as u32;

@@ -75,6 +75,8 @@ enum InDirection {
 /// The out-direction of a section while it is written.
 struct OutDirection {
     target_base: u64,
+    /// How many targets the interval has.
+    targets: u64,
     packer: Packer,
     sources: NodeCounts,
     into: InDirection,
@@ -117,6 +119,7 @@ impl<'a> PartitionWriter<'a> {
         let targets = NodeArray { base: target_base, width, start: self.topology.position() as usize };
         let mut out = OutDirection {
             target_base,
+            targets: target_bound - target_base,
             packer: Packer::new(width),
             sources: NodeCounts::default(),
             into: InDirection::Pairs(Vec::new()),
@@ -135,7 +138,7 @@ impl<'a> PartitionWriter<'a> {
             }
             self.push_columns(&mut columns, &edges_now, out.edges)?;
             out.push(&edges_now.keys, &mut self.topology)?;
-            out.count_densely((target_bound - target_base) as usize);
+            out.count_densely();
             held.need(out.memory_bytes());
             chunk = edges.next()?;
         }
@@ -289,13 +292,23 @@ impl<'a> PartitionWriter<'a> {
     }
 }
 
+/// Edges come from the files of a merge, from a log or from a load, which sorts them.
+#[cold]
+fn disorder() -> model::Error {
+    error!(Corrupt, "edges to be written are not in order, or end outside of their interval")
+        .with_remedy("run knot check, which tells the file that contradicts itself")
+}
+
 impl OutDirection {
     fn push(&mut self, keys: &[u64], file: &mut FileWriter) -> Result<()> {
         for &key in keys {
             let is_next = if self.is_ordered { key >> 32 >= self.last_key >> 32 } else { key >= self.last_key };
-            assert!(is_next, "edges come sorted by source, then by sort key or target");
+            let target = (key & 0xffff_ffff).wrapping_sub(self.target_base);
+            if !is_next || target >= self.targets {
+                return Err(disorder());
+            }
             self.last_key = key;
-            let (source, target) = ((key >> 32) as u32, (key & 0xffff_ffff) - self.target_base);
+            let source = (key >> 32) as u32;
             self.packer.push(target);
             match &mut self.into {
                 InDirection::Pairs(pairs) => pairs.push(key.rotate_left(32)),
@@ -310,9 +323,10 @@ impl OutDirection {
         Ok(())
     }
 
-    /// Counts edges by target from now on if the pairs have become larger than the counts of `targets` targets.
-    fn count_densely(&mut self, targets: usize) {
+    /// Counts edges by target from now on if the pairs have become larger than the counts of the targets.
+    fn count_densely(&mut self) {
         let InDirection::Pairs(pairs) = &self.into else { return };
+        let targets = self.targets as usize;
         if pairs.len() > targets / DENSE_SHARE {
             let mut degrees = vec![0; targets];
             pairs.iter().for_each(|pair| degrees[((pair >> 32) - self.target_base) as usize] += 1);

@@ -17,6 +17,8 @@ pub struct SortedList {
     count: u64,
     width: u8,
     start: usize,
+    /// All positions are below it.
+    bound: u64,
     filter: Filter,
 }
 
@@ -109,7 +111,7 @@ impl SortedList {
         for _ in 0..words {
             filter.words.push(directory.u64()?);
         }
-        Ok(SortedList { count, width: width as u8, start: start as usize, filter })
+        Ok(SortedList { count, width: width as u8, start: start as usize, bound, filter })
     }
 
     /// How many positions there are.
@@ -151,11 +153,23 @@ impl SortedList {
         let mut end = start;
         while end < self.count && end < start + 8 {
             if self.at(file, end)? >= run.end {
-                return Ok(start..end);
+                return self.checked(file, start..end, run);
             }
             end += 1;
         }
-        Ok(start..self.lower_bound(file, run.end)?)
+        self.checked(file, start..self.lower_bound(file, run.end)?, run)
+    }
+
+    /// The indices, which are no more than the run has positions where the list is in order.
+    fn checked(&self, file: &StoreFile, indices: Range<u64>, run: &Range<u64>) -> Result<Range<u64>> {
+        let most = run.end.saturating_sub(run.start);
+        let is_sound = indices.start <= indices.end && indices.end - indices.start <= most;
+        if is_sound { Ok(indices) } else { Err(self.disorder(file)) }
+    }
+
+    #[cold]
+    fn disorder(&self, file: &StoreFile) -> model::Error {
+        file.damage(self.start, "a list of positions is not in order")
     }
 
     /// How many positions of a run are here.
@@ -172,8 +186,14 @@ impl SortedList {
         if !self.may_hold(&run) {
             return Ok(());
         }
+        let mut least = run.start;
         for index in self.indices(file, &run)? {
-            out.push(self.at(file, index)?);
+            let position = self.at(file, index)?;
+            if position < least || position >= run.end.min(self.bound) {
+                return Err(self.disorder(file));
+            }
+            least = position + 1;
+            out.push(position);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use model::{Direction, EdgeTypeId, NodeId, Result};
 
 use super::Snapshot;
+use crate::error::StorageError;
 use crate::memtable::{Adjacency, Link};
 use crate::partition::{LiveSection, Section};
 
@@ -51,13 +52,16 @@ impl Snapshot {
                 }
             }
             if direction == Direction::Both {
-                take_loops(section, interval, nodes, |at, loops| degrees[at] -= loops)?;
+                take_loops(section, interval, nodes, |at, loops| {
+                    degrees[at] = less(section, degrees[at], loops)?;
+                    Ok(())
+                })?;
             }
         }
         if self.has_new_edges() {
             for (degree, &node) in degrees.iter_mut().zip(nodes) {
                 let (new, lost) = self.changed_degree(node, direction, types);
-                *degree = *degree + new - lost;
+                *degree = self.changed(*degree, new, lost)?;
             }
         }
         Ok(degrees)
@@ -68,12 +72,15 @@ impl Snapshot {
         let mut loops = vec![0; nodes.len()];
         for place in self.version.wanted_places(types) {
             let (partition, section) = self.version.at(place);
-            take_loops(section, &partition.entry().interval, nodes, |at, found| loops[at] += found)?;
+            take_loops(section, &partition.entry().interval, nodes, |at, found| {
+                loops[at] += found;
+                Ok(())
+            })?;
         }
         if self.has_new_edges() {
             for (loops, &node) in loops.iter_mut().zip(nodes) {
                 let (new, lost) = self.changed_loops(node, types);
-                *loops = *loops + new - lost;
+                *loops = self.changed(*loops, new, lost)?;
             }
         }
         Ok(loops)
@@ -92,11 +99,21 @@ impl Snapshot {
                 degree += section.in_degree(node)?;
             }
             if direction == Direction::Both {
-                take_loops(section, interval, &[node], |_, loops| degree -= loops)?;
+                take_loops(section, interval, &[node], |_, loops| {
+                    degree = less(section, degree, loops)?;
+                    Ok(())
+                })?;
             }
         }
         let (new, lost) = self.changed_degree(node, direction, types);
-        Ok(degree + new - lost)
+        self.changed(degree, new, lost)
+    }
+
+    /// A count of the files, with what the memtable made and deleted.
+    fn changed(&self, count: u64, new: u64, lost: u64) -> Result<u64> {
+        let left = (count + new).checked_sub(lost);
+        let damage = || StorageError::corrupt(self.version.directory(), 0, "more edges are deleted than there were");
+        left.ok_or_else(damage)
     }
 
     /// Whether edges were made or deleted since the files were written.
@@ -141,18 +158,24 @@ fn take_loops(
     section: LiveSection<'_>,
     interval: &Range<u64>,
     nodes: &[NodeId],
-    mut take: impl FnMut(usize, u64),
+    mut take: impl FnMut(usize, u64) -> Result<()>,
 ) -> Result<()> {
     for (at, &node) in nodes.iter().enumerate() {
         if interval.contains(&node.0) && section.section.has_loop(node)? {
             let mut positions = Vec::new();
             section.between(node, node, &mut positions)?;
             if !positions.is_empty() {
-                take(at, positions.len() as u64);
+                take(at, positions.len() as u64)?;
             }
         }
     }
     Ok(())
+}
+
+/// A degree without the self-loops, which both directions have.
+fn less(section: LiveSection<'_>, degree: u64, loops: u64) -> Result<u64> {
+    let damage = || section.section.file().damage(0, "a node has more self-loops than edges");
+    degree.checked_sub(loops).ok_or_else(damage)
 }
 
 /// Nodes of a span for each of those asked for, so that it is worth to read the runs of all.

@@ -460,7 +460,7 @@ impl EdgeCursor for ExpandCursor<'_> {
                 out.properties = self.properties(out, &keys)?;
                 self.keys = keys;
             }
-            return self.snapshot.sound(true);
+            return self.snapshot.sound_edges(out.neighbors.iter().map(|node| node.0));
         }
     }
 }

@@ -134,7 +134,7 @@ impl EdgeRunCursor for RunCursor<'_> {
                 out.properties = self.snapshot.columns_of_edges(&edges, self.keys)?;
             }
         }
-        self.snapshot.sound(true)
+        self.snapshot.sound_edges(out.nodes.iter().chain(&out.neighbors).map(|&node| node.into()))
     }
 }
 
@@ -194,7 +194,7 @@ impl PartitionCursor<'_> {
 impl EdgeBlockCursor for PartitionCursor<'_> {
     fn next(&mut self, out: &mut EdgeBlock) -> Result<bool> {
         if self.next_base(out)? {
-            return self.snapshot.sound(true);
+            return self.snapshot.sound_edges(out.sources.iter().chain(&out.targets).map(|node| node.0));
         }
         out.clear();
         self.snapshot.sound(())?;

@@ -1,0 +1,178 @@
+//! Stores whose checksums are right and whose contents are not, as a broken program or an enemy would write them: an error, or
+//! some answer, but no panic, no abort, no hang, and no more memory than a small store is worth.
+//!
+//! A case is some bytes, which say what is changed in which file; then everything that reads or writes a store is run on it.
+//! `FUZZ_SECONDS=600 cargo test --release -p knotwork-storage --test hostile` goes on for ten minutes, `HOSTILE_CASE=…` with
+//! `FUZZ_SEED` runs one case alone. The targets in `fuzz/` let a fuzzer choose the bytes.
+#![allow(unsafe_code, reason = "an allocator that counts hands each call on to that of the system")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, also in its helpers")]
+#![allow(unreachable_pub, reason = "the modules of a case are shared with the fuzz targets")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use testing::random::{SeededRandom, seed_or};
+
+use case::choices::Choices;
+use case::stores::{KINDS, Kind, changed, stores};
+
+#[path = "case.rs"]
+mod case;
+#[allow(dead_code, reason = "the other tests use the rest of it")]
+#[path = "../it/vast.rs"]
+mod vast;
+
+/// Cases of each kind in a short run.
+const CASES: u64 = 32;
+/// Bytes that a case may hold at a time: the memory limit of the store, and what is read whole besides.
+const HELD_MAX: usize = case::reads::LIMIT + (64 << 20);
+/// Bytes at which the process ends: an allocation cannot fail with less.
+const HELD_END: usize = 3 << 30;
+/// A case that takes longer hangs; on a slow machine it takes some seconds.
+const SECONDS_MAX: u64 = 120;
+/// Bytes of a case.
+const CASE_BYTES: usize = 96;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+/// The case that runs, for those who end the process, and when it began.
+static SEED: AtomicU64 = AtomicU64::new(0);
+static CASE: AtomicU64 = AtomicU64::new(0);
+
+/// Counts the bytes that are held.
+struct Counting;
+
+// SAFETY: each call is handed on as it came, or refused.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let held = HELD.fetch_add(layout.size(), Ordering::Relaxed).saturating_add(layout.size());
+        if held > HELD_END {
+            tell_case("wants too much memory");
+            return std::ptr::null_mut();
+        }
+        MOST.fetch_max(held, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Writes which case runs, past the test's own output, without asking for memory.
+fn tell_case(what: &str) {
+    let (seed, case) = (SEED.load(Ordering::Relaxed), CASE.load(Ordering::Relaxed));
+    // The process ends next; there is nobody to tell that this failed.
+    let _ = writeln!(std::io::stderr(), "FUZZ_SEED={seed} HOSTILE_CASE={case} {what}");
+}
+
+/// Ends the process when one case does not end.
+fn watch() {
+    let (mut case, mut since) = (u64::MAX, Instant::now());
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+        let current = CASE.load(Ordering::Relaxed);
+        if current != case {
+            (case, since) = (current, Instant::now());
+        } else if since.elapsed().as_secs() > SECONDS_MAX {
+            tell_case("does not end");
+            std::process::abort();
+        }
+    }
+}
+
+fn number_of(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is a number")))
+}
+
+/// What a case came to: outcomes, or what went wrong.
+fn run(stores: &[case::stores::Store], kind: Kind, bytes: &[u8]) -> Result<case::reads::Outcomes, String> {
+    let (number, disk, file) = changed(stores, kind, &mut Choices::new(bytes));
+    let held = HELD.load(Ordering::Relaxed);
+    MOST.store(held, Ordering::Relaxed);
+    let outcome = catch_unwind(AssertUnwindSafe(|| case::reads::run(&disk, &stores[number].path)));
+    let most = MOST.load(Ordering::Relaxed) - held;
+    let place = format!("{kind:?} of store {number}, {}", file.display());
+    match outcome {
+        Err(_) => Err(format!("{place}: a panic, see above")),
+        Ok(_) if most > HELD_MAX => Err(format!("{place}: {most} bytes were held")),
+        Ok(outcomes) => Ok(outcomes),
+    }
+}
+
+#[test]
+fn wrong_contents_under_right_checksums_do_no_harm() {
+    let (seconds, only, seed) = (number_of("FUZZ_SECONDS"), number_of("HOSTILE_CASE"), seed_or(91));
+    let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let (stores, kinds) = (stores(), KINDS.len() as u64);
+    SEED.store(seed, Ordering::Relaxed);
+    CASE.store(only.unwrap_or(0), Ordering::Relaxed);
+    std::thread::spawn(watch);
+    let (mut total, mut done, mut failures) = (BTreeMap::<&str, u64>::new(), vec![0; KINDS.len()], Vec::new());
+    let begun = Instant::now();
+    let (mut slowest, mut largest) = ((Duration::ZERO, 0), (0, 0));
+    let mut case = only.unwrap_or(0);
+    while only.map_or(end.map_or(case < CASES * kinds, |end| Instant::now() < end), |only| case == only) {
+        CASE.store(case, Ordering::Relaxed);
+        let mut random = SeededRandom::new(seed.wrapping_mul(1_000_003).wrapping_add(case));
+        let bytes: Vec<u8> = (0..CASE_BYTES).map(|_| random.next_u64() as u8).collect();
+        let kind = (case % kinds) as usize;
+        let start = Instant::now();
+        match run(&stores, KINDS[kind], &bytes) {
+            Ok(outcomes) => outcomes.into_iter().for_each(|(name, count)| *total.entry(name).or_default() += count),
+            Err(failure) => {
+                failures.push(format!("FUZZ_SEED={seed} HOSTILE_CASE={case}: {failure}"));
+                eprintln!("{}", failures.last().unwrap());
+            }
+        }
+        slowest = slowest.max((start.elapsed(), case));
+        largest = largest.max((MOST.load(Ordering::Relaxed), case));
+        done[kind] += 1;
+        case += 1;
+    }
+    eprintln!(
+        "seed {seed}: {done:?} cases in {:?}, slowest {slowest:?}, most bytes {largest:?}, {total:?}",
+        begun.elapsed()
+    );
+    assert!(failures.is_empty(), "{} of {case} cases:\n{}", failures.len(), failures.join("\n"));
+    if end.is_none() && only.is_none() {
+        assert!(done.iter().all(|&done| done == CASES), "each kind has its cases: {done:?}");
+        assert!(total["errors"] > case, "changes are noticed: {total:?}");
+        assert!(total["merges"] > case / 8 && total["expansions"] > case, "not all are refused at once: {total:?}");
+    }
+}
+
+/// The kinds of files are those that the format knows; the stores have files of each.
+#[test]
+fn every_kind_of_file_is_changed() {
+    let source = include_str!("../../src/format.rs");
+    let kinds = source.split_once("pub enum FileKind {").unwrap().1.split_once("\n}").unwrap().0;
+    let variants = kinds.lines().filter_map(|line| line.trim().split_once(" = ").map(|(name, _)| name));
+    let mut found = 0;
+    for variant in variants.filter(|&variant| variant != "Run") {
+        found += 1;
+        let is_known = KINDS.iter().any(|kind| format!("{kind:?}") == format!("File({variant})"));
+        assert!(is_known, "{variant} is not changed by this test");
+    }
+    assert_eq!(found + 2, KINDS.len());
+    let stores = stores();
+    for kind in KINDS {
+        assert!(stores.iter().any(|store| !store.files(kind).is_empty()), "there is a file of {kind:?}");
+    }
+    for (number, store) in stores.iter().enumerate() {
+        let outcomes = case::reads::run(&store.disk, &store.path);
+        eprintln!("store {number}: {outcomes:?}");
+        // A backup is not written to, and a store is not restored.
+        assert!(outcomes.get("errors").copied().unwrap_or(0) <= 1, "store {number}: {outcomes:?}");
+    }
+}
