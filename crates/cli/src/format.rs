@@ -80,7 +80,7 @@ impl<W: Write> Printer<W> {
 
     fn header(&mut self) -> std::io::Result<()> {
         match self.format {
-            Format::Csv => write_csv(&mut self.out, self.names.iter().map(|name| Some(name.to_string()))),
+            Format::Csv => write_csv(&mut self.out, self.names.iter().map(|name| Some(name.to_string())), ""),
             Format::Table => {
                 self.table = Some(new_table(&self.names));
                 Ok(())
@@ -105,10 +105,10 @@ impl<W: Write> Printer<W> {
             Format::Csv => {
                 // An absent value is an empty field, and an empty text one in quotes, as import reads them.
                 let fields = row.iter().map(|value| match value {
-                    Value::Null => self.null.clone(),
+                    Value::Null => None,
                     other => Some(rendering::text(other, entities)),
                 });
-                write_csv(&mut self.out, fields)
+                write_csv(&mut self.out, fields, self.null.as_deref().unwrap_or_default())
             }
             Format::Json | Format::Jsonl => self.json_row(row, entities),
         }
@@ -173,9 +173,9 @@ fn cell(value: &Value, entities: &Entities) -> Cell {
     }
 }
 
-fn write_csv(out: &mut impl Write, fields: impl Iterator<Item = Option<String>>) -> std::io::Result<()> {
+fn write_csv(out: &mut impl Write, fields: impl Iterator<Item = Option<String>>, null: &str) -> std::io::Result<()> {
     let mut line = String::new();
-    rendering::push_csv_record(&mut line, fields, b',');
+    rendering::push_csv_record(&mut line, fields, b',', null);
     out.write_all(line.as_bytes())
 }
 

@@ -120,7 +120,10 @@ impl Shell<'_> {
     /// Runs a line; false ends the shell.
     fn run_line(&mut self, line: &str) -> Outcome<bool> {
         if let Some(command) = line.strip_prefix(':') {
-            return self.run_command(command);
+            return Ok(self.run_command(command).unwrap_or_else(|error| {
+                failure::report(&error, None);
+                true
+            }));
         }
         match run_text(&mut self.session, Script::whole(line), &self.parameters, &self.manner) {
             Err(Failure::Error(error, query)) => failure::report(&error, query.as_deref()),
@@ -145,7 +148,12 @@ impl Shell<'_> {
             line.clear();
             match text[start..].trim().strip_prefix(':') {
                 Some(command) if text[done..start].trim().is_empty() => {
-                    if !self.run_command(command)? {
+                    let goes_on = self.run_command(command).map_err(|error| {
+                        let line = text[..start].lines().count() + 1;
+                        error
+                            .within(&format!("line {line}, :{}", command.split_whitespace().next().unwrap_or_default()))
+                    })?;
+                    if !goes_on {
                         return ended(&self.session);
                     }
                     done = text.len();
@@ -169,48 +177,38 @@ impl Shell<'_> {
         }
     }
 
-    fn run_command(&mut self, command: &str) -> Outcome<bool> {
+    /// Runs a command, given without its colon; false at the end of the session.
+    fn run_command(&mut self, command: &str) -> database::Result<bool> {
         let (verb, rest) = command.trim().split_once(char::is_whitespace).unwrap_or((command.trim(), ""));
         let rest = rest.trim().trim_end_matches(';');
-        let outcome = match verb.trim_end_matches(';') {
+        match verb.trim_end_matches(';') {
             "quit" | "exit" | "q" => return Ok(false),
-            "help" | "h" | "?" => {
-                println!("{HELP}");
-                Ok(())
-            }
-            "schema" => self.database.info().map(|info| print!("{}", crate::commands::schema_text(&info))),
-            "info" => self.database.info().map(|info| print!("{}", crate::commands::info_text(&info))),
-            "params" => {
-                self.print_parameters();
-                Ok(())
-            }
-            "param" => self.set_parameter(rest),
-            "begin" => self.session.begin(),
-            "commit" => self.session.commit(),
-            "rollback" => self.session.rollback(),
-            "backup" => self.back_up(rest),
+            "help" | "h" | "?" => println!("{HELP}"),
+            "schema" => print!("{}", crate::commands::schema_text(&self.database.info()?)),
+            "info" => print!("{}", crate::commands::info_text(&self.database.info()?)),
+            "params" => self.print_parameters(),
+            "param" => self.set_parameter(rest)?,
+            "begin" => self.session.begin()?,
+            "commit" => self.session.commit()?,
+            "rollback" => self.session.rollback()?,
+            "backup" => self.back_up(rest)?,
             "format" | "mode" => {
-                match <Format as clap::ValueEnum>::from_str(rest, true) {
-                    Ok(format) => self.manner.format = format,
-                    Err(_) => eprintln!("unknown format '{rest}', expected table, csv, json or jsonl"),
-                }
-                Ok(())
+                self.manner.format = <Format as clap::ValueEnum>::from_str(rest, true).map_err(|_| {
+                    let message = format!("unknown format '{rest}', expected table, csv, json or jsonl");
+                    Error::new(ErrorCode::Argument, message)
+                })?;
             }
             other => {
-                eprintln!("unknown command ':{other}'; :help lists the commands");
-                Ok(())
+                let message = format!("unknown command ':{other}'");
+                return Err(Error::new(ErrorCode::Argument, message).with_remedy(":help lists the commands"));
             }
-        };
-        if let Err(error) = outcome {
-            failure::report(&error, None);
         }
         Ok(true)
     }
 
     fn back_up(&self, destination: &str) -> database::Result<()> {
         if destination.is_empty() {
-            eprintln!("expected a directory: :backup DIRECTORY");
-            return Ok(());
+            return Err(Error::new(ErrorCode::Argument, "expected a directory: :backup DIRECTORY"));
         }
         let path = std::path::Path::new(destination);
         let summary = backup::watched(|interrupt| self.database.backup(path, None, interrupt))?;
@@ -264,6 +262,9 @@ impl Shell<'_> {
 
     /// The value of an expression.
     fn value_of(&mut self, expression: &str) -> database::Result<Value> {
+        if expression.trim().is_empty() {
+            return Err(no_parameter(expression));
+        }
         let result = self.session.query(&format!("RETURN {} AS value", expression.trim()), &self.parameters)?;
         result.single().ok_or_else(|| no_parameter(expression))
     }

@@ -13,7 +13,7 @@ use crate::Parameters;
 use crate::copy::writer::FileSink;
 use crate::database::Database;
 use crate::import::{EdgeFile, ImportPlan, ImportProgress, NodeFile, OnBadRow, OnDuplicate, ReadOptions};
-use crate::result::{ResultBatch, StatementSummary};
+use crate::result::{Hint, ResultBatch, StatementSummary};
 use crate::session::{ResultSink, Session};
 
 mod writer;
@@ -65,8 +65,15 @@ fn copy_from(session: &Session, plan: &ImportPlan, sink: &mut dyn ResultSink) ->
             .with_remedy("commit or roll it back first, or use LOAD CSV within it"));
     }
     let interrupt: Interrupt = session.interrupt();
-    let done = session.database().import(plan, &ImportProgress::default(), &interrupt).map_err(in_words_of_copy)?;
+    let progress = ImportProgress::default();
+    let done = session.database().import(plan, &progress, &interrupt).map_err(|failure| {
+        let remedy = in_words_of_copy(failure.remedy());
+        failure.with_remedy(remedy)
+    })?;
     let mut summary = StatementSummary::default();
+    let notes = progress.notes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let hint = |note: String| Hint { message: in_words_of_copy(&note), span: Span::default() };
+    summary.hints.extend(notes.into_iter().map(hint));
     summary.counters.nodes_created = done.nodes_created;
     summary.counters.edges_created = done.edges_created;
     let count = |number: u64| Value::Int(number as i64);
@@ -80,17 +87,20 @@ fn copy_from(session: &Session, plan: &ImportPlan, sink: &mut dyn ResultSink) ->
     Ok(summary)
 }
 
-/// An error of an import whose remedy names the options of `COPY`.
-fn in_words_of_copy(failure: model::Error) -> model::Error {
+/// What an import says, with the options of `COPY` in place of those of the command line.
+fn in_words_of_copy(text: &str) -> String {
     let words = [
         ("--on-duplicate skip or update", "on_duplicate = 'skip' or 'update'"),
         ("--skip-bad FILE", "skip_bad = 'FILE'"),
         ("--on-duplicate skip", "on_duplicate = 'skip'"),
-        ("--edge-key", "edge_key"),
         ("--source and --target", "source = 'column' and target = 'column'"),
+        ("--edge-key", "edge_key"),
     ];
-    let remedy = words.iter().fold(failure.remedy().to_string(), |text, (from, to)| text.replace(from, to));
-    failure.with_remedy(remedy)
+    let text = match text.split_once("pass --edge-key ") {
+        Some((before, _)) => format!("{before}write edge_key = 'PROPERTY', or edge_key = '' for their ends alone"),
+        None => text.to_owned(),
+    };
+    words.iter().fold(text, |text, (from, to)| text.replace(from, to))
 }
 
 /// Gives one row.
@@ -262,7 +272,7 @@ fn declared(schema: &Schema, name: &str, is_edge: bool) -> Vec<(String, Option<F
         Rule::Type(of) => {
             let field_type = match of {
                 PropertyType::One(kind) => FieldType::of_kind(kind),
-                PropertyType::List(kind) => FieldType::List(Box::new(FieldType::of_kind(kind))),
+                PropertyType::List(kind) => FieldType::Bracketed(Box::new(FieldType::of_kind(kind))),
             };
             Some((schema.property_key_name(*held.keys.first()?).to_owned(), Some(field_type)))
         }

@@ -238,9 +238,9 @@ impl Database {
         let config = import::bulk_config(plan, self.memory())?;
         // The import's own limit holds even where it is above that of the database; the block cache gives way.
         let _held = self.memory().charge(Consumer::Import, config.memory_bytes);
-        let view = self.shared.store.read()?;
         self.rebuild(interrupt, |base| {
             let mut load = BulkLoad::new(base, config, interrupt)?;
+            let view = load.before();
             let summary = import::run(plan, &mut load, &*view, progress, interrupt)?;
             Ok((load.finish()?, summary))
         })

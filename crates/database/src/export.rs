@@ -14,7 +14,7 @@ use std::sync::Arc;
 use model::batch::EdgeBlock;
 use model::store::{EdgeIds, EdgeStream};
 use model::{Column, EdgeBatch, EdgeTypeId, Expand, Interrupt, LabelId, NodeBatch, NodeId, NodeScan};
-use model::{Direction, PropertyKeyId, ReadView, Result, Value, error};
+use model::{Direction, PropertyKeyId, ReadView, Result, Schema, Value, error};
 use sources::files::csv_writer::{push_field, push_quoted};
 use sources::files::json_value;
 
@@ -86,6 +86,21 @@ pub fn export(
         return Err(failure);
     }
     Ok(export.summary)
+}
+
+/// The statements that make a schema: its constraints, indexes and sort keys, in an order in which they can be run.
+pub fn schema_statements(schema: &Schema) -> Vec<String> {
+    let constraints = schema.constraints.iter().map(|constraint| schema.constraint_statement(constraint));
+    let indexes = schema.indexes.iter().filter(|index| schema.owner(index).is_none());
+    let indexes = indexes.map(|index| schema.index_statement(index));
+    let sort_keys = schema.sort_keys.iter().map(|sort_key| {
+        let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+        let key = |key: &PropertyKeyId| format!("r.{}", quoted(schema.property_key_name(*key)));
+        let keys: Vec<String> = sort_key.keys.iter().map(key).collect();
+        let edge_type = quoted(schema.edge_type_name(sort_key.edge_type));
+        format!("CREATE SORT KEY FOR ()-[r:{edge_type}]-() ON ({})", keys.join(", "))
+    });
+    constraints.chain(indexes).chain(sort_keys).collect()
 }
 
 struct Export<'a> {
@@ -226,22 +241,12 @@ impl Export<'_> {
     }
 
     fn schema(&mut self) -> Result<()> {
-        let schema = self.view.schema();
-        if schema.constraints.is_empty() && schema.indexes.is_empty() && schema.sort_keys.is_empty() {
+        let statements = schema_statements(self.view.schema());
+        if statements.is_empty() {
             return Ok(());
         }
         let path = self.folder.join("schema.cypher");
-        let constraints = schema.constraints.iter().map(|constraint| schema.constraint_statement(constraint));
-        let indexes = schema.indexes.iter().filter(|index| schema.owner(index).is_none());
-        let indexes = indexes.map(|index| schema.index_statement(index));
-        let mut statements: String = constraints.chain(indexes).map(|statement| statement + ";\n").collect();
-        for sort_key in &schema.sort_keys {
-            let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
-            let key = |key: &PropertyKeyId| format!("r.{}", quoted(schema.property_key_name(*key)));
-            let keys: Vec<String> = sort_key.keys.iter().map(key).collect();
-            let (edge_type, keys) = (quoted(schema.edge_type_name(sort_key.edge_type)), keys.join(", "));
-            statements.push_str(&format!("CREATE SORT KEY FOR ()-[r:{edge_type}]-() ON ({keys});\n"));
-        }
+        let statements: String = statements.into_iter().map(|statement| statement + ";\n").collect();
         self.summary.files.push(path.clone());
         std::fs::write(&path, statements).map_err(|cause| error!(File, "{}: {cause}", path.display()))
     }

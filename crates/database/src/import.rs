@@ -5,8 +5,10 @@
 //!
 //! Cost: one pass over each file; two over a file of edges whose nodes come from no file.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use model::limits::{IMPORT_MEMORY_BYTES, IMPORT_MEMORY_BYTES_MIN};
 use model::{Consumer, Interrupt, MemoryBudget, ReadView, Result, Schema, error};
@@ -104,7 +106,7 @@ pub struct ImportSummary {
     pub nodes_merged: u64,
     /// Edges made.
     pub edges_created: u64,
-    /// Rows of edges that were there already and were passed over.
+    /// Rows of edges that were there already and that updated the edge there or were passed over.
     pub edges_merged: u64,
     /// Rows left out.
     pub rows_skipped: u64,
@@ -122,12 +124,12 @@ pub struct ImportProgress {
     /// 0 while rows are read, 1 while files are written.
     pub phase: AtomicU64,
     /// What is worth telling of the import, in sentences.
-    pub notes: std::sync::Mutex<Vec<String>>,
+    pub notes: Mutex<Vec<String>>,
 }
 
 impl ImportProgress {
     fn tell(&self, note: String) {
-        self.notes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(note);
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
 }
 
@@ -141,6 +143,8 @@ struct Run<'a> {
     nodes_merged: AtomicU64,
     edges_created: AtomicU64,
     edges_merged: AtomicU64,
+    /// By type, the edges that rows were made into.
+    edges_made: Mutex<BTreeMap<String, u64>>,
 }
 
 /// Imports the files of a plan into the store whose bulk load that is; the caller finishes the load.
@@ -151,6 +155,7 @@ pub(crate) fn run(
     progress: &ImportProgress,
     interrupt: &Interrupt,
 ) -> Result<ImportSummary> {
+    check_bad_rows_apart(plan)?;
     let run = Run {
         plan,
         progress,
@@ -160,6 +165,7 @@ pub(crate) fn run(
         nodes_merged: AtomicU64::new(0),
         edges_created: AtomicU64::new(0),
         edges_merged: AtomicU64::new(0),
+        edges_made: Mutex::default(),
     };
     run.all(load, view)?;
     run.bad_rows.finish()?;
@@ -173,18 +179,42 @@ pub(crate) fn run(
     })
 }
 
+/// Fails if bad rows would be written over a file that is to be imported.
+fn check_bad_rows_apart(plan: &ImportPlan) -> Result<()> {
+    let OnBadRow::Skip(bad) = &plan.on_bad_row else { return Ok(()) };
+    let Ok(place) = bad.canonicalize() else { return Ok(()) };
+    let mut files = plan.nodes.iter().map(|file| &file.path).chain(plan.edges.iter().map(|file| &file.path));
+    match files.find(|path| path.canonicalize().is_ok_and(|path| path == place)) {
+        Some(path) => {
+            Err(error!(Argument, "bad rows would be written over the file {}, which is to be read", path.display())
+                .with_remedy("name a new file for bad rows"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Whether a file holds edges, by its format or its header; an error if neither says it.
-pub fn holds_edges(path: &std::path::Path, read: &ReadOptions) -> Result<bool> {
+pub fn holds_edges(path: &Path, read: &ReadOptions) -> Result<bool> {
     match read.format.or_else(|| FileFormat::of_path(path)) {
         Some(FileFormat::EdgeList | FileFormat::DimacsGraph) => return Ok(true),
         Some(FileFormat::DimacsCoordinates) => return Ok(false),
         _ => {}
     }
+    check_twice(path, "pass it as --nodes LABEL=FILE or --edges TYPE=FILE")?;
     let table = files::open(path, read)?;
     mapping::holds_edges(table.columns()).ok_or_else(|| {
         error!(Import, "{}: the header does not say whether the file holds nodes or edges", path.display())
             .with_remedy("pass --nodes LABEL=FILE or --edges TYPE=FILE")
     })
+}
+
+/// Fails for a pipe: it cannot be read twice, and what was read would be lost.
+fn check_twice(path: &Path, remedy: &str) -> Result<()> {
+    if path.exists() && !path.is_file() && !path.is_dir() {
+        let path = path.display();
+        return Err(error!(Import, "{path}: has to be read twice, which a pipe cannot be").with_remedy(remedy));
+    }
+    Ok(())
 }
 
 /// How the budget and duplicates of a plan are told to the bulk load.
@@ -238,9 +268,9 @@ impl Run<'_> {
         let mut types = KeyTypes::of_nodes(&node_mappings, &mut node_tables, view)?;
         let edges = self.map_edges(&edge_tables, &mut groups, existing)?;
         types.of_edges(&edges.mappings, &mut edge_tables, &edges.bound, view, &mut |note| self.progress.tell(note))?;
-        self.tell_of_parallels(&edges.mappings, view);
         let memory = self.plan.memory_bytes.unwrap_or(IMPORT_MEMORY_BYTES);
-        let keys = EdgeKeys::read(self.plan, &edges.mappings, &groups, view, self.interrupt, memory)?;
+        let tables = (&edges.mappings[..], &mut edge_tables[..]);
+        let keys = EdgeKeys::read(self.plan, tables, &groups, view, self.interrupt, memory)?;
 
         for ((file, table), mapping) in self.plan.nodes.iter().zip(&node_tables).zip(&node_mappings) {
             if let Some((label, property)) = mapping.group_to_bind(existing) {
@@ -252,6 +282,7 @@ impl Run<'_> {
             let named = |group: &&Group| group.name == mapping.source_group || group.name == mapping.target_group;
             let made: Vec<&Group> = edges.made.iter().filter(named).collect();
             if !made.is_empty() {
+                check_twice(&file.path, "write it to a file first, or import the nodes too")?;
                 // The rows of the table itself are those of the edges.
                 let mut table = self.open_all([(&file.path, &file.read)])?.remove(0);
                 types.read_ends(mapping, table.as_mut());
@@ -264,6 +295,7 @@ impl Run<'_> {
         for ((file, table), mapping) in self.plan.edges.iter().zip(&edge_tables).zip(&edges.mappings) {
             edges::import(self, file, table.as_ref(), mapping, (&types, &keys), load)?;
         }
+        self.tell_of_parallels(view);
         self.progress.phase.store(1, Ordering::Relaxed);
         Ok(())
     }
@@ -309,35 +341,51 @@ impl Run<'_> {
         self.plan.read.types.iter().try_for_each(|(column, _)| has_column(tables.clone(), column))
     }
 
-    /// Relationships without a key are not known again: says so where an import may be repeated.
-    fn tell_of_parallels(&self, mappings: &[EdgeMapping], view: &dyn ReadView) {
-        if self.plan.on_duplicate == OnDuplicate::Error {
-            return;
-        }
-        let mut types: Vec<&str> = mappings.iter().map(|mapping| mapping.edge_type.as_str()).collect();
-        types.dedup();
-        types.retain(|edge_type| self.plan.edge_keys.iter().all(|(keyed, _)| keyed != edge_type));
-        for edge_type in types {
+    /// Notes that edges of a type are made.
+    fn note_type(&self, edge_type: &str, count: usize) {
+        let mut made = self.edges_made.lock().unwrap_or_else(PoisonError::into_inner);
+        *made.entry(edge_type.to_owned()).or_default() += count as u64;
+    }
+
+    /// Relationships without a key are not known again: says so where there were some of the type.
+    fn tell_of_parallels(&self, view: &dyn ReadView) {
+        let made = self.edges_made.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_keyed = |edge_type: &str| self.plan.edge_keys.iter().any(|(keyed, _)| keyed == edge_type);
+        for (edge_type, count) in made.iter().filter(|(edge_type, _)| !is_keyed(edge_type)) {
             let there = view.schema().edge_type(edge_type).map_or(0, |of| view.statistics().edge_type(of));
             if there > 0 {
                 self.progress.tell(format!(
-                    "relationships of type {edge_type} have no key: those of the files are made besides the {there} that \
+                    "relationships of type {edge_type} have no key: {count} of the files are made besides the {there} that \
                      are there; pass --edge-key {edge_type}=PROPERTY, or --edge-key {edge_type} for their ends alone"
                 ));
             }
         }
     }
 
-    /// Fails if every row was bad: then it is the plan that is wrong, and not the rows.
+    /// Fails if every row of nodes, or of edges, was bad: then it is the plan that is wrong, and not the rows.
     fn refuse_nothing(&self) -> Result<()> {
-        let taken = [&self.nodes_created, &self.nodes_merged, &self.edges_created, &self.edges_merged];
-        let is_empty = taken.iter().all(|count| count.load(Ordering::Relaxed) == 0);
-        match self.bad_rows.count() {
-            0 => Ok(()),
-            count if is_empty => Err(error!(Import, "all {count} rows are bad, and nothing was imported")
-                .with_remedy("read the reasons in the file of bad rows; the store is as it was")),
-            _ => Ok(()),
+        let kinds: [(&str, Vec<&PathBuf>, [&AtomicU64; 2]); 2] = [
+            (
+                "nodes",
+                self.plan.nodes.iter().map(|file| &file.path).collect(),
+                [&self.nodes_created, &self.nodes_merged],
+            ),
+            (
+                "edges",
+                self.plan.edges.iter().map(|file| &file.path).collect(),
+                [&self.edges_created, &self.edges_merged],
+            ),
+        ];
+        for (kind, files, taken) in kinds {
+            let bad: u64 = files.iter().map(|path| self.bad_rows.count_of(path)).sum();
+            if bad > 0 && taken.iter().all(|count| count.load(Ordering::Relaxed) == 0) {
+                let rows = if bad == 1 { "the only row".to_owned() } else { format!("all {bad} rows") };
+                let are = if bad == 1 { "is" } else { "are" };
+                return Err(error!(Import, "{rows} of {kind} {are} bad, and nothing was imported")
+                    .with_remedy("read the reasons in the file of bad rows; the store is as it was"));
+            }
         }
+        Ok(())
     }
 
     fn open_all<'p>(

@@ -14,7 +14,9 @@ use crate::{progress, signals};
 pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
     let (files, schema) = expanded(&arguments.files)?;
     let plan = plan(arguments, &files)?;
-    if plan.nodes.is_empty() && plan.edges.is_empty() {
+    // The export of an empty graph is a folder without files, or with a schema alone.
+    let is_export = arguments.files.iter().any(|path| path.is_dir());
+    if plan.nodes.is_empty() && plan.edges.is_empty() && !is_export {
         return Err(usage("expected files to import: --nodes, --edges, or files that say what they hold".into()));
     }
     let existed = arguments.store.exists();
@@ -25,7 +27,7 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
     let state = ImportProgress::default();
     let cancelling = signals::cancel_with(interrupt.clone());
     let outcome = progress::watch_import(&state, arguments.no_progress, || database.import(&plan, &state, &interrupt));
-    let outcome = outcome.and_then(|summary| declare(&database, &schema).map(|()| summary));
+    let outcome = outcome.and_then(|summary| declare(&database, &schema, existed).map(|()| summary));
     drop(cancelling);
     let summary = match outcome {
         Ok(summary) => summary,
@@ -54,8 +56,7 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
     } else {
         String::new()
     };
-    let edges =
-        if summary.edges_merged > 0 { format!(" ({} there already)", summary.edges_merged) } else { String::new() };
+    let edges = if summary.edges_merged > 0 { format!(" ({} {done})", summary.edges_merged) } else { String::new() };
     let rows = (summary.nodes_created + summary.nodes_merged + summary.edges_created + summary.edges_merged) as f64;
     eprintln!(
         "{}{merged}, {}{edges}{skipped} in {seconds:.2} s ({:.2} million rows/s)",
@@ -99,15 +100,29 @@ fn expanded(files: &[PathBuf]) -> Outcome<(Vec<PathBuf>, Vec<PathBuf>)> {
     Ok((all, scripts))
 }
 
-/// Runs the statements of schemas.
-fn declare(database: &Database, scripts: &[PathBuf]) -> database::Result<()> {
+/// Runs the statements of schemas, but for those that say what the store has already.
+fn declare(database: &Database, scripts: &[PathBuf], existed: bool) -> database::Result<()> {
     for path in scripts {
         let place = path.display().to_string();
         let text =
             std::fs::read_to_string(path).map_err(|cause| Error::new(ErrorCode::File, format!("{place}: {cause}")))?;
         let mut session = database.session();
-        for statement in database::split_statements(&text) {
-            session.query(statement, &Parameters::default()).map_err(|failure| failure.within(&place))?;
+        let held = database::export::schema_statements(database.store().read()?.schema());
+        for (index, statement) in database::split_statements(&text).into_iter().enumerate() {
+            if held.iter().any(|held| held == statement.trim()) {
+                continue;
+            }
+            session.query(statement, &Parameters::default()).map_err(|failure| {
+                let failure = failure.within(&format!("{place}: statement {}", index + 1));
+                let remedy = match existed {
+                    true => format!(
+                        "the nodes and edges are imported, and the statements before this one are run: mend the cause, \
+                         then run it and those behind it with knot query"
+                    ),
+                    false => "no store was made: mend the cause, and import again".to_owned(),
+                };
+                failure.with_remedy(remedy)
+            })?;
         }
     }
     Ok(())

@@ -142,14 +142,23 @@ fn scripts_from_standard_input() {
 fn the_shell_runs_scripts_and_commands() {
     let folder = Folder::new();
     let script = ":param n=3\nUNWIND range(1, $n) AS i\nCREATE (:N {i: i});\n:params\n:format jsonl\nMATCH (n:N)\nRETURN sum(n.i) AS s;\n\
-                  :begin\nCREATE (:N {i: 10});\n:rollback\nMATCH (n:N) RETURN count(n) AS c;\n:schema\n:help\n:nonsense\n:quit\nRETURN 5;\n";
-    let output = folder.run_with(&["s.knot"], script);
-    assert!(output.stderr.contains("unknown command ':nonsense'"), "{output:?}");
-    let text = output.ok();
+                  :begin\nCREATE (:N {i: 10});\n:rollback\nMATCH (n:N) RETURN count(n) AS c;\n:schema\n:help\n:quit\nRETURN 5;\n";
+    let text = folder.run_with(&["s.knot"], script).ok();
     for expected in ["$n = 3\n", "{\"s\":6}\n", "{\"c\":3}\n", "N  3\n", ":rollback"] {
         assert!(text.contains(expected), "{expected} in {text}");
     }
     assert!(!text.contains("5\n{"), "nothing runs after :quit");
+    // A command that fails ends a script as a statement does.
+    for (command, expected) in [
+        (":nonsense", "ARGUMENT: line 2, :nonsense: unknown command ':nonsense'"),
+        (":param x =>", "ARGUMENT: line 2, :param: expected a parameter and its value"),
+        (":commit", "TRANSACTION_STATE: line 2, :commit: "),
+        (":format xml", "ARGUMENT: line 2, :format: unknown format 'xml'"),
+    ] {
+        let message = folder.run_with(&["s.knot"], &format!("\n{command}\nCREATE (:Late);\n")).fails(1);
+        assert!(message.contains(expected), "{message}");
+    }
+    assert_eq!(folder.value("MATCH (n:Late) RETURN count(n)"), "0");
 }
 
 #[test]
@@ -199,10 +208,13 @@ fn a_mistyped_command_makes_no_store() {
 fn parameters_of_the_shell_are_expressions() {
     let folder = Folder::new();
     let script = ":param x => 8\n:param y: $x + 1\n:param {a: [1, 2], b: 'two'}\n:param d=date(\"2020-01-01\")\n\
-                  :param w=Ada\n:param j={\"k\": 1}\n:param x\n:params\n:param ?\n";
-    let output = folder.run_with(&["s.knot"], script);
-    assert!(output.stderr.contains("expected a parameter and its value, found '?'"), "{output:?}");
-    assert_eq!(output.ok(), "$a = [1, 2]\n$b = 'two'\n$d = 2020-01-01\n$j = {k: 1}\n$w = 'Ada'\n$y = 9\n");
+                  :param w=Ada\n:param j={\"k\": 1}\n:param x\n:params\n";
+    let message = folder.run_with(&["s.knot"], ":param ?\n").fails(1);
+    assert!(message.contains("expected a parameter and its value, found '?'"), "{message}");
+    assert_eq!(
+        folder.run_with(&["s.knot"], script).ok(),
+        "$a = [1, 2]\n$b = 'two'\n$d = 2020-01-01\n$j = {k: 1}\n$w = 'Ada'\n$y = 9\n"
+    );
     let message = folder.run(&["s.knot", "-c", "RETURN $x", "--param", "x=12345678901234567890"]).fails(1);
     assert!(message.contains("larger than a 64-bit integer"), "{message}");
 }
@@ -214,6 +226,8 @@ fn null_is_told_from_an_empty_text() {
     let query = "UNWIND [[null, ''], ['', null]] AS r RETURN r[0] AS a, r[1] AS b";
     assert_eq!(folder.run(&["query", "s.knot", query]).ok(), "a,b\n,\"\"\n\"\",\n");
     assert_eq!(folder.run(&["query", "s.knot", query, "--null", "NULL"]).ok(), "a,b\nNULL,\"\"\n\"\",NULL\n");
+    let named = "UNWIND [null, 'NULL'] AS n RETURN n";
+    assert_eq!(folder.run(&["query", "s.knot", named, "--null", "NULL"]).ok(), "n\nNULL\n\"NULL\"\n");
     folder.run(&["query", "s.knot", &format!("COPY ({query}) TO 'x.csv'")]).ok();
     folder.run(&["query", "s.knot", "COPY X FROM 'x.csv' (skip_bad = 'bad.csv')"]).ok();
     assert_eq!(folder.value("MATCH (x:X) RETURN collect([x.a, x.b])"), "\"[['', null]]\"");

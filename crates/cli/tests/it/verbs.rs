@@ -109,6 +109,47 @@ fn an_export_carries_its_schema() {
         assert_eq!(rules(&copy), rules("s.knot"));
         folder.run(&["check", &copy]).ok();
     }
+    // A schema without a graph is one too.
+    folder.run(&["query", "s.knot", "MATCH (n) DETACH DELETE n"]).ok();
+    folder.run(&["export", "s.knot", "alone"]).ok();
+    folder.run(&["import", "alone.knot", "alone"]).ok();
+    assert_eq!(rules("alone.knot"), rules("s.knot"));
+}
+
+#[test]
+fn an_export_into_a_store_says_what_was_done() {
+    let folder = Folder::new();
+    import_people(&folder);
+    folder.run(&["query", "s.knot", "CREATE CONSTRAINT named FOR (p:Person) REQUIRE p.name IS UNIQUE"]).ok();
+    folder.run(&["export", "s.knot", "out"]).ok();
+    // What is declared already is no error; what cannot be declared says that the rest is there.
+    folder.run(&["t.knot", "-c", "CREATE CONSTRAINT named FOR (p:Person) REQUIRE p.name IS UNIQUE"]).ok();
+    folder.run(&["import", "t.knot", "out"]).ok();
+    folder.run(&["u.knot", "-c", "CREATE (:Person {id: 1, name: 'other'})"]).ok();
+    let message = folder.run(&["import", "u.knot", "out"]).fails(1);
+    assert!(
+        message.contains("schema.cypher: statement 1: ") && message.contains("= the nodes and edges are imported"),
+        "{message}"
+    );
+    let count = folder.run(&["query", "u.knot", "MATCH (p:Person) RETURN count(p)"]).ok();
+    assert_eq!(count, "count(p)\n3\n");
+    // Of a store that would be new nothing is left.
+    folder.write("out/schema.cypher", "CREATE CONSTRAINT FOR (p:Person) REQUIRE p.nothing IS NOT NULL;\n");
+    let message = folder.run(&["import", "v.knot", "out"]).fails(1);
+    assert!(message.contains("= no store was made") && !folder.path().join("v.knot").exists(), "{message}");
+}
+
+#[test]
+fn a_pipe_is_read_once_or_not_at_all() {
+    let folder = Folder::new();
+    folder.run_with(&["import", "p.knot", "--nodes", "P=/dev/stdin", "--format", "csv"], "id\n1\n2\n").ok();
+    assert_eq!(folder.run(&["query", "p.knot", "MATCH (p:P) RETURN count(p)"]).ok(), "count(p)\n2\n");
+    for arguments in [&["import", "q.knot", "--edges", "R:P->P=/dev/stdin"][..], &["import", "q.knot", "/dev/stdin"]] {
+        let output = folder.run_with(&[arguments, &["--format", "csv"]].concat(), ":START_ID,:END_ID\na,b\n");
+        let message = output.fails(1);
+        assert!(message.contains("/dev/stdin: has to be read twice"), "{message}");
+        assert!(!folder.path().join("q.knot").exists());
+    }
 }
 
 /// A row of JSON without its number.
@@ -169,7 +210,7 @@ fn an_import_that_is_repeated_says_what_it_makes_again() {
     let edges = &["import", "s.knot", "--edges", "KNOWS=knows.csv", "--edge-key", "KNOWS=since"];
     assert!(folder.run(edges).fails(1).contains("line 2: column 'since': an edge of type KNOWS with this key"));
     let message = folder.run(&[&edges[..], &["--on-duplicate", "update"]].concat()).fails(1);
-    assert!(message.contains("does not update relationships"), "{message}");
+    assert!(message.contains("is there several times: it is open which to update"), "{message}");
     let copy = "COPY KNOWS FROM 'knows.csv' (edge_key = 'since', on_duplicate = 'skip')";
     assert!(folder.value(copy).ends_with("0,0,3,0"));
 }
@@ -302,7 +343,7 @@ fn the_page_on_imports_runs() {
             }
         }
     }
-    assert_eq!(commands, 11);
+    assert_eq!(commands, 12);
     let count = |store: &str| folder.run(&["query", store, "MATCH (a)-[k]->(b) RETURN count(k), sum(k.since)"]).ok();
     assert_eq!(count("lines.knot"), "count(k),sum(k.since)\n3,6006\n");
     assert_eq!(count("copy.knot"), count("lines.knot"));

@@ -67,7 +67,7 @@ impl FileSink {
             Form::Csv(out) => {
                 let text = |value: &Value| (!value.is_null()).then(|| rendering::text(value, entities));
                 let mut record = String::new();
-                rendering::push_csv_record(&mut record, row.iter().map(text), self.delimiter);
+                rendering::push_csv_record(&mut record, row.iter().map(text), self.delimiter, "");
                 out.write_all(record.as_bytes()).map_err(|cause| failed(&self.place, &cause))
             }
             Form::Json(out, names) => {
@@ -101,7 +101,7 @@ impl ResultSink for FileSink {
             _ => {
                 if self.has_header && !names.is_empty() {
                     let mut record = String::new();
-                    rendering::push_csv_record(&mut record, names.iter().map(Some), self.delimiter);
+                    rendering::push_csv_record(&mut record, names.iter().map(Some), self.delimiter, "");
                     out.write_all(record.as_bytes()).map_err(|cause| failed(&self.place, &cause))?;
                 }
                 Form::Csv(out)

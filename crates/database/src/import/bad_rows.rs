@@ -1,6 +1,7 @@
 //! Rows that cannot be imported: the first one stops the import, or all are written to a file.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use model::{Error, ErrorCode, Result, error};
@@ -16,14 +17,15 @@ pub(crate) struct BadRows {
 struct Sink {
     writer: Option<csv::Writer<std::fs::File>>,
     place: String,
-    count: u64,
+    /// Bad rows that were written down, by file.
+    counts: BTreeMap<PathBuf, u64>,
     /// The bad row with the lowest line, when bad rows stop the import.
     first: Option<(u64, Error)>,
 }
 
 impl BadRows {
     pub(crate) fn new(choice: &OnBadRow) -> Result<BadRows> {
-        let mut sink = Sink { writer: None, place: String::new(), count: 0, first: None };
+        let mut sink = Sink { writer: None, place: String::new(), counts: BTreeMap::new(), first: None };
         if let OnBadRow::Skip(path) = choice {
             sink.place = path.display().to_string();
             let writer = csv::Writer::from_path(path).map_err(|cause| error!(File, "{}: {cause}", sink.place))?;
@@ -38,11 +40,11 @@ impl BadRows {
         if rows.is_empty() {
             return Ok(());
         }
-        let file = file.display().to_string();
+        let (path, file) = (file, file.display().to_string());
         let mut sink = self.sink.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for row in rows {
             if sink.writer.is_some() {
-                sink.count += 1;
+                *sink.counts.entry(path.to_path_buf()).or_default() += 1;
                 let line = row.line.to_string();
                 sink.write(&[&file, &line, row.column.as_deref().unwrap_or(""), &row.reason, &row.text])?;
             } else if sink.first.as_ref().is_none_or(|(line, _)| row.line < *line) {
@@ -71,7 +73,11 @@ impl BadRows {
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.sink.lock().unwrap_or_else(std::sync::PoisonError::into_inner).count
+        self.sink.lock().unwrap_or_else(std::sync::PoisonError::into_inner).counts.values().sum()
+    }
+
+    pub(crate) fn count_of(&self, file: &Path) -> u64 {
+        self.sink.lock().unwrap_or_else(std::sync::PoisonError::into_inner).counts.get(file).copied().unwrap_or(0)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
-use model::{Column, Result};
+use model::{Column, EdgeId, Result};
 use sources::files::{BadRow, RowBatch, Table, TableColumn};
 use storage::bulk::{BulkLoad, EdgeLoader, EdgeRows};
 
@@ -31,13 +31,15 @@ pub(super) fn import(
         run.advance(batch.len(), &position.0, table);
         let push = |batch: &RowBatch, edge_type: &str, loader: &mut EdgeLoader| {
             let ends = ends_of(batch, mapping, types);
-            let Some(fresh) = keys.fresh(edge_type, mapping, batch, [&ends[0], &ends[1]])? else {
+            let Some(sorted) = keys.sort(edge_type, mapping, batch, [&ends[0], &ends[1]])? else {
                 return push(run, file, batch, mapping, (edge_type, &ends), table.columns(), loader);
             };
-            run.edges_merged.fetch_add(fresh.passed_over, Ordering::Relaxed);
-            run.bad_rows.take(&file.path, &fresh.bad)?;
-            let ends = ends_of(&fresh.batch, mapping, types);
-            push(run, file, &fresh.batch, mapping, (edge_type, &ends), table.columns(), loader)
+            let (known, rows) = &sorted.updates;
+            keys.take_changes(update(edge_type, known, rows, mapping, keys, loader)?)?;
+            run.edges_merged.fetch_add(sorted.passed_over + known.len() as u64, Ordering::Relaxed);
+            run.bad_rows.take(&file.path, &sorted.bad)?;
+            let ends = ends_of(&sorted.fresh, mapping, types);
+            push(run, file, &sorted.fresh, mapping, (edge_type, &ends), table.columns(), loader)
         };
         match mapping.type_column {
             None => push(&batch, &mapping.edge_type, loader),
@@ -55,6 +57,26 @@ pub(super) fn import(
     in_file(&file.path, outcome.map_err(|failure| run.bad_rows.cause_of(failure)))
 }
 
+/// Updates edges that are known from rows, one for each; gives the bytes that the changes take.
+fn update(
+    edge_type: &str,
+    known: &[EdgeId],
+    rows: &RowBatch,
+    mapping: &EdgeMapping,
+    keys: &EdgeKeys,
+    loader: &mut EdgeLoader,
+) -> Result<usize> {
+    if known.is_empty() {
+        return Ok(0);
+    }
+    let is_set = |name: &str| keys.property_of(edge_type, mapping) != Some(name);
+    let (names, columns): (Vec<&str>, Vec<Column>) = (mapping.properties.iter())
+        .filter(|(_, name)| is_set(name))
+        .map(|(index, name)| (name.as_str(), rows.columns[*index].clone()))
+        .unzip();
+    loader.update(edge_type, known, &names, &columns)
+}
+
 /// The ends of edges as the keys that they name.
 fn ends_of<'b>(batch: &'b RowBatch, mapping: &EdgeMapping, types: &KeyTypes) -> [Cow<'b, Column>; 2] {
     let source = types.converted(&mapping.source_group, &batch.columns[mapping.source]);
@@ -70,6 +92,7 @@ fn push(
     columns_of: &[TableColumn],
     loader: &mut EdgeLoader,
 ) -> Result<()> {
+    run.note_type(edge_type, batch.len());
     let names: Vec<&str> = mapping.properties.iter().map(|(_, name)| name.as_str()).collect();
     let columns: Vec<Column> = mapping.properties.iter().map(|(index, _)| batch.columns[*index].clone()).collect();
     let errors = loader.push(&EdgeRows {

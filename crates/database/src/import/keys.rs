@@ -41,24 +41,12 @@ impl KeyTypes {
             let of_group = |(_, mapping): &(usize, &NodeMapping)| mapping.key_group == *group;
             let members = mappings.iter().enumerate().filter(of_group);
             let members: Vec<(usize, usize)> = members.filter_map(|(at, mapping)| Some((at, mapping.key?))).collect();
-            let mut found: Vec<Option<FieldType>> =
-                members.iter().map(|&(at, column)| tables[at].type_of(column)).collect();
-            if let Some((label, property)) = mapping.group_to_bind(view.schema()) {
-                found.extend(stored(view, label, property)?.map(Some));
-            }
-            // Integers and floats that are equal are one key, and each stays what it is.
-            let numbers = [Some(FieldType::Int), Some(FieldType::Float)];
-            let is_mixed =
-                numbers.iter().all(|kind| found.contains(kind)) && found.iter().all(|kind| numbers.contains(kind));
-            let wanted = united(&found).filter(|_| !is_mixed);
-            for &(at, column) in &members {
-                if let Some(wanted) = &wanted {
-                    tables[at].read_as(column, wanted, &like(group));
-                }
-            }
-            let read: Vec<Option<FieldType>> = members.iter().map(|&(at, column)| tables[at].type_of(column)).collect();
-            let is_one = wanted.is_some() && read.iter().all(|kind| *kind == wanted);
-            types.0.push((group.clone(), wanted.filter(|_| is_one)));
+            let stored = match mapping.group_to_bind(view.schema()) {
+                Some((label, property)) => stored(view, label, property)?,
+                None => None,
+            };
+            let kind = united_with(stored, &members, tables, &like(group));
+            types.0.push((group.clone(), kind));
         }
         Ok(types)
     }
@@ -82,7 +70,9 @@ impl KeyTypes {
             for group in [&mapping.source_group, &mapping.target_group] {
                 if !self.knows(group) {
                     let ends = ends_of(mappings, group);
-                    let found: Vec<_> = ends.iter().map(|&(at, column)| tables[at].type_of(column)).collect();
+                    // Values of several types in one column are read as texts.
+                    let kind = |&(at, column): &(usize, usize)| tables[at].type_of(column).or(Some(FieldType::String));
+                    let found: Vec<_> = ends.iter().map(kind).collect();
                     let wanted = united(&found);
                     if let Some(wanted) = wanted.as_ref().filter(|_| found.iter().any(|kind| *kind != found[0])) {
                         let (group, wanted) = (named(group), wanted.name());
@@ -121,6 +111,26 @@ fn ends_of(mappings: &[EdgeMapping], group: &str) -> Vec<(usize, usize)> {
         ends.map(|(column, of)| (of == group).then_some((at, column)))
     };
     mappings.iter().enumerate().flat_map(ends).flatten().collect()
+}
+
+/// Has columns of tables read as one type: that of the values that the store has, if those have one, or else the narrowest
+/// that reads all. Gives the type, if all the columns are of it then.
+pub(super) fn united_with(
+    stored: Option<FieldType>,
+    members: &[(usize, usize)],
+    tables: &mut [Box<dyn Table>],
+    why: &str,
+) -> Option<FieldType> {
+    let mut found: Vec<_> = members.iter().map(|&(at, column)| tables[at].type_of(column)).collect();
+    let wanted = stored.clone().or_else(|| united(&found));
+    found.extend(stored.map(Some));
+    // Integers and floats that are equal are one key, and each stays what it is.
+    let numbers = [Some(FieldType::Int), Some(FieldType::Float)];
+    let is_mixed = numbers.iter().all(|kind| found.contains(kind)) && found.iter().all(|kind| numbers.contains(kind));
+    let wanted = wanted.filter(|_| !is_mixed)?;
+    members.iter().for_each(|&(at, column)| tables[at].read_as(column, &wanted, why));
+    let is_one = members.iter().all(|&(at, column)| tables[at].type_of(column).as_ref() == Some(&wanted));
+    is_one.then_some(wanted)
 }
 
 /// The type that reads all of these, if each is known.

@@ -113,9 +113,16 @@ pub(super) fn import_ends(
     }
     let ends = [(mapping.source, &mapping.source_group), (mapping.target, &mapping.target_group)];
     let outcome = in_order(run, table, &mut |batch| {
+        // An edge that lacks an end is a bad row, and its other end is no node for that.
+        let [source, target] = ends.map(|(column, _)| &batch.columns[column]);
+        let is_whole = |row: &u32| !source.is_null(*row as usize) && !target.is_null(*row as usize);
+        let whole: Vec<u32> = (0..batch.len() as u32).filter(is_whole).collect();
         for (column, name) in ends {
             if let Some(group) = groups.iter().find(|group| group.name == *name) {
-                push(group, &batch.columns[column])?;
+                match whole.len() == batch.len() {
+                    true => push(group, &batch.columns[column])?,
+                    false => push(group, &batch.columns[column].gather(&whole))?,
+                }
             }
         }
         Ok(())

@@ -12,6 +12,8 @@ use database::{Config, Database, Error, Interrupt, Parameters};
 use crate::engine::answer_of;
 use testing::Folder;
 
+#[path = "import_edge_keys.rs"]
+mod edge_keys;
 #[path = "import_formats.rs"]
 mod formats;
 #[path = "import_keys.rs"]

@@ -1,7 +1,7 @@
 //! Every format and every form of header.
 
 use super::{Subject, plan};
-use database::import::{EdgeFile, ImportPlan, NodeFile};
+use database::import::{EdgeFile, ImportPlan, NodeFile, OnBadRow};
 
 /// Files that say themselves what they hold.
 fn self_described(subject: &Subject, nodes: &[(&str, &[u8])], edges: &[(&str, &[u8])]) -> ImportPlan {
@@ -174,23 +174,18 @@ fn dimacs() {
 
 #[test]
 fn parquet() {
-    use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+    use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
     let subject = Subject::new();
-    let write = |name: &str, columns: Vec<(&str, ArrayRef)>| {
-        let batch = RecordBatch::try_from_iter(columns).expect("the columns have one length");
-        let mut writer =
-            parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), None).expect("it can be made");
-        writer.write(&batch).expect("memory can be written");
-        subject.folder.write(name, writer.into_inner().expect("memory can be written"))
-    };
-    let nodes = write(
+    let nodes = parquet_file(
+        &subject,
         "n.parquet",
         vec![
             ("id", std::sync::Arc::new(Int64Array::from(vec![1, 2, 3])) as ArrayRef),
             ("name", std::sync::Arc::new(StringArray::from(vec![Some("x"), None, Some("z")]))),
         ],
     );
-    let edges = write(
+    let edges = parquet_file(
+        &subject,
         "e.parquet",
         vec![
             ("source", std::sync::Arc::new(Int64Array::from(vec![1, 3])) as ArrayRef),
@@ -208,6 +203,108 @@ fn parquet() {
             ("MATCH (a)-[e:E]->(b) RETURN a.id, e.w, b.id ORDER BY a.id", "1,0.5,2; 3,null,3"),
         ],
     );
+}
+
+/// Writes a file of Parquet.
+fn parquet_file(subject: &Subject, name: &str, columns: Vec<(&str, arrow::array::ArrayRef)>) -> std::path::PathBuf {
+    let batch = arrow::array::RecordBatch::try_from_iter(columns).expect("the columns have one length");
+    let mut writer = parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), None).expect("it can be made");
+    writer.write(&batch).expect("memory can be written");
+    subject.folder.write(name, writer.into_inner().expect("memory can be written"))
+}
+
+#[test]
+fn lists_of_parquet_are_kept_and_those_with_null_are_bad_rows() {
+    use arrow::array::{ArrayRef, Int64Array, ListArray, StringArray, UInt64Array};
+    use arrow::datatypes::Int64Type;
+    use std::sync::Arc;
+    let numbers = ListArray::from_iter_primitive::<Int64Type, _, _>([
+        Some(vec![Some(1), Some(2)]),
+        Some(vec![Some(1), None]),
+        None,
+        Some(vec![]),
+    ]);
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4]));
+    let subject = Subject::new();
+    let file = parquet_file(&subject, "n.parquet", vec![("id", ids.clone()), ("ns", Arc::new(numbers))]);
+    let mut lists = plan(&[("P", file)], &[]);
+    let message = subject.import(&lists).expect_err("a list has a null").message().to_owned();
+    let reason = "line 2: column 'ns': a list with a null, or with a number beyond 64 bits, cannot be a property";
+    assert!(message.ends_with(reason), "{message}");
+    lists.on_bad_row = OnBadRow::Skip(subject.folder.join("bad.csv"));
+    let summary = subject.import(&lists).expect("the bad row is left out");
+    assert_eq!((summary.nodes_created, summary.rows_skipped), (3, 1));
+    subject.check(&[("MATCH (p:P) RETURN p.id, p.ns ORDER BY p.id", "1,[1, 2]; 3,null; 4,[]")]);
+    // The same of texts, of lists within lists, and of numbers that are too large.
+    let mut texts = arrow::array::ListBuilder::new(arrow::array::StringBuilder::new());
+    let mut nested = arrow::array::ListBuilder::new(arrow::array::ListBuilder::new(arrow::array::StringBuilder::new()));
+    for (row, value) in [Some("a"), None, Some("c;d"), Some("")].into_iter().enumerate() {
+        texts.values().append_option(value);
+        texts.append(true);
+        nested.values().values().append_option(if row == 0 { None } else { Some("x") });
+        nested.values().append(true);
+        nested.append(true);
+    }
+    let wide = UInt64Array::from(vec![1, 2, 3, u64::MAX]);
+    let columns: Vec<(&str, ArrayRef)> =
+        vec![("id", ids), ("ts", Arc::new(texts.finish())), ("tss", Arc::new(nested.finish())), ("u", Arc::new(wide))];
+    let file = parquet_file(&subject, "q.parquet", columns);
+    let bad = subject.folder.join("bad-q.csv");
+    let on_bad_row = OnBadRow::Skip(bad.clone());
+    subject.import(&ImportPlan { on_bad_row, ..plan(&[("Q", file)], &[]) }).expect("one row is good");
+    subject.check(&[("MATCH (q:Q) RETURN q.id, q.ts, q.tss, q.u", "3,['c;d'],[['x']],3")]);
+    let bad = std::fs::read_to_string(bad).expect("bad rows were written");
+    assert!(bad.contains("1,tss,") && bad.contains("2,ts,") && bad.contains("4,u,the number is larger"), "{bad}");
+    // A key that is a text in the file is a text of the edges too.
+    let keys: ArrayRef = Arc::new(StringArray::from(vec!["1", "02"]));
+    let nodes = parquet_file(&subject, "z.parquet", vec![("id", keys)]);
+    let edges = subject.folder.write("z.csv", "source,target\n1,02\n02,1\n");
+    subject.import(&plan(&[("Z", nodes)], &[("E:Z->Z", edges)])).expect("all ends are there");
+    subject.check(&[("MATCH (a:Z)-[:E]->(b) RETURN a.id, b.id ORDER BY a.id", "'02','1'; '1','02'")]);
+}
+
+#[test]
+fn decimals_of_parquet_are_exact_or_refused() {
+    use arrow::array::{ArrayRef, Decimal128Array, Decimal256Array, Int64Array};
+    use database::import::FieldType;
+    use std::sync::Arc;
+    let decimal = |values: Vec<Option<i128>>, precision: u8, scale: i8| -> ArrayRef {
+        Arc::new(Decimal128Array::from(values).with_precision_and_scale(precision, scale).expect("they fit"))
+    };
+    let ids = || -> ArrayRef { Arc::new(Int64Array::from(vec![1, 2])) };
+    let subject = Subject::new();
+    let exact = vec![
+        ("id", ids()),
+        ("whole", decimal(vec![Some(999_999_999_999_999_999), Some(-1)], 18, 0)),
+        ("price", decimal(vec![Some(1999), None], 10, 2)),
+    ];
+    let file = parquet_file(&subject, "exact.parquet", exact);
+    subject.import(&plan(&[("E", file)], &[])).expect("both columns are exact");
+    subject.check(&[(
+        "MATCH (e:E) RETURN e.whole, e.price, valueType(e.whole) ORDER BY e.id",
+        "999999999999999999,19.99,'INTEGER NOT NULL'; -1,null,'INTEGER NOT NULL'",
+    )]);
+    let long = 12_345_678_901_234_567_890_123_456_789_i128;
+    let wide =
+        Decimal256Array::from(vec![arrow::datatypes::i256::from_i128(long), arrow::datatypes::i256::from_i128(1)]);
+    let wide = wide.with_precision_and_scale(60, 3).expect("they fit");
+    let columns: [(&str, ArrayRef, &str); 4] = [
+        ("twenty", decimal(vec![Some(long), Some(5)], 38, 0), "'12345678901234567890123456789','5'"),
+        ("cents", decimal(vec![Some(long), Some(5)], 38, 2), "'123456789012345678901234567.89','0.05'"),
+        ("large", decimal(vec![Some(12), Some(-5)], 19, 0), "'12','-5'"),
+        ("wide", Arc::new(wide), "'12345678901234567890123456.789','0.001'"),
+    ];
+    for (name, column, texts) in columns {
+        let file = parquet_file(&subject, &format!("{name}.parquet"), vec![("id", ids()), (name, column)]);
+        let mut decimals = plan(&[("D", file)], &[]);
+        let error = subject.import(&decimals).expect_err("a float would round it");
+        assert!(error.message().contains(&format!("column '{name}' has the type Decimal")), "{}", error.message());
+        assert!(error.remedy().contains(&format!("--type {name}:string")), "{}", error.remedy());
+        decimals.read.types = vec![(name.to_owned(), FieldType::String)];
+        subject.import(&decimals).expect("a text keeps every digit");
+        let query = format!("MATCH (d:D) WITH d ORDER BY d.id RETURN collect(d.{name})");
+        subject.check(&[(&query, &format!("[{}]", texts.replace("','", "', '"))), ("MATCH (d:D) DELETE d", "")]);
+    }
 }
 
 #[test]

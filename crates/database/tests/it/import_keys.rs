@@ -62,6 +62,21 @@ fn ends_without_nodes_are_of_one_type() {
 }
 
 #[test]
+fn ends_of_several_types_in_one_file_are_texts() {
+    let subject = Subject::new();
+    let json = "{\"source\": \"1\", \"target\": 2}\n{\"source\": 3, \"target\": 2}\n";
+    let files = [
+        ("R:P->P", subject.folder.write("e.jsonl", json)),
+        ("R:P->P", subject.folder.write("e.csv", "source,target\n1,2\n,9\n")),
+    ];
+    let on_bad_row = OnBadRow::Skip(subject.folder.join("bad.csv"));
+    let summary = subject.import(&ImportPlan { on_bad_row, ..plan(&[], &files) }).expect("three rows are good");
+    // The end of a row that lacks the other is no node.
+    assert_eq!((summary.nodes_created, summary.edges_created, summary.rows_skipped), (3, 3, 1));
+    subject.check(&[("MATCH (n:P) RETURN n.id ORDER BY n.id", "'1'; '2'; '3'")]);
+}
+
+#[test]
 fn zeros_in_front_are_kept_by_nodes_and_need_not_be_among_the_ends() {
     let nodes = "zip,name\n02134,a\n90210,b\n90211,c\n";
     let edges = "source,target\n90210,90211\n90211,90210\n";
@@ -107,7 +122,7 @@ fn nothing_but_bad_rows_is_no_success() {
     let mut plan = plan(&[], &[("R:P->P", edges)]);
     plan.on_bad_row = OnBadRow::Skip(subject.folder.join("bad.csv"));
     let error = subject.import(&plan).expect_err("no row is good");
-    assert_eq!(error.message(), "all 2 rows are bad, and nothing was imported");
+    assert_eq!(error.message(), "all 2 rows of edges are bad, and nothing was imported");
     let bad = std::fs::read_to_string(subject.folder.join("bad.csv")).expect("bad rows were written");
     assert!(bad.contains("\"8,9\"") && bad.contains("\"9,8\""), "{bad}");
     plan.on_bad_row = OnBadRow::Stop;
@@ -251,6 +266,30 @@ fn the_quick_start_of_kuzu() {
         let message = run(text).expect_err("the type is not kept");
         assert!(message.starts_with("UNSUPPORTED") && message.contains(expected), "{message}");
     }
+}
+
+#[test]
+fn files_of_declared_tables() {
+    let subject = Subject::new();
+    let copy = |name: &str, text: &str, options: &str| {
+        let file = subject.folder.write("rows.csv", text);
+        subject.rows(&format!("COPY {name} FROM '{}' {options}", file.display()))
+    };
+    subject.rows("CREATE NODE TABLE L(id INT64, tags STRING[], ns INT64[], PRIMARY KEY (id))");
+    assert_eq!(copy("L", "1,\"[a, 'b, c']\",\"[1,2]\"\n2,x;y,\n", ""), "2,0,0,0");
+    assert_eq!(copy("L", "ns,id\n3,3\n", ""), "1,0,0,0");
+    subject.check(&[(
+        "MATCH (l:L) RETURN l.id, l.tags, l.ns ORDER BY l.id",
+        "1,['a', 'b, c'],[1, 2]; 2,['x', 'y'],null; 3,null,[3]",
+    )]);
+    for (text, options) in [("4,a,5,6\n", ""), ("4\n", ""), ("4,a\n", "(header = false)")] {
+        let message = copy("L", text, options);
+        assert!(message.contains("line 1: expected the declared columns (id, tags, ns), found"), "{message}");
+    }
+    let message = copy("L", "4,a,5\n6,b,7\n", "(header = true)");
+    assert!(message.contains("'4' is taken for the key, but the store has 3 nodes :L"), "{message}");
+    assert!(copy("L", "4,\"[[a]]\",\n", "").contains("expected string[], found '[[a]]'"));
+    subject.check(&[("MATCH (l:L) RETURN count(l)", "3")]);
 }
 
 #[test]

@@ -23,13 +23,22 @@ pub fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Adds a record with its line end.
-pub fn push_record<T: AsRef<str>>(out: &mut String, fields: impl Iterator<Item = Option<T>>, delimiter: u8) {
+/// Adds a record with its line end. What stands for an absent value is quoted where it is a value.
+pub fn push_record<T: AsRef<str>>(
+    out: &mut String,
+    fields: impl Iterator<Item = Option<T>>,
+    delimiter: u8,
+    null: &str,
+) {
     for (index, field) in fields.enumerate() {
         if index > 0 {
             out.push(char::from(delimiter));
         }
-        push_field(out, field.as_ref().map(AsRef::as_ref), delimiter);
+        match field {
+            None => out.push_str(null),
+            Some(text) if text.as_ref() == null => push_quoted(out, null),
+            Some(text) => push_field(out, Some(text.as_ref()), delimiter),
+        }
     }
     out.push('\n');
 }
@@ -40,8 +49,12 @@ mod tests {
 
     #[test]
     fn absent_and_empty_are_told_apart() {
+        let fields = || [Some("a"), None, Some(""), Some("x,y"), Some("\"q\""), Some("l\nm"), Some("NULL")].into_iter();
         let mut out = String::new();
-        push_record(&mut out, [Some("a"), None, Some(""), Some("x,y"), Some("\"q\""), Some("l\nm")].into_iter(), b',');
-        assert_eq!(out, "a,,\"\",\"x,y\",\"\"\"q\"\"\",\"l\nm\"\n");
+        push_record(&mut out, fields(), b',', "");
+        assert_eq!(out, "a,,\"\",\"x,y\",\"\"\"q\"\"\",\"l\nm\",NULL\n");
+        out.clear();
+        push_record(&mut out, fields(), b',', "NULL");
+        assert_eq!(out, "a,NULL,\"\",\"x,y\",\"\"\"q\"\"\",\"l\nm\",\"NULL\"\n");
     }
 }

@@ -30,6 +30,8 @@ pub enum FieldType {
     Duration,
     /// Elements of one type between list delimiters.
     List(Box<FieldType>),
+    /// As Kùzu writes lists, `[1, 2]`; or like [`FieldType::List`].
+    Bracketed(Box<FieldType>),
     /// Any value, as JSON: `[1, "a"]`, `{"$date": "2024-02-29"}`.
     Json,
 }
@@ -70,7 +72,7 @@ impl FieldType {
             FieldType::Time => "time".into(),
             FieldType::DateTime => "datetime".into(),
             FieldType::Duration => "duration".into(),
-            FieldType::List(element) => format!("{}[]", element.name()),
+            FieldType::List(element) | FieldType::Bracketed(element) => format!("{}[]", element.name()),
             FieldType::Json => "json".into(),
         }
     }
@@ -165,12 +167,12 @@ impl FieldType {
             FieldType::Time => Time::parse(text).map(Value::Time),
             FieldType::DateTime => DateTime::parse(text).map(Value::DateTime),
             FieldType::Duration => Duration::parse(text).map(Value::Duration),
-            FieldType::List(element) => {
-                let parts = text.split(list_delimiter as char);
-                parts
-                    .map(|part| element.parse(part.trim(), list_delimiter))
-                    .collect::<Option<Vec<_>>>()
-                    .map(Value::list)
+            FieldType::List(element) => list_of(element, text.split(list_delimiter as char)),
+            FieldType::Bracketed(element) => {
+                match text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+                    Some(inner) => list_of(element, elements_of(inner)?.into_iter()),
+                    None => list_of(element, text.split(list_delimiter as char)),
+                }
             }
             FieldType::Json => {
                 let json = serde_json::from_str(text).ok().filter(|_| wide_integer(text.as_bytes()).is_none())?;
@@ -201,6 +203,39 @@ impl FieldType {
     }
 }
 
+/// A list of one type.
+fn list_of<'t>(element: &FieldType, parts: impl Iterator<Item = &'t str>) -> Option<Value> {
+    parts.map(|part| element.parse(part.trim(), b';')).collect::<Option<Vec<_>>>().map(Value::list)
+}
+
+/// The elements between commas, some of them in quotes; `None` for lists within lists, and quotes that are left open.
+fn elements_of(text: &str) -> Option<Vec<&str>> {
+    let (mut elements, mut rest) = (Vec::new(), text.trim());
+    while !rest.is_empty() {
+        let quote = rest.chars().next().filter(|first| matches!(first, '"' | '\''));
+        let (element, behind) = match quote {
+            Some(quote) => {
+                let (element, behind) = rest[1..].split_once(quote)?;
+                (element, behind.trim_start())
+            }
+            None => {
+                let (element, behind) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
+                (element.trim_end(), behind)
+            }
+        };
+        if quote.is_none() && element.contains(['[', ']']) {
+            return None;
+        }
+        elements.push(element);
+        match behind.strip_prefix(',') {
+            Some(more) => rest = more.trim_start(),
+            None if behind.is_empty() => break,
+            None => return None,
+        }
+    }
+    Some(elements)
+}
+
 /// Whether a field would lose nothing when read as that type: `007` is text, and so is `+1`.
 fn is_plainly(field_type: &FieldType, text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -219,17 +254,26 @@ fn is_plainly(field_type: &FieldType, text: &str) -> bool {
     }
 }
 
-/// Digits of a decimal number that a float is sure to keep.
-const FLOAT_DIGITS: usize = 17;
+/// Digits that every float keeps, and digits that tell each float from all others.
+const FLOAT_DIGITS: (usize, usize) = (15, 17);
 
-/// Whether a float would hold another number: a whole one beyond 64 bits, or one with more digits than a float has.
+/// True if a float would hold another number: of a whole one beyond 64 bits, of one with more digits than a float has, and
+/// of one so small or large that it is rounded.
 fn loses_digits(digits: &str) -> bool {
     let mantissa = digits.split(['e', 'E']).next().unwrap_or(digits);
     if mantissa.len() == digits.len() && !digits.contains('.') && digits.parse::<i64>().is_err() {
         return true;
     }
-    let significant = mantissa.trim_start_matches(['0', '.']).bytes().filter(u8::is_ascii_digit).count();
-    significant > FLOAT_DIGITS
+    let of = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    let all = of(mantissa);
+    let kept = all.trim_matches('0');
+    let Ok(number) = digits.parse::<f64>() else { return true };
+    let is_short = kept.len() <= FLOAT_DIGITS.0 && number.is_normal() && number.is_finite();
+    if kept.is_empty() || is_short {
+        return false;
+    }
+    let printed = format!("{number:.*e}", kept.len() - 1);
+    kept.len() > FLOAT_DIGITS.1 || of(printed.split('e').next().unwrap_or_default()) != kept
 }
 
 fn has_date_and_time(text: &str) -> bool {
@@ -246,8 +290,10 @@ fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
+/// A number beyond the range of floats is none; the words for infinity are.
 fn parse_float(text: &str) -> Option<f64> {
-    text.parse().ok()
+    let number: f64 = text.parse().ok()?;
+    (number.is_finite() || !text.contains(|c: char| c.is_ascii_digit())).then_some(number)
 }
 
 fn parse_moment(text: &str) -> Option<LocalDateTime> {
@@ -278,7 +324,7 @@ impl FieldBuilder {
             FieldType::Time => ColumnData::Time(Vec::new()),
             FieldType::DateTime => ColumnData::DateTime(Vec::new()),
             FieldType::Duration => ColumnData::Duration(Vec::new()),
-            FieldType::List(_) | FieldType::Json => ColumnData::Null(0),
+            FieldType::List(_) | FieldType::Bracketed(_) | FieldType::Json => ColumnData::Null(0),
         };
         let field_type = field_type.clone();
         FieldBuilder { field_type, list_delimiter, data, lists: ColumnBuilder::default(), validity: Bitmap::default() }
@@ -369,7 +415,7 @@ impl FieldBuilder {
 
     pub(crate) fn finish(self) -> Column {
         match self.field_type {
-            FieldType::List(_) | FieldType::Json => self.lists.finish(),
+            FieldType::List(_) | FieldType::Bracketed(_) | FieldType::Json => self.lists.finish(),
             _ => Column::with_validity(self.data, self.validity),
         }
     }
@@ -383,6 +429,23 @@ pub(crate) fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::FieldType;
+    use model::Value;
+
+    #[test]
+    fn lists_in_brackets() {
+        let lists = |text: &str| FieldType::Bracketed(Box::new(FieldType::String)).parse(text, b';');
+        let list = |items: &[&str]| Some(Value::list(items.iter().map(|item| Value::string(item)).collect()));
+        assert_eq!(lists("[a, b c ,d]"), list(&["a", "b c", "d"]));
+        assert_eq!(lists("['a, b', \"it's\" , don't]"), list(&["a, b", "it's", "don't"]));
+        assert_eq!(lists("[]"), list(&[]));
+        assert_eq!(lists("a;b"), list(&["a", "b"]));
+        for wrong in ["[[a],[b]]", "['a]", "['a' b]"] {
+            assert_eq!(lists(wrong), None, "{wrong}");
+        }
+        let numbers = FieldType::Bracketed(Box::new(FieldType::Int));
+        assert_eq!(numbers.parse("[1, -2]", b';'), Some(Value::list(vec![Value::Int(1), Value::Int(-2)])));
+        assert_eq!(numbers.parse("[1,x]", b';'), None);
+    }
 
     #[test]
     fn types_are_inferred_without_loss() {
@@ -401,6 +464,15 @@ mod tests {
         assert_eq!(infer(&["12345678901234567890"]), FieldType::String);
         assert_eq!(infer(&["9223372036854775807", "1"]), FieldType::Int);
         assert_eq!(infer(&["0.12345678901234567890"]), FieldType::String);
-        assert_eq!(infer(&["0.30000000000000004", "1e300"]), FieldType::Float);
+        assert_eq!(
+            infer(&["0.30000000000000004", "1e300", "0.10000000000000001", "0.000", "-1.50e-300"]),
+            FieldType::Float
+        );
+        for rounded in ["90071992547409.93", "9007199254740993.0", "1e400", "1e-400", "5.5e-324", "0.12345678901234567"]
+        {
+            assert_eq!(infer(&["1.5", rounded]), FieldType::String, "{rounded}");
+        }
+        assert_eq!(FieldType::Float.parse("1e400", b';'), None);
+        assert_eq!(FieldType::Float.parse("-inf", b';'), Some(Value::Float(f64::NEG_INFINITY)));
     }
 }

@@ -53,17 +53,20 @@ pub(super) fn names_without_header(first: &[String], options: &ReadOptions) -> R
     match options.has_header {
         Some(true) => return Ok(None),
         Some(false) if options.declared.len() == first.len() => return Ok(Some(declared())),
-        Some(false) => {
-            let (found, names) = (first.len(), declared().join(", "));
-            return Err(error!(Import, "line 1: expected the declared columns ({names}), found {found} fields")
-                .with_remedy("name the columns of the file: names = 'name,name,…'"));
-        }
+        Some(false) => return Err(not_as_declared(first, &declared())),
         None if options.declared.len() == first.len()
             && !options.declared.iter().any(|(name, _)| is_named(name))
             && !names_ends
             && !first.iter().any(|field| is_typed(field)) =>
         {
             return Ok(Some(declared()));
+        }
+        // A file of nodes that names none of the declared columns has no key either.
+        None if options.declared.first().is_some_and(|(_, kind)| kind.is_some())
+            && !options.declared.iter().any(|(name, _)| is_named(name))
+            && !first.iter().any(|field| is_typed(field)) =>
+        {
+            return Err(not_as_declared(first, &declared()));
         }
         None => {}
     }
@@ -75,6 +78,13 @@ pub(super) fn names_without_header(first: &[String], options: &ReadOptions) -> R
             .with_remedy(format!("name the {count} columns: --header name,name,…, or names = 'name,name,…' in COPY")));
     }
     Ok(None)
+}
+
+/// The error for a first line that has neither the names nor the number of the declared columns.
+fn not_as_declared(first: &[String], declared: &[String]) -> model::Error {
+    let (found, names) = (first.len(), declared.join(", "));
+    error!(Import, "line 1: expected the declared columns ({names}), found {found} fields")
+        .with_remedy("name the columns of the file: names = 'name,name,…'")
 }
 
 /// The name, or with a number if an earlier column has it: files of edges often name both ends alike.

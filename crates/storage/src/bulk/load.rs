@@ -11,17 +11,18 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
 use model::id::{EdgeTypeId, LabelId, NodeId, PropertyKeyId};
-use model::{Column, Consumer, Interrupt, Map, Result, Schema};
+use model::{Column, Consumer, Interrupt, Map, ReadView, Result, Schema};
 
 use super::buffer::SealedBuffer;
 use super::context::BuildContext;
 use super::resolve::KeyTable;
-use super::rewrite::NodeChange;
+use super::rewrite::{EdgePropertyChange, NodeChange};
 use super::run::Run;
 use crate::index::sort::PairSorter;
 use crate::manifest::SegmentEntry;
 use crate::node_run::NodeRunEntry;
 use crate::segment::write::SegmentWriter;
+use crate::snapshot::Snapshot;
 use crate::version::Version;
 
 mod edges;
@@ -201,6 +202,8 @@ struct Loaded {
     buffers: Vec<(EdgeTypeId, SealedBuffer)>,
     runs: Vec<Run>,
     histogram: Vec<u64>,
+    /// What changes of edges of the base.
+    changes: Vec<EdgePropertyChange>,
 }
 
 impl BulkLoad {
@@ -269,6 +272,11 @@ impl BulkLoad {
     pub fn counts(&self) -> (u64, u64) {
         let edges = self.shared.as_ref().map_or(0, |shared| shared.edges.load(std::sync::atomic::Ordering::Relaxed));
         (self.next_node - self.base.manifest().node_id_bound, edges)
+    }
+
+    /// The store as it is before this load. No write of others comes between it and the load.
+    pub fn before(&self) -> Box<dyn ReadView> {
+        Box::new(Snapshot::new(self.base.clone()))
     }
 
     /// The store's directory.

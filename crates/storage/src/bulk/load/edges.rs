@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use model::id::{EdgeTypeId, NodeId, PropertyKeyId};
-use model::{Column, Map, Result};
+use model::id::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId};
+use model::{Column, Map, Result, Value, error};
 
 use super::nodes::check_storable;
 use super::{BulkLoad, EdgeRows, Group, Loaded, RowError, Shared};
 use crate::bulk::buffer::EdgeBuffer;
 use crate::bulk::chunk::edge_key;
 use crate::bulk::resolve::MISSING;
-use crate::bulk::rewrite::HISTOGRAM_BITS;
+use crate::bulk::rewrite::{EdgePropertyChange, HISTOGRAM_BITS};
 use crate::bulk::run::Run;
+use crate::memtable::value_bytes;
 use crate::transaction::check::check_new_name;
 use crate::wal::record::NameKind;
 
@@ -26,6 +27,7 @@ pub struct EdgeLoader {
     shared: Arc<Shared>,
     buffers: Map<EdgeTypeId, EdgeBuffer>,
     runs: Vec<Run>,
+    changes: Vec<EdgePropertyChange>,
     histogram: Vec<u64>,
     reported_bytes: usize,
     sources: Vec<u32>,
@@ -63,6 +65,7 @@ impl BulkLoad {
             shared,
             buffers: Map::default(),
             runs: Vec::new(),
+            changes: Vec::new(),
             histogram,
             reported_bytes: 0,
             sources: Vec::new(),
@@ -163,6 +166,32 @@ impl EdgeLoader {
         self.take(edge_type, &keys, names, columns)
     }
 
+    /// Sets properties of edges that the store had before the load, each of which is named once; null leaves a value as
+    /// it is. Gives the bytes that the changes take until the load is finished, about.
+    pub fn update(&mut self, edge_type: &str, edges: &[EdgeId], names: &[&str], columns: &[Column]) -> Result<usize> {
+        self.shared.context.interrupt.check()?;
+        check_storable(columns.iter())?;
+        let (of_type, keys) = self.shared.names(edge_type, names)?;
+        let current = self.shared.base.edge_properties(edges, &keys)?;
+        let sorted_by = self.shared.base.manifest().schema.sort_key(of_type).to_vec();
+        let mut bytes = 0;
+        for ((&key, name), (before, column)) in keys.iter().zip(names).zip(current.iter().zip(columns)) {
+            for (row, &edge) in edges.iter().enumerate().filter(|&(row, _)| !column.is_null(row)) {
+                let (value, held) = (column.value(row), before.value(row));
+                if is_same(&value, &held) {
+                    continue;
+                }
+                if sorted_by.contains(&key) {
+                    return Err(error!(SchemaRule, "an update would change {name}, by which {edge_type} is sorted")
+                        .with_remedy(format!("drop the sort key of {edge_type}, import, and create it again")));
+                }
+                bytes += size_of::<EdgePropertyChange>() + value_bytes(&value);
+                self.changes.push(EdgePropertyChange { edge, key, value });
+            }
+        }
+        Ok(bytes)
+    }
+
     fn take(&mut self, edge_type: &str, keys: &[u64], names: &[&str], columns: &[Column]) -> Result<()> {
         let (edge_type, property_keys) = self.shared.names(edge_type, names)?;
         for &key in keys {
@@ -219,6 +248,7 @@ impl EdgeLoader {
         let mut done = self.shared.done.lock().expect("no holder of this lock panics");
         done.buffers.append(&mut buffers);
         done.runs.append(&mut self.runs);
+        done.changes.append(&mut self.changes);
         done.histogram.resize(self.histogram.len(), 0);
         done.histogram.iter_mut().zip(&self.histogram).for_each(|(all, here)| *all += here);
         drop(done);
@@ -230,6 +260,17 @@ impl EdgeLoader {
 impl std::fmt::Debug for EdgeLoader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "EdgeLoader({} types, {} runs)", self.buffers.len(), self.runs.len())
+    }
+}
+
+/// True if two values are one in their types and signs too, where `==` takes 1 for 1.0 and 0.0 for -0.0.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Float(one), Value::Float(other)) => one.to_bits() == other.to_bits(),
+        (Value::List(one), Value::List(other)) => {
+            one.len() == other.len() && one.iter().zip(other.iter()).all(|(one, other)| is_same(one, other))
+        }
+        _ => one == other && one.type_name() == other.type_name(),
     }
 }
 

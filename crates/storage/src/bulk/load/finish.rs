@@ -11,6 +11,7 @@ use model::{Constraint, Map, Result, Rule, Schema};
 use super::{BulkLoad, Loaded};
 use crate::bulk::buffer::SealedBuffer;
 use crate::bulk::context::BuildContext;
+use crate::bulk::edges::write_edge_changes;
 use crate::bulk::indexes::write_index;
 use crate::bulk::partitions::{BoxedSource, EdgeSources, everything, lay_out, write_partitions};
 use crate::bulk::rewrite::HISTOGRAM_BITS;
@@ -26,7 +27,7 @@ impl BulkLoad {
     /// Writes the files and makes them the store's current version. All loaders must be finished.
     pub fn finish(mut self) -> Result<Arc<Version>> {
         self.end_nodes()?;
-        let mut added_partitions = Vec::new();
+        let (mut added_partitions, mut patches) = (Vec::new(), Vec::new());
         let mut manifest = self.base.manifest().clone();
         manifest.node_id_bound = self.next_node;
         manifest.schema = self.schema.clone();
@@ -35,9 +36,11 @@ impl BulkLoad {
                 return Err(model::error!(Internal, "a bulk load was finished before its edge loaders"));
             }
             manifest.schema = shared.schema.lock().expect("no holder of this lock panics").clone();
-            let loaded = std::mem::take(&mut *shared.done.lock().expect("no holder of this lock panics"));
+            let mut loaded = std::mem::take(&mut *shared.done.lock().expect("no holder of this lock panics"));
             // The keys of nodes are not needed any more, and are large.
             drop(shared);
+            let changes = std::mem::take(&mut loaded.changes);
+            patches = write_edge_changes(&self.context, &self.base, Vec::new(), changes)?;
             added_partitions = self.write_edges(loaded, &manifest.schema)?;
         }
         self.groups.clear();
@@ -47,6 +50,7 @@ impl BulkLoad {
         manifest.node_runs.append(&mut self.update_runs);
         let mut edit = VersionEdit::difference(self.base.manifest(), manifest);
         edit.added_partitions = added_partitions;
+        edit.patches = patches;
         finish_ordered(&self.context, &self.base, &mut edit)?;
         // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
         self.context.commit();
@@ -54,7 +58,7 @@ impl BulkLoad {
     }
 
     fn write_edges(&self, loaded: Loaded, schema: &Schema) -> Result<Vec<PartitionEntry>> {
-        let Loaded { buffers, mut runs, histogram } = loaded;
+        let Loaded { buffers, mut runs, histogram, changes: _ } = loaded;
         let edges: u64 = histogram.iter().sum();
         if edges == 0 {
             return Ok(Vec::new());

@@ -86,7 +86,7 @@ impl BulkLoad {
                 let name = format!("{}_{property}", self.schema.label_name(label));
                 let name = unused_name(&self.schema, &name);
                 self.schema.constraints.push(Constraint::unique(name, label, id));
-                self.refuse_old_nodes(label)?;
+                self.refuse_old_nodes(label, property)?;
                 let memory = self.context.config.memory_bytes;
                 self.constraints.push(ConstraintBuild::new(label, id, Some(group), memory));
             }
@@ -95,7 +95,7 @@ impl BulkLoad {
     }
 
     /// A constraint cannot come about on a label whose nodes may break it already.
-    fn refuse_old_nodes(&self, label: LabelId) -> Result<()> {
+    fn refuse_old_nodes(&self, label: LabelId, property: &str) -> Result<()> {
         let count = self.base.manifest().statistics.label(label);
         if count == 0 {
             return Ok(());
@@ -103,9 +103,9 @@ impl BulkLoad {
         let name = self.schema.label_name(label);
         Err(model::error!(
             SchemaRule,
-            "the store has {count} nodes :{name} without a uniqueness constraint on their key"
+            "'{property}' is taken for the key, but the store has {count} nodes :{name} and no uniqueness constraint on it"
         )
-        .with_remedy("create the constraint on the label and key property before the import"))
+        .with_remedy("name another column as the key, or create the constraint before the import"))
     }
 
     /// Looks the keys up; what is taken is merged or refused.
