@@ -382,7 +382,19 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
     manifest.statistics.sketches = sketch::get(get)?.map(Arc::new);
     decode_numbers(get, &mut manifest)?;
     check_names(&manifest, get)?;
+    bound_counts(&mut manifest);
     Ok(manifest)
+}
+
+/// Lowers counts that exceed what the files can hold, so that whoever reserves room by them takes no more than that. The check
+/// of a store counts, and tells the difference.
+fn bound_counts(manifest: &mut Manifest) {
+    let held = manifest.partitions.iter().fold(0u64, |edges, entry| edges.saturating_add(entry.edges));
+    let counts = &mut manifest.statistics;
+    counts.nodes = counts.nodes.min(manifest.node_id_bound);
+    counts.edges = counts.edges.min(held);
+    counts.nodes_by_label.values_mut().for_each(|count| *count = (*count).min(counts.nodes));
+    counts.edges_by_type.values_mut().for_each(|count| *count = (*count).min(counts.edges));
 }
 
 /// Reads how edges are numbered. In version 2 they are not: then their numbers follow each other in the order of the

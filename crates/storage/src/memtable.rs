@@ -160,6 +160,11 @@ impl Memtable {
         }
     }
 
+    /// Bytes held, roughly, if so many nodes are made here.
+    pub(crate) fn bytes_with(&self, nodes: usize) -> usize {
+        self.bytes.saturating_add(nodes.saturating_mul(weight::NODE))
+    }
+
     /// One more than the largest node id.
     pub(crate) fn node_id_bound(&self) -> u64 {
         self.first_node + self.nodes.len() as u64

@@ -18,6 +18,7 @@ use model::{Column, Index, Result, Set, Statistics};
 
 use crate::error::StorageError;
 use crate::file::StoreFile;
+use crate::file::cache::BlockCache;
 use crate::format::{FileKind, MANIFEST_NEW_NAME};
 use crate::index::KeyIndex;
 use crate::manifest::{IndexEntry, Manifest};
@@ -222,6 +223,12 @@ impl Version {
             }
         }
         Ok(())
+    }
+
+    /// The memory limit of those who use it.
+    pub(crate) fn memory_limit(&self) -> usize {
+        let cache = BlockCache::of(&*self.platform.disk);
+        cache.map_or_else(crate::os::memory_limit, |cache| cache.budget().limit())
     }
 
     /// The store's directory.

@@ -3,12 +3,18 @@
 //! Opening asks that every id is within its bounds, which costs no read of a file. The check and the salvage of a damaged
 //! store also ask that what an operation changes is there.
 
-use model::{Constraint, EdgeTypeId, Error, Index, LabelId, NodeId, PropertyKeyId, Result, Rule, Subject, error};
+use model::{
+    Constraint, EdgeTypeId, Error, ErrorCode, Index, LabelId, NodeId, PropertyKeyId, Result, Rule, Subject, error,
+};
 
 use crate::codec::bytes::Get;
+use crate::error::StorageError;
 use crate::format::{EDGE_NUMBER_LIMIT, NODE_ID_LIMIT};
 use crate::snapshot::Snapshot;
 use crate::wal::record::{EdgeKey, EdgeName, NODES_OF_OPERATION_MAX, Operation, operation};
+
+/// Memory that the nodes of a log may take where the limit is less: it was written within another limit.
+const REPLAY_BYTES_MIN: usize = 1 << 30;
 
 impl Snapshot {
     /// Applies the operations of a record of the log, each of which must find what it changes.
@@ -114,10 +120,20 @@ impl Snapshot {
         let is_sound =
             count <= NODES_OF_OPERATION_MAX && first < NODE_ID_LIMIT && first + count as u64 <= NODE_ID_LIMIT;
         let taken = || self.memtable.node(NodeId(first)).is_some_and(|record| !record.is_deleted);
-        if is_sound && !taken() {
+        if !is_sound || taken() {
+            return Err(error!(Corrupt, "{count} new nodes from {first} on, in a store of {bound}"));
+        }
+        self.check_room(count)
+    }
+
+    /// Fails unless there is memory for so many nodes: a few bytes of a log can make many.
+    fn check_room(&self, nodes: usize) -> Result<()> {
+        let (held, limit) = (self.memtable.bytes_with(nodes), self.version.memory_limit().max(REPLAY_BYTES_MIN));
+        if held <= limit {
             return Ok(());
         }
-        Err(error!(Corrupt, "{count} new nodes from {first} on, in a store of {bound}"))
+        let problem = format!("{nodes} nodes made by one operation take {held} bytes of memory, the limit is {limit}");
+        Err(StorageError::limit(problem).with_remedy("open the store with a larger memory limit"))
     }
 
     fn check_numbers(&self, first: Option<u64>, count: usize) -> Result<()> {
@@ -227,7 +243,8 @@ fn names_own(operation: &Operation<'_>) -> bool {
 
 /// An error of an operation, with its place in the log where it names none.
 pub(super) fn in_log(payload: &Get<'_>, error: Error) -> Error {
-    if crate::check::Problem::is_of_bytes(&error) && error.message().contains(" at byte ") {
+    let is_limit = error.code() == ErrorCode::Limit;
+    if is_limit || crate::check::Problem::is_of_bytes(&error) && error.message().contains(" at byte ") {
         return error;
     }
     payload.damage(format!("an operation does not fit the store: {}", error.message()))

@@ -162,6 +162,13 @@ pub fn change(bytes: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
     log.join()
 }
 
+/// The log with another payload in its first record.
+pub fn with_payload(bytes: &[u8], payload: &[u8]) -> Vec<u8> {
+    let mut log = Log::of(bytes);
+    *log.records()[0].1 = payload.to_vec();
+    log.join()
+}
+
 /// Changes the words of a mark or link.
 fn change_words(log: &mut Log, choices: &mut Choices<'_>) {
     let is_other = |part: &&mut Part| !matches!(part, Part::Record { .. });

@@ -26,7 +26,7 @@ const NODES: u64 = 1_000;
 /// Rows of one answer that are read: a wrong count must not make the test long.
 const ROWS: usize = 20_000;
 /// Memory that the store and what reads it may use.
-pub const LIMIT: usize = 64 << 20;
+pub const LIMIT: usize = 32 << 20;
 
 /// How often something was answered, by what it was, and how often there was an error.
 pub type Outcomes = BTreeMap<&'static str, u64>;
