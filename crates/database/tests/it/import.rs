@@ -177,6 +177,32 @@ fn a_duplicate_key_is_an_error_passed_over_or_an_update() {
         .check(&[("MATCH (p:Person) RETURN count(p)", "3"), ("MATCH (p {id: 3}) RETURN p.name", "'Cyd, the third'")]);
 }
 
+#[test]
+fn properties_of_many_chunks_stay_with_their_edges() {
+    const NODES: u64 = 1_000;
+    let text_of = |source: u64, target: u64| format!("text {}", (source * 7 + target * target) % 13);
+    let (mut nodes, mut csv, mut json) = (String::from("id\n"), String::from("source,target,s,n\n"), String::new());
+    (0..NODES).for_each(|id| writeln!(nodes, "{id}").expect("a text takes all"));
+    for (source, target) in
+        (0..NODES).flat_map(|source| (0..90).map(move |step| (source, (source + step * step) % NODES)))
+    {
+        let text = text_of(source, target);
+        writeln!(csv, "{source},{target},{text},{}", source + target).expect("a text takes all");
+        writeln!(json, "{{\"source\":{source},\"target\":{target},\"s\":\"{text}\"}}").expect("a text takes all");
+    }
+    assert!(csv.len() > 1 << 20, "there is more than a chunk");
+    let subject = Subject::new();
+    let nodes = subject.folder.write("nodes.csv", nodes);
+    let edges = [("C", subject.folder.write("edges.csv", csv)), ("J", subject.folder.write("edges.jsonl", json))];
+    let summary = subject.import(&plan(&[("P", nodes)], &edges)).expect("the files are right");
+    assert_eq!(summary.edges_created, 2 * NODES * 90);
+    let wrong = "WHERE r.s <> 'text ' + toString((a.id * 7 + b.id * b.id) % 13) RETURN count(r)";
+    for edge_type in ["C", "J"] {
+        subject.check(&[(&format!("MATCH (a:P)-[r:{edge_type}]->(b:P) {wrong}"), "0")]);
+    }
+    subject.check(&[("MATCH (a:P)-[r:C]->(b:P) WHERE r.n <> a.id + b.id RETURN count(r)", "0")]);
+}
+
 /// Bad rows of each kind, with the line, the column and a word of the reason.
 const BAD_EDGES: &str = "source,target,since:int\n1,2,2001\n1,9,2002\n,2,2003\n1,2\n2,3,soon\n3,1,2004\n";
 

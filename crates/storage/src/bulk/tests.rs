@@ -254,6 +254,41 @@ fn builds_and_rewrites_agree_with_the_model() {
 }
 
 #[test]
+fn texts_that_come_again_stay_with_their_edges_whichever_loader_took_them() {
+    const NODES: u64 = 300;
+    let base = empty_store(11);
+    let mut load = BulkLoad::unchecked(&base, configs()[0].clone(), &Interrupt::new());
+    let keys = Column::from_values(&(0..NODES as i64).map(Value::Int).collect::<Vec<_>>());
+    let key = Some(KeyRows { group: "all", property: Some("id"), values: &keys });
+    let rows = NodeRows { count: NODES as usize, labels: &["A"], key, names: &[], columns: &[], origin: 0 };
+    assert_eq!(load.push_nodes(&rows).unwrap().created, NODES);
+    // Each loader has other texts, and other numbers of them.
+    let loader_of = |source: u64, target: u64| (source + target) % 3;
+    let text_of = |source: u64, target: u64| {
+        let loader = loader_of(source, target);
+        format!("text {} of {loader}", (source * 7 + target) % (5 + 20 * loader))
+    };
+    let ends: Vec<(u64, u64)> = (0..NODES).flat_map(|source| (0..60).map(move |target| (source, target))).collect();
+    let mut loaders: Vec<_> = (0..3).map(|_| load.edge_loader().unwrap()).collect();
+    for (number, mut loader) in (0..3).zip(loaders.drain(..)) {
+        let mine: Vec<_> =
+            ends.iter().copied().filter(|&(source, target)| loader_of(source, target) == number).collect();
+        let texts: Vec<Value> = mine.iter().map(|&(source, target)| Value::string(&text_of(source, target))).collect();
+        let ids = |of: fn(&(u64, u64)) -> u64| mine.iter().map(|edge| NodeId(of(edge))).collect::<Vec<_>>();
+        let columns = [Column::from_values(&texts)];
+        loader.push_ids("T", &ids(|edge| edge.0), &ids(|edge| edge.1), &["s"], &columns).unwrap();
+        loader.finish().unwrap();
+    }
+    let version = load.finish().unwrap();
+    let edges = edges_of(&version);
+    assert_eq!(edges.len(), ends.len());
+    for (_, edge) in edges {
+        let expected = Value::string(&text_of(edge.source, edge.target));
+        assert_eq!(edge.properties.get("s"), Some(&expected), "{} to {}", edge.source, edge.target);
+    }
+}
+
+#[test]
 fn the_numbers_of_loaded_edges_follow_each_other_and_take_no_column() {
     let seed = seed_or(43);
     let (mut random, mut graph) = (SeededRandom::new(seed), ModelGraph::default());

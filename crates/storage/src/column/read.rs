@@ -427,8 +427,9 @@ struct Texts {
     texts: StringColumn,
     /// For each row the number of its text; only once a dictionary was met.
     codes: Vec<u32>,
-    /// By the place of a block with a dictionary: the number of each text there.
-    dictionaries: Vec<(u64, Vec<u32>)>,
+    /// By the header of a block with a dictionary: the number of each text there. Blocks of several buffers in memory lie
+    /// at the same places, each in its own buffer: so it is the header that tells them apart.
+    dictionaries: Vec<(*const BlockHeader, Vec<u32>)>,
     /// Which of them was used last.
     last: usize,
 }
@@ -441,7 +442,7 @@ impl Texts {
         let is_shared = header.encoding == Encoding::StringDictionary
             && size <= DICTIONARY_TEXTS_MAX.min(self.rows.saturating_mul(4))
             && self.rows >= CODED_ROWS_MIN;
-        let known = if is_shared { self.dictionary(header.offset, size) } else { None };
+        let known = if is_shared { self.dictionary(header, size) } else { None };
         let Some(known) = known else {
             self.push_text(found.text()?);
             return Ok(());
@@ -469,9 +470,9 @@ impl Texts {
 
     /// The place among the dictionaries of that of a block.
     #[inline]
-    fn dictionary(&mut self, offset: u64, size: usize) -> Option<usize> {
-        if self.dictionaries.get(self.last).is_none_or(|(of, _)| *of != offset) {
-            self.last = match self.dictionaries.iter().position(|(of, _)| *of == offset) {
+    fn dictionary(&mut self, header: *const BlockHeader, size: usize) -> Option<usize> {
+        if self.dictionaries.get(self.last).is_none_or(|(of, _)| *of != header) {
+            self.last = match self.dictionaries.iter().position(|(of, _)| *of == header) {
                 Some(known) => known,
                 None if self.dictionaries.len() == DICTIONARIES_MAX => return None,
                 None => {
@@ -479,7 +480,7 @@ impl Texts {
                         self.codes.reserve(self.rows);
                         self.codes.extend(0..self.texts.len() as u32);
                     }
-                    self.dictionaries.push((offset, vec![UNREAD; size]));
+                    self.dictionaries.push((header, vec![UNREAD; size]));
                     self.dictionaries.len() - 1
                 }
             };
