@@ -4,11 +4,11 @@
 # Installs the peer into a throw-away environment below .cache; builds Knotwork for release; runs both in both orders
 # and prints medians. Every answer is compared. SCALE and ROUNDS may be set. Then come the workloads of store.py (sustained
 # inserts, upserts, LinkBench, reads by degree; EDGES=100000000 runs the inserts as long as the paper's figure 7a), reads
-# under a memory limit (memory.sh), queries beside several peers (cypher.py), and whole-graph computation beside graph
+# under a memory limit (memory.sh), commits beside CREATE INDEX (indexes.sh), queries beside several peers (cypher.py), and whole-graph computation beside graph
 # libraries (analytics.py; SCALES="16 18 20 22" shows how it grows) and within less memory than the store takes (larger.sh).
 # And A* over databases, the evaluation of the Crackle paper run anew (sources/evaluate.py), on a generated graph like that of
 # roads, and on Rome's if ROADS names a folder with it.
-# The Python package is measured by python.py. PARTS="graph store memory cypher analytics analytics_large python sources"
+# The Python package is measured by python.py. PARTS="graph store memory indexes cypher analytics analytics_large python sources"
 # chooses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,7 +24,7 @@ if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import duck
 fi
 python=$cache/env/bin/python
 
-parts=${PARTS:-graph store memory cypher analytics analytics_large python sources}
+parts=${PARTS:-graph store memory indexes cypher analytics analytics_large python sources}
 cargo build --release --quiet -p knotwork-cli
 cargo build --release --quiet -p knotwork-database --examples
 for part in $parts; do
@@ -35,6 +35,7 @@ for part in $parts; do
       "$python" benchmarks/compare.py "$graph" "$cache" "$rounds" ;;
     store) mkdir -p "$cache/store"; "$python" benchmarks/store.py "$cache/store" ;;
     memory) ./benchmarks/memory.sh ;;
+    indexes) ./benchmarks/indexes.sh ;;
     cypher) "$python" benchmarks/cypher.py "$cache/cypher" ;;
     analytics)
       "$python" -c 'import networkit, igraph, graphblas' 2>/dev/null \

@@ -1,6 +1,7 @@
 //! The native store: opens a directory, hands out snapshots and transactions, and writes files.
 //!
 //! - [`head`]: where transactions begin and commit, and how they are compared.
+//! - [`indexes`]: how a transaction that has built indexes commits, without stopping others meanwhile.
 //! - [`log`]: how commits wait for the disk together.
 //! - [`flush`]: how writes are merged into files while transactions go on.
 //! - [`turn`]: how a transaction that is larger than memory commits by files of its own.
@@ -17,6 +18,7 @@ mod conflicts;
 mod counters;
 mod flush;
 pub(crate) mod head;
+mod indexes;
 mod log;
 mod merges;
 mod open;

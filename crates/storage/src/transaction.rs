@@ -10,9 +10,11 @@
 
 mod aliases;
 mod apply;
+pub(crate) mod catch_up;
 pub(crate) mod check;
 pub(crate) mod items;
 pub(crate) mod left;
+pub(crate) mod made;
 mod names;
 mod ordered;
 mod presence;
@@ -27,6 +29,7 @@ mod tracked;
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use model::store::{NewEdges, NewNodes, Savepoint};
 use model::{
@@ -40,6 +43,7 @@ use crate::engine::turn::UnderWay;
 use crate::memtable::Memtable;
 use crate::snapshot::Snapshot;
 use crate::transaction::check::check_new_name;
+use crate::transaction::made::Made;
 use crate::transaction::presence::Touched;
 use crate::transaction::stages::{Stage, piece_of, pieces_of};
 use crate::transaction::tracked::Tracked;
@@ -64,6 +68,8 @@ pub(crate) struct NativeTransaction {
     roots: Vec<(usize, Memtable)>,
     /// What may lack properties that constraints demand.
     touched: Touched,
+    /// The names of indexes and constraints that it made.
+    built: Vec<Arc<str>>,
     /// The memtable is not what the log says, since the files could not be read.
     is_broken: bool,
     /// The stages before, if it has outgrown memory.
@@ -94,6 +100,7 @@ impl NativeTransaction {
             claims: Vec::new(),
             reserved: Vec::new(),
             touched: Touched::default(),
+            built: Vec::new(),
             is_broken: false,
             stages: Vec::new(),
             log_start: 0,
@@ -158,7 +165,7 @@ impl NativeTransaction {
         let (start, root) = self.roots.last().expect("the root at the start is never given up");
         self.snapshot.memtable = root.clone();
         let mut rest = Get::new(&self.log[*start..], Path::new("transaction"), 0);
-        self.snapshot.apply_operations(&mut rest, self.first_own)?;
+        self.snapshot.apply_operations(&mut rest, self.first_own, &Made::default())?;
         self.is_broken = false;
         if self.stages.is_empty() {
             self.start.release_turn_of_large();
@@ -319,20 +326,21 @@ impl WriteTransaction for NativeTransaction {
 
     fn create_constraint(&mut self, constraint: Constraint, interrupt: &Interrupt) -> Result<()> {
         let _under_way = self.start.under_way_if_waited_for();
-        self.snapshot.told(self.snapshot.check_new_constraint(&constraint, interrupt))?;
-        let index = self.snapshot.told(self.snapshot.index_of_all(&constraint, interrupt))?;
-        let ordered = self.snapshot.told(self.snapshot.ordered_of_all(&constraint, interrupt))?;
+        self.start.follow();
+        let contents = self.snapshot.told(self.snapshot.build_constraint(&constraint, interrupt))?;
         record::put_create_constraint(&constraint, &mut self.log);
-        self.snapshot.create_constraint(constraint, index, ordered);
+        self.built.push(constraint.name.clone());
+        self.snapshot.create_constraint(constraint, contents);
         Ok(())
     }
 
     fn create_index(&mut self, index: Index, interrupt: &Interrupt) -> Result<()> {
         let _under_way = self.start.under_way_if_waited_for();
-        self.snapshot.memtable.schema.check_index(&index)?;
-        let entries = self.snapshot.entries_of_all(&index, None, interrupt)?;
+        self.start.follow();
+        let contents = self.snapshot.build_index(&index, interrupt)?;
         record::put_create_index(&index, &mut self.log);
-        self.snapshot.create_index(index, entries);
+        self.built.push(index.name.clone());
+        self.snapshot.create_index(index, contents);
         Ok(())
     }
 
@@ -404,6 +412,7 @@ impl WriteTransaction for NativeTransaction {
             log: std::mem::take(&mut self.log),
             changes: std::mem::take(&mut self.changes),
             claims: std::mem::take(&mut self.claims),
+            built: std::mem::take(&mut self.built),
         };
         // The roots share with the snapshot what would otherwise be copied when the next transaction writes.
         self.roots.clear();

@@ -18,6 +18,7 @@ use crate::error::StorageError;
 use crate::flush;
 use crate::format::FileKind;
 use crate::snapshot::Snapshot;
+use crate::transaction::catch_up::Committed;
 use crate::version::Version;
 use crate::wal::LogName;
 use crate::wal::writer::WalWriter;
@@ -37,7 +38,7 @@ pub(super) struct Files {
 /// Records of the log that were committed since a flush began to write files.
 #[derive(Debug)]
 pub(super) struct SinceFlush {
-    records: Vec<Vec<u8>>,
+    records: Vec<Arc<Committed>>,
     memory: Reservation,
 }
 
@@ -47,8 +48,8 @@ impl SinceFlush {
     }
 
     /// Adds a record.
-    pub(super) fn push(&mut self, record: Vec<u8>) {
-        self.memory.resize(self.memory.bytes() + record.len() + size_of::<Vec<u8>>());
+    pub(super) fn push(&mut self, record: Arc<Committed>) {
+        self.memory.resize(self.memory.bytes() + record.log.len() + size_of::<Committed>());
         self.records.push(record);
     }
 }
@@ -175,7 +176,7 @@ impl Engine {
 }
 
 /// Repeats records of the log.
-fn repeat(snapshot: &mut Snapshot, records: &[Vec<u8>]) -> Result<()> {
+fn repeat(snapshot: &mut Snapshot, records: &[Arc<Committed>]) -> Result<()> {
     let path = std::path::Path::new("commits since the flush began");
-    records.iter().try_for_each(|record| snapshot.apply_record(&mut Get::new(record, path, 0)))
+    records.iter().try_for_each(|record| snapshot.apply_record(&mut Get::new(&record.log, path, 0), &record.made))
 }

@@ -11,14 +11,17 @@ use model::{ErrorCode, IsolationLevel, MemoryBudget, NodeId, Result, error};
 
 use super::conflicts::Conflicts;
 use super::flush::SinceFlush;
+use super::indexes::Followers;
 use super::turn::{Activity, Turn};
 use super::{Engine, lock};
 use crate::error::StorageError;
 use crate::format::NODE_ID_LIMIT;
 use crate::snapshot::Snapshot;
+use crate::transaction::catch_up::Committed;
 use crate::transaction::check::no_ids_left;
 use crate::transaction::items::{Item, items_of};
 use crate::transaction::left::left_of;
+use crate::transaction::made::Made;
 use crate::transaction::reads::ReadItems;
 use crate::transaction::rebase::{Moved, rebase};
 
@@ -49,6 +52,8 @@ pub(crate) struct Head {
     left: Conflicts,
     /// The records committed since a flush began to write files.
     pub(super) since_flush: Option<SinceFlush>,
+    /// Those who build indexes meanwhile.
+    pub(super) followers: Followers,
 }
 
 impl Head {
@@ -65,6 +70,7 @@ impl Head {
             serializable: BTreeMap::new(),
             left: Conflicts::new(memory),
             since_flush: None,
+            followers: Followers::default(),
         }
     }
 
@@ -119,7 +125,7 @@ fn leave_one(began: &mut BTreeMap<u64, usize>, sequence: u64) -> bool {
 /// A transaction as the head knows it: where it began. Dropped, it is over.
 pub(crate) struct Start {
     engine: Arc<Engine>,
-    snapshot: Arc<Snapshot>,
+    pub(super) snapshot: Arc<Snapshot>,
     sequence: u64,
     era: u64,
     flushes: u64,
@@ -127,6 +133,8 @@ pub(crate) struct Start {
     is_over: bool,
     pub(super) turn: Turn,
     pub(super) activity: Arc<Activity>,
+    /// What it follows others by, if it has built indexes.
+    pub(super) follower: Option<u64>,
 }
 
 /// What a transaction leaves when it commits.
@@ -138,10 +146,12 @@ pub(crate) struct Written {
     pub(crate) claims: Vec<u64>,
     /// What it read, if it is serializable.
     pub(crate) reads: Option<ReadItems>,
+    /// The names of indexes and constraints that it made.
+    pub(crate) built: Vec<Arc<str>>,
 }
 
 /// What a transaction leaves for those that are open: what it wrote, as hashes, and what others may have read.
-struct Traces {
+pub(super) struct Traces {
     written: Box<[u64]>,
     /// None if nobody asks.
     readable: Option<Readable>,
@@ -197,7 +207,9 @@ impl Start {
             engine.wait_for_merges()?;
         }
         let wants_files = written.snapshot.wants_files();
-        let sequence = match self.take_turn(written) {
+        let taken =
+            if written.built.is_empty() { self.take_turn(written) } else { self.take_turn_with_indexes(written) };
+        let sequence = match taken {
             Ok(sequence) => sequence,
             Err(error) => {
                 if error.code() == ErrorCode::Conflict {
@@ -218,45 +230,32 @@ impl Start {
 
     /// Puts the transaction behind the head; gives its sequence number.
     fn take_turn(&mut self, written: Written) -> Result<u64> {
-        let Written { snapshot: own, log, changes, claims, reads } = written;
+        let Written { snapshot: own, log, changes, claims, reads, .. } = written;
         let engine = self.engine.clone();
         // Kept beyond the turn, as the root that is replaced.
         let base = self.snapshot.clone();
         let mut items: Option<Vec<Item>> = None;
         let mut moved: Option<(Arc<Snapshot>, Moved)> = None;
         for attempt in 0.. {
-            let mut head = engine.head_to_write(self.has_turn())?;
-            if self.era != head.era {
-                return Err(error!(Conflict, "the store's files were built anew since the transaction began"));
-            }
+            let mut head = self.head_of_era(&engine)?;
             let is_unchanged = Arc::ptr_eq(&head.snapshot, &base);
             if items.is_none() && (!is_unchanged || self.has_company(&head)) {
                 items = Some(items_of(&log, &changes, &claims)?);
             }
             let items = items.as_deref().unwrap_or_default();
-            let readable = self.is_read_by_others(&head).then(|| left_of(&log, &base, &own)).transpose()?;
-            let traces = Traces { written: hashes(items), readable };
+            let traces = self.traces(&head, items, &log, &own)?;
             if is_unchanged {
-                return self.put_behind(&mut head, own, &log, traces);
+                return self.put_behind(&mut head, own, &log, traces, &[]);
             }
-            if !head.conflicts.knows_since(self.sequence) {
-                return Err(error!(Conflict, "too much was written by others while the transaction was open"));
-            }
-            let schema = &head.snapshot.memtable.schema;
-            if let Some(item) = head.conflicts.find(items, self.sequence) {
-                return Err(item.conflict(schema));
-            }
-            if let Some(reads) = &reads {
-                head.check_reads(reads, self.sequence)?;
-            }
+            self.check_conflicts(&head, items, reads.as_ref())?;
             let is_current = |moved: &mut (Arc<Snapshot>, Moved)| Arc::ptr_eq(&moved.0, &head.snapshot);
             if let Some((_, Moved { snapshot, log: new_log })) = moved.take_if(is_current) {
-                return self.put_behind(&mut head, snapshot, new_log.as_deref().unwrap_or(&log), traces);
+                return self.put_behind(&mut head, snapshot, new_log.as_deref().unwrap_or(&log), traces, &[]);
             }
             engine.counters.moves.add(1);
             if log.len() <= MOVED_IN_TURN_BYTES || attempt == ATTEMPTS {
                 let Moved { snapshot, log: new_log } = rebase(&log, &base.memtable.schema, &head.snapshot)?;
-                return self.put_behind(&mut head, snapshot, new_log.as_deref().unwrap_or(&log), traces);
+                return self.put_behind(&mut head, snapshot, new_log.as_deref().unwrap_or(&log), traces, &[]);
             }
             let onto = head.snapshot.clone();
             drop(head);
@@ -264,6 +263,37 @@ impl Start {
             moved = Some((onto, state));
         }
         Err(error!(Internal, "a transaction was moved forever"))
+    }
+
+    /// The head to commit on.
+    pub(super) fn head_of_era<'e>(&self, engine: &'e Engine) -> Result<MutexGuard<'e, Head>> {
+        let head = engine.head_to_write(self.has_turn())?;
+        if self.era != head.era {
+            return Err(error!(Conflict, "the store's files were built anew since the transaction began"));
+        }
+        Ok(head)
+    }
+
+    /// What the transaction leaves for others.
+    pub(super) fn traces(&self, head: &Head, items: &[Item], log: &[u8], own: &Snapshot) -> Result<Traces> {
+        let readable = self.is_read_by_others(head).then(|| left_of(log, &self.snapshot, own)).transpose()?;
+        Ok(Traces { written: hashes(items), readable })
+    }
+
+    /// Fails with `CONFLICT` if somebody who committed since it began wrote what it wrote, or what it must not have missed.
+    pub(super) fn check_conflicts(&self, head: &Head, items: &[Item], reads: Option<&ReadItems>) -> Result<()> {
+        if !head.conflicts.knows_since(self.sequence) {
+            return Err(error!(Conflict, "too much was written by others while the transaction was open"));
+        }
+        if let Some(item) = head.conflicts.find(items, self.sequence) {
+            return Err(item.conflict(&head.snapshot.memtable.schema));
+        }
+        reads.map_or(Ok(()), |reads| head.check_reads(reads, self.sequence))
+    }
+
+    /// Whether nobody has committed since it began.
+    pub(super) fn is_newest(&self, head: &Head) -> bool {
+        (self.era, self.sequence) == (head.era, head.sequence)
     }
 
     /// Whether other transactions are open.
@@ -277,18 +307,18 @@ impl Start {
         head.serializable.values().sum::<usize>() > own
     }
 
-    /// Makes a state the head and queues its record. The transaction is over then.
-    fn put_behind(
+    /// Makes a state, in which the indexes `built` are new, the head and queues its record. The transaction is over then.
+    pub(super) fn put_behind(
         &mut self,
         head: &mut MutexGuard<'_, Head>,
         mut snapshot: Snapshot,
         log: &[u8],
         traces: Traces,
+        built: &[Arc<str>],
     ) -> Result<u64> {
         self.engine.log.let_in(log)?;
         let sequence = head.sequence + 1;
-        head.leave(self.sequence, self.isolation);
-        self.is_over = true;
+        self.leave(head);
         if !head.active.is_empty() {
             head.conflicts.add(sequence, traces.written);
         }
@@ -297,8 +327,10 @@ impl Start {
             Some(Some(hashes)) => head.left.add(sequence, hashes),
             Some(None) => head.left.forget_all(sequence),
         }
-        if let Some(since) = &mut head.since_flush {
-            since.push(log.to_vec());
+        if head.since_flush.is_some() || !head.followers.is_empty() {
+            let committed = Arc::new(Committed { log: log.into(), made: Made::of(&snapshot, built) });
+            head.followers.push(&committed);
+            head.since_flush.iter_mut().for_each(|since| since.push(committed.clone()));
         }
         snapshot.edges = head.snapshot.edges.after(&snapshot.memtable, &self.engine.memory);
         snapshot.memtable.settle();
@@ -313,10 +345,22 @@ impl Start {
     }
 }
 
+impl Start {
+    /// The transaction is over.
+    fn leave(&mut self, head: &mut Head) {
+        head.leave(self.sequence, self.isolation);
+        if let Some(follower) = self.follower.take() {
+            head.followers.remove(follower);
+        }
+        self.is_over = true;
+    }
+}
+
 impl Drop for Start {
     fn drop(&mut self) {
         if !self.is_over {
-            lock(&self.engine.head).leave(self.sequence, self.isolation);
+            let engine = self.engine.clone();
+            self.leave(&mut lock(&engine.head));
         }
         self.release_turn();
     }
@@ -353,8 +397,8 @@ impl Engine {
         let (snapshot, era, flushes) = (head.snapshot.clone(), head.era, head.flushes);
         drop(head);
         let (engine, activity) = (self.clone(), Arc::default());
-        let is_over = false;
-        Ok(Start { engine, snapshot, sequence, era, flushes, isolation, is_over, turn: Turn::Others, activity })
+        let (is_over, turn, follower) = (false, Turn::Others, None);
+        Ok(Start { engine, snapshot, sequence, era, flushes, isolation, is_over, turn, activity, follower })
     }
 
     /// The budget of all that is held in memory.

@@ -25,6 +25,7 @@ use crate::format::{
 };
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
+use crate::transaction::made::Made;
 use crate::version::Version;
 use crate::wal::EMPTY_LOG_BYTES;
 use crate::wal::mend::mend;
@@ -234,7 +235,7 @@ fn replay_logs(path: &Path, mode: OpenMode, platform: &Platform, snapshot: &mut 
     let manifest = snapshot.version.manifest();
     let (first, identity) = (manifest.wal_number, manifest.store_identity);
     let Replayed { name, end, torn } =
-        replay_all(&**disk, path, first, identity, |payload| snapshot.apply_record(payload))?;
+        replay_all(&**disk, path, first, identity, |payload| snapshot.apply_record(payload, &Made::default()))?;
     let logs = Logs { writer: None, number: name.number, sequence: end.sequence, torn };
     if mode == OpenMode::ReadOnly {
         return Ok(logs);

@@ -47,7 +47,7 @@ pub(crate) struct Stages {
 pub(super) enum Turn {
     /// Others too.
     Others,
-    /// This one, since it has outgrown memory.
+    /// This one, since it has outgrown memory, or fallen behind others with its indexes.
     Own,
     /// This one, since it began.
     Alone,
@@ -122,6 +122,12 @@ impl Start {
             self.release_turn();
         }
         taken
+    }
+
+    /// Keeps everybody else from committing until the transaction ends, which moves onto the newest state as always.
+    pub(super) fn keep_turn(&mut self, head: &mut Head) {
+        self.engine().give_turn(head, &self.activity);
+        self.turn = Turn::Own;
     }
 
     fn check_untouched(&self, head: &Head) -> Result<()> {

@@ -7,32 +7,32 @@ use std::sync::Arc;
 
 use model::store::{NewEdges, NewNodes};
 use model::{
-    Column, Constraint, EdgeId, EdgeTypeId, Index, Interrupt, LabelId, NodeId, PropertyKeyId, Result, SortKey, Value,
-    error,
+    Column, Constraint, EdgeId, EdgeTypeId, Interrupt, LabelId, NodeId, PropertyKeyId, Result, SortKey, Value, error,
 };
 
+use super::made::{Contents, Made};
 use super::ordered::Entry;
 use super::replayed::in_log;
 use crate::codec::bytes::Get;
-use crate::memtable::{OrderedEntries, Properties, UniqueIndex, index_entry_bytes, value_bytes};
+use crate::memtable::{Properties, UniqueIndex, index_entry_bytes, value_bytes};
 use crate::snapshot::{Ends, Snapshot};
 use crate::wal::record::{NameKind, Operation, operation};
 
 impl Snapshot {
-    /// Applies the operations of a record of the log.
-    pub(crate) fn apply_record(&mut self, payload: &mut Get<'_>) -> Result<()> {
+    /// Applies the operations of a record of the log; what it makes is not built if that was done before.
+    pub(crate) fn apply_record(&mut self, payload: &mut Get<'_>, made: &Made) -> Result<()> {
         let first_own = self.memtable.edges.len() as u32;
-        self.apply_operations(payload, first_own)?;
+        self.apply_operations(payload, first_own, made)?;
         self.memtable.settle();
         Ok(())
     }
 
     /// Applies operations of a transaction whose first own edge has that ordinal.
-    pub(super) fn apply_operations(&mut self, payload: &mut Get<'_>, first_own: u32) -> Result<()> {
+    pub(super) fn apply_operations(&mut self, payload: &mut Get<'_>, first_own: u32, made: &Made) -> Result<()> {
         while payload.left() > 0 {
             let operation = operation(payload)?;
             self.check_bounds(&operation, first_own).map_err(|error| in_log(payload, error))?;
-            self.apply(operation, first_own)?;
+            self.apply_made(operation, first_own, made)?;
         }
         Ok(())
     }
@@ -62,17 +62,15 @@ impl Snapshot {
             Operation::DeleteEdges(edges) => self.delete_edges(&self.edges_named(&edges, first_own)?)?,
             Operation::DeleteNodes(nodes) => self.delete_nodes(&nodes)?,
             Operation::CreateConstraint(constraint) => {
-                let interrupt = Interrupt::new();
-                let index = self.index_of_all(&constraint, &interrupt)?;
-                let ordered = self.ordered_of_all(&constraint, &interrupt)?;
-                self.create_constraint(constraint, index, ordered);
+                let contents = self.contents_of_constraint(&constraint, &Interrupt::new())?;
+                self.create_constraint(constraint, contents);
             }
             Operation::DropConstraint(name) => self.drop_constraint(name)?,
             Operation::SetSortKey(sort_key) => self.set_sort_key(sort_key)?,
             Operation::DropSortKey(edge_type) => self.drop_sort_key(edge_type)?,
             Operation::CreateIndex(index) => {
-                let entries = self.entries_of_all(&index, None, &Interrupt::new())?;
-                self.create_index(index, entries);
+                let contents = self.contents_of_index(&index, &Interrupt::new())?;
+                self.create_index(index, contents);
             }
             Operation::DropIndex(name) => self.drop_index(name)?,
         }
@@ -353,19 +351,15 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Adds a constraint with its values, and those of the ordered index it needs, if it needs one.
-    pub(super) fn create_constraint(
-        &mut self,
-        constraint: Constraint,
-        index: UniqueIndex,
-        ordered: Option<(Index, OrderedEntries)>,
-    ) {
-        if let Some((index, entries)) = ordered {
-            self.create_index(index, entries);
+    /// Adds a constraint with its values, and the ordered index it needs, if it needs one.
+    pub(super) fn create_constraint(&mut self, constraint: Constraint, contents: Contents) {
+        let Contents { values, entries } = contents;
+        if let Some(index) = constraint.index() {
+            self.create_index(index, Contents { values: UniqueIndex::default(), entries });
         }
-        self.memtable.bytes += 128 + index.bytes();
+        self.memtable.bytes += 128 + values.bytes();
         Arc::make_mut(&mut self.memtable.schema).constraints.push(constraint);
-        self.memtable.indexes.push_back(index);
+        self.memtable.indexes.push_back(values);
     }
 
     pub(super) fn drop_constraint(&mut self, name: &str) -> Result<()> {

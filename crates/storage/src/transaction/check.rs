@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use model::limits::QUERY_DEPTH_MAX;
 use model::store::{NewEdges, NewNodes};
 use model::{
-    Column, ColumnData, Constraint, EdgeId, Error, Index, Interrupt, LabelId, Map, NodeId, PropertyKeyId, ReadView,
-    Result, Schema, Set, Value, error,
+    Column, ColumnData, Constraint, EdgeId, Error, Interrupt, LabelId, Map, NodeId, PropertyKeyId, ReadView, Result,
+    Schema, Set, Value, error,
 };
 
 use crate::error::StorageError;
 use crate::format::{EDGE_TYPES_MAX, NODE_ID_LIMIT, VALUE_BYTES_MAX};
 use crate::index::build;
-use crate::memtable::{EDGES_MAX, OrderedEntries, UniqueIndex, equals_itself};
+use crate::memtable::{EDGES_MAX, UniqueIndex, equals_itself};
 use crate::snapshot::Snapshot;
 use crate::wal::record::{NODES_OF_OPERATION_MAX, NameKind};
 
@@ -175,25 +175,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Whether a constraint may be made; what is there is looked at for all but equal values.
-    pub(super) fn check_new_constraint(&self, constraint: &Constraint, interrupt: &Interrupt) -> Result<()> {
-        self.memtable.schema.check_constraint(constraint)?;
-        self.check_rule_of_all(constraint, interrupt)
-    }
-
-    /// The ordered index that keeps the values of a constraint, if one does; fails with `CONSTRAINT` if two are equal.
-    pub(super) fn ordered_of_all(
-        &self,
-        constraint: &Constraint,
-        interrupt: &Interrupt,
-    ) -> Result<Option<(Index, OrderedEntries)>> {
-        let Some(index) = constraint.index() else { return Ok(None) };
-        let entries = self.entries_of_all(&index, Some(constraint), interrupt)?;
-        Ok(Some((index, entries)))
-    }
-
     /// The values by which nodes are looked up under the constraint; fails with `CONSTRAINT` if two are equal.
-    pub(super) fn index_of_all(&self, constraint: &Constraint, interrupt: &Interrupt) -> Result<UniqueIndex> {
+    pub(super) fn values_of_all(&self, constraint: &Constraint, interrupt: &Interrupt) -> Result<UniqueIndex> {
         let Some((label, key)) = constraint.lookup_key() else { return Ok(UniqueIndex::default()) };
         build::build(self, label, key, interrupt)?.map_err(|(owner, node, value)| {
             self.taken(constraint, &value, None).within(&format!("nodes {} and {}", owner.0, node.0))

@@ -2,13 +2,11 @@
 
 use model::id::{LabelId, NodeId, PropertyKeyId};
 use model::store::{NewEdges, NewNodes};
-use model::{
-    Column, Constraint, EdgeId, EdgeValue, Index, Interrupt, KeyOrder, Map, ReadView, Result, Set, Subject, error,
-};
+use model::{Column, Constraint, EdgeId, EdgeValue, Index, KeyOrder, Map, ReadView, Result, Set, Subject, error};
 
 use super::check::column_of;
-use crate::memtable::{OrderedEntries, Properties, ordered_entry_bytes};
-use crate::ordered_index::build;
+use super::made::Contents;
+use crate::memtable::{Properties, ordered_entry_bytes};
 use crate::ordered_index::encoding::{after_prefix, hold_nan, put_node, put_value, split_edge, split_node};
 use crate::snapshot::ordered::values_at;
 use crate::snapshot::{Ends, Snapshot};
@@ -146,20 +144,10 @@ impl Snapshot {
 
     // ----- Indexes that come and go
 
-    /// The entries of a new index, over what is there.
-    pub(super) fn entries_of_all(
-        &self,
-        index: &Index,
-        owner: Option<&Constraint>,
-        interrupt: &Interrupt,
-    ) -> Result<OrderedEntries> {
-        build::build(self, index, owner, interrupt)
-    }
-
-    pub(super) fn create_index(&mut self, index: Index, entries: OrderedEntries) {
-        self.memtable.bytes += 128 + entries.bytes();
+    pub(super) fn create_index(&mut self, index: Index, contents: Contents) {
+        self.memtable.bytes += 128 + contents.entries.bytes();
         std::sync::Arc::make_mut(&mut self.memtable.schema).indexes.push(index);
-        self.memtable.ordered.push_back(entries);
+        self.memtable.ordered.push_back(contents.entries);
     }
 
     pub(super) fn drop_index(&mut self, name: &str) -> Result<()> {

@@ -6,13 +6,15 @@
 
 use std::path::Path;
 
+use model::interrupt::of_this_thread;
 use model::store::{NewEdges, NewNodes};
 use model::{
-    Constraint, EdgeId, EdgeTypeId, Error, ErrorCode, Index, Interrupt, LabelId, NodeId, PropertyKeyId, Result, Schema,
-    SortKey, Subject, error,
+    Constraint, EdgeId, EdgeTypeId, Error, ErrorCode, Index, LabelId, NodeId, PropertyKeyId, Result, Schema, SortKey,
+    Subject, error,
 };
 
 use super::check::check_new_name;
+use super::made::Made;
 use super::presence::Touched;
 use crate::codec::bytes::Get;
 use crate::memtable::edge_id;
@@ -30,12 +32,34 @@ pub(crate) struct Moved {
 /// Repeats a log, which was written on a state with that schema, on another state. Fails with `CONFLICT` if that cannot
 /// be done any more.
 pub(crate) fn rebase(log: &[u8], base: &Schema, head: &Snapshot) -> Result<Moved> {
-    let path = Path::new("transaction");
     let mut snapshot = head.clone();
-    let first_own = snapshot.memtable.edges.len() as u32;
-    let mut numbers = Numbers::new(base);
     // Constraints may have come that the transaction has not heard of.
-    let mut touched = Touched::default();
+    let (mut touched, made) = (Touched::default(), Made::default());
+    let log = repeat(&mut snapshot, log, &mut Numbers::new(base), |snapshot, operation, first_own| {
+        snapshot.apply_checked(operation, first_own, &made, &mut touched).map_err(as_conflict)
+    })?;
+    snapshot.check_presence(&touched).map_err(as_conflict)?;
+    Ok(Moved { snapshot, log })
+}
+
+/// Like [`rebase`], where it is known that the log can be repeated, and what the indexes hold that it makes.
+pub(crate) fn rebase_made(log: &[u8], base: &Schema, head: &Snapshot, made: &Made) -> Result<Moved> {
+    let mut snapshot = head.clone();
+    let log = repeat(&mut snapshot, log, &mut Numbers::new(base), |snapshot, operation, first_own| {
+        snapshot.apply_made(operation, first_own, made).map_err(as_conflict)
+    })?;
+    Ok(Moved { snapshot, log })
+}
+
+/// Calls `apply` with the operations of a log in the numbers of a state; the log in these numbers if it has names.
+pub(super) fn repeat(
+    snapshot: &mut Snapshot,
+    log: &[u8],
+    numbers: &mut Numbers,
+    mut apply: impl FnMut(&mut Snapshot, Operation<'_>, u32) -> Result<()>,
+) -> Result<Option<Vec<u8>>> {
+    let path = Path::new("transaction");
+    let first_own = snapshot.memtable.edges.len() as u32;
     let mut new_log: Option<Vec<u8>> = None;
     let mut get = Get::new(log, path, 0);
     while get.left() > 0 {
@@ -54,18 +78,17 @@ pub(crate) fn rebase(log: &[u8], base: &Schema, head: &Snapshot) -> Result<Moved
             numbers.of(kind).given.push(number);
             continue;
         }
+        numbers.translate(&mut operation);
         if let Some(new_log) = &mut new_log {
-            numbers.translate(&mut operation);
             put_operation(&operation, new_log);
         }
-        snapshot.apply_checked(operation, first_own, &mut touched).map_err(as_conflict)?;
+        apply(snapshot, operation, first_own)?;
     }
-    snapshot.check_presence(&touched).map_err(as_conflict)?;
-    Ok(Moved { snapshot, log: new_log })
+    Ok(new_log)
 }
 
 /// What can no longer be done is a conflict; what cannot be read is not.
-fn as_conflict(cause: Error) -> Error {
+pub(super) fn as_conflict(cause: Error) -> Error {
     match cause.code() {
         ErrorCode::NotFound | ErrorCode::StillConnected | ErrorCode::Constraint | ErrorCode::SchemaRule => {
             error!(Conflict, "another transaction committed first: {}", cause.message())
@@ -75,7 +98,7 @@ fn as_conflict(cause: Error) -> Error {
 }
 
 /// The numbers that names have on the new state.
-struct Numbers {
+pub(super) struct Numbers {
     labels: Renumbered,
     edge_types: Renumbered,
     property_keys: Renumbered,
@@ -96,7 +119,7 @@ impl Renumbered {
 }
 
 impl Numbers {
-    fn new(base: &Schema) -> Numbers {
+    pub(super) fn new(base: &Schema) -> Numbers {
         let from = |first: usize| Renumbered { first: first as u32, given: Vec::new() };
         Numbers {
             labels: from(base.labels.len()),
@@ -176,8 +199,15 @@ impl Snapshot {
         }
     }
 
-    /// Applies one operation of a transaction whose first own edge has that ordinal, if it may be done.
-    fn apply_checked(&mut self, operation: Operation<'_>, first_own: u32, touched: &mut Touched) -> Result<()> {
+    /// Applies one operation of a transaction whose first own edge has that ordinal, if it may be done. What it makes and
+    /// was not made before is built, which the run on this thread may stop.
+    pub(super) fn apply_checked(
+        &mut self,
+        operation: Operation<'_>,
+        first_own: u32,
+        made: &Made,
+        touched: &mut Touched,
+    ) -> Result<()> {
         match &operation {
             Operation::CreateNodes { first, count, labels, keys, properties } => {
                 self.check_new_nodes(&NewNodes { count: *count, labels, keys, properties })?;
@@ -205,10 +235,22 @@ impl Snapshot {
             }
             Operation::RemoveLabels(nodes, _) => self.check_nodes_exist(nodes)?,
             Operation::DeleteNodes(nodes) => self.check_unconnected(nodes)?,
-            Operation::CreateConstraint(constraint) => {
-                self.check_new_constraint(constraint, &Interrupt::new())?;
-            }
-            Operation::CreateIndex(index) => self.memtable.schema.check_index(index)?,
+            Operation::CreateConstraint(constraint) => match made.find(&operation) {
+                Some(_) => self.memtable.schema.check_constraint(constraint)?,
+                None => {
+                    let contents = self.build_constraint(constraint, &of_this_thread().unwrap_or_default())?;
+                    self.create_constraint(constraint.clone(), contents);
+                    return Ok(());
+                }
+            },
+            Operation::CreateIndex(index) => match made.find(&operation) {
+                Some(_) => self.memtable.schema.check_index(index)?,
+                None => {
+                    let contents = self.build_index(index, &of_this_thread().unwrap_or_default())?;
+                    self.create_index(index.clone(), contents);
+                    return Ok(());
+                }
+            },
             // Whether the others can be done shows where they are applied.
             Operation::DeleteEdges(_)
             | Operation::DropConstraint(_)
@@ -217,6 +259,6 @@ impl Snapshot {
             | Operation::DropSortKey(_)
             | Operation::Name(..) => {}
         }
-        self.apply(operation, first_own)
+        self.apply_made(operation, first_own, made)
     }
 }

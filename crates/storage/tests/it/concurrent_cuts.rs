@@ -41,6 +41,7 @@ fn record(seed: u64) -> (Journal, usize) {
                 }
             });
         }
+        scope.spawn(|| (0..12).for_each(|_| kills::change_schema(&store)));
         scope.spawn(|| {
             for _ in 0..5 {
                 std::thread::sleep(std::time::Duration::from_millis(5));

@@ -249,13 +249,17 @@ impl<'a> Run<'a> {
     }
 }
 
+/// A disturbance may meet a conflict, and nothing else.
+fn accept(result: Result<()>) {
+    match result {
+        Err(error) if error.code() != ErrorCode::Conflict => panic!("a disturbance failed: {error:?}"),
+        _ => {}
+    }
+}
+
 /// Flushes, merges, bulk loads, backups, and constraints, indexes and sort keys that come and go.
 fn disturb(run: &Run<'_>, directory: &TestDirectory, seed: u64) {
     let mut random = SeededRandom::new(seed);
-    let accept = |result: Result<()>| match result {
-        Err(error) if error.code() != ErrorCode::Conflict => panic!("a disturbance failed: {error:?}"),
-        _ => {}
-    };
     let mut backups = 0;
     while !run.is_done.load(Ordering::Relaxed) {
         match random.below(7) {
@@ -410,7 +414,14 @@ fn plant_faults(at: usize, keeper: &dyn Keeper, transaction_bytes_max: Option<us
             // Readers, who wait for nobody, make most of them.
             run.transactions = 1_000;
         }
-        run.run(seed_or(4), &keys_of(at..at + 1), || {});
+        // Beside indexes and constraints of the keeper that are built and dropped, as well.
+        let disturb = || {
+            while !run.is_done.load(Ordering::Relaxed) {
+                accept(keeper.disturb(&store));
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        };
+        run.run(seed_or(4), &keys_of(at..at + 1), disturb);
         let large = store.stats().large_commits;
         assert!(transaction_bytes_max.is_none() || large > 10, "{large} were larger than memory");
         let found = find_anomalies(&run.history.into_inner().unwrap()).anomalies;

@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use model::store::{EdgeIds, Expand, NewEdges, NewNodes, NodeScan};
 use model::{
-    Column, Constraint, Direction, EdgeBatch, ErrorCode, GraphStore, Interrupt, NodeBatch, NodeId, ReadView, Result,
-    Value,
+    Column, Constraint, Direction, EdgeBatch, ErrorCode, GraphStore, Index, Interrupt, NodeBatch, NodeId, ReadView,
+    Result, Rule, Subject, Value,
 };
 use storage::{NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
 
 use crate::directory::TestDirectory;
+use crate::index_build::hook::yields;
 use crate::numbered;
 
 const PATH: &str = "KNOTWORK_TEST_KILL_STORE";
@@ -58,6 +59,11 @@ fn child() {
                 store.checkpoint(&Interrupt::new()).unwrap();
             }
         });
+        scope.spawn(|| {
+            loop {
+                change_schema(store);
+            }
+        });
     });
 }
 
@@ -78,6 +84,35 @@ pub(crate) fn make(store: &NativeStore) {
     let heads = transaction.create_nodes(&new).unwrap();
     assert_eq!(heads[0], head(0));
     transaction.commit().unwrap();
+}
+
+/// Makes, or drops if they are there, an index of links, one of the edges between them, and a constraint; the writers go on.
+pub(crate) fn change_schema(store: &NativeStore) {
+    if let Err(error) = try_change_schema(store) {
+        assert_eq!(error.code(), ErrorCode::Conflict, "{error:?}");
+    }
+}
+
+fn try_change_schema(store: &NativeStore) -> Result<()> {
+    let interrupt = yields();
+    let _listening = interrupt.listen();
+    let mut transaction = store.write()?;
+    let (link, next) = (transaction.label("Link")?, transaction.edge_type("NEXT")?);
+    let (name, number) = (transaction.property_key("name")?, transaction.property_key("number")?);
+    if !transaction.view().schema().indexes.is_empty() {
+        transaction.drop_index("links")?;
+        transaction.drop_index("steps")?;
+        transaction.drop_constraint("pairs")?;
+        return transaction.commit();
+    }
+    let index = Index { name: "links".into(), subject: Subject::Label(link), keys: vec![number] };
+    transaction.create_index(index, &interrupt)?;
+    let index = Index { name: "steps".into(), subject: Subject::EdgeType(next), keys: vec![number] };
+    transaction.create_index(index, &interrupt)?;
+    let (subject, keys) = (Subject::Label(link), vec![number, name]);
+    let pairs = Constraint { name: "pairs".into(), subject, keys, rule: Rule::Unique };
+    transaction.create_constraint(pairs, &interrupt)?;
+    transaction.commit()
 }
 
 fn head(writer: usize) -> NodeId {

@@ -13,6 +13,7 @@ mod faults;
 mod fixtures;
 mod histories;
 mod identity;
+mod index_build;
 mod interleaved;
 mod isolation;
 mod kills;

@@ -10,6 +10,7 @@ use testing::random::SeededRandom;
 
 use super::edges::{connect, neighbors};
 use super::{Keeper, appended, create_node, find, int, key_of, label_of, number, numbers, scan, single};
+use crate::index_build::hook::yields;
 
 /// A property that is written anew as a whole. Its index, and a uniqueness constraint on another property, come and go.
 pub(super) struct Property;
@@ -50,8 +51,8 @@ impl Keeper for Property {
             transaction.drop_constraint("others")?;
         } else {
             let index = Index { name: "lists".into(), subject: Subject::Label(label), keys: vec![key] };
-            transaction.create_index(index, &Interrupt::new())?;
-            transaction.create_constraint(Constraint::unique("others", label, other), &Interrupt::new())?;
+            transaction.create_index(index, &yields())?;
+            transaction.create_constraint(Constraint::unique("others", label, other), &yields())?;
         }
         transaction.commit()
     }
@@ -237,8 +238,11 @@ impl Keeper for Indexed {
         if transaction.view().schema().indexes.contains(&index) {
             transaction.drop_index("entries")?;
         } else {
-            transaction.create_index(index, &Interrupt::new())?;
+            transaction.create_index(index, &yields())?;
         }
+        // What is built once more lets others work, too.
+        let interrupt = yields();
+        let _listening = interrupt.listen();
         transaction.commit()
     }
 }

@@ -1,0 +1,102 @@
+//! Indexes and constraints as they were built: what is in them, under their names, so that whoever repeats the operation that
+//! made one need not build it again.
+//!
+//! Invariant: what was built holds all that was there at the moment where it is put to use.
+
+use std::sync::Arc;
+
+use model::{Constraint, Index, Interrupt, Map, Result};
+
+use crate::memtable::{OrderedEntries, UniqueIndex};
+use crate::ordered_index::build::build;
+use crate::snapshot::Snapshot;
+use crate::wal::record::Operation;
+
+/// What is in one index, or in those of one constraint.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contents {
+    /// The values by which nodes are looked up.
+    pub(super) values: UniqueIndex,
+    /// The entries in order; none where nothing is kept in order.
+    pub(super) entries: OrderedEntries,
+}
+
+/// The contents of some indexes and constraints, by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Made(Map<Arc<str>, Contents>);
+
+impl Made {
+    /// Those of the names that a state knows.
+    pub(crate) fn of(snapshot: &Snapshot, names: &[Arc<str>]) -> Made {
+        Made(names.iter().map(|name| (name.clone(), snapshot.contents_of(name))).collect())
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The contents that an operation makes.
+    pub(super) fn find(&self, operation: &Operation<'_>) -> Option<Contents> {
+        match operation {
+            Operation::CreateConstraint(Constraint { name, .. }) | Operation::CreateIndex(Index { name, .. }) => {
+                self.0.get(name).cloned()
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Snapshot {
+    fn contents_of(&self, name: &str) -> Contents {
+        let schema = &self.memtable.schema;
+        let constraint = schema.constraints.iter().position(|constraint| &*constraint.name == name);
+        let index = schema.indexes.iter().position(|index| &*index.name == name);
+        Contents {
+            values: constraint.and_then(|at| self.memtable.indexes.get(at)).cloned().unwrap_or_default(),
+            entries: index.and_then(|at| self.memtable.ordered.get(at)).cloned().unwrap_or_else(nothing),
+        }
+    }
+
+    /// The contents of a new index, over what is there; fails with `SCHEMA` if it has no place beside the others.
+    pub(super) fn build_index(&self, index: &Index, interrupt: &Interrupt) -> Result<Contents> {
+        self.memtable.schema.check_index(index)?;
+        self.contents_of_index(index, interrupt)
+    }
+
+    /// The same, where it is known to have a place.
+    pub(super) fn contents_of_index(&self, index: &Index, interrupt: &Interrupt) -> Result<Contents> {
+        Ok(Contents { values: UniqueIndex::default(), entries: build(self, index, None, interrupt)? })
+    }
+
+    /// The contents of a new constraint, over what is there; fails with `CONSTRAINT` if that breaks it.
+    pub(super) fn build_constraint(&self, constraint: &Constraint, interrupt: &Interrupt) -> Result<Contents> {
+        self.memtable.schema.check_constraint(constraint)?;
+        self.check_rule_of_all(constraint, interrupt)?;
+        self.contents_of_constraint(constraint, interrupt)
+    }
+
+    /// The same, looked at for equal values only.
+    pub(super) fn contents_of_constraint(&self, constraint: &Constraint, interrupt: &Interrupt) -> Result<Contents> {
+        let values = self.values_of_all(constraint, interrupt)?;
+        let entries = match constraint.index() {
+            Some(index) => build(self, &index, Some(constraint), interrupt)?,
+            None => nothing(),
+        };
+        Ok(Contents { values, entries })
+    }
+
+    /// Applies an operation; what it makes is not built if that was done before.
+    pub(super) fn apply_made(&mut self, operation: Operation<'_>, first_own: u32, made: &Made) -> Result<()> {
+        match (made.find(&operation), operation) {
+            (Some(contents), Operation::CreateConstraint(constraint)) => self.create_constraint(constraint, contents),
+            (Some(contents), Operation::CreateIndex(index)) => self.create_index(index, contents),
+            (_, operation) => return self.apply(operation, first_own),
+        }
+        Ok(())
+    }
+}
+
+fn nothing() -> OrderedEntries {
+    OrderedEntries::made(Vec::new())
+}
