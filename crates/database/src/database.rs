@@ -104,7 +104,11 @@ impl Database {
     /// Opens the store in a directory, which is this process's until the last handle and session of the database are
     /// dropped.
     pub fn open(path: &Path, config: Config) -> Result<Database> {
-        let platform = storage::os::platform();
+        Database::open_on(storage::os::platform(), path, config)
+    }
+
+    /// Opens the store in a directory of another platform than the machine's, such as one that fails when it is told to.
+    pub fn open_on(platform: Platform, path: &Path, config: Config) -> Result<Database> {
         let mode = match config.access {
             Access::ReadWrite => OpenMode::CreateIfMissing,
             Access::ReadWriteExisting => OpenMode::Existing,

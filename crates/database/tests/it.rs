@@ -15,6 +15,7 @@
 //! - `limits`: queries that are cancelled, too slow or too large; bad input.
 //! - `identity`: what a relationship is known by, from statement to statement.
 //! - `stopping`: every operator, function and procedure stopped at every look at the interrupt.
+//! - `statements`: statements that store much or commit often, on disks that fail, in little memory, and stopped.
 //! - `depth`: values, texts and plans that are nested deeply.
 //! - `graph_views`: what algorithms keep in memory from call to call.
 //! - `algorithm_writes`: algorithms that write, and fail on the way.
@@ -79,6 +80,8 @@ mod source_paths;
 #[cfg(all(feature = "mysql", feature = "postgres", feature = "redis", feature = "sqlite"))]
 #[path = "it/source_writing.rs"]
 mod source_writing;
+#[path = "it/statements.rs"]
+mod statements;
 #[path = "it/stopping.rs"]
 mod stopping;
 #[path = "it/streaming.rs"]
