@@ -4,6 +4,7 @@
 //! - [`workload`]: what the store does while it is recorded.
 //! - [`verify`]: every moment of a recording, with what may be left then.
 //! - [`faults`]: a disk that fails, or is full, at each operation; damaged files.
+//! - [`read_errors`]: a disk that cannot read a page.
 //! - [`intervals`]: what a store owes that syncs its log at intervals.
 //! - [`broken`]: recordings of stores that skip what they must not skip, each of which must be found out.
 //!
@@ -13,6 +14,7 @@
 pub mod broken;
 pub mod faults;
 pub mod intervals;
+pub mod read_errors;
 pub mod verify;
 pub mod workload;
 

@@ -48,7 +48,9 @@ fn subjects(folder: &Folder, size: usize) -> Vec<Subject> {
     let once = |name, statement: &str| Subject { name, statement: statement.to_owned(), parts: Vec::new() };
     let batch = size.div_ceil(5);
     let made = |count: usize| {
-        format!("UNWIND range(1, {count}) AS i CALL (i) {{ CREATE (:Made {{id: -i}}) }} IN TRANSACTIONS OF {batch} ROWS")
+        format!(
+            "UNWIND range(1, {count}) AS i CALL (i) {{ CREATE (:Made {{id: -i}}) }} IN TRANSACTIONS OF {batch} ROWS"
+        )
     };
     vec![
         once("COPY to a new label", &format!("COPY P FROM '{nodes}'")),
@@ -65,7 +67,10 @@ fn subjects(folder: &Folder, size: usize) -> Vec<Subject> {
             "CALL algo.nodeSimilarity.write({topK: 1, similarityCutoff: 0.0, writeProperty: 'near', \
              writeRelationshipType: 'NEAR'})",
         ),
-        once("many writes", "MATCH (n:N) SET n.text = 'some longer text of ' + n.id CREATE (n)-[:R {w: n.id}]->(:M {id: -n.id})"),
+        once(
+            "many writes",
+            "MATCH (n:N) SET n.text = 'some longer text of ' + n.id CREATE (n)-[:R {w: n.id}]->(:M {id: -n.id})",
+        ),
         once("many deletes", "MATCH (n:N) WHERE n.id > 10 DETACH DELETE n"),
         once("unique constraint", "CREATE CONSTRAINT c FOR (n:N) REQUIRE n.w IS UNIQUE"),
         once("composite constraint", "CREATE CONSTRAINT c FOR (n:N) REQUIRE (n.k, n.w) IS NODE KEY"),
@@ -90,7 +95,8 @@ fn base(size: usize) -> MemoryDisk {
             run(&database, "CREATE CONSTRAINT ids FOR (n:N) REQUIRE n.id IS UNIQUE").expect("a constraint");
             run(&database, "CREATE REL TABLE Held(FROM N TO N, w INT64)").expect("a table");
         }
-        let edges = "MATCH (a:N), (b:N {id: a.id % 50 + 1}) WHERE NOT EXISTS { (a)-[:R]->() } CREATE (a)-[:R {w: a.id}]->(b)";
+        let edges =
+            "MATCH (a:N), (b:N {id: a.id % 50 + 1}) WHERE NOT EXISTS { (a)-[:R]->() } CREATE (a)-[:R {w: a.id}]->(b)";
         run(&database, edges).expect("edges");
         if range.starts_with("range(1,") {
             database.checkpoint().expect("a checkpoint");
@@ -187,7 +193,8 @@ fn power_cuts_and_kills_leave_all_or_nothing() {
         let end = journal_disk.position();
         drop(database);
         let events = journal_disk.journal().events;
-        let points: Vec<usize> = some((end - start) as u64, random).iter().map(|point| start + *point as usize).collect();
+        let points: Vec<usize> =
+            some((end - start) as u64, random).iter().map(|point| start + *point as usize).collect();
         let mut wreck = Wreck::of(disk);
         for (position, event) in events.iter().enumerate() {
             if points.contains(&position) || position == end {
@@ -335,7 +342,7 @@ fn little_memory_leaves_all_or_nothing() {
     const BESIDES: usize = 8 << 20;
     let besides = |subject: &Subject| if subject.statement.starts_with("COPY") { BULK_LOAD_BYTES } else { BESIDES };
     for_each(NODES, |subject, disk, states, _, place| {
-        for limit in [8 << 20, 32 << 20] {
+        for limit in [32 << 20, 64 << 20] {
             let place = format!("{place}: within {} MiB", limit >> 20);
             let inner = disk.copy();
             let database = open(Arc::new(inner.clone()), Some(limit)).expect("a store can be opened");

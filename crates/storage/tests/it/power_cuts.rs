@@ -11,6 +11,7 @@ use storage::{Durability, NativeStore, OpenOptions};
 use testing::crashes::broken::{BROKEN, Life};
 use testing::crashes::faults::{Fault, verify_damage, verify_faults};
 use testing::crashes::intervals::acknowledged_by_syncs;
+use testing::crashes::read_errors::verify_read_errors;
 use testing::crashes::verify::verify;
 use testing::crashes::workload::record;
 use testing::crashes::{Maintenance, Recording, Subject, Tally, Verification, Workload};
@@ -292,6 +293,17 @@ fn damage_gives_an_error_or_the_right_answer() {
             record(&subject, &Workload { transactions: 20, backup_percent: 0, ..Workload::default() }, seed);
         let noticed = verify_damage(&subject, &recording, 2_000).unwrap_or_else(|violation| panic!("{violation}"));
         assert!(noticed > 1_000, "most damage is noticed, found {noticed}");
+    }
+}
+
+#[test]
+fn a_page_that_cannot_be_read_gives_an_error_or_the_right_answer_and_comes_back() {
+    let subject = Native::default();
+    for seed in (7_000..7_004).map(seed_or) {
+        let workload = Workload { transactions: 20, backup_percent: 0, ..Workload::default() };
+        let recording = record(&subject, &workload, seed);
+        let noticed = verify_read_errors(&subject, &recording, 400).unwrap_or_else(|violation| panic!("{violation}"));
+        assert!(noticed > 100, "many pages are needed, found {noticed}");
     }
 }
 

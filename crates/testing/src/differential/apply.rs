@@ -39,11 +39,17 @@ pub fn apply_to_both(tested: &dyn GraphStore, reference: &dyn GraphStore, transa
 /// Applies a transaction to one store: the code of each operation that failed. Comparisons are left out.
 ///
 /// # Errors
-/// If the transaction cannot begin or commit.
+/// If the transaction cannot begin or commit, or the disk fails on the way.
 pub fn apply(store: &dyn GraphStore, transaction: &RandomTransaction) -> Result<Vec<Option<ErrorCode>>> {
     let mut writer = Writer::over(store.write()?);
     let operations = transaction.operations.iter().filter(|operation| !matches!(operation, Operation::Compare));
-    let codes = operations.map(|operation| code(writer.apply(operation))).collect();
+    let mut codes = Vec::new();
+    for operation in operations {
+        match writer.apply(operation) {
+            Err(error) if error.code() == ErrorCode::Io => return Err(error),
+            end => codes.push(code(end)),
+        }
+    }
     if transaction.ending == Ending::Commit {
         writer.transaction.commit()?;
     }
