@@ -5,7 +5,8 @@
 # our own limit, and within a control group of that size where this machine lets us make one (root, cgroup v1). A control
 # group is never smaller than 32 MiB, which a process needs for itself: below scale 20 it holds the store as a whole.
 #
-# Then writes millions of relationships in one transaction, changes and deletes them, at a limit of 64 MiB in a group of 128 MiB.
+# Then writes millions of relationships in one transaction, changes and deletes them, and opens a store with a long log, at a limit of
+# 64 MiB in a group of 128 MiB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scale=${SCALE:-20}
@@ -45,10 +46,12 @@ knot=$PWD/target/release/knot
 store=$cache/memory-writes.knot
 group_mib=128
 rm -rf "$store"
-"$knot" query "$store" "UNWIND range(0, 199999) AS i CREATE (:N {id: i})" > /dev/null
+echo "UNWIND range(0, 199999) AS i CREATE (:N {id: i});" | "$knot" "$store" > /dev/null
 write() { echo "== $1" >&2; in_group "$knot" query --memory-limit 64MiB "$store" "$1"; }
 write "MATCH (a:N) WHERE a.id < 15 MATCH (b:N) CREATE (a)-[:Q {w: b.id}]->(b)"
 write "MATCH ()-[r:Q]->() SET r.w = r.w + 1"
 write "FOREACH (i IN range(1, 700000) | CREATE (:F {i: i}))"
 write "MATCH ()-[r:Q]->() WITH r LIMIT 1500000 DELETE r"
 write "MATCH (n:N) DETACH DELETE n"
+"$knot" query "$store" "UNWIND range(1, 150000) AS i CREATE (:L {i: i})" > /dev/null
+write "MATCH (n:L) RETURN count(n)"

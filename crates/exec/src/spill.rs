@@ -4,6 +4,7 @@
 //! - `encoding`: rows as bytes and back.
 //! - `store`: rows in their order, in memory or behind it.
 //! - `sorter`: the external merge sort.
+//! - `numbers`: numbers in their order, each once.
 //! - `partitions`: rows parted by the hash of their keys.
 //! - `records`: lists of records of one size, for searches.
 //! - `pages`, `nodes`: tables of nodes, for searches.
@@ -13,6 +14,7 @@
 
 mod encoding;
 mod nodes;
+mod numbers;
 mod pages;
 mod partitions;
 mod records;
@@ -22,6 +24,7 @@ mod store;
 
 pub(crate) use encoding::{decode, encode};
 pub(crate) use nodes::{NodeNumbers, NodeSet, PagedNodes};
+pub(crate) use numbers::SortedNumbers;
 pub(crate) use partitions::{LEVELS_MAX, Partition, Partitions};
 pub(crate) use records::{Record, Records};
 pub(crate) use size::{chunk_bytes, column_bytes, heap_bytes, own_bytes};

@@ -5,6 +5,7 @@
 //! - [`log`]: how commits wait for the disk together.
 //! - [`flush`]: how writes are merged into files while transactions go on.
 //! - [`turn`]: how a transaction that is larger than memory commits by files of its own.
+//! - [`replay`]: how logs are repeated when a store is opened.
 //! - [`merges`]: how files are merged while transactions go on.
 //! - [`background`]: the threads that do so.
 //!
@@ -22,6 +23,7 @@ mod indexes;
 mod log;
 mod merges;
 mod open;
+mod replay;
 mod room;
 pub(crate) mod turn;
 

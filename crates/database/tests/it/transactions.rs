@@ -372,3 +372,21 @@ fn a_large_statement_gets_through_beside_others() {
     let count = format!("{}", 60_000 + committed);
     check(&mut database.session(), &[(COUNT, &count)]);
 }
+
+#[test]
+fn what_is_deleted_may_be_more_than_memory_has_room_for() {
+    let folder = Folder::new();
+    let database = open(&folder);
+    let mut session = database.session();
+    check(&mut session, &[("UNWIND range(1, 60000) AS i CREATE (:N {i: i})-[:E]->(:M)", "")]);
+    session.set_query_memory(Some(256 << 10));
+    let mut delete =
+        |text: &str| session.query(text, &Parameters::default()).expect("there is room on the disk").summary;
+    let edges = delete("MATCH (n:N)-[r]->() WHERE n.i > 1000 DELETE r");
+    assert_eq!(edges.counters.edges_deleted, 59_000);
+    // Each relationship is found from both of its ends, and counted once.
+    let all = delete("MATCH (n) DETACH DELETE n");
+    assert_eq!((all.counters.nodes_deleted, all.counters.edges_deleted), (120_000, 1_000));
+    assert!(edges.spilled_bytes > 0 && all.spilled_bytes > 0);
+    check(&mut session, &[(COUNT, "0")]);
+}

@@ -11,7 +11,7 @@ use crate::lowering::{Demand, Lowered, Lowering, keep};
 use crate::operators::aggregate::push_in_batches;
 use crate::rows::share_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
-use crate::spill::RowStore;
+use crate::spill::{RowStore, SortedNumbers};
 
 /// Nodes or edges that are deleted at a time.
 const PIECE: usize = BATCH_ROWS;
@@ -42,14 +42,20 @@ pub(crate) fn lower(
     Ok((Box::new(Delete { input, expressions, detach, width, keep }), layout))
 }
 
-/// What is to be deleted.
+/// The ids of what is to be deleted.
+struct Doomed<'m> {
+    nodes: SortedNumbers<'m>,
+    edges: SortedNumbers<'m>,
+}
+
+/// What one row names.
 #[derive(Default)]
-struct Doomed {
+struct Named {
     nodes: Vec<NodeId>,
     edges: Vec<EdgeId>,
 }
 
-impl Doomed {
+impl Named {
     fn add(&mut self, column: &Column, span: Span) -> Result<()> {
         for value in column.values() {
             match value {
@@ -69,69 +75,66 @@ impl Doomed {
         }
         Ok(())
     }
-
-    fn sort(&mut self) {
-        self.nodes.sort_unstable();
-        self.nodes.dedup();
-        self.edges.sort_unstable();
-        self.edges.dedup();
-    }
 }
 
 impl Delete {
-    fn add_doomed(&self, scope: Scope<'_, '_>, chunk: &Chunk, all: &mut Doomed) -> Result<()> {
+    fn add_doomed(&self, scope: Scope<'_, '_>, chunk: &Chunk, doomed: &mut Doomed<'_>) -> Result<()> {
+        let interrupt = scope.runtime.environment.interrupt;
         let view = scope.runtime.view();
         let context = scope.runtime.evaluation(&view);
-        let mut doomed = Doomed::default();
+        let mut named = Named::default();
         for (expression, span) in &self.expressions {
-            doomed.add(&*expression.evaluate(chunk, &context)?, *span)?;
+            named.add(&*expression.evaluate(chunk, &context)?, *span)?;
         }
-        doomed.sort();
-        if self.detach && !doomed.nodes.is_empty() {
+        named.nodes.sort_unstable();
+        named.nodes.dedup();
+        if self.detach && !named.nodes.is_empty() {
             let expand = Expand { direction: Direction::Both, edge_ids: EdgeIds::Include, ..Expand::default() };
-            let mut cursor = view.view().expand(&doomed.nodes, &expand)?;
+            let mut cursor = view.view().expand(&named.nodes, &expand)?;
             let mut batch = EdgeBatch::default();
-            let mut found = Vec::new();
             while cursor.next(&mut batch)? {
-                scope.runtime.environment.interrupt.check()?;
-                found.extend_from_slice(&batch.edges);
+                interrupt.check()?;
+                doomed.edges.push(batch.edges.iter().map(|edge| edge.0), interrupt)?;
             }
-            drop(cursor);
-            doomed.edges.append(&mut found);
-            doomed.sort();
         }
-        all.nodes.append(&mut doomed.nodes);
-        all.edges.append(&mut doomed.edges);
-        Ok(())
+        doomed.nodes.push(named.nodes.iter().map(|node| node.0), interrupt)?;
+        doomed.edges.push(named.edges.iter().map(|edge| edge.0), interrupt)
     }
-}
 
-impl Delete {
     /// Deletes what is there of it, piece by piece: a store does each piece without a look at the interrupt.
-    fn delete(&self, scope: Scope<'_, '_>, doomed: &Doomed) -> Result<()> {
+    fn delete(&self, scope: Scope<'_, '_>, doomed: Doomed<'_>) -> Result<()> {
         let interrupt = scope.runtime.environment.interrupt;
-        scope.runtime.write(|writer| {
-            for edges in doomed.edges.chunks(PIECE) {
-                interrupt.check()?;
-                let there = writer.transaction.view().edges_exist(edges)?.count_ones();
-                if there > 0 {
-                    writer.transaction.delete_edges(edges)?;
+        doomed.edges.for_each(interrupt, &mut |numbers| {
+            scope.runtime.write(|writer| {
+                for piece in numbers.chunks(PIECE) {
+                    interrupt.check()?;
+                    let edges: Vec<EdgeId> = piece.iter().copied().map(EdgeId).collect();
+                    let there = writer.transaction.view().edges_exist(&edges)?.count_ones();
+                    if there > 0 {
+                        writer.transaction.delete_edges(&edges)?;
+                    }
+                    writer.counters.edges_deleted += there as u64;
                 }
-                writer.counters.edges_deleted += there as u64;
-            }
-            for nodes in doomed.nodes.chunks(PIECE) {
-                interrupt.check()?;
-                let there = writer.transaction.view().nodes_exist(nodes)?.count_ones();
-                if there > 0 {
-                    let deleted = writer.transaction.delete_nodes(nodes);
-                    deleted.map_err(|error| match self.expressions.first() {
-                        Some((_, span)) => error.at(*span),
-                        None => error,
-                    })?;
+                Ok(())
+            })
+        })?;
+        doomed.nodes.for_each(interrupt, &mut |numbers| {
+            scope.runtime.write(|writer| {
+                for piece in numbers.chunks(PIECE) {
+                    interrupt.check()?;
+                    let nodes: Vec<NodeId> = piece.iter().copied().map(NodeId).collect();
+                    let there = writer.transaction.view().nodes_exist(&nodes)?.count_ones();
+                    if there > 0 {
+                        let deleted = writer.transaction.delete_nodes(&nodes);
+                        deleted.map_err(|error| match self.expressions.first() {
+                            Some((_, span)) => error.at(*span),
+                            None => error,
+                        })?;
+                    }
+                    writer.counters.nodes_deleted += there as u64;
                 }
-                writer.counters.nodes_deleted += there as u64;
-            }
-            Ok(())
+                Ok(())
+            })
         })
     }
 }
@@ -145,15 +148,13 @@ impl Physical for Delete {
             Ok(Flow::Continue)
         })?;
         let rows = store.finish(self.width);
-        let mut doomed = Doomed::default();
+        let ids = || SortedNumbers::new(scope.runtime.charge("Delete"));
+        let mut doomed = Doomed { nodes: ids(), edges: ids() };
         rows.for_each(&mut |chunk| {
             self.add_doomed(scope, &chunk, &mut doomed)?;
             Ok(Flow::Continue)
         })?;
-        doomed.sort();
-        let mut charge = scope.runtime.charge("Delete");
-        charge.grow((doomed.nodes.len() + doomed.edges.len()) * size_of::<u64>())?;
-        self.delete(scope, &doomed)?;
+        self.delete(scope, doomed)?;
         rows.for_each(&mut |chunk| {
             let chunk = Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) };
             push_in_batches(scope, chunk, sink)

@@ -200,6 +200,6 @@ pub(crate) fn in_order(
 }
 
 /// The key that a column of row numbers is, for [`Sorter`].
-fn key_of_column(column: usize) -> impl Fn(&Chunk) -> Result<Vec<Key>> {
+pub(super) fn key_of_column(column: usize) -> impl Fn(&Chunk) -> Result<Vec<Key>> {
     move |chunk| Ok(vec![Key { column: Arc::clone(&chunk.columns[column]), descending: false }])
 }

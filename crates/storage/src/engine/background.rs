@@ -9,15 +9,20 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use model::interrupt::check_this_thread;
-use model::{Consumer, Error, ErrorCode, Interrupt, Result};
+use model::{Consumer, Error, ErrorCode, Interrupt, MemoryBudget, Result};
 
 use super::merges::Extent;
 use super::turn::PATIENCE;
-use super::{Durability, Engine, Maintenance, OpenMode, lock};
+use super::{Durability, Engine, Maintenance, OpenMode, OpenOptions, lock};
 
 /// How many times its limit the memtable may grow to while a flush runs, if that is within its share of the memory limit;
 /// then writers wait.
 pub(super) const STALL_FACTOR: usize = 4;
+
+/// Bytes of the memtable beyond which nothing may be added before it is in files.
+pub(super) fn memtable_bytes_most(options: &OpenOptions, memory: &MemoryBudget) -> usize {
+    options.memtable_bytes_max.saturating_mul(STALL_FACTOR).min(memory.share(Consumer::Memtable))
+}
 
 /// What a thread may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,8 +239,7 @@ impl Engine {
 
     /// Waits while the memtable is far beyond its limit and a flush is on its way.
     pub(super) fn wait_for_room(&self) -> Result<()> {
-        let limit =
-            self.options.memtable_bytes_max.saturating_mul(STALL_FACTOR).min(self.memory.share(Consumer::Memtable));
+        let limit = memtable_bytes_most(&self.options, &self.memory);
         let is_crowded = || self.memtable_bytes.load(Ordering::Relaxed) > limit;
         if !is_crowded() || self.options.maintenance == Maintenance::Inline {
             return Ok(());

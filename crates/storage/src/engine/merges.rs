@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use model::{Consumer, EdgeId, Interrupt, Reservation, Result, Set};
+use model::{Consumer, EdgeId, Interrupt, MemoryBudget, Reservation, Result, Set};
 
 use super::background::Work;
 use super::{Engine, Maintenance, lock};
@@ -102,12 +102,9 @@ impl Engine {
         Ok(Some(built))
     }
 
-    /// What a merge or flush may use: as much of its share of the memory limit as can be had.
+    /// What a merge or flush may use.
     pub(crate) fn merge_memory(&self) -> (BulkConfig, Reservation) {
-        let most = MERGE_MEMORY_BYTES.min(self.memory.share(Consumer::Compaction));
-        let memory = self.memory.reserve_between(Consumer::Compaction, MERGE_MEMORY_BYTES_MIN.min(most), most);
-        let (memory_bytes, consumer) = (memory.bytes(), Consumer::Compaction);
-        (BulkConfig { memory_bytes, consumer, threads: 1, ..BulkConfig::default() }, memory)
+        merge_memory(&self.memory)
     }
 
     /// Notes what the manifest names now.
@@ -136,6 +133,14 @@ impl Engine {
         drop((before, published));
         Ok(())
     }
+}
+
+/// What a merge or flush may use: as much of its share of the memory limit as can be had.
+pub(super) fn merge_memory(memory: &Arc<MemoryBudget>) -> (BulkConfig, Reservation) {
+    let most = MERGE_MEMORY_BYTES.min(memory.share(Consumer::Compaction));
+    let reserved = memory.reserve_between(Consumer::Compaction, MERGE_MEMORY_BYTES_MIN.min(most), most);
+    let (memory_bytes, consumer) = (reserved.bytes(), Consumer::Compaction);
+    (BulkConfig { memory_bytes, consumer, threads: 1, ..BulkConfig::default() }, reserved)
 }
 
 /// A memtable over one version as one over another that holds the same edges.

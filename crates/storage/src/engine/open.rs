@@ -1,4 +1,4 @@
-//! Opening a store: lock, manifest, files, and the log replayed into a memtable.
+//! Opening a store: lock, manifest, files, and the log replayed (see [`super::replay`]).
 
 use std::any::Any;
 use std::io;
@@ -11,11 +11,12 @@ use model::limits::MEMORY_BYTES_MIN;
 use model::platform::{Disk, Platform};
 use model::{Consumer, MemoryBudget, Result, error};
 
-use super::background::Background;
+use super::background::{Background, memtable_bytes_most};
 use super::counters::Counters;
 use super::flush::Files;
 use super::head::Head;
 use super::log::CommitLog;
+use super::replay::Replay;
 use super::{Engine, NativeStore, OpenMode, OpenOptions};
 use crate::compact::throttle::Throttle;
 use crate::error::StorageError;
@@ -25,13 +26,10 @@ use crate::format::{
 };
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
-use crate::transaction::made::Made;
 use crate::version::Version;
 use crate::wal::EMPTY_LOG_BYTES;
 use crate::wal::mend::mend;
-use crate::wal::replay::{Replayed, remove_other_logs, replay_all};
 use crate::wal::torn::TornLog;
-use crate::wal::writer::WalWriter;
 
 /// How often the lock is tried, and how long to wait in between.
 const LOCK_ATTEMPTS: u32 = 10;
@@ -58,7 +56,8 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     let lock = take_lock(path, options.mode, &**disk)?;
     let (version, torn) = open_version(path, options.mode, is_new, &platform)?;
     let mut snapshot = Snapshot::new(version);
-    let logs = replay_logs(path, options.mode, &platform, &mut snapshot)?;
+    let most = memtable_bytes_most(&options, &memory);
+    let logs = Replay { path, platform: &platform, memory: &memory, most }.logs(options.mode, &mut snapshot)?;
     snapshot.version.edge_numbers().raise(snapshot.memtable.edge_number_bound);
     let torn = torn.into_iter().chain(logs.torn).collect();
     let snapshot = Arc::new(snapshot);
@@ -214,32 +213,4 @@ fn find(path: &Path, mode: OpenMode, platform: &Platform) -> Result<bool> {
         (None, OpenMode::CreateIfMissing) => Ok(true),
         (None, _) => Err(not_a_store("the directory is empty".to_owned()).into()),
     }
-}
-
-/// The logs of a store that was opened.
-struct Logs {
-    /// The one to go on with, if the store is to be written.
-    writer: Option<WalWriter>,
-    /// Its number.
-    number: u64,
-    /// The last transaction.
-    sequence: u64,
-    /// What stands behind their sound parts, in a store that is only read.
-    torn: Vec<TornLog>,
-}
-
-/// Repeats what the logs hold, from the one that the manifest names on: to read there may be several, to write there is one
-/// that was closed.
-fn replay_logs(path: &Path, mode: OpenMode, platform: &Platform, snapshot: &mut Snapshot) -> Result<Logs> {
-    let disk = &platform.disk;
-    let manifest = snapshot.version.manifest();
-    let (first, identity) = (manifest.wal_number, manifest.store_identity);
-    let Replayed { name, end, torn } =
-        replay_all(&**disk, path, first, identity, |payload| snapshot.apply_record(payload, &Made::default()))?;
-    let logs = Logs { writer: None, number: name.number, sequence: end.sequence, torn };
-    if mode == OpenMode::ReadOnly {
-        return Ok(logs);
-    }
-    remove_other_logs(&**disk, path, first..=name.number)?;
-    Ok(Logs { writer: Some(WalWriter::resume(disk, path, name, &end)?), ..logs })
 }

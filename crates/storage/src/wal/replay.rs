@@ -2,6 +2,7 @@
 //!
 //! Invariant: only a tail is ever given up that no later mark calls durable, and that no later log calls a part of what was
 //! before it. Other damage is `CORRUPT`, since what stood there had been acknowledged.
+//! Cost: one piece of a log is in memory at a time, or one record if that is longer.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -81,16 +82,16 @@ pub(crate) fn each_record(
     identity: u64,
     mut apply: impl FnMut(&Record<'_>) -> Result<()>,
 ) -> Result<Replayed> {
-    let mut log = OneLog::read(disk, directory, first, identity)?;
+    let mut log = OneLog::open(disk, directory, first, identity)?;
     let mut end = log.replay(None, &mut apply)?;
     let mut replayed = Replayed { name: log.name, end, torn: Vec::new() };
     loop {
-        replayed.torn.extend(log.torn(&end));
+        replayed.torn.extend(log.torn(&end)?);
         let number = log.name.number + 1;
         if !is_begun(disk, directory, number, identity)? {
             return Ok(Replayed { name: log.name, end, ..replayed });
         }
-        let next = OneLog::read(disk, directory, number, identity)?;
+        let mut next = OneLog::open(disk, directory, number, identity)?;
         end = next.replay(Some((&log.path, end)), &mut apply)?;
         log = next;
     }
@@ -135,57 +136,92 @@ pub(crate) fn remove_other_logs(disk: &dyn Disk, directory: &Path, needed: Range
 
 /// Where the log with that number ends.
 pub(crate) fn end_of(disk: &dyn Disk, directory: &Path, number: u64, identity: u64) -> Result<WalEnd> {
-    OneLog::read(disk, directory, number, identity)?.replay(None, &mut |_| Ok(()))
+    OneLog::open(disk, directory, number, identity)?.replay(None, &mut |_| Ok(()))
 }
 
-/// The bytes of a log.
-struct OneLog {
+/// Bytes of a log that are read at once, if a record does not need more.
+pub(super) const PIECE_BYTES: usize = 1 << 20;
+
+/// The bytes of a log, read piece by piece: no more than a piece or a record of them is in memory.
+struct Pieces<'d> {
+    disk: &'d dyn Disk,
+    path: PathBuf,
+    length: u64,
+    /// Where the piece that is there begins.
+    start: u64,
+    piece: Vec<u8>,
+}
+
+impl Pieces<'_> {
+    /// The bytes from a place on that are there: at least so many, unless the log ends before.
+    fn at(&mut self, place: u64, least: usize) -> Result<&[u8]> {
+        let left = self.length - place;
+        let is_there = place >= self.start && place + left.min(least as u64) <= self.start + self.piece.len() as u64;
+        if !is_there {
+            // Not both pieces at once.
+            self.piece = Vec::new();
+            let bytes = left.min(least.max(PIECE_BYTES) as u64) as usize;
+            let piece = self.disk.read_range(&self.path, place, bytes);
+            self.piece = piece.map_err(|error| StorageError::io("read", &self.path, error))?;
+            self.start = place;
+        }
+        Ok(&self.piece[(place - self.start) as usize..])
+    }
+}
+
+/// A log that is read.
+struct OneLog<'d> {
     path: PathBuf,
     name: LogName,
-    bytes: Vec<u8>,
+    pieces: Pieces<'d>,
 }
 
-impl OneLog {
-    fn read(disk: &dyn Disk, directory: &Path, number: u64, identity: u64) -> Result<OneLog> {
+impl<'d> OneLog<'d> {
+    fn open(disk: &'d dyn Disk, directory: &Path, number: u64, identity: u64) -> Result<OneLog<'d>> {
         let path = directory.join(FileKind::Wal.file_name(number));
-        let bytes = disk.read(&path).map_err(|error| match error.kind() {
+        let length = disk.length(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => StorageError::corrupt(&path, 0, "the manifest names a log that is gone"),
             _ => StorageError::io("read", &path, error),
         })?;
-        if check_header(&bytes, &path, FileKind::Wal)? != (number, identity) {
+        let mut pieces = Pieces { disk, path: path.clone(), length, start: 0, piece: Vec::new() };
+        let header = pieces.at(0, HEADER_BYTES)?;
+        if check_header(header, &path, FileKind::Wal)? != (number, identity) {
             return Err(StorageError::corrupt(&path, 16, "the log is not the one that the manifest names"));
         }
-        let is_linked = version_of(&bytes) >= LINKED_VERSION;
-        Ok(OneLog { path, name: LogName { identity, number, is_linked }, bytes })
+        let is_linked = version_of(header) >= LINKED_VERSION;
+        Ok(OneLog { path, name: LogName { identity, number, is_linked }, pieces })
     }
 
     /// Calls `apply` with each record. `before` is the log that this one continues, and its end; without one the first record
     /// may have any number.
     fn replay(
-        &self,
+        &mut self,
         before: Option<(&Path, WalEnd)>,
         apply: &mut impl FnMut(&Record<'_>) -> Result<()>,
     ) -> Result<WalEnd> {
-        let (path, name) = (&*self.path, self.name);
+        let (path, name, pieces) = (&*self.path, self.name, &mut self.pieces);
         let sequence = before.map_or(0, |(_, end)| end.sequence);
         let length = HEADER_BYTES as u64;
         let mut end = WalEnd { length, torn_bytes: 0, sequence, is_sealed: false, has_link: false };
         // Logs of version 2 begin without a mark: an empty one is as good as closed.
         end.is_sealed = !name.is_linked;
-        let mut rest = &self.bytes[HEADER_BYTES..];
         loop {
-            let step = if let Some(durable) = name.read_mark(rest, end.length) {
+            let head = pieces.at(end.length, HEAD_BYTES)?;
+            let step = if let Some(durable) = name.read_mark(head, end.length) {
                 end.is_sealed = durable == end.length;
                 GROUP_MARK_BYTES
             } else if name.is_linked && !end.has_link {
-                let Some(link) = name.read_link(rest, end.length) else { break };
+                let Some(link) = name.read_link(head, end.length) else { break };
                 if let Some((before, end)) = before {
                     check_link(link, name.number, before, end)?;
                 }
                 (end.sequence, end.has_link, end.is_sealed) = (link.sequence, true, false);
                 LINK_BYTES
             } else {
-                let Some((found, payload)) = name.read_record(rest) else { break };
+                let bytes = claimed_bytes(head).filter(|&bytes| bytes <= pieces.length - end.length);
+                let Some(bytes) = bytes else { break };
+                let record = pieces.at(end.length, bytes as usize)?;
+                let Some((found, payload)) = name.read_record(record) else { break };
                 if found != end.sequence + 1 && (end.sequence > 0 || end.has_link) {
                     let problem = format!("record {found} stands where {} was expected", end.sequence + 1);
                     return Err(StorageError::corrupt(path, end.length, problem));
@@ -196,60 +232,82 @@ impl OneLog {
                 RECORD_HEADER_BYTES + payload.len()
             };
             end.length += step as u64;
-            rest = &rest[step..];
         }
-        if let Some(place) = self.mark_beyond(end.length) {
+        end.torn_bytes = pieces.length - end.length;
+        if let Some(place) = self.mark_beyond(end.length)? {
             let problem = format!("the record is damaged, and the mark at byte {place} says that it was durable");
-            return Err(StorageError::corrupt(path, end.length, problem));
+            return Err(StorageError::corrupt(&self.path, end.length, problem));
         }
-        end.torn_bytes = rest.len() as u64;
         Ok(end)
     }
 
     /// Where behind damage at byte `start` a sound mark stands that calls the damaged place durable.
-    fn mark_beyond(&self, start: u64) -> Option<u64> {
-        let damaged = &self.bytes[start as usize..];
-        let places = (0..damaged.len()).filter(|&at| damaged[at..].starts_with(&GROUP_MARKER));
-        let mut marks = places.map(|at| (start + at as u64, self.name.read_mark(&damaged[at..], start + at as u64)));
-        marks.find(|(_, durable)| durable.is_some_and(|durable| durable > start)).map(|(place, _)| place)
+    fn mark_beyond(&mut self, start: u64) -> Result<Option<u64>> {
+        let mut place = start;
+        loop {
+            let bytes = self.pieces.at(place, GROUP_MARK_BYTES)?;
+            let Some(last) = bytes.len().checked_sub(GROUP_MARK_BYTES) else { return Ok(None) };
+            for at in (0..=last).filter(|&at| bytes[at..].starts_with(&GROUP_MARKER)) {
+                let place = place + at as u64;
+                if self.name.read_mark(&bytes[at..], place).is_some_and(|durable| durable > start) {
+                    return Ok(Some(place));
+                }
+            }
+            place += last as u64 + 1;
+        }
     }
 
     /// What stands behind the sound part, if anything does.
-    fn torn(&self, end: &WalEnd) -> Option<TornLog> {
-        let bytes = &self.bytes[end.length as usize..];
-        (!bytes.is_empty()).then(|| TornLog {
-            log: self.path.clone(),
-            offset: end.length,
-            bytes: bytes.len() as u64,
-            transactions: self.sound_records(bytes),
-            kept: None,
-        })
+    fn torn(&mut self, end: &WalEnd) -> Result<Option<TornLog>> {
+        if end.torn_bytes == 0 {
+            return Ok(None);
+        }
+        let transactions = self.sound_records(end.length)?;
+        let (log, offset, bytes) = (self.path.clone(), end.length, end.torn_bytes);
+        Ok(Some(TornLog { log, offset, bytes, transactions, kept: None }))
     }
 
-    /// Sound records among bytes that are given up, each counted once. Bytes that claim to be many long records are not all
-    /// looked at, so that the time is bounded by their number.
-    fn sound_records(&self, mut bytes: &[u8]) -> u64 {
-        let (mut count, mut work) = (0, 4 * bytes.len());
-        while let Some(at) = bytes.windows(RECORD_MARKER.len()).position(|window| window == RECORD_MARKER) {
-            bytes = &bytes[at..];
-            let step = match self.name.read_record(bytes) {
+    /// Sound records behind a place, each counted once. Bytes that claim to be many long records are not all looked at, so
+    /// that the time is bounded by their number.
+    fn sound_records(&mut self, mut place: u64) -> Result<u64> {
+        let (mut count, mut work) = (0, 4 * (self.pieces.length - place));
+        loop {
+            let bytes = self.pieces.at(place, RECORD_MARKER.len())?;
+            let Some(last) = bytes.len().checked_sub(RECORD_MARKER.len()) else { return Ok(count) };
+            let Some(at) = bytes.windows(RECORD_MARKER.len()).position(|window| window == RECORD_MARKER) else {
+                place += last as u64 + 1;
+                continue;
+            };
+            place += at as u64;
+            let left = self.pieces.length - place;
+            let claimed = claimed_bytes(self.pieces.at(place, RECORD_HEADER_BYTES)?).filter(|&bytes| bytes <= left);
+            let record = match claimed {
+                Some(bytes) => self.name.read_record(self.pieces.at(place, bytes as usize)?),
+                None => None,
+            };
+            match record {
                 Some((_, payload)) => {
                     count += 1;
-                    RECORD_HEADER_BYTES + payload.len()
+                    place += (RECORD_HEADER_BYTES + payload.len()) as u64;
                 }
                 None => {
-                    let claimed =
-                        bytes.get(8..16).and_then(|word| word.first_chunk()).map(|word| u64::from_le_bytes(*word));
-                    let looked_at = claimed.filter(|&claimed| claimed <= bytes.len() as u64).unwrap_or(0);
-                    let Some(left) = work.checked_sub(looked_at as usize) else { return count };
-                    work = left;
-                    1
+                    let Some(rest) = work.checked_sub(claimed.unwrap_or(0)) else { return Ok(count) };
+                    work = rest;
+                    place += 1;
                 }
-            };
-            bytes = &bytes[step..];
+            }
         }
-        count
     }
+}
+
+/// Bytes by which a mark, a link or the header of a record are known.
+const HEAD_BYTES: usize = if LINK_BYTES > RECORD_HEADER_BYTES { LINK_BYTES } else { RECORD_HEADER_BYTES };
+
+/// How long the record with that header claims to be, if it begins as one.
+fn claimed_bytes(header: &[u8]) -> Option<u64> {
+    let header = header.get(..RECORD_HEADER_BYTES).filter(|header| header.starts_with(&RECORD_MARKER))?;
+    let payload = u64::from_le_bytes(*header[8..].first_chunk()?);
+    payload.checked_add(RECORD_HEADER_BYTES as u64)
 }
 
 /// Fails unless the log before is what a log with this link was written behind. It may have a seal more.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use model::platform::{Disk, Platform};
 use model::{ErrorCode, Result};
 
-use super::replay::each_record;
+use super::replay::{PIECE_BYTES, each_record};
 use crate::error::StorageError;
 use crate::format::FileKind;
 use crate::manifest::Manifest;
@@ -117,13 +117,15 @@ fn kept_path(torn: &TornLog) -> PathBuf {
 /// Copies the bytes to a file of their own, durable but for its name, and removes the oldest such files if there are too
 /// many.
 fn keep(disk: &dyn Disk, directory: &Path, torn: &mut TornLog) -> Result<()> {
-    let bytes = usize::try_from(torn.bytes).map_err(|_| StorageError::limit("the end of a log is too large"))?;
-    let read = disk.read_range(&torn.log, torn.offset, bytes);
-    let read = read.map_err(|error| StorageError::io("read", &torn.log, error))?;
     let path = kept_path(torn);
     remove_if_there(disk, &path)?;
     let mut file = disk.create(&path).map_err(|error| StorageError::io("create", &path, error))?;
-    file.write_all(&read).map_err(|error| StorageError::io("write", &path, error))?;
+    for start in (0..torn.bytes).step_by(PIECE_BYTES) {
+        let bytes = (torn.bytes - start).min(PIECE_BYTES as u64) as usize;
+        let read = disk.read_range(&torn.log, torn.offset + start, bytes);
+        let read = read.map_err(|error| StorageError::io("read", &torn.log, error))?;
+        file.write_all(&read).map_err(|error| StorageError::io("write", &path, error))?;
+    }
     file.sync().map_err(|error| StorageError::io("sync", &path, error))?;
     torn.kept = Some(path);
     let names = names(disk, directory)?;

@@ -12,7 +12,7 @@ use model::{
     Column, ColumnData, Constraint, Direction, EdgeBatch, EdgeId, Error, ErrorCode, Expand, GraphStore, Index,
     Interrupt, IsolationLevel, NodeId, ReadView, SortKey, Subject, Value, WriteTransaction,
 };
-use storage::{Durability, NativeStore, OpenOptions};
+use storage::{Durability, Maintenance, NativeStore, OpenOptions};
 use testing::simulation::{FaultyDisk, MemoryDisk, platform};
 
 use crate::directory::TestDirectory;
@@ -440,4 +440,47 @@ fn a_turn_that_could_not_begin_is_nobodys() {
     create_nodes(&mut *small, 1);
     small.commit().unwrap();
     assert_eq!(count(&store), 1);
+}
+
+#[test]
+fn a_log_longer_than_memory_is_put_into_files_or_stays_as_it_was() {
+    let path = Path::new("/stores/test.knot");
+    let little = OpenOptions { memtable_bytes_max: 500, maintenance: Maintenance::Inline, ..OpenOptions::create() };
+    for operation in 0.. {
+        let disk = FaultyDisk::new(Arc::new(MemoryDisk::new()));
+        let platform = platform(Arc::new(disk.clone()), 7);
+        let much = OpenOptions { memtable_bytes_max: usize::MAX, ..little };
+        let store = NativeStore::open(path, much, platform.clone()).unwrap();
+        for _ in 0..30 {
+            let mut transaction = store.write().unwrap();
+            let nodes = create_nodes(&mut *transaction, 4);
+            create_edges(&mut *transaction, &[(nodes[0], nodes[1])], 0);
+            transaction.commit().unwrap();
+        }
+        drop(store);
+        let start = disk.operation_count();
+        disk.fill_at(start + operation);
+        let opened = NativeStore::open(path, little, platform.clone());
+        let is_past = disk.operation_count() <= start + operation;
+        if let Ok(store) = &opened {
+            assert_eq!((count(store), store.memtable_bytes()), (120, 0), "operation {operation}");
+        }
+        drop(opened);
+        disk.mend();
+        for options in [little, much] {
+            let store = NativeStore::open(path, options, platform.clone()).unwrap();
+            let edges = store.read().unwrap().statistics().edges;
+            assert_eq!((count(&store), edges), (120, 30), "operation {operation}");
+            let mut transaction = store.write().unwrap();
+            let nodes = create_nodes(&mut *transaction, 1);
+            transaction.delete_nodes(&nodes).unwrap();
+            transaction.commit().unwrap();
+            drop(store);
+            crate::numbered::check_files(&platform, path);
+        }
+        if is_past {
+            assert!(operation > 10, "{operation} operations");
+            break;
+        }
+    }
 }

@@ -47,6 +47,28 @@ fn replay_of_the_log_agrees_with_the_reference() {
 }
 
 #[test]
+fn logs_longer_than_memory_agree_with_the_reference() {
+    let options = OpenOptions { durability: Durability::Off, memtable_bytes_max: usize::MAX, ..OpenOptions::create() };
+    let little = OpenOptions { memtable_bytes_max: 200, maintenance: Maintenance::Inline, ..options };
+    for seed in [23].map(seed_or) {
+        let (directory, mut random) = (TestDirectory::new(), SeededRandom::new(seed));
+        let store = Box::new(directory.open_with(options));
+        let mut emptied = 0;
+        check_random(seed, 40, store, &mut |store, _| -> Box<dyn GraphStore> {
+            if !random.chance(20) {
+                return store;
+            }
+            drop(store);
+            let store = directory.open_with(little);
+            emptied += usize::from(store.memtable_bytes() == 0);
+            drop(store);
+            Box::new(directory.open_with(options))
+        });
+        assert!(emptied > 3, "seed {seed}: {emptied} logs went into files");
+    }
+}
+
+#[test]
 fn files_under_a_memtable_agree_with_the_reference() {
     for seed in [31, 32, 33].map(seed_or) {
         check(seed, 40, 20, 30, usize::MAX);

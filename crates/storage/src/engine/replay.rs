@@ -1,0 +1,116 @@
+//! The logs that opening finds, repeated: into a memtable as far as there is room for it, into files beyond.
+//!
+//! A log may be longer than memory has room for: its store was written with a larger limit, or was killed while files could
+//! not be written. Files that are made on the way are named by no manifest before all logs are repeated; then one manifest
+//! names them, and a new log. A crash before leaves logs and manifest as they were.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use model::platform::Platform;
+use model::{Interrupt, MemoryBudget, Result};
+
+use super::OpenMode;
+use super::merges::merge_memory;
+use crate::bulk::Built;
+use crate::bulk::context::BuildContext;
+use crate::error::StorageError;
+use crate::flush;
+use crate::format::FileKind;
+use crate::snapshot::Snapshot;
+use crate::transaction::made::Made;
+use crate::version::{Version, VersionEdit};
+use crate::wal::LogName;
+use crate::wal::replay::{Replayed, remove_other_logs, replay_all};
+use crate::wal::torn::TornLog;
+use crate::wal::writer::WalWriter;
+
+/// The logs of a store that was opened.
+pub(super) struct Logs {
+    /// The one to go on with, if the store is to be written.
+    pub(super) writer: Option<WalWriter>,
+    /// Its number.
+    pub(super) number: u64,
+    /// The last transaction.
+    pub(super) sequence: u64,
+    /// What stands behind their sound parts, in a store that is only read.
+    pub(super) torn: Vec<TornLog>,
+}
+
+/// What repeating logs needs.
+pub(super) struct Replay<'a> {
+    pub(super) path: &'a Path,
+    pub(super) platform: &'a Platform,
+    pub(super) memory: &'a Arc<MemoryBudget>,
+    /// Bytes of the memtable beyond which it is put into files.
+    pub(super) most: usize,
+}
+
+impl Replay<'_> {
+    /// Repeats what the logs hold, from the one that the manifest names on: to read there may be several, to write there is
+    /// one that was closed. A store that is only read holds all of it in memory.
+    pub(super) fn logs(&self, mode: OpenMode, snapshot: &mut Snapshot) -> Result<Logs> {
+        let disk = &self.platform.disk;
+        let base = snapshot.version.clone();
+        let (first, identity) = (base.manifest().wal_number, base.manifest().store_identity);
+        let mut built = Vec::new();
+        let Replayed { name, end, torn } = replay_all(&**disk, self.path, first, identity, |payload| {
+            snapshot.apply_record(payload, &Made::default())?;
+            if mode != OpenMode::ReadOnly && snapshot.memtable.bytes > self.most {
+                built.push(self.put_into_files(snapshot)?);
+            }
+            Ok(())
+        })?;
+        let logs = Logs { writer: None, number: name.number, sequence: end.sequence, torn };
+        if mode == OpenMode::ReadOnly {
+            return Ok(logs);
+        }
+        if built.is_empty() {
+            remove_other_logs(&**disk, self.path, first..=name.number)?;
+            return Ok(Logs { writer: Some(WalWriter::resume(disk, self.path, name, &end)?), ..logs });
+        }
+        if !snapshot.memtable.is_empty() {
+            built.push(self.put_into_files(snapshot)?);
+        }
+        let writer = self.new_log(LogName::new(identity, name.number + 1), end.sequence)?;
+        let number = writer.name().number;
+        *snapshot = Snapshot::new(self.publish(&base, &snapshot.version, &built, number)?);
+        remove_other_logs(&**disk, self.path, number..=number)?;
+        Ok(Logs { writer: Some(writer), number, ..logs })
+    }
+
+    /// Goes on over files that hold what the memtable held.
+    fn put_into_files(&self, snapshot: &mut Snapshot) -> Result<Built> {
+        snapshot.version.edge_numbers().raise(snapshot.memtable.edge_number_bound);
+        let (config, _memory) = merge_memory(self.memory);
+        let wal_number = snapshot.version.manifest().wal_number;
+        let built = flush::build(&snapshot.version, &snapshot.memtable, wal_number, &config, &Interrupt::new())?;
+        *snapshot = Snapshot::new(built.base.with_edit(&built.edit)?);
+        Ok(built)
+    }
+
+    /// An empty log behind those that were repeated.
+    fn new_log(&self, name: LogName, sequence: u64) -> Result<WalWriter> {
+        let disk = &*self.platform.disk;
+        let path = self.path.join(FileKind::Wal.file_name(name.number));
+        if disk.exists(&path) {
+            disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;
+        }
+        let mut writer = WalWriter::create(disk, self.path, name)?;
+        writer.begin_after(sequence);
+        disk.sync_directory(self.path).map_err(|error| StorageError::io("sync", self.path, error))?;
+        Ok(writer)
+    }
+
+    /// Makes the files the store's, and the new log the one that comes after them.
+    fn publish(&self, base: &Arc<Version>, last: &Version, built: &[Built], log: u64) -> Result<Arc<Version>> {
+        let renewed = built.iter().flat_map(|built| built.edit.renewed_ordered.iter().cloned()).collect();
+        let mut edit = VersionEdit::of_flushes(base.manifest(), last.manifest(), renewed);
+        edit.wal_number = Some(log);
+        let (config, _memory) = merge_memory(self.memory);
+        let interrupt = Interrupt::new();
+        let version = Built::new(base, BuildContext::new(base, &config, &interrupt), edit).install(base)?;
+        built.iter().for_each(Built::keep);
+        Ok(version)
+    }
+}
