@@ -54,10 +54,10 @@ pub fn run(disk: &MemoryDisk, path: &Path) -> Outcomes {
     let (mut tally, interrupt) = (Tally(Outcomes::new()), Interrupt::new());
     let on = |disk: &MemoryDisk| platform(Arc::new(disk.clone()), 7);
     tally.add("checks", check(&on(disk), path, &interrupt));
-    if let Some(store) = tally.add("openings", open(path, OpenOptions::read_only(), &on(disk))) {
-        if let Some(view) = tally.add("views", store.read()) {
-            ask(&*view, &mut tally);
-        }
+    if let Some(store) = tally.add("openings", open(path, OpenOptions::read_only(), &on(disk)))
+        && let Some(view) = tally.add("views", store.read())
+    {
+        ask(&*view, &mut tally);
     }
     let written = disk.copy();
     if let Some(store) = tally.add("openings to write", open(path, vast::options(), &on(&written))) {

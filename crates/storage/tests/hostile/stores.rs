@@ -216,7 +216,7 @@ fn note_length(manifest: &mut Vec<u8>, before: &[u8], length: usize) {
 
 fn changed_note(before: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
     let text = String::from_utf8(before.to_vec()).unwrap();
-    let mut bytes = text[..text.rfind("sum ").unwrap()].as_bytes().to_vec();
+    let mut bytes = text.as_bytes()[..text.rfind("sum ").unwrap()].to_vec();
     fields::change(&mut bytes, true, choices);
     let sum = format!("sum {:08x}\n", crc32fast::hash(&bytes));
     bytes.extend_from_slice(sum.as_bytes());
