@@ -342,9 +342,12 @@ impl Run<'_> {
     }
 
     /// Notes that edges of a type are made.
-    fn note_type(&self, edge_type: &str, count: usize) {
-        let mut made = self.edges_made.lock().unwrap_or_else(PoisonError::into_inner);
-        *made.entry(edge_type.to_owned()).or_default() += count as u64;
+    fn note_made(&self, edge_type: &str, count: u64) {
+        self.edges_created.fetch_add(count, Ordering::Relaxed);
+        if count > 0 {
+            let mut made = self.edges_made.lock().unwrap_or_else(PoisonError::into_inner);
+            *made.entry(edge_type.to_owned()).or_default() += count;
+        }
     }
 
     /// Relationships without a key are not known again: says so where there were some of the type.
@@ -392,7 +395,11 @@ impl Run<'_> {
         &self,
         files: impl IntoIterator<Item = (&'p PathBuf, &'p Option<ReadOptions>)>,
     ) -> Result<Vec<Box<dyn Table>>> {
-        files.into_iter().map(|(path, read)| files::open(path, read.as_ref().unwrap_or(&self.plan.read))).collect()
+        let open = |(path, read): (&PathBuf, &Option<ReadOptions>)| {
+            let read = read.as_ref().unwrap_or(&self.plan.read).clone();
+            files::open(path, &ReadOptions { interrupt: self.interrupt.clone(), ..read })
+        };
+        files.into_iter().map(open).collect()
     }
 
     /// Counts rows and bytes for whoever watches.

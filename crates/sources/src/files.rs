@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use model::{Column, Result, error};
+use model::{Column, Interrupt, Result, error};
 
 pub mod csv;
 pub mod csv_writer;
@@ -22,6 +22,7 @@ pub mod jsonl;
 pub mod parquet;
 #[cfg(feature = "parquet")]
 pub mod parquet_writer;
+mod pipe;
 pub mod records;
 pub mod text;
 
@@ -226,6 +227,8 @@ pub struct ReadOptions {
     pub has_header: Option<bool>,
     /// Types that win over what is inferred, by column name.
     pub types: Vec<(String, FieldType)>,
+    /// What stops the reading of a pipe that is silent.
+    pub interrupt: Interrupt,
     /// Whether headers of the form `name:type` set types, and `:ID` and its kin are kept as written.
     pub typed_header: TypedHeader,
 }
@@ -250,6 +253,7 @@ impl Default for ReadOptions {
             declared: Vec::new(),
             has_header: None,
             types: Vec::new(),
+            interrupt: Interrupt::new(),
             typed_header: TypedHeader::Detect,
         }
     }
@@ -264,10 +268,14 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> {
     })?;
     let opened = match format {
         Format::Csv => csv::CsvTable::open(path, options).map(|table| Box::new(table) as Box<dyn Table>),
-        Format::JsonLines => jsonl::JsonLinesTable::open(path).map(|table| Box::new(table) as Box<dyn Table>),
-        Format::EdgeList => edge_list::EdgeListTable::open(path).map(|table| Box::new(table) as Box<dyn Table>),
+        Format::JsonLines => {
+            jsonl::JsonLinesTable::open(path, &options.interrupt).map(|table| Box::new(table) as Box<dyn Table>)
+        }
+        Format::EdgeList => {
+            edge_list::EdgeListTable::open(path, &options.interrupt).map(|table| Box::new(table) as Box<dyn Table>)
+        }
         Format::DimacsGraph | Format::DimacsCoordinates => {
-            dimacs::DimacsTable::open(path, format).map(|table| Box::new(table) as Box<dyn Table>)
+            dimacs::DimacsTable::open(path, format, &options.interrupt).map(|table| Box::new(table) as Box<dyn Table>)
         }
         #[cfg(feature = "parquet")]
         Format::Parquet => {
@@ -286,10 +294,11 @@ pub(crate) struct ByteSource {
     length: u64,
     path: PathBuf,
     is_packed: bool,
+    interrupt: Interrupt,
 }
 
 struct CountingFile {
-    file: std::fs::File,
+    file: Box<dyn Read + Send>,
     position: std::sync::Arc<std::sync::atomic::AtomicU64>,
 }
 
@@ -323,9 +332,16 @@ pub(crate) fn file_error(path: &Path, cause: &std::io::Error) -> model::Error {
 }
 
 impl ByteSource {
-    pub(crate) fn open(path: &Path) -> Result<ByteSource> {
-        let file = open_file(path)?;
-        let length = file.metadata().map_err(|cause| file_error(path, &cause))?.len();
+    pub(crate) fn open(path: &Path, interrupt: &Interrupt) -> Result<ByteSource> {
+        let is_silent = path.exists() && !path.is_file() && !path.is_dir();
+        let (file, length): (Box<dyn Read + Send>, u64) = match is_silent {
+            true => (Box::new(pipe::PipeReader::open(path.to_path_buf(), interrupt.clone())), 0),
+            false => {
+                let file = open_file(path)?;
+                let length = file.metadata().map_err(|cause| file_error(path, &cause))?.len();
+                (Box::new(file), length)
+            }
+        };
         let position = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
         let counting = CountingFile { file, position: position.clone() };
         let name = path.to_string_lossy().to_ascii_lowercase();
@@ -337,7 +353,8 @@ impl ByteSource {
             Box::new(counting)
         };
         let is_packed = name.ends_with(".gz") || name.ends_with(".zst");
-        Ok(ByteSource { reader: Mutex::new(reader), position, length, path: path.to_path_buf(), is_packed })
+        let (reader, path, interrupt) = (Mutex::new(reader), path.to_path_buf(), interrupt.clone());
+        Ok(ByteSource { reader, position, length, path, is_packed, interrupt })
     }
 
     /// Fills as much of the buffer as there is; fewer bytes only at the end.
@@ -349,6 +366,7 @@ impl ByteSource {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(cause) if cause.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) if self.interrupt.check().is_err() => self.interrupt.check()?,
                 Err(cause) if self.is_packed => {
                     return Err(error!(Import, "{}: cannot be unpacked: {cause}", self.path.display())
                         .with_remedy("check that the file is whole, and packed as the end of its name says"));

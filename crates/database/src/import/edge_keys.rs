@@ -209,7 +209,7 @@ impl EdgeKeys {
             let value = values.as_ref().map_or(Value::Null, |values| values.value(row));
             let (source, target) = (ends[0].value(row), ends[1].value(row));
             if place.is_some() && value.is_null() {
-                bad.push(known.refused(batch, row, "the key of the edge is null".into()));
+                bad.push(BadRow { remedy: None, ..known.refused(batch, row, "the key of the edge is null".into()) });
                 continue;
             }
             let key = [source.clone(), target.clone(), value];

@@ -92,7 +92,6 @@ fn push(
     columns_of: &[TableColumn],
     loader: &mut EdgeLoader,
 ) -> Result<()> {
-    run.note_type(edge_type, batch.len());
     let names: Vec<&str> = mapping.properties.iter().map(|(_, name)| name.as_str()).collect();
     let columns: Vec<Column> = mapping.properties.iter().map(|(index, _)| batch.columns[*index].clone()).collect();
     let errors = loader.push(&EdgeRows {
@@ -105,7 +104,7 @@ fn push(
         columns: &columns,
         origin: 0,
     })?;
-    run.edges_created.fetch_add((batch.len() - errors.len()) as u64, Ordering::Relaxed);
+    run.note_made(edge_type, (batch.len() - errors.len()) as u64);
     let name = |column: usize| columns_of.get(column).map_or("", |column| &column.name);
     let remedy = format!(
         "columns '{}' and '{}' are taken for the ends; name others with --source and --target, import the nodes too, or \

@@ -58,7 +58,7 @@ impl Procedure for LoadCsv {
 
     fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
         let path = path(&arguments[0])?;
-        let mut records = Records::open(&path, delimiter(&arguments[2])?)?;
+        let mut records = Records::open(&path, delimiter(&arguments[2])?, context.interrupt)?;
         let file = Value::string(&std::path::absolute(&path).unwrap_or(path).display().to_string());
         let mut headers: Option<Vec<Arc<str>>> = None;
         if matches!(arguments[1], Value::Bool(true)) {

@@ -263,6 +263,50 @@ fn lists_of_parquet_are_kept_and_those_with_null_are_bad_rows() {
     subject.check(&[("MATCH (a:Z)-[:E]->(b) RETURN a.id, b.id ORDER BY a.id", "'02','1'; '1','02'")]);
 }
 
+/// A pipe with a name, which waits for whoever writes to it.
+#[cfg(unix)]
+fn pipe(subject: &Subject, name: &str) -> std::path::PathBuf {
+    let path = subject.folder.join(name);
+    let made = std::process::Command::new("mkfifo").arg(&path).status().expect("the system has mkfifo");
+    assert!(made.success());
+    path
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_read_whole_and_a_silent_one_is_given_up() {
+    use std::io::Write;
+    let subject = Subject::new();
+    let path = pipe(&subject, "rows.csv");
+    let nodes = plan(&[("P", path.clone())], &[]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut out = std::fs::OpenOptions::new().write(true).open(&path).expect("a reader comes");
+            out.write_all(b"id,name\n").expect("it is read");
+            for id in 0..30_000 {
+                writeln!(out, "{id},the name of {id}").expect("it is read");
+            }
+        });
+        subject.import(&nodes).expect("the rows are right");
+    });
+    subject.check(&[("MATCH (p:P) RETURN count(p), sum(p.id), count(DISTINCT p.name)", "30000,449985000,30000")]);
+    // Nobody writes to this one. A cancel and a time-out are heard.
+    let silent = pipe(&subject, "silent.csv");
+    let mut session = subject.database.session();
+    session.set_timeout(Some(std::time::Duration::from_millis(50)));
+    for query in ["COPY Q FROM '{}'", "LOAD CSV FROM 'file://{}' AS row RETURN row"] {
+        let query = query.replace("{}", &silent.display().to_string());
+        let error = session.query(&query, &database::Parameters::default()).err().expect("nobody writes");
+        assert_eq!(error.code(), database::ErrorCode::Timeout, "{query}: {error}");
+    }
+    let interrupt = database::Interrupt::new();
+    interrupt.cancel();
+    let progress = database::import::ImportProgress::default();
+    let error =
+        subject.database.import(&plan(&[("Q", silent)], &[]), &progress, &interrupt).expect_err("nobody writes");
+    assert_eq!(error.code(), database::ErrorCode::Cancelled, "{error}");
+}
+
 #[test]
 fn decimals_of_parquet_are_exact_or_refused() {
     use arrow::array::{ArrayRef, Decimal128Array, Decimal256Array, Int64Array};

@@ -34,7 +34,7 @@ enum Basis {
 impl CsvTable {
     /// Opens a file and reads its first chunk, for the header and for the types of columns that state none.
     pub fn open(path: &Path, options: &ReadOptions) -> Result<CsvTable> {
-        let chunks = TextChunks::open(path, options.quote)?;
+        let chunks = TextChunks::open(path, options.quote, &options.interrupt)?;
         let Some(Chunk::Text { mut bytes, first_line }) = chunks.next()? else {
             return Err(error!(Import, "the file is empty, expected a header"));
         };

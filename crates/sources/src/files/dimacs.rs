@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use model::{Column, ColumnData, Result};
+use model::{Column, ColumnData, Interrupt, Result};
 
 use super::edge_list::{Row, parse_lines, split_blanks};
 use super::text::TextChunks;
@@ -26,11 +26,11 @@ const UNITS_PER_DEGREE: f64 = 1e6;
 
 impl DimacsTable {
     /// Opens a file of one of the two formats.
-    pub fn open(path: &Path, format: Format) -> Result<DimacsTable> {
+    pub fn open(path: &Path, format: Format, interrupt: &Interrupt) -> Result<DimacsTable> {
         let is_graph = format == Format::DimacsGraph;
         let names = if is_graph { ["source", "target", "length"] } else { ["id", "longitude", "latitude"] };
         let columns = names.map(|name| TableColumn { name: name.into(), field_type: Some(FieldType::Int) }).to_vec();
-        let chunks = TextChunks::open(path, None)?;
+        let chunks = TextChunks::open(path, None, interrupt)?;
         let first = chunks.next()?;
         let node_count = match &first {
             Some(Chunk::Text { bytes, .. }) if is_graph => stated_nodes(bytes),

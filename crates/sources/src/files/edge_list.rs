@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::{Result, error};
+use model::{Interrupt, Result, error};
 
 use super::field::FieldBuilder;
 use super::text::TextChunks;
@@ -16,8 +16,8 @@ pub struct EdgeListTable {
 
 impl EdgeListTable {
     /// Opens a file; its first line that is no comment says how many columns there are, its first lines their types.
-    pub fn open(path: &Path) -> Result<EdgeListTable> {
-        let chunks = TextChunks::open(path, None)?;
+    pub fn open(path: &Path, interrupt: &Interrupt) -> Result<EdgeListTable> {
+        let chunks = TextChunks::open(path, None, interrupt)?;
         let first = chunks.next()?;
         let columns = match &first {
             Some(Chunk::Text { bytes, .. }) => columns_of(bytes),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::{ColumnBuilder, Result, Value, error};
+use model::{ColumnBuilder, Interrupt, Result, Value, error};
 
 use super::json_value::{to_value, wide_integer};
 use super::text::TextChunks;
@@ -22,8 +22,8 @@ pub struct JsonLinesTable {
 
 impl JsonLinesTable {
     /// Opens a file and reads its first chunk, for the keys.
-    pub fn open(path: &Path) -> Result<JsonLinesTable> {
-        let chunks = TextChunks::open(path, None)?;
+    pub fn open(path: &Path, interrupt: &Interrupt) -> Result<JsonLinesTable> {
+        let chunks = TextChunks::open(path, None, interrupt)?;
         let first = chunks.next()?;
         let mut columns: Vec<TableColumn> = Vec::new();
         let mut kinds: Vec<Kinds> = Vec::new();
@@ -59,7 +59,8 @@ impl JsonLinesTable {
         let column = |name: &String| TableColumn { name: name.clone(), field_type: None };
         let columns: Vec<TableColumn> = names.iter().map(column).collect();
         let types = vec![None; columns.len()];
-        Ok(JsonLinesTable { chunks: TextChunks::open(path, None)?, columns, types, is_selective: true })
+        let chunks = TextChunks::open(path, None, &Interrupt::new())?;
+        Ok(JsonLinesTable { chunks, columns, types, is_selective: true })
     }
 
     fn row(&self, line: &[u8], values: &mut [Value]) -> Result<(), (Option<String>, String)> {

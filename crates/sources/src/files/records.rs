@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use model::{Result, error};
+use model::{Interrupt, Result, error};
 
 use super::{ByteSource, file_error};
 
@@ -12,6 +12,7 @@ pub struct Records {
     reader: csv::Reader<ByteSource>,
     path: PathBuf,
     record: csv::StringRecord,
+    interrupt: Interrupt,
 }
 
 impl Read for ByteSource {
@@ -21,12 +22,14 @@ impl Read for ByteSource {
 }
 
 impl Records {
-    /// Opens a file whose fields are separated by that byte and may be quoted by `"`.
-    pub fn open(path: &Path, delimiter: u8) -> Result<Records> {
-        let source = ByteSource::open(path)?;
+    /// Opens a file whose fields are separated by that byte and may be quoted by `"`. A pipe is waited for until the
+    /// interrupt says otherwise.
+    pub fn open(path: &Path, delimiter: u8, interrupt: &Interrupt) -> Result<Records> {
+        let source = ByteSource::open(path, interrupt)?;
         let reader =
             csv::ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(source);
-        Ok(Records { reader, path: path.to_path_buf(), record: csv::StringRecord::new() })
+        let (path, record) = (path.to_path_buf(), csv::StringRecord::new());
+        Ok(Records { reader, path, record, interrupt: interrupt.clone() })
     }
 
     /// The line on which the next record starts, from 1, and its fields; `None` at the end.
@@ -44,6 +47,9 @@ impl Records {
     }
 
     fn failed(&self, failure: csv::Error) -> model::Error {
+        if let Err(stopped) = self.interrupt.check() {
+            return stopped;
+        }
         let line = failure.position().map_or_else(String::new, |at| format!(", line {}", at.line()));
         let place = format!("{}{line}", self.path.display());
         match failure.into_kind() {

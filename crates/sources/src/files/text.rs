@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use model::{Result, error};
+use model::{Interrupt, Result, error};
 
 use super::{ByteSource, Chunk};
 
@@ -32,9 +32,9 @@ struct State {
 }
 
 impl TextChunks {
-    pub(crate) fn open(path: &Path, quote: Option<u8>) -> Result<TextChunks> {
+    pub(crate) fn open(path: &Path, quote: Option<u8>, interrupt: &Interrupt) -> Result<TextChunks> {
         let state = State { put_back: None, rest: Vec::new(), line: 1, ended: false, started: false };
-        Ok(TextChunks { source: ByteSource::open(path)?, state: Mutex::new(state), quote })
+        Ok(TextChunks { source: ByteSource::open(path, interrupt)?, state: Mutex::new(state), quote })
     }
 
     pub(crate) fn progress(&self) -> (u64, u64) {
