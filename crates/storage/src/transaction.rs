@@ -272,7 +272,7 @@ impl WriteTransaction for NativeTransaction {
         let inner = self.snapshot.aliases.to_inner(edges)?;
         self.snapshot.told(self.snapshot.check_set_edge_properties(&inner, key, values))?;
         drop(inner);
-        self.in_pieces(edges.len(), |this, rows| {
+        let set = |this: &mut NativeTransaction, rows: Range<usize>| {
             let values = &*piece_of(values, &rows, edges.len());
             let edges = &edges[rows];
             let inner = this.snapshot.aliases.to_inner(edges)?.into_owned();
@@ -281,7 +281,13 @@ impl WriteTransaction for NativeTransaction {
             this.change(put, |snapshot| snapshot.set_edge_properties(&inner, key, values))?;
             this.touched.set_edges(&this.snapshot, edges, key, values);
             Ok(())
-        })
+        };
+        let mut constraints = self.snapshot.memtable.schema.constraints.iter();
+        match constraints.any(|rule| rule.is_unique() && rule.keys.contains(&key)) {
+            // Edges may exchange unique values, which are so after the whole call only.
+            true => self.in_pieces(edges.len(), set),
+            false => self.in_short_pieces(edges.len(), set),
+        }
     }
 
     fn add_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {

@@ -63,12 +63,30 @@ impl NativeTransaction {
     pub(super) fn in_pieces(
         &mut self,
         rows: usize,
+        work: impl FnMut(&mut NativeTransaction, Range<usize>) -> Result<()>,
+    ) -> Result<()> {
+        self.in_pieces_of(rows, rows, work)
+    }
+
+    /// The same, where each row costs so much that it is seen before every so many rows whether to go on.
+    pub(super) fn in_short_pieces(
+        &mut self,
+        rows: usize,
+        work: impl FnMut(&mut NativeTransaction, Range<usize>) -> Result<()>,
+    ) -> Result<()> {
+        self.in_pieces_of(PIECE_ROWS, rows, work)
+    }
+
+    fn in_pieces_of(
+        &mut self,
+        most: usize,
+        rows: usize,
         mut work: impl FnMut(&mut NativeTransaction, Range<usize>) -> Result<()>,
     ) -> Result<()> {
         let _under_way = self.start.under_way_if_waited_for();
         let start = self.position();
         let has_room = self.own_bytes() + rows * ROW_BYTES <= self.start.engine().transaction_bytes_max();
-        let piece = if has_room { rows.max(1) } else { PIECE_ROWS };
+        let piece = if has_room { most.max(1) } else { PIECE_ROWS };
         for first in (0..rows).step_by(piece) {
             let room = if first > 0 { check_this_thread().and_then(|()| self.make_room()) } else { Ok(()) };
             let done = room.and_then(|()| work(self, first..rows.min(first + piece)));

@@ -343,3 +343,23 @@ fn a_full_disk_ends_a_build_and_nothing_else() {
         store.compact(&Interrupt::new()).unwrap();
     }
 }
+
+/// Changing an indexed property of many edges hears the time-out within the call, and is undone.
+#[test]
+fn a_long_change_of_indexed_edges_is_stopped_on_the_way() {
+    let directory = TestDirectory::new();
+    let store = directory.open_with(options());
+    let graph = Graph::fill(&store, 30_000);
+    build(&store, Kind::EdgeIndex, &[], 0, &mut || {}).unwrap();
+    let mut transaction = store.write().unwrap();
+    let interrupt = ends_after(1);
+    let listening = interrupt.listen();
+    let error = graph.set_all_edges(&mut *transaction, 77).unwrap_err();
+    drop(listening);
+    assert_eq!(error.code(), ErrorCode::Timeout, "{error}");
+    graph.check(transaction.view(), Kind::EdgeIndex, "stopped");
+    graph.set_all_edges(&mut *transaction, 78).unwrap();
+    graph.check(transaction.view(), Kind::EdgeIndex, "changed");
+    transaction.commit().unwrap();
+    graph.check(&*store.read().unwrap(), Kind::EdgeIndex, "committed");
+}

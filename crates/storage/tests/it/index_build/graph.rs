@@ -188,6 +188,14 @@ impl Graph {
         transaction.commit().unwrap();
     }
 
+    /// Gives all edges one value.
+    pub(super) fn set_all_edges(&self, to: &mut dyn WriteTransaction, value: i64) -> Result<()> {
+        let names = Names::of(to);
+        let nodes: Vec<NodeId> = (0..to.view().node_id_bound()).map(NodeId).collect();
+        let edges = edges_of(to.view(), &nodes);
+        to.set_edge_properties(&edges, names.value, &Column::constant(&Value::Int(value), edges.len()))
+    }
+
     /// Breaks a constraint of a kind, together with what is there.
     pub(super) fn violate(&self, to: &mut dyn WriteTransaction, kind: Kind) {
         let names = Names::of(to);
