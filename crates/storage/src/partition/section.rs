@@ -316,7 +316,8 @@ impl Section {
     /// The place, in the in-direction, of the edge at a position. Cost: a search in the run of its target.
     pub fn in_place(&self, position: u64) -> Result<u64> {
         let (source, target) = (self.source_at(position)?, self.target_at(position)?);
-        let rank = position - self.out_run(source)?.start;
+        let start = self.out_run(source)?.start;
+        let rank = position.checked_sub(start).ok_or_else(|| self.directions_differ(source, target))?;
         let run = self.in_run(target)?;
         let candidates = if self.sort_keys.is_empty() {
             let first = self.partition_point(run.clone(), |place| Ok(self.in_source(place)? < source.0))?;
