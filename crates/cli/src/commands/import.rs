@@ -115,11 +115,11 @@ fn declare(database: &Database, scripts: &[PathBuf], existed: bool) -> database:
             session.query(statement, &Parameters::default()).map_err(|failure| {
                 let failure = failure.within(&format!("{place}: statement {}", index + 1));
                 let remedy = match existed {
-                    true => format!(
+                    true => {
                         "the nodes and edges are imported, and the statements before this one are run: mend the cause, \
                          then run it and those behind it with knot query"
-                    ),
-                    false => "no store was made: mend the cause, and import again".to_owned(),
+                    }
+                    false => "no store was made: mend the cause, and import again",
                 };
                 failure.with_remedy(remedy)
             })?;

@@ -29,7 +29,7 @@ enum Form {
     Closed(Format, Option<BufWriter<File>>),
     Csv(BufWriter<File>),
     Json(BufWriter<File>, Vec<Arc<str>>),
-    Parquet(ParquetWriter<BufWriter<File>>),
+    Parquet(Box<ParquetWriter<BufWriter<File>>>),
     Done,
 }
 
@@ -97,7 +97,10 @@ impl ResultSink for FileSink {
         let Some(mut out) = out.take() else { return Ok(()) };
         self.form = match format {
             Format::JsonLines => Form::Json(out, names.to_vec()),
-            Format::Parquet => Form::Parquet(ParquetWriter::new(out, names.iter().map(ToString::to_string).collect())),
+            Format::Parquet => {
+                let names = names.iter().map(ToString::to_string).collect();
+                Form::Parquet(Box::new(ParquetWriter::new(out, names)))
+            }
             _ => {
                 if self.has_header && !names.is_empty() {
                     let mut record = String::new();

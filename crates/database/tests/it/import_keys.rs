@@ -192,7 +192,7 @@ impl TableSource for Ends {
     }
 
     fn piece(&self, _index: usize) -> database::Result<(usize, Vec<Column>)> {
-        Ok((0, self.0.iter().map(|values| Column::from_values(values)).collect()))
+        Ok((0, self.0.iter().map(Column::from_values).collect()))
     }
 }
 
