@@ -1,4 +1,4 @@
-//! What all fuzz targets do: the fuzzer's bytes say what to change in a file of some kind, then everything that reads or writes
+//! The work of all fuzz targets: the fuzzer's bytes say what to change in a file of some kind, then everything that reads or writes
 //! a store is run on it. The test `hostile` of the storage crate does the same with random bytes.
 
 use std::sync::LazyLock;

@@ -65,7 +65,7 @@ pub(crate) struct ShellArguments {
     /// A parameter, as name=value; the value is read as JSON, or else as text
     #[arg(short = 'P', long = "param", value_name = "NAME=VALUE")]
     pub(crate) parameters: Vec<String>,
-    /// What stands for null in CSV [default: an empty field; an empty text is ""]
+    /// Text that stands for null in CSV [default: an empty field; an empty text is ""]
     #[arg(long, value_name = "TEXT")]
     pub(crate) null: Option<String>,
 }
@@ -171,7 +171,7 @@ pub(crate) enum Command {
     Demo(DemoArguments),
 }
 
-/// How rows are printed.
+/// The form in which rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// A table for people
@@ -198,7 +198,7 @@ pub(crate) struct QueryArguments {
     /// How rows are printed [default: table on a terminal, else csv]
     #[arg(short = 'm', long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// What stands for null in CSV [default: an empty field; an empty text is ""]
+    /// Text that stands for null in CSV [default: an empty field; an empty text is ""]
     #[arg(long, value_name = "TEXT")]
     pub(crate) null: Option<String>,
     #[command(flatten)]
@@ -246,7 +246,7 @@ pub(crate) struct ImportArguments {
     /// What quotes fields: one character, or none
     #[arg(long, default_value = "\"")]
     pub(crate) quote: String,
-    /// What separates elements of a list within a field [default: ;]
+    /// Separator of the elements of a list within a field [default: ;]
     #[arg(long, value_name = "[LABEL=]CHARACTER")]
     pub(crate) list_delimiter: Vec<String>,
     /// The names of the columns, for files without a header
@@ -258,7 +258,7 @@ pub(crate) struct ImportArguments {
     /// Relationships of a type are known again by their ends and this property, or by their ends alone
     #[arg(long, value_name = "TYPE[=PROPERTY]")]
     pub(crate) edge_key: Vec<String>,
-    /// What to do about a node whose key is taken, and about a relationship with an --edge-key that is there
+    /// Handling of a node whose key is taken, and of a relationship with an --edge-key that is there
     #[arg(long, value_enum, default_value_t = Duplicate::Error)]
     pub(crate) on_duplicate: Duplicate,
     /// Memory to use, as 512MiB or 2GB [default: 1GiB, or a quarter of what there is if that is less]

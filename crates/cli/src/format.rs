@@ -22,7 +22,7 @@ pub(crate) fn default_format() -> Format {
 /// Writes rows in one of the formats.
 pub(crate) struct Printer<W: Write> {
     format: Format,
-    /// What stands for null in CSV; an empty field without it.
+    /// The text that stands for null in CSV; an empty field without it.
     null: Option<String>,
     out: W,
     names: Vec<Arc<str>>,

@@ -7,11 +7,11 @@ use model::{Interrupt, IsolationLevel, Result, WriteTransaction, error};
 
 use crate::database::Database;
 
-/// How often one is tried, where others write the same.
+/// Number of attempts where others write the same.
 const ATTEMPTS: usize = 100;
 /// The longest wait before the second time, in microseconds.
 const FIRST_WAIT_US_MAX: u64 = 200;
-/// How long who waits for others that are tried again sleeps between two looks at whether to stop.
+/// Time between two checks of the interrupt while others are tried again.
 const PATIENCE: Duration = Duration::from_millis(2);
 
 /// Does some work as a transaction of its own; again, if another that committed first had written the same. From the third
@@ -30,7 +30,7 @@ pub(crate) fn transact<T>(
         let mut transaction = begun?;
         transaction.set_at_work(true);
         let result = work(&mut *transaction);
-        // What wrote more than memory has room for, after others had committed, is not left to them again.
+        // A transaction that outgrew memory after others had committed is not left to them again.
         is_alone |= result.is_err();
         match result.and_then(|result| transaction.commit().map(|()| result)) {
             Ok(result) => return Ok(result),

@@ -87,7 +87,7 @@ fn copy_from(session: &Session, plan: &ImportPlan, sink: &mut dyn ResultSink) ->
     Ok(summary)
 }
 
-/// What an import says, with the options of `COPY` in place of those of the command line.
+/// The text of an import, with the options of `COPY` in place of those of the command line.
 fn in_words_of_copy(text: &str) -> String {
     let words = [
         ("--on-duplicate skip or update", "on_duplicate = 'skip' or 'update'"),

@@ -44,7 +44,7 @@ pub struct ExportSummary {
 /// The kinds of values that a key was seen with, in one file.
 type Kinds = BTreeMap<PropertyKeyId, Kind>;
 
-/// How the values of a column of CSV are written.
+/// The form of the values of a column of CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// As text of this type of a header.
@@ -78,7 +78,7 @@ pub fn export(
     let mut export = Export { view, folder, format, interrupt, summary, names };
     let outcome = export.nodes().and_then(|()| export.edges()).and_then(|()| export.schema());
     if let Err(failure) = outcome {
-        // What was written is a part that nobody may take for the whole; that it is gone is all that can be done.
+        // A part that is written must not be taken for the whole: it is removed.
         export.summary.files.iter().for_each(|path| drop(std::fs::remove_file(path)));
         if is_new {
             let _ = std::fs::remove_dir(folder);
@@ -127,7 +127,7 @@ struct Table {
     keys: Vec<(PropertyKeyId, Arc<str>, Kind)>,
     waiting: String,
     waiting_max: usize,
-    /// Whether the next row of JSON names all keys, so that a reader of the first rows knows them.
+    /// True if the next row of JSON names all keys, so that a reader of the first rows knows them.
     is_first: bool,
 }
 

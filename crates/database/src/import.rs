@@ -42,7 +42,7 @@ pub struct NodeFile {
     pub labels: Vec<String>,
     /// The column with the key; by default `:ID`, else that of the label's unique key, else `id`, else the first.
     pub key: Option<String>,
-    /// How the file is read, if otherwise than the plan says.
+    /// Reading of the file, if otherwise than the plan says.
     pub read: Option<ReadOptions>,
 }
 
@@ -61,7 +61,7 @@ pub struct EdgeFile {
     pub source: Option<String>,
     /// The column with the key of the target; by default `:END_ID`, `target`, `dst`, `to`, or the second.
     pub target: Option<String>,
-    /// How the file is read, if otherwise than the plan says.
+    /// Reading of the file, if otherwise than the plan says.
     pub read: Option<ReadOptions>,
 }
 
@@ -123,7 +123,7 @@ pub struct ImportProgress {
     pub bytes_total: AtomicU64,
     /// 0 while rows are read, 1 while files are written.
     pub phase: AtomicU64,
-    /// What is worth telling of the import, in sentences.
+    /// Hints about the import, in sentences.
     pub notes: Mutex<Vec<String>>,
 }
 
@@ -300,7 +300,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What the columns of all files of edges are, which nodes are made from their ends, and which the store has.
+    /// The columns of all files of edges, the nodes that are made from their ends, and those that the store has.
     fn map_edges(&self, tables: &[Box<dyn Table>], groups: &mut Vec<Group>, existing: &Schema) -> Result<MappedEdges> {
         let mut mapped = MappedEdges::default();
         for (file, table) in self.plan.edges.iter().zip(tables) {

@@ -239,7 +239,7 @@ impl Error {
         self.0.detail.or_else(|| self.0.code.detail())
     }
 
-    /// Whether the same may succeed if it is tried again at once: another came first, and is done.
+    /// True if the same may succeed when it is tried again at once: another came first, and is done.
     pub fn is_outrun(&self) -> bool {
         self.code() == ErrorCode::Conflict && self.detail() != Some(ErrorDetail::TurnOfWritersHeld)
     }

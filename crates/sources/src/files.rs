@@ -48,7 +48,7 @@ pub struct BadRow {
     pub reason: String,
     /// The row as it stands in the file, as far as it is text.
     pub text: String,
-    /// What to do about it, if it is not the row that should be mended.
+    /// The remedy, if it is not the row that should be mended.
     pub remedy: Option<String>,
 }
 
@@ -69,7 +69,7 @@ pub struct RowBatch {
 #[derive(Clone, Debug, Default)]
 pub struct RowTexts {
     bytes: std::sync::Arc<Vec<u8>>,
-    /// Where each row starts and ends.
+    /// Start and end of each row.
     places: Vec<(u32, u32)>,
 }
 
@@ -223,11 +223,11 @@ pub struct ReadOptions {
     pub header: Option<Vec<String>>,
     /// The columns that a table of the store declares: their types, and their names for a file without a header.
     pub declared: Vec<(String, Option<FieldType>)>,
-    /// Whether the first line is a header; `None` if it is one unless it names no declared column, or only numbers.
+    /// True if the first line is a header; `None` if it is one unless it names no declared column, or only numbers.
     pub has_header: Option<bool>,
     /// Types that win over what is inferred, by column name.
     pub types: Vec<(String, FieldType)>,
-    /// What stops the reading of a pipe that is silent.
+    /// Interrupt of the reading of a pipe that is silent.
     pub interrupt: Interrupt,
     /// Whether headers of the form `name:type` set types, and `:ID` and its kin are kept as written.
     pub typed_header: TypedHeader,

@@ -35,7 +35,7 @@ pub(crate) fn build_placing(
     bulk::build(base, Changes { edge_ids, ..changes }, config, interrupt)
 }
 
-/// What the memtable says about the base, and the ids that the edges of each part of the new ones have so far.
+/// Changes of the base in the memtable, and the ids that the edges of each part of the new ones have so far.
 fn changes(base: &Version, memtable: &Memtable, wal_number: u64) -> Result<(Changes, Vec<Vec<EdgeId>>)> {
     let changed = memtable.edge_changes.iter();
     let mut deleted_edges: Vec<EdgeId> =

@@ -78,7 +78,7 @@ pub(crate) struct NativeTransaction {
     log_start: u64,
     /// The last savepoint.
     savepoint: u64,
-    /// What its writes take in memory.
+    /// Bytes that its writes take in memory.
     held: Reservation,
     /// The statement that runs in it.
     statement: Option<UnderWay>,

@@ -109,7 +109,7 @@ fn number_of(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is a number")))
 }
 
-/// What a case came to: outcomes, or what went wrong.
+/// The end of a case: outcomes, or what went wrong.
 fn run(stores: &[case::stores::Store], kind: Kind, bytes: &[u8]) -> Result<case::reads::Outcomes, String> {
     let (number, disk, file) = changed(stores, kind, &mut Choices::new(bytes));
     let held = HELD.load(Ordering::Relaxed);

@@ -212,7 +212,7 @@ fn of_owner<'v>(values: &'v [String], name: Option<&str>) -> Vec<&'v str> {
     own.chain(for_all).map(|(_, value)| value).collect()
 }
 
-/// How the files of a label or type are read, if options are given for it alone.
+/// Reading of the files of a label or type, if options are given for it alone.
 fn read_of(arguments: &ImportArguments, name: &str) -> Outcome<Option<ReadOptions>> {
     let options = [&arguments.types, &arguments.header, &arguments.delimiter, &arguments.list_delimiter];
     let is_named = options.iter().any(|values| values.iter().any(|value| owned(value).0 == Some(name)));
@@ -254,7 +254,7 @@ fn assignment(argument: &str, form: &str) -> Outcome<(String, PathBuf)> {
     }
 }
 
-/// How files are read: those of a label or type, or all for which nothing else is said.
+/// Reading of files: those of a label or type, or all for which nothing else is said.
 fn read_options(arguments: &ImportArguments, name: Option<&str>) -> Outcome<ReadOptions> {
     let first = |values: &[String]| of_owner(values, name).first().map(|value| (*value).to_owned());
     let header = first(&arguments.header);

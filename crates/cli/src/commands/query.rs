@@ -19,11 +19,11 @@ pub(crate) enum Stats {
     Hide,
 }
 
-/// How rows are printed.
+/// The form in which rows are printed.
 #[derive(Clone, Debug)]
 pub(crate) struct Manner {
     pub(crate) format: Format,
-    /// What stands for null in CSV.
+    /// The text that stands for null in CSV.
     pub(crate) null: Option<String>,
     pub(crate) stats: Stats,
 }
@@ -32,11 +32,11 @@ pub(crate) struct Manner {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Script<'t> {
     pub(crate) text: &'t str,
-    /// Where the statements to run begin.
+    /// The line at which the statements to run begin.
     pub(crate) start: usize,
     /// Statements before that.
     pub(crate) statements: usize,
-    /// Whether errors say which statement it was.
+    /// True if errors say which statement it was.
     pub(crate) is_numbered: bool,
 }
 

@@ -122,7 +122,7 @@ fn an_export_into_a_store_says_what_was_done() {
     import_people(&folder);
     folder.run(&["query", "s.knot", "CREATE CONSTRAINT named FOR (p:Person) REQUIRE p.name IS UNIQUE"]).ok();
     folder.run(&["export", "s.knot", "out"]).ok();
-    // What is declared already is no error; what cannot be declared says that the rest is there.
+    // Declarations that are there already are no error; one that fails says that the rest is there.
     folder.run(&["t.knot", "-c", "CREATE CONSTRAINT named FOR (p:Person) REQUIRE p.name IS UNIQUE"]).ok();
     folder.run(&["import", "t.knot", "out"]).ok();
     folder.run(&["u.knot", "-c", "CREATE (:Person {id: 1, name: 'other'})"]).ok();

@@ -23,7 +23,7 @@ const EDGE_BYTES: usize = 128;
 /// An edge by the keys of its ends and the value of its property.
 type Known = [Value; 3];
 
-/// What is there under a key.
+/// The edge that is there under a key.
 #[derive(Clone, Copy, Debug)]
 enum Held {
     /// One edge of the store.

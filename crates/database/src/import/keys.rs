@@ -1,6 +1,6 @@
 //! The type of keys: ends of edges are read as the keys of the nodes that they name, in every file and format.
 //!
-//! Where files of nodes or the store have keys of one type, that is the type of their group. Where nodes are made of the
+//! If files of nodes or the store have keys of one type, that is the type of their group. If nodes are made of the
 //! ends of edges, it is the narrowest type that reads the ends of all files.
 
 use std::borrow::Cow;

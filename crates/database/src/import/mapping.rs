@@ -51,7 +51,7 @@ fn with_role<'a>(columns: &'a [TableColumn], word: &str) -> Option<(usize, Role<
     columns.iter().enumerate().find_map(|(index, c)| role(c).filter(|role| role.word == word).map(|role| (index, role)))
 }
 
-/// What stands before the name of a property that would be taken for something else, in a file with roles.
+/// Prefix of the name of a property that would be taken for something else, in a file with roles.
 pub(crate) const ESCAPE: char = '\\';
 
 /// The name of a property as a header of a file with roles has it.

@@ -1,4 +1,4 @@
-//! What is exported and imported again is the same graph, in every format: names, types and values.
+//! A graph that is exported and imported again is the same, in every format: names, types and values.
 
 use std::sync::Arc;
 
@@ -215,7 +215,7 @@ fn an_export_that_stops_leaves_nothing() {
     let error = export(&*view, &folder, ExportFormat::Csv, &stopped).expect_err("it was cancelled");
     assert_eq!(error.code(), database::ErrorCode::Cancelled);
     assert!(!folder.exists(), "the folder goes with the files");
-    // What no file can carry is named, and leaves nothing either.
+    // A value that no file can carry is named, and leaves nothing either.
     let deep = (0..150).fold(Value::Int(1), |inner, _| Value::list(vec![inner]));
     let held = vec![("nested".to_owned(), Column::from_values(&[deep]))];
     let group = NodeGroup { count: 1, labels: Vec::new(), properties: held };

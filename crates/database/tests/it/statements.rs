@@ -7,20 +7,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use database::{Config, Database, Durability, Error, ErrorCode, Parameters};
 use model::Consumer;
-use model::platform::{Clock, Disk};
+use model::platform::Disk;
 use testing::Folder;
 use testing::random::{SeededRandom, seed_or};
-use testing::simulation::{FaultyDisk, JournalDisk, MemoryDisk, SURVIVALS, Wreck, platform};
+use testing::simulation::{FaultyDisk, JournalDisk, MemoryDisk, SURVIVALS, Ticks, Wreck, platform};
 
 const STORE: &str = "/stores/test.knot";
 /// Nodes of the store that the statements are run on, unless they are to need memory.
 const SMALL: usize = 300;
-/// What a bulk load takes at least.
+/// Bytes that a bulk load takes at least.
 const BULK_LOAD_BYTES: usize = model::limits::IMPORT_MEMORY_BYTES_MIN + (16 << 20);
 /// Moments of a statement at which it meets something.
 const MOMENTS: u64 = 9;
@@ -136,7 +135,7 @@ fn content_on(disk: &MemoryDisk, place: &str) -> Content {
     content(&database)
 }
 
-/// What a statement may leave: nothing of it first, all of it last.
+/// The states that a statement may leave: nothing of it first, all of it last.
 fn allowed(disk: &MemoryDisk, subject: &Subject) -> Vec<Content> {
     let mut states = vec![content_on(disk, subject.name)];
     for text in subject.parts.iter().chain([&subject.statement]) {
@@ -168,7 +167,7 @@ fn check_left(database: &Database, done: &Result<(), Error>, subject: &Subject, 
     let found = content(database);
     assert!(states.contains(&found), "{place}: a part of the statement is there; it ended with {done:?}");
     let is_done = Some(&found) == states.last();
-    // What commits by itself may be stopped behind its last batch.
+    // A statement that commits by itself may be stopped behind its last batch.
     assert!(is_done == done.is_ok() || is_done && !subject.parts.is_empty(), "{place}: {done:?}");
     assert_eq!(database.spill_space().open_files(), 0, "{place}");
     if states.first() == Some(&found) {
@@ -294,20 +293,6 @@ fn sectors_that_cannot_be_read_leave_all_or_nothing() {
     });
 }
 
-/// A clock that goes on by a nanosecond whenever it is looked at.
-#[derive(Debug, Default)]
-struct Ticks(AtomicU64);
-
-impl Clock for Ticks {
-    fn now_ns(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn unix_us(&self) -> i64 {
-        0
-    }
-}
-
 #[test]
 fn an_end_at_any_check_leaves_all_or_nothing() {
     for_each(SMALL, |subject, disk, states, random, place| {
@@ -318,7 +303,7 @@ fn an_end_at_any_check_leaves_all_or_nothing() {
             session.time_by(ticks.clone());
             session.set_timeout(Some(Duration::from_nanos(checks)));
             let done = session.query(&subject.statement, &Parameters::default()).map(|_| ());
-            (database, done, ticks.0.load(Ordering::Relaxed))
+            (database, done, ticks.count())
         };
         let checks = stopped_after(u64::MAX / 2).2;
         let mut stops = 0;
@@ -338,7 +323,7 @@ fn an_end_at_any_check_leaves_all_or_nothing() {
 #[test]
 fn little_memory_leaves_all_or_nothing() {
     const NODES: usize = 40_000;
-    // What the batches in flight of a merge and of a statement take; and a bulk load has a limit of its own.
+    // Bytes of the batches in flight of a merge and of a statement. A bulk load has a limit of its own.
     const BESIDES: usize = 8 << 20;
     let besides = |subject: &Subject| if subject.statement.starts_with("COPY") { BULK_LOAD_BYTES } else { BESIDES };
     for_each(NODES, |subject, disk, states, _, place| {

@@ -6,28 +6,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use database::{Config, Database, Durability, ErrorCode, Parameters, QueryResult, Result, Session, Value};
 use model::Consumer;
-use model::platform::Clock;
 use testing::Folder;
 use testing::random::{SeededRandom, seed_or};
-
-/// A clock that goes on by a nanosecond whenever it is looked at.
-#[derive(Debug, Default)]
-struct Ticks(AtomicU64);
-
-impl Clock for Ticks {
-    fn now_ns(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn unix_us(&self) -> i64 {
-        0
-    }
-}
+use testing::simulation::Ticks;
 
 const NODES: i64 = 6_000;
 /// Nodes for what is computed over all pairs of them.
@@ -76,9 +61,9 @@ impl Fixture {
     /// Runs a statement that may look at the interrupt so often: what it gives, and how often it has looked.
     fn run(&mut self, text: &str, checks: u64) -> (Result<QueryResult>, u64) {
         self.session.set_timeout(Some(Duration::from_nanos(checks)));
-        let before = self.ticks.0.load(Ordering::Relaxed);
+        let before = self.ticks.count();
         let outcome = self.session.query(text, &self.parameters);
-        let after = self.ticks.0.load(Ordering::Relaxed);
+        let after = self.ticks.count();
         self.session.set_timeout(None);
         (outcome, after - before)
     }

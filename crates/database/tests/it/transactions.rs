@@ -318,7 +318,7 @@ fn others_are_told_of_a_large_transaction_that_is_left_open() {
         assert!(error.remedy().starts_with("commit that transaction or roll it back"), "{error:?}");
     };
     std::thread::scope(|scope| {
-        // What is tried for a short time only is not given up halfway.
+        // A commit that is tried for a short time only is not given up halfway.
         scope.spawn(|| {
             let (parameters, mut sink) = (Parameters::default(), QueryResult::default());
             let limit = Duration::from_millis(1);

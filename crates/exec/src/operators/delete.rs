@@ -48,7 +48,7 @@ struct Doomed<'m> {
     edges: SortedNumbers<'m>,
 }
 
-/// What one row names.
+/// The nodes and edges that one row names.
 #[derive(Default)]
 struct Named {
     nodes: Vec<NodeId>,

@@ -68,7 +68,7 @@ names! {
 }
 
 names! {
-    /// What exactly is wrong, in openCypher's names where it has one.
+    /// The detail of what is wrong, in openCypher's names where it has one.
     ErrorDetail {
         AmbiguousAggregationExpression: "beside an aggregate stands what rows are not grouped by",
         ColumnNameConflict: "two columns have the same name",

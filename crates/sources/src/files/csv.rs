@@ -13,7 +13,7 @@ use super::{BadRow, Chunk, FieldType, ReadOptions, RowBatch, RowTexts, Table, Ta
 pub struct CsvTable {
     chunks: TextChunks,
     columns: Vec<TableColumn>,
-    /// How each column is read, beside why: a misfit's reason says so.
+    /// Reader of each column, beside its reason, which a misfit tells.
     types: Vec<(FieldType, Basis)>,
     delimiter: u8,
     quote: Option<u8>,
@@ -250,7 +250,7 @@ struct Rows<'t> {
     /// Rows that were pushed, good and bad, and which of them are good, once one is not.
     pushed: u32,
     good: Option<Vec<u32>>,
-    /// Whether any text of the chunk may be empty and not absent.
+    /// True if any text of the chunk may be empty and not absent.
     has_empty_texts: bool,
     quoted: Vec<bool>,
 }

@@ -24,7 +24,7 @@ pub struct ParquetTable {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
     columns: Vec<TableColumn>,
-    /// What columns are cast to before they are read, where an option says so.
+    /// Types that columns are cast to before they are read, where an option says so.
     casts: Vec<Option<DataType>>,
     next_group: AtomicUsize,
     length: u64,

@@ -16,7 +16,7 @@ pub struct Built {
     pub base: Arc<Version>,
     /// What it changes.
     pub edit: VersionEdit,
-    /// Where new edges have come to lie, if that was asked.
+    /// Places of the new edges, if they were asked for.
     pub placed: PlacedEdges,
     pub(super) context: BuildContext,
 }

@@ -202,7 +202,7 @@ struct Loaded {
     buffers: Vec<(EdgeTypeId, SealedBuffer)>,
     runs: Vec<Run>,
     histogram: Vec<u64>,
-    /// What changes of edges of the base.
+    /// Changes of edges of the base.
     changes: Vec<EdgePropertyChange>,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Head {
     pub(super) era: u64,
     /// The files are being built anew: nobody begins or commits.
     pub(super) is_held: bool,
-    /// What is done in the transaction that holds the writers' turn: nobody else commits, and the memtable is not flushed.
+    /// Activity of the transaction that holds the writers' turn: nobody else commits, and the memtable is not flushed.
     pub(super) holder: Option<Arc<Activity>>,
     /// Counts flushes.
     pub(super) flushes: u64,
@@ -133,7 +133,7 @@ pub(crate) struct Start {
     is_over: bool,
     pub(super) turn: Turn,
     pub(super) activity: Arc<Activity>,
-    /// What it follows others by, if it has built indexes.
+    /// Follower of the commits of others, if it has built indexes.
     pub(super) follower: Option<u64>,
 }
 
@@ -189,7 +189,7 @@ impl Start {
         }
     }
 
-    /// Whether the state is that which it began with, but for merges of files.
+    /// True if the state is that which it began with, but for merges of files.
     pub(super) fn is_where_it_began(&self, head: &Head) -> bool {
         (self.era, self.sequence, self.flushes) == (head.era, head.sequence, head.flushes)
     }
@@ -274,7 +274,7 @@ impl Start {
         Ok(head)
     }
 
-    /// What the transaction leaves for others.
+    /// Traces that the transaction leaves for others.
     pub(super) fn traces(&self, head: &Head, items: &[Item], log: &[u8], own: &Snapshot) -> Result<Traces> {
         let readable = self.is_read_by_others(head).then(|| left_of(log, &self.snapshot, own)).transpose()?;
         Ok(Traces { written: hashes(items), readable })
@@ -291,7 +291,7 @@ impl Start {
         reads.map_or(Ok(()), |reads| head.check_reads(reads, self.sequence))
     }
 
-    /// Whether nobody has committed since it began.
+    /// True if nobody has committed since it began.
     pub(super) fn is_newest(&self, head: &Head) -> bool {
         (self.era, self.sequence) == (head.era, head.sequence)
     }

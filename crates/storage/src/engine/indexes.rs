@@ -1,4 +1,4 @@
-//! How a transaction that has built indexes commits, while others have gone on to commit: it follows what they commit, brings
+//! Commits of transactions that have built indexes, while others have gone on to commit: each follows what they commit, brings
 //! what it built up to date in rounds without any turn, and takes the turn for the last few records only.
 //!
 //! A transaction follows others from the moment at which it begins to build, if nobody has committed since it began; else from
@@ -36,7 +36,7 @@ pub(super) struct Followers {
     followers: BTreeMap<u64, Follower>,
 }
 
-/// What was committed since somebody began to follow, and was not fetched yet.
+/// Commits since somebody began to follow, not fetched yet.
 #[derive(Debug)]
 struct Follower {
     committed: Vec<Arc<Committed>>,
@@ -71,7 +71,7 @@ impl Followers {
         });
     }
 
-    /// What was committed since it was last asked for; `None` if the follower is lost.
+    /// Commits since the last call; `None` if the follower is lost.
     fn fetch(&mut self, number: u64) -> Option<Vec<Arc<Committed>>> {
         let follower = self.followers.get_mut(&number)?;
         follower.memory.resize(0);

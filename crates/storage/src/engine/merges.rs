@@ -102,7 +102,7 @@ impl Engine {
         Ok(Some(built))
     }
 
-    /// What a merge or flush may use.
+    /// Memory that a merge or flush may use.
     pub(crate) fn merge_memory(&self) -> (BulkConfig, Reservation) {
         merge_memory(&self.memory)
     }
@@ -135,7 +135,7 @@ impl Engine {
     }
 }
 
-/// What a merge or flush may use: as much of its share of the memory limit as can be had.
+/// Memory that a merge or flush may use: as much of its share of the limit as can be had.
 pub(super) fn merge_memory(memory: &Arc<MemoryBudget>) -> (BulkConfig, Reservation) {
     let most = MERGE_MEMORY_BYTES.min(memory.share(Consumer::Compaction));
     let reserved = memory.reserve_between(Consumer::Compaction, MERGE_MEMORY_BYTES_MIN.min(most), most);

@@ -33,11 +33,11 @@ pub(super) struct Logs {
     pub(super) number: u64,
     /// The last transaction.
     pub(super) sequence: u64,
-    /// What stands behind their sound parts, in a store that is only read.
+    /// Ends behind their sound parts, in a store that is only read.
     pub(super) torn: Vec<TornLog>,
 }
 
-/// What repeating logs needs.
+/// Settings that repeating logs needs.
 pub(super) struct Replay<'a> {
     pub(super) path: &'a Path,
     pub(super) platform: &'a Platform,

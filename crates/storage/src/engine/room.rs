@@ -1,6 +1,6 @@
 //! Room for the log on the disk, taken before a transaction is put behind the head.
 //!
-//! What is behind the head is what the next transactions begin with: if its record could not be written then, nothing
+//! The state behind the head is what the next transactions begin with: if its record could not be written then, nothing
 //! after it could be either, and the store would have to close. So the record's bytes are had first, and a transaction for
 //! which there is no room fails alone, with `DISK_FULL`.
 //!
@@ -31,7 +31,7 @@ const FRAME_BYTES: u64 = (LINK_BYTES + 2 * GROUP_MARK_BYTES) as u64;
 pub(super) struct LogRoom {
     disk: Arc<dyn Disk>,
     path: PathBuf,
-    /// Where the log ends at most once all is written that was let in.
+    /// Largest end of the log once all is written that was let in.
     end: u64,
     /// Up to where there is room.
     taken: u64,
@@ -94,7 +94,7 @@ impl LogRoom {
 
 impl Drop for LogRoom {
     fn drop(&mut self) {
-        // What cannot be given back is given back when the log is next opened, or removed.
+        // Room that cannot be given back now is given back when the log is next opened, or removed.
         let _ = self.disk.release(&self.path);
     }
 }

@@ -22,9 +22,9 @@ use crate::bulk::Built;
 use crate::bulk::context::BuildContext;
 use crate::version::{Version, VersionEdit};
 
-/// How long those who wait for others sleep between two looks at whether they should stop.
+/// Time between two checks of the interrupt of those who wait for others.
 pub(super) const PATIENCE: Duration = Duration::from_millis(20);
-/// How long others wait for a transaction that holds the writers' turn while nothing is done in it.
+/// Time that others wait for a transaction that holds the writers' turn while nothing is done in it.
 const IDLE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The part of the memory limit that the writes of one transaction may take before they go to files: one of so many, but
@@ -32,7 +32,7 @@ const IDLE_PATIENCE: Duration = Duration::from_secs(5);
 const TRANSACTION_SHARE: usize = 8;
 const TRANSACTION_BYTES_MIN: usize = 1 << 20;
 
-/// What a large transaction has written.
+/// Files that a large transaction has written.
 pub(crate) struct Stages {
     /// The version that it began with, and the one that it leads to.
     pub(crate) base: Arc<Version>,
@@ -42,7 +42,7 @@ pub(crate) struct Stages {
     pub(crate) built: Vec<Built>,
 }
 
-/// Who may commit, as a transaction sees it.
+/// The right to commit, as a transaction sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// Others too.
@@ -53,7 +53,7 @@ pub(super) enum Turn {
     Alone,
 }
 
-/// What is done in a transaction, as those see it who wait for it.
+/// Activity in a transaction, as those see it who wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     /// Statements and calls under way.
@@ -280,7 +280,7 @@ impl Engine {
         let context = BuildContext::new(&base, &config, &interrupt);
         let before = current.clone();
         let installed = Built::new(&base, context, edit).install(&current);
-        // What failed in the moment of replacing the manifest may have replaced it.
+        // A failure in the moment of replacing the manifest may have replaced it.
         let is_published = installed.is_ok() || !self.is_current(&before);
         if is_published {
             built.iter().for_each(Built::keep);

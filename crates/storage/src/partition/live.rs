@@ -35,7 +35,7 @@ impl<'a> LiveSection<'a> {
         self.patches.map_or(Ok(0), |patches| patches.count_lost(run, is_in))
     }
 
-    /// How many edges of a run are there; `is_in` for a run of the in-direction.
+    /// Number of live edges of a run; `is_in` for a run of the in-direction.
     #[inline]
     fn count_left(&self, run: &Range<u64>, is_in: bool) -> Result<u64> {
         let left = (run.end - run.start).checked_sub(self.count_lost(run, is_in)?);

@@ -75,7 +75,7 @@ enum InDirection {
 /// The out-direction of a section while it is written.
 struct OutDirection {
     target_base: u64,
-    /// How many targets the interval has.
+    /// Number of targets of the interval.
     targets: u64,
     packer: Packer,
     sources: NodeCounts,

@@ -32,13 +32,13 @@ struct Part {
     /// Edges made before the stage, and in it.
     first: u64,
     made: u64,
-    /// Where the places of those that it made begin in the spool.
+    /// Start, in the spool, of the places of those that it made.
     places: u64,
     /// The slot of its partition; none if it has no edges.
     slot: Option<usize>,
     /// The edges before each section.
     sections: Vec<u64>,
-    /// Where the ids of the edges of its partition begin in the spool.
+    /// Start, in the spool, of the ids of the edges of its partition.
     ids: u64,
     /// The new places of edges that had an id before the stage.
     moved: Map<u64, u64>,

@@ -16,7 +16,7 @@ use crate::codec::bytes::Get;
 use crate::snapshot::Snapshot;
 use crate::wal::record::{Operation, operation};
 
-/// What a transaction committed: the record of the log, and what is in the indexes that it made.
+/// A committed transaction: the record of the log, and the contents of the indexes that it made.
 #[derive(Debug)]
 pub(crate) struct Committed {
     pub(crate) log: Box<[u8]>,
@@ -30,7 +30,7 @@ pub(crate) struct CatchUp {
     numbers: Numbers,
     /// The transaction wrote more than the schema.
     has_rows: bool,
-    /// What is repeated takes memory of its own.
+    /// Repeated records take memory of their own.
     memory: Reservation,
     bytes_before: usize,
 }
@@ -70,7 +70,7 @@ impl CatchUp {
         Ok(())
     }
 
-    /// What is in the indexes and constraints of these names by now.
+    /// Contents, by now, of the indexes and constraints of these names.
     pub(crate) fn made(&self, names: &[Arc<str>]) -> Made {
         Made::of(&self.snapshot, names)
     }

@@ -12,7 +12,7 @@ use crate::ordered_index::build::build;
 use crate::snapshot::Snapshot;
 use crate::wal::record::Operation;
 
-/// What is in one index, or in those of one constraint.
+/// Contents of one index, or of those of one constraint.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
     /// The values by which nodes are looked up.
@@ -31,7 +31,7 @@ impl Made {
         Made(names.iter().map(|name| (name.clone(), snapshot.contents_of(name))).collect())
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

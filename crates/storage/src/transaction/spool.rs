@@ -47,7 +47,7 @@ impl Spool {
     pub(crate) fn append(&mut self, added: &[u8]) -> Result<u64> {
         let start = self.length;
         match &mut self.bytes {
-            // What a failed write left behind the end is written over.
+            // Bytes that a failed write left behind the end are written over.
             Bytes::File(file) => file
                 .write_at(start, added)
                 .map_err(|error| StorageError::io("write a temporary file in", &self.directory, error))?,

@@ -34,7 +34,7 @@ const UNCOUNTED_BYTES: usize = 64 << 10;
 pub(super) struct Stage {
     /// Bytes of log before it.
     start: u64,
-    /// What it began with.
+    /// The state that it began with.
     snapshot: Snapshot,
     first_own: u32,
     /// Its log, up to the last savepoint in it: where that begins in the spool, and its bytes.
@@ -138,7 +138,7 @@ impl NativeTransaction {
         memory.need(memory.bytes() + self.snapshot.memtable.bytes);
         let memtable = &self.snapshot.memtable;
         let mut built = flush::build_placing(&self.snapshot.version, memtable, &config, &interrupt)?;
-        // What rests on bytes that could not be read must not come into files.
+        // Values that rest on bytes that could not be read must not come into files.
         self.snapshot.sound(())?;
         let version = built.base.with_edit(&built.edit)?;
         let made = memtable.edges.len() as u64;

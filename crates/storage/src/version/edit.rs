@@ -109,7 +109,7 @@ impl VersionEdit {
             let patch = |&added: &FileEntry| PatchEdit { partition: number, removed: Vec::new(), added: Some(added) };
             edit.patches.extend(added.map(patch));
         }
-        // What was made anew has no older runs, and those of dropped indexes go with the schema.
+        // Indexes made anew have no older runs, and those of dropped indexes go with the schema.
         edit.removed_ordered.clear();
         edit.renewed_ordered = renewed;
         edit.statistics = Some(new.statistics.clone());

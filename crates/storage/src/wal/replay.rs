@@ -147,7 +147,7 @@ struct Pieces<'d> {
     disk: &'d dyn Disk,
     path: PathBuf,
     length: u64,
-    /// Where the piece that is there begins.
+    /// Start of the piece that is there.
     start: u64,
     piece: Vec<u8>,
 }
@@ -303,7 +303,7 @@ impl<'d> OneLog<'d> {
 /// Bytes by which a mark, a link or the header of a record are known.
 const HEAD_BYTES: usize = if LINK_BYTES > RECORD_HEADER_BYTES { LINK_BYTES } else { RECORD_HEADER_BYTES };
 
-/// How long the record with that header claims to be, if it begins as one.
+/// Length that the record with that header claims to have, if it begins as one.
 fn claimed_bytes(header: &[u8]) -> Option<u64> {
     let header = header.get(..RECORD_HEADER_BYTES).filter(|header| header.starts_with(&RECORD_MARKER))?;
     let payload = u64::from_le_bytes(*header[8..].first_chunk()?);

@@ -12,7 +12,7 @@ const LINK: [u8; 4] = *b"KLNK";
 const RECORD_HEADER_BYTES: usize = 24;
 
 enum Part {
-    /// How many bytes are durable.
+    /// Number of durable bytes.
     Mark(u64),
     /// Number, length and last transaction of the log before.
     Link([u64; 3]),
@@ -26,7 +26,7 @@ enum Part {
 struct Log {
     header: Vec<u8>,
     parts: Vec<Part>,
-    /// Where each part ended, and at last the file.
+    /// End of each part, and at last of the file.
     ends: Vec<usize>,
 }
 

@@ -28,7 +28,7 @@ const ROWS: usize = 20_000;
 /// Memory that the store and what reads it may use.
 pub const LIMIT: usize = 32 << 20;
 
-/// How often something was answered, by what it was, and how often there was an error.
+/// Number of answers of each kind, and of errors.
 pub type Outcomes = BTreeMap<&'static str, u64>;
 
 struct Tally(Outcomes);

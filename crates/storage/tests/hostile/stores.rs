@@ -19,7 +19,7 @@ use crate::vast;
 /// Nodes of the store whose columns have every encoding.
 const NODES: usize = 300;
 
-/// What is changed.
+/// The field that is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A file of that kind.

@@ -1,6 +1,6 @@
 //! A disk that fails at every possible operation: full from then on, failing once, or losing power.
 //!
-//! What was acknowledged stays visible and is there after reopening. A transaction for which a full disk has no room fails
+//! All that was acknowledged stays visible and is there after reopening. A transaction for which a full disk has no room fails
 //! alone, and files that could not be written are written when there is room again. A log that could not be written, since
 //! the disk failed or cannot take room beforehand, closes the store for writing.
 
@@ -210,7 +210,7 @@ fn a_full_disk_keeps_nobody_from_deleting() {
     };
     let nodes = make(NODES).unwrap();
     disk.fill_at(0);
-    // What is left of the step that was taken last.
+    // Uses up the step that was taken last.
     let mut made = 0;
     let error = loop {
         match make(1) {

@@ -163,7 +163,7 @@ fn a_constraint_is_exact_over_what_was_there_and_what_came() {
     }
 }
 
-/// What is built is not built again where the commits beside it were followed.
+/// An index is not built again where the commits beside its build were followed.
 #[test]
 fn a_build_that_was_followed_is_not_repeated() {
     let directory = TestDirectory::new();

@@ -35,7 +35,7 @@ pub(crate) fn options() -> OpenOptions {
     OpenOptions { memtable_bytes_max: 30_000, ..OpenOptions::create() }
 }
 
-/// What the child does; nothing when run as a test.
+/// The work of the child; nothing when run as a test.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(PATH) else { return };

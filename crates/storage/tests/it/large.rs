@@ -91,7 +91,7 @@ fn ids_stay_valid_while_edges_move_into_files() {
         }
         let expected: Vec<Option<i64>> = (0..24).map(Some).collect();
         assert_eq!(numbers(transaction.view(), &edges), expected);
-        // What moves an edge of a sort key, moves it between files.
+        // A change that moves an edge of a sort key moves it between files.
         let key = transaction.property_key("n").unwrap();
         let changed = [edges[3], edges[20]];
         transaction.set_edge_properties(&changed, key, &Column::new(ColumnData::Int(vec![103, -120]))).unwrap();
@@ -185,7 +185,7 @@ fn others_read_and_begin_meanwhile_and_wait_at_their_commit() {
         create_nodes(&mut *large, 3);
         assert_eq!(count(&store), 0);
         large.commit().unwrap();
-        // What it saw is not what is there now.
+        // The state that it saw is not the one that is there now.
         assert_eq!(waits.join().unwrap().unwrap_err().code(), ErrorCode::Conflict);
     });
     assert_eq!((view.statistics().nodes, count(&store)), (0, 9));

@@ -13,7 +13,7 @@ use crate::memory_writes::status;
 
 const PATH: &str = "KNOTWORK_TEST_LARGE_STORE";
 const LIMIT: usize = 24 << 20;
-/// What a process holds besides: buffers of files, the ids that the caller keeps, and what the allocator keeps.
+/// Bytes that a process holds besides: buffers of files, the ids that the caller keeps, and what the allocator keeps.
 const BESIDES: usize = 40 << 20;
 const NODES: usize = 2_000;
 const EDGES: usize = 400_000;
@@ -24,7 +24,7 @@ const LOGGED_ROWS: usize = 5_000;
 /// Ends the name of a store with a long log.
 const LOGGED: &str = "logged.knot";
 
-/// What the child does; nothing when run as a test.
+/// The work of the child; nothing when run as a test.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(PATH) else { return };

@@ -27,7 +27,7 @@ pub(crate) fn status(name: &str) -> Option<usize> {
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// What the child does; nothing when run as a test.
+/// The work of the child; nothing when run as a test.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(PATH) else { return };

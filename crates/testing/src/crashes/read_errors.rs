@@ -89,7 +89,7 @@ impl<S: Subject> Trial<'_, S> {
             fail();
         }
         let [before, after] = self.ends();
-        // What reads for a comparison panics with the error that it was given.
+        // Reading for a comparison panics with the error that it was given.
         match content_of(&store) {
             Ok(content) if content == self.recording.contents[before] => {}
             Ok(_) => return Err("the answer is wrong".to_owned()),

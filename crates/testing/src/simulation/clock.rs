@@ -24,6 +24,28 @@ impl Clock for CountingClock {
     }
 }
 
+/// A clock that goes on by a nanosecond whenever it is looked at: a time limit of `n` nanoseconds ends a statement at its `n`-th
+/// check.
+#[derive(Debug, Default)]
+pub struct Ticks(AtomicU64);
+
+impl Ticks {
+    /// How often it was looked at.
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Clock for Ticks {
+    fn now_ns(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn unix_us(&self) -> i64 {
+        0
+    }
+}
+
 /// Seeded random numbers as a platform gives them.
 #[derive(Debug)]
 pub struct PlatformRandom {

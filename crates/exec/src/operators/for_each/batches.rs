@@ -27,7 +27,7 @@ use crate::spill::{RowStore, StoredRows};
 const BATCH_ROWS: u64 = 1_000;
 /// How often a batch is tried where others write the same, if nothing is said.
 const ATTEMPTS: usize = 100;
-/// How often a batch is tried beside others, before it is tried alone.
+/// Number of attempts of a batch beside others, before it is tried alone.
 const TOGETHER: usize = 2;
 /// For how long a batch is tried with `RETRY`, in seconds, if no time is said.
 const RETRY_SECONDS: f64 = 30.0;

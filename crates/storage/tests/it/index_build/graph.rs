@@ -13,7 +13,7 @@ use testing::random::SeededRandom;
 
 const NAME: &str = "made";
 
-/// What is made.
+/// The graph that is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     NodeIndex,

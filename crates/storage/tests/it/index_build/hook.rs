@@ -8,7 +8,7 @@ use std::time::Duration;
 use model::Interrupt;
 use model::platform::Clock;
 
-/// What happens at a look.
+/// The action at a look.
 #[derive(Debug)]
 enum Event {
     /// Another thread does its work, and whoever looks waits for it.
@@ -38,7 +38,7 @@ impl Clock for Hook {
             Event::End => u64::from(look >= self.at) << 40,
             Event::Meet(meeting) if look == self.at || is_again => {
                 let (go, done) = &*meeting.lock().unwrap();
-                // Where the other side has panicked, its thread says so.
+                // If the other side has panicked, its thread says so.
                 if go.send(()).is_ok() {
                     let _ = done.recv();
                 }

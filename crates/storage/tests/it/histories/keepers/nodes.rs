@@ -240,7 +240,7 @@ impl Keeper for Indexed {
         } else {
             transaction.create_index(index, &yields())?;
         }
-        // What is built once more lets others work, too.
+        // A second build lets others work, too.
         let interrupt = yields();
         let _listening = interrupt.listen();
         transaction.commit()
