@@ -294,7 +294,8 @@ impl Disk for SystemDisk {
     fn reserve(&self, path: &Path, end: u64) -> io::Result<()> {
         use rustix::io::Errno;
         let file = OpenOptions::new().write(true).open(path)?;
-        match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, end) {
+        let keep_size = rustix::fs::FallocateFlags::KEEP_SIZE;
+        match rustix::io::retry_on_intr(|| rustix::fs::fallocate(&file, keep_size, 0, end)) {
             // File systems that cannot: what they have room for shows when it is written.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
             taken => Ok(taken?),

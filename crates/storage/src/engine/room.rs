@@ -82,7 +82,9 @@ impl LogRoom {
         let step = STEP_BYTES_MIN.max(self.taken / STEP_PART);
         let far = end.next_multiple_of(step);
         let (taken, result) = match self.disk.reserve(&self.path, far) {
-            Err(error) if error.kind() == ErrorKind::StorageFull => (end, self.disk.reserve(&self.path, end)),
+            Err(error) if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+                (end, self.disk.reserve(&self.path, end))
+            }
             result => (far, result),
         };
         result.map_err(|error| StorageError::io("take room for", &self.path, error))?;
