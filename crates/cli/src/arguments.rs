@@ -9,7 +9,7 @@ use database::{Durability, IsolationLevel, Priority};
 
 /// Knotwork: an embedded property-graph database.
 ///
-/// `knot STORE` opens the shell on a store, a directory that is made if it is missing.
+/// `knot STORE` opens the shell on a store, a directory that is made if it is missing and its name ends in .knot.
 #[derive(Parser)]
 #[command(name = "knot", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
 pub(crate) struct Arguments {

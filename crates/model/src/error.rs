@@ -102,7 +102,7 @@ registry! {
     (Timeout, "TIMEOUT", Client, "Transaction.TransactionTimedOut", "the query ran longer than it may", "raise the timeout or ask for less"),
     (Limit, "LIMIT", Client, "General.MemoryPoolOutOfMemoryError", "the query needs more than its limit", "raise the limit or ask for less"),
     (Busy, "BUSY", Client, "General.DatabaseUnavailable", "another process has the store open", "close it there"),
-    (NotAStore, "NOT_A_STORE", Client, "Database.DatabaseNotFound", "the path holds no Knotwork store", "check the path; `knot PATH` creates a store, and so does an import"),
+    (NotAStore, "NOT_A_STORE", Client, "Database.DatabaseNotFound", "the path holds no Knotwork store", "check the path; `knot NAME.knot` creates a store, and so does an import"),
     (Version, "VERSION", Client, "General.DatabaseUnavailable", "the store was written by a newer format", "open it with a newer Knotwork"),
     (Import, "IMPORT", Client, "Statement.ExternalResourceFailed", "a file to import cannot be read as asked", "mend the row, or use --skip-bad"),
     (File, "FILE", Client, "Statement.ExternalResourceFailed", "a file cannot be read or written", "check the path and the rights"),

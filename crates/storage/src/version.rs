@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::platform::{Disk, Platform};
-use model::{Column, Index, Result, Set, Statistics};
+use model::{Column, ErrorCode, Index, Result, Set, Statistics};
 
 use crate::error::StorageError;
 use crate::file::StoreFile;
@@ -87,7 +87,11 @@ impl Version {
         let manifest = Manifest::read(&platform.disk, directory)?;
         let version = Version::assemble(platform, directory, manifest, None)?;
         version.remove_leftovers()?;
-        Manifest::renew_copy(&*platform.disk, directory)?;
+        match Manifest::renew_copy(&*platform.disk, directory) {
+            // The store is whole without it, and must open where room is to be made. It is made when there is room.
+            Err(error) if error.code() == ErrorCode::DiskFull => {}
+            renewed => renewed?,
+        }
         Ok(version)
     }
 

@@ -29,6 +29,7 @@ const GROUP_BYTES: usize = 1 << 20;
 /// lock, and nobody has opened the store's files yet.
 pub(crate) fn mend(platform: &Platform, directory: &Path) -> Result<Vec<TornLog>> {
     let mut manifest = Manifest::read(&platform.disk, directory)?;
+    remove_empty_ends(&*platform.disk, directory, &manifest)?;
     if is_closed(platform, directory, &manifest)? {
         return Ok(Vec::new());
     }
@@ -78,6 +79,27 @@ fn copy_logs(disk: &dyn Disk, directory: &Path, (from, to): (LogName, LogName)) 
         torn::remove_if_there(disk, &directory.join(FileKind::Wal.file_name(to.number)))?;
     }
     copied
+}
+
+/// Removes logs behind the first that hold nothing, as a flush leaves them that found no room: if the log before them was closed, it
+/// is gone on with, which takes no room either.
+fn remove_empty_ends(disk: &dyn Disk, directory: &Path, manifest: &Manifest) -> Result<()> {
+    let first = manifest.wal_number;
+    let last = last_log(disk, directory, first, manifest.store_identity)?;
+    // Behind the last there may be one that was only being made.
+    for number in (first + 1..=last + 1).rev() {
+        let path = directory.join(FileKind::Wal.file_name(number));
+        if !disk.exists(&path) {
+            continue;
+        }
+        let length = disk.length(&path).map_err(|error| StorageError::io("read", &path, error))?;
+        if length > EMPTY_LOG_BYTES {
+            return Ok(());
+        }
+        disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;
+        disk.sync_directory(directory).map_err(|error| StorageError::io("sync", directory, error))?;
+    }
+    Ok(())
 }
 
 /// True if there is one log and it ends with a seal.

@@ -235,3 +235,39 @@ fn a_full_disk_keeps_nobody_from_deleting() {
     make(7).unwrap();
     assert_eq!(count(&store), made + 7);
 }
+
+#[test]
+fn a_store_whose_files_found_no_room_opens_on_the_full_disk() {
+    let options =
+        OpenOptions { maintenance: Maintenance::Inline, memtable_bytes_max: usize::MAX, ..OpenOptions::create() };
+    let mut failed = 0;
+    for operation in 0.. {
+        let disk = FaultyDisk::new(Arc::new(MemoryDisk::new()));
+        let platform = platform(Arc::new(disk.clone()), 15);
+        let open = || NativeStore::open(Path::new(PATH), options, platform.clone());
+        let store = open().unwrap();
+        (1..=4).for_each(|number| commit_number(&store, number).unwrap());
+        let start = disk.operation_count();
+        disk.fill_at(start + operation);
+        let written = store.checkpoint(&Interrupt::new());
+        let is_past = disk.operation_count() <= start + operation;
+        drop(store);
+        let place = format!("operation {operation}, {written:?}");
+        if written.is_err() {
+            failed += 1;
+            let store = open().unwrap_or_else(|error| panic!("{place}: {error:?}"));
+            assert_eq!(numbered::check(&*store.read().unwrap()), 4, "{place}");
+        }
+        disk.mend();
+        let store = open().unwrap();
+        commit_number(&store, 5).unwrap();
+        store.checkpoint(&Interrupt::new()).unwrap();
+        drop(store);
+        assert_eq!(numbered::check(&*open().unwrap().read().unwrap()), 5, "{place}");
+        numbered::check_files(&platform, Path::new(PATH));
+        if is_past {
+            assert!(failed > 10, "{failed} checkpoints failed");
+            return;
+        }
+    }
+}
