@@ -160,7 +160,7 @@ impl Memtable {
         }
     }
 
-    /// Bytes held, roughly, if so many nodes are made here.
+    /// Estimated bytes held if that number of `nodes` is made here.
     pub(crate) fn bytes_with(&self, nodes: usize) -> usize {
         self.bytes.saturating_add(nodes.saturating_mul(weight::NODE))
     }

@@ -17,7 +17,7 @@ use super::keys::united_with;
 use super::mapping::{EdgeMapping, Group};
 use super::rows::pick;
 
-/// Bytes that an edge takes here besides its texts, about.
+/// Estimated bytes that an edge takes here besides its texts.
 const EDGE_BYTES: usize = 128;
 
 /// An edge by the keys of its ends and the value of its property.
@@ -280,7 +280,7 @@ impl KnownEdges {
     }
 }
 
-/// Bytes that an edge and the texts of its key take, about.
+/// Estimated bytes that an edge and the texts of its key take.
 fn key_bytes(key: &Known) -> usize {
     let text = |value: &Value| match value {
         Value::String(text) => text.len(),

@@ -263,7 +263,7 @@ fn lists_of_parquet_are_kept_and_those_with_null_are_bad_rows() {
     subject.check(&[("MATCH (a:Z)-[:E]->(b) RETURN a.id, b.id ORDER BY a.id", "'02','1'; '1','02'")]);
 }
 
-/// A pipe with a name, which waits for whoever writes to it.
+/// A named pipe, which waits for its writer.
 #[cfg(unix)]
 fn pipe(subject: &Subject, name: &str) -> std::path::PathBuf {
     let path = subject.folder.join(name);

@@ -35,7 +35,7 @@ struct Subject {
 /// All that a store holds, line by line.
 type Content = Vec<String>;
 
-/// The statements, for a store of so many nodes; their files lie in the folder.
+/// The statements, for a store of `size` nodes; their files lie in the folder.
 fn subjects(folder: &Folder, size: usize) -> Vec<Subject> {
     let rows = |line: &dyn Fn(usize) -> String| (1..=size).map(|row| line(row) + "\n").collect::<String>();
     let file = |name: &str, text: String| {
@@ -177,6 +177,25 @@ fn check_left(database: &Database, done: &Result<(), Error>, subject: &Subject, 
     }
 }
 
+/// A statement on a disk that fails with errors of one code.
+struct Trial<'a> {
+    subject: &'a Subject,
+    states: &'a [Content],
+    code: ErrorCode,
+}
+
+impl Trial<'_> {
+    /// Runs the statement, mends the disk, checks what is left, and closes the store.
+    fn run(&self, database: Database, mend: impl FnOnce(), place: &str) {
+        let done = run(&database, &self.subject.statement);
+        if let Err(error) = &done {
+            assert_eq!(error.code(), self.code, "{place}: {error:?}");
+        }
+        mend();
+        check_left(&database, &done, self.subject, self.states, place);
+    }
+}
+
 fn check_files(disk: &MemoryDisk, place: &str) {
     let found = storage::check::check(&platform(Arc::new(disk.clone()), 5), Path::new(STORE), &model::Interrupt::new());
     assert!(found.as_ref().is_ok_and(Vec::is_empty), "{place}: {found:?}");
@@ -239,13 +258,8 @@ fn a_full_disk_leaves_all_or_nothing_and_what_has_no_room_can_be_run_again() {
             let faulty = FaultyDisk::new(Arc::new(inner.clone()));
             let database = open(Arc::new(faulty.clone()), None).expect("a store can be opened");
             faulty.fill_at(faulty.operation_count() + operation);
-            let done = run(&database, &subject.statement);
-            if let Err(error) = &done {
-                assert_eq!(error.code(), ErrorCode::DiskFull, "{place}: {error:?}");
-            }
-            faulty.mend();
-            check_left(&database, &done, subject, states, &place);
-            drop(database);
+            let trial = Trial { subject, states, code: ErrorCode::DiskFull };
+            trial.run(database, || faulty.mend(), &place);
             check_files(&inner, &place);
         }
     });
@@ -281,13 +295,8 @@ fn sectors_that_cannot_be_read_leave_all_or_nothing() {
             if is_late {
                 fail();
             }
-            let done = run(&database, &subject.statement);
-            if let Err(error) = &done {
-                assert_eq!(error.code(), ErrorCode::Io, "{place}: {error:?}");
-            }
-            faulty.mend_reads();
-            check_left(&database, &done, subject, states, &place);
-            drop(database);
+            let trial = Trial { subject, states, code: ErrorCode::Io };
+            trial.run(database, || faulty.mend_reads(), &place);
             check_files(&inner, &place);
         }
     });

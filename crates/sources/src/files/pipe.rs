@@ -1,4 +1,4 @@
-//! Reading of what may be silent: a pipe is read by a thread of its own, so that whoever waits for it can be stopped.
+//! Reading of what may be silent: a pipe is read by a thread of its own, so that a statement that waits for it can be stopped.
 
 use std::io::Read;
 use std::path::PathBuf;

@@ -282,8 +282,8 @@ impl Engine {
         failure.map_or(Ok(()), |(code, message)| Err(Error::new(code, message)))
     }
 
-    /// Waits a while for a flush or merge to end, for who began to wait at that time; fails if the run on this thread should
-    /// stop, or if a transaction in which nothing is done puts both off.
+    /// Waits a while for a flush or merge to end, on behalf of a caller that began to wait at that time; fails if the run on this
+    /// thread should stop, or if a transaction in which nothing is done puts both off.
     fn wait_to_be_told<'s>(&'s self, state: MutexGuard<'s, State>, began_ns: u64) -> Result<MutexGuard<'s, State>> {
         drop(self.background.flushed.wait_timeout(state, PATIENCE));
         check_this_thread()?;

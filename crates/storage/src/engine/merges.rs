@@ -66,7 +66,7 @@ impl Engine {
     fn compact_step(&self, extent: Extent, interrupt: &Interrupt) -> Result<bool> {
         self.check_open()?;
         if extent == Extent::Due && lock(&self.head).holder.is_some() {
-            // Whoever has the writers' turn would have to follow; merges are asked for again after it.
+            // The holder of the writers' turn would have to follow; merges are asked for again after it.
             return Ok(false);
         }
         let base = lock(&self.current).clone();

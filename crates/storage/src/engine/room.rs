@@ -20,7 +20,7 @@ use crate::wal::{EMPTY_LOG_BYTES, GROUP_MARK_BYTES, LINK_BYTES, RECORD_HEADER_BY
 
 /// Bytes that are kept for transactions that only delete.
 const KEPT_BYTES: u64 = 256 << 10;
-/// Room is taken in steps of at least so many bytes, and of a part of what the log has.
+/// Least size of a step in bytes in which room is taken; a step is also a part of the log.
 const STEP_BYTES_MIN: u64 = 256 << 10;
 const STEP_PART: u64 = 4;
 /// Bytes of a log besides its groups: the link before the first record, and the seal.

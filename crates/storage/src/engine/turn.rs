@@ -233,7 +233,7 @@ impl Engine {
         }
     }
 
-    /// Waits a while for who holds the head to go on; fails if the run on this thread should stop.
+    /// Waits a while for the holder of the head to go on; fails if the run on this thread should stop.
     pub(super) fn wait_at<'h>(&self, head: MutexGuard<'h, Head>) -> Result<MutexGuard<'h, Head>> {
         let waited = self.head_released.wait_timeout(head, PATIENCE);
         let head = waited.unwrap_or_else(PoisonError::into_inner).0;

@@ -126,7 +126,7 @@ impl Snapshot {
         self.check_room(count)
     }
 
-    /// Fails unless there is memory for so many nodes: a few bytes of a log can make many.
+    /// Fails unless there is memory for that number of `nodes`: a few bytes of a log can make many.
     fn check_room(&self, nodes: usize) -> Result<()> {
         let (held, limit) = (self.memtable.bytes_with(nodes), self.version.memory_limit().max(REPLAY_BYTES_MIN));
         if held <= limit {

@@ -167,7 +167,7 @@ impl EdgeLoader {
     }
 
     /// Sets properties of edges that the store had before the load, each of which is named once; null leaves a value as
-    /// it is. Gives the bytes that the changes take until the load is finished, about.
+    /// it is. Gives an estimate of the bytes that the changes take until the load is finished.
     pub fn update(&mut self, edge_type: &str, edges: &[EdgeId], names: &[&str], columns: &[Column]) -> Result<usize> {
         self.shared.context.interrupt.check()?;
         check_storable(columns.iter())?;

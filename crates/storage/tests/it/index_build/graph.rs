@@ -146,7 +146,7 @@ impl Graph {
         self.edges(to, &targets, &nodes, random);
     }
 
-    /// Changes so many things.
+    /// Changes `count` things.
     pub(super) fn change(&self, to: &mut dyn WriteTransaction, random: &mut SeededRandom, count: usize) {
         let names = Names::of(to);
         for _ in 0..count {

@@ -25,7 +25,7 @@ struct Hook {
     looks: AtomicU64,
     /// The look at which it happens; the first is that of who sets the deadline.
     at: u64,
-    /// It happens again after so many looks.
+    /// It happens again after that number of looks.
     again_after: Option<u64>,
     event: Event,
 }
@@ -84,7 +84,7 @@ pub(super) fn beside<R>(
     })
 }
 
-/// An interrupt whose time is over after so many looks.
+/// An interrupt whose time is over after a number of looks.
 pub(super) fn ends_after(looks: u64) -> Interrupt {
     let hook = Hook { looks: AtomicU64::new(0), at: looks + 1, again_after: None, event: Event::End };
     with_clock(hook, Duration::from_nanos(1))
