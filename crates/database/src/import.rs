@@ -13,7 +13,8 @@ use std::sync::{Mutex, PoisonError};
 use model::limits::{IMPORT_MEMORY_BYTES, IMPORT_MEMORY_BYTES_MIN};
 use model::{Consumer, Interrupt, MemoryBudget, ReadView, Result, Schema, error};
 use sources::files::{self, Table};
-use storage::bulk::{BulkConfig, BulkLoad};
+use storage::build::BuildConfig;
+use storage::bulk::BulkLoad;
 
 pub use sources::files::{FieldType, Format as FileFormat, ReadOptions};
 pub use storage::bulk::OnDuplicate;
@@ -218,7 +219,7 @@ fn check_twice(path: &Path, remedy: &str) -> Result<()> {
 }
 
 /// How the budget and duplicates of a plan are told to the bulk load.
-pub(crate) fn bulk_config(plan: &ImportPlan, memory: &MemoryBudget) -> Result<BulkConfig> {
+pub(crate) fn bulk_config(plan: &ImportPlan, memory: &MemoryBudget) -> Result<BuildConfig> {
     let usual = (memory.share(Consumer::Import)).clamp(IMPORT_MEMORY_BYTES_MIN, IMPORT_MEMORY_BYTES);
     let memory_bytes = plan.memory_bytes.unwrap_or(usual);
     if memory_bytes < IMPORT_MEMORY_BYTES_MIN {
@@ -230,7 +231,7 @@ pub(crate) fn bulk_config(plan: &ImportPlan, memory: &MemoryBudget) -> Result<Bu
     }
     // Nodes that come from files of edges come once for each edge.
     let on_duplicate = if plan.nodes.is_empty() { OnDuplicate::Skip } else { plan.on_duplicate };
-    Ok(BulkConfig { memory_bytes, threads: plan.threads.max(1), on_duplicate, ..BulkConfig::default() })
+    Ok(BuildConfig { memory_bytes, threads: plan.threads.max(1), on_duplicate, ..BuildConfig::default() })
 }
 
 /// The files of edges, mapped.

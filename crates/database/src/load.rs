@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use model::store::{NewEdges, NewNodes};
 use model::{Column, Consumer, EdgeTypeId, GraphStore, Interrupt, NodeId, PropertyKeyId, Result, Value, error};
-use storage::bulk::{BulkConfig, BulkLoad, EdgeRows, KeyRows, NodeRows, RowError};
+use storage::build::BuildConfig;
+use storage::bulk::{BulkLoad, EdgeRows, KeyRows, NodeRows, RowError};
 
 use crate::database::Database;
 use crate::import::keys::stored;
@@ -108,7 +109,7 @@ impl Database {
             return small::nodes(self, table, key, rows, interrupt);
         }
         let plan = ImportPlan { threads: self.config().threads, ..ImportPlan::default() };
-        let config = BulkConfig { on_duplicate: table.on_duplicate, ..bulk_config(&plan, self.memory())? };
+        let config = BuildConfig { on_duplicate: table.on_duplicate, ..bulk_config(&plan, self.memory())? };
         self.bulk(config, interrupt, |load| {
             let mut done = LoadSummary::default();
             push_nodes(load, table, key, rows, interrupt, &mut done)?;
@@ -127,7 +128,7 @@ impl Database {
             return small::edges(self, table, places, rows, interrupt);
         }
         let plan = ImportPlan { threads: self.config().threads, ..ImportPlan::default() };
-        let config = BulkConfig { on_duplicate: OnDuplicate::Skip, ..bulk_config(&plan, self.memory())? };
+        let config = BuildConfig { on_duplicate: OnDuplicate::Skip, ..bulk_config(&plan, self.memory())? };
         self.bulk(config, interrupt, |load| {
             let mut done = LoadSummary::default();
             for (end, place) in [(&table.source, places.0), (&table.target, places.1)] {
@@ -189,7 +190,7 @@ impl Database {
 
     fn bulk(
         &self,
-        config: BulkConfig,
+        config: BuildConfig,
         interrupt: &Interrupt,
         work: impl FnOnce(&mut BulkLoad) -> Result<LoadSummary>,
     ) -> Result<LoadSummary> {

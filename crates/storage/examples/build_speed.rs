@@ -12,7 +12,8 @@ use model::batch::EdgeBlock;
 use model::platform::Platform;
 use model::store::EdgeStream;
 use model::{Column, ColumnData, Interrupt, NodeId, Result};
-use storage::bulk::{BulkConfig, BulkLoad, EdgeRows, KeyRows, NodeRows};
+use storage::build::BuildConfig;
+use storage::bulk::{BulkLoad, EdgeRows, KeyRows, NodeRows};
 use storage::codec::hash::mix;
 use storage::version::Version;
 
@@ -72,7 +73,7 @@ fn main() -> Result<()> {
     platform.disk.create_directory(directory).map_err(|error| model::error!(Io, "{error}"))?;
     let base = Version::create(&platform, directory)?;
     let start = platform.clock.now_ns();
-    let config = BulkConfig { memory_bytes, ..BulkConfig::default() };
+    let config = BuildConfig { memory_bytes, ..BuildConfig::default() };
     let mut load = BulkLoad::new(&base, config, &Interrupt::new())?;
     for at in (0..nodes).step_by(BATCH as usize) {
         let count = BATCH.min(nodes - at);

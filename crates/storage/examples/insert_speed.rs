@@ -10,7 +10,7 @@ use std::sync::Arc;
 use model::store::{EdgeIds, NewEdges, NewNodes};
 use model::{Column, ColumnData, Direction, EdgeBatch, Expand, GraphStore, Interrupt, NodeId, ReadView, Result};
 use storage::codec::hash::mix;
-use storage::compact::Policy;
+use storage::levels::Policy;
 use storage::{Durability, NativeStore, OpenOptions};
 
 /// Nodes made in one transaction.

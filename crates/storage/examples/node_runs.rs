@@ -10,7 +10,8 @@ use std::sync::Arc;
 use model::id::{LabelId, PropertyKeyId};
 use model::platform::Platform;
 use model::{Column, ColumnData, Interrupt, NodeId, Result, Value};
-use storage::bulk::{BulkConfig, BulkLoad, Changes, KeyRows, NodeChange, NodeRows, rewrite};
+use storage::build::BuildConfig;
+use storage::bulk::{BulkLoad, Changes, KeyRows, NodeChange, NodeRows, rewrite};
 use storage::codec::hash::mix;
 use storage::compact_nodes::{NodePolicy, step};
 use storage::tiers::Tiers;
@@ -32,7 +33,7 @@ struct Keys {
 }
 
 fn load(base: &Arc<Version>) -> Result<Arc<Version>> {
-    let mut load = BulkLoad::new(base, BulkConfig::default(), &Interrupt::new())?;
+    let mut load = BulkLoad::new(base, BuildConfig::default(), &Interrupt::new())?;
     for start in (0..NODES).step_by(BATCH as usize) {
         let ids = Column::new(ColumnData::Int((start..start + BATCH).map(|id| id as i64).collect()));
         let ages = Column::new(ColumnData::Int((start..start + BATCH).map(|id| (mix(id) % 90) as i64).collect()));
@@ -128,7 +129,7 @@ fn main() -> Result<()> {
     let schema = &version.manifest().schema;
     let find = |name: &str| schema.property_key(name).unwrap_or(PropertyKeyId(0));
     let keys = Keys { id: find("id"), age: find("age"), name: find("name") };
-    let (config, interrupt) = (BulkConfig::default(), Interrupt::new());
+    let (config, interrupt) = (BuildConfig::default(), Interrupt::new());
     let (mut flushed, mut written) = (0, 0);
     eprintln!("round  rows/s  merge s  written/flushed  runs  index runs  hit us  miss us  property ns  scan ns");
     for round in 0..=number(2, 20) {

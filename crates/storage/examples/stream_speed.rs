@@ -17,7 +17,8 @@ use model::batch::{EdgeBlock, EdgeRuns};
 use model::platform::Platform;
 use model::store::{EdgeStream, RunScan};
 use model::{Column, ColumnData, Direction, GraphStore, Interrupt, ReadView, Result};
-use storage::bulk::{BulkConfig, BulkLoad, EdgeRows, KeyRows, NodeRows};
+use storage::build::BuildConfig;
+use storage::bulk::{BulkLoad, EdgeRows, KeyRows, NodeRows};
 use storage::version::Version;
 use storage::{NativeStore, OpenOptions};
 
@@ -40,7 +41,7 @@ fn make(platform: &Platform, directory: &Path, scale: u32, memory_bytes: usize) 
     let start = platform.clock.now_ns();
     platform.disk.create_directory(directory).map_err(|error| model::error!(Io, "{error}"))?;
     let base = Version::create(platform, directory)?;
-    let config = BulkConfig { memory_bytes, ..BulkConfig::default() };
+    let config = BuildConfig { memory_bytes, ..BuildConfig::default() };
     let mut load = BulkLoad::new(&base, config, &Interrupt::new())?;
     for at in (0..nodes).step_by(BATCH as usize) {
         let count = BATCH.min(nodes - at);

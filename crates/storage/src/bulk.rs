@@ -3,22 +3,19 @@
 //! - [`load`]: the two phases of an import, nodes and edges.
 //! - [`rewrite`]: merging the changes of a memtable.
 //! - [`resolve`]: from the keys of nodes to their ids.
-//! - [`buffer`], [`sort`], [`run`], [`chunk`]: edges unsorted, sorted, spilled, merged.
+//! - [`buffer`], [`sort`], [`run`]: edges unsorted, sorted, spilled, merged.
 //! - [`edges`]: the edge half of that: a new partition, and patches.
 //! - [`built`]: what was built and is to be installed.
+//! - [`follow`]: a build brought up to what was committed meanwhile.
 //! - [`order`]: edges in the order of a sort key, sorted and merged.
 //! - [`partitions`], [`indexes`]: the files of edges and of unique keys.
-//! - [`merge`]: the end of every external sort.
-//! - [`context`]: what the parts of a build share.
 
 pub mod buffer;
 pub mod built;
-pub mod chunk;
-pub mod context;
 pub mod edges;
+pub mod follow;
 pub mod indexes;
 pub mod load;
-pub mod merge;
 pub mod order;
 pub mod partitions;
 pub mod resolve;
@@ -26,8 +23,9 @@ pub mod rewrite;
 pub mod run;
 pub mod sort;
 
+pub use crate::build::OnDuplicate;
 pub use built::Built;
-pub use load::{BulkConfig, BulkLoad, EdgeLoader, EdgeRows, KeyRows, NodeRows, NodesAdded, OnDuplicate, RowError};
+pub use load::{BulkLoad, EdgeLoader, EdgeRows, KeyRows, NodeRows, NodesAdded, RowError};
 pub use rewrite::{Changes, EdgePropertyChange, NewEdgeRows, NodeChange, build, rewrite};
 
 #[cfg(test)]

@@ -4,14 +4,16 @@
 //!
 //! Cost: reads every byte of the store twice; holds one count for each node id of a partition.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use model::platform::Platform;
-use model::{Error, ErrorCode, Interrupt, Result};
+use model::{ErrorCode, Interrupt, Result};
 
 use crate::codec::bytes::Get;
 use crate::format::{FileKind, MANIFEST_COPY_NAME, MANIFEST_NAME};
 use crate::manifest::Manifest;
+pub use crate::problem::Problem;
+use crate::problem::place_of;
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
@@ -20,33 +22,6 @@ use crate::wal::replay::replay_all;
 mod structure;
 #[cfg(test)]
 mod tests;
-
-/// Something wrong in a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The file.
-    pub file: PathBuf,
-    /// Where in the file, as near as can be told.
-    pub offset: u64,
-    /// What was found and what was expected.
-    pub message: String,
-    /// Which part of the graph the file holds, in words; empty where that cannot be told.
-    pub part: String,
-}
-
-impl Problem {
-    /// True if an error tells of a place in a file whose bytes are damaged or cannot be read: what lies elsewhere can be read
-    /// all the same.
-    pub(crate) fn is_of_bytes(error: &Error) -> bool {
-        error.code() == ErrorCode::Corrupt || error.code() == ErrorCode::Io && named_place(error).is_some()
-    }
-
-    /// The problem that an error of damage tells of; `file` where it names none.
-    pub(crate) fn of(file: &Path, error: &Error) -> Problem {
-        let (file, offset, message) = place_of(file, 0, error);
-        Problem { file, offset, message, part: String::new() }
-    }
-}
 
 /// Verifies all files of the store in a directory; an empty list means that all is well. Fails only if the store
 /// cannot be read at all: if it is none, is of a newer format, or the disk refuses.
@@ -139,15 +114,4 @@ fn part_of(manifest: &Manifest, name: &str) -> String {
         return "transactions that are not yet merged into files".to_owned();
     }
     manifest.part_of(number).unwrap_or_default()
-}
-
-/// The place that a message of damage names: `path at byte offset: problem`.
-fn place_of(file: &Path, offset: u64, error: &Error) -> (PathBuf, u64, String) {
-    named_place(error).unwrap_or_else(|| (file.to_owned(), offset, error.message().to_owned()))
-}
-
-fn named_place(error: &Error) -> Option<(PathBuf, u64, String)> {
-    let (path, rest) = error.message().split_once(" at byte ")?;
-    let (offset, problem) = rest.split_once(": ")?;
-    Some((PathBuf::from(path), offset.parse().ok()?, problem.to_owned()))
 }

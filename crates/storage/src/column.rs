@@ -14,6 +14,7 @@
 pub mod access;
 pub mod block;
 pub mod encode;
+pub(crate) mod grouped;
 mod large;
 pub mod parts;
 pub mod patch;

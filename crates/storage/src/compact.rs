@@ -9,19 +9,19 @@
 //! Cost: an edge is written once by a flush and about once for each level, log(all edges / edges of a flush) to the base
 //! of the fan-out.
 
+use crate::levels::Policy;
 use std::sync::Arc;
 
 use model::{Interrupt, Result};
 
-use crate::bulk::context::BuildContext;
-use crate::bulk::{Built, BulkConfig};
+use crate::build::BuildConfig;
+use crate::bulk::Built;
 use crate::compact::throttle::Throttle;
-use crate::patch::Patch;
-use crate::patch::write::merge_patches;
+use crate::partition::patch::Patch;
+use crate::partition::patch::write::merge_patches;
 use crate::version::{PatchEdit, Version, VersionEdit};
 
 pub mod cut;
-pub mod follow;
 pub mod merge;
 pub mod pick;
 pub mod throttle;
@@ -30,48 +30,6 @@ pub use pick::pick;
 
 #[cfg(test)]
 mod tests;
-
-/// When and how partitions are merged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Policy {
-    /// Overlapping partitions of one level that are merged into the next.
-    pub fanout: usize,
-    /// Edges that a flush writes, about: the size of a partition of level 0.
-    pub level0_edges: u64,
-    /// Edges in one partition, about, above which a merge cuts its interval.
-    pub partition_edges_max: u64,
-    /// Partitions of level 0 at which writers wait for a merge.
-    pub level0_max: usize,
-    /// A partition is rewritten once so many times its deletions and changed properties exceed its edges.
-    pub patch_share: u64,
-    /// Bytes that merging writes a second, at most; 0 for as many as the disk takes.
-    pub bytes_per_second: u64,
-}
-
-impl Default for Policy {
-    fn default() -> Policy {
-        Policy {
-            fanout: 4,
-            level0_edges: 400_000,
-            partition_edges_max: 1 << 28,
-            level0_max: 24,
-            patch_share: 4,
-            bytes_per_second: 0,
-        }
-    }
-}
-
-impl Policy {
-    /// The level of a partition of that many edges that was not merged level by level.
-    pub fn level_of(&self, edges: u64) -> u8 {
-        let (mut level, mut size) = (0, self.level0_edges.max(1));
-        while size < edges {
-            size = size.saturating_mul(self.fanout.max(2) as u64);
-            level += 1;
-        }
-        level
-    }
-}
 
 /// What is to be merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,11 +55,11 @@ pub fn run(
     base: &Arc<Version>,
     compaction: &Compaction,
     policy: &Policy,
-    config: &BulkConfig,
+    config: &BuildConfig,
     throttle: &Throttle,
     interrupt: &Interrupt,
 ) -> Result<Built> {
-    let context = BuildContext::new(base, config, interrupt);
+    let context = base.build(config, interrupt);
     let edit = match compaction {
         Compaction::Partitions { inputs, level } => VersionEdit {
             removed_partitions: inputs.clone(),

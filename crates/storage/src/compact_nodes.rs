@@ -12,9 +12,9 @@ use std::sync::Arc;
 use model::id::{LabelId, PropertyKeyId};
 use model::{Index, Interrupt, Result, Set};
 
-use crate::bulk::BulkConfig;
+use crate::build::BuildConfig;
+use crate::build::BuildContext;
 use crate::bulk::built::Built;
-use crate::bulk::context::BuildContext;
 use crate::format::{SEGMENT_NODES, segment_range};
 use crate::index::KeyIndex;
 use crate::index::merge::merge_indexes;
@@ -26,6 +26,7 @@ use crate::segment::write::SegmentWriter;
 use crate::tiers::Tiers;
 use crate::version::{FoldedSegment, Version, VersionEdit};
 
+mod fold;
 #[cfg(test)]
 mod tests;
 
@@ -124,15 +125,15 @@ impl NodePolicy {
 pub fn step(
     version: &Arc<Version>,
     policy: &NodePolicy,
-    config: &BulkConfig,
+    config: &BuildConfig,
     interrupt: &Interrupt,
 ) -> Result<Option<Built>> {
     policy.pick(version)?.map(|job| run(version, &job, config, interrupt)).transpose()
 }
 
 /// Writes the files of a step, to be installed on the version that is current then.
-pub fn run(version: &Arc<Version>, job: &NodeJob, config: &BulkConfig, interrupt: &Interrupt) -> Result<Built> {
-    let context = BuildContext::new(version, config, interrupt);
+pub fn run(version: &Arc<Version>, job: &NodeJob, config: &BuildConfig, interrupt: &Interrupt) -> Result<Built> {
+    let context = version.build(config, interrupt);
     let mut edit = VersionEdit { keeps_counts: true, ..VersionEdit::default() };
     match job {
         NodeJob::MergeRuns(numbers) => {

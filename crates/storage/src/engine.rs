@@ -39,11 +39,11 @@ use model::{
 };
 
 pub use counters::{LEVELS, StoreStats};
-pub(crate) use open::{create_directory, take_lock};
+pub(crate) use open::take_lock;
 
 use crate::backup::{self, CopySummary};
 use crate::compact::throttle::Throttle;
-use crate::compact::{self, PartitionInfo, Policy};
+use crate::compact::{self, PartitionInfo};
 use crate::engine::background::Background;
 use crate::engine::counters::Counters;
 use crate::engine::flush::Files;
@@ -51,6 +51,7 @@ use crate::engine::head::Head;
 use crate::engine::log::CommitLog;
 use crate::engine::merges::Extent;
 use crate::file::cache::{BlockCache, CacheStatistics};
+use crate::levels::Policy;
 use crate::manifest::Manifest;
 use crate::snapshot::{Snapshot, capabilities};
 use crate::transaction::NativeTransaction;

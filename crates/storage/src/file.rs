@@ -37,6 +37,7 @@ use crate::format::{
 
 pub mod blocks;
 pub mod cache;
+pub(crate) mod directory;
 mod passing;
 pub mod scan;
 mod together;

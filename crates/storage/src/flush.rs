@@ -8,7 +8,8 @@ use std::sync::Arc;
 use model::column::ColumnBuilder;
 use model::{EdgeId, EdgeTypeId, Interrupt, Map, NodeId, PropertyKeyId, Result, Value};
 
-use crate::bulk::{self, Built, BulkConfig, Changes, EdgePropertyChange, NewEdgeRows, NodeChange};
+use crate::build::BuildConfig;
+use crate::bulk::{self, Built, Changes, EdgePropertyChange, NewEdgeRows, NodeChange};
 use crate::memtable::{Memtable, Properties, edge_id};
 use crate::version::Version;
 
@@ -17,7 +18,7 @@ pub(crate) fn build(
     base: &Arc<Version>,
     memtable: &Memtable,
     wal_number: u64,
-    config: &BulkConfig,
+    config: &BuildConfig,
     interrupt: &Interrupt,
 ) -> Result<Built> {
     bulk::build(base, changes(base, memtable, wal_number)?.0, config, interrupt)
@@ -28,7 +29,7 @@ pub(crate) fn build(
 pub(crate) fn build_placing(
     base: &Arc<Version>,
     memtable: &Memtable,
-    config: &BulkConfig,
+    config: &BuildConfig,
     interrupt: &Interrupt,
 ) -> Result<Built> {
     let (changes, edge_ids) = changes(base, memtable, base.manifest().wal_number)?;

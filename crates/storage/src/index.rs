@@ -22,7 +22,6 @@ use crate::file::StoreFile;
 use crate::format::FileKind;
 use crate::manifest::IndexEntry;
 
-pub(crate) mod build;
 mod filter;
 pub mod merge;
 pub mod sort;

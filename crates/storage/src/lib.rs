@@ -10,12 +10,17 @@
 //! - [`column`]: property columns in encoded blocks.
 //! - [`segment`]: nodes of an interval of ids: existence, labels, columns.
 //! - [`node_run`]: what flushes say of nodes, over the segments.
-//! - [`partition`]: edges of an interval of target ids, both directions, and their columns.
-//! - [`patch`]: what was deleted from a partition and changed in it since.
+//! - [`partition`]: edges of an interval of target ids, both directions, their columns, and the patches over them.
 //! - [`index`]: unique key indexes.
 //! - [`tiers`]: which runs are merged.
 //! - [`version`]: everything that one manifest names, opened.
+//! - [`numbers`]: numbers of files, edges and partition slots, which all versions of an open store share.
+//! - [`build`]: a build of files under way, and streams of sorted edges.
+//! - [`levels`]: the levels of edge partitions.
+//! - [`ordered_index`]: ordered indexes.
+//! - `rules`, `sketch`: constraints and indexes as bytes; sketches of the data for the planner.
 //! - [`bulk`]: building files by external sort: import, and the merge of a memtable.
+//! - `index_build`: indexes and key indexes of what is there.
 //! - [`compact_nodes`]: merging the runs of nodes and of key indexes.
 //! - [`wal`]: the write-ahead log.
 //! - [`memtable`]: what was written since the files were.
@@ -26,12 +31,14 @@
 //! - [`compact`]: merging of edge partitions and patches.
 //! - [`engine`]: the store itself: opening, turns, commits, checkpoints.
 //! - [`layout`]: what the files are for, by kind and level.
+//! - `problem`: damage to a store, as it is reported.
 //! - [`check`]: every checksum and cross-reference.
 //! - [`reading`]: a disk on which nothing can be changed, for whoever opens a store to read.
 //! - [`recover`]: all that can be read of a damaged store, into a new one.
 //! - [`backup`]: a verified copy of a store while it is used, and back.
 
 pub mod backup;
+pub mod build;
 pub mod bulk;
 pub mod check;
 pub mod codec;
@@ -45,14 +52,17 @@ mod flush;
 pub mod format;
 mod history;
 pub mod index;
+mod index_build;
 pub mod layout;
+pub mod levels;
 pub mod manifest;
 mod memtable;
 pub mod node_run;
+pub mod numbers;
 pub mod ordered_index;
 pub mod os;
 pub mod partition;
-pub mod patch;
+mod problem;
 mod reading;
 pub mod recover;
 mod rules;

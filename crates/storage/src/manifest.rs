@@ -22,7 +22,8 @@ use crate::format::{
 use crate::node_run::NodeRunEntry;
 use crate::ordered_index::OrderedEntry;
 use crate::rules;
-use crate::sketch::encoding as sketch;
+
+pub(crate) mod sketches;
 
 /// A node segment as the manifest lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,7 +269,7 @@ impl Manifest {
         }
         out.put_u64(self.wal_number);
         out.put_u64(self.next_file_number);
-        sketch::put(self.statistics.sketches.as_deref(), out);
+        sketches::put(self.statistics.sketches.as_deref(), out);
         out.put_u64(self.edge_number_bound);
         self.partitions.iter().for_each(|entry| out.put_u64(entry.numbers_from));
     }
@@ -379,7 +380,7 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
     }
     manifest.wal_number = get.u64()?;
     manifest.next_file_number = get.u64()?;
-    manifest.statistics.sketches = sketch::get(get)?.map(Arc::new);
+    manifest.statistics.sketches = sketches::get(get)?.map(Arc::new);
     decode_numbers(get, &mut manifest)?;
     check_names(&manifest, get)?;
     bound_counts(&mut manifest);

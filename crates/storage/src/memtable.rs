@@ -13,9 +13,9 @@ mod adjacency;
 mod gaps;
 mod index;
 mod links;
-mod ordered;
 mod properties;
 
+use crate::ordered_index::entries::OrderedEntries;
 use std::sync::Arc;
 
 use imbl::shared_ptr::DefaultSharedPtr;
@@ -25,7 +25,6 @@ use rustc_hash::FxBuildHasher;
 
 pub(crate) use adjacency::{Adjacency, Link, Links};
 pub(crate) use index::{UniqueIndex, equals_itself, index_entry_bytes};
-pub(crate) use ordered::{OrderedEntries, OrderedRange, ordered_entry_bytes};
 pub(crate) use properties::{Properties, value_bytes};
 
 use crate::format::MEMTABLE_EDGE_BIT;

@@ -14,8 +14,8 @@
 //! says that at least one such edge runs between the two nodes, which whoever asks looks up.
 //! Cost: finding a place is a binary search in memory and the reading of one block for each run.
 
-pub(crate) mod build;
 pub mod encoding;
+pub(crate) mod entries;
 pub(crate) mod merge;
 pub mod run;
 pub mod sort;

@@ -24,19 +24,20 @@ use model::Result;
 use model::id::{EdgeTypeId, PropertyKeyId};
 use model::platform::Disk;
 
+use self::patch::{Patch, SectionPatches};
 use crate::codec::bytes::Get;
 use crate::column::ColumnReader;
 use crate::file::StoreFile;
 use crate::format::{EDGE_NUMBER_KEY, FileKind, POSITION_BITS, SECTION_BITS};
 use crate::manifest::{PartitionEntry, UNASSIGNED_SLOT};
+use crate::numbers::{SlotLease, Slots};
 use crate::partition::numbers::NumberForm;
-use crate::patch::{Patch, SectionPatches};
-use crate::version::slots::{SlotLease, Slots};
 
 pub mod ascending;
 pub mod live;
 mod loops;
 pub mod numbers;
+pub mod patch;
 pub mod pointer;
 pub mod runs;
 pub mod section;

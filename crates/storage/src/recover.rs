@@ -23,9 +23,10 @@ use model::{
 };
 
 use crate::backup::{check_free, remove_files};
-use crate::bulk::{BulkConfig, BulkLoad};
-use crate::check::Problem;
+use crate::build::BuildConfig;
+use crate::bulk::BulkLoad;
 use crate::engine::{NativeStore, OpenOptions};
+use crate::problem::Problem;
 use crate::snapshot::Snapshot;
 
 /// Ids read by one call.
@@ -87,7 +88,7 @@ fn copy(
 ) -> Result<(u64, u64)> {
     let store = NativeStore::open(new, OpenOptions::create(), platform.clone())?;
     let counts = store.rebuild(interrupt, |base| {
-        let mut load = BulkLoad::new(base, BulkConfig::default(), interrupt)?;
+        let mut load = BulkLoad::new(base, BuildConfig::default(), interrupt)?;
         let copied = nodes::copy(snapshot, &mut load, losses, interrupt)?;
         let mut loader = load.edge_loader()?;
         let edges = edges::copy(snapshot, &copied, &mut loader, losses, interrupt)?;

@@ -16,7 +16,6 @@ use crate::file::StoreFile;
 use crate::format::{CHECKSUM_BLOCK_BYTES, FileKind, SEGMENT_NODES};
 use crate::manifest::SegmentEntry;
 
-pub mod fold;
 pub mod write;
 
 /// A bitmap is brought into memory as a whole for so many reads of each of its blocks.

@@ -1,7 +1,5 @@
 //! Sketches for the planner: which labels edges join, how many edges nodes have, how many values properties have.
 //!
-//! - [`encoding`]: how the manifest holds them.
-//!
 //! They are drawn when a manifest is written after an import or a flush that moved the counts by a stated share, never when
 //! a transaction commits. Samples are spread over all edges of a type and all nodes of a label, and every store gets the
 //! same again, as what is left to chance comes from a fixed hash.
@@ -9,16 +7,16 @@
 //! Cost: up to `EDGES_MAX` edges and `CELLS_MAX` values are read, and the ids of all nodes that carry a label.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use model::statistics::{EdgeSketch, LabelPair, ValueSketch};
 use model::{
     Column, Direction, EdgeTypeId, LabelId, Map, NodeBatch, NodeId, NodeScan, PropertyKeyId, ReadView, Result,
-    Sketches, Statistics, Value,
+    Sketches, Value,
 };
 
 use crate::snapshot::Snapshot;
-
-pub(crate) mod encoding;
+use crate::version::Version;
 
 /// Edges that are looked at in all, and of each type at least.
 const EDGES_MAX: u64 = 1 << 17;
@@ -34,13 +32,16 @@ const LABELS_OF_NODE: usize = 8;
 /// Ids looked at by one call.
 const BATCH: usize = 4_096;
 
-/// True if sketches should be drawn of a store with these counts.
-pub(crate) fn are_due(statistics: &Statistics) -> bool {
-    statistics.sketches.as_ref().map_or(statistics.nodes > 0, |sketches| sketches.are_old(statistics))
+/// New sketches of a version, if its counts have moved far enough from those of its last.
+pub(crate) fn renewed(version: &Arc<Version>) -> Option<Sketches> {
+    let statistics = &version.manifest().statistics;
+    let are_due = statistics.sketches.as_ref().map_or(statistics.nodes > 0, |sketches| sketches.are_old(statistics));
+    // Without new sketches plans are made with the old ones: no reason to fail for what cannot be read.
+    are_due.then(|| draw(&Snapshot::new(version.clone())).ok()).flatten()
 }
 
 /// Looks through what the files hold.
-pub(crate) fn draw(snapshot: &Snapshot) -> Result<Sketches> {
+fn draw(snapshot: &Snapshot) -> Result<Sketches> {
     let statistics = snapshot.statistics();
     let mut sketches = Sketches { nodes: statistics.nodes, edges: statistics.edges, ..Sketches::default() };
     let types = most(&statistics.edges_by_type);

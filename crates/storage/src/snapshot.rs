@@ -25,7 +25,7 @@ use crate::history::EdgeState;
 use crate::index::{KeyIndex, hash_row};
 use crate::memtable::{self, Memtable};
 use crate::version::Version;
-use crate::wal::record::EdgeKey;
+use crate::wal::record::{EdgeKey, Ends};
 
 /// One moment of a store.
 #[derive(Clone, Debug)]
@@ -34,14 +34,6 @@ pub(crate) struct Snapshot {
     pub(crate) memtable: Memtable,
     /// The state of what is committed of the edges.
     pub(crate) edges: EdgeState,
-}
-
-/// Where an edge starts and ends, and its type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Ends {
-    pub(crate) source: NodeId,
-    pub(crate) target: NodeId,
-    pub(crate) edge_type: EdgeTypeId,
 }
 
 /// What the native store can do.

@@ -42,7 +42,6 @@ use crate::engine::head::{Start, Written};
 use crate::engine::turn::UnderWay;
 use crate::memtable::Memtable;
 use crate::snapshot::Snapshot;
-use crate::transaction::check::check_new_name;
 use crate::transaction::made::Made;
 use crate::transaction::presence::Touched;
 use crate::transaction::stages::{Stage, piece_of, pieces_of};
@@ -125,7 +124,7 @@ impl NativeTransaction {
         if let Some(number) = names.find(name) {
             return Ok(number);
         }
-        check_new_name(schema, kind)?;
+        kind.check_room(schema)?;
         record::put_name(kind, name, &mut self.log);
         Ok(self.snapshot.intern(kind, name))
     }

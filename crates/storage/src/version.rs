@@ -4,17 +4,19 @@
 //! - [`edges`]: partitions, edge ids and properties of edges.
 //! - [`edit`]: what changes a version into the next.
 //! - [`names`]: files name only what the schema has.
-//! - [`slots`]: what all versions of an open store share.
 //!
 //! Invariant: a version never changes. Its files stay on the disk until the last reference to it is gone.
 //! Cost: opening reads the headers and directories of its files.
 
+use crate::build::{BuildConfig, BuildContext};
+use model::Interrupt;
+use model::Sketches;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::platform::{Disk, Platform};
-use model::{Column, ErrorCode, Index, Result, Set, Statistics};
+use model::{ErrorCode, Index, Result, Set, Statistics};
 
 use crate::error::StorageError;
 use crate::file::StoreFile;
@@ -24,12 +26,10 @@ use crate::index::KeyIndex;
 use crate::manifest::{IndexEntry, Manifest};
 use crate::node_run::NodeRun;
 use crate::node_run::layers::Layers;
+use crate::numbers::{EdgeNumbers, FileNumbers, Slots};
 use crate::ordered_index::{OrderedEntry, OrderedRun};
 use crate::partition::Partition;
 use crate::segment::Segment;
-use crate::sketch;
-use crate::snapshot::Snapshot;
-use crate::version::slots::{EdgeNumbers, FileNumbers, Slots};
 use crate::wal::LogName;
 use crate::wal::writer::WalWriter;
 
@@ -37,7 +37,6 @@ pub mod edges;
 pub mod edit;
 mod names;
 pub mod nodes;
-pub mod slots;
 
 pub use self::edit::{FoldedSegment, PatchEdit, VersionEdit};
 pub use crate::partition::stream::PartitionStream;
@@ -160,6 +159,11 @@ impl Version {
         }))
     }
 
+    /// A build of files on top of this version.
+    pub fn build(&self, config: &BuildConfig, interrupt: &Interrupt) -> BuildContext {
+        BuildContext::new(&self.platform, &self.directory, (&self.numbers, &self.edge_numbers), config, interrupt)
+    }
+
     /// What an edit makes of this version, opened and not written: to look at.
     pub fn with_edit(&self, edit: &VersionEdit) -> Result<Arc<Version>> {
         Version::assemble(&self.platform, &self.directory, edit.apply(&self.manifest)?, Some(self))
@@ -167,7 +171,13 @@ impl Version {
 
     /// Makes what an edit makes of this version, the current one, the current one: writes the manifest, opens it, and lets
     /// go of the files that only `self` names.
-    pub fn publish(&self, edit: &VersionEdit) -> Result<Arc<Version>> {
+    ///
+    /// `draw` gives new sketches of the version that comes, if they are due.
+    pub fn publish(
+        &self,
+        edit: &VersionEdit,
+        draw: impl FnOnce(&Arc<Version>) -> Option<Sketches>,
+    ) -> Result<Arc<Version>> {
         let mut manifest = edit.apply(&self.manifest)?;
         manifest.generation = self.manifest.generation + 1;
         let mut new = Version::assemble(&self.platform, &self.directory, manifest, Some(self))?;
@@ -176,11 +186,11 @@ impl Version {
             let sketches = fresh.manifest.statistics.sketches.take();
             fresh.manifest.statistics = Statistics { sketches, ..fresh.count()? };
         }
-        if !edit.keeps_counts && sketch::are_due(&fresh.manifest.statistics) {
-            // Without new sketches plans are made with the old ones: no reason to fail here for what cannot be read.
-            let drawn = sketch::draw(&Snapshot::new(new.clone())).ok().map(Arc::new);
-            let fresh = Arc::get_mut(&mut new).expect("the snapshot is gone again");
-            fresh.manifest.statistics.sketches = drawn.or(fresh.manifest.statistics.sketches.take());
+        if !edit.keeps_counts
+            && let Some(drawn) = draw(&new)
+        {
+            let fresh = Arc::get_mut(&mut new).expect("sketches refer to no version");
+            fresh.manifest.statistics.sketches = Some(Arc::new(drawn));
         }
         let fresh = Arc::get_mut(&mut new).expect("nobody else has seen the new version");
         // What was made of files that could not be read must not take their place.
@@ -365,67 +375,4 @@ fn open_ordered(
         open.map_or_else(|| OrderedRun::open(disk, directory, entry).map(Arc::new), Ok)
     };
     manifest.ordered.iter().map(open).collect()
-}
-
-/// Reads a column for ids that lie in several groups: one read for each group, the rows put back in order.
-pub(crate) fn grouped<G: Copy + Ord>(
-    count: usize,
-    place_of: impl Fn(usize) -> (G, u64),
-    mut read: impl FnMut(G, &[u64]) -> Result<Column>,
-) -> Result<Column> {
-    if count == 0 {
-        return Ok(Column::nulls(0));
-    }
-    let (group, _) = place_of(0);
-    if (1..count).all(|row| place_of(row).0 == group) {
-        let positions: Vec<u64> = (0..count).map(|row| place_of(row).1).collect();
-        return read(group, &positions);
-    }
-    let order = order_by_group(count, |row| place_of(row).0);
-    let mut all = Column::nulls(0);
-    for rows in order.chunk_by(|&a, &b| place_of(a as usize).0 == place_of(b as usize).0) {
-        let positions: Vec<u64> = rows.iter().map(|&row| place_of(row as usize).1).collect();
-        let part = read(place_of(rows[0] as usize).0, &positions)?;
-        crate::column::append_range(&mut all, &part, 0, part.len());
-    }
-    let mut places = vec![0u32; count];
-    order.iter().enumerate().for_each(|(at, &row)| places[row as usize] = at as u32);
-    Ok(all.gather(&places))
-}
-
-/// Groups up to so many are found by looking through them.
-const GROUPS_FEW: usize = 16;
-
-/// The rows, those of each group together and otherwise in order.
-fn order_by_group<G: Copy + Ord>(count: usize, group_of: impl Fn(usize) -> G) -> Vec<u32> {
-    let mut groups: Vec<(G, u32)> = Vec::new();
-    let mut numbers: Vec<u8> = Vec::with_capacity(count);
-    let mut last = 0;
-    for row in 0..count {
-        let group = group_of(row);
-        if groups.get(last).is_none_or(|(of, _)| *of != group) {
-            last = groups.iter().position(|(of, _)| *of == group).unwrap_or(groups.len());
-        }
-        if last == groups.len() {
-            if last == GROUPS_FEW {
-                let mut order: Vec<u32> = (0..count as u32).collect();
-                order.sort_by_key(|&row| group_of(row as usize));
-                return order;
-            }
-            groups.push((group, 0));
-        }
-        groups[last].1 += 1;
-        numbers.push(last as u8);
-    }
-    let mut start = 0;
-    for (_, rows) in &mut groups {
-        start += std::mem::replace(rows, start);
-    }
-    let mut order = vec![0; count];
-    for (row, &number) in numbers.iter().enumerate() {
-        let at = &mut groups[usize::from(number)].1;
-        order[*at as usize] = row as u32;
-        *at += 1;
-    }
-    order
 }

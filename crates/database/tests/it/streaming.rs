@@ -5,7 +5,8 @@ use std::path::Path;
 
 use database::{Config, Database, Parameters, Value};
 use model::{Column, ColumnData, Interrupt, Map};
-use storage::bulk::{BulkConfig, BulkLoad, EdgeRows, KeyRows, NodeRows};
+use storage::build::BuildConfig;
+use storage::bulk::{BulkLoad, EdgeRows, KeyRows, NodeRows};
 use storage::version::Version;
 use testing::Folder;
 use testing::random::{SeededRandom, seed_or};
@@ -30,7 +31,7 @@ impl Edges {
             |values: &mut dyn Iterator<Item = u64>| Column::new(ColumnData::Int(values.map(|x| x as i64).collect()));
         let platform = storage::os::platform();
         let base = Version::create(&platform, folder).expect("the store of the test works");
-        let config = BulkConfig { memory_bytes: 64 << 20, partition_edges_max, ..BulkConfig::default() };
+        let config = BuildConfig { memory_bytes: 64 << 20, partition_edges_max, ..BuildConfig::default() };
         let mut load = BulkLoad::new(&base, config, &Interrupt::new()).expect("the store of the test works");
         let values = ints(&mut (0..self.nodes));
         let key = Some(KeyRows { group: "N", property: None, values: &values });

@@ -10,9 +10,9 @@ use model::platform::{Disk, Platform};
 use model::temporal::LocalDateTime;
 
 use super::source::Source;
-use crate::check::Problem;
 use crate::error::StorageError;
 use crate::format::{BACKUP_NAME, FileKind};
+use crate::problem::Problem;
 use crate::version::Version;
 
 /// The first line.

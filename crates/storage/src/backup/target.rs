@@ -10,8 +10,8 @@ use model::{Result, error};
 
 use super::io;
 use super::note::Note;
-use crate::engine::create_directory;
 use crate::error::StorageError;
+use crate::file::directory::create_directory;
 use crate::format::{
     BACKUP_NAME, COPYING_NAME, FileKind, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
 };

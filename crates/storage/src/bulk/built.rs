@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use model::Result;
 
-use super::context::BuildContext;
 use super::edges::PlacedEdges;
-use crate::compact::follow::follow;
+use super::follow::follow;
+use crate::build::BuildContext;
+use crate::sketch;
 use crate::version::{Version, VersionEdit};
 
 /// The outcome of a build. Dropped before it is installed, its files are removed.
@@ -47,7 +48,7 @@ impl Built {
         self.follow(current)?;
         // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
         self.context.commit();
-        current.publish(&self.edit)
+        current.publish(&self.edit, sketch::renewed)
     }
 
     /// Bytes of the edge files that come: partitions of one level, or patches.

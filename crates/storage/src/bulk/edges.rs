@@ -8,14 +8,14 @@ use model::id::{EdgeId, EdgeTypeId, PropertyKeyId};
 use model::{Column, ColumnData, Result, Schema, error};
 
 use super::buffer::EdgeBuffer;
-use super::chunk::{ChunkSource, EdgeChunk, edge_key};
-use super::context::BuildContext;
 use super::partitions::{BoxedSource, EdgeSources, everything, write_partitions};
 use super::rewrite::{EdgePropertyChange, NewEdgeRows};
 use super::sort::Buckets;
+use crate::build::BuildContext;
+use crate::build::chunk::{ChunkSource, EdgeChunk, edge_key};
 use crate::format::{EDGE_NUMBER_KEY, EdgePlace};
 use crate::manifest::PartitionEntry;
-use crate::patch::write::PatchContent;
+use crate::partition::patch::write::PatchContent;
 use crate::version::{PatchEdit, Version};
 
 /// The key under which rows carry their numbers through the sort, where somebody asks for them. No property has it.

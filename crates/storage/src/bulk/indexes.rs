@@ -3,8 +3,8 @@
 use model::id::{LabelId, NodeId, PropertyKeyId};
 use model::{Constraint, Result, Schema};
 
-use super::context::BuildContext;
 use super::rewrite::NodeChange;
+use crate::build::BuildContext;
 use crate::format::COLUMN_BLOCK_ROWS;
 use crate::index::indexed_hash;
 use crate::index::sort::PairSorter;

@@ -6,18 +6,19 @@
 //!
 //! Cost: a node is written once; an edge is sorted in memory or in runs of about half the budget, and merged once.
 
+use crate::build::BuildConfig;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
 use model::id::{EdgeTypeId, LabelId, NodeId, PropertyKeyId};
-use model::{Column, Consumer, Interrupt, Map, ReadView, Result, Schema};
+use model::{Column, Interrupt, Map, ReadView, Result, Schema};
 
 use super::buffer::SealedBuffer;
-use super::context::BuildContext;
 use super::resolve::KeyTable;
 use super::rewrite::{EdgePropertyChange, NodeChange};
 use super::run::Run;
+use crate::build::BuildContext;
 use crate::index::sort::PairSorter;
 use crate::manifest::SegmentEntry;
 use crate::node_run::NodeRunEntry;
@@ -33,45 +34,6 @@ pub use edges::EdgeLoader;
 
 /// The part of the budget that the keys of all groups may take: one of so many.
 const KEY_MEMORY_SHARE: usize = 2;
-
-/// What to do about a node whose key is taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnDuplicate {
-    /// The row is an error.
-    #[default]
-    Error,
-    /// The row is passed over; edges find the node that is there.
-    Skip,
-    /// The row's properties that are not null replace those of the node that is there; its labels stay.
-    Update,
-}
-
-/// How a build may use the machine.
-#[derive(Clone, Debug)]
-pub struct BulkConfig {
-    /// Memory it may use for buffers, in bytes; whoever asks for the build has reserved it.
-    pub memory_bytes: usize,
-    /// On whose account it holds memory that grows with the graph.
-    pub consumer: Consumer,
-    /// Threads it may use.
-    pub threads: usize,
-    /// What to do about a node whose key is taken.
-    pub on_duplicate: OnDuplicate,
-    /// Edges in one partition, at most, when partitions are laid out anew.
-    pub partition_edges_max: u64,
-}
-
-impl Default for BulkConfig {
-    fn default() -> BulkConfig {
-        BulkConfig {
-            memory_bytes: model::limits::IMPORT_MEMORY_BYTES,
-            consumer: Consumer::Import,
-            threads: 2,
-            on_duplicate: OnDuplicate::Error,
-            partition_edges_max: 1 << 28,
-        }
-    }
-}
 
 /// A row that was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -208,7 +170,7 @@ struct Loaded {
 
 impl BulkLoad {
     /// Begins a build in a store's directory, whose lock the caller holds. The base is the store's current version.
-    pub fn new(base: &Arc<Version>, config: BulkConfig, interrupt: &Interrupt) -> Result<BulkLoad> {
+    pub fn new(base: &Arc<Version>, config: BuildConfig, interrupt: &Interrupt) -> Result<BulkLoad> {
         let least = model::limits::IMPORT_MEMORY_BYTES_MIN;
         if config.memory_bytes < least {
             let found = config.memory_bytes;
@@ -218,7 +180,7 @@ impl BulkLoad {
     }
 
     /// Begins a build whose budget may be too small to be sensible: for tests that want many runs.
-    pub(crate) fn unchecked(base: &Arc<Version>, config: BulkConfig, interrupt: &Interrupt) -> BulkLoad {
+    pub(crate) fn unchecked(base: &Arc<Version>, config: BuildConfig, interrupt: &Interrupt) -> BulkLoad {
         let schema = base.manifest().schema.clone();
         let memory = config.memory_bytes;
         let constraints = schema
@@ -229,7 +191,7 @@ impl BulkLoad {
             .collect();
         BulkLoad {
             base: base.clone(),
-            context: Arc::new(BuildContext::new(base, &config, interrupt)),
+            context: Arc::new(base.build(&config, interrupt)),
             schema,
             groups: Vec::new(),
             constraints,

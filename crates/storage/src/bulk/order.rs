@@ -8,7 +8,7 @@ use model::choice::order_rows;
 use model::id::PropertyKeyId;
 use model::{Column, Result};
 
-use super::chunk::{CHUNK_EDGES, ChunkSource, EdgeChunk, chunk_rows, gather_picks};
+use crate::build::chunk::{CHUNK_EDGES, ChunkSource, EdgeChunk, chunk_rows, gather_picks};
 use crate::column::append_range;
 
 /// The columns of the keys, `None` where no edge of the chunk has a value.

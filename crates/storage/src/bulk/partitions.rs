@@ -5,9 +5,9 @@ use std::ops::Range;
 use model::id::{EdgeTypeId, PropertyKeyId};
 use model::{Column, ColumnData, Result, Schema};
 
-use super::chunk::{CHUNK_EDGES, ChunkSource, EdgeChunk, Merge, TargetFilter, chunk_rows, edge_key};
-use super::context::BuildContext;
 use super::order::{OrderedMerge, Resorted};
+use crate::build::BuildContext;
+use crate::build::chunk::{CHUNK_EDGES, ChunkSource, EdgeChunk, Merge, TargetFilter, chunk_rows, edge_key};
 use crate::format::{EDGE_NUMBER_KEY, INTERVAL_END, NODE_ID_LIMIT};
 use crate::manifest::PartitionEntry;
 use crate::partition::LiveSection;

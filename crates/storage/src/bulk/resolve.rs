@@ -11,7 +11,7 @@
 
 use model::{Column, ColumnData, Result};
 
-use super::context::BuildContext;
+use crate::build::BuildContext;
 use entry::{ENTRY_BYTES, Entry, Key};
 use runs::KeyRuns;
 

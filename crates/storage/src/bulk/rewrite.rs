@@ -7,16 +7,16 @@ use model::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 use model::{Column, Index, Interrupt, Result, Schema, Statistics, Value};
 
 use super::built::Built;
-use super::context::BuildContext;
 use super::edges::{write_edge_changes, write_new_edges};
 use super::indexes::index_changes;
-use super::load::BulkConfig;
+use crate::build::BuildConfig;
+use crate::build::BuildContext;
 use crate::error::StorageError;
 use crate::format::NODE_ID_LIMIT;
-use crate::memtable::OrderedEntries;
 use crate::node_run::layers::Layers;
 use crate::node_run::write::{NodeRow, NodeRunWriter};
 use crate::node_run::{NodeRun, NodeRunEntry};
+use crate::ordered_index::entries::OrderedEntries;
 use crate::ordered_index::write::RunWriter;
 use crate::version::{Version, VersionEdit};
 
@@ -93,7 +93,7 @@ pub struct Changes {
 pub fn rewrite(
     base: &Arc<Version>,
     changes: Changes,
-    config: &BulkConfig,
+    config: &BuildConfig,
     interrupt: &Interrupt,
 ) -> Result<Arc<Version>> {
     build(base, changes, config, interrupt)?.install(base)
@@ -102,8 +102,8 @@ pub fn rewrite(
 /// Writes files with the changes: what nothing touches stays as it is.
 ///
 /// Uniqueness was enforced when the changes were made; a constraint that is new in the schema gets its index here.
-pub fn build(base: &Arc<Version>, mut changes: Changes, config: &BulkConfig, interrupt: &Interrupt) -> Result<Built> {
-    let context = BuildContext::new(base, config, interrupt);
+pub fn build(base: &Arc<Version>, mut changes: Changes, config: &BuildConfig, interrupt: &Interrupt) -> Result<Built> {
+    let context = base.build(config, interrupt);
     changes.nodes.sort_by_key(|change| change.node);
     check_limits(&changes)?;
     let mut manifest = base.manifest().clone();

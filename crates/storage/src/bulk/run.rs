@@ -9,9 +9,9 @@ use model::id::{EdgeTypeId, PropertyKeyId};
 use model::{Result, Schema};
 
 use super::buffer::SealedBuffer;
-use super::chunk::{ChunkSource, EdgeChunk};
-use super::context::BuildContext;
 use super::sort::Buckets;
+use crate::build::BuildContext;
+use crate::build::chunk::{ChunkSource, EdgeChunk};
 use crate::column::BlockSource;
 use crate::column::encode::encode_block;
 use crate::column::read::range;

@@ -12,8 +12,8 @@ use model::id::PropertyKeyId;
 use model::{Column, Result, Set};
 
 use super::buffer::{JoinedColumn, SealedBuffer};
-use super::chunk::{ChunkSource, EdgeChunk};
 use super::order::sort_chunk;
+use crate::build::chunk::{ChunkSource, EdgeChunk};
 use crate::column::read::{gather_from, kind_of};
 use crate::column::{BlockSource, Kind};
 use crate::error::StorageError;

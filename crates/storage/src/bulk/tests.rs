@@ -9,7 +9,9 @@ use model::{Column, EdgeId, Interrupt, NodeId, PropertyKeyId, Result, Value};
 use testing::random::{SeededRandom, seed_or};
 use testing::simulation::{MemoryDisk, platform};
 
-use super::{BulkConfig, BulkLoad, Changes, EdgePropertyChange, EdgeRows, KeyRows, NewEdgeRows, NodeChange, NodeRows};
+use crate::build::BuildConfig;
+
+use super::{BulkLoad, Changes, EdgePropertyChange, EdgeRows, KeyRows, NewEdgeRows, NodeChange, NodeRows};
 use super::{OnDuplicate, rewrite};
 use crate::check::check;
 use crate::codec::hash::mix;
@@ -28,20 +30,20 @@ pub(crate) fn empty_store(seed: u64) -> Arc<Version> {
     Version::create(&platform, directory).unwrap()
 }
 
-fn configs() -> [BulkConfig; 3] {
-    let usual = BulkConfig { memory_bytes: 64 << 20, ..BulkConfig::default() };
+fn configs() -> [BuildConfig; 3] {
+    let usual = BuildConfig { memory_bytes: 64 << 20, ..BuildConfig::default() };
     [
         usual.clone(),
         // Small enough for many runs and several passes over the targets.
-        BulkConfig { memory_bytes: 1 << 19, threads: 1, ..usual.clone() },
-        BulkConfig { memory_bytes: 1 << 20, partition_edges_max: 3_000, ..usual },
+        BuildConfig { memory_bytes: 1 << 19, threads: 1, ..usual.clone() },
+        BuildConfig { memory_bytes: 1 << 20, partition_edges_max: 3_000, ..usual },
     ]
 }
 
 /// Loads nodes and edges in batches; keys are `key_of(node)`.
 pub(crate) fn load(
     base: &Arc<Version>,
-    config: BulkConfig,
+    config: BuildConfig,
     graph: &mut ModelGraph,
     random: &mut SeededRandom,
 ) -> Arc<Version> {
@@ -152,7 +154,12 @@ fn random_edges(graph: &ModelGraph, edge_type: &str, names: &[&str], random: &mu
 }
 
 /// Changes of every kind, to the model and to the store.
-fn change(base: &Arc<Version>, config: &BulkConfig, graph: &mut ModelGraph, random: &mut SeededRandom) -> Arc<Version> {
+fn change(
+    base: &Arc<Version>,
+    config: &BuildConfig,
+    graph: &mut ModelGraph,
+    random: &mut SeededRandom,
+) -> Arc<Version> {
     rewrite(base, random_changes(base, graph, random), config, &Interrupt::new()).unwrap()
 }
 
@@ -323,7 +330,7 @@ fn duplicate_and_null_keys_follow_the_policy() {
         (OnDuplicate::Skip, 2, 2, vec![103], Value::Int(100)),
         (OnDuplicate::Update, 2, 2, vec![103], Value::Int(102)),
     ] {
-        let config = BulkConfig { on_duplicate: policy, ..BulkConfig::default() };
+        let config = BuildConfig { on_duplicate: policy, ..BuildConfig::default() };
         let mut load = BulkLoad::new(&empty_store(1), config.clone(), &Interrupt::new()).unwrap();
         let mut added = push_keys(&mut load, &keys, 100).unwrap();
         added.errors.sort_by_key(|error| error.row);
@@ -344,7 +351,7 @@ fn duplicate_and_null_keys_follow_the_policy() {
 }
 
 /// Nodes in batches with many keys that come again, then edges some of which dangle; two groups take turns.
-fn load_duplicates(base: &Arc<Version>, config: BulkConfig, seed: u64) -> (Vec<String>, Arc<Version>) {
+fn load_duplicates(base: &Arc<Version>, config: BuildConfig, seed: u64) -> (Vec<String>, Arc<Version>) {
     let mut random = SeededRandom::new(seed);
     let mut load = BulkLoad::unchecked(base, config, &Interrupt::new());
     let mut said = Vec::new();
@@ -389,8 +396,8 @@ fn load_duplicates(base: &Arc<Version>, config: BulkConfig, seed: u64) -> (Vec<S
 fn keys_on_the_disk_give_the_answers_of_keys_in_memory() {
     for (round, on_duplicate) in [OnDuplicate::Error, OnDuplicate::Skip, OnDuplicate::Update].into_iter().enumerate() {
         let seed = seed_or(91) + round as u64;
-        let usual = BulkConfig { on_duplicate, ..BulkConfig::default() };
-        let small = BulkConfig { memory_bytes: 1 << 17, ..usual.clone() };
+        let usual = BuildConfig { on_duplicate, ..BuildConfig::default() };
+        let small = BuildConfig { memory_bytes: 1 << 17, ..usual.clone() };
         let (expected, wide) = load_duplicates(&empty_store(seed), usual.clone(), seed);
         let (found, mut narrow) = load_duplicates(&empty_store(seed), small.clone(), seed);
         assert_eq!(found, expected, "seed {seed}");
@@ -422,7 +429,7 @@ fn a_million_text_keys_fit_the_least_budget() {
         Column::from_values(&numbers.map(|i| Value::string(&format!("user {}", mix(i)))).collect::<Vec<_>>())
     };
     let build = |memory_bytes: usize| {
-        let config = BulkConfig { memory_bytes, ..BulkConfig::default() };
+        let config = BuildConfig { memory_bytes, ..BuildConfig::default() };
         let mut load = BulkLoad::new(&empty_store(5), config, &Interrupt::new()).unwrap();
         for first in (0..NODES).step_by(50_000) {
             let values = column(&mut (first..first + 50_000));
@@ -451,7 +458,7 @@ fn a_million_text_keys_fit_the_least_budget() {
     };
     let mut expected: Vec<(u64, u64)> = (0..200_000).map(|i| (mix(i) % NODES, mix(i + (1 << 40)) % NODES)).collect();
     expected.sort_unstable();
-    for memory_bytes in [BulkConfig::default().memory_bytes, model::limits::IMPORT_MEMORY_BYTES_MIN] {
+    for memory_bytes in [BuildConfig::default().memory_bytes, model::limits::IMPORT_MEMORY_BYTES_MIN] {
         let mut found = build(memory_bytes);
         found.sort_unstable();
         assert!(found == expected, "{memory_bytes} bytes");
@@ -460,7 +467,7 @@ fn a_million_text_keys_fit_the_least_budget() {
 
 #[test]
 fn dangling_edges_name_row_side_and_value() {
-    let mut load = BulkLoad::new(&empty_store(1), BulkConfig::default(), &Interrupt::new()).unwrap();
+    let mut load = BulkLoad::new(&empty_store(1), BuildConfig::default(), &Interrupt::new()).unwrap();
     push_keys(&mut load, &[Value::Int(1), Value::Int(2)], 0).unwrap();
     let mut loader = load.edge_loader().unwrap();
     let sources = Column::from_values(&[Value::Int(1), Value::Int(7), Value::Int(2)]);
@@ -485,7 +492,7 @@ fn dangling_edges_name_row_side_and_value() {
 #[test]
 fn a_build_that_is_dropped_leaves_nothing() {
     let base = empty_store(3);
-    let mut load = BulkLoad::new(&base, BulkConfig::default(), &Interrupt::new()).unwrap();
+    let mut load = BulkLoad::new(&base, BuildConfig::default(), &Interrupt::new()).unwrap();
     push_keys(&mut load, &[Value::Int(1)], 0).unwrap();
     let mut loader = load.edge_loader().unwrap();
     loader.push_ids("T", &[NodeId(0)], &[NodeId(0)], &[], &[]).unwrap();

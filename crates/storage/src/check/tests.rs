@@ -8,7 +8,8 @@ use testing::random::{SeededRandom, seed_or};
 use testing::simulation::{MemoryDisk, platform};
 
 use super::check;
-use crate::bulk::{BulkConfig, BulkLoad, KeyRows, NodeRows};
+use crate::build::BuildConfig;
+use crate::bulk::{BulkLoad, KeyRows, NodeRows};
 use crate::torn_logs;
 use crate::version::Version;
 
@@ -17,7 +18,7 @@ fn small_store(disk: &Arc<MemoryDisk>) -> Arc<Version> {
     let directory = Path::new("small.knot");
     platform.disk.create_directory(directory).unwrap();
     let base = Version::create(&platform, directory).unwrap();
-    let mut load = BulkLoad::new(&base, BulkConfig::default(), &Interrupt::new()).unwrap();
+    let mut load = BulkLoad::new(&base, BuildConfig::default(), &Interrupt::new()).unwrap();
     let count = 500;
     let values = Column::from_values(&(0..count as i64).map(Value::Int).collect::<Vec<_>>());
     let texts: Vec<Value> = (0..count).map(|i| Value::string(&format!("name {}", i % 50))).collect();

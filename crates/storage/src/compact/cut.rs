@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::{Result, Set};
 
-use super::Policy;
+use crate::levels::Policy;
 use crate::partition::Partition;
 use crate::version::Version;
 use crate::version::edit::overlaps;

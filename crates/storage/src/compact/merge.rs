@@ -5,12 +5,12 @@ use std::sync::Arc;
 use model::id::EdgeTypeId;
 use model::{Result, error};
 
-use super::Policy;
 use super::cut::cut;
 use super::pick::span;
 use super::throttle::{Throttle, Throttled};
-use crate::bulk::context::BuildContext;
+use crate::build::BuildContext;
 use crate::bulk::partitions::{BoxedSource, EdgeSources, live_edges, write_partitions};
+use crate::levels::Policy;
 use crate::manifest::PartitionEntry;
 use crate::partition::Partition;
 use crate::version::Version;

@@ -7,7 +7,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Compaction, Policy};
+use super::Compaction;
+use crate::levels::Policy;
 use crate::partition::{Partition, Section};
 use crate::tiers::Tiers;
 use crate::version::Version;

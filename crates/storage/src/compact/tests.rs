@@ -7,11 +7,13 @@ use model::Interrupt;
 use testing::random::{SeededRandom, seed_or};
 
 use super::throttle::Throttle;
-use super::{Compaction, Policy, levels, pick, run};
+use super::{Compaction, levels, pick, run};
+use crate::build::BuildConfig;
 use crate::bulk::tests::model_graph::{ModelGraph, assert_same};
 use crate::bulk::tests::{empty_store, load, random_changes};
-use crate::bulk::{Built, BulkConfig, build};
+use crate::bulk::{Built, build};
 use crate::check::check;
+use crate::levels::Policy;
 use crate::version::Version;
 
 const POLICY: Policy = Policy {
@@ -23,8 +25,8 @@ const POLICY: Policy = Policy {
     bytes_per_second: 0,
 };
 
-fn config() -> BulkConfig {
-    BulkConfig { memory_bytes: 1 << 20, threads: 1, partition_edges_max: 4_000, ..BulkConfig::default() }
+fn config() -> BuildConfig {
+    BuildConfig { memory_bytes: 1 << 20, threads: 1, partition_edges_max: 4_000, ..BuildConfig::default() }
 }
 
 fn merged(version: &Arc<Version>, compaction: &Compaction) -> Built {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use model::platform::Clock;
 use model::{Interrupt, Result};
 
-use crate::bulk::chunk::{ChunkSource, EdgeChunk};
+use crate::build::chunk::{ChunkSource, EdgeChunk};
 use crate::bulk::partitions::BoxedSource;
 
 /// The longest sleep between two looks at the interrupt.

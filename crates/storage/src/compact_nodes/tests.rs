@@ -9,7 +9,8 @@ use testing::random::{SeededRandom, seed_or};
 use testing::simulation::{MemoryDisk, platform};
 
 use super::{NodeJob, NodePolicy, run};
-use crate::bulk::{BulkConfig, BulkLoad, Changes, KeyRows, NodeChange, NodeRows, OnDuplicate, rewrite};
+use crate::build::BuildConfig;
+use crate::bulk::{BulkLoad, Changes, KeyRows, NodeChange, NodeRows, OnDuplicate, rewrite};
 use crate::check::check;
 use crate::tiers::Tiers;
 use crate::version::Version;
@@ -134,7 +135,7 @@ impl Subject {
             wal_number: self.version.manifest().wal_number,
             ..Changes::default()
         };
-        self.version = rewrite(&self.version, changes, &BulkConfig::default(), &Interrupt::new()).unwrap();
+        self.version = rewrite(&self.version, changes, &BuildConfig::default(), &Interrupt::new()).unwrap();
     }
 
     fn touch(&mut self, id: u64, is_new: bool, changes: &mut BTreeMap<u64, NodeChange>) {
@@ -177,7 +178,7 @@ impl Subject {
     /// Loads nodes at the end of the last segment, and updates some that are there.
     fn load(&mut self) {
         // So little memory that updates become runs before the end.
-        let config = BulkConfig { on_duplicate: OnDuplicate::Update, memory_bytes: 1 << 19, ..BulkConfig::default() };
+        let config = BuildConfig { on_duplicate: OnDuplicate::Update, memory_bytes: 1 << 19, ..BuildConfig::default() };
         let mut load = BulkLoad::unchecked(&self.version, config, &Interrupt::new());
         let count = 1_500;
         for batch in 0..2 {
@@ -211,7 +212,7 @@ impl Subject {
             fold_segments_max: 1 + random.index(2),
         };
         let job = policy.pick(&self.version).unwrap()?;
-        let built = run(&self.version, &job, &BulkConfig::default(), &Interrupt::new()).unwrap();
+        let built = run(&self.version, &job, &BuildConfig::default(), &Interrupt::new()).unwrap();
         match self.random.below(4) {
             0 | 1 => self.change(),
             2 => self.load(),

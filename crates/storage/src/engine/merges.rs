@@ -10,8 +10,9 @@ use model::{Consumer, EdgeId, Interrupt, MemoryBudget, Reservation, Result, Set}
 
 use super::background::Work;
 use super::{Engine, Maintenance, lock};
-use crate::bulk::{Built, BulkConfig};
-use crate::compact::follow::Moves;
+use crate::build::BuildConfig;
+use crate::bulk::Built;
+use crate::bulk::follow::Moves;
 use crate::compact::{self, Compaction};
 use crate::compact_nodes::{self, NodePolicy};
 use crate::format::EdgePlace;
@@ -103,7 +104,7 @@ impl Engine {
     }
 
     /// Memory that a merge or flush may use.
-    pub(crate) fn merge_memory(&self) -> (BulkConfig, Reservation) {
+    pub(crate) fn merge_memory(&self) -> (BuildConfig, Reservation) {
         merge_memory(&self.memory)
     }
 
@@ -136,11 +137,11 @@ impl Engine {
 }
 
 /// Memory that a merge or flush may use: as much of its share of the limit as can be had.
-pub(super) fn merge_memory(memory: &Arc<MemoryBudget>) -> (BulkConfig, Reservation) {
+pub(super) fn merge_memory(memory: &Arc<MemoryBudget>) -> (BuildConfig, Reservation) {
     let most = MERGE_MEMORY_BYTES.min(memory.share(Consumer::Compaction));
     let reserved = memory.reserve_between(Consumer::Compaction, MERGE_MEMORY_BYTES_MIN.min(most), most);
     let (memory_bytes, consumer) = (reserved.bytes(), Consumer::Compaction);
-    (BulkConfig { memory_bytes, consumer, threads: 1, ..BulkConfig::default() }, reserved)
+    (BuildConfig { memory_bytes, consumer, threads: 1, ..BuildConfig::default() }, reserved)
 }
 
 /// A memtable over one version as one over another that holds the same edges.

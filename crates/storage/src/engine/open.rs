@@ -21,6 +21,7 @@ use super::{Engine, NativeStore, OpenMode, OpenOptions};
 use crate::compact::throttle::Throttle;
 use crate::error::StorageError;
 use crate::file::cache::BlockCache;
+use crate::file::directory::create_directory;
 use crate::format::{
     BACKUP_NAME, COPYING_NAME, FileKind, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
 };
@@ -126,31 +127,6 @@ fn memory_limit(options: &OpenOptions) -> Result<usize> {
         return Err(error!(Argument, "a memory limit of {limit} bytes is too small, expected {least} KiB or more"));
     }
     Ok(limit)
-}
-
-/// Makes a directory, durably: its own name, and those of the directories above it.
-pub(crate) fn create_directory(path: &Path, disk: &dyn Disk) -> Result<()> {
-    let above = |path: &Path| {
-        path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent }.to_owned())
-    };
-    disk.create_directory(path).map_err(|error| StorageError::io("create", path, error))?;
-    // Those that are there may have been made by a process that was killed before it came here.
-    let directories = path.ancestors().filter(|path| !path.as_os_str().is_empty()).filter_map(above);
-    for (number, directory) in directories.enumerate() {
-        match disk.sync_directory(&directory) {
-            // A directory that may be passed through but not opened cannot be synced; nor can all those above, which may
-            // lie on file systems of other kinds.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-            Err(error)
-                if number > 0
-                    && matches!(
-                        error.kind(),
-                        io::ErrorKind::InvalidInput | io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::Unsupported
-                    ) => {}
-            outcome => outcome.map_err(|error| StorageError::io("sync", &directory, error))?,
-        }
-    }
-    Ok(())
 }
 
 /// Takes the store's lock: alone to write, together with others to read. A process that is just ending, or a child of this

@@ -13,7 +13,6 @@ use model::{Interrupt, MemoryBudget, Result};
 use super::OpenMode;
 use super::merges::merge_memory;
 use crate::bulk::Built;
-use crate::bulk::context::BuildContext;
 use crate::error::StorageError;
 use crate::flush;
 use crate::format::FileKind;
@@ -109,7 +108,7 @@ impl Replay<'_> {
         edit.wal_number = Some(log);
         let (config, _memory) = merge_memory(self.memory);
         let interrupt = Interrupt::new();
-        let version = Built::new(base, BuildContext::new(base, &config, &interrupt), edit).install(base)?;
+        let version = Built::new(base, base.build(&config, &interrupt), edit).install(base)?;
         built.iter().for_each(Built::keep);
         Ok(version)
     }

@@ -19,7 +19,6 @@ use super::flush::Files;
 use super::head::{Head, Start};
 use super::{Engine, lock};
 use crate::bulk::Built;
-use crate::bulk::context::BuildContext;
 use crate::version::{Version, VersionEdit};
 
 /// Time between two checks of the interrupt of those who wait for others.
@@ -277,7 +276,7 @@ impl Engine {
         if !edit.removed_indexes.iter().all(has) {
             return Err(error!(Conflict, "an index that the transaction made anew was merged meanwhile"));
         }
-        let context = BuildContext::new(&base, &config, &interrupt);
+        let context = base.build(&config, &interrupt);
         let before = current.clone();
         let installed = Built::new(&base, context, edit).install(&current);
         // A failure in the moment of replacing the manifest may have replaced it.

@@ -11,7 +11,7 @@ use super::{FileEntry, header};
 use crate::codec::bytes::Put;
 use crate::error::StorageError;
 use crate::format::{CHECKSUM_BLOCK_BYTES, FileKind, MAGIC_END, TRAILER_BYTES};
-use crate::version::slots::FileNumbers;
+use crate::numbers::FileNumbers;
 
 const BUFFER_BYTES: usize = 1 << 20;
 

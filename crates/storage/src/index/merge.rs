@@ -7,7 +7,7 @@ use model::id::NodeId;
 
 use super::write::{IndexShape, IndexWriter};
 use super::{KeyIndex, Pairs};
-use crate::bulk::context::BuildContext;
+use crate::build::BuildContext;
 use crate::manifest::IndexEntry;
 
 /// A hash, a node, and whether the pair was removed.

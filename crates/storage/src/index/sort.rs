@@ -3,8 +3,8 @@
 use model::Result;
 use model::id::NodeId;
 
-use crate::bulk::context::BuildContext;
-use crate::bulk::merge::merge_sorted;
+use crate::build::BuildContext;
+use crate::build::merge::merge_sorted;
 use crate::file::TemporaryFile;
 use crate::format::{FileKind, HEADER_BYTES};
 

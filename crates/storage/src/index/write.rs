@@ -5,7 +5,7 @@ use model::id::{LabelId, NodeId, PropertyKeyId};
 
 use super::HASH_BITS;
 use super::filter::FilterWriter;
-use crate::bulk::context::BuildContext;
+use crate::build::BuildContext;
 use crate::codec::bits::{Packer, mask_of, pack, width_of};
 use crate::codec::bytes::Put;
 use crate::file::FileWriter;

@@ -12,9 +12,9 @@ use model::{Bitmap, Column, Map, Result};
 
 use super::ids::GROUP_BITS;
 use super::{DELETED, NodeRun, Said, State};
+use crate::column::grouped::grouped;
 use crate::format::{COLUMN_BLOCK_ROWS, SEGMENT_BITS, SEGMENT_NODES, segment_range};
 use crate::segment::{RowBitmap, Segment};
-use crate::version::grouped;
 
 /// Words of a bitmap in one segment.
 const SEGMENT_WORDS: u64 = SEGMENT_NODES / 64;

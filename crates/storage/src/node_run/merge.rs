@@ -11,9 +11,9 @@ use model::{Column, ColumnBuilder, Result, Value};
 use super::layers::Layers;
 use super::write::{KeyBlock, NodeRunWriter};
 use super::{DELETED, NodeRun, NodeRunEntry, State, code_of, is_present};
-use crate::bulk::context::BuildContext;
+use crate::build::BuildContext;
+use crate::column::grouped::grouped;
 use crate::format::{COLUMN_BLOCK_ROWS, SEGMENT_BITS};
-use crate::version::grouped;
 
 /// Ids read at a time.
 const PIECE_ROWS: u64 = 4_096;

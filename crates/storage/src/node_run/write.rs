@@ -7,7 +7,7 @@ use model::{Column, ColumnBuilder, Map, Result, Value};
 
 use super::ids::IdWriter;
 use super::{DELETED, NodeRunEntry, code_of};
-use crate::bulk::context::BuildContext;
+use crate::build::BuildContext;
 use crate::codec::bytes::Put;
 use crate::column::ColumnWriter;
 use crate::column::write::put_blocks;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use model::schema::Index;
 use model::{KeyOrder, Result};
 
+use super::entries::{OrderedEntries, OrderedRange};
 use super::run::{OrderedEntry, OrderedRun, RunCursor};
 use super::write::RunWriter;
-use crate::bulk::context::BuildContext;
-use crate::memtable::{OrderedEntries, OrderedRange};
+use crate::build::BuildContext;
 
 /// The entries of an index in a range of keys.
 pub(crate) struct Merged<'a> {

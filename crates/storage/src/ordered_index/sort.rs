@@ -2,8 +2,8 @@
 
 use model::Result;
 
-use crate::bulk::context::BuildContext;
-use crate::bulk::merge::merge_sorted;
+use crate::build::BuildContext;
+use crate::build::merge::merge_sorted;
 use crate::codec::bytes::Put;
 use crate::file::TemporaryFile;
 use crate::format::{FileKind, HEADER_BYTES};

@@ -4,7 +4,7 @@ use model::Result;
 use model::schema::Index;
 
 use super::run::OrderedEntry;
-use crate::bulk::context::BuildContext;
+use crate::build::BuildContext;
 use crate::codec::bytes::{Put, put_varint};
 use crate::file::FileWriter;
 use crate::format::{FileKind, HEADER_BYTES};

@@ -6,7 +6,7 @@ use model::id::{EdgeTypeId, NodeId, PropertyKeyId};
 use model::{Column, Result};
 
 use super::Section;
-use crate::patch::SectionPatches;
+use crate::partition::patch::SectionPatches;
 
 /// A section and its patches.
 #[derive(Clone, Copy, Debug)]

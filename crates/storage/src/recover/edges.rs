@@ -9,7 +9,7 @@ use model::{
 use super::nodes::Copied;
 use super::{BATCH, Losses, What, all_keys, in_halves};
 use crate::bulk::EdgeLoader;
-use crate::check::Problem;
+use crate::problem::Problem;
 use crate::snapshot::Snapshot;
 
 /// Copies all edges; gives how many.

@@ -7,11 +7,11 @@ use model::platform::Platform;
 use model::{ErrorCode, Result};
 
 use super::{BATCH, Losses, What};
-use crate::check::Problem;
 use crate::engine::{OpenMode, take_lock};
 use crate::file::StoreFile;
 use crate::format::{FileKind, MANIFEST_NAME, segment_range};
 use crate::manifest::Manifest;
+use crate::problem::Problem;
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
 use crate::version::Version;

@@ -4,7 +4,7 @@ use model::id::{LabelId, NodeId, PropertyKeyId};
 use model::{Column, Result};
 
 use super::RowBitmap;
-use crate::bulk::context::BuildContext;
+use crate::build::BuildContext;
 use crate::codec::bytes::Put;
 use crate::column::ColumnWriter;
 use crate::column::write::put_blocks;
@@ -14,12 +14,12 @@ use crate::manifest::SegmentEntry;
 
 /// Writes one segment, row after row. Columns leave memory block by block.
 pub struct SegmentWriter {
-    pub(super) file: FileWriter,
-    segment: u64,
-    pub(super) rows: usize,
-    pub(super) alive: Vec<u64>,
-    pub(super) labels: Vec<(LabelId, Vec<u64>)>,
-    pub(super) columns: Vec<(PropertyKeyId, ColumnWriter)>,
+    pub(crate) file: FileWriter,
+    pub(crate) segment: u64,
+    pub(crate) rows: usize,
+    pub(crate) alive: Vec<u64>,
+    pub(crate) labels: Vec<(LabelId, Vec<u64>)>,
+    pub(crate) columns: Vec<(PropertyKeyId, ColumnWriter)>,
 }
 
 impl SegmentWriter {
@@ -30,7 +30,7 @@ impl SegmentWriter {
     }
 
     /// The words of a label, of as many rows as there are.
-    pub(super) fn label_words(&mut self, label: LabelId) -> &mut Vec<u64> {
+    pub(crate) fn label_words(&mut self, label: LabelId) -> &mut Vec<u64> {
         let words = self.rows.div_ceil(64);
         let at = self.labels.iter().position(|(mine, _)| *mine == label).unwrap_or_else(|| {
             self.labels.push((label, Vec::new()));

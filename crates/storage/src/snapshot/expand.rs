@@ -13,9 +13,9 @@ use model::{Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, Expand, NodeId, Pr
 use super::Snapshot;
 use crate::format::EdgePlace;
 use crate::memtable::{Links, Memtable, edge_id};
+use crate::partition::patch::SectionPatches;
 use crate::partition::sorted::Narrowed;
 use crate::partition::{LiveSection, Section};
-use crate::patch::SectionPatches;
 use crate::version::edges;
 
 /// Nodes whose blocks are asked for before the first of them is read, at most.

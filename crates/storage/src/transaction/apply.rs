@@ -15,7 +15,8 @@ use super::ordered::Entry;
 use super::replayed::in_log;
 use crate::codec::bytes::Get;
 use crate::memtable::{Properties, UniqueIndex, index_entry_bytes, value_bytes};
-use crate::snapshot::{Ends, Snapshot};
+use crate::snapshot::Snapshot;
+use crate::wal::record::Ends;
 use crate::wal::record::{NameKind, Operation, operation};
 
 impl Snapshot {

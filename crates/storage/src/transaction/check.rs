@@ -6,15 +6,15 @@ use model::limits::QUERY_DEPTH_MAX;
 use model::store::{NewEdges, NewNodes};
 use model::{
     Column, ColumnData, Constraint, EdgeId, Error, Interrupt, LabelId, Map, NodeId, PropertyKeyId, ReadView, Result,
-    Schema, Set, Value, error,
+    Set, Value, error,
 };
 
 use crate::error::StorageError;
-use crate::format::{EDGE_TYPES_MAX, NODE_ID_LIMIT, VALUE_BYTES_MAX};
-use crate::index::build;
+use crate::format::{NODE_ID_LIMIT, VALUE_BYTES_MAX};
+use crate::index_build::keys as build;
 use crate::memtable::{EDGES_MAX, UniqueIndex, equals_itself};
 use crate::snapshot::Snapshot;
-use crate::wal::record::{NODES_OF_OPERATION_MAX, NameKind};
+use crate::wal::record::NODES_OF_OPERATION_MAX;
 
 impl Snapshot {
     pub(super) fn check_new_nodes(&self, new: &NewNodes<'_>) -> Result<()> {
@@ -253,15 +253,6 @@ fn encoded_bytes(value: &Value) -> usize {
     }
 }
 
-/// Fails if there is no number left for another name of that kind.
-pub(crate) fn check_new_name(schema: &Schema, kind: NameKind) -> Result<()> {
-    if kind != NameKind::EdgeType || schema.edge_types.len() < EDGE_TYPES_MAX {
-        return Ok(());
-    }
-    let limit = StorageError::limit(format!("a store has at most {EDGE_TYPES_MAX} relationship types"));
-    Err(limit.with_remedy("keep what tells them apart in a property"))
-}
-
 /// The error of who asks for more nodes than there are ids.
 pub(crate) fn no_ids_left() -> Error {
     StorageError::limit(format!("a store makes at most {NODE_ID_LIMIT} nodes, deleted ones included"))
@@ -287,7 +278,7 @@ fn check_depth(value: &Value, depth: usize) -> Result<()> {
 mod tests {
     use model::{Column, ColumnData, ErrorCode, Schema, Value};
 
-    use super::{check_new_name, check_sizes};
+    use super::check_sizes;
     use crate::format::EDGE_TYPES_MAX;
     use crate::wal::record::NameKind;
 
@@ -310,9 +301,9 @@ mod tests {
         for number in 1..EDGE_TYPES_MAX {
             schema.edge_types.intern(&number.to_string());
         }
-        assert!(check_new_name(&schema, NameKind::EdgeType).is_ok());
+        assert!(NameKind::EdgeType.check_room(&schema).is_ok());
         schema.edge_types.intern("the last");
-        assert_eq!(check_new_name(&schema, NameKind::EdgeType).unwrap_err().code(), ErrorCode::Limit);
-        assert!(check_new_name(&schema, NameKind::Label).is_ok());
+        assert_eq!(NameKind::EdgeType.check_room(&schema).unwrap_err().code(), ErrorCode::Limit);
+        assert!(NameKind::Label.check_room(&schema).is_ok());
     }
 }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use model::{Constraint, Index, Interrupt, Map, Result};
 
-use crate::memtable::{OrderedEntries, UniqueIndex};
-use crate::ordered_index::build::build;
+use crate::index_build::ordered::build;
+use crate::memtable::UniqueIndex;
+use crate::ordered_index::entries::OrderedEntries;
 use crate::snapshot::Snapshot;
 use crate::wal::record::Operation;
 

@@ -8,7 +8,8 @@ use model::store::NO_EDGE_NUMBER;
 use model::{EdgeId, Map, Result, error};
 
 use crate::memtable::{edge_id, ordinal};
-use crate::snapshot::{Ends, Snapshot};
+use crate::snapshot::Snapshot;
+use crate::wal::record::Ends;
 use crate::wal::record::{EdgeKey, EdgeName};
 
 /// Names that share type and ends up to which the edges are compared with each.

@@ -6,10 +6,12 @@ use model::{Column, Constraint, EdgeId, EdgeValue, Index, KeyOrder, Map, ReadVie
 
 use super::check::column_of;
 use super::made::Contents;
-use crate::memtable::{Properties, ordered_entry_bytes};
+use crate::memtable::Properties;
 use crate::ordered_index::encoding::{after_prefix, hold_nan, put_node, put_value, split_edge, split_node};
+use crate::ordered_index::entries::ordered_entry_bytes;
+use crate::snapshot::Snapshot;
 use crate::snapshot::ordered::values_at;
-use crate::snapshot::{Ends, Snapshot};
+use crate::wal::record::Ends;
 
 /// An entry of the index at a place of the schema.
 pub(super) type Entry = (usize, Vec<u8>);

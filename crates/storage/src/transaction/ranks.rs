@@ -6,7 +6,8 @@ use std::cmp::Ordering;
 use model::{EdgeId, PropertyKeyId, ReadView, Result, Value, error};
 
 use crate::memtable::edge_id;
-use crate::snapshot::{Ends, Snapshot};
+use crate::snapshot::Snapshot;
+use crate::wal::record::Ends;
 
 /// Finds edges by their ranks.
 pub(super) struct Ranked<'a> {

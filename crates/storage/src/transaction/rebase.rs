@@ -13,7 +13,6 @@ use model::{
     Subject, error,
 };
 
-use super::check::check_new_name;
 use super::made::Made;
 use super::presence::Touched;
 use crate::codec::bytes::Get;
@@ -70,7 +69,7 @@ pub(super) fn repeat(
             let number = match snapshot.find_name(kind, name) {
                 Some(number) => number,
                 None => {
-                    check_new_name(&snapshot.memtable.schema, kind)?;
+                    kind.check_room(&snapshot.memtable.schema)?;
                     put_operation(&operation, new_log);
                     snapshot.intern(kind, name)
                 }

@@ -6,7 +6,8 @@ use model::id::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId};
 use model::store::{EdgeStream, NO_EDGE_NUMBER, RunScan};
 use model::{Column, Direction, Result, Value};
 
-use super::{PartitionStream, Version, grouped};
+use super::{PartitionStream, Version};
+use crate::column::grouped::grouped;
 use crate::format::EdgePlace;
 use crate::partition::runs::{Lost, PartitionRuns};
 use crate::partition::{LiveSection, Partition, Section};

@@ -4,6 +4,9 @@
 //! by which they are named together with their type and ends, see [`EdgeName`]. So a record can be repeated on every state that holds what
 //! the transaction relied on: after a crash, after a flush, or on what other transactions have left meanwhile.
 
+use crate::error::StorageError;
+use crate::format::EDGE_TYPES_MAX;
+use model::Schema;
 use model::store::{ElementId, NewEdges, NewNodes};
 use model::{Column, Constraint, EdgeTypeId, Index, LabelId, NodeId, PropertyKeyId, Result, SortKey};
 
@@ -11,7 +14,6 @@ use super::column::{column, put_column, put_words, words};
 use crate::codec::bytes::{Get, Put};
 use crate::format::{EDGE_NUMBER_LIMIT, NODE_ID_LIMIT};
 use crate::rules;
-use crate::snapshot::Ends;
 
 const LABEL: u8 = 1;
 const EDGE_TYPE: u8 = 2;
@@ -48,6 +50,25 @@ pub(crate) enum NameKind {
     Label,
     EdgeType,
     PropertyKey,
+}
+
+impl NameKind {
+    /// Fails if there is no number left for another name of this kind.
+    pub(crate) fn check_room(self, schema: &Schema) -> Result<()> {
+        if self != NameKind::EdgeType || schema.edge_types.len() < EDGE_TYPES_MAX {
+            return Ok(());
+        }
+        let limit = StorageError::limit(format!("a store has at most {EDGE_TYPES_MAX} relationship types"));
+        Err(limit.with_remedy("keep what tells them apart in a property"))
+    }
+}
+
+/// Where an edge starts and ends, and its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Ends {
+    pub(crate) source: NodeId,
+    pub(crate) target: NodeId,
+    pub(crate) edge_type: EdgeTypeId,
 }
 
 /// Identity of an edge, with the place to look for it.

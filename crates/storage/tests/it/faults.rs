@@ -11,7 +11,7 @@ use std::sync::Arc;
 use model::platform::Platform;
 use model::store::NewNodes;
 use model::{Error, ErrorCode, GraphStore, Interrupt};
-use storage::compact::Policy;
+use storage::levels::Policy;
 use storage::{Maintenance, NativeStore, OpenOptions};
 use testing::random::seed_or;
 use testing::simulation::{FaultyDisk, MemoryDisk, platform};

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use model::platform::Clock;
 use model::{Column, ErrorCode, GraphStore, Interrupt, IsolationLevel, ReadView, Result, Value, WriteTransaction};
-use storage::bulk::{BulkConfig, BulkLoad, NodeRows};
+use storage::build::BuildConfig;
+use storage::bulk::{BulkLoad, NodeRows};
 use storage::{Durability, NativeStore, OpenOptions};
 use testing::histories::{AnomalyKind, Findings, Key, Operation, Outcome, Transaction, find_anomalies};
 use testing::random::{SeededRandom, seed_or};
@@ -203,7 +204,7 @@ impl<'a> Run<'a> {
         let values: Vec<u64> = (0..3).map(|_| self.next_value.fetch_add(1, Ordering::Relaxed)).collect();
         let begin_ns = self.clock.now_ns();
         let (interrupt, label) = (Interrupt::new(), label_of_list(keeper(key).1));
-        let config = BulkConfig { memory_bytes: 64 << 20, threads: 1, ..BulkConfig::default() };
+        let config = BuildConfig { memory_bytes: 64 << 20, threads: 1, ..BuildConfig::default() };
         let column = Column::from_values(&values.iter().map(|&value| Value::Int(value as i64)).collect::<Vec<_>>());
         let loading = self.store.rebuild(&interrupt, |base| {
             let mut load = BulkLoad::new(base, config, &interrupt)?;

@@ -12,7 +12,7 @@ use model::{
     Column, Direction, EdgeBatch, EdgeId, EdgeValue, ErrorCode, GraphStore, Interrupt, NodeBatch, NodeId, ReadView,
     SortKey, Value, WriteTransaction,
 };
-use storage::compact::Policy;
+use storage::levels::Policy;
 use storage::{Durability, Maintenance, NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use model::store::{NewEdges, NewNodes};
 use model::{Column, ColumnData, Constraint, Consumer, GraphStore, Interrupt, IsolationLevel, NodeId};
-use storage::compact::Policy;
+use storage::levels::Policy;
 use storage::{Durability, NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
 

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use model::platform::Platform;
 use model::{Column, Interrupt, Result, Value};
-use storage::bulk::{BulkConfig, BulkLoad, EdgeRows, KeyRows, NodeRows};
+use storage::build::BuildConfig;
+use storage::bulk::{BulkLoad, EdgeRows, KeyRows, NodeRows};
 use storage::{Durability, NativeStore, OpenOptions};
 use testing::crashes::broken::{BROKEN, Life};
 use testing::crashes::faults::{Fault, verify_damage, verify_faults};
@@ -81,7 +82,7 @@ impl Subject for Native {
 /// Loads the new nodes and edges of a transaction in bulk.
 fn load(store: &NativeStore, transaction: &RandomTransaction) -> Result<()> {
     let interrupt = Interrupt::new();
-    let config = BulkConfig { memory_bytes: 64 << 20, threads: 1, ..BulkConfig::default() };
+    let config = BuildConfig { memory_bytes: 64 << 20, threads: 1, ..BuildConfig::default() };
     store.rebuild(&interrupt, |base| {
         let mut load = BulkLoad::new(base, config, &interrupt)?;
         for operation in &transaction.operations {

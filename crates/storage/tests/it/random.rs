@@ -1,7 +1,7 @@
 //! Random writes compared with the reference store, with checkpoints and reopening in between.
 
 use model::{GraphStore, Interrupt};
-use storage::compact::Policy;
+use storage::levels::Policy;
 use storage::{Durability, Maintenance, OpenOptions};
 use testing::differential::check_random;
 use testing::random::{SeededRandom, seed_or};

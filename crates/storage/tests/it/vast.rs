@@ -17,7 +17,8 @@ use model::{
     Column, ColumnData, Constraint, Direction, EdgeBatch, EdgeId, GraphStore, Index, IndexBatch, IndexScan, Interrupt,
     KeyOrder, KeyRange, LabelId, NodeBatch, NodeId, ReadView, Result, Subject, Value, WriteTransaction,
 };
-use storage::bulk::{BulkConfig, BulkLoad, NodeRows};
+use storage::build::BuildConfig;
+use storage::bulk::{BulkLoad, NodeRows};
 use storage::version::Version;
 use storage::{Durability, Maintenance, NativeStore, OpenOptions};
 use testing::random::SeededRandom;
@@ -159,7 +160,7 @@ fn load_nodes(store: &NativeStore, count: usize, random: &mut SeededRandom) {
     let mut made = 0;
     let interrupt = Interrupt::new();
     let build = |base: &Arc<Version>| {
-        let mut load = BulkLoad::new(base, BulkConfig::default(), &interrupt)?;
+        let mut load = BulkLoad::new(base, BuildConfig::default(), &interrupt)?;
         while made < count {
             let part = made..(made + 37).min(count);
             let others: Vec<&str> = LABELS[1..].iter().copied().filter(|_| random.chance(40)).collect();

@@ -8,13 +8,12 @@ use model::{Column, Map, Result, Value, error};
 
 use super::nodes::check_storable;
 use super::{BulkLoad, EdgeRows, Group, Loaded, RowError, Shared};
+use crate::build::chunk::edge_key;
 use crate::bulk::buffer::EdgeBuffer;
-use crate::bulk::chunk::edge_key;
 use crate::bulk::resolve::MISSING;
 use crate::bulk::rewrite::{EdgePropertyChange, HISTOGRAM_BITS};
 use crate::bulk::run::Run;
 use crate::memtable::value_bytes;
-use crate::transaction::check::check_new_name;
 use crate::wal::record::NameKind;
 
 /// Bytes of the budget that are left to what every build needs: degrees, columns being encoded, pieces being read.
@@ -111,7 +110,7 @@ impl Shared {
     fn names(&self, edge_type: &str, names: &[&str]) -> Result<(EdgeTypeId, Vec<PropertyKeyId>)> {
         let mut schema = self.schema.lock().expect("no holder of this lock panics");
         if schema.edge_types.find(edge_type).is_none() {
-            check_new_name(&schema, NameKind::EdgeType)?;
+            NameKind::EdgeType.check_room(&schema)?;
         }
         let edge_type = EdgeTypeId(schema.edge_types.intern(edge_type));
         let keys = names.iter().map(|name| PropertyKeyId(schema.property_keys.intern(name))).collect();

@@ -1,5 +1,6 @@
 //! The end of a bulk load: runs and buffers become partitions, keys become indexes, and the manifest names them.
 
+use crate::sketch;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,17 +10,17 @@ use model::id::EdgeTypeId;
 use model::{Constraint, Map, Result, Rule, Schema};
 
 use super::{BulkLoad, Loaded};
+use crate::build::BuildContext;
 use crate::bulk::buffer::SealedBuffer;
-use crate::bulk::context::BuildContext;
 use crate::bulk::edges::write_edge_changes;
 use crate::bulk::indexes::write_index;
 use crate::bulk::partitions::{BoxedSource, EdgeSources, everything, lay_out, write_partitions};
 use crate::bulk::rewrite::HISTOGRAM_BITS;
 use crate::bulk::run::Run;
 use crate::bulk::sort::Buckets;
-use crate::compact::Policy;
+use crate::index_build::ordered::build_run;
+use crate::levels::Policy;
 use crate::manifest::{IndexEntry, PartitionEntry, SegmentEntry};
-use crate::ordered_index::build::build_run;
 use crate::snapshot::Snapshot;
 use crate::version::{Version, VersionEdit};
 
@@ -54,7 +55,7 @@ impl BulkLoad {
         finish_ordered(&self.context, &self.base, &mut edit)?;
         // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
         self.context.commit();
-        self.base.publish(&edit)
+        self.base.publish(&edit, sketch::renewed)
     }
 
     fn write_edges(&self, loaded: Loaded, schema: &Schema) -> Result<Vec<PartitionEntry>> {

@@ -3,7 +3,8 @@
 use model::id::{LabelId, NodeId, PropertyKeyId};
 use model::{Column, ColumnData, Constraint, Result, Schema};
 
-use super::{BulkLoad, ConstraintBuild, Group, KEY_MEMORY_SHARE, KeyRows, NodeRows, NodesAdded, OnDuplicate, RowError};
+use super::{BulkLoad, ConstraintBuild, Group, KEY_MEMORY_SHARE, KeyRows, NodeRows, NodesAdded, RowError};
+use crate::build::OnDuplicate;
 use crate::bulk::resolve::{KeyTable, MISSING};
 use crate::bulk::rewrite::{NodeChange, write_node_run};
 use crate::error::StorageError;

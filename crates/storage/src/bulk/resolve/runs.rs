@@ -14,7 +14,7 @@ use model::platform::MappedFile;
 
 use super::entry::{ENTRY_BYTES, Entry};
 use super::filter::KeyFilter;
-use crate::bulk::context::BuildContext;
+use crate::build::BuildContext;
 use crate::error::StorageError;
 use crate::file::{FileWriter, TemporaryFile};
 use crate::format::{FileKind, HEADER_BYTES};

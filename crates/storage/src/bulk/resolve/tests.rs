@@ -6,12 +6,12 @@ use model::{Column, Interrupt, Map, Value};
 use testing::random::{SeededRandom, seed_or};
 
 use super::{BuildContext, KeyTable, MISSING};
-use crate::bulk::BulkConfig;
+use crate::build::BuildConfig;
 use crate::bulk::tests::empty_store;
 use crate::codec::hash::mix;
 
 fn context() -> Arc<BuildContext> {
-    Arc::new(BuildContext::new(&empty_store(1), &BulkConfig::default(), &Interrupt::new()))
+    Arc::new(empty_store(1).build(&BuildConfig::default(), &Interrupt::new()))
 }
 
 /// Adds the rows of a batch that are not there, with ids from `next` on, as a bulk load does; gives each row's node.

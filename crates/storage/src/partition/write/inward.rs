@@ -14,7 +14,7 @@ use model::platform::Disk;
 use model::{Column, Result};
 
 use super::{InDirection, OutDirection};
-use crate::bulk::context::BuildContext;
+use crate::build::BuildContext;
 use crate::codec::bits::{Packed, Packer, width_of};
 use crate::column::BlockHeader;
 use crate::column::access::Block;

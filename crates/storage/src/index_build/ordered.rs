@@ -8,13 +8,13 @@ use std::sync::Arc;
 use model::index_scan::{each_edge, each_node};
 use model::{Column, Constraint, Consumer, Index, Interrupt, ReadView, Result, Subject};
 
-use super::encoding::{EDGE_BYTES, NODE_BYTES, hold_nan, put_node, put_value};
-use super::run::{OrderedEntry, OrderedRun};
-use super::sort::EntrySorter;
-use super::write::RunWriter;
-use crate::bulk::BulkConfig;
-use crate::bulk::context::BuildContext;
-use crate::memtable::OrderedEntries;
+use crate::build::BuildConfig;
+use crate::build::BuildContext;
+use crate::ordered_index::encoding::{EDGE_BYTES, NODE_BYTES, hold_nan, put_node, put_value};
+use crate::ordered_index::entries::OrderedEntries;
+use crate::ordered_index::run::{OrderedEntry, OrderedRun};
+use crate::ordered_index::sort::EntrySorter;
+use crate::ordered_index::write::RunWriter;
 use crate::snapshot::Snapshot;
 
 /// Entries up to which a new index stays in the memtable.
@@ -27,7 +27,7 @@ pub(crate) fn build(
     owner: Option<&Constraint>,
     interrupt: &Interrupt,
 ) -> Result<OrderedEntries> {
-    let context = BuildContext::new(&snapshot.version, &BulkConfig::default(), interrupt);
+    let context = snapshot.version.build(&BuildConfig::default(), interrupt);
     let mut last = Vec::new();
     if subject_count(snapshot, index) <= MEMORY_ENTRIES_MAX {
         let mut entries = Vec::new();

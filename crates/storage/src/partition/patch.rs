@@ -20,7 +20,7 @@ use crate::column::{ColumnReader, patched};
 use crate::file::{FileEntry, StoreFile};
 use crate::format::FileKind;
 use crate::partition::Section;
-use crate::patch::list::SortedList;
+use crate::partition::patch::list::SortedList;
 
 pub mod list;
 pub mod write;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use model::id::{EdgeId, EdgeTypeId, NodeId};
 use model::{Map, Result, error};
 
-use crate::bulk::context::BuildContext;
+use crate::build::BuildContext;
 use crate::format::EdgePlace;
 use crate::manifest::PartitionEntry;
 use crate::partition::Partition;
-use crate::patch::Patch;
-use crate::patch::write::PatchContent;
+use crate::partition::patch::Patch;
+use crate::partition::patch::write::PatchContent;
 use crate::version::{PatchEdit, Version, VersionEdit};
 
 /// Parallel edges: their type, source and target.

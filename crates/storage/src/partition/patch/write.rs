@@ -7,7 +7,7 @@ use model::{Column, ColumnBuilder, Result, Value};
 
 use super::PatchSection;
 use super::list::SortedList;
-use crate::bulk::context::BuildContext;
+use crate::build::BuildContext;
 use crate::codec::bytes::Put;
 use crate::column::ColumnWriter;
 use crate::column::write::put_blocks;

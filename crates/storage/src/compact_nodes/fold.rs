@@ -5,13 +5,13 @@
 use model::Result;
 use model::id::{LabelId, NodeId, PropertyKeyId};
 
-use super::Segment;
-use super::write::SegmentWriter;
-use crate::bulk::context::BuildContext;
+use crate::build::BuildContext;
 use crate::column::ColumnWriter;
 use crate::format::{COLUMN_BLOCK_ROWS, SEGMENT_NODES, segment_range};
 use crate::node_run::layers::Layers;
 use crate::node_run::{NodeRun, State};
+use crate::segment::Segment;
+use crate::segment::write::SegmentWriter;
 
 /// Bytes of values read at a time, about.
 const PIECE_BYTES: u64 = 8 << 20;

@@ -10,11 +10,10 @@ use model::id::{LabelId, NodeId, PropertyKeyId};
 use model::index_scan::each_node;
 use model::{Consumer, Interrupt, ReadView, Result, Value};
 
-use super::sort::PairSorter;
-use super::write::{IndexShape, IndexWriter, id_bits_of};
-use super::{KeyIndex, indexed_hash};
-use crate::bulk::BulkConfig;
-use crate::bulk::context::BuildContext;
+use crate::build::BuildConfig;
+use crate::index::sort::PairSorter;
+use crate::index::write::{IndexShape, IndexWriter, id_bits_of};
+use crate::index::{KeyIndex, indexed_hash};
 use crate::memtable::UniqueIndex;
 use crate::snapshot::Snapshot;
 
@@ -34,7 +33,7 @@ pub(crate) fn build(
     if snapshot.statistics().label(label) <= MEMORY_NODES_MAX {
         return in_memory(snapshot, label, key, interrupt);
     }
-    let context = BuildContext::new(&snapshot.version, &BulkConfig::default(), interrupt);
+    let context = snapshot.version.build(&BuildConfig::default(), interrupt);
     let memory = context.memory_for(Consumer::Sort);
     let total = snapshot.statistics().label(label);
     let (mut sorter, mut done) = (PairSorter::new(memory.bytes()), 0);

@@ -165,7 +165,7 @@ impl Merge<'_> {
 }
 
 /// Rows of several columns, each named by the index of its column and its row there; a missing column has nulls.
-pub(super) fn gather_picks(columns: &[Option<&Column>], picks: &[(u32, u32)]) -> Column {
+pub(crate) fn gather_picks(columns: &[Option<&Column>], picks: &[(u32, u32)]) -> Column {
     macro_rules! typed {
         ($($kind:ident),*) => {
             $(if let Some(lists) = columns

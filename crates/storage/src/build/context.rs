@@ -8,12 +8,11 @@ use model::memory::Reservation;
 use model::platform::Platform;
 use model::{Consumer, Interrupt, MemoryBudget, Result};
 
-use super::load::BulkConfig;
+use super::BuildConfig;
 use crate::file::FileWriter;
 use crate::file::cache::BlockCache;
 use crate::format::FileKind;
-use crate::version::Version;
-use crate::version::slots::{EdgeNumbers, FileNumbers};
+use crate::numbers::{EdgeNumbers, FileNumbers};
 
 /// Bytes of a buffer below which spilling it would cost more than it spares.
 const BUFFER_BYTES_MIN: usize = 256 << 10;
@@ -31,7 +30,7 @@ pub struct BuildContext {
     /// The store's directory.
     pub directory: PathBuf,
     /// How the build may use the machine.
-    pub config: BulkConfig,
+    pub config: BuildConfig,
     /// Who may stop it.
     pub interrupt: Interrupt,
     numbers: Arc<FileNumbers>,
@@ -41,15 +40,21 @@ pub struct BuildContext {
 }
 
 impl BuildContext {
-    /// A build on top of a version.
-    pub fn new(base: &Version, config: &BulkConfig, interrupt: &Interrupt) -> BuildContext {
+    /// A build in a store's directory, whose files and new edges take these numbers.
+    pub fn new(
+        platform: &Platform,
+        directory: &Path,
+        numbers: (&Arc<FileNumbers>, &Arc<EdgeNumbers>),
+        config: &BuildConfig,
+        interrupt: &Interrupt,
+    ) -> BuildContext {
         BuildContext {
-            platform: base.platform().clone(),
-            directory: base.directory().to_owned(),
+            platform: platform.clone(),
+            directory: directory.to_owned(),
             config: config.clone(),
             interrupt: interrupt.clone(),
-            numbers: base.numbers().clone(),
-            edge_numbers: base.edge_numbers().clone(),
+            numbers: numbers.0.clone(),
+            edge_numbers: numbers.1.clone(),
             created: Mutex::new(Vec::new()),
             is_committed: AtomicBool::new(false),
         }
