@@ -1,5 +1,6 @@
 //! What the operators that follow edges share: types by name, edges as values, which edges are taken already.
 
+use model::LabelId;
 use std::sync::Arc;
 
 use model::store::EdgeIds;
@@ -7,6 +8,11 @@ use model::{Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, EdgeValue, Expand,
 
 use crate::chunk::Chunk;
 use crate::rows::{edge_at, holds_edge};
+
+/// The ids of labels; `None` if the store has never seen one of them, so that no node carries all.
+pub(crate) fn label_ids(view: &dyn ReadView, labels: &[Arc<str>]) -> Option<Vec<LabelId>> {
+    labels.iter().map(|label| view.schema().label(label)).collect()
+}
 
 /// The edges that a pattern follows, resolved against a store.
 pub(crate) fn expansion(

@@ -30,9 +30,7 @@ mod membership;
 mod node;
 mod path;
 mod projection;
-pub(crate) mod property;
 mod text;
-pub(crate) mod vector;
 
 #[cfg(test)]
 pub(crate) mod tests;

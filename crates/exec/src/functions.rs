@@ -3,6 +3,7 @@
 //! A function is one constant (name, usage, sentence, examples) and one `fn`, entered in the list of its file. Its
 //! examples run as tests and become `docs/functions.md`.
 
+use crate::made::{BYTES_OF_WORK, weight};
 use std::sync::LazyLock;
 
 use cypher::catalog::{FunctionKind, FunctionSignature};
@@ -11,8 +12,8 @@ use model::{ColumnData, Error, Map, Result, StringColumn, Value, error};
 
 use crate::aggregates;
 use crate::context::EvaluationContext;
-use crate::expression::vector::{Vector, View, map, validity_of};
-use crate::spill::own_bytes;
+use crate::size::own_bytes;
+use crate::vector::{Vector, View, map, validity_of};
 
 pub(crate) mod conversion;
 mod graph;
@@ -25,7 +26,6 @@ mod string;
 mod temporal;
 
 pub(crate) use list::Integers;
-pub(crate) use temporal::{components, operators};
 
 /// A scalar function.
 #[derive(Debug)]
@@ -153,20 +153,6 @@ pub(crate) fn call(
             context.made(function.usage, vector.own_bytes())?;
             Ok(vector)
         }
-    }
-}
-
-/// Bytes of a text that are one unit of work.
-pub(crate) const BYTES_OF_WORK: usize = 16;
-
-/// The work that it takes to make or look through a value, its lists by their first level.
-pub(crate) fn weight(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len() / BYTES_OF_WORK,
-        Value::Bytes(bytes) => bytes.len() / BYTES_OF_WORK,
-        Value::List(items) => items.len(),
-        Value::Map(map) => map.len(),
-        _ => 0,
     }
 }
 

@@ -9,7 +9,7 @@ use model::temporal::{Duration, LocalDateTime, Time};
 use model::{Column, ColumnData, Value};
 
 use crate::prefetch::prefetch;
-use crate::spill::column_bytes;
+use crate::size::column_bytes;
 
 /// Marks a free place of the table.
 const FREE: u32 = u32::MAX;

@@ -7,41 +7,18 @@ pub(crate) mod liveness;
 mod local;
 pub(crate) mod properties;
 
-use cypher::plan::{Expression, Operator, OperatorKind, Plan, PlanMode, SlotId, SubqueryKind};
+use cypher::plan::{Expression, Operator, OperatorKind, Plan, SlotId, SubqueryKind};
 use model::{Error, Map, Result};
 
 use self::properties::Properties;
 use crate::chunk::Layout;
 use crate::context::{CompileEnvironment, SubplanId};
 use crate::expression::{self, CompiledExpression, CompiledExpressions};
-use crate::operators;
-use crate::operators::subquery::Subplan;
 use crate::parallel::spread::SpreadPipeline;
-use crate::runtime::{Physical, Step};
+use crate::runtime::{Physical, RowSubplan, Step};
 
 pub(crate) use liveness::Slots;
 pub(crate) use local::{is_row_local, keeps_row_order};
-
-/// A plan ready to run, any number of times and by several threads at once.
-pub struct Prepared {
-    pub(crate) root: Step,
-    /// For each column of the result, the column of the root's rows.
-    pub(crate) output: Vec<usize>,
-    pub(crate) subplans: Vec<Subplan>,
-    pub(crate) mode: PlanMode,
-}
-
-/// Lowers a plan.
-pub fn prepare(plan: &Plan) -> Result<Prepared> {
-    let hidden_from = plan.slots.len() as u32;
-    let properties = Properties::of(&plan.root);
-    let (subplans, outer) = (Vec::new(), Vec::new());
-    let mut lowering = Lowering { hidden_from, next_slot: hidden_from, subplans, outer, properties, spread: None };
-    let demand = Demand::all(plan.columns.iter().map(|(_, slot)| *slot).collect());
-    let (root, layout) = operators::gather::lower(&mut lowering, &plan.root, &demand)?;
-    let output = plan.columns.iter().map(|(_, slot)| column_of(&layout, *slot)).collect::<Result<_>>()?;
-    Ok(Prepared { root, output, subplans: lowering.subplans, mode: plan.mode })
-}
 
 /// What a consumer wants of the rows of an operator.
 #[derive(Clone, Debug)]
@@ -96,12 +73,20 @@ pub(crate) type Lowered = (Box<dyn Physical>, Layout);
 pub(crate) struct Lowering {
     hidden_from: u32,
     next_slot: u32,
-    subplans: Vec<Subplan>,
+    registry: Registry,
+    subplans: Vec<Box<dyn RowSubplan>>,
     outer: Vec<Outer>,
     /// What is read of the nodes that operators find.
     pub(crate) properties: Properties,
     /// The expansion below which rows are held on demand.
     pub(crate) spread: Option<SpreadPipeline>,
+}
+
+/// The operators that plans are lowered to: a function for operators, one for the subplans of expressions.
+#[derive(Clone, Copy)]
+pub(crate) struct Registry {
+    pub(crate) operator: fn(&mut Lowering, &Operator, &Demand) -> Result<Lowered>,
+    pub(crate) subplan: fn(&mut Lowering, SubqueryKind, &Operator, &Layout) -> Result<Box<dyn RowSubplan>>,
 }
 
 /// The rows around a subplan.
@@ -112,80 +97,23 @@ struct Outer {
 }
 
 impl Lowering {
+    /// The lowering of a plan to the operators of a registry.
+    pub(crate) fn new(plan: &Plan, registry: Registry) -> Lowering {
+        let hidden_from = plan.slots.len() as u32;
+        let properties = Properties::of(&plan.root);
+        let (subplans, outer) = (Vec::new(), Vec::new());
+        Lowering { hidden_from, next_slot: hidden_from, registry, subplans, outer, properties, spread: None }
+    }
+
+    /// The subplans of all expressions that were compiled.
+    pub(crate) fn into_subplans(self) -> Vec<Box<dyn RowSubplan>> {
+        self.subplans
+    }
+
     /// Lowers an operator and its inputs.
     pub(crate) fn lower(&mut self, plan: &Operator, demand: &Demand) -> Result<(Step, Layout)> {
-        let (operator, layout) = self.lower_kind(plan, demand)?;
+        let (operator, layout) = (self.registry.operator)(self, plan, demand)?;
         Ok((Step { id: plan.id, operator }, layout))
-    }
-
-    fn lower_kind(&mut self, plan: &Operator, demand: &Demand) -> Result<Lowered> {
-        match &plan.kind {
-            OperatorKind::Unit => Ok(operators::unit::lower()),
-            OperatorKind::Argument { slots } => operators::argument::lower(self, slots, demand),
-            OperatorKind::NodeScan { .. } => operators::node_scan::lower(self, plan, demand),
-            OperatorKind::IndexSeek { .. } => operators::index_seek::lower(self, &plan.kind, demand),
-            OperatorKind::NodeLookup { .. } => operators::node_lookup::lower(self, &plan.kind, demand),
-            OperatorKind::NodeById { .. } => operators::node_by_id::lower(self, &plan.kind, demand),
-            OperatorKind::EdgeById { .. } => operators::edge_by_id::lower(self, &plan.kind, demand),
-            OperatorKind::Expand { .. } => operators::expand::lower(self, plan, demand),
-            OperatorKind::Intersect { .. } => operators::intersect::lower(self, &plan.kind, demand),
-            OperatorKind::VariableExpand { .. } => operators::variable_expand::lower(self, &plan.kind, demand),
-            OperatorKind::ShortestPath { .. } => operators::shortest_path::lower(self, &plan.kind, demand),
-            OperatorKind::PathSearch { .. } => operators::path_search::lower(self, &plan.kind, demand),
-            OperatorKind::Filter { input, predicate } => operators::filter::lower(self, input, predicate, demand),
-            OperatorKind::Project { input, items } => operators::project::lower(self, input, items, demand),
-            OperatorKind::Extend { input, items } => operators::extend::lower(self, input, items, demand),
-            OperatorKind::Distinct { input, slots } => operators::distinct::lower(self, input, slots, demand),
-            OperatorKind::Aggregate { .. } => operators::aggregate::lower(self, &plan.kind, demand),
-            OperatorKind::Sort { input, keys } => operators::sort::lower(self, input, keys, demand),
-            OperatorKind::Top { input, keys, limit } => operators::top::lower(self, input, keys, limit, demand),
-            OperatorKind::Skip { input, count } => operators::skip::lower(self, input, count, demand),
-            OperatorKind::Limit { input, count } => operators::limit::lower(self, input, count, demand),
-            OperatorKind::Unwind { input, list, slot } => operators::unwind::lower(self, input, list, *slot, demand),
-            OperatorKind::Union { branches, slots } => operators::union::lower(self, branches, slots, demand),
-            OperatorKind::Apply { input, subplan } => operators::apply::lower(self, input, subplan, demand),
-            OperatorKind::Optional { input, subplan, slots } => {
-                operators::optional::lower(self, input, subplan, slots, demand)
-            }
-            OperatorKind::SemiApply { input, subplan, anti } => {
-                operators::semi_apply::lower(self, input, subplan, *anti, demand)
-            }
-            OperatorKind::CrossProduct { left, right } => operators::cross_product::lower(self, left, right, demand),
-            OperatorKind::HashJoin { left, right, on } => operators::hash_join::lower(self, left, right, on, demand),
-            OperatorKind::Call { .. } => operators::call::lower(self, &plan.kind, demand),
-            OperatorKind::CountMatches { input, count, trees } => {
-                operators::count_matches::lower(self, plan, input, *count, trees, demand)
-            }
-            _ => self.lower_change(plan, demand),
-        }
-    }
-
-    fn lower_change(&mut self, plan: &Operator, demand: &Demand) -> Result<Lowered> {
-        match &plan.kind {
-            OperatorKind::Create { input, nodes, edges } => operators::create::lower(self, input, nodes, edges, demand),
-            OperatorKind::Merge { .. } => operators::merge::lower(self, &plan.kind, demand),
-            OperatorKind::Set { input, items } => operators::set::lower(self, input, items, demand),
-            OperatorKind::Delete { input, expressions, detach } => {
-                operators::delete::lower(self, input, expressions, *detach, demand)
-            }
-            OperatorKind::CreateRule { rule, if_not_exists } => Ok(operators::create_rule::lower(rule, *if_not_exists)),
-            OperatorKind::DropRule { kind, name, if_exists } => {
-                Ok(operators::drop_rule::lower(*kind, name, *if_exists))
-            }
-            OperatorKind::DeclareEnds { edge_type, ends, is_new, if_not_exists } => {
-                Ok(operators::declare_ends::lower(edge_type, ends, *is_new, *if_not_exists))
-            }
-            OperatorKind::CreateSortKey { edge_type, keys, if_not_exists } => {
-                Ok(operators::sort_keys::lower_create(edge_type, keys, *if_not_exists))
-            }
-            OperatorKind::DropSortKey { edge_type, if_exists } => {
-                Ok(operators::sort_keys::lower_drop(edge_type, *if_exists))
-            }
-            OperatorKind::Import { input, slots } => operators::import::lower(self, input, slots, demand),
-            OperatorKind::NodeUnionScan { .. } => operators::node_union_scan::lower(self, &plan.kind, demand),
-            OperatorKind::ForEach { .. } => operators::for_each::lower(self, &plan.kind, demand),
-            other => Err(misplaced(other)),
-        }
     }
 
     /// Lowers a subplan that runs for rows of that layout; with a row slot, for many rows at once.
@@ -246,7 +174,7 @@ impl Lowering {
 
 impl CompileEnvironment for Lowering {
     fn subplan(&mut self, kind: SubqueryKind, plan: &Operator, layout: &Layout) -> Result<SubplanId> {
-        let subplan = operators::subquery::lower(self, kind, plan, layout)?;
+        let subplan = (self.registry.subplan)(self, kind, plan, layout)?;
         self.subplans.push(subplan);
         Ok(SubplanId(self.subplans.len() - 1))
     }

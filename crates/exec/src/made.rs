@@ -11,7 +11,7 @@ use std::cell::Cell;
 use model::{Column, ColumnData, Result, Value};
 
 use crate::memory::QueryMemory;
-use crate::spill::own_bytes;
+use crate::size::own_bytes;
 
 /// Bytes that an evaluation may always make; more of them if a quarter of the limit is more.
 const FREE_BYTES: usize = 8 << 20;
@@ -83,6 +83,20 @@ pub(crate) fn own_bytes_of_column(column: &Column) -> usize {
 /// Bytes of a list of so many elements, without what these hold.
 pub(crate) fn list_bytes(elements: usize) -> usize {
     elements.saturating_mul(size_of::<Value>())
+}
+
+/// Bytes of a text that are one unit of work.
+pub(crate) const BYTES_OF_WORK: usize = 16;
+
+/// The work that it takes to make or look through a value, its lists by their first level.
+pub(crate) fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() / BYTES_OF_WORK,
+        Value::Bytes(bytes) => bytes.len() / BYTES_OF_WORK,
+        Value::List(items) => items.len(),
+        Value::Map(map) => map.len(),
+        _ => 0,
+    }
 }
 
 #[cfg(test)]

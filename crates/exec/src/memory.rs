@@ -18,7 +18,7 @@ use model::platform::{Disk, TemporaryFile};
 use model::procedure::Workspace;
 use model::{Column, Consumer, Error, Map, MemoryBudget, Result, error};
 
-use crate::spill::{column_bytes, floor_bytes};
+use crate::size::column_bytes;
 
 /// Bytes of the budget that a query keeps at hand although it holds less.
 const SLACK_BYTES: usize = 4 << 20;
@@ -449,6 +449,11 @@ impl Drop for SpillFile {
     fn drop(&mut self) {
         self.space.open_files.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Bytes that an operator may hold in any case once its rows are on disk: less would make it read and write in crumbs.
+pub(crate) fn floor_bytes(limit: usize) -> usize {
+    limit.clamp(16 << 10, 64 << 10)
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ use model::store::EdgeIds;
 use model::{Direction, EdgeBatch, EdgeId, EdgeTypeId, EdgeValue, Expand, Map, NodeId, ReadView, Result};
 
 use crate::adjacency::expansion;
+use crate::adjacency::label_ids;
 use crate::memory::{Charge, QueryMemory};
-use crate::operators::node_scan::label_ids;
 use crate::prefetch::prefetch;
 use crate::runtime::Runtime;
 use whole::Whole;

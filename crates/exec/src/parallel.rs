@@ -15,11 +15,11 @@ use cypher::plan::{CountedNode, Operator, OperatorId, OperatorKind};
 use model::procedure::GraphAccess;
 use model::{Map, NodeBatch, NodeScan, ReadView, Result};
 
+use crate::adjacency::label_ids;
 use crate::chunk::Chunk;
-use crate::lowering::Prepared;
 use crate::neighbor_lists::SharedLists;
-use crate::operators::node_scan::label_ids;
 use crate::profile::{OperatorProfile, Profiler};
+use crate::runtime::Prepared;
 use crate::runtime::{Environment, Runtime, Scope, SharedStates};
 use spread::Holding;
 

@@ -7,10 +7,11 @@ use model::procedure::GraphAccess;
 use model::{Column, Result};
 
 use crate::chunk::Chunk;
-use crate::lowering::{Prepared, prepare};
-use crate::operators::aggregate::push_in_batches;
+use crate::prepare::prepare;
 use crate::profile::{Profiler, Summary};
+use crate::pushing::push_in_batches;
 use crate::rows::share_columns;
+use crate::runtime::Prepared;
 use crate::runtime::{Environment, Flow, Runtime, Scope};
 use crate::spill::RowStore;
 

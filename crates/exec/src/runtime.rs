@@ -17,7 +17,6 @@ use model::{Column, Interrupt, Map, ReadView, Result, Value, WriteTransaction};
 
 use crate::chunk::Chunk;
 use crate::context::{EvaluationContext, SubplanId, SubplanRunner};
-use crate::lowering::Prepared;
 use crate::made::Made;
 use crate::memory::{Charge, QueryMemory};
 use crate::neighbor_lists::SharedLists;
@@ -67,6 +66,21 @@ impl Step {
         profiler.switch(consumer);
         flow
     }
+}
+
+/// The subplan of an expression, ready to run.
+pub(crate) trait RowSubplan: Send + Sync {
+    /// Runs the subplan for all rows of a chunk; gives a value for each.
+    fn run(&self, runtime: &Runtime<'_>, chunk: &Chunk) -> Result<Arc<Column>>;
+}
+
+/// A plan ready to run, any number of times and by several threads at once.
+pub struct Prepared {
+    pub(crate) root: Step,
+    /// For each column of the result, the column of the root's rows.
+    pub(crate) output: Vec<usize>,
+    pub(crate) subplans: Vec<Box<dyn RowSubplan>>,
+    pub(crate) mode: PlanMode,
 }
 
 /// What an operator runs in: the run, and the rows that an `Argument` stands for.

@@ -1,6 +1,5 @@
 //! Rows that do not fit into memory: their bytes, and how they are kept, sorted and parted on disk.
 //!
-//! - `size`: how many bytes rows hold.
 //! - `encoding`: rows as bytes and back.
 //! - `store`: rows in their order, in memory or behind it.
 //! - `sorter`: the external merge sort.
@@ -18,7 +17,6 @@ mod numbers;
 mod pages;
 mod partitions;
 mod records;
-mod size;
 mod sorter;
 mod store;
 
@@ -27,14 +25,8 @@ pub(crate) use nodes::{NodeNumbers, NodeSet, PagedNodes};
 pub(crate) use numbers::SortedNumbers;
 pub(crate) use partitions::{LEVELS_MAX, Partition, Partitions};
 pub(crate) use records::{Record, Records};
-pub(crate) use size::{chunk_bytes, column_bytes, heap_bytes, own_bytes};
 pub(crate) use sorter::{Sorted, Sorter, in_order};
 pub(crate) use store::{RowStore, StoredRows};
-
-/// Bytes that an operator may hold in any case once its rows are on disk: less would make it read and write in crumbs.
-pub(crate) fn floor_bytes(limit: usize) -> usize {
-    limit.clamp(16 << 10, 64 << 10)
-}
 
 /// Bytes of a block of a temporary file: a share of the limit, within reason.
 pub(crate) fn block_bytes(limit: usize) -> usize {

@@ -15,10 +15,11 @@ use crate::context::EvaluationContext;
 use crate::expression::CompiledExpression;
 use crate::lowering::Lowering;
 use crate::memory::Charge;
-use crate::operators::aggregate::push_in_batches;
+use crate::pushing::push_in_batches;
 use crate::rows::RowBuffer;
 use crate::runtime::{Flow, Scope, Sink, Step, Writer};
-use crate::spill::{RowStore, chunk_bytes};
+use crate::size::chunk_bytes;
+use crate::spill::RowStore;
 
 /// Runs an input to its end and keeps its rows in memory, with the charge for them.
 pub(crate) fn read_all<'r>(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use model::{Column, ColumnData, Result, Value};
 
 use super::{Aggregator, Groups, PieceSink, Spread, finished, for_each_value, give_values, grow, same_kind};
-use crate::spill::column_bytes;
+use crate::size::column_bytes;
 
 /// The values of each group, in the order of rows.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use super::{
     same_kind,
 };
 use crate::rows::int_at;
-use crate::spill::heap_bytes;
+use crate::size::heap_bytes;
 
 /// Counts rows, or values that are not null.
 #[derive(Default)]

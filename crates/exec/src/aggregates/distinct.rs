@@ -6,7 +6,7 @@ use std::sync::Arc;
 use model::{Column, Result, Set, Value};
 
 use super::{Aggregator, Groups, PIECE_ROWS, PieceSink, Spread, for_each_value, same_kind};
-use crate::spill::heap_bytes;
+use crate::size::heap_bytes;
 
 /// An aggregator that sees each value of a group once. Equal is what grouping calls equal.
 pub(super) struct Distinct {

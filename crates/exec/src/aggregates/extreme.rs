@@ -7,7 +7,7 @@ use std::sync::Arc;
 use model::{Column, ColumnData, Result, Value};
 
 use super::{Aggregator, Groups, PieceSink, finished, for_each_value, give_columns, grow, same_kind};
-use crate::spill::heap_bytes;
+use crate::size::heap_bytes;
 
 /// The best value of each group; null while there is none.
 pub(super) struct Extreme {

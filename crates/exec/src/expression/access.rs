@@ -6,10 +6,10 @@ use model::interrupt::collected;
 use model::{Bitmap, ColumnData, ErrorDetail, Map, NodeId, ReadView, Result, Value, error};
 
 use super::evaluate::truths;
-use super::property;
-use super::vector::{Operand, Vector, View, map, validity_of};
 use crate::context::EvaluationContext;
-use crate::spill::own_bytes;
+use crate::property;
+use crate::size::own_bytes;
+use crate::vector::{Operand, Vector, View, map, validity_of};
 
 /// `object[index]` for each row.
 pub(crate) fn subscript(object: &Vector, index: &Vector, rows: usize, view: &dyn ReadView) -> Result<Vector> {

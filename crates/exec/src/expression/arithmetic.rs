@@ -2,6 +2,7 @@
 //!
 //! Integer operations are checked: what does not fit 64 bits is an error, never a wrapped number. Floats follow IEEE.
 
+use crate::functions::conversion::as_text;
 use std::sync::Arc;
 
 use cypher::plan::BinaryOperator;
@@ -9,10 +10,10 @@ use model::interrupt::collected;
 use model::limits::LIST_ELEMENTS_MAX;
 use model::{ColumnData, Result, StringColumn, Value, error};
 
-use super::vector::{Operand, TextOperand, Vector, View, common_validity, map, validity_of, zip};
 use crate::context::EvaluationContext;
-use crate::functions::operators;
 use crate::made::list_bytes;
+use crate::temporal::operators;
+use crate::vector::{Operand, TextOperand, Vector, View, common_validity, map, validity_of, zip};
 
 /// What a refusal calls two lists or texts in one.
 const JOINED: &str = "joining lists or texts";
@@ -305,23 +306,6 @@ fn size_of_joined(left: &Value, right: &Value) -> usize {
         _ => 1,
     };
     size(left).saturating_add(size(right))
-}
-
-/// A value as it reads when joined to a text.
-pub(crate) fn as_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.to_string()),
-        Value::Int(_)
-        | Value::Float(_)
-        | Value::Bool(_)
-        | Value::Date(_)
-        | Value::LocalDateTime(_)
-        | Value::LocalTime(_)
-        | Value::Time(_)
-        | Value::DateTime(_)
-        | Value::Duration(_) => Some(value.to_string()),
-        _ => None,
-    }
 }
 
 fn mismatch(operator: BinaryOperator, left: &Value, right: &Value) -> model::Error {

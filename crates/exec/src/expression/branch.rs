@@ -8,7 +8,7 @@ use super::evaluate::evaluate;
 use super::frame::Frame;
 use super::logic::{on_rows, true_rows};
 use super::node::Node;
-use super::vector::Vector;
+use crate::vector::Vector;
 
 /// `CASE operand WHEN … THEN … ELSE … END`.
 pub(crate) fn case(

@@ -7,8 +7,8 @@ use model::interrupt::work;
 use model::{ColumnData, Result, Value};
 
 use super::evaluate::truths;
-use super::vector::{Operand, TextOperand, Vector, View, common_validity, zip};
-use crate::functions::weight;
+use crate::made::weight;
+use crate::vector::{Operand, TextOperand, Vector, View, common_validity, zip};
 
 /// `left operator right` for each row.
 pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Result<Vector> {

@@ -8,11 +8,12 @@ use model::{ColumnData, Result, Value, error};
 
 use super::frame::Frame;
 use super::node::{Node, NodeKind};
-use super::vector::{TruthBuilder, Vector};
-use super::{access, arithmetic, branch, comparison, lists, logic, membership, path, projection, property, text};
+use super::{access, arithmetic, branch, comparison, lists, logic, membership, path, projection, text};
 use crate::chunk::Chunk;
 use crate::context::SubplanId;
 use crate::functions;
+use crate::property;
+use crate::vector::{TruthBuilder, Vector};
 
 /// The value of a node for each row of a frame. Errors point at the innermost node that failed.
 pub(crate) fn evaluate(node: &Node, frame: &Frame<'_>) -> Result<Vector> {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use model::{Result, Span};
 
-use super::property;
-use super::vector::Vector;
 use crate::chunk::Chunk;
 use crate::context::EvaluationContext;
+use crate::property;
+use crate::vector::Vector;
 
 /// What the positions of a frame hold.
 #[derive(Debug, Default)]

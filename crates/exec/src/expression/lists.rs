@@ -8,9 +8,9 @@ use super::evaluate::{evaluate, truth};
 use super::frame::Frame;
 use super::logic::true_rows;
 use super::node::Node;
-use super::vector::{TruthBuilder, Vector};
 use crate::made::list_bytes;
-use crate::spill::own_bytes;
+use crate::size::own_bytes;
+use crate::vector::{TruthBuilder, Vector};
 
 /// Elements evaluated at once.
 const PIECE_ELEMENTS: usize = 8_192;

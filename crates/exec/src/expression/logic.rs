@@ -7,7 +7,7 @@ use model::{ColumnData, Result};
 use super::evaluate::{evaluate, truth, truths};
 use super::frame::Frame;
 use super::node::{Node, NodeKind};
-use super::vector::{Operand, TruthBuilder, Vector, View, map, validity_of};
+use crate::vector::{Operand, TruthBuilder, Vector, View, map, validity_of};
 
 /// `NOT operand`.
 pub(crate) fn not(operand: &Node, frame: &Frame<'_>) -> Result<Vector> {

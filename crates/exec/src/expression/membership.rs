@@ -7,8 +7,8 @@ use model::value::Nested;
 use model::{Result, Set, Value, error};
 
 use super::evaluate::truths;
-use super::vector::Vector;
-use crate::functions::weight;
+use crate::made::weight;
+use crate::vector::Vector;
 
 /// From so many elements on, a list that is the same for all rows is searched by hash.
 const HASHED_LIST_ELEMENTS_MIN: usize = 8;

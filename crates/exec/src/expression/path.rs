@@ -7,7 +7,7 @@ use model::{EdgeValue, Result, Value, error};
 
 use super::frame::Frame;
 use super::node::Step;
-use super::vector::Vector;
+use crate::vector::Vector;
 
 /// The path of each row; null if any part is.
 pub(crate) fn evaluate(start: usize, steps: &[Step], frame: &Frame<'_>) -> Result<Vector> {

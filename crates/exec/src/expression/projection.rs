@@ -8,8 +8,8 @@ use model::{Result, Value};
 use super::evaluate::evaluate;
 use super::frame::Frame;
 use super::node::Node;
-use super::property;
-use super::vector::Vector;
+use crate::property;
+use crate::vector::Vector;
 
 /// `[a, b]` for each row.
 pub(crate) fn list(items: &[Node], frame: &Frame<'_>) -> Result<Vector> {

@@ -8,8 +8,8 @@ use model::{ColumnData, Map, Result, Value, error};
 use regex::{Regex, RegexBuilder};
 
 use super::evaluate::truths;
-use super::vector::{Vector, View, common_validity};
-use crate::functions::{BYTES_OF_WORK, weight};
+use crate::made::{BYTES_OF_WORK, weight};
+use crate::vector::{Vector, View, common_validity};
 
 /// Patterns that are kept compiled: there may be another in each row.
 const PATTERNS_MAX: usize = 64;

@@ -8,8 +8,7 @@ use model::{Result, Value};
 use super::math::random_bits;
 use super::{Body, Function, items, mismatch};
 use crate::context::EvaluationContext;
-use crate::expression::arithmetic::as_text;
-use crate::expression::vector::Vector;
+use crate::vector::Vector;
 
 pub(super) const FUNCTIONS: &[&Function] = &[
     &COALESCE, &NULL_IF, &VALUE_TYPE, &TO_INTEGER, &TO_INTEGER_OR_NULL, &TO_INTEGER_LIST, &TO_FLOAT, &TO_FLOAT_OR_NULL,
@@ -299,4 +298,21 @@ fn random_uuid(_: &[Vector], rows: usize, context: &EvaluationContext<'_>) -> Re
         ))
     });
     Ok(Vector::from_values(&uuids.collect::<Vec<_>>()))
+}
+
+/// A value as it reads when joined to a text.
+pub(crate) fn as_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.to_string()),
+        Value::Int(_)
+        | Value::Float(_)
+        | Value::Bool(_)
+        | Value::Date(_)
+        | Value::LocalDateTime(_)
+        | Value::LocalTime(_)
+        | Value::Time(_)
+        | Value::DateTime(_)
+        | Value::Duration(_) => Some(value.to_string()),
+        _ => None,
+    }
 }

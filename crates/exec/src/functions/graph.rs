@@ -6,8 +6,8 @@ use model::{ColumnData, EdgeId, EdgeValue, NodeId, Result, StringColumn, Value};
 
 use super::{Body, Function, mismatch};
 use crate::context::EvaluationContext;
-use crate::expression::property;
-use crate::expression::vector::{Operand, Vector, View, map, validity_of};
+use crate::property;
+use crate::vector::{Operand, Vector, View, map, validity_of};
 use crate::writing::computed::names;
 
 pub(super) const FUNCTIONS: &[&Function] =

@@ -7,8 +7,8 @@ use model::{ColumnData, Error, ErrorCode, ErrorDetail, ErrorKind, Result, Value,
 
 use super::{Body, Function, integer, items, mismatch};
 use crate::context::EvaluationContext;
-use crate::expression::vector::{TextOperand, Vector, View, validity_of};
 use crate::made::list_bytes;
+use crate::vector::{TextOperand, Vector, View, validity_of};
 
 pub(super) const FUNCTIONS: &[&Function] =
     &[&SIZE, &HEAD, &LAST, &TAIL, &REVERSE, &RANGE, &IS_EMPTY, &EVERY, &MAP_ENTRY];

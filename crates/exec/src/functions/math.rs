@@ -6,7 +6,7 @@ use model::{ColumnData, Result, Value, error};
 
 use super::{Body, Function, integer, mismatch, number, text};
 use crate::context::EvaluationContext;
-use crate::expression::vector::Vector;
+use crate::vector::Vector;
 
 mod rounding;
 

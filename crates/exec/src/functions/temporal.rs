@@ -13,11 +13,9 @@ use model::{Error, Result, Value, error};
 
 use super::{Body, Function, integer, mismatch};
 use crate::context::EvaluationContext;
-use crate::expression::vector::Vector;
+use crate::vector::Vector;
 
-pub(crate) mod components;
 mod construct;
-pub(crate) mod operators;
 mod truncate;
 
 #[rustfmt::skip]

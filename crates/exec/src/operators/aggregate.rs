@@ -11,13 +11,14 @@ mod state;
 mod told;
 mod values;
 
+use crate::pushing::push_in_batches;
 use std::sync::Arc;
 
 use cypher::plan::{Aggregate as PlanAggregate, Operator, OperatorKind, SlotId};
 use model::{Column, Interrupt, Result, Span};
 
 use crate::aggregates::{self, Aggregator};
-use crate::chunk::{Chunk, Layout};
+use crate::chunk::Layout;
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, Slots, column_of, liveness, misplaced};
 use crate::memory::Charge;
@@ -221,19 +222,4 @@ impl Physical for Aggregate {
         }
         self.push_spilled(scope, gathered, sink)
     }
-}
-
-/// Pushes a chunk in parts of a batch.
-pub(crate) fn push_in_batches(scope: Scope<'_, '_>, chunk: Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
-    let batch_rows = scope.runtime.environment.settings.batch_rows.max(1);
-    let mut start = 0;
-    while start < chunk.rows {
-        scope.runtime.environment.interrupt.check()?;
-        let end = (start + batch_rows).min(chunk.rows);
-        if sink(chunk.slice(start, end))? == Flow::Stop {
-            return Ok(Flow::Stop);
-        }
-        start = end;
-    }
-    Ok(Flow::Continue)
 }

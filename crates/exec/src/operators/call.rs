@@ -9,7 +9,7 @@ use model::{Column, Error, Result, Span, Value};
 use crate::chunk::Chunk;
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, keep, misplaced};
-use crate::operators::aggregate::push_in_batches;
+use crate::pushing::push_in_batches;
 use crate::rows::share_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use crate::spill::RowStore;

@@ -10,7 +10,8 @@ use crate::lowering::{Demand, Lowered, Lowering};
 use crate::operators::hash_join::{Sides, lower_sides};
 use crate::rows::{RowBuffer, gather_columns};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
-use crate::spill::{RowStore, StoredRows, chunk_bytes, in_order};
+use crate::size::chunk_bytes;
+use crate::spill::{RowStore, StoredRows, in_order};
 
 struct CrossProduct {
     left: Step,

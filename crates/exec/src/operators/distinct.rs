@@ -12,10 +12,11 @@ use crate::chunk::{Chunk, Layout};
 use crate::group_table::{GroupTable, hash_rows};
 use crate::lowering::{Demand, Lowered, Lowering, columns_of};
 use crate::memory::Charge;
+use crate::memory::floor_bytes;
 use crate::operators::gather;
 use crate::rows::{NO_ROW, share_columns};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
-use crate::spill::{LEVELS_MAX, Partitions, floor_bytes, in_order};
+use crate::spill::{LEVELS_MAX, Partitions, in_order};
 
 struct Distinct {
     input: Step,

@@ -10,7 +10,7 @@ use model::{Column, Result};
 use crate::chunk::Chunk;
 use crate::lowering::liveness::add_arguments;
 use crate::lowering::{Demand, Lowered, Lowering, Slots, keep, misplaced};
-use crate::operators::aggregate::push_in_batches;
+use crate::pushing::push_in_batches;
 use crate::rows::{NO_ROW, RowBuffer, gather_columns, gather_or_null, share_columns};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
 use crate::spill::RowStore;

@@ -18,7 +18,7 @@ use crate::lowering::{Demand, Lowering};
 use crate::memory::Charge;
 use crate::parallel::{self, ScanPipeline};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
-use crate::spill::chunk_bytes;
+use crate::size::chunk_bytes;
 
 /// Rows that parts may hold together.
 const AHEAD_ROWS_MAX: usize = 1 << 18;

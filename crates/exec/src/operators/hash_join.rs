@@ -18,7 +18,8 @@ use crate::memory::Charge;
 use crate::operators::gather;
 use crate::rows::{NO_ROW, RowBuffer, gather_columns};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
-use crate::spill::{Partitions, chunk_bytes};
+use crate::size::chunk_bytes;
+use crate::spill::Partitions;
 
 struct HashJoin {
     left: Step,

@@ -1,9 +1,10 @@
 //! `NodeScan`: for each row, all nodes that carry all of the labels.
 
+use crate::adjacency::label_ids;
 use std::sync::Arc;
 
 use cypher::plan::{Operator, OperatorId, OperatorKind};
-use model::{Column, ColumnData, LabelId, NodeBatch, ReadView, Result};
+use model::{Column, ColumnData, NodeBatch, Result};
 
 use crate::chunk::Chunk;
 use crate::lowering::properties::keys_ahead;
@@ -33,11 +34,6 @@ pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -
     }
     let (labels, properties) = (labels.to_vec(), lowering.properties.of_slot(*slot));
     Ok((Box::new(NodeScan { id: plan.id, input, labels, properties, keep, gives_node }), layout))
-}
-
-/// The ids of labels; `None` if the store has never seen one of them, so that no node carries all.
-pub(crate) fn label_ids(view: &dyn ReadView, labels: &[Arc<str>]) -> Option<Vec<LabelId>> {
-    labels.iter().map(|label| view.schema().label(label)).collect()
 }
 
 impl NodeScan {

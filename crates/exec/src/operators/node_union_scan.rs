@@ -7,9 +7,9 @@ use std::sync::Arc;
 use cypher::plan::OperatorKind;
 use model::{Column, ColumnData, LabelId, NodeBatch, NodeId, ReadView, Result};
 
+use crate::adjacency::label_ids;
 use crate::chunk::Chunk;
 use crate::lowering::{Demand, Lowered, Lowering, keep, misplaced};
-use crate::operators::node_scan::label_ids;
 use crate::rows::gather_columns;
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
 

@@ -1,5 +1,6 @@
 //! `Sort`: all rows in order; equal rows stay in the order in which they came. Rows that do not fit are sorted on disk.
 
+use crate::pushing::push_rows;
 use cypher::plan::{Operator, SortKey};
 use model::Result;
 
@@ -7,7 +8,6 @@ use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, keep};
 use crate::operators::gather;
-use crate::rows::gather_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use crate::sorting::{Key, sorted_rows};
 use crate::spill::{Sorted, Sorter};
@@ -51,25 +51,6 @@ pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, keys: &[SortKey],
     let keys = SortKeys::compile(lowering, keys, &layout)?;
     let (keep, kept) = keep(&layout, demand);
     Ok((Box::new(Sort { input, keys, keep, width: layout.len() }), kept))
-}
-
-/// Pushes these rows of a chunk in batches.
-pub(crate) fn push_rows(
-    scope: Scope<'_, '_>,
-    chunk: &Chunk,
-    columns: &[usize],
-    rows: &[u32],
-    sink: &mut Sink<'_>,
-) -> Result<Flow> {
-    let environment = &scope.runtime.environment;
-    for rows in rows.chunks(environment.settings.batch_rows.max(1)) {
-        environment.interrupt.check()?;
-        let part = Chunk { rows: rows.len(), columns: gather_columns(chunk, columns, rows) };
-        if sink(part)? == Flow::Stop {
-            return Ok(Flow::Stop);
-        }
-    }
-    Ok(Flow::Continue)
 }
 
 impl Physical for Sort {

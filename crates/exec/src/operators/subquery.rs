@@ -11,10 +11,10 @@ use crate::lowering::{Demand, Lowering, Slots, column_of, is_row_local};
 use crate::nested::Nested;
 use crate::operators::expand::counted;
 use crate::rows::int_at;
-use crate::runtime::{Flow, Runtime, Step};
+use crate::runtime::{Flow, RowSubplan, Runtime, Step};
 
 /// A subplan of an expression.
-pub(crate) struct Subplan {
+struct Subplan {
     nested: Nested,
     result: SubqueryResult,
 }
@@ -27,21 +27,26 @@ enum SubqueryResult {
 }
 
 /// Lowers the subplan of an expression over rows of that layout.
-pub(crate) fn lower(lowering: &mut Lowering, kind: SubqueryKind, plan: &Operator, layout: &Layout) -> Result<Subplan> {
+pub(crate) fn lower(
+    lowering: &mut Lowering,
+    kind: SubqueryKind,
+    plan: &Operator,
+    layout: &Layout,
+) -> Result<Box<dyn RowSubplan>> {
     match kind {
         SubqueryKind::Exists => {
-            Ok(Subplan { nested: lower_existence(lowering, plan, layout)?, result: SubqueryResult::Exists })
+            Ok(Box::new(Subplan { nested: lower_existence(lowering, plan, layout)?, result: SubqueryResult::Exists }))
         }
         SubqueryKind::Count => {
             if let Some((nested, count)) = lower_counted(lowering, plan, layout, true)? {
-                return Ok(Subplan { nested, result: SubqueryResult::Count(Some(count)) });
+                return Ok(Box::new(Subplan { nested, result: SubqueryResult::Count(Some(count)) }));
             }
             let (nested, _) = Nested::lower(lowering, plan, layout, &Demand::all(Slots::new()))?;
-            Ok(Subplan { nested, result: SubqueryResult::Count(None) })
+            Ok(Box::new(Subplan { nested, result: SubqueryResult::Count(None) }))
         }
         SubqueryKind::Collect(slot) => {
             let (nested, inner) = Nested::lower(lowering, plan, layout, &Demand::all(Slots::from([slot])))?;
-            Ok(Subplan { nested, result: SubqueryResult::Collect(column_of(&inner, slot)?) })
+            Ok(Box::new(Subplan { nested, result: SubqueryResult::Collect(column_of(&inner, slot)?) }))
         }
     }
 }
@@ -78,9 +83,8 @@ fn lower_counted(
 /// Bytes of a list, on average, that are not accounted for: those of other values of a batch are not either.
 const LIST_BYTES_FREE: usize = 512;
 
-impl Subplan {
-    /// Runs the subplan for all rows of a chunk.
-    pub(crate) fn run(&self, runtime: &Runtime<'_>, chunk: &Chunk) -> Result<Arc<Column>> {
+impl RowSubplan for Subplan {
+    fn run(&self, runtime: &Runtime<'_>, chunk: &Chunk) -> Result<Arc<Column>> {
         let data = match self.result {
             SubqueryResult::Exists => ColumnData::Bool(self.nested.exists(runtime, chunk)?),
             SubqueryResult::Count(weight) => ColumnData::Int(self.count(runtime, chunk, weight)?),
@@ -88,7 +92,9 @@ impl Subplan {
         };
         Ok(Arc::new(Column::new(data)))
     }
+}
 
+impl Subplan {
     fn count(&self, runtime: &Runtime<'_>, chunk: &Chunk, weight: Option<usize>) -> Result<Vec<i64>> {
         let mut counts = vec![0_i64; chunk.rows];
         self.nested.run(runtime, chunk, &mut |inner, rows| {

@@ -10,11 +10,13 @@ use crate::lowering::{Demand, Lowered, Lowering, keep};
 use crate::memory::Charge;
 use crate::operators::gather;
 use crate::operators::limit::row_count;
-use crate::operators::sort::{SortKeys, demand_of_keys, push_rows};
+use crate::operators::sort::{SortKeys, demand_of_keys};
+use crate::pushing::push_rows;
 use crate::rows::RowBuffer;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::size::chunk_bytes;
 use crate::sorting::first_rows;
-use crate::spill::{Sorted, Sorter, chunk_bytes};
+use crate::spill::{Sorted, Sorter};
 
 struct Top {
     input: Step,

@@ -21,7 +21,7 @@ use crate::chunk::Chunk;
 use crate::memory::Charge;
 use crate::rows::{RowBuffer, nodes_in};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
-use crate::spill::chunk_bytes;
+use crate::size::chunk_bytes;
 
 /// The most rows that are held.
 const ROWS_MAX: usize = 1 << 16;

@@ -10,8 +10,8 @@ use model::{
     Bitmap, Column, ColumnData, EdgeId, EdgeTypeId, EdgeValue, NodeId, PathValue, Result, StringColumn, Value,
 };
 
-use super::size::address;
 use crate::chunk::Chunk;
+use crate::size::address;
 
 /// A fixed number of bytes.
 trait Plain: Sized {

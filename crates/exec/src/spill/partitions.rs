@@ -5,11 +5,12 @@
 
 use model::{Interrupt, Result};
 
-use super::{block_bytes, decode, encode, size::Sizer};
+use super::{block_bytes, decode, encode};
 use crate::chunk::Chunk;
 use crate::memory::{Charge, Extent, SpillFile};
 use crate::rows::RowBuffer;
 use crate::runtime::Flow;
+use crate::size::Sizer;
 
 /// Bits of a hash that say which part a row belongs to.
 const BITS: u32 = 4;

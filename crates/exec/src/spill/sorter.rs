@@ -11,14 +11,15 @@ use std::sync::Arc;
 
 use model::{Interrupt, Result};
 
-use super::size::Sizer;
 use super::store::rows_of_block;
-use super::{block_bytes, encode, floor_bytes};
+use super::{block_bytes, encode};
 use crate::chunk::Chunk;
+use crate::memory::floor_bytes;
 use crate::memory::{Charge, SpillFile};
-use crate::operators::sort::push_rows;
+use crate::pushing::push_rows;
 use crate::rows::{RowBuffer, share_columns};
 use crate::runtime::{Flow, Scope, Sink};
+use crate::size::Sizer;
 use crate::sorting::{Key, sorted_rows};
 use merge::{Run, merge};
 

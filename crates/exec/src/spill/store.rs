@@ -2,12 +2,12 @@
 
 use model::Result;
 
-use super::size::Sizer;
 use super::{block_bytes, decode, encode};
 use crate::chunk::Chunk;
 use crate::memory::{Charge, Extent, SpillFile};
 use crate::rows::RowBuffer;
 use crate::runtime::Flow;
+use crate::size::Sizer;
 
 /// See the module.
 pub(crate) struct RowStore<'m> {

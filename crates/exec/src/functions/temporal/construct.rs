@@ -6,10 +6,11 @@ use model::temporal::calendar::{
 };
 use model::temporal::{Date, DateTime, DurationParts, LocalDateTime, LocalTime, NANOS_OF_SECOND, Time, Zone};
 use model::value::MapValue;
-use model::{Error, Result, Value, error};
+use model::{Result, Value, error};
 
 use super::super::mismatch;
 use super::{Kind, outside_years, zone_of};
+use crate::temporal::operators::too_long;
 
 const DATE_FIELDS: &[&str] =
     &["year", "month", "day", "week", "dayOfWeek", "quarter", "dayOfQuarter", "ordinalDay", "date"];
@@ -402,9 +403,4 @@ fn number(name: &str, value: &Value) -> Result<(i128, i128)> {
         Value::Float(_) => Err(too_long()),
         other => Err(error!(Type, "{name} is {}: expected INTEGER or FLOAT", other.type_name())),
     }
-}
-
-/// A duration does not fit.
-pub(super) fn too_long() -> Error {
-    error!(Arithmetic, "a duration has months, days and seconds of 64 bits each: this one does not fit")
 }

@@ -6,13 +6,15 @@
 
 use model::{Interrupt, Result};
 
+use super::Aggregate;
 use super::state::{GROUPS, State};
 use super::values::Room;
-use super::{Aggregate, push_in_batches};
 use crate::chunk::Chunk;
 use crate::memory::Charge;
+use crate::memory::floor_bytes;
+use crate::pushing::push_in_batches;
 use crate::runtime::{Flow, Scope, Sink};
-use crate::spill::{LEVELS_MAX, Partition, Partitions, floor_bytes, in_order};
+use crate::spill::{LEVELS_MAX, Partition, Partitions, in_order};
 
 /// Limits below which memory is looked at for every batch.
 const SMALL_LIMIT: usize = 1 << 20;

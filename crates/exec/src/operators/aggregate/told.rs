@@ -6,8 +6,8 @@ use cypher::plan::{Aggregate as PlanAggregate, Operator, OperatorKind};
 use model::{Column, ColumnData, Count, Direction, ReadView, Result, error};
 
 use super::Aggregate;
+use crate::adjacency::label_ids;
 use crate::chunk::Chunk;
-use crate::operators::node_scan::label_ids;
 use crate::runtime::{Flow, Physical, Scope, Sink};
 
 /// What is counted, by names.

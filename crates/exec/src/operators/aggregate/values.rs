@@ -12,10 +12,11 @@ use crate::aggregates::{Aggregator, PieceSink, Ranks, Spread};
 use crate::chunk::Chunk;
 use crate::group_table::hash_rows;
 use crate::memory::Charge;
+use crate::memory::floor_bytes;
 use crate::rows::int_at;
 use crate::runtime::Flow;
 use crate::sorting::{Key, sorted_rows};
-use crate::spill::{LEVELS_MAX, Partitions, Sorted, Sorter, floor_bytes};
+use crate::spill::{LEVELS_MAX, Partitions, Sorted, Sorter};
 
 /// See the module.
 pub(super) struct Values<'m> {

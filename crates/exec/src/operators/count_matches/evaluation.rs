@@ -14,9 +14,9 @@ use super::lists::Edges;
 use super::tables::{Message, Tables, Whole};
 use super::tree::{Branch, Group, Node};
 use crate::adjacency::expansion;
+use crate::adjacency::label_ids;
 use crate::chunk::Chunk;
 use crate::memory::Charge;
-use crate::operators::node_scan::label_ids;
 use crate::runtime::Runtime;
 
 /// Ids of nodes that a thread takes at a time when it works out what all stand for.

@@ -16,7 +16,7 @@ use model::{
 use super::evaluation::Evaluation;
 use super::tree::{Branch, Node};
 use crate::adjacency::expansion;
-use crate::operators::node_scan::label_ids;
+use crate::adjacency::label_ids;
 use crate::runtime::Runtime;
 
 /// So few nodes are followed before it is asked what that costs.

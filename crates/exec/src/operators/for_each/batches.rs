@@ -16,10 +16,11 @@ use super::ForEach;
 use crate::chunk::Chunk;
 use crate::expression::CompiledExpression;
 use crate::identity;
-use crate::lowering::{Lowering, Prepared};
+use crate::lowering::Lowering;
 use crate::operators::limit::row_count;
 use crate::profile::{Counters, OperatorProfile};
 use crate::rows::RowBuffer;
+use crate::runtime::Prepared;
 use crate::runtime::{Environment, Flow, Runtime, Scope};
 use crate::spill::{RowStore, StoredRows};
 

@@ -18,9 +18,11 @@ use crate::chunk::Chunk;
 use crate::expression::CompiledExpression;
 use crate::group_table::hash_rows;
 use crate::memory::Charge;
+use crate::memory::floor_bytes;
 use crate::rows::RowBuffer;
 use crate::runtime::{Flow, Scope, Sink};
-use crate::spill::{Partition, Partitions, chunk_bytes, floor_bytes, in_order};
+use crate::size::chunk_bytes;
+use crate::spill::{Partition, Partitions, in_order};
 
 /// How often a part is parted again: with sixteen parts each time, a right side of thousands of times the memory.
 const LEVELS_MAX: u32 = 3;

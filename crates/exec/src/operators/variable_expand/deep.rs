@@ -13,7 +13,8 @@ use crate::adjacency::{edge_value, expansion, is_taken};
 use crate::chunk::Chunk;
 use crate::memory::Charge;
 use crate::runtime::{Flow, Runtime, Sink};
-use crate::spill::{Record, Records, heap_bytes};
+use crate::size::heap_bytes;
+use crate::spill::{Record, Records};
 use crate::visited::{hold_path, is_batch_full, path_bytes};
 
 /// Most paths that are expanded at a time.

@@ -16,7 +16,7 @@ use crate::chunk::Chunk;
 use crate::memory::Charge;
 use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Sink};
-use crate::spill::heap_bytes;
+use crate::size::heap_bytes;
 use crate::visited::{fits, is_batch_full};
 
 /// Edges that one part of a level may have, about.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use model::{Bitmap, Column, ColumnData, NodeId, PropertyKeyId, Result};
 
+use crate::adjacency::label_ids;
 use crate::aggregates::Total;
-use crate::operators::node_scan::label_ids;
 use crate::runtime::Runtime;
 
 /// Ids of nodes that are read at a time.

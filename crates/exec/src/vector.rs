@@ -8,7 +8,7 @@ use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::{Bitmap, Column, ColumnData, EdgeValue, NodeId, Result, StringColumn, Value};
 
 use crate::made::own_bytes_of_column;
-use crate::spill::own_bytes;
+use crate::size::own_bytes;
 
 /// One value for each row.
 #[derive(Clone, Debug)]

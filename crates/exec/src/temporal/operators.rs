@@ -4,8 +4,6 @@ use cypher::plan::BinaryOperator;
 use model::temporal::Duration;
 use model::{Error, Result, Value, error};
 
-use super::construct::too_long;
-
 /// `left operator right`; `None` if the operator means nothing for values of these kinds.
 pub(crate) fn apply(operator: BinaryOperator, left: &Value, right: &Value) -> Option<Result<Value>> {
     use BinaryOperator as Op;
@@ -58,4 +56,9 @@ fn moved(moment: &Value, duration: Duration) -> Option<Option<Value>> {
 
 fn outside(moment: &Value, sign: &str, duration: Duration) -> Error {
     error!(Arithmetic, "{moment} {sign} {duration} is outside the years -999999999 to 999999999")
+}
+
+/// A duration does not fit.
+pub(crate) fn too_long() -> Error {
+    error!(Arithmetic, "a duration has months, days and seconds of 64 bits each: this one does not fit")
 }

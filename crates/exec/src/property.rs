@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use model::{Bitmap, Column, ColumnData, EdgeId, Error, NodeId, PropertyKeyId, ReadView, Result, Value, error};
 
-use super::vector::{Operand, Vector, View, validity_of};
 use crate::context::EvaluationContext;
-use crate::functions::components;
+use crate::temporal::components;
+use crate::vector::{Operand, Vector, View, validity_of};
 
 /// Fails if the statement has deleted a node or edge of some row: it has nothing left that could be read.
 pub(crate) fn check_alive(object: &Vector, rows: usize, context: &EvaluationContext<'_>) -> Result<()> {
