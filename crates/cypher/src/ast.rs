@@ -19,10 +19,12 @@ pub use path::{MatchMode, PathGroup, PathMode, PathSelector, Repetition, Selecto
 
 mod clause;
 mod expression;
+pub(crate) mod level;
 mod path;
 mod print;
 mod source;
 mod table;
+pub(crate) mod table_types;
 
 /// A name as written: variable, label, edge type, property key or function part, without its backticks.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use model::{Error, Result, Span, error};
+use model::{Error, Result, Set, Span, error};
 
 use crate::ast::{self, Clause, ClauseKind};
 use crate::catalog::CompileContext;
-use crate::optimizer::OptimizerConfig;
-use crate::plan::{Aggregate, PlanMode, SlotId};
+use crate::plan::{Aggregate, Operator, PlanMode, SlotId};
+use crate::slots::Slots;
 
 mod call;
 mod call_subquery;
@@ -32,9 +32,7 @@ pub(crate) mod tree;
 mod write;
 
 pub use hint::Hint;
-pub(crate) use pattern::{add_conjuncts, conjunction};
-use scope::{Scope, Slots};
-pub(crate) use shortest::{add_filter, edge_filter};
+use scope::Scope;
 use tree::{BoundClause, BoundQuery, BoundUnion};
 
 /// Whether an aggregate function may stand here.
@@ -48,11 +46,33 @@ enum Aggregation {
     Inside,
 }
 
+/// Plans the subqueries of expressions: a bound expression holds its subplan.
+pub(crate) trait SubqueryPlanner {
+    /// The plan of a whole subquery, and the hints in it that nothing can follow.
+    fn of_union(
+        &self,
+        slots: &mut Slots,
+        union: BoundUnion,
+        outer: &Set<SlotId>,
+        imports: &[SlotId],
+        wanted: &[SlotId],
+    ) -> Result<(Operator, Vec<Hint>)>;
+
+    /// The plan of clauses for one row of the plan around them, whose slots are `outer`.
+    fn of_clauses(
+        &self,
+        slots: &mut Slots,
+        clauses: Vec<BoundClause>,
+        outer: &Set<SlotId>,
+        wanted: &[SlotId],
+    ) -> Result<Operator>;
+}
+
 /// Binds one statement.
 pub(crate) struct Binder<'a> {
     text: &'a str,
     context: &'a CompileContext<'a>,
-    config: &'a OptimizerConfig,
+    subqueries: &'a dyn SubqueryPlanner,
     pub(crate) slots: Slots,
     scope: Scope,
     aggregation: Aggregation,
@@ -73,11 +93,15 @@ pub(crate) struct Binder<'a> {
 
 impl<'a> Binder<'a> {
     /// A binder for a text.
-    pub(crate) fn new(text: &'a str, context: &'a CompileContext<'a>, config: &'a OptimizerConfig) -> Binder<'a> {
+    pub(crate) fn new(
+        text: &'a str,
+        context: &'a CompileContext<'a>,
+        subqueries: &'a dyn SubqueryPlanner,
+    ) -> Binder<'a> {
         Binder {
             text,
             context,
-            config,
+            subqueries,
             slots: Slots::default(),
             scope: Scope::default(),
             aggregation: Aggregation::Forbidden("this place"),

@@ -14,7 +14,7 @@ use crate::plan::{
     CopyPlan, CopyValue, CopyWay, NewRule, Operator, OperatorId, OperatorKind, Plan, PlanMode, Prefix, RuleKind,
     SlotId, Statement,
 };
-use crate::planner::Planner;
+use crate::planner::{Planner, Subqueries};
 
 mod copied;
 mod source;
@@ -110,7 +110,8 @@ fn compile_query(
     context: &CompileContext<'_>,
     config: &OptimizerConfig,
 ) -> Result<Compiled> {
-    let mut binder = Binder::new(text, context, config);
+    let subqueries = Subqueries { context, config };
+    let mut binder = Binder::new(text, context, &subqueries);
     let bound = binder.query(query)?;
     let mut hints = binder.finish_hints();
     let (mode, parameters) = (binder.mode, std::mem::take(&mut binder.parameters));

@@ -4,6 +4,7 @@
 //! - [`ast`]: the syntax tree, and its canonical text.
 //! - [`token`], [`lexer`], [`parser`]: text to tokens to syntax tree.
 //! - [`script`]: a text of several statements, cut at its semicolons.
+//! - `slots`: the slots of a statement.
 //! - [`catalog`]: the questions the binder and planner may ask.
 //! - [`plan`]: the logical plan that the executor runs.
 //! - `binder`: names to slots, with every rule about where things may stand.
@@ -23,6 +24,7 @@ pub mod parser;
 pub mod plan;
 mod planner;
 pub mod script;
+mod slots;
 pub mod token;
 
 pub use binder::Hint;

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::binder::scope::Slots;
 use crate::catalog::CompileContext;
 use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, PlanMode, SlotId};
+use crate::slots::Slots;
 
 mod constant_folding;
 mod count_matches;

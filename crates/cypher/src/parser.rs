@@ -15,7 +15,6 @@ mod clause;
 mod composed;
 mod copy;
 mod expression;
-pub(crate) mod level;
 mod path;
 mod pattern;
 mod schema;
@@ -25,8 +24,6 @@ mod source;
 mod statement;
 mod table;
 mod unsupported;
-
-pub(crate) use table::table_type_name;
 
 /// Parses a text of one statement; a semicolon may close it.
 pub fn parse(text: &str) -> Result<Statement> {

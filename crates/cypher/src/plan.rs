@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use model::Span;
 
+pub(crate) mod conditions;
 pub mod counting;
 pub mod explain;
 pub mod expression;

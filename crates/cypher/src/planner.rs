@@ -4,11 +4,11 @@ use model::{Map, Result, Set};
 use std::sync::Arc;
 
 use crate::binder::Hint;
-use crate::binder::scope::Slots;
 use crate::binder::tree::{BoundCall, BoundClause, BoundMerge, BoundQuery, BoundUnion, QueryGraph};
 use crate::catalog::CompileContext;
 use crate::optimizer::OptimizerConfig;
 use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SubqueryKind};
+use crate::slots::Slots;
 
 mod bound_edge;
 mod cost;
@@ -20,6 +20,8 @@ mod projection;
 mod seek;
 mod step;
 mod subquery;
+
+pub(crate) use subquery::Subqueries;
 
 /// The element count assumed of a list whose length is not known.
 const LIST_LENGTH: f64 = 10.0;
@@ -266,7 +268,7 @@ impl<'a> Planner<'a> {
     fn filter(&mut self, stream: &mut Stream, predicates: Vec<Expression>) {
         let mut conjuncts = Vec::new();
         for predicate in predicates {
-            crate::binder::add_conjuncts(predicate, &mut conjuncts);
+            crate::plan::conditions::add_conjuncts(predicate, &mut conjuncts);
         }
         let mut plain = Vec::new();
         let mut patterns = Vec::new();
@@ -280,7 +282,7 @@ impl<'a> Planner<'a> {
         // Labels are cheaper to test than properties, and cannot fail.
         plain.sort_by_key(|predicate| !matches!(predicate.kind, ExpressionKind::HasLabels { .. }));
         let selectivity: f64 = plain.iter().map(|predicate| self.selectivity(predicate, stream)).product();
-        if let Some(predicate) = crate::binder::conjunction(plain) {
+        if let Some(predicate) = crate::plan::conditions::conjunction(plain) {
             stream.push(stream.rows() * selectivity, |input| OperatorKind::Filter { input, predicate });
         }
         for predicate in patterns {

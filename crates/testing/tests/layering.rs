@@ -49,7 +49,7 @@ const CIRCLES: &[(&str, &[(&str, &str)], usize)] = &[
     ("model", &[("choice", "store"), ("index_scan", "store")], 3),
     ("storage", &[("engine", "transaction")], 8),
     ("sources", &[("connect", "mysql"), ("connect", "redis")], 3),
-    ("cypher", &[("ast", "parser"), ("binder", "optimizer"), ("binder", "planner")], 3),
+    ("cypher", &[], 0),
     (
         "analytics",
         &[

@@ -435,7 +435,7 @@ impl Display for TableColumn {
             PropertyType::One(kind) => (kind, ""),
             PropertyType::List(kind) => (kind, "[]"),
         };
-        write!(f, "{} {}{brackets}", self.name, crate::parser::table_type_name(kind))
+        write!(f, "{} {}{brackets}", self.name, super::table_types::table_type_name(kind))
     }
 }
 

@@ -6,11 +6,11 @@ use model::procedure::{ProcedureMode, ProcedureSignature};
 use model::suggestion;
 use model::{Error, Result, Span, Value, error};
 
-use super::expression::at;
 use super::scope::VariableKind;
 use super::tree::{BoundCall, BoundClause, BoundQuery, BoundSubquery, BoundUnion};
 use super::{Binder, kinds};
 use crate::ast::{CallClause, Name, Yield, YieldItem};
+use crate::plan::conditions::at;
 use crate::plan::{Expression, ExpressionKind, SlotId, SlotKind};
 
 /// The procedure that `LOAD CSV` is a call of.

@@ -3,8 +3,9 @@
 use model::{Result, Span, Value, error};
 
 use super::Binder;
-use super::expression::{Wanted, at};
+use super::expression::Wanted;
 use crate::ast::{self, CaseBranch, ExpressionKind as Ast};
+use crate::plan::conditions::at;
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, SlotId, SlotKind};
 
 /// Whether any branch has more than one value to compare with.

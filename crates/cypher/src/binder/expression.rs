@@ -1,5 +1,6 @@
 //! Expressions.
 
+use crate::plan::conditions::at;
 use std::sync::Arc;
 
 use model::interrupt::work;
@@ -18,11 +19,6 @@ pub(super) enum Wanted {
     Value,
     /// Something true or false; a bare pattern is true if it is found.
     Predicate,
-}
-
-/// An expression at a place.
-pub(crate) fn at(span: Span, kind: ExpressionKind) -> Expression {
-    Expression { kind, span }
 }
 
 impl Binder<'_> {

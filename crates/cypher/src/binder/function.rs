@@ -5,10 +5,11 @@ use std::sync::Arc;
 use model::suggestion;
 use model::{Error, Result, Span, error};
 
-use super::expression::{Wanted, at};
+use super::expression::Wanted;
 use super::{Aggregation, Binder};
 use crate::ast::{self, ExpressionKind as Ast, Name};
 use crate::catalog::{FunctionKind, FunctionSignature};
+use crate::plan::conditions::at;
 use crate::plan::explain::expression::fingerprint;
 use crate::plan::{Aggregate, Expression, ExpressionKind, SlotKind};
 

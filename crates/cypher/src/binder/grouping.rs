@@ -2,10 +2,10 @@
 
 use model::{Error, ErrorDetail, Result, Set, error};
 
-use super::expression::at;
-use super::scope::Slots;
+use crate::plan::conditions::at;
 use crate::plan::explain::expression::fingerprint;
 use crate::plan::{Expression, ExpressionKind, PathStep, SlotId};
+use crate::slots::Slots;
 
 /// What can be seen after the columns of a projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

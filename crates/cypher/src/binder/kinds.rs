@@ -6,17 +6,9 @@
 
 use model::{Error, ErrorKind, Result, Value, error};
 
-use super::scope::{Scope, Slots, VariableKind};
+use super::scope::{Scope, VariableKind};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind as Kind};
-
-/// What is known of every value that an expression can give besides null.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KnownType {
-    /// The type, as errors name it.
-    pub(crate) name: &'static str,
-    /// The type of the elements of a list besides null, if they have one.
-    pub(crate) element: Option<&'static str>,
-}
+use crate::slots::{KnownType, Slots};
 
 /// What is known of the values of an expression, so that its name can be used as the expression would be.
 pub(super) fn known_type(scope: &Scope, slots: &Slots, expression: &Expression) -> Option<KnownType> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use model::{Result, error};
 
 use super::Binder;
-use super::expression::at;
 use super::scope::VariableKind;
 use crate::ast::{LabelExpression, LabelExpressionKind, Name};
+use crate::plan::conditions::at;
 use crate::plan::{Expression, ExpressionKind};
 
 impl Binder<'_> {

@@ -3,20 +3,23 @@
 //! All variables of a clause are declared before its property maps and predicates are bound, so these may name
 //! any of them.
 
+use crate::plan::conditions::add_conjuncts;
+use crate::plan::conditions::conjunction;
 use std::sync::Arc;
 
-use model::{Direction, Result, Span, error};
+use model::{Direction, Result, error};
 
-use super::expression::at;
 use super::repeat::{self, GroupSlots, ListVariable, Stretch};
 use super::scope::{Scope, VariableKind};
 use super::search::{self, SearchSlots};
 use super::tree::{EdgeLength, GraphEdge, QueryGraph};
-use super::{Binder, add_filter, labels, unsupported};
+use super::{Binder, labels, unsupported};
 use crate::ast::{
     self, Arrow, EdgePattern, ExpressionKind as Ast, MatchMode, Name, NodePattern, PathMode, PathPattern,
 };
 use crate::ast::{PathSelector, SelectorKind};
+use crate::plan::conditions::add_filter;
+use crate::plan::conditions::at;
 use crate::plan::{BinaryOperator, EdgeFilter, Expression, ExpressionKind, PathStep, SlotId, SlotKind};
 
 /// Whether a pattern may declare variables.
@@ -584,23 +587,6 @@ fn simple_selected_length(pattern: &PathPattern, selector: PathSelector) -> Resu
         EdgeLength::Variable { min: min @ 0..=1, max } if is_plain => Some(EdgeLength::Shortest { min, max, all }),
         _ => None,
     })
-}
-
-/// Adds an expression to a list of which all must be true; conjunctions are taken apart.
-pub(crate) fn add_conjuncts(expression: Expression, conjuncts: &mut Vec<Expression>) {
-    match expression.kind {
-        ExpressionKind::And(items) => items.into_iter().for_each(|item| add_conjuncts(item, conjuncts)),
-        _ => conjuncts.push(expression),
-    }
-}
-
-/// The conjunction of expressions, or nothing.
-pub(crate) fn conjunction(mut expressions: Vec<Expression>) -> Option<Expression> {
-    if expressions.len() < 2 {
-        return expressions.pop();
-    }
-    let span = expressions.iter().map(|expression| expression.span).reduce(Span::to).unwrap_or_default();
-    Some(at(span, ExpressionKind::And(expressions)))
 }
 
 /// `WHERE n:Label` says the same as a label in the pattern.

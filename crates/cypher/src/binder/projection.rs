@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use model::{Error, ErrorDetail, Result, Set, Span, error};
 
-use super::expression::{Wanted, at};
+use super::expression::Wanted;
 use super::grouping::{self, Visible};
 use super::scope::{Scope, Variable, VariableKind};
 use super::tree::{BoundClause, BoundProjection, BoundQuery, Grouping};
 use super::{Aggregation, Binder, kinds};
 use crate::ast::{self, ExpressionKind as Ast, Projection, ProjectionItem};
+use crate::plan::conditions::at;
 use crate::plan::{Aggregate, Expression, ExpressionKind, SlotId, SortKey};
 
 /// Where a projection stands.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use model::{Result, Span, Value, error};
 
-use super::expression::at;
-use super::pattern::add_conjuncts;
 use super::scope::{Scope, VariableKind};
 use super::{Binder, labels, unsupported};
 use crate::ast::{self, EdgePattern, Name, NodePattern, PathGroup};
+use crate::plan::conditions::add_conjuncts;
+use crate::plan::conditions::at;
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, PathStep, SlotId, SlotKind};
 
 /// The variables of a group as they are inside of it.
@@ -204,7 +204,7 @@ impl Binder<'_> {
 
 /// What is asked while a path is walked is asked without running a plan.
 pub(super) fn refuse_subqueries(predicates: &[Expression]) -> Result<()> {
-    match predicates.iter().find(|predicate| super::shortest::has_subquery(predicate)) {
+    match predicates.iter().find(|predicate| crate::plan::conditions::has_subquery(predicate)) {
         Some(predicate) => {
             let error = unsupported("a subquery in a condition on a repeated path", predicate.span);
             Err(error.with_remedy("ask it of the list of nodes or relationships, in the WHERE after the pattern"))

@@ -5,71 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use model::suggestion;
-use model::{Error, Map, Result, Set, Span, error};
+use model::{Error, Result, Set, Span, error};
 
-use super::kinds::KnownType;
-use crate::plan::{Expression, ExpressionKind, SlotId, SlotInfo, SlotKind};
-
-/// All slots of a statement.
-#[derive(Debug, Default)]
-pub(crate) struct Slots {
-    infos: Vec<SlotInfo>,
-    /// What is known of the values of some of them before anything runs.
-    types: Map<SlotId, KnownType>,
-    unnamed: u32,
-}
-
-impl Slots {
-    /// A new slot with that name.
-    pub(crate) fn named(&mut self, name: &str, kind: SlotKind) -> SlotId {
-        let slot = SlotId(self.infos.len() as u32);
-        self.infos.push(SlotInfo { name: Arc::from(name), kind });
-        slot
-    }
-
-    /// A new slot for what has no name in the query.
-    pub(crate) fn unnamed(&mut self, kind: SlotKind) -> SlotId {
-        self.unnamed += 1;
-        let name = format!("@{}", self.unnamed);
-        self.named(&name, kind)
-    }
-
-    /// Gives a slot another name.
-    pub(crate) fn rename(&mut self, slot: SlotId, name: &str) {
-        self.infos[slot.0 as usize].name = Arc::from(name);
-    }
-
-    /// The name of a slot.
-    pub(crate) fn name(&self, slot: SlotId) -> &str {
-        &self.infos[slot.0 as usize].name
-    }
-
-    /// What a slot holds.
-    pub(crate) fn kind(&self, slot: SlotId) -> SlotKind {
-        self.infos[slot.0 as usize].kind
-    }
-
-    /// Notes what is known of the values of a slot.
-    pub(crate) fn know(&mut self, slot: SlotId, known: Option<KnownType>) {
-        self.types.extend(known.map(|known| (slot, known)));
-    }
-
-    /// Notes that a slot takes the elements of a list one by one.
-    pub(crate) fn know_element(&mut self, slot: SlotId, list: Option<KnownType>) {
-        let element = list.and_then(|list| list.element);
-        self.know(slot, element.map(|name| KnownType { name, element: None }));
-    }
-
-    /// What is known of the values of a slot besides null.
-    pub(crate) fn known_type(&self, slot: SlotId) -> Option<KnownType> {
-        self.types.get(&slot).copied()
-    }
-
-    /// All slots, by number.
-    pub(crate) fn into_infos(self) -> Vec<SlotInfo> {
-        self.infos
-    }
-}
+use crate::plan::{Expression, ExpressionKind, SlotId, SlotKind};
 
 /// What a variable is known to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,13 +5,14 @@
 
 use model::{Result, Set, Span, error};
 
-use super::expression::at;
 use super::pattern::{direction, edge_length};
 use super::repeat::{GroupSlots, ListVariable, Stretch, integer, plus, slot_at};
 use super::scope::{Scope, VariableKind};
 use super::tree::{BoundSearch, EdgeLength, GraphEdge};
-use super::{Binder, conjunction, unsupported};
+use super::{Binder, unsupported};
 use crate::ast::{EdgePattern, Name, NodePattern, PathGroup, PathMode, PathPattern, SelectorKind};
+use crate::plan::conditions::at;
+use crate::plan::conditions::conjunction;
 use crate::plan::{
     Expression, ExpressionKind, HopCondition, SearchElement, SearchHop, SearchMode, SearchPattern, SearchSelector,
     SlotId, SlotKind, WalkCondition,
@@ -142,7 +143,7 @@ impl Binder<'_> {
             None => None,
             Some(predicate) => {
                 let mut predicate = self.plain_predicate(predicate, "WHERE")?;
-                if super::shortest::has_subquery(&predicate) {
+                if crate::plan::conditions::has_subquery(&predicate) {
                     let error = unsupported("a subquery in the WHERE of a path in parentheses", predicate.span);
                     return Err(error.with_remedy("test the path found in the WHERE after the pattern"));
                 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use model::{Result, Set, Span, Value, error};
 
-use super::expression::at;
-use super::pattern::{NewVariables, conjunction};
+use super::pattern::NewVariables;
 use super::tree::{BoundClause, EdgeLength, QueryGraph};
 use super::{Binder, unsupported};
 use crate::ast::{PathPattern, Shortest};
-use crate::plan::{EdgeFilter, Expression, ExpressionKind, PathStep, QuantifierKind, SlotId, SlotKind, SubqueryKind};
+use crate::plan::conditions::at;
+use crate::plan::conditions::{add_filter, edge_filter};
+use crate::plan::{Expression, ExpressionKind, PathStep, SlotId, SlotKind, SubqueryKind};
 
 impl Binder<'_> {
     /// Predicates on a shortest path must hold during the search, not after it. Those on each of its edges can; other
@@ -65,56 +66,6 @@ impl Binder<'_> {
     }
 }
 
-/// Adds a condition to those on each edge of a path.
-pub(crate) fn add_filter(known: &mut Option<EdgeFilter>, mut added: EdgeFilter) {
-    *known = match known.take() {
-        None => Some(added),
-        Some(known) => {
-            replace_slot(&mut added.predicate, added.slot, known.slot);
-            let both = conjunction(vec![known.predicate.clone(), added.predicate]);
-            both.map(|predicate| EdgeFilter { predicate, ..known })
-        }
-    };
-}
-
-/// The condition on each edge that `all(…)` or `none(…)` over the edges of a path puts.
-pub(crate) fn edge_filter(predicate: &Expression, edges: SlotId, path: Option<SlotId>) -> Option<EdgeFilter> {
-    let ExpressionKind::Quantifier { kind, slot, list, predicate } = &predicate.kind else { return None };
-    let is_edges = match &list.kind {
-        ExpressionKind::Slot(slot) => *slot == edges,
-        ExpressionKind::Function { name, arguments } if name.eq_ignore_ascii_case("relationships") => {
-            matches!(arguments.as_slice(), [Expression { kind: ExpressionKind::Slot(slot), .. }] if Some(*slot) == path)
-        }
-        _ => false,
-    };
-    let mut slots = Set::default();
-    predicate.used_slots(&mut slots);
-    if !is_edges || slots.contains(&edges) || path.is_some_and(|path| slots.contains(&path)) || has_subquery(predicate)
-    {
-        return None;
-    }
-    let each = match kind {
-        QuantifierKind::All => (**predicate).clone(),
-        QuantifierKind::None => at(predicate.span, ExpressionKind::Not(predicate.clone())),
-        QuantifierKind::Any | QuantifierKind::Single => return None,
-    };
-    Some(EdgeFilter { slot: *slot, from: None, to: None, predicate: each })
-}
-
-pub(super) fn has_subquery(expression: &Expression) -> bool {
-    matches!(expression.kind, ExpressionKind::Subquery { .. }) || expression.operands().into_iter().any(has_subquery)
-}
-
 fn uses_edges(path: &Expression, edges: SlotId) -> bool {
     matches!(&path.kind, ExpressionKind::Path { steps, .. } if steps.contains(&PathStep::Edges(edges)))
-}
-
-/// Puts one slot in the place of another; subqueries must not use it.
-pub(crate) fn replace_slot(expression: &mut Expression, from: SlotId, to: SlotId) {
-    if let ExpressionKind::Slot(slot) = &mut expression.kind
-        && *slot == from
-    {
-        *slot = to;
-    }
-    expression.operands_mut().into_iter().for_each(|operand| replace_slot(operand, from, to));
 }

@@ -5,15 +5,15 @@
 use std::sync::Arc;
 
 use model::procedure::ProcedureMode;
-use model::{Map, Result, Set, Span, error};
+use model::{Result, Set, Span, error};
 
-use super::expression::{Wanted, at};
+use super::expression::Wanted;
 use super::pattern::NewVariables;
 use super::tree::{BoundClause, BoundProjection};
 use super::{Binder, projection};
 use crate::ast::{self, ClauseKind, PathPattern};
+use crate::plan::conditions::at;
 use crate::plan::{Expression, ExpressionKind, Operator, SlotId, SlotKind, SubqueryKind};
-use crate::planner::Planner;
 
 impl Binder<'_> {
     /// A bare pattern: whether it is found.
@@ -91,10 +91,8 @@ impl Binder<'_> {
                 }
             },
         };
-        let mut planner = Planner::new(self.context, self.config, &mut self.slots);
-        let plan = planner.union_within(bound, &outer, &Map::default(), &imports, &wanted)?.operator;
-        let mut unmet = std::mem::take(&mut planner.unmet);
-        self.hints.append(&mut unmet);
+        let (plan, unmet) = self.subqueries.of_union(&mut self.slots, bound, &outer, &imports, &wanted)?;
+        self.hints.extend(unmet);
         Ok(at(span, ExpressionKind::Subquery { kind, plan: Arc::new(plan) }))
     }
 
@@ -137,7 +135,7 @@ impl Binder<'_> {
         outer: &Set<SlotId>,
         wanted: &[SlotId],
     ) -> Result<Operator> {
-        Planner::new(self.context, self.config, &mut self.slots).subplan(clauses, outer, wanted)
+        self.subqueries.of_clauses(&mut self.slots, clauses, outer, wanted)
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use model::{Result, Set, Span, error};
 
-use super::expression::at;
 use super::pattern::{NewVariables, wrong_kind};
 use super::scope::VariableKind;
 use super::tree::{BoundClause, BoundMerge, BoundQuery};
@@ -13,6 +12,7 @@ use crate::ast::{
     Arrow, DeleteClause, EdgePattern, ExpressionKind as Ast, LabelExpression, LabelExpressionKind, MergeClause, Name,
     NodePattern, PathPattern, RemoveItem, RemoveItemKind, SetItem as AstSetItem, SetItemKind,
 };
+use crate::plan::conditions::at;
 use crate::plan::{Expression, ExpressionKind, NewEdge, NewNode, SetItem, SlotId, SlotKind};
 
 /// What a clause creates. Properties that need something it creates itself start a new operator.
@@ -476,6 +476,6 @@ fn rename(graph: &mut super::tree::QueryGraph, pairs: &[(SlotId, SlotId)]) {
         edge.right = renamed(edge.right);
     }
     for predicate in &mut graph.predicates {
-        pairs.iter().for_each(|(from, to)| super::shortest::replace_slot(predicate, *from, *to));
+        pairs.iter().for_each(|(from, to)| crate::plan::conditions::replace_slot(predicate, *from, *to));
     }
 }

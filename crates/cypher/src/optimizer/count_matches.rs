@@ -17,13 +17,13 @@ use std::sync::Arc;
 use model::Set;
 use model::interrupt::check_this_thread;
 
-use crate::binder::expression::at;
-use crate::binder::scope::Slots;
 use crate::catalog::CompileContext;
+use crate::plan::conditions::at;
 use crate::plan::{
     Aggregate, BinaryOperator, CountedNode, Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId,
     SlotKind,
 };
+use crate::slots::Slots;
 use chain::Chain;
 use pattern::{Pattern, Start};
 

@@ -5,7 +5,7 @@
 //! does not know.
 
 use super::edge_range::{below_filters, condition, is_plain, keep_conjuncts};
-use crate::binder::add_conjuncts;
+use crate::plan::conditions::add_conjuncts;
 use crate::plan::{Operator, OperatorKind};
 
 /// Moves the conditions of one filter into the expansion below it.

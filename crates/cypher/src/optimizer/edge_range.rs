@@ -9,7 +9,7 @@ use std::sync::Arc;
 use model::{PropertyKeyId, Schema, Value};
 
 use super::take_input;
-use crate::binder::add_conjuncts;
+use crate::plan::conditions::add_conjuncts;
 use crate::plan::{BinaryOperator, EdgeCondition, Expression, ExpressionKind, Operator, OperatorKind, SlotId};
 
 /// Tells an expansion the conditions of one filter above it.

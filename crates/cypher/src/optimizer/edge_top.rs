@@ -12,7 +12,7 @@ use std::sync::Arc;
 use model::{PropertyKeyId, Schema, Set};
 
 use super::edge_range::{condition, is_fixed, property_of, sort_key};
-use crate::binder::add_conjuncts;
+use crate::plan::conditions::add_conjuncts;
 use crate::plan::{
     BinaryOperator, EdgeCondition, EdgeFirst, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SortKey,
 };

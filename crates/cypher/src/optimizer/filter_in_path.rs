@@ -7,7 +7,7 @@
 use model::Set;
 
 use super::take_input;
-use crate::binder::{add_conjuncts, add_filter, conjunction, edge_filter};
+use crate::plan::conditions::{add_conjuncts, add_filter, conjunction, edge_filter};
 use crate::plan::{Operator, OperatorKind, SlotId};
 
 /// Moves conditions of one filter into the expansion below it.

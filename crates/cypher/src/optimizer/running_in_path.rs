@@ -6,7 +6,7 @@
 
 use model::{Set, Value};
 
-use crate::binder::add_conjuncts;
+use crate::plan::conditions::add_conjuncts;
 use crate::plan::{Expression, ExpressionKind, Operator, OperatorKind, SlotId};
 
 /// Tells the expansion below one filter.

@@ -3,8 +3,9 @@
 use model::interrupt::work;
 use model::{Result, Span, error};
 
+use super::Parser;
 use super::pattern::Colons;
-use super::{Parser, level};
+use crate::ast::level;
 use crate::ast::{BinaryOperator, Comparison, ComparisonOperator, Expression, ExpressionKind, Name, UnaryOperator};
 use crate::lexer::literal;
 use crate::token::TokenKind;

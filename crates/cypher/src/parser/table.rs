@@ -1,22 +1,11 @@
 //! `CREATE NODE TABLE` and `CREATE REL TABLE`, the schema statements of Kùzu and LadybugDB, as the constraints they mean.
 
-use model::{Error, PropertyKind, PropertyType, Result};
+use model::{Error, PropertyType, Result};
 
 use super::Parser;
+use crate::ast::table_types::TYPES;
 use crate::ast::{AlterTable, CreateTable, Name, StatementKind, TableChange, TableColumn};
 use crate::token::TokenKind;
-
-/// Kùzu's names of types, and what they hold here.
-const TYPES: &[(&[&str], PropertyKind)] = &[
-    (&["BOOL", "BOOLEAN"], PropertyKind::Boolean),
-    (&["INT64", "INT32", "INT16", "INT8", "INT", "INTEGER", "UINT32", "UINT16", "UINT8"], PropertyKind::Integer),
-    (&["DOUBLE", "FLOAT", "FLOAT64", "FLOAT32", "REAL"], PropertyKind::Float),
-    (&["STRING", "VARCHAR"], PropertyKind::String),
-    (&["DATE"], PropertyKind::Date),
-    (&["TIMESTAMP"], PropertyKind::LocalDateTime),
-    (&["TIMESTAMP_TZ"], PropertyKind::DateTime),
-    (&["INTERVAL"], PropertyKind::Duration),
-];
 
 /// Kùzu's types whose promise is not kept here, and what to declare instead.
 const REFUSED: &[(&[&str], &str)] = &[
@@ -27,11 +16,6 @@ const REFUSED: &[(&[&str], &str)] = &[
         "declare INT64 if that holds the values, else STRING: all integers have 64 bits and a sign",
     ),
 ];
-
-/// Kùzu's name of a type.
-pub(crate) fn table_type_name(kind: PropertyKind) -> &'static str {
-    TYPES.iter().find(|(_, held)| *held == kind).map_or("STRING", |(names, _)| names[0])
-}
 
 impl Parser<'_> {
     /// Whether `CREATE NODE TABLE` or `CREATE REL TABLE` stands here.

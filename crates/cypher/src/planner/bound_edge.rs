@@ -5,8 +5,8 @@ use std::sync::Arc;
 use model::{Direction, Result, Span, error};
 
 use super::{Planner, Stream};
-use crate::binder::expression::at;
 use crate::binder::tree::GraphEdge;
+use crate::plan::conditions::at;
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, OperatorKind, SlotId};
 
 impl Planner<'_> {

@@ -11,9 +11,9 @@ use super::seek::{Seek, SeekTarget};
 use super::step::{ConditionKind, Planned, Problem, ScanUnion, Step};
 use super::{Planner, Stream};
 use crate::binder::Hint;
-use crate::binder::expression::at;
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::optimizer::nullability::never_null;
+use crate::plan::conditions::at;
 use crate::plan::{
     BinaryOperator, Expression, ExpressionKind, LookupValue, OperatorKind, QuantifierKind, SlotId, SlotKind,
 };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use model::Span;
 
 use super::{Planner, Stream};
-use crate::binder::expression::at;
 use crate::binder::tree::{EdgeLength, GraphEdge};
+use crate::plan::conditions::at;
 use crate::plan::{EdgeFilter, Expression, ExpressionKind, OperatorKind, SlotId, SlotKind};
 
 /// A step along a path, from one end to the other.

@@ -3,8 +3,8 @@
 use model::{Set, Span};
 
 use super::{Planner, Stream};
-use crate::binder::expression::at;
 use crate::binder::tree::{BoundProjection, Grouping};
+use crate::plan::conditions::at;
 use crate::plan::{Expression, ExpressionKind, OperatorKind, SlotId, SortKey};
 
 impl Planner<'_> {

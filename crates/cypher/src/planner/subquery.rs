@@ -1,5 +1,10 @@
 //! `CALL { … }` and `FOREACH` as operators: subplans that run for each row.
 
+use crate::binder::Hint;
+use crate::binder::SubqueryPlanner;
+use crate::catalog::CompileContext;
+use crate::optimizer::OptimizerConfig;
+use crate::slots::Slots;
 use std::sync::Arc;
 
 use model::{Map, Result, Set};
@@ -249,5 +254,36 @@ fn start_alone(plan: &mut Operator) {
                 start_alone(input);
             }
         }
+    }
+}
+
+/// Plans the subqueries of expressions for the binder.
+pub(crate) struct Subqueries<'a> {
+    pub(crate) context: &'a CompileContext<'a>,
+    pub(crate) config: &'a OptimizerConfig,
+}
+
+impl SubqueryPlanner for Subqueries<'_> {
+    fn of_union(
+        &self,
+        slots: &mut Slots,
+        union: BoundUnion,
+        outer: &Set<SlotId>,
+        imports: &[SlotId],
+        wanted: &[SlotId],
+    ) -> Result<(Operator, Vec<Hint>)> {
+        let mut planner = Planner::new(self.context, self.config, slots);
+        let plan = planner.union_within(union, outer, &Map::default(), imports, wanted)?.operator;
+        Ok((plan, planner.unmet))
+    }
+
+    fn of_clauses(
+        &self,
+        slots: &mut Slots,
+        clauses: Vec<BoundClause>,
+        outer: &Set<SlotId>,
+        wanted: &[SlotId],
+    ) -> Result<Operator> {
+        Planner::new(self.context, self.config, slots).subplan(clauses, outer, wanted)
     }
 }

@@ -3,11 +3,11 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::{Variable, join, optional};
+use crate::ast::level;
 use crate::ast::{
     BinaryOperator, ComparisonOperator, Expression, ExpressionKind, LabelExpressionKind, MapEntry, MapProjectionItem,
     Quantifier, SubqueryKind, UnaryOperator,
 };
-use crate::parser::level;
 use crate::token::{self, RESERVED};
 
 /// An expression where only operators that bind at least as tightly may stand without parentheses.

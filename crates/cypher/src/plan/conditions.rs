@@ -1,0 +1,78 @@
+//! Conditions taken apart, put together, and moved to the edges of a path.
+
+use model::{Set, Span};
+
+use super::{EdgeFilter, Expression, ExpressionKind, QuantifierKind, SlotId};
+
+/// An expression at a place.
+pub(crate) fn at(span: Span, kind: ExpressionKind) -> Expression {
+    Expression { kind, span }
+}
+
+/// Adds an expression to a list of which all must be true; conjunctions are taken apart.
+pub(crate) fn add_conjuncts(expression: Expression, conjuncts: &mut Vec<Expression>) {
+    match expression.kind {
+        ExpressionKind::And(items) => items.into_iter().for_each(|item| add_conjuncts(item, conjuncts)),
+        _ => conjuncts.push(expression),
+    }
+}
+
+/// The conjunction of expressions, or nothing.
+pub(crate) fn conjunction(mut expressions: Vec<Expression>) -> Option<Expression> {
+    if expressions.len() < 2 {
+        return expressions.pop();
+    }
+    let span = expressions.iter().map(|expression| expression.span).reduce(Span::to).unwrap_or_default();
+    Some(at(span, ExpressionKind::And(expressions)))
+}
+
+/// Adds a condition to those on each edge of a path.
+pub(crate) fn add_filter(known: &mut Option<EdgeFilter>, mut added: EdgeFilter) {
+    *known = match known.take() {
+        None => Some(added),
+        Some(known) => {
+            replace_slot(&mut added.predicate, added.slot, known.slot);
+            let both = conjunction(vec![known.predicate.clone(), added.predicate]);
+            both.map(|predicate| EdgeFilter { predicate, ..known })
+        }
+    };
+}
+
+/// The condition on each edge that `all(…)` or `none(…)` over the edges of a path puts.
+pub(crate) fn edge_filter(predicate: &Expression, edges: SlotId, path: Option<SlotId>) -> Option<EdgeFilter> {
+    let ExpressionKind::Quantifier { kind, slot, list, predicate } = &predicate.kind else { return None };
+    let is_edges = match &list.kind {
+        ExpressionKind::Slot(slot) => *slot == edges,
+        ExpressionKind::Function { name, arguments } if name.eq_ignore_ascii_case("relationships") => {
+            matches!(arguments.as_slice(), [Expression { kind: ExpressionKind::Slot(slot), .. }] if Some(*slot) == path)
+        }
+        _ => false,
+    };
+    let mut slots = Set::default();
+    predicate.used_slots(&mut slots);
+    if !is_edges || slots.contains(&edges) || path.is_some_and(|path| slots.contains(&path)) || has_subquery(predicate)
+    {
+        return None;
+    }
+    let each = match kind {
+        QuantifierKind::All => (**predicate).clone(),
+        QuantifierKind::None => at(predicate.span, ExpressionKind::Not(predicate.clone())),
+        QuantifierKind::Any | QuantifierKind::Single => return None,
+    };
+    Some(EdgeFilter { slot: *slot, from: None, to: None, predicate: each })
+}
+
+/// True if a subquery stands in an expression.
+pub(crate) fn has_subquery(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Subquery { .. }) || expression.operands().into_iter().any(has_subquery)
+}
+
+/// Puts one slot in the place of another; subqueries must not use it.
+pub(crate) fn replace_slot(expression: &mut Expression, from: SlotId, to: SlotId) {
+    if let ExpressionKind::Slot(slot) = &mut expression.kind
+        && *slot == from
+    {
+        *slot = to;
+    }
+    expression.operands_mut().into_iter().for_each(|operand| replace_slot(operand, from, to));
+}
