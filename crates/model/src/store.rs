@@ -41,8 +41,12 @@ pub struct Capabilities {
     pub looks_up_by_key: bool,
     /// `edge_partitions` answers.
     pub streams_edges: bool,
-    /// A round trip is dear (a network lies between): prefer fewer, larger batches.
+    /// A round trip is expensive (a network lies between): prefer fewer, larger batches.
     pub is_remote: bool,
+    /// Writing makes the labels, edge types and property keys that it names, properties take values of any type, and
+    /// constraints, indexes and sort keys can be declared. Elsewhere the schema is that of the tables: names it lacks fail
+    /// with `ARGUMENT`, changes of labels and of rules with `READ_ONLY`.
+    pub flexible_schema: bool,
 }
 
 /// Which edges of a node to follow.
@@ -157,7 +161,8 @@ pub enum Count {
 pub trait GraphStore: Send + Sync {
     /// What the store can do by itself.
     fn capabilities(&self) -> Capabilities;
-    /// A view of one moment. What is committed later does not show in it; it never blocks writers.
+    /// A view of one moment, which is that of its first question where the store is remote. What is committed later does
+    /// not show in it; it never blocks writers.
     fn read(&self) -> Result<Arc<dyn ReadView>>;
     /// Begins a transaction that may write. Many may be open at a time; whether they wait for each other here or are
     /// compared when they commit is the store's affair. Fails with `READ_ONLY` where writing is not possible.

@@ -8,7 +8,6 @@
 mod answer;
 mod gather;
 mod piece;
-pub(crate) mod saved;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
@@ -211,22 +210,13 @@ impl Cache {
     }
 
     /// Takes memory for a piece that was fetched, and keeps it if it may. Fails if there is not even room to use it.
-    pub(crate) fn keep(&self, piece: Piece) -> Result<Arc<Piece>> {
+    pub(crate) fn keep(&self, mut piece: Piece) -> Result<Arc<Piece>> {
         let rows = piece.row_count();
         self.counts.fetched.fetch_add(rows, Ordering::Relaxed);
         if piece.origin == Origin::Ahead {
             self.counts.ahead_fetched.fetch_add(rows, Ordering::Relaxed);
         }
         model::meter::count(|meter| meter.rows_fetched += rows);
-        self.put_shared(piece)
-    }
-
-    /// Keeps a piece that was not fetched just now.
-    pub(crate) fn put(&self, piece: Piece) -> Result<()> {
-        self.put_shared(piece).map(drop)
-    }
-
-    fn put_shared(&self, mut piece: Piece) -> Result<Arc<Piece>> {
         let bytes = piece.bytes();
         piece.hold(self.memory.reserve(Consumer::SourceCache, bytes)?);
         let piece = Arc::new(piece);
@@ -258,11 +248,6 @@ impl Cache {
     /// How often something was forgotten on demand.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten.load(Ordering::Acquire)
-    }
-
-    /// All pieces that are not older than this.
-    pub(crate) fn pieces_since(&self, since_ns: u64) -> Vec<Arc<Piece>> {
-        self.read().pieces.iter().flatten().filter(|piece| piece.fetched_ns >= since_ns).cloned().collect()
     }
 }
 

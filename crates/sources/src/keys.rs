@@ -151,21 +151,6 @@ impl Keys {
     pub(crate) fn is_known(&self, space: usize, number: u64) -> bool {
         number < NUMBERED || !self.value(space, number).is_null()
     }
-
-    /// How many spaces there are.
-    pub(crate) fn space_count(&self) -> usize {
-        self.spaces.len()
-    }
-
-    /// Whether these are the numbers that keys get in a space that had none.
-    pub(crate) fn are_numbered_from_zero(&self, numbers: &[u64]) -> bool {
-        numbers.iter().enumerate().all(|(at, &number)| number == NUMBERED | at as u64)
-    }
-
-    /// All keys of a space that have numbers of their own, in order of these.
-    pub(crate) fn numbered(&self, space: usize) -> Column {
-        Column::from_values(&self.spaces[space].read().unwrap_or_else(PoisonError::into_inner).values)
-    }
 }
 
 impl Space {

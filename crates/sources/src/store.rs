@@ -11,7 +11,6 @@ mod crossing;
 mod edge_ids;
 mod element_ids;
 mod expansion;
-mod kept;
 mod layout;
 mod link;
 mod load;
@@ -177,6 +176,7 @@ impl SourceStore {
             looks_up_by_key: true,
             streams_edges: false,
             is_remote: true,
+            flexible_schema: false,
         };
         let tables = layout.table_count();
         let cache = Cache::new(tables, layout.definition.cache.bytes_max, &environment.memory, Arc::default());

@@ -14,9 +14,9 @@ use sources::connect::connect;
 use sources::connector::{Condition, Connector, Question, Test, Which};
 use sources::definition::GraphDefinition;
 use testing::Folder;
-use testing::graphs::GraphData;
+use testing::graphs::{GraphData, NodeGroup};
 use testing::random::seed_or;
-use testing::store_contract::check_same_seeded;
+use testing::store_contract::{TABLES, check_published, check_same_seeded};
 
 use world::{reference, store, uid, world};
 
@@ -67,10 +67,11 @@ fn csv_of(columns: &[String], rows: &[Vec<Value>]) -> String {
 
 fn json_of(columns: &[String], rows: &[Vec<Value>]) -> String {
     let mut text = String::new();
-    for row in rows {
+    for (at, row) in rows.iter().enumerate() {
         let mut object = serde_json::Map::new();
         for (name, value) in columns.iter().zip(row) {
             let json = match value {
+                Value::Null if at == 0 => serde_json::Value::Null,
                 Value::Null => continue,
                 Value::Int(number) => (*number).into(),
                 Value::Float(number) => (*number).into(),
@@ -165,6 +166,74 @@ fn a_graph_in_files_is_the_graph_that_was_written() {
         let store = store(&definition, connector(folder.path(), &definition));
         check_same_seeded(&store.view(), reference.read().unwrap().as_ref(), "uid", seed);
         check_same_seeded(&store.view(), reference.read().unwrap().as_ref(), "uid", seed + 50);
+    }
+}
+
+/// Writes a graph as files, a table for each set of labels and each type of edges, all between nodes `N`.
+fn publish(folder: &Folder, data: &GraphData, extension: &str) -> GraphDefinition {
+    let (mut nodes, mut edges) = (serde_json::Map::new(), serde_json::Map::new());
+    let (mut first, mut first_named) = (0, 0);
+    // A file without rows says nothing of its columns: in the first row is no node.
+    let no_nodes = [NodeGroup { labels: vec!["N".to_owned()], ..NodeGroup::default() }];
+    for group in if data.nodes.is_empty() { &no_nodes[..] } else { &data.nodes } {
+        let name = group.labels.join("-");
+        let columns =
+            ["key".to_owned()].into_iter().chain(group.properties.iter().map(|(name, _)| name.clone())).collect();
+        let mut rows = vec![vec![Value::Null; group.properties.len() + 1]];
+        rows.extend((0..group.count).map(|row| {
+            let values = group.properties.iter().map(|(_, column)| column.value(row));
+            [Value::Int((first + row) as i64)].into_iter().chain(values).collect()
+        }));
+        write(folder, &format!("{name}.{extension}"), &(columns, rows));
+        let kind = serde_json::json!({
+            "file": format!("{name}.{extension}"), "labels": group.labels, "key": "key", "show-key": false,
+            "properties": typed(&group.properties),
+        });
+        nodes.insert(name.clone(), kind);
+        if name == "N" {
+            first_named = first as u64;
+        }
+        first += group.count;
+    }
+    for group in data.edges.iter().filter(|group| !group.sources.is_empty()) {
+        let columns =
+            ["from", "to"].map(str::to_owned).into_iter().chain(group.properties.iter().map(|(name, _)| name.clone()));
+        let row = |row: usize| {
+            let ends = [group.sources[row], group.targets[row]];
+            assert!(ends.iter().all(|&end| end >= first_named), "edges join nodes of the last group");
+            let values = group.properties.iter().map(|(_, column)| column.value(row));
+            ends.map(|end| Value::Int(end as i64)).into_iter().chain(values).collect()
+        };
+        let rows = (0..group.sources.len()).map(row).collect();
+        write(folder, &format!("{}.{extension}", group.edge_type), &(columns.collect(), rows));
+        let kind = serde_json::json!({
+            "file": format!("{}.{extension}", group.edge_type), "source": "N(from)", "target": "N(to)",
+            "properties": typed(&group.properties),
+        });
+        edges.insert(group.edge_type.clone(), kind);
+    }
+    definition(&serde_json::json!({ "nodes": nodes, "edges": edges }).to_string())
+}
+
+/// Properties with the types that the contract gives them.
+fn typed(properties: &[(String, Column)]) -> Vec<serde_json::Value> {
+    let typed = properties
+        .iter()
+        .map(|(name, _)| serde_json::json!({ "name": name, "type": TABLES.type_of(name).unwrap().name() }));
+    typed.collect()
+}
+
+#[test]
+fn files_keep_the_contract_of_stores() {
+    for extension in extensions() {
+        let folders = std::cell::RefCell::new(Vec::new());
+        check_published(&|data| {
+            let folder = Folder::new();
+            let definition = publish(&folder, data, extension);
+            let store = store(&definition, connector(folder.path(), &definition));
+            folders.borrow_mut().push(folder);
+            Box::new(store)
+        });
     }
 }
 

@@ -4,6 +4,8 @@
 
 #[path = "relational/asking.rs"]
 mod asking;
+#[path = "relational/contract.rs"]
+mod contract;
 #[path = "types/mysql.rs"]
 mod own_types;
 #[path = "relational/shop.rs"]
@@ -47,6 +49,21 @@ fn a_database_is_the_graph_that_its_definition_makes_of_it() {
             check_same_seeded(&store.view(), reference.read().unwrap().as_ref(), "uid", seed + view);
         }
     }
+}
+
+#[test]
+fn it_keeps_the_contract_of_stores() {
+    let Some(server) = mariadb() else { return };
+    let url = server.database("contract");
+    let words = contract::Words {
+        key: "BIGINT AUTO_INCREMENT PRIMARY KEY",
+        float: "DOUBLE",
+        text: "LONGTEXT COLLATE utf8mb4_bin",
+        bytes: "LONGBLOB",
+        // The recursive queries of lookahead end the connection of MariaDB 10.11.19 here.
+        prefetch: Prefetch::None,
+    };
+    contract::check(&words, &url, &|statements| server.run("contract", statements));
 }
 
 /// Where all keys are integers edges are followed by the server.

@@ -17,10 +17,10 @@ use redis::Commands;
 use sources::connector::{Connector, OnCourse, Question, Which};
 use sources::definition::{GraphDefinition, Prefetch};
 use sources::redis::RedisConnector;
-use testing::graphs::GraphData;
+use testing::graphs::{GraphData, NodeGroup};
 use testing::random::{SeededRandom, seed_or};
 use testing::servers::{self, Redis, RedisOptions};
-use testing::store_contract::check_same_seeded;
+use testing::store_contract::{check_published, check_same_seeded};
 
 use world::{reference, store, uid, world};
 
@@ -134,6 +134,70 @@ fn load(data: &GraphData, flat: bool, connection: &mut redis::Connection) {
             };
         }
     }
+}
+
+/// Writes a graph as keys: nodes of each set of labels as hashes, edges as lists at both ends with a hash of properties.
+fn publish(data: &GraphData, connection: &mut redis::Connection) -> GraphDefinition {
+    redis::cmd("FLUSHDB").exec(connection).unwrap();
+    let mut pipeline = redis::pipe();
+    let (mut nodes, mut edges) = (Vec::new(), Vec::new());
+    let no_nodes = [NodeGroup { labels: vec!["N".to_owned()], ..NodeGroup::default() }];
+    let mut number = 0;
+    for group in if data.nodes.is_empty() { &no_nodes[..] } else { &data.nodes } {
+        let name = group.labels.join("-");
+        let names: Vec<String> = group.properties.iter().map(|(name, _)| format!("{name:?}")).collect();
+        nodes.push(format!(
+            r#""{name}": {{ "keys": "{name}:{{id}}", "labels": {:?}, "show-key": false, "properties": [{}] }}"#,
+            group.labels,
+            names.join(", ")
+        ));
+        for row in 0..group.count {
+            let key = format!("{name}:{number}");
+            for (property, column) in group.properties.iter().filter(|(_, column)| !column.is_null(row)) {
+                pipeline.hset(&key, property, text(&column.value(row))).ignore();
+            }
+            number += 1;
+        }
+    }
+    for group in &data.edges {
+        let name = &group.edge_type;
+        let names: Vec<String> = group.properties.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let hash = if names.is_empty() {
+            String::new()
+        } else {
+            format!(r#""edge-hash": "{name}-of:{{source}}:{{target}}","#)
+        };
+        edges.push(format!(
+            r#""{name}": {{ "source": "N", "target": "N", "keys": "{name}:{{id}}", "reverse-keys": "{name}-to:{{id}}",
+                "structure": "list", {hash} "properties": [{}] }}"#,
+            names.join(", ")
+        ));
+        for (row, (source, target)) in group.sources.iter().zip(&group.targets).enumerate() {
+            pipeline.rpush(format!("{name}:{source}"), target).ignore();
+            pipeline.rpush(format!("{name}-to:{target}"), source).ignore();
+            for (property, column) in group.properties.iter().filter(|(_, column)| !column.is_null(row)) {
+                pipeline.hset(format!("{name}-of:{source}:{target}"), property, text(&column.value(row))).ignore();
+            }
+        }
+    }
+    if number > 0 {
+        pipeline.exec(connection).unwrap();
+    }
+    definition(&format!(
+        r#"{{ "engine": "redis", "server": "localhost", "nodes": {{ {} }}, "edges": {{ {} }} }}"#,
+        nodes.join(", "),
+        edges.join(", ")
+    ))
+}
+
+#[test]
+fn it_keeps_the_contract_of_stores() {
+    let Some((url, connection)) = database() else { return };
+    let connection = std::cell::RefCell::new(connection);
+    check_published(&|data| {
+        let definition = publish(data, &mut connection.borrow_mut());
+        Box::new(store(&definition, connector(&url, &definition)))
+    });
 }
 
 #[test]

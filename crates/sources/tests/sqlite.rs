@@ -4,6 +4,8 @@
 
 #[path = "relational/asking.rs"]
 mod asking;
+#[path = "relational/contract.rs"]
+mod contract;
 #[path = "types/sqlite.rs"]
 mod own_types;
 #[path = "relational/shop.rs"]
@@ -61,6 +63,22 @@ fn a_database_is_the_graph_that_its_definition_makes_of_it() {
             check_same_seeded(&store.view(), reference.read().unwrap().as_ref(), "uid", seed + view);
         }
     }
+}
+
+#[test]
+fn it_keeps_the_contract_of_stores() {
+    let folder = Folder::new();
+    // Readers and writers do not wait for each other.
+    let url = database(&folder, "PRAGMA journal_mode = WAL;");
+    let connection = Connection::open(folder.path().join("test.db")).unwrap();
+    let words = contract::Words {
+        key: "INTEGER PRIMARY KEY",
+        float: "DOUBLE",
+        text: "TEXT",
+        bytes: "BLOB",
+        prefetch: Prefetch::Adaptive,
+    };
+    contract::check(&words, &url, &|statements| connection.execute_batch(statements).unwrap());
 }
 
 /// People who know each other.

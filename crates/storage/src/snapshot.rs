@@ -45,6 +45,7 @@ pub(crate) fn capabilities(writes: bool) -> Capabilities {
         looks_up_by_key: true,
         streams_edges: true,
         is_remote: false,
+        flexible_schema: true,
     }
 }
 

@@ -5,8 +5,13 @@ mod regular;
 mod social;
 mod zoo;
 
-use model::store::{NewEdges, NewNodes};
-use model::{Column, GraphStore, LabelId, NodeId, PropertyKeyId, Result, WriteTransaction};
+use std::collections::BTreeMap;
+
+use model::store::{EdgeIds, NewEdges, NewNodes};
+use model::{
+    Column, EdgeBatch, EdgeTypeId, Expand, GraphStore, LabelId, NodeBatch, NodeId, NodeScan, PropertyKeyId, ReadView,
+    Result, WriteTransaction,
+};
 
 pub use random::{Kronecker, erdos_renyi, kronecker};
 pub use regular::{grid, path, star};
@@ -57,6 +62,48 @@ impl GraphData {
             nodes: vec![NodeGroup { count: node_count, labels: vec![label.to_owned()], properties: Vec::new() }],
             edges: vec![EdgeGroup { edge_type: edge_type.to_owned(), sources, targets, properties: Vec::new() }],
         }
+    }
+
+    /// All that a view holds: a group for each set of labels, and for each type of edges.
+    pub fn of(view: &dyn ReadView) -> Result<GraphData> {
+        let schema = view.schema();
+        let all: Vec<PropertyKeyId> = (0..schema.property_keys.len() as u32).map(PropertyKeyId).collect();
+        let named = |columns: Vec<Column>| -> Vec<(String, Column)> {
+            let named = all.iter().zip(columns).filter(|(_, column)| (0..column.len()).any(|row| !column.is_null(row)));
+            named.map(|(&key, column)| (schema.property_key_name(key).to_owned(), column)).collect()
+        };
+        let mut by_labels: BTreeMap<Vec<LabelId>, Vec<NodeId>> = BTreeMap::new();
+        let (mut cursor, mut batch) = (view.scan(&NodeScan::default())?, NodeBatch::default());
+        while cursor.next(&mut batch)? {
+            for (labels, &node) in view.node_labels(&batch.nodes)?.into_iter().zip(&batch.nodes) {
+                by_labels.entry(labels).or_default().push(node);
+            }
+        }
+        let (mut data, mut numbers) = (GraphData::default(), BTreeMap::new());
+        for (labels, nodes) in &by_labels {
+            let labels = labels.iter().map(|&label| schema.label_name(label).to_owned()).collect();
+            let properties = named(view.node_properties(nodes, &all)?);
+            nodes.iter().for_each(|&node| {
+                numbers.insert(node, numbers.len() as u64);
+            });
+            data.nodes.push(NodeGroup { count: nodes.len(), labels, properties });
+        }
+        let from: Vec<NodeId> = by_labels.into_values().flatten().collect();
+        for edge_type in (0..schema.edge_types.len() as u32).map(EdgeTypeId) {
+            let (types, edge_ids) = (Some(vec![edge_type]), EdgeIds::Include);
+            let expand = Expand { types, edge_ids, ..Expand::default() };
+            let (mut cursor, mut batch) = (view.expand(&from, &expand)?, EdgeBatch::default());
+            let (mut sources, mut targets, mut edges) = (Vec::new(), Vec::new(), Vec::new());
+            while cursor.next(&mut batch)? {
+                sources.extend(batch.inputs.iter().map(|&input| numbers[&from[input as usize]]));
+                targets.extend(batch.neighbors.iter().map(|neighbor| numbers[neighbor]));
+                edges.append(&mut batch.edges);
+            }
+            let properties = named(view.edge_properties(&edges, &all)?);
+            let edge_type = schema.edge_type_name(edge_type).to_owned();
+            data.edges.push(EdgeGroup { edge_type, sources, targets, properties });
+        }
+        Ok(data)
     }
 
     /// Nodes in all.

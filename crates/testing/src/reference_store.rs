@@ -83,14 +83,15 @@ impl ReferenceStore {
             looks_up_by_key: true,
             streams_edges: true,
             is_remote: false,
+            flexible_schema: true,
         };
         ReferenceStore::with_options(Options { ids: Ids::Dense, batch_rows, capabilities })
     }
 
-    /// An empty store that acts as a foreign one: sparse ids, and no capability but writing (see
+    /// An empty store that acts as a foreign one: sparse ids, and no capability but writing what it is given (see
     /// [`ReferenceStore::read_only`]).
     pub fn foreign(batch_rows: usize) -> ReferenceStore {
-        let capabilities = Capabilities { writes: true, ..Capabilities::default() };
+        let capabilities = Capabilities { writes: true, flexible_schema: true, ..Capabilities::default() };
         ReferenceStore::with_options(Options { ids: Ids::Sparse, batch_rows, capabilities })
     }
 

@@ -1,6 +1,7 @@
 //! The checks that every store must pass: what `model::store` promises, one promise each.
 //!
-//! Where a store says by its capabilities that it cannot do something, the check of it is left out.
+//! Where a store says by its capabilities that it cannot do something, the check of it is left out. A store whose schema is
+//! not flexible is made with the tables of [`TABLES`], which have a place for all that the checks write.
 
 mod constraints;
 mod indexes;
@@ -8,11 +9,13 @@ mod reading;
 mod same;
 mod sort_keys;
 mod subject;
+mod tables;
 mod transactions;
 mod writing;
 
-use model::GraphStore;
+use model::{ErrorCode, GraphStore, PropertyKind};
 
+use crate::graphs::GraphData;
 pub use same::{check_same, check_same_seeded};
 use subject::Subject;
 
@@ -22,7 +25,80 @@ pub type Make<'a> = dyn Fn() -> Box<dyn GraphStore> + 'a;
 /// Closes a store and opens it again, or has it write what it holds in memory to files.
 pub type Disturb<'a> = dyn Fn(Box<dyn GraphStore>) -> Box<dyn GraphStore> + 'a;
 
+/// Makes a store that holds a graph, for stores that are written by other means than a transaction.
+pub type Publish<'a> = dyn Fn(&GraphData) -> Box<dyn GraphStore> + 'a;
+
+/// Tables that hold what the checks write: of nodes, the labels; of edges, the type and the labels of both ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Tables {
+    /// Labels and properties of the nodes of each table.
+    pub nodes: &'static [(&'static [&'static str], &'static [&'static str])],
+    /// Type of the edges of each table, and the tables of their ends by the only label.
+    pub edges: &'static [(&'static str, &'static str, &'static str)],
+    /// Properties of all edges.
+    pub edge_properties: &'static [&'static str],
+    /// Types of properties; `None` for bytes.
+    pub types: &'static [(&'static str, Option<PropertyKind>)],
+}
+
+/// The tables of stores whose schema is not flexible.
+pub const TABLES: Tables = Tables {
+    nodes: &[
+        (&["N"], &["name", "age", "count", "step", "round", "value", "a", "b", "c", "text", "bytes"]),
+        (&["A"], &["name"]),
+        (&["B"], &["name"]),
+        (&["A", "B"], &["name"]),
+        (&["B", "A", "C"], &["name"]),
+        (&["New"], &["name"]),
+        (&["Kept"], &["name"]),
+        (&["R"], &["name"]),
+        (&["Disturbed"], &["b"]),
+    ],
+    edges: &[
+        ("E", "N", "N"),
+        ("E", "New", "N"),
+        ("E", "N", "New"),
+        ("E", "N", "Kept"),
+        ("E", "Kept", "Kept"),
+        ("F", "N", "N"),
+        ("F", "N", "R"),
+        ("X", "N", "N"),
+        ("Y", "N", "N"),
+        ("Z", "N", "N"),
+        ("DISTURBED", "Disturbed", "N"),
+        ("DISTURBED", "N", "Disturbed"),
+    ],
+    edge_properties: &["round", "value", "a", "b", "c", "weight", "mark", "text", "bytes"],
+    types: &[
+        ("name", Some(PropertyKind::Integer)),
+        ("age", Some(PropertyKind::Integer)),
+        ("count", Some(PropertyKind::Integer)),
+        ("step", Some(PropertyKind::Integer)),
+        ("round", Some(PropertyKind::Integer)),
+        ("value", Some(PropertyKind::Integer)),
+        ("a", Some(PropertyKind::Integer)),
+        ("b", Some(PropertyKind::String)),
+        ("c", Some(PropertyKind::Float)),
+        ("weight", Some(PropertyKind::Float)),
+        ("mark", Some(PropertyKind::Boolean)),
+        ("text", Some(PropertyKind::String)),
+        ("bytes", None),
+    ],
+};
+
+impl Tables {
+    /// The type of a property; `None` for bytes.
+    ///
+    /// # Panics
+    /// If no table has it.
+    pub fn type_of(&self, property: &str) -> Option<PropertyKind> {
+        let found = self.types.iter().find(|(name, _)| *name == property);
+        found.unwrap_or_else(|| panic!("no table has a property {property}")).1
+    }
+}
+
 type Check = fn(&mut Subject<'_>);
+type Checks = &'static [(&'static str, Check)];
 
 /// Runs all checks, each on a store of its own.
 ///
@@ -37,17 +113,27 @@ pub fn check_store(make: &Make<'_>) {
 /// # Panics
 /// If a check fails; its name is printed.
 pub fn check_store_disturbed(make: &Make<'_>, disturb: &Disturb<'_>) {
-    let groups = [
-        reading::CHECKS,
-        writing::CHECKS,
-        transactions::CHECKS,
-        constraints::CHECKS,
-        indexes::CHECKS,
-        sort_keys::CHECKS,
-    ];
-    for (name, check) in groups.into_iter().flatten() {
+    let any = [reading::CHECKS, writing::CHECKS, transactions::CHECKS];
+    let flexible: [Checks; 5] =
+        [writing::FLEXIBLE, transactions::FLEXIBLE, constraints::CHECKS, indexes::CHECKS, sort_keys::CHECKS];
+    let own: &[Checks] = if make().capabilities().flexible_schema { &flexible } else { &[tables::CHECKS] };
+    run(any.iter().chain(own), &|| Subject::new(make(), disturb));
+}
+
+/// Runs the checks of a store that is read only, each on stores that hold what was written elsewhere.
+///
+/// # Panics
+/// If a check fails; its name is printed.
+pub fn check_published(publish: &Publish<'_>) {
+    run([reading::CHECKS].iter(), &|| Subject::published(publish));
+    let refused = publish(&GraphData::default()).write().err().map(|failure| failure.code());
+    assert_eq!(refused, Some(ErrorCode::ReadOnly), "a store that is read only refuses writing");
+}
+
+fn run<'a, 's>(groups: impl Iterator<Item = &'a Checks>, subject: &dyn Fn() -> Subject<'s>) {
+    for (name, check) in groups.copied().flatten() {
         let place = Place(name);
-        check(&mut Subject::new(make(), disturb));
+        check(&mut subject());
         drop(place);
     }
 }
@@ -67,7 +153,7 @@ impl Drop for Place {
 mod tests {
     use model::GraphStore;
 
-    use super::{check_same, check_store};
+    use super::{check_published, check_same, check_store};
     use crate::ReferenceStore;
     use crate::graphs;
 
@@ -84,6 +170,15 @@ mod tests {
     #[test]
     fn so_does_one_that_acts_as_foreign() {
         check_store(&|| Box::new(ReferenceStore::foreign(100)));
+    }
+
+    #[test]
+    fn so_does_one_that_is_written_elsewhere() {
+        check_published(&|data| {
+            let store = ReferenceStore::foreign(100);
+            data.load_into(&store).unwrap();
+            Box::new(store.read_only())
+        });
     }
 
     #[test]

@@ -95,6 +95,7 @@ pub(super) fn joined_capabilities(parts: impl Iterator<Item = Capabilities>) -> 
         looks_up_by_key: parts.iter().all(|part| part.looks_up_by_key),
         streams_edges: false,
         is_remote: parts.iter().any(|part| part.is_remote),
+        flexible_schema: parts.iter().any(|part| part.flexible_schema),
     }
 }
 

@@ -5,19 +5,13 @@ mod roads;
 mod world;
 mod writing;
 
-use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use model::platform::Disk;
 use model::store::EdgeIds;
-use model::{
-    Direction, EdgeBatch, EdgeValue, ErrorCode, Expand, GraphStore, NodeScan, PropertyKeyId, PropertyKind, ReadView,
-};
+use model::{Direction, EdgeBatch, EdgeValue, ErrorCode, Expand, GraphStore, NodeScan, PropertyKind, ReadView};
 use testing::random::{SeededRandom, seed_or};
-use testing::simulation::MemoryDisk;
 use testing::store_contract::check_same_seeded;
 
 use self::world::{World, batch_of, first_nodes};
@@ -213,50 +207,6 @@ fn a_source_that_fails_in_the_middle_says_what_it_was_asked() {
     assert_eq!(error.message(), "memory: edges knows: edges 0 Out: the connection was closed");
     world.connector.state.good_trips.store(-1, Ordering::Relaxed);
     assert!(!batch_of(&view, &nodes, &Expand::default()).is_empty(), "nothing of the failed answer was kept");
-}
-
-#[test]
-fn a_cache_outlives_the_program() {
-    let mut world = World::new(12, ALL, false);
-    world.definition.cache.age_max = Duration::from_secs(100);
-    let (disk, path) = (MemoryDisk::new(), Path::new("/cache"));
-    let store = world.store();
-    let nodes = first_nodes(&store.view(), "Thing", 170);
-    let keys: Vec<_> = (0..store.schema().property_keys.len() as u32).map(PropertyKeyId).collect();
-    let expand = Expand { direction: Direction::Both, keys: keys.clone(), ..Expand::default() };
-    let names = |view: &dyn ReadView| format!("{:?}", view.node_properties(&nodes, &keys).unwrap());
-    let (found, named) = (batch_of(&store.view(), &nodes, &expand), names(&store.view()));
-    let trips = store.stats().round_trips;
-    assert_eq!(store.restore(&disk, path).unwrap(), 0, "there is no file so far");
-    assert!(store.save(&disk, path).unwrap() > 500);
-
-    world.clock.advance(60_000_000_000);
-    let again = world.store();
-    assert!(again.restore(&disk, path).unwrap() > 500);
-    let same = batch_of(&again.view(), &nodes, &expand);
-    assert_eq!(
-        (same.inputs, same.neighbors, format!("{:?}", same.properties)),
-        (found.inputs, found.neighbors, format!("{:?}", found.properties))
-    );
-    assert_eq!(names(&again.view()), named);
-    assert_eq!((again.stats().round_trips, store.stats().round_trips), (0, trips));
-    check_same_seeded(&again.view(), world.reference().read().unwrap().as_ref(), "uid", 5);
-
-    let mut other = World::new(12, ALL, false);
-    other.definition.nodes[0].properties.pop();
-    assert_eq!(other.store().restore(&disk, path).unwrap(), 0, "of another definition");
-    let bytes = disk.read(path).unwrap();
-    for at in [30, bytes.len() / 2, bytes.len() - 9] {
-        let mut damaged = bytes.clone();
-        damaged[at] ^= 4;
-        let (disk, path) = (MemoryDisk::new(), Path::new("/damaged"));
-        disk.create(path).unwrap().write_all(&damaged).unwrap();
-        let store = world.store();
-        store.restore(&disk, path).unwrap();
-        check_same_seeded(&store.view(), world.reference().read().unwrap().as_ref(), "uid", 6);
-    }
-    world.clock.advance(60_000_000_000);
-    assert_eq!(world.store().restore(&disk, path).unwrap(), 0, "too old");
 }
 
 #[test]

@@ -8,19 +8,34 @@ use model::{
     NodeBatch, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Value, WriteTransaction,
 };
 
-use super::Disturb;
+use super::{Disturb, Publish};
+use crate::ReferenceStore;
+use crate::graphs::GraphData;
 
 /// Properties of one node or edge.
 pub(super) type Row<'a> = &'a [(&'a str, Value)];
 
 pub(super) struct Subject<'a> {
     store: Option<Box<dyn GraphStore>>,
-    disturb: &'a Disturb<'a>,
+    written: Written<'a>,
+}
+
+/// Where checks write.
+enum Written<'a> {
+    /// In the store, which is disturbed after each commit.
+    There(&'a Disturb<'a>),
+    /// In a store of which another is made after each commit.
+    Elsewhere(ReferenceStore, &'a Publish<'a>),
 }
 
 impl<'a> Subject<'a> {
     pub(super) fn new(store: Box<dyn GraphStore>, disturb: &'a Disturb<'a>) -> Subject<'a> {
-        Subject { store: Some(store), disturb }
+        Subject { store: Some(store), written: Written::There(disturb) }
+    }
+
+    pub(super) fn published(publish: &'a Publish<'a>) -> Subject<'a> {
+        let store = publish(&GraphData::default());
+        Subject { store: Some(store), written: Written::Elsewhere(ReferenceStore::new(), publish) }
     }
 
     pub(super) fn store(&self) -> &dyn GraphStore {
@@ -28,17 +43,33 @@ impl<'a> Subject<'a> {
     }
 
     pub(super) fn view(&self) -> Arc<dyn ReadView> {
-        self.store().read().expect("taking a snapshot")
+        let view = self.store().read().expect("taking a snapshot");
+        if view.capabilities().is_remote {
+            // Its moment is that of the first question.
+            let mut cursor = view.scan(&NodeScan::default()).expect("scanning");
+            cursor.next(&mut NodeBatch::default()).expect("scanning on");
+        }
+        view
     }
 
     pub(super) fn begin(&self) -> Box<dyn WriteTransaction> {
-        self.store().write().expect("beginning a transaction")
+        let store = match &self.written {
+            Written::There(_) => self.store(),
+            Written::Elsewhere(store, _) => store,
+        };
+        store.write().expect("beginning a transaction")
     }
 
     /// Writes and commits, then disturbs the store. No snapshot may be held.
     pub(super) fn commit<T>(&mut self, write: impl FnOnce(&mut dyn WriteTransaction) -> T) -> T {
         let result = self.commit_calmly(write);
-        self.store = self.store.take().map(self.disturb);
+        self.store = match &self.written {
+            Written::There(disturb) => self.store.take().map(disturb),
+            Written::Elsewhere(store, publish) => {
+                let view = store.read().expect("taking a snapshot");
+                Some(publish(&GraphData::of(&*view).expect("reading all")))
+            }
+        };
         result
     }
 
