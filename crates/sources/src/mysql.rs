@@ -15,7 +15,7 @@ use crate::check::{Finding, relational};
 use crate::connector::{Abilities, Connector, Facts, Question, Reading, Writing};
 use crate::definition::{GraphDefinition, Rows};
 use crate::relational::known::{Known, know};
-use crate::sql::{self, Dialect};
+use crate::sql::{self, dialect};
 
 mod cells;
 mod inspect;
@@ -129,7 +129,7 @@ impl Source {
 
     fn writer<'a>(&'a self, known: &'a Known, is_mariadb: bool) -> sql::Writer<'a> {
         let (definition, catalog) = (&self.definition, &known.catalog);
-        sql::Writer { dialect: Dialect::MySql, definition, catalog, has_returning: is_mariadb }
+        sql::Writer { dialect: dialect::MYSQL, definition, catalog, has_returning: is_mariadb }
     }
 }
 
@@ -184,6 +184,6 @@ impl Inspect for MysqlConnector {
     }
 
     fn quote(&self, name: &str) -> String {
-        sql::quote::name(Dialect::MySql, name)
+        sql::quote::name(dialect::MYSQL, name)
     }
 }

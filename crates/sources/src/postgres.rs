@@ -35,7 +35,7 @@ use crate::catalog::Inspect;
 use crate::check::{Finding, relational};
 use crate::connector::{Abilities, Change, Connector, Facts, Question, Reading, Writing};
 use crate::definition::GraphDefinition;
-use crate::sql::{self, Catalog, Dialect, Writer};
+use crate::sql::{self, Catalog, Writer, dialect};
 
 /// A PostgreSQL database that a graph is read from.
 pub struct PostgresConnector {
@@ -118,7 +118,7 @@ impl Shared {
     }
 
     fn with<'a>(&'a self, catalog: &'a Catalog) -> Writer<'a> {
-        Writer { dialect: Dialect::Postgres, definition: &self.definition, catalog, has_returning: true }
+        Writer { dialect: dialect::POSTGRES, definition: &self.definition, catalog, has_returning: true }
     }
 
     fn node_name(&self, kind: usize) -> &str {

@@ -2,6 +2,7 @@
 //!
 //! - [`catalog`]: what a database says of the columns behind the kinds of a definition.
 //! - [`quote`]: names, texts, and the `?` of queries by key.
+//! - [`dialect`]: all in which the SQL of databases differs.
 //! - `draft`: a statement being put together.
 //! - `rows`, `read`, `which`, `within`: questions.
 //! - `conditions`: tests of properties, and which of them a database answers as Cypher does.
@@ -22,6 +23,7 @@ pub mod catalog;
 mod change;
 mod conditions;
 pub mod convert;
+pub mod dialect;
 pub mod digits;
 mod draft;
 pub mod quote;
@@ -32,26 +34,16 @@ mod which;
 mod within;
 
 pub use catalog::{Catalog, ColumnFacts, RowsFacts};
+pub use dialect::Dialect;
 pub use rest::Rest;
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 pub(crate) use rows::has_loose_ends;
 
-/// Whose SQL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// PostgreSQL: `$1`, arrays as parameters, `LATERAL`.
-    Postgres,
-    /// MySQL and MariaDB: `?`, a parameter for each value, backquotes.
-    MySql,
-    /// SQLite: `?1`, JSON for arrays.
-    Sqlite,
-}
-
 /// Makes statements of questions.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'a> {
-    /// Whose SQL.
-    pub dialect: Dialect,
+    /// The database's SQL.
+    pub dialect: &'static dyn Dialect,
     /// What of the database is which part of the graph.
     pub definition: &'a GraphDefinition,
     /// What is known of the columns; may be empty.
@@ -150,7 +142,7 @@ impl<'a> Writer<'a> {
 }
 
 /// The name of the table that rows come from, quoted; `None` for other rows.
-pub fn table_name(dialect: Dialect, rows: &crate::definition::Rows) -> Option<String> {
+pub fn table_name(dialect: &'static dyn Dialect, rows: &crate::definition::Rows) -> Option<String> {
     rows::table(dialect, rows)
 }
 

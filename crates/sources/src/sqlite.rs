@@ -19,7 +19,7 @@ use crate::check::{Finding, relational};
 use crate::connector::{Abilities, Connector, Facts, Question, Reading, Writing};
 use crate::definition::GraphDefinition;
 use crate::relational::known::{Known, know};
-use crate::sql::{self, Dialect};
+use crate::sql::{self, dialect};
 
 mod cells;
 mod inspect;
@@ -120,7 +120,7 @@ impl Source {
 
     fn writer<'a>(&'a self, known: &'a Known) -> sql::Writer<'a> {
         let definition = &*self.definition;
-        sql::Writer { dialect: Dialect::Sqlite, definition, catalog: &known.catalog, has_returning: true }
+        sql::Writer { dialect: dialect::SQLITE, definition, catalog: &known.catalog, has_returning: true }
     }
 }
 
@@ -188,7 +188,7 @@ impl Inspect for SqliteConnector {
     }
 
     fn quote(&self, name: &str) -> String {
-        sql::quote::name(Dialect::Sqlite, name)
+        sql::quote::name(dialect::SQLITE, name)
     }
 }
 

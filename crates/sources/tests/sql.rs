@@ -8,6 +8,7 @@ use model::{Column, Direction, KeyOrder, Map, PropertyKind, Value};
 use sources::connector::{Change, Condition, EdgeKeys, Question, Test, Which};
 use sources::definition::{EdgeKind, End, EndNode, GraphDefinition, NodeKind, Property, Rows};
 use sources::sql::catalog::PointIndex;
+use sources::sql::dialect::{MYSQL, POSTGRES, SQLITE};
 use sources::sql::{Catalog, ColumnFacts, Dialect, ParameterValue, RowsFacts, Statement, Writer};
 
 fn table(name: &str) -> Rows {
@@ -151,7 +152,7 @@ fn catalog() -> Catalog {
     }
 }
 
-fn render(title: &str, dialect: Dialect, statements: model::Result<Vec<Statement<'_>>>, out: &mut String) {
+fn render(title: &str, dialect: &dyn Dialect, statements: model::Result<Vec<Statement<'_>>>, out: &mut String) {
     out.push_str(&format!("=== {title} · {dialect:?}\n"));
     let statements = match statements {
         Ok(statements) => statements,
@@ -285,9 +286,9 @@ fn changes(out: &mut String) {
 
 fn each_dialect(mut visit: impl FnMut(&Writer<'_>)) {
     let (definition, known, unknown) = (definition(), catalog(), Catalog::default());
-    for dialect in [Dialect::Postgres, Dialect::MySql, Dialect::Sqlite] {
-        let catalog = if dialect == Dialect::Postgres { &known } else { &unknown };
-        visit(&Writer { dialect, definition: &definition, catalog, has_returning: dialect != Dialect::MySql });
+    for (dialect, has_returning) in [(POSTGRES, true), (MYSQL, false), (SQLITE, true)] {
+        let catalog = if dialect.has_arrays() { &known } else { &unknown };
+        visit(&Writer { dialect, definition: &definition, catalog, has_returning });
     }
 }
 
@@ -313,7 +314,7 @@ fn a_spatial_index_serves_boxes() {
     let (definition, mut catalog) = (definition(), catalog());
     catalog.nodes[0].points =
         vec![PointIndex { expression: "point({0}, {1})".into(), columns: ["lon".into(), "lat".into()] }];
-    let writer = Writer { dialect: Dialect::Postgres, definition: &definition, catalog: &catalog, has_returning: true };
+    let writer = Writer { dialect: POSTGRES, definition: &definition, catalog: &catalog, has_returning: true };
     let rows = "SELECT n.\"id\"\nFROM \"junctions\" AS n\n";
     let apart = [vec![(1.0, 2.0), (3.0, 4.0)], vec![(5.0, 6.0), (3.0, 4.0)]];
     let meeting = [vec![(1.0, 2.0), (3.0, 4.0)], vec![(2.0, 6.0), (3.0, 4.0)]];

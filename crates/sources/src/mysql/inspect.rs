@@ -7,7 +7,7 @@ use model::{PropertyKind, Result};
 use super::Source;
 use super::cells::{Plan, kind_of};
 use crate::catalog::{Catalog, ColumnKind, ForeignKey, Inspect, Table, TableColumn, TableName};
-use crate::sql::{Dialect, quote};
+use crate::sql::{dialect, quote};
 
 /// Tables and views; rows as the server guesses them.
 const TABLES: &str = "SELECT TABLE_NAME, TABLE_TYPE, TABLE_ROWS FROM information_schema.TABLES \
@@ -82,7 +82,7 @@ impl Inspect for Looker<'_> {
     }
 
     fn quote(&self, name: &str) -> String {
-        quote::name(Dialect::MySql, name)
+        quote::name(dialect::MYSQL, name)
     }
 }
 

@@ -12,7 +12,7 @@ use super::session::{Session, Trouble};
 use crate::connector::Facts;
 use crate::definition::{GraphDefinition, Rows};
 use crate::sql::catalog::PointIndex;
-use crate::sql::{Catalog, ColumnFacts, Dialect, Parameter, ParameterValue, Rest, RowsFacts, Statement, quote};
+use crate::sql::{Catalog, ColumnFacts, Parameter, ParameterValue, Rest, RowsFacts, Statement, dialect, quote};
 
 mod columns;
 mod facts;
@@ -116,7 +116,7 @@ pub(super) fn load(shared: &Shared) -> Result<Known> {
     let definition = &*shared.definition;
     let mut names: Vec<String> = Vec::new();
     let mut number_of = |rows: &Rows| -> Option<usize> {
-        let name = crate::sql::table_name(Dialect::Postgres, rows)?;
+        let name = crate::sql::table_name(dialect::POSTGRES, rows)?;
         Some(names.iter().position(|held| *held == name).unwrap_or_else(|| {
             names.push(name);
             names.len() - 1
@@ -269,7 +269,7 @@ fn queries(session: &mut Session, definition: &GraphDefinition) -> Result<Map<us
             Rows::Query(sql) => asked.push((at, 0, format!("SELECT * FROM {} AS q", quote::subquery(sql)))),
             Rows::ByKey { sql, reverse, scan } => {
                 let with = |sql: &str| {
-                    quote::with_key(Dialect::Postgres, sql, "$1")
+                    quote::with_key(dialect::POSTGRES, sql, "$1")
                         .map_err(|error| (Trouble::Stopped(error), sql.to_owned()))
                 };
                 asked.push((at, 0, with(sql)?));
@@ -318,7 +318,7 @@ fn estimate(
     let mut estimates = Vec::new();
     for rows in rows {
         let from = match rows {
-            Rows::Table { .. } => crate::sql::table_name(Dialect::Postgres, rows).unwrap_or_default(),
+            Rows::Table { .. } => crate::sql::table_name(dialect::POSTGRES, rows).unwrap_or_default(),
             Rows::Query(sql) | Rows::ByKey { scan: Some(sql), .. } => format!("{} AS q", quote::subquery(sql)),
             _ => {
                 estimates.push(0);

@@ -6,7 +6,7 @@ use super::decode::{Field, digits_of, kind_of, oid};
 use super::session::{Session, Trouble};
 use super::{PostgresConnector, Shared};
 use crate::catalog::{Catalog, ColumnKind, ForeignKey, Inspect, Table, TableColumn, TableName};
-use crate::sql::{Dialect, Rest, Statement, quote};
+use crate::sql::{Rest, Statement, dialect, quote};
 
 /// Tables and views that may be read, those of extensions and parts of larger tables left out.
 const TABLES: &str = "SELECT c.oid::int8, n.nspname::text, c.relname::text, c.relkind::text IN ('v', 'm'), \
@@ -113,7 +113,7 @@ impl Inspect for Looker<'_> {
     }
 
     fn quote(&self, name: &str) -> String {
-        quote::name(Dialect::Postgres, name)
+        quote::name(dialect::POSTGRES, name)
     }
 }
 
@@ -131,7 +131,7 @@ impl Inspect for PostgresConnector {
     }
 
     fn quote(&self, name: &str) -> String {
-        quote::name(Dialect::Postgres, name)
+        quote::name(dialect::POSTGRES, name)
     }
 }
 

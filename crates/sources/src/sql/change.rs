@@ -10,7 +10,7 @@ use crate::sql::catalog::Unwritable;
 use crate::sql::conditions::property;
 use crate::sql::draft::Draft;
 use crate::sql::rows::{equal, given_columns, key_columns, rows_name, table};
-use crate::sql::{Dialect, RowsFacts, Statement, Writer, quote};
+use crate::sql::{RowsFacts, Statement, Writer, quote};
 
 /// Rows that one statement inserts where each value is a parameter.
 const INSERT_ROWS_MAX: usize = 500;
@@ -134,13 +134,11 @@ impl<'a> TableRows<'a> {
             Statement { expects: Some(rows), ..draft.finish(&text) }
         };
         if columns.is_empty() {
-            let nothing = if dialect == Dialect::MySql { "() VALUES ()" } else { "DEFAULT VALUES" };
-            let one = || finish(Draft::new(dialect), format!("INSERT INTO {table} {nothing}"), 1);
+            let one = || finish(Draft::new(dialect), format!("INSERT INTO {table} {}", dialect.default_row()), 1);
             return Ok((0..count).map(|_| one()).collect());
         }
         let has_arrays = columns.iter().any(|(name, _)| self.type_of(name).ends_with("[]"));
-        if dialect == Dialect::Postgres && !has_arrays && !columns.iter().any(|(name, _)| self.type_of(name).is_empty())
-        {
+        if dialect.has_arrays() && !has_arrays && !columns.iter().any(|(name, _)| self.type_of(name).is_empty()) {
             let mut draft = Draft::new(dialect);
             let arrays = columns.iter().map(|(name, values)| draft.array(values.clone(), self.type_of(name)));
             let arrays: Vec<String> = arrays.collect();
@@ -185,7 +183,7 @@ impl<'a> TableRows<'a> {
         let nulls: Vec<String> =
             only_null.iter().map(|name| format!("{} IS NULL", quote::name(dialect, name))).collect();
         let has_arrays = columns.iter().any(|(name, _)| self.type_of(name).ends_with("[]"));
-        if dialect == Dialect::Postgres && !has_arrays && rows > 0 {
+        if dialect.has_arrays() && !has_arrays && rows > 0 {
             let mut draft = Draft::new(dialect);
             let mut arrays: Vec<String> = key_values
                 .into_iter()
@@ -232,7 +230,7 @@ impl<'a> TableRows<'a> {
         let (dialect, table) = (self.writer.dialect, &self.table);
         let rows = keys.first().map_or(0, |(_, keys)| keys.len());
         let (names, key_values) = self.key_parts(keys)?;
-        if dialect == Dialect::Postgres && rows > 0 {
+        if dialect.has_arrays() && rows > 0 {
             let mut draft = Draft::new(dialect);
             let arrays =
                 key_values.into_iter().zip(&names).map(|(values, name)| draft.array(values, self.type_of(name)));

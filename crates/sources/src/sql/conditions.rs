@@ -9,7 +9,6 @@ use crate::connector::{Condition, Test};
 use crate::definition::Property;
 use crate::sql::catalog::NUMBER;
 use crate::sql::draft::Draft;
-use crate::sql::which::{bytes_of, one_of};
 use crate::sql::{ColumnFacts, Dialect, RowsFacts, digits, quote};
 
 /// The property of that number.
@@ -27,7 +26,7 @@ pub(super) fn is_compared_alike(property: &Property, facts: &ColumnFacts) -> boo
 /// The condition that a test becomes; `None` if the database would not answer it as Cypher does.
 pub(super) fn condition(
     draft: &mut Draft<'_>,
-    dialect: Dialect,
+    dialect: &'static dyn Dialect,
     alias: &str,
     (property, facts): (&Property, &ColumnFacts),
     test: &Test,
@@ -51,64 +50,20 @@ pub(super) fn condition(
                 return Some("1 = 0".to_owned());
             }
             let values = Cow::Owned(Column::from_values(&fitting));
-            Some(one_of(draft, dialect, &column, facts, values, true))
+            Some(dialect.one_of(draft, &column, facts, values, true))
         }
         Test::Between(lower, upper) => between(draft, dialect, &column, facts, (lower, upper)),
         Test::StartsWith(prefix) => match facts.kind {
-            None | Some(PropertyKind::String) => Some(starts_with(draft, dialect, &column, facts, prefix)),
+            None | Some(PropertyKind::String) => Some(dialect.starts_with(draft, &column, facts, prefix)),
             Some(_) => Some("1 = 0".to_owned()),
         },
     }
 }
 
-fn starts_with(draft: &mut Draft<'_>, dialect: Dialect, column: &str, facts: &ColumnFacts, prefix: &str) -> String {
-    let text = Value::string(prefix);
-    if prefix.contains('\0') && dialect == Dialect::Postgres {
-        return "1 = 0".to_owned();
-    }
-    if dialect == Dialect::Postgres
-        && facts.is_binary
-        && let Some(after) = after_all_with(prefix)
-    {
-        // A plan for any pattern cannot go through an index; one for a range can.
-        let (least, after) = (draft.value(text, "text"), draft.value(Value::String(after.into()), "text"));
-        return format!("{column} >= {least} AND {column} < {after}");
-    }
-    let pattern = Value::string(&quote::prefix_pattern(prefix));
-    match dialect {
-        Dialect::Postgres => format!("{column}::text LIKE {} ESCAPE '!'", draft.value(pattern, "text")),
-        Dialect::MySql => {
-            let (pattern, exact) = (draft.value(pattern, ""), draft.value(text, ""));
-            let bytes = bytes_of(column);
-            let start = format!("LEFT({bytes}, OCTET_LENGTH(CONVERT({exact} USING utf8mb4)))");
-            format!("({column} LIKE {pattern} ESCAPE '!' AND {start} = {exact})")
-        }
-        // LIKE takes letters of both cases for equal.
-        Dialect::Sqlite => {
-            let text = draft.value(text, "");
-            format!("(typeof({column}) = 'text' AND substr({column}, 1, length({text})) = {text})")
-        }
-    }
-}
-
-/// The least text that is greater than all that start so, by bytes; `None` if there is none.
-fn after_all_with(prefix: &str) -> Option<String> {
-    let mut letters: Vec<char> = prefix.chars().collect();
-    while let Some(last) = letters.pop() {
-        // The letters between two planes of surrogates are none.
-        let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
-        if let Some(next) = next {
-            letters.push(next);
-            return Some(letters.into_iter().collect());
-        }
-    }
-    None
-}
-
 /// A range; `1 = 0` if the bounds are of another kind than the column.
 fn between(
     draft: &mut Draft<'_>,
-    dialect: Dialect,
+    dialect: &'static dyn Dialect,
     column: &str,
     facts: &ColumnFacts,
     (lower, upper): (&Bound<Value>, &Bound<Value>),
@@ -144,19 +99,8 @@ fn between(
     if conditions.is_empty() {
         conditions.push(format!("{column} IS NOT NULL"));
     }
-    // Where columns have no types, values of other kinds lie beside each other.
-    if dialect == Dialect::Sqlite {
-        conditions.extend(type_of(column, kind));
-    }
+    conditions.extend(dialect.is_of_kind(column, kind));
     Some(conditions.join(" AND "))
-}
-
-fn type_of(column: &str, kind: Option<PropertyKind>) -> Option<String> {
-    match kind? {
-        PropertyKind::Integer | PropertyKind::Float => Some(format!("typeof({column}) IN ('integer', 'real')")),
-        PropertyKind::String => Some(format!("typeof({column}) = 'text'")),
-        _ => None,
-    }
 }
 
 fn kind_of_bound(bound: &Bound<Value>) -> Option<PropertyKind> {
@@ -167,17 +111,18 @@ fn kind_of_bound(bound: &Bound<Value>) -> Option<PropertyKind> {
 }
 
 /// The column as it must stand where its values are put in order: texts go by their bytes in Cypher.
-pub(super) fn compared(dialect: Dialect, column: &str, facts: &ColumnFacts, kind: Option<PropertyKind>) -> String {
+pub(super) fn compared(
+    dialect: &'static dyn Dialect,
+    column: &str,
+    facts: &ColumnFacts,
+    kind: Option<PropertyKind>,
+) -> String {
     // What is a text once it is read, and ordered as such by itself.
     let is_ordered = facts.is_binary || facts.sql_type == "uuid";
     if kind != Some(PropertyKind::String) || is_ordered {
         return column.to_owned();
     }
-    match dialect {
-        Dialect::Postgres => format!("{column} COLLATE \"C\""),
-        Dialect::MySql => bytes_of(column),
-        Dialect::Sqlite => format!("{column} COLLATE BINARY"),
-    }
+    dialect.by_bytes(column)
 }
 
 /// A value among those of a column.
@@ -323,7 +268,7 @@ fn is_uuid(text: &str) -> bool {
 /// Adds the conditions to a draft; what the database does not answer is left to be tested.
 pub(super) fn add_conditions(
     draft: &mut Draft<'_>,
-    dialect: Dialect,
+    dialect: &'static dyn Dialect,
     alias: &str,
     (kind, properties, facts): (&str, &[Property], &RowsFacts),
     conditions: &[Condition],

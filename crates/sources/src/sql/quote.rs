@@ -5,15 +5,13 @@ use model::{Result, error};
 use crate::sql::Dialect;
 
 /// A name, quoted.
-pub fn name(dialect: Dialect, name: &str) -> String {
-    match dialect {
-        Dialect::MySql => format!("`{}`", name.replace('`', "``")),
-        Dialect::Postgres | Dialect::Sqlite => format!("\"{}\"", name.replace('"', "\"\"")),
-    }
+pub fn name(dialect: &dyn Dialect, name: &str) -> String {
+    let sign = dialect.quotes().name;
+    format!("{sign}{}{sign}", name.replace(sign, &format!("{sign}{sign}")))
 }
 
 /// A column of an alias.
-pub fn column(dialect: Dialect, alias: &str, column: &str) -> String {
+pub fn column(dialect: &dyn Dialect, alias: &str, column: &str) -> String {
     format!("{alias}.{}", name(dialect, column))
 }
 
@@ -40,7 +38,7 @@ pub fn subquery(sql: &str) -> String {
 /// A query with its `?` replaced by an expression; `??` is a question mark. What stands in quotes or comments is left.
 ///
 /// Fails with `DEFINITION` if there is none.
-pub fn with_key(dialect: Dialect, sql: &str, expression: &str) -> Result<String> {
+pub fn with_key(dialect: &dyn Dialect, sql: &str, expression: &str) -> Result<String> {
     let (mut out, mut rest, mut count) = (String::with_capacity(sql.len() + 16), sql, 0);
     while let Some(at) = rest.find(['?', '\'', '"', '`', '-', '/', '$']) {
         out.push_str(&rest[..at]);
@@ -69,17 +67,18 @@ pub fn with_key(dialect: Dialect, sql: &str, expression: &str) -> Result<String>
 }
 
 /// The length of the quoted text or comment at the start of `sql`, 0 if there is none. What is not closed goes to the end.
-fn opaque_length(dialect: Dialect, sql: &str) -> usize {
+fn opaque_length(dialect: &dyn Dialect, sql: &str) -> usize {
     let until = |open: usize, close: &str| sql[open..].find(close).map_or(sql.len(), |at| open + at + close.len());
+    let quotes = dialect.quotes();
     match sql.as_bytes()[0] {
-        b'\'' if dialect == Dialect::MySql => escaped_length(sql, b'\''),
+        b'\'' if quotes.has_backslashes => escaped_length(sql, b'\''),
         b'\'' => until(1, "'"),
-        b'"' if dialect == Dialect::MySql => escaped_length(sql, b'"'),
+        b'"' if quotes.has_backslashes => escaped_length(sql, b'"'),
         b'"' => until(1, "\""),
-        b'`' if dialect != Dialect::Postgres => until(1, "`"),
+        b'`' if quotes.has_backquotes => until(1, "`"),
         b'-' if sql.starts_with("--") => until(2, "\n"),
         b'/' if sql.starts_with("/*") => until(2, "*/"),
-        b'$' if dialect == Dialect::Postgres => {
+        b'$' if quotes.has_dollars => {
             let tag = sql[1..].find('$').map(|end| &sql[..end + 2]);
             let is_name = |tag: &&str| tag[1..tag.len() - 1].chars().all(|c| c.is_alphanumeric() || c == '_');
             tag.filter(is_name).map_or(0, |tag| until(tag.len(), tag))
@@ -106,32 +105,30 @@ fn escaped_length(sql: &str, quote: u8) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{Dialect, name, prefix_pattern, subquery, with_key};
+    use crate::sql::dialect::{MYSQL, POSTGRES};
 
     #[test]
     fn keys_stand_where_question_marks_stood() {
-        let check = |dialect, sql: &str, expected: &str| assert_eq!(with_key(dialect, sql, "k.x").unwrap(), expected);
-        let postgres = Dialect::Postgres;
-        check(postgres, "SELECT a FROM t WHERE id = ?", "SELECT a FROM t WHERE id = k.x");
-        check(postgres, "SELECT '?', \"?\" FROM t -- ?\n WHERE a=?", "SELECT '?', \"?\" FROM t -- ?\n WHERE a=k.x");
+        let check = |dialect: &dyn Dialect, sql: &str, expected: &str| {
+            assert_eq!(with_key(dialect, sql, "k.x").unwrap(), expected)
+        };
+        check(POSTGRES, "SELECT a FROM t WHERE id = ?", "SELECT a FROM t WHERE id = k.x");
+        check(POSTGRES, "SELECT '?', \"?\" FROM t -- ?\n WHERE a=?", "SELECT '?', \"?\" FROM t -- ?\n WHERE a=k.x");
         check(
-            postgres,
+            POSTGRES,
             "SELECT j ?? 'a', $q$?$q$ /* ? */ FROM t WHERE ?=a",
             "SELECT j ? 'a', $q$?$q$ /* ? */ FROM t WHERE k.x=a",
         );
-        check(postgres, "SELECT 'it''s ?' || ?", "SELECT 'it''s ?' || k.x");
-        check(
-            Dialect::MySql,
-            "SELECT 'a\\'?' , `?` FROM t WHERE a - ? / 2",
-            "SELECT 'a\\'?' , `?` FROM t WHERE a - k.x / 2",
-        );
-        check(postgres, "SELECT $1 + ?", "SELECT $1 + k.x");
-        assert!(with_key(postgres, "SELECT '?'", "k").is_err());
+        check(POSTGRES, "SELECT 'it''s ?' || ?", "SELECT 'it''s ?' || k.x");
+        check(MYSQL, "SELECT 'a\\'?' , `?` FROM t WHERE a - ? / 2", "SELECT 'a\\'?' , `?` FROM t WHERE a - k.x / 2");
+        check(POSTGRES, "SELECT $1 + ?", "SELECT $1 + k.x");
+        assert!(with_key(POSTGRES, "SELECT '?'", "k").is_err());
     }
 
     #[test]
     fn names_and_queries_are_closed() {
-        assert_eq!(name(Dialect::Postgres, "a\"b"), "\"a\"\"b\"");
-        assert_eq!(name(Dialect::MySql, "a`b"), "`a``b`");
+        assert_eq!(name(POSTGRES, "a\"b"), "\"a\"\"b\"");
+        assert_eq!(name(MYSQL, "a`b"), "`a``b`");
         assert_eq!(subquery(" SELECT 1 ; "), "(SELECT 1)");
         assert_eq!(subquery("SELECT 1 -- one"), "(SELECT 1 -- one\n)");
         assert_eq!(prefix_pattern("a%_!b"), "a!%!_!!b%");

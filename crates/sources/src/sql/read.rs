@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use model::{Column, Direction, KeyOrder, PropertyKind, Result, error};
+use model::{Column, Direction, KeyOrder, Result, error};
 
 use crate::connector::{Question, Which};
 use crate::definition::{EdgeKind, NodeKind, Property, Rows};
-use crate::sql::conditions::{add_conditions, compared, is_compared_alike, may_equal, property};
+use crate::sql::conditions::{add_conditions, compared, is_compared_alike, property};
 use crate::sql::draft::Draft;
 use crate::sql::rows::{EndOf, GIVEN, all_rows, equal, given_columns, is_empty, rows_name, unnest};
 use crate::sql::which::{by_keys, in_boxes};
@@ -31,12 +31,10 @@ pub(super) fn question<'q>(writer: &Writer<'_>, question: &Question<'q>) -> Resu
         }
         question => return Ok(vec![one(writer, question)?]),
     };
-    let most = match (writer.dialect, rows) {
-        (Dialect::Postgres, _) => usize::MAX,
-        (_, Rows::ByKey { .. }) => UNION_KEYS_MAX,
-        // Texts are passed twice.
-        (Dialect::MySql, _) => PARAMETERS_MAX / arity.max(1),
-        (Dialect::Sqlite, _) => PARAMETERS_MAX / arity.max(1),
+    let most = match rows {
+        _ if writer.dialect.has_arrays() => usize::MAX,
+        Rows::ByKey { .. } => UNION_KEYS_MAX,
+        _ => PARAMETERS_MAX / arity.max(1),
     };
     if keys.len() <= most {
         return Ok(vec![one(writer, question)?]);
@@ -95,7 +93,7 @@ impl<'a> Nodes<'a> {
         limit: Option<u64>,
     ) -> Result<Statement<'q>> {
         if let (Rows::ByKey { sql, .. }, Which::Keys(keys)) = (&self.node.rows, which)
-            && self.writer.dialect != Dialect::Postgres
+            && !self.writer.dialect.has_lateral()
         {
             return self.union(sql, keys, properties);
         }
@@ -164,7 +162,7 @@ impl<'a> Nodes<'a> {
                 Which::Keys(keys) => draft.from = unnest(&mut draft, keys, &[&self.facts.parameter[0]], GIVEN)?,
                 _ => draft.from = within::reached(&mut draft, self.writer, which, self.kind)?,
             }
-            if dialect != Dialect::Postgres {
+            if !dialect.has_lateral() {
                 return Err(by_key_only(&node.name));
             }
             draft.from.push_str(&format!("\nCROSS JOIN LATERAL {rows} AS n"));
@@ -190,7 +188,7 @@ impl<'a> Nodes<'a> {
             Which::Within { .. } => {
                 let reached = within::reached(&mut draft, self.writer, which, self.kind)?;
                 let given: Vec<String> = within::given(node.key.len());
-                if dialect == Dialect::Postgres && own.len() == 1 && self.facts.has_index[0] {
+                if dialect.has_arrays() && own.len() == 1 && self.facts.has_index[0] {
                     draft.conditions.push(format!("{} = ANY(ARRAY(SELECT {} FROM {reached}))", own[0], given[0]));
                 } else {
                     draft.from = format!("{reached}\nJOIN {} ON {}", draft.from, equal(&own, &given));
@@ -235,23 +233,17 @@ impl<'a> Nodes<'a> {
         for &number in by {
             let property = property(&self.node.name, &self.node.properties, number)?;
             let facts = self.facts.column(&property.column);
-            let is_unknown = dialect == Dialect::Postgres && facts.kind.is_none();
+            let is_unknown = facts.kind.is_none() && !dialect.orders_unknown();
             if !is_compared_alike(property, facts) || is_unknown {
                 return Ok(true);
             }
             let column = quote::column(dialect, "n", &property.column);
-            let kind = facts.kind.or(Some(PropertyKind::String).filter(|_| dialect == Dialect::MySql));
-            let kind = kind.filter(|_| facts.kind.is_some());
-            let sorted = compared(dialect, &column, facts, kind);
+            let sorted = compared(dialect, &column, facts, facts.kind);
             let down = if way == KeyOrder::Descending { " DESC" } else { "" };
-            // Null is larger than all values, as it is to PostgreSQL.
-            match dialect {
-                Dialect::Postgres => terms.push(format!("{sorted}{down}")),
-                Dialect::MySql | Dialect::Sqlite => {
-                    terms.push(format!("{column} IS NULL{down}"));
-                    terms.push(format!("{sorted}{down}"));
-                }
+            if !dialect.puts_nulls_last() {
+                terms.push(format!("{column} IS NULL{down}"));
             }
+            terms.push(format!("{sorted}{down}"));
         }
         draft.order = terms;
         Ok(false)
@@ -284,7 +276,7 @@ impl<'a> Edges<'a> {
     fn select<'q>(&self, which: &Which<'q>, properties: &[usize]) -> Result<Statement<'q>> {
         let dialect = self.writer.dialect;
         if let (Some(sql), Which::Keys(keys)) = (self.by_key(which)?, which)
-            && dialect != Dialect::Postgres
+            && !dialect.has_lateral()
         {
             return self.union(sql, keys, properties);
         }
@@ -350,7 +342,7 @@ impl<'a> Edges<'a> {
         let (before, given) = self.near_rows(&mut draft, which)?;
         match self.by_key(which)? {
             Some(sql) => {
-                if dialect != Dialect::Postgres {
+                if !dialect.has_lateral() {
                     return Err(by_key_only(&self.edge.name));
                 }
                 let rows = quote::subquery(&quote::with_key(dialect, sql, &given[0])?);
@@ -380,7 +372,7 @@ impl<'a> Edges<'a> {
     fn near_through_index(&self, which: &Which<'_>) -> Result<Option<String>> {
         let is_plain = self.near.end.columns.len() == 1 && !self.near.end.is_array && self.by_key(which)?.is_none();
         let has_index = self.facts.has_index[self.near.side];
-        let serves = self.writer.dialect == Dialect::Postgres && is_plain && has_index;
+        let serves = self.writer.dialect.has_arrays() && is_plain && has_index;
         Ok(serves.then(|| self.near.expressions(self.writer.dialect).swap_remove(0)))
     }
 
@@ -427,7 +419,7 @@ impl<'a> Edges<'a> {
         let Which::Keys(keys) = which else { return Ok(()) };
         let dialect = self.writer.dialect;
         let facts: Vec<Cow<'_, ColumnFacts>> = (0..near.len()).map(|at| self.near.facts(self.facts, at)).collect();
-        if self.near.end.is_array && dialect == Dialect::Postgres && !is_empty(keys) {
+        if self.near.end.is_array && dialect.has_arrays() && !is_empty(keys) {
             // An index of arrays finds those that share an element.
             let array = quote::column(dialect, "e", &self.near.end.columns[0]);
             let shared = draft.array(Cow::Borrowed(*keys), &facts[0].sql_type);
@@ -483,7 +475,7 @@ impl<'a> Edges<'a> {
 
 fn answer_properties(
     draft: &mut Draft<'_>,
-    dialect: Dialect,
+    dialect: &'static dyn Dialect,
     (alias, rows, facts): (&str, &str, &RowsFacts),
     all: &[Property],
     properties: &[usize],
@@ -500,25 +492,20 @@ fn answer_properties(
 /// known of the columns that it is compared with.
 fn union_text<'q>(
     draft: &mut Draft<'q>,
-    dialect: Dialect,
+    dialect: &'static dyn Dialect,
     (sql, alias): (&str, &str),
     (keys, facts): (&'q Column, &[&ColumnFacts]),
     columns: &[String],
 ) -> Result<String> {
     let mut parts = Vec::with_capacity(keys.len());
     for key in keys.values() {
-        // To MySQL every text that is no number equals 0.
-        if dialect == Dialect::MySql && !facts.iter().all(|facts| may_equal(&key, facts)) {
+        if !dialect.may_equal(&key, facts) {
             continue;
         }
         let is_integer = matches!(key, model::Value::Int(_));
         let key = draft.value(key, facts.first().map_or("", |facts| &facts.sql_type));
         let rows = quote::subquery(&quote::with_key(dialect, sql, &key)?);
-        // MySQL takes a parameter of a union for a text until it is told.
-        let shown = match dialect {
-            Dialect::MySql if is_integer => format!("CAST({key} AS SIGNED)"),
-            _ => key,
-        };
+        let shown = dialect.selected(key, is_integer);
         let names: Vec<&str> = columns.iter().map(|name| if name == GIVEN_KEY { &*shown } else { name }).collect();
         let select = [&[&*format!("{shown} AS key_0")], &names[..]].concat().join(", ");
         parts.push(format!("SELECT {select} FROM {rows} AS {alias}"));

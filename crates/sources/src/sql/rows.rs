@@ -12,7 +12,7 @@ use crate::sql::{ColumnFacts, Dialect, RowsFacts, Writer, quote};
 pub(super) const GIVEN: &str = "given";
 
 /// What may be read of rows without a key, under an alias.
-pub(super) fn all_rows(dialect: Dialect, kind: &str, rows: &Rows, alias: &str) -> Result<String> {
+pub(super) fn all_rows(dialect: &'static dyn Dialect, kind: &str, rows: &Rows, alias: &str) -> Result<String> {
     let text = match rows {
         Rows::Table { .. } => table(dialect, rows).unwrap_or_default(),
         Rows::Query(sql) => quote::subquery(sql),
@@ -32,7 +32,7 @@ fn not_sql(kind: &str, what: &str) -> model::Error {
 }
 
 /// A table's name in full; `None` for other rows.
-pub(super) fn table(dialect: Dialect, rows: &Rows) -> Option<String> {
+pub(super) fn table(dialect: &'static dyn Dialect, rows: &Rows) -> Option<String> {
     match rows {
         Rows::Table { schema: Some(schema), name } => {
             Some(format!("{}.{}", quote::name(dialect, schema), quote::name(dialect, name)))
@@ -119,7 +119,7 @@ impl<'a> EndOf<'a> {
         }
         let of_node = writer.catalog.node(number);
         let mut pairs = self.end.columns.iter().zip(&node.key);
-        let is_loose = pairs.any(|(near, far)| is_loose(writer.dialect, facts.column(near), of_node.column(far)));
+        let is_loose = pairs.any(|(near, far)| writer.dialect.is_loose(facts.column(near), of_node.column(far)));
         EndOf { joined: is_loose.then_some((node, of_node)), ..self }
     }
 
@@ -129,7 +129,7 @@ impl<'a> EndOf<'a> {
     }
 
     /// The columns as expressions; the rows are under the alias `e`, elements of an array as [`EndOf::items`] has them.
-    pub(super) fn expressions(&self, dialect: Dialect) -> Vec<String> {
+    pub(super) fn expressions(&self, dialect: &'static dyn Dialect) -> Vec<String> {
         if self.end.is_array {
             return vec![format!("item_{}.value", self.side)];
         }
@@ -145,7 +145,7 @@ impl<'a> EndOf<'a> {
     }
 
     /// Text that joins the elements of an array, or the rows of its nodes, to the rows.
-    pub(super) fn items(&self, dialect: Dialect, facts: &RowsFacts) -> String {
+    pub(super) fn items(&self, dialect: &'static dyn Dialect, facts: &RowsFacts) -> String {
         if let Some((node, of_node)) = self.joined {
             return self.nodes(dialect, node, of_node);
         }
@@ -154,19 +154,11 @@ impl<'a> EndOf<'a> {
         }
         let array = quote::column(dialect, "e", &self.end.columns[0]);
         let alias = format!("item_{}", self.side);
-        match dialect {
-            Dialect::Postgres => format!("\nCROSS JOIN LATERAL unnest({array}) AS {alias}(value)"),
-            Dialect::Sqlite => format!("\nJOIN json_each({array}) AS {alias}"),
-            Dialect::MySql => {
-                let known = &facts.column(&self.end.columns[0]).sql_type;
-                let element = if known.is_empty() { "VARCHAR(255)" } else { known };
-                format!("\nJOIN JSON_TABLE({array}, '$[*]' COLUMNS (value {element} PATH '$')) AS {alias}")
-            }
-        }
+        dialect.elements(&array, facts.column(&self.end.columns[0]), &alias)
     }
 
     /// The rows of its nodes, joined by the database's own equality: by that of the key, as foreign keys are.
-    fn nodes(&self, dialect: Dialect, node: &NodeKind, facts: &RowsFacts) -> String {
+    fn nodes(&self, dialect: &'static dyn Dialect, node: &NodeKind, facts: &RowsFacts) -> String {
         let rows = match &node.rows {
             Rows::Query(sql) => quote::subquery(sql),
             rows => table(dialect, rows).unwrap_or_default(),
@@ -195,7 +187,7 @@ impl<'a> EndOf<'a> {
     }
 
     /// What holds of rows that have this end; empty if all do.
-    pub(super) fn present(&self, dialect: Dialect, facts: &RowsFacts) -> Vec<String> {
+    pub(super) fn present(&self, dialect: &'static dyn Dialect, facts: &RowsFacts) -> Vec<String> {
         let maybe = |name: &&String| self.end.is_array || facts.column(name).is_nullable;
         let names = self.end.columns.iter().filter(maybe);
         let expressions: Vec<String> = if self.end.is_array {
@@ -241,24 +233,6 @@ pub(crate) fn has_loose_ends(writer: &Writer<'_>) -> bool {
         let (near, far) = EndOf::of(edge, model::Direction::Out);
         [near, far].into_iter().any(|end| end.found(writer, edge, writer.catalog.edge(number)).joined.is_some())
     })
-}
-
-/// Tells whether the database may take an end's value and a key for equal that differ once they are read.
-fn is_loose(dialect: Dialect, end: &ColumnFacts, key: &ColumnFacts) -> bool {
-    let both = |types: &[&str]| [end, key].iter().all(|facts| types.contains(&&*facts.sql_type));
-    match dialect {
-        Dialect::MySql => end.is_loose || key.is_loose,
-        // The columns of the nodes say how they are compared; values of other types are converted to theirs.
-        Dialect::Sqlite => key.is_loose || end.kind != key.kind,
-        Dialect::Postgres if end.sql_type.is_empty() || key.sql_type.is_empty() => false,
-        Dialect::Postgres => {
-            let is_alike = end.sql_type == key.sql_type
-                || both(&["int2", "int4", "int8", "numeric"])
-                || both(&["text", "varchar", "name"])
-                || both(&["float4", "float8"]);
-            key.is_loose || !is_alike
-        }
-    }
 }
 
 /// The values of a column that are of use as parameters: none is null.

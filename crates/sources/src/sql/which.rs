@@ -6,100 +6,31 @@ use model::{Column, ColumnData, Result, Value, error};
 
 use crate::definition::NodeKind;
 use crate::sql::draft::Draft;
-use crate::sql::rows::{equal, given_columns, is_empty, key_columns, unnest};
+use crate::sql::rows::is_empty;
 use crate::sql::{ColumnFacts, Dialect, RowsFacts, Writer, quote};
 
 /// Joins rows with keys, or adds the condition that their key is one of these.
 ///
-/// `expressions` are the columns of the key in the rows. Where an index finds them, PostgreSQL goes through it with the
-/// array; else it makes a table of the array, since it would look through all of the array for each row.
+/// `expressions` are the columns of the key in the rows.
 pub(super) fn by_keys<'q>(
     draft: &mut Draft<'q>,
-    dialect: Dialect,
+    dialect: &'static dyn Dialect,
     expressions: &[String],
     facts: &[&ColumnFacts],
     keys: &'q Column,
     has_index: bool,
 ) -> Result<()> {
     // An empty list of rows cannot be written.
-    if dialect == Dialect::MySql && is_empty(keys) {
+    if !dialect.has_arrays() && is_empty(keys) {
         draft.conditions.push("1 = 0".to_owned());
         return Ok(());
     }
     if let ([expression], [facts]) = (expressions, facts) {
-        let condition = one_of(draft, dialect, expression, facts, Cow::Borrowed(keys), has_index);
+        let condition = dialect.one_of(draft, expression, facts, Cow::Borrowed(keys), has_index);
         draft.conditions.push(condition);
         return Ok(());
     }
-    match dialect {
-        Dialect::Postgres => {
-            let types: Vec<&str> = facts.iter().map(|facts| &*facts.sql_type).collect();
-            let given = unnest(draft, keys, &types, super::rows::GIVEN)?;
-            draft.from.push_str(&format!("\nJOIN {given} ON {}", equal(expressions, &given_columns(types.len()))));
-        }
-        Dialect::MySql => {
-            let types: Vec<&str> = facts.iter().map(|facts| &*facts.sql_type).collect();
-            let rows = draft.members(Cow::Borrowed(keys), &types);
-            let exact = key_columns(keys, facts.len())?;
-            draft.conditions.push(format!("({}) IN {rows}", expressions.join(", ")));
-            for ((expression, facts), column) in expressions.iter().zip(facts).zip(exact) {
-                if is_text(&column, facts) {
-                    let values = draft.members(Cow::Owned(column.into_owned()), &[""]);
-                    draft.conditions.push(format!("{} IN {values}", bytes_of(expression)));
-                }
-            }
-        }
-        Dialect::Sqlite => {
-            let rows = draft.members(Cow::Borrowed(keys), &vec![""; facts.len()]);
-            draft.conditions.push(format!("({}) IN {rows}", expressions.join(", ")));
-        }
-    }
-    Ok(())
-}
-
-/// The condition that an expression equals one of the values, none of which is null.
-pub(super) fn one_of<'q>(
-    draft: &mut Draft<'q>,
-    dialect: Dialect,
-    expression: &str,
-    facts: &ColumnFacts,
-    values: Cow<'q, Column>,
-    has_index: bool,
-) -> String {
-    match dialect {
-        Dialect::Postgres => {
-            let array = draft.array(values, &facts.sql_type);
-            if has_index || facts.sql_type.is_empty() {
-                format!("{expression} = ANY({array})")
-            } else {
-                format!("{expression} IN (SELECT unnest({array}))")
-            }
-        }
-        Dialect::MySql => {
-            let texts = is_text(&values, facts).then(|| values.clone());
-            let condition = format!("{expression} IN {}", draft.members(values, &[&facts.sql_type]));
-            // Most collations take letters of both cases for equal; the first condition finds, the second decides.
-            match texts {
-                Some(texts) => {
-                    let list = draft.members(texts, &[""]);
-                    format!("({condition} AND {} IN {list})", bytes_of(expression))
-                }
-                None => condition,
-            }
-        }
-        Dialect::Sqlite => format!("{expression} IN {}", draft.members(values, &[""])),
-    }
-}
-
-/// A text of MySQL as bytes of UTF-8, which compare as Cypher's texts do.
-pub(super) fn bytes_of(expression: &str) -> String {
-    format!("CAST(CONVERT({expression} USING utf8mb4) AS BINARY)")
-}
-
-/// Tells whether values are texts that are compared with texts.
-fn is_text(column: &Column, facts: &ColumnFacts) -> bool {
-    matches!(facts.kind, None | Some(model::PropertyKind::String))
-        && (0..column.len()).any(|row| matches!(column.value(row), Value::String(_)))
+    dialect.rows_of(draft, expressions, facts, keys)
 }
 
 /// What says that a row lies in one of some boxes.
@@ -178,7 +109,7 @@ fn in_points(draft: &mut Draft<'_>, expression: &str, order: [usize; 2], boxes: 
 
 fn in_box(
     draft: &mut Draft<'_>,
-    dialect: Dialect,
+    dialect: &'static dyn Dialect,
     facts: &RowsFacts,
     columns: &[&str],
     bounds: &[(f64, f64)],
@@ -217,8 +148,8 @@ fn box_bounds(facts: &ColumnFacts, least: f64, largest: f64) -> (Value, Value) {
 }
 
 /// The spatial index of these two columns, and which column is its first coordinate.
-fn point_index(dialect: Dialect, facts: &RowsFacts, columns: &[&str]) -> Option<(String, [usize; 2])> {
-    if dialect != Dialect::Postgres || columns.len() != 2 {
+fn point_index(dialect: &'static dyn Dialect, facts: &RowsFacts, columns: &[&str]) -> Option<(String, [usize; 2])> {
+    if columns.len() != 2 {
         return None;
     }
     facts.points.iter().find_map(|index| {

@@ -7,7 +7,7 @@ use crate::definition::{NodeKind, Rows};
 use crate::sql::draft::Draft;
 use crate::sql::rows::{EndOf, GIVEN, all_rows, equal, key_columns};
 use crate::sql::which::by_keys;
-use crate::sql::{ColumnFacts, Dialect, Writer, quote};
+use crate::sql::{ColumnFacts, Writer, quote};
 
 /// How keys of the kinds that take part stand beside each other in the rows that are reached.
 struct Keys<'a> {
@@ -42,15 +42,12 @@ impl<'a> Keys<'a> {
 
     /// An expression of a key's column as it stands in the rows.
     fn stored(&self, expression: &str, sql_type: &str) -> String {
-        match (self.writer.dialect, self.is_alike) {
-            (Dialect::Postgres, true) if sql_type.is_empty() => expression.to_owned(),
-            (Dialect::Postgres, true) => format!("{expression}::{sql_type}"),
-            (Dialect::Postgres, false) => format!("{expression}::text"),
-            (Dialect::MySql, false) => format!("CAST({expression} AS CHAR(255))"),
-            // A recursive query has the types of its first rows, which may be narrower.
-            (Dialect::MySql, true) => format!("CAST({expression} AS SIGNED)"),
-            (Dialect::Sqlite, _) => expression.to_owned(),
-        }
+        self.writer.dialect.reached(expression, sql_type, self.is_alike)
+    }
+
+    /// A column of the rows in its own type again; `None` where it has it.
+    fn typed(&self, expression: &str, sql_type: &str) -> Option<String> {
+        if self.is_alike { None } else { self.writer.dialect.from_text(expression, sql_type) }
     }
 
     /// `kind, depth, key_0, ...` of a row; columns that a shorter key has not are null.
@@ -95,23 +92,23 @@ pub(super) fn reached<'q>(
     for &(number, direction) in *along {
         steps.push(step(&keys, number, direction, &deepest)?);
     }
-    let recursion = match (writer.dialect, steps.is_empty()) {
+    let recursion = match (writer.dialect.has_lateral(), steps.is_empty()) {
         (_, true) => start,
-        // PostgreSQL lets a query speak of itself once.
-        (Dialect::Postgres, false) => format!(
+        // A query may speak of itself once.
+        (true, false) => format!(
             "{start}\n  UNION\n  SELECT step.* FROM reach CROSS JOIN LATERAL (\n    {}\n  ) AS step WHERE reach.depth < {deepest}",
             steps.join("\n    UNION ALL\n    ")
         ),
-        (_, false) => format!("{start}\n  UNION\n  {}", steps.join("\n  UNION\n  ")),
+        (false, false) => format!("{start}\n  UNION\n  {}", steps.join("\n  UNION\n  ")),
     };
     draft.with.push(format!("reach(kind, depth, {names}) AS (\n  {recursion}\n)"));
     let columns: Vec<String> = types
         .iter()
         .enumerate()
-        .map(|(at, sql_type)| match (writer.dialect, keys.is_alike) {
+        .map(|(at, sql_type)| {
             // Back from text, so that the index of the key serves.
-            (Dialect::Postgres, false) if !sql_type.is_empty() => format!("key_{at}::{sql_type} AS key_{at}"),
-            _ => format!("key_{at}"),
+            let typed = keys.typed(&format!("key_{at}"), sql_type).map(|typed| format!("{typed} AS key_{at}"));
+            typed.unwrap_or_else(|| format!("key_{at}"))
         })
         .collect();
     let of_kind = if keys.kinds.len() > 1 { format!(" WHERE kind = {kind}") } else { String::new() };
@@ -137,7 +134,7 @@ fn starts_text<'q>(draft: &mut Draft<'q>, keys: &Keys<'_>, starts: &'q [(usize, 
     for (kind, column) in starts {
         let (kind, types) = (*kind, key_types_of(writer, *kind)?);
         let node = &writer.definition.nodes[kind];
-        if writer.dialect == Dialect::Postgres {
+        if writer.dialect.has_arrays() {
             let columns = key_columns(column, types.len())?;
             let arrays = columns.into_iter().zip(&types).map(|(column, sql_type)| draft.array(column, sql_type));
             let arrays: Vec<String> = arrays.collect();
@@ -155,11 +152,11 @@ fn starts_text<'q>(draft: &mut Draft<'q>, keys: &Keys<'_>, starts: &'q [(usize, 
         let rows = all_rows(writer.dialect, &node.name, &node.rows, "n")?;
         parts.push(format!("SELECT {} FROM {rows} WHERE {conditions}", keys.row(kind, "0", &own, &types)));
     }
-    match (parts.len(), writer.dialect) {
+    match (parts.len(), writer.dialect.has_lateral()) {
         (0, _) => Err(error!(Internal, "nodes within so many edges of no kind are asked for")),
         (1, _) => Ok(parts.swap_remove(0)),
-        (_, Dialect::Postgres) => Ok(format!("({})", parts.join("\n  UNION ALL "))),
-        (_, _) => Ok(parts.join("\n  UNION ")),
+        (_, true) => Ok(format!("({})", parts.join("\n  UNION ALL "))),
+        (_, false) => Ok(parts.join("\n  UNION ")),
     }
 }
 
@@ -174,16 +171,14 @@ fn step(keys: &Keys<'_>, number: usize, direction: Direction, deepest: &str) -> 
     let arrived =
         keys.row(far_kind, "reach.depth + 1", &far.expressions(dialect), &key_types(writer, far_kind, far_node));
     let reached: Vec<String> = (0..near.end.columns.len())
-        .map(|at| match (dialect, keys.is_alike) {
+        .map(|at| match keys.typed(&format!("reach.key_{at}"), near_types[at]) {
             // Keys of other kinds are never cast: they might not be of this type.
-            (Dialect::Postgres, false) if !near_types[at].is_empty() => {
-                format!("CASE WHEN reach.kind = {near_kind} THEN reach.key_{at}::{} END", near_types[at])
-            }
-            _ => format!("reach.key_{at}"),
+            Some(typed) => format!("CASE WHEN reach.kind = {near_kind} THEN {typed} END"),
+            None => format!("reach.key_{at}"),
         })
         .collect();
     let by_key = match &edge.rows {
-        Rows::ByKey { sql, reverse, .. } if dialect == Dialect::Postgres => {
+        Rows::ByKey { sql, reverse, .. } if dialect.has_lateral() => {
             let sql = if near.side == 0 { Some(sql) } else { reverse.as_ref() };
             Some(sql.ok_or_else(|| {
                 error!(Definition, "edges of {} cannot be followed against their direction", edge.name)
@@ -207,7 +202,7 @@ fn step(keys: &Keys<'_>, number: usize, direction: Direction, deepest: &str) -> 
         conditions.push(format!("reach.kind = {near_kind}"));
     }
     let items = far.items(dialect, facts);
-    if dialect == Dialect::Postgres {
+    if dialect.has_lateral() {
         let conditions = if conditions.is_empty() { "true".to_owned() } else { conditions.join(" AND ") };
         return Ok(format!("SELECT {arrived} FROM {rows}{items} WHERE {conditions}"));
     }

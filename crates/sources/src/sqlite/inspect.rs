@@ -39,7 +39,7 @@ impl Inspect for Inspector<'_, '_> {
     }
 
     fn quote(&self, name: &str) -> String {
-        crate::sql::quote::name(crate::sql::Dialect::Sqlite, name)
+        crate::sql::quote::name(crate::sql::dialect::SQLITE, name)
     }
 }
 

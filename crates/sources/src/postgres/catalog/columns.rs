@@ -2,7 +2,7 @@
 
 use crate::postgres::decode::{digits_of, is_read, kind_of, oid};
 use crate::sql::catalog::PointIndex;
-use crate::sql::{ColumnFacts, Dialect, digits, quote};
+use crate::sql::{ColumnFacts, dialect, digits, quote};
 
 /// What follows from the type of a column.
 pub(super) fn column_facts(oid: u32, modifier: i32, name: Option<(&str, &str)>, element: &str) -> ColumnFacts {
@@ -10,7 +10,7 @@ pub(super) fn column_facts(oid: u32, modifier: i32, name: Option<(&str, &str)>, 
         (Some(known), _) => known.to_owned(),
         (None, Some(("pg_catalog", _))) if !element.is_empty() => format!("{element}[]"),
         (None, Some((schema, name))) => {
-            format!("{}.{}", quote::name(Dialect::Postgres, schema), quote::name(Dialect::Postgres, name))
+            format!("{}.{}", quote::name(dialect::POSTGRES, schema), quote::name(dialect::POSTGRES, name))
         }
         (None, None) => String::new(),
     };

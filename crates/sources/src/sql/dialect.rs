@@ -1,0 +1,138 @@
+//! Dialects of SQL: all in which statements for databases differ, a file for each.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+
+use model::{Column, PropertyKind, Result, Value};
+
+use crate::sql::ColumnFacts;
+use crate::sql::draft::Draft;
+
+mod mysql;
+mod postgres;
+mod sqlite;
+
+/// PostgreSQL: `$1`, arrays as parameters, `LATERAL`.
+pub const POSTGRES: &dyn Dialect = &postgres::Postgres;
+/// MySQL and MariaDB: `?`, a parameter for each value, backquotes.
+pub const MYSQL: &dyn Dialect = &mysql::MySql;
+/// SQLite: `?1`, JSON for arrays.
+pub const SQLITE: &dyn Dialect = &sqlite::Sqlite;
+
+/// Quotes of a dialect.
+#[derive(Clone, Copy, Debug)]
+pub struct Quotes {
+    /// The sign around names.
+    pub name: char,
+    /// True if a backslash in a text hides the sign after it, and texts may stand in double quotes.
+    pub has_backslashes: bool,
+    /// True if names may stand in backquotes.
+    pub has_backquotes: bool,
+    /// True if texts may stand between dollar signs.
+    pub has_dollars: bool,
+}
+
+/// A dialect of SQL. The defaults are those of a database that takes a parameter for each value.
+pub trait Dialect: Debug + Send + Sync {
+    /// Its quotes.
+    fn quotes(&self) -> Quotes;
+
+    /// A parameter by its number; `None` where parameters have none, and each is passed where it stands.
+    fn parameter(&self, _number: usize) -> Option<String> {
+        None
+    }
+
+    /// True if arrays are parameters, which `unnest` makes rows of: any number of keys is one statement.
+    fn has_arrays(&self) -> bool {
+        false
+    }
+
+    /// True if rows are joined with a query that speaks of them.
+    fn has_lateral(&self) -> bool {
+        false
+    }
+
+    /// True if values of columns of unknown type are put in order as Cypher does.
+    fn orders_unknown(&self) -> bool {
+        true
+    }
+
+    /// True if null comes after all values.
+    fn puts_nulls_last(&self) -> bool {
+        false
+    }
+
+    /// What stands after the table in an `INSERT` of a row without values.
+    fn default_row(&self) -> &'static str {
+        "DEFAULT VALUES"
+    }
+
+    /// A parameter of that value, cast to the type of the column that it is compared with or written to, where it needs be.
+    fn cast(&self, parameter: String, _value: &Value, _sql_type: &str) -> String {
+        parameter
+    }
+
+    /// False for a value that no column of that type holds, though the database takes it for another.
+    fn can_hold(&self, _value: &Value, _sql_type: &str) -> bool {
+        true
+    }
+
+    /// False for a key that none of the columns holds that it is compared with, though the database may find it there.
+    fn may_equal(&self, _key: &Value, _facts: &[&ColumnFacts]) -> bool {
+        true
+    }
+
+    /// A parameter as it is selected.
+    fn selected(&self, parameter: String, _is_integer: bool) -> String {
+        parameter
+    }
+
+    /// A column as an array: an expression for `unnest` or `ANY`, or what stands for it.
+    fn array<'q>(&self, draft: &mut Draft<'q>, values: Cow<'q, Column>, sql_type: &str) -> String;
+
+    /// The condition that an expression equals one of the values, none of which is null.
+    fn one_of<'q>(
+        &self,
+        draft: &mut Draft<'q>,
+        expression: &str,
+        facts: &ColumnFacts,
+        values: Cow<'q, Column>,
+        has_index: bool,
+    ) -> String;
+
+    /// Adds to a draft that several expressions equal one of the keys.
+    fn rows_of<'q>(
+        &self,
+        draft: &mut Draft<'q>,
+        expressions: &[String],
+        facts: &[&ColumnFacts],
+        keys: &'q Column,
+    ) -> Result<()>;
+
+    /// The condition that a text starts so.
+    fn starts_with(&self, draft: &mut Draft<'_>, column: &str, facts: &ColumnFacts, prefix: &str) -> String;
+
+    /// The condition that a value is of a kind, where values of other kinds may lie beside it.
+    fn is_of_kind(&self, _column: &str, _kind: Option<PropertyKind>) -> Option<String> {
+        None
+    }
+
+    /// A column of texts as it must stand to be put in order by bytes.
+    fn by_bytes(&self, column: &str) -> String;
+
+    /// Text that joins the elements of an array to the rows.
+    fn elements(&self, array: &str, facts: &ColumnFacts, alias: &str) -> String;
+
+    /// True if the database may take an end's value and a key for equal that differ once they are read.
+    fn is_loose(&self, end: &ColumnFacts, key: &ColumnFacts) -> bool;
+
+    /// A column of a key as it stands among the rows that are reached; as a text where not all keys are of the same types.
+    fn reached(&self, expression: &str, _sql_type: &str, _is_alike: bool) -> String {
+        expression.to_owned()
+    }
+
+    /// The same, back from text; `None` where it stays as it is.
+    fn from_text(&self, _expression: &str, _sql_type: &str) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,135 @@
+//! The dialect of MySQL and MariaDB.
+
+use std::borrow::Cow;
+
+use model::{Column, PropertyKind, Result, Value};
+
+use super::{Dialect, Quotes};
+use crate::sql::catalog::NUMBER;
+use crate::sql::conditions::may_equal;
+use crate::sql::draft::Draft;
+use crate::sql::rows::key_columns;
+use crate::sql::{ColumnFacts, digits, quote};
+
+/// Digits of a number, and those after the point, that the database can be told.
+const NUMBER_DIGITS: (usize, usize) = (65, 30);
+
+#[derive(Debug)]
+pub(super) struct MySql;
+
+impl Dialect for MySql {
+    fn quotes(&self) -> Quotes {
+        Quotes { name: '`', has_backslashes: true, has_backquotes: true, has_dollars: false }
+    }
+
+    fn default_row(&self) -> &'static str {
+        "() VALUES ()"
+    }
+
+    fn cast(&self, parameter: String, value: &Value, sql_type: &str) -> String {
+        match number_type(value, sql_type) {
+            Some(of_number) => format!("CAST({parameter} AS {of_number})"),
+            None => parameter,
+        }
+    }
+
+    /// A text that is no number is none of a column of numbers; the database would take it for 0.
+    fn can_hold(&self, value: &Value, sql_type: &str) -> bool {
+        !matches!(value, Value::String(_)) || sql_type != NUMBER || number_type(value, NUMBER).is_some()
+    }
+
+    fn may_equal(&self, key: &Value, facts: &[&ColumnFacts]) -> bool {
+        facts.iter().all(|facts| may_equal(key, facts))
+    }
+
+    /// A parameter of a union is taken for a text until it is told.
+    fn selected(&self, parameter: String, is_integer: bool) -> String {
+        if is_integer { format!("CAST({parameter} AS SIGNED)") } else { parameter }
+    }
+
+    fn array<'q>(&self, draft: &mut Draft<'q>, values: Cow<'q, Column>, sql_type: &str) -> String {
+        draft.list(&values, &[sql_type])
+    }
+
+    fn one_of<'q>(
+        &self,
+        draft: &mut Draft<'q>,
+        expression: &str,
+        facts: &ColumnFacts,
+        values: Cow<'q, Column>,
+        _has_index: bool,
+    ) -> String {
+        let condition = format!("{expression} IN ({})", draft.list(&values, &[&facts.sql_type]));
+        // Most collations take letters of both cases for equal; the first condition finds, the second decides.
+        if is_text(&values, facts) {
+            format!("({condition} AND {} IN ({}))", bytes_of(expression), draft.list(&values, &[""]))
+        } else {
+            condition
+        }
+    }
+
+    fn rows_of<'q>(
+        &self,
+        draft: &mut Draft<'q>,
+        expressions: &[String],
+        facts: &[&ColumnFacts],
+        keys: &'q Column,
+    ) -> Result<()> {
+        let types: Vec<&str> = facts.iter().map(|facts| &*facts.sql_type).collect();
+        let rows = draft.list(keys, &types);
+        draft.conditions.push(format!("({}) IN ({rows})", expressions.join(", ")));
+        for ((expression, facts), column) in expressions.iter().zip(facts).zip(key_columns(keys, facts.len())?) {
+            if is_text(&column, facts) {
+                let values = draft.list(&column, &[""]);
+                draft.conditions.push(format!("{} IN ({values})", bytes_of(expression)));
+            }
+        }
+        Ok(())
+    }
+
+    fn starts_with(&self, draft: &mut Draft<'_>, column: &str, _facts: &ColumnFacts, prefix: &str) -> String {
+        let pattern = draft.value(Value::string(&quote::prefix_pattern(prefix)), "");
+        let exact = draft.value(Value::string(prefix), "");
+        let start = format!("LEFT({}, OCTET_LENGTH(CONVERT({exact} USING utf8mb4)))", bytes_of(column));
+        format!("({column} LIKE {pattern} ESCAPE '!' AND {start} = {exact})")
+    }
+
+    fn by_bytes(&self, column: &str) -> String {
+        bytes_of(column)
+    }
+
+    fn elements(&self, array: &str, facts: &ColumnFacts, alias: &str) -> String {
+        let element = if facts.sql_type.is_empty() { "VARCHAR(255)" } else { &facts.sql_type };
+        format!("\nJOIN JSON_TABLE({array}, '$[*]' COLUMNS (value {element} PATH '$')) AS {alias}")
+    }
+
+    fn is_loose(&self, end: &ColumnFacts, key: &ColumnFacts) -> bool {
+        end.is_loose || key.is_loose
+    }
+
+    /// A recursive query has the types of its first rows, which may be narrower.
+    fn reached(&self, expression: &str, _sql_type: &str, is_alike: bool) -> String {
+        let wide = if is_alike { "SIGNED" } else { "CHAR(255)" };
+        format!("CAST({expression} AS {wide})")
+    }
+}
+
+/// For a number in digits that is compared with, or written to, a column of numbers: the type that holds just it. As a text,
+/// and with a text, it would be compared as a float.
+fn number_type(value: &Value, sql_type: &str) -> Option<String> {
+    let (NUMBER, Value::String(text)) = (sql_type, value) else { return None };
+    let (whole, fraction) = digits::width(text)?;
+    let fits = whole + fraction <= NUMBER_DIGITS.0 && fraction <= NUMBER_DIGITS.1;
+    fits.then(|| format!("DECIMAL({}, {fraction})", whole + fraction))
+}
+
+/// A text as bytes of UTF-8, which compare as Cypher's texts do.
+fn bytes_of(expression: &str) -> String {
+    format!("CAST(CONVERT({expression} USING utf8mb4) AS BINARY)")
+}
+
+/// True if values are texts that are compared with texts.
+fn is_text(column: &Column, facts: &ColumnFacts) -> bool {
+    matches!(facts.kind, None | Some(PropertyKind::String))
+        && (0..column.len()).any(|row| matches!(column.value(row), Value::String(_)))
+}

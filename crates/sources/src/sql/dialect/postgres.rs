@@ -1,0 +1,141 @@
+//! The dialect of PostgreSQL.
+
+use std::borrow::Cow;
+
+use model::{Column, Result, Value};
+
+use super::{Dialect, Quotes};
+use crate::sql::draft::Draft;
+use crate::sql::rows::{GIVEN, equal, given_columns, unnest};
+use crate::sql::{ColumnFacts, ParameterValue, quote};
+
+#[derive(Debug)]
+pub(super) struct Postgres;
+
+impl Dialect for Postgres {
+    fn quotes(&self) -> Quotes {
+        Quotes { name: '"', has_backslashes: false, has_backquotes: false, has_dollars: true }
+    }
+
+    fn parameter(&self, number: usize) -> Option<String> {
+        Some(format!("${number}"))
+    }
+
+    fn has_arrays(&self) -> bool {
+        true
+    }
+
+    fn has_lateral(&self) -> bool {
+        true
+    }
+
+    fn orders_unknown(&self) -> bool {
+        false
+    }
+
+    fn puts_nulls_last(&self) -> bool {
+        true
+    }
+
+    fn cast(&self, parameter: String, _value: &Value, sql_type: &str) -> String {
+        if sql_type.is_empty() { parameter } else { format!("{parameter}::{sql_type}") }
+    }
+
+    fn array<'q>(&self, draft: &mut Draft<'q>, values: Cow<'q, Column>, sql_type: &str) -> String {
+        let mark = draft.mark(ParameterValue::Array(values), sql_type);
+        if sql_type.is_empty() { mark } else { format!("{mark}::{sql_type}[]") }
+    }
+
+    /// Where an index finds them, the database goes through it with the array; else it makes a table of the array, since it
+    /// would look through all of the array for each row.
+    fn one_of<'q>(
+        &self,
+        draft: &mut Draft<'q>,
+        expression: &str,
+        facts: &ColumnFacts,
+        values: Cow<'q, Column>,
+        has_index: bool,
+    ) -> String {
+        let array = draft.array(values, &facts.sql_type);
+        if has_index || facts.sql_type.is_empty() {
+            format!("{expression} = ANY({array})")
+        } else {
+            format!("{expression} IN (SELECT unnest({array}))")
+        }
+    }
+
+    fn rows_of<'q>(
+        &self,
+        draft: &mut Draft<'q>,
+        expressions: &[String],
+        facts: &[&ColumnFacts],
+        keys: &'q Column,
+    ) -> Result<()> {
+        let types: Vec<&str> = facts.iter().map(|facts| &*facts.sql_type).collect();
+        let given = unnest(draft, keys, &types, GIVEN)?;
+        draft.from.push_str(&format!("\nJOIN {given} ON {}", equal(expressions, &given_columns(types.len()))));
+        Ok(())
+    }
+
+    fn starts_with(&self, draft: &mut Draft<'_>, column: &str, facts: &ColumnFacts, prefix: &str) -> String {
+        if prefix.contains('\0') {
+            return "1 = 0".to_owned();
+        }
+        if facts.is_binary
+            && let Some(after) = after_all_with(prefix)
+        {
+            // A plan for any pattern cannot go through an index; one for a range can.
+            let least = draft.value(Value::string(prefix), "text");
+            let after = draft.value(Value::String(after.into()), "text");
+            return format!("{column} >= {least} AND {column} < {after}");
+        }
+        let pattern = Value::string(&quote::prefix_pattern(prefix));
+        format!("{column}::text LIKE {} ESCAPE '!'", draft.value(pattern, "text"))
+    }
+
+    fn by_bytes(&self, column: &str) -> String {
+        format!("{column} COLLATE \"C\"")
+    }
+
+    fn elements(&self, array: &str, _facts: &ColumnFacts, alias: &str) -> String {
+        format!("\nCROSS JOIN LATERAL unnest({array}) AS {alias}(value)")
+    }
+
+    fn is_loose(&self, end: &ColumnFacts, key: &ColumnFacts) -> bool {
+        if end.sql_type.is_empty() || key.sql_type.is_empty() {
+            return false;
+        }
+        let both = |types: &[&str]| [end, key].iter().all(|facts| types.contains(&&*facts.sql_type));
+        let is_alike = end.sql_type == key.sql_type
+            || both(&["int2", "int4", "int8", "numeric"])
+            || both(&["text", "varchar", "name"])
+            || both(&["float4", "float8"]);
+        key.is_loose || !is_alike
+    }
+
+    fn reached(&self, expression: &str, sql_type: &str, is_alike: bool) -> String {
+        match is_alike {
+            true if sql_type.is_empty() => expression.to_owned(),
+            true => format!("{expression}::{sql_type}"),
+            false => format!("{expression}::text"),
+        }
+    }
+
+    fn from_text(&self, expression: &str, sql_type: &str) -> Option<String> {
+        (!sql_type.is_empty()).then(|| format!("{expression}::{sql_type}"))
+    }
+}
+
+/// The least text that is greater than all that start so, by bytes; `None` if there is none.
+fn after_all_with(prefix: &str) -> Option<String> {
+    let mut letters: Vec<char> = prefix.chars().collect();
+    while let Some(last) = letters.pop() {
+        // The letters between two planes of surrogates are none.
+        let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
+        if let Some(next) = next {
+            letters.push(next);
+            return Some(letters.into_iter().collect());
+        }
+    }
+    None
+}

@@ -1,0 +1,129 @@
+//! The dialect of SQLite.
+
+use std::borrow::Cow;
+
+use model::{Column, ColumnData, PropertyKind, Result, Value};
+
+use super::{Dialect, Quotes};
+use crate::sql::draft::Draft;
+use crate::sql::{ColumnFacts, ParameterValue};
+
+/// Values that stand in a statement as parameters; more are passed as JSON.
+const PARAMETERS_MAX: usize = 16_000;
+
+#[derive(Debug)]
+pub(super) struct Sqlite;
+
+impl Dialect for Sqlite {
+    fn quotes(&self) -> Quotes {
+        Quotes { name: '"', has_backslashes: false, has_backquotes: true, has_dollars: false }
+    }
+
+    fn parameter(&self, number: usize) -> Option<String> {
+        Some(format!("?{number}"))
+    }
+
+    fn array<'q>(&self, draft: &mut Draft<'q>, values: Cow<'q, Column>, _sql_type: &str) -> String {
+        let text = Value::String(json(&values).to_string().into());
+        draft.mark(ParameterValue::One(text), "")
+    }
+
+    fn one_of<'q>(
+        &self,
+        draft: &mut Draft<'q>,
+        expression: &str,
+        _facts: &ColumnFacts,
+        values: Cow<'q, Column>,
+        _has_index: bool,
+    ) -> String {
+        format!("{expression} IN {}", members(draft, values, 1))
+    }
+
+    fn rows_of<'q>(
+        &self,
+        draft: &mut Draft<'q>,
+        expressions: &[String],
+        facts: &[&ColumnFacts],
+        keys: &'q Column,
+    ) -> Result<()> {
+        let rows = members(draft, Cow::Borrowed(keys), facts.len());
+        draft.conditions.push(format!("({}) IN {rows}", expressions.join(", ")));
+        Ok(())
+    }
+
+    /// `LIKE` takes letters of both cases for equal.
+    fn starts_with(&self, draft: &mut Draft<'_>, column: &str, _facts: &ColumnFacts, prefix: &str) -> String {
+        let text = draft.value(Value::string(prefix), "");
+        format!("(typeof({column}) = 'text' AND substr({column}, 1, length({text})) = {text})")
+    }
+
+    /// Columns have no types: values of all kinds may lie in them.
+    fn is_of_kind(&self, column: &str, kind: Option<PropertyKind>) -> Option<String> {
+        match kind? {
+            PropertyKind::Integer | PropertyKind::Float => Some(format!("typeof({column}) IN ('integer', 'real')")),
+            PropertyKind::String => Some(format!("typeof({column}) = 'text'")),
+            _ => None,
+        }
+    }
+
+    fn by_bytes(&self, column: &str) -> String {
+        format!("{column} COLLATE BINARY")
+    }
+
+    fn elements(&self, array: &str, _facts: &ColumnFacts, alias: &str) -> String {
+        format!("\nJOIN json_each({array}) AS {alias}")
+    }
+
+    /// The columns of the nodes say how they are compared; values of other types are converted to theirs.
+    fn is_loose(&self, end: &ColumnFacts, key: &ColumnFacts) -> bool {
+        key.is_loose || end.kind != key.kind
+    }
+}
+
+/// The list behind `IN` for values, or for rows of them where there are several columns.
+fn members<'q>(draft: &mut Draft<'q>, values: Cow<'q, Column>, columns: usize) -> String {
+    if !is_kept_by_json(&values) && values.len() * columns <= PARAMETERS_MAX {
+        let values_of = if columns > 1 { "VALUES " } else { "" };
+        return format!("({values_of}{})", draft.list(&values, &vec![""; columns]));
+    }
+    let array = draft.array(values, "");
+    if columns == 1 {
+        return format!("(SELECT value FROM json_each({array}))");
+    }
+    let parts: Vec<String> = (0..columns).map(|at| format!("json_extract(value, '$[{at}]')")).collect();
+    format!("(SELECT {} FROM json_each({array}))", parts.join(", "))
+}
+
+/// Tells whether JSON keeps values as they are: SQLite reads floats from texts with an error in the last digit, and JSON has no
+/// bytes.
+fn is_kept_by_json(column: &Column) -> bool {
+    fn is_kept(value: &Value) -> bool {
+        match value {
+            Value::Float(_) | Value::Bytes(_) => false,
+            Value::String(text) => !text.contains('\0'),
+            Value::List(items) => items.iter().all(is_kept),
+            _ => true,
+        }
+    }
+    matches!(column.data, ColumnData::Int(_)) || column.values().all(|value| is_kept(&value))
+}
+
+/// A column as JSON, for `json_each`.
+fn json(column: &Column) -> serde_json::Value {
+    match &column.data {
+        ColumnData::Int(rows) if column.validity.is_none() => rows.iter().copied().collect(),
+        _ => column.values().map(|value| json_of(&value)).collect(),
+    }
+}
+
+fn json_of(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Null => serde_json::Value::Null,
+        Value::Bool(x) => i64::from(*x).into(),
+        Value::Int(x) => (*x).into(),
+        Value::Float(x) => (*x).into(),
+        Value::String(x) => (&**x).into(),
+        Value::List(items) => items.iter().map(json_of).collect(),
+        other => other.to_string().into(),
+    }
+}
