@@ -72,6 +72,10 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn temporary(&self, _directory: &Path) -> io::Result<Box<dyn TemporaryFile>> {
         Err(io::ErrorKind::Unsupported.into())
     }
+    /// Whether a file has a second name, under which others may change it. False on disks that cannot tell.
+    fn has_other_names(&self, _path: &Path) -> io::Result<bool> {
+        Ok(false)
+    }
     /// Gives an immutable file a second name on the same file system; fails where that is not possible.
     fn link(&self, _from: &Path, _to: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())

@@ -335,6 +335,10 @@ pub trait ReadView: Send + Sync {
     /// Advice about what comes next; may be ignored.
     fn prefetch(&self, _hint: &AccessHint<'_>) {}
 
+    /// Gives back what the view holds of another database, such as a transaction whose locks others wait for. What is read
+    /// afterwards may be of a later moment.
+    fn release(&self) {}
+
     /// Whether the store fetches by itself what lies on the course of a search: then the search need not run ahead.
     fn follows_courses(&self) -> bool {
         false
@@ -527,6 +531,17 @@ pub trait WriteTransaction: Send + Sync {
     fn set_sort_key(&mut self, sort_key: SortKey) -> Result<()>;
     /// Takes back the sort key of a type; fails with `SCHEMA` if there is none.
     fn drop_sort_key(&mut self, edge_type: EdgeTypeId) -> Result<()>;
+
+    /// From now on values that must be unique may be so only in the end: they are compared by [`check_deferred`], not by each
+    /// call that sets properties or adds labels. Until then [`ReadView::lookup`] finds one of those that have a value.
+    /// `rollback_to` ends it too. A store that cannot do so compares them in each call as before.
+    ///
+    /// [`check_deferred`]: WriteTransaction::check_deferred
+    fn defer_unique(&mut self) {}
+    /// Compares what was deferred: fails with `CONSTRAINT` if two values are equal that must not be.
+    fn check_deferred(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Says what is about to be made because it was not there, as hashes of what it is: of two transactions that claim the
     /// same and do not see each other only one can commit. Claims outlive `rollback_to`.

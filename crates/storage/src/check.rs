@@ -17,7 +17,7 @@ use crate::problem::place_of;
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
-use crate::wal::replay::replay_all;
+use crate::wal::replay::{RecordRoom, replay_all};
 
 mod structure;
 #[cfg(test)]
@@ -54,7 +54,8 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
         let manifest = version.manifest();
         let mut snapshot = Snapshot::new(version.clone());
         let apply = |payload: &mut Get<'_>| snapshot.apply_checked_record(payload);
-        let log = replay_all(&*platform.disk, directory, manifest.wal_number, manifest.store_identity, apply);
+        let names = (manifest.wal_number, manifest.store_identity);
+        let log = replay_all(&*platform.disk, directory, names, RecordRoom::UNLIMITED, apply);
         match log {
             // The disk reads a log as a whole or not at all.
             Err(error) if error.code() == ErrorCode::Io => problems.add(directory, 0, error.message()),

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::Result;
+use model::{Error, Result};
 
 use crate::error::StorageError;
 use crate::format::{EDGE_NUMBER_LIMIT, PARTITION_SLOTS};
@@ -68,13 +68,19 @@ impl Slots {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = taken.iter().position(|is_taken| !is_taken).unwrap_or(taken.len());
         if slot >= PARTITION_SLOTS {
-            let problem = format!("{PARTITION_SLOTS} edge partitions are open, those of old snapshots included");
-            return Err(StorageError::limit(problem));
+            return Err(none_left());
         }
         let length = taken.len().max(slot + 1);
         taken.resize(length, false);
         taken[slot] = true;
         Ok(SlotLease { slots: self.clone(), slot: slot as u16 })
+    }
+
+    /// Fails unless so many slots are free, before anything is written that needs them.
+    pub fn check_free(&self, count: usize) -> Result<()> {
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = taken.iter().filter(|is_taken| **is_taken).count();
+        if taken + count <= PARTITION_SLOTS { Ok(()) } else { Err(none_left()) }
     }
 
     /// That slot; `None` if it is taken.
@@ -84,6 +90,11 @@ impl Slots {
         taken.resize(length.max(at + 1), false);
         (!std::mem::replace(&mut taken[at], true)).then(|| SlotLease { slots: self.clone(), slot })
     }
+}
+
+fn none_left() -> Error {
+    let problem = format!("{PARTITION_SLOTS} edge partitions are open, those that old transactions read included");
+    StorageError::limit(problem).with_remedy("end transactions and results that were begun long ago")
 }
 
 /// A slot, until this is dropped.
@@ -111,7 +122,25 @@ impl Drop for SlotLease {
 mod tests {
     use std::sync::Arc;
 
+    use model::ErrorCode;
+
     use super::Slots;
+    use crate::format::PARTITION_SLOTS;
+
+    #[test]
+    fn all_slots_can_be_taken_and_no_more() {
+        let slots = Arc::new(Slots::default());
+        slots.check_free(PARTITION_SLOTS).unwrap();
+        let mut leases: Vec<_> = (1..PARTITION_SLOTS).map(|_| slots.lease().unwrap()).collect();
+        assert!(slots.check_free(1).is_ok() && slots.check_free(2).is_err());
+        leases.push(slots.lease().unwrap());
+        for error in [slots.check_free(1).unwrap_err(), slots.lease().unwrap_err()] {
+            assert_eq!(error.code(), ErrorCode::Limit);
+            assert!(error.remedy().contains("end transactions"), "{error:?}");
+        }
+        leases.pop();
+        assert!(slots.check_free(1).is_ok() && slots.lease().is_ok());
+    }
 
     #[test]
     fn the_lowest_free_slot_is_taken() {

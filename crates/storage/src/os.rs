@@ -406,6 +406,11 @@ impl Disk for SystemDisk {
         (!is_gone).then(|| format!("process {pid} ({program})"))
     }
 
+    #[cfg(unix)]
+    fn has_other_names(&self, path: &Path) -> io::Result<bool> {
+        fs::metadata(path).map(|metadata| std::os::unix::fs::MetadataExt::nlink(&metadata) > 1)
+    }
+
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::hard_link(from, to)
     }

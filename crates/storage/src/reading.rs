@@ -1,7 +1,8 @@
 //! A disk on which nothing can be changed: whatever opens a store for reading only sees it through this one.
 //!
-//! Replay of a log may build runs of indexes that are too large for memory. They get files without a name in the
-//! directory for temporary files, which are seen under the names they were made with, by whoever holds this disk alone.
+//! Replay of a log may build runs of indexes, and files of nodes and edges, for what is too large for memory. These get files
+//! without a name in the directory for temporary files, which are seen under the names they were made with, by whoever holds
+//! this disk alone.
 //! So what lies in the store is never in their way, and any number of readers do the same beside each other.
 //!
 //! Invariant: of what the disk beneath offers to change it, only `temporary` is called, and never for a store's directory.
@@ -59,6 +60,12 @@ fn refused<T>(path: &Path) -> io::Result<T> {
     Err(io::Error::new(ErrorKind::ReadOnlyFilesystem, problem))
 }
 
+/// An error of a file that goes by a name in the store, with where it really lies.
+fn elsewhere(error: io::Error) -> io::Error {
+    let folder = crate::os::temporary_directory();
+    io::Error::new(error.kind(), format!("in the folder for temporary files, {}: {error}", folder.display()))
+}
+
 impl Made {
     fn bytes(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; length];
@@ -80,7 +87,7 @@ struct MadeFile {
 
 impl Write for MadeFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        lock(&self.file).append(bytes)?;
+        lock(&self.file).append(bytes).map_err(elsewhere)?;
         if let Some(made) = self.disk.made().get_mut(&self.path) {
             made.length += bytes.len() as u64;
         }
@@ -114,7 +121,7 @@ impl Disk for ReadingDisk {
         if made.contains_key(path) {
             return Err(ErrorKind::AlreadyExists.into());
         }
-        let file = Arc::new(Mutex::new(self.inner.temporary(&crate::os::temporary_directory())?));
+        let file = Arc::new(Mutex::new(self.inner.temporary(&crate::os::temporary_directory()).map_err(elsewhere)?));
         made.insert(path.to_owned(), Made { file: file.clone(), length: 0 });
         Ok(Box::new(MadeFile { disk: self.clone(), path: path.to_owned(), file }))
     }

@@ -309,15 +309,12 @@ impl ReadView for Snapshot {
             return lookup_by_scan(self, label, key, values);
         };
         let index = &self.memtable.indexes[at];
-        let base = self.version.lookup(label, key, values)?;
+        let has_still = |row: usize, node| self.still_has(node, label, key, &values.value(row));
+        let base = self.version.lookup_among(label, key, values, has_still)?;
         let mut nodes = ColumnBuilder::default();
         for row in 0..values.len() {
             let value = values.value(row);
-            let in_files = || base.as_ref().and_then(|nodes| nodes[row]);
-            let mut found = match index.get(&value) {
-                Some(node) => Some(node),
-                None => in_files().filter(|&node| self.still_has(node, label, key, &value)),
-            };
+            let mut found = index.get(&value).or_else(|| base.as_ref().and_then(|nodes| nodes[row]));
             if found.is_none()
                 && let Some(run) = index.built()
             {

@@ -12,6 +12,7 @@ mod aliases;
 mod apply;
 pub(crate) mod catch_up;
 pub(crate) mod check;
+pub(crate) mod doubts;
 pub(crate) mod items;
 pub(crate) mod left;
 pub(crate) mod made;
@@ -27,6 +28,7 @@ mod spool;
 mod stages;
 mod tracked;
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -42,6 +44,7 @@ use crate::engine::head::{Start, Written};
 use crate::engine::turn::UnderWay;
 use crate::memtable::Memtable;
 use crate::snapshot::Snapshot;
+use crate::transaction::doubts::Doubts;
 use crate::transaction::made::Made;
 use crate::transaction::presence::Touched;
 use crate::transaction::stages::{Stage, piece_of, pieces_of};
@@ -67,6 +70,10 @@ pub(crate) struct NativeTransaction {
     roots: Vec<(usize, Memtable)>,
     /// What may lack properties that constraints demand.
     touched: Touched,
+    /// Who may have values that must be unique, and are not.
+    doubts: Doubts,
+    /// These are looked at when the caller says so, not after each call.
+    is_deferring: bool,
     /// The names of indexes and constraints that it made.
     built: Vec<Arc<str>>,
     /// The memtable is not what the log says, since the files could not be read.
@@ -99,6 +106,8 @@ impl NativeTransaction {
             claims: Vec::new(),
             reserved: Vec::new(),
             touched: Touched::default(),
+            doubts: Doubts::default(),
+            is_deferring: false,
             built: Vec::new(),
             is_broken: false,
             stages: Vec::new(),
@@ -148,6 +157,36 @@ impl NativeTransaction {
     ) -> Result<T> {
         self.changes.push(self.log.len());
         self.add(put, apply)
+    }
+
+    /// Does something for all rows of a call that may give two the same value, as [`NativeTransaction::in_short_pieces`] does;
+    /// fails if they have it after the last row.
+    fn settled_in_pieces(
+        &mut self,
+        rows: usize,
+        work: impl FnMut(&mut NativeTransaction, Range<usize>) -> Result<()>,
+    ) -> Result<()> {
+        let start = self.position();
+        let done = self.in_short_pieces(rows, work);
+        if self.is_deferring {
+            return done;
+        }
+        if done.is_err() {
+            self.doubts = Doubts::default();
+            return done;
+        }
+        let settled = self.settle();
+        if settled.is_err() {
+            self.undo_call(start)?;
+        }
+        settled
+    }
+
+    /// Fails if some that were noted have the same values. They are not looked at again.
+    fn settle(&mut self) -> Result<()> {
+        let doubts = std::mem::take(&mut self.doubts);
+        let inner = |edges: &[EdgeId]| self.snapshot.aliases.to_inner(edges).map(Cow::into_owned);
+        self.snapshot.told(doubts.settle(&self.snapshot, inner))
     }
 
     /// Goes back to the moment when `length` bytes of log were written.
@@ -249,51 +288,43 @@ impl WriteTransaction for NativeTransaction {
 
     fn set_node_properties(&mut self, nodes: &[NodeId], key: PropertyKeyId, values: &Column) -> Result<()> {
         self.make_room()?;
-        self.snapshot.told(self.snapshot.check_set_node_properties(nodes, key, values))?;
-        let set = |this: &mut NativeTransaction, rows: Range<usize>| {
+        check::check_column(nodes.len(), values)?;
+        self.settled_in_pieces(nodes.len(), |this, rows| {
             let values = &*piece_of(values, &rows, nodes.len());
             let nodes = &nodes[rows];
+            let doubtful = this.snapshot.told(this.snapshot.check_set_node_properties(nodes, key, values))?;
+            this.doubts.add_nodes(&this.snapshot.version, &doubtful)?;
             let put = |log: &mut Vec<u8>| record::put_set_node_properties(nodes, key, values, log);
             this.change(put, |snapshot| snapshot.set_node_properties(nodes, key, values))?;
             this.touched.set_nodes(&this.snapshot, nodes, key, values);
             Ok(())
-        };
-        let constraints = &self.snapshot.memtable.schema.constraints;
-        if constraints.iter().filter_map(Constraint::lookup_key).any(|(_, of)| of == key) {
-            // Nodes may exchange unique values, which are so after the whole call only.
-            return set(self, 0..nodes.len());
-        }
-        self.in_pieces(nodes.len(), set)
+        })
     }
 
     fn set_edge_properties(&mut self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) -> Result<()> {
         self.make_room()?;
-        let inner = self.snapshot.aliases.to_inner(edges)?;
-        self.snapshot.told(self.snapshot.check_set_edge_properties(&inner, key, values))?;
-        drop(inner);
-        let set = |this: &mut NativeTransaction, rows: Range<usize>| {
+        check::check_column(edges.len(), values)?;
+        self.settled_in_pieces(edges.len(), |this, rows| {
             let values = &*piece_of(values, &rows, edges.len());
             let edges = &edges[rows];
             let inner = this.snapshot.aliases.to_inner(edges)?.into_owned();
+            let mut doubtful = this.snapshot.told(this.snapshot.check_set_edge_properties(&inner, key, values))?;
+            this.snapshot.aliases.to_visible(&mut doubtful)?;
+            this.doubts.add_edges(&this.snapshot.version, &doubtful)?;
             let names = this.snapshot.names_of(&inner, this.first_own)?;
             let put = |log: &mut Vec<u8>| record::put_set_edge_properties(&names, key, values, log);
             this.change(put, |snapshot| snapshot.set_edge_properties(&inner, key, values))?;
             this.touched.set_edges(&this.snapshot, edges, key, values);
             Ok(())
-        };
-        let mut constraints = self.snapshot.memtable.schema.constraints.iter();
-        match constraints.any(|rule| rule.is_unique() && rule.keys.contains(&key)) {
-            // Edges may exchange unique values, which are so after the whole call only.
-            true => self.in_pieces(edges.len(), set),
-            false => self.in_short_pieces(edges.len(), set),
-        }
+        })
     }
 
     fn add_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
         self.make_room()?;
-        self.snapshot.told(self.snapshot.check_add_labels(nodes, labels))?;
-        self.in_pieces(nodes.len(), |this, rows| {
+        self.settled_in_pieces(nodes.len(), |this, rows| {
             let nodes = &nodes[rows];
+            let doubtful = this.snapshot.told(this.snapshot.check_add_labels(nodes, labels))?;
+            this.doubts.add_nodes(&this.snapshot.version, &doubtful)?;
             let put = |log: &mut Vec<u8>| record::put_add_labels(nodes, labels, log);
             this.change(put, |snapshot| snapshot.add_labels(nodes, labels))?;
             this.touched.labelled(&this.snapshot, nodes, labels);
@@ -303,9 +334,9 @@ impl WriteTransaction for NativeTransaction {
 
     fn remove_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
         self.make_room()?;
-        self.snapshot.told(self.snapshot.check_nodes_exist(nodes))?;
-        self.in_pieces(nodes.len(), |this, rows| {
+        self.in_short_pieces(nodes.len(), |this, rows| {
             let nodes = &nodes[rows];
+            this.snapshot.told(this.snapshot.check_nodes_exist(nodes))?;
             let put = |log: &mut Vec<u8>| record::put_remove_labels(nodes, labels, log);
             this.change(put, |snapshot| snapshot.remove_labels(nodes, labels))
         })
@@ -313,7 +344,7 @@ impl WriteTransaction for NativeTransaction {
 
     fn delete_edges(&mut self, edges: &[EdgeId]) -> Result<()> {
         self.make_room()?;
-        self.in_pieces(edges.len(), |this, rows| {
+        self.in_short_pieces(edges.len(), |this, rows| {
             let inner = this.snapshot.aliases.to_inner(&edges[rows])?.into_owned();
             let names = this.snapshot.names_of(&inner, this.first_own)?;
             this.change(|log| record::put_delete_edges(&names, log), |snapshot| snapshot.delete_edges(&inner))
@@ -322,9 +353,9 @@ impl WriteTransaction for NativeTransaction {
 
     fn delete_nodes(&mut self, nodes: &[NodeId]) -> Result<()> {
         self.make_room()?;
-        self.snapshot.told(self.snapshot.check_unconnected(nodes))?;
-        self.in_pieces(nodes.len(), |this, rows| {
+        self.in_short_pieces(nodes.len(), |this, rows| {
             let nodes = &nodes[rows];
+            this.snapshot.told(this.snapshot.check_unconnected(nodes))?;
             this.change(|log| record::put_delete_nodes(nodes, log), |snapshot| snapshot.delete_nodes(nodes))
         })
     }
@@ -373,6 +404,15 @@ impl WriteTransaction for NativeTransaction {
         Ok(())
     }
 
+    fn defer_unique(&mut self) {
+        self.is_deferring = true;
+    }
+
+    fn check_deferred(&mut self) -> Result<()> {
+        self.is_deferring = false;
+        self.settle()
+    }
+
     fn claim(&mut self, hashes: &[u64]) {
         self.claims.extend_from_slice(hashes);
     }
@@ -396,6 +436,8 @@ impl WriteTransaction for NativeTransaction {
         if length > self.position() {
             return Err(error!(TransactionState, "savepoint {length} was undone or never made"));
         }
+        self.is_deferring = false;
+        self.doubts = Doubts::default();
         if length < self.position() || self.is_broken { self.go_back(length) } else { Ok(()) }
     }
 
@@ -406,6 +448,7 @@ impl WriteTransaction for NativeTransaction {
                 "a change of the transaction failed half way and cannot be committed"
             ));
         }
+        self.check_deferred()?;
         self.snapshot.check_presence(&*self.touched.inner(&self.snapshot.aliases)?)?;
         self.snapshot.sound(())?;
         if !self.stages.is_empty() {

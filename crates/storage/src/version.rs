@@ -289,6 +289,11 @@ impl Version {
         &self.numbers
     }
 
+    /// Fails unless so many more edge partitions can be open.
+    pub(crate) fn check_slots(&self, partitions: usize) -> Result<()> {
+        self.slots.check_free(partitions)
+    }
+
     /// The source of numbers for new edges.
     pub fn edge_numbers(&self) -> &Arc<EdgeNumbers> {
         &self.edge_numbers

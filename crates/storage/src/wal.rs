@@ -94,13 +94,19 @@ impl LogName {
         crc.finalize()
     }
 
-    /// CRC-32 of a record from its ninth byte on.
-    fn record_checksum(self, bytes: &[u8]) -> u32 {
+    /// CRC-32 of a record, of whose bytes those from the ninth on are still to come.
+    fn begin_checksum(self) -> crc32fast::Hasher {
         let mut crc = crc32fast::Hasher::new();
         if self.is_linked {
             crc.update(&self.identity.to_le_bytes());
             crc.update(&self.number.to_le_bytes());
         }
+        crc
+    }
+
+    /// CRC-32 of a record from its ninth byte on.
+    fn record_checksum(self, bytes: &[u8]) -> u32 {
+        let mut crc = self.begin_checksum();
         crc.update(bytes);
         crc.finalize()
     }

@@ -11,7 +11,7 @@ use model::{Consumer, Interrupt, MemoryBudget, Result};
 use super::BuildConfig;
 use crate::file::FileWriter;
 use crate::file::cache::BlockCache;
-use crate::format::FileKind;
+use crate::format::{FileKind, PARTITION_SLOTS};
 use crate::numbers::{EdgeNumbers, FileNumbers};
 
 /// Bytes of a buffer below which spilling it would cost more than it spares.
@@ -21,6 +21,9 @@ const BUFFER_BYTES_MIN: usize = 256 << 10;
 const TARGET_SHARE: usize = 4;
 /// No partition is cut to fewer targets, however little memory there is: the many partitions would cost more.
 const TARGETS_MIN: usize = 1 << 16;
+/// Partitions beside each other at most, as far as the number of targets says where they are cut: most slots are left to levels,
+/// merges and old snapshots.
+const INTERVALS_MAX: u64 = PARTITION_SLOTS as u64 / 8;
 
 /// One build of files. Dropped before it is committed, it removes every file it made.
 #[derive(Debug)]
@@ -79,11 +82,13 @@ impl BuildContext {
         BlockCache::of(&*self.platform.disk).map_or_else(MemoryBudget::unlimited, |cache| cache.budget().clone())
     }
 
-    /// Targets of one partition at most, so that counting their edges takes a quarter of the memory that the build plans with.
-    pub fn targets_max(&self) -> u64 {
+    /// Targets of one partition at most, of so many nodes: so few that counting their edges takes a quarter of the memory that
+    /// the build plans with, but so many that not all slots are taken by partitions beside each other.
+    pub fn targets_max(&self, node_id_bound: u64) -> u64 {
         let budget = self.budget();
         let planned = self.config.memory_bytes.max(budget.share(self.config.consumer) / 2);
-        (planned / TARGET_SHARE / size_of::<u32>()).max(TARGETS_MIN) as u64
+        let within_memory = (planned / TARGET_SHARE / size_of::<u32>()).max(TARGETS_MIN) as u64;
+        within_memory.max(node_id_bound.div_ceil(INTERVALS_MAX))
     }
 
     /// Memory for a buffer that spills to the disk: an eighth of what the build may use, or what the budget has.

@@ -46,6 +46,8 @@ impl Built {
     /// Makes the files part of the store, whose current version is `current`.
     pub fn install(mut self, current: &Arc<Version>) -> Result<Arc<Version>> {
         self.follow(current)?;
+        // What cannot be opened must not stay behind, as it would after the next line.
+        current.check_slots(self.edit.added_partitions.len())?;
         // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
         self.context.commit();
         current.publish(&self.edit, sketch::renewed)

@@ -29,7 +29,8 @@ pub fn merge(
         let missing = || error!(Internal, "there is no partition {number} to merge");
         partitions.push(base.partition_with(number).ok_or_else(missing)?);
     }
-    let intervals = cut(base, &partitions, span(&partitions), level, policy, context.targets_max())?;
+    let intervals =
+        cut(base, &partitions, span(&partitions), level, policy, context.targets_max(base.node_id_bound()))?;
     let sections = partitions.iter().flat_map(|partition| partition.live_sections());
     let mut types: Vec<EdgeTypeId> =
         sections.filter(|section| section.edge_count() > 0).map(|section| section.edge_type()).collect();

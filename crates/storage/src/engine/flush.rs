@@ -70,8 +70,13 @@ impl Engine {
 
     /// False if there was nothing to merge.
     fn try_flush(&self, files: &mut Files, interrupt: &Interrupt) -> Result<bool> {
-        if lock(&self.head).snapshot.memtable.is_empty() {
-            return Ok(false);
+        {
+            let head = lock(&self.head);
+            let memtable = &head.snapshot.memtable;
+            if memtable.is_empty() {
+                return Ok(false);
+            }
+            head.snapshot.version.check_slots(usize::from(memtable.edges.len() > 0))?;
         }
         let snapshot = self.change_log(files)?;
         let (config, mut memory) = self.merge_memory();

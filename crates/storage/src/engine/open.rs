@@ -30,6 +30,7 @@ use crate::snapshot::Snapshot;
 use crate::version::Version;
 use crate::wal::EMPTY_LOG_BYTES;
 use crate::wal::mend::mend;
+use crate::wal::replay::RecordRoom;
 use crate::wal::torn::TornLog;
 
 /// How often the lock is tried, and how long to wait in between.
@@ -55,10 +56,11 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
         create_directory(path, &**disk)?;
     }
     let lock = take_lock(path, options.mode, &**disk)?;
-    let (version, torn) = open_version(path, options.mode, is_new, &platform)?;
+    let room = RecordRoom::within(memory.limit());
+    let (version, torn) = open_version(path, options.mode, is_new, &platform, room)?;
     let mut snapshot = Snapshot::new(version);
     let most = memtable_bytes_most(&options, &memory);
-    let logs = Replay { path, platform: &platform, memory: &memory, most }.logs(options.mode, &mut snapshot)?;
+    let logs = Replay { path, platform: &platform, memory: &memory, most, room }.logs(options.mode, &mut snapshot)?;
     snapshot.version.edge_numbers().raise(snapshot.memtable.edge_number_bound);
     let torn = torn.into_iter().chain(logs.torn).collect();
     let snapshot = Arc::new(snapshot);
@@ -103,6 +105,7 @@ fn open_version(
     mode: OpenMode,
     is_new: bool,
     platform: &Platform,
+    room: RecordRoom,
 ) -> Result<(Arc<Version>, Vec<TornLog>)> {
     let disk = &platform.disk;
     if mode == OpenMode::ReadOnly {
@@ -115,7 +118,7 @@ fn open_version(
     // A process that was killed may have left names that are not durable, that of the manifest among them. What it replaced
     // is not removed before they are.
     disk.sync_directory(path).map_err(|error| StorageError::io("sync", path, error))?;
-    let torn = mend(platform, path)?;
+    let torn = mend(platform, path, room)?;
     Ok((Version::open(platform, path)?, torn))
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A log may be longer than memory has room for: its store was written with a larger limit, or was killed while files could
 //! not be written. Files that are made on the way are named by no manifest before all logs are repeated; then one manifest
-//! names them, and a new log. A crash before leaves logs and manifest as they were.
+//! names them, and a new log. A crash before leaves logs and manifest as they were. In a store that is only read no manifest
+//! ever names them: they have no names on the disk, and go with the last reader.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::snapshot::Snapshot;
 use crate::transaction::made::Made;
 use crate::version::{Version, VersionEdit};
 use crate::wal::LogName;
-use crate::wal::replay::{Replayed, remove_other_logs, replay_all};
+use crate::wal::replay::{RecordRoom, Replayed, remove_other_logs, replay_all};
 use crate::wal::torn::TornLog;
 use crate::wal::writer::WalWriter;
 
@@ -43,25 +44,28 @@ pub(super) struct Replay<'a> {
     pub(super) memory: &'a Arc<MemoryBudget>,
     /// Bytes of the memtable beyond which it is put into files.
     pub(super) most: usize,
+    /// Room for one record.
+    pub(super) room: RecordRoom,
 }
 
 impl Replay<'_> {
     /// Repeats what the logs hold, from the one that the manifest names on: to read there may be several, to write there is
-    /// one that was closed. A store that is only read holds all of it in memory.
+    /// one that was closed.
     pub(super) fn logs(&self, mode: OpenMode, snapshot: &mut Snapshot) -> Result<Logs> {
         let disk = &self.platform.disk;
         let base = snapshot.version.clone();
         let (first, identity) = (base.manifest().wal_number, base.manifest().store_identity);
         let mut built = Vec::new();
-        let Replayed { name, end, torn } = replay_all(&**disk, self.path, first, identity, |payload| {
+        let Replayed { name, end, torn } = replay_all(&**disk, self.path, (first, identity), self.room, |payload| {
             snapshot.apply_record(payload, &Made::default())?;
-            if mode != OpenMode::ReadOnly && snapshot.memtable.bytes > self.most {
+            if snapshot.memtable.bytes > self.most {
                 built.push(self.put_into_files(snapshot)?);
             }
             Ok(())
         })?;
         let logs = Logs { writer: None, number: name.number, sequence: end.sequence, torn };
         if mode == OpenMode::ReadOnly {
+            built.iter().for_each(Built::keep);
             return Ok(logs);
         }
         if built.is_empty() {

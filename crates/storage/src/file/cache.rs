@@ -406,6 +406,10 @@ impl Disk for CachedDisk {
         Ok(Box::new(PassingFile::new(file, self.cache.outside.clone())))
     }
 
+    fn has_other_names(&self, path: &Path) -> io::Result<bool> {
+        self.disk.has_other_names(path)
+    }
+
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.disk.link(from, to)
     }

@@ -1,5 +1,8 @@
 //! Unique values written since the files were: for one constraint, which node has which value.
 //!
+//! While a statement sets values one after the other, two nodes may have the same: the last one that got it is found, and the
+//! others are kept behind it.
+//!
 //! Invariant: every entry is true now. The index of the files is asked only for values that are not here, and what it
 //! answers is compared with the node as it is now; so nothing needs to be taken out of it.
 
@@ -17,6 +20,8 @@ pub(crate) struct UniqueIndex {
     /// Integers are by far the most frequent keys, and small.
     integers: SharedMap<i64, NodeId>,
     others: SharedMap<Value, NodeId>,
+    /// Nodes that have a value which another got after them.
+    behind: SharedMap<Value, Arc<[NodeId]>>,
     /// The run that was written when the constraint was made, of all values of that moment: asked for values that neither
     /// are here nor in the files, and what it answers is compared with the node as it is now.
     built: Option<Arc<KeyIndex>>,
@@ -57,19 +62,48 @@ impl UniqueIndex {
         if !equals_itself(value) {
             return;
         }
-        match integer(value) {
-            Some(integer) => self.integers.insert(integer, node),
-            None => self.others.insert(value.clone(), node),
-        };
+        if let Some(before) = self.put(value, node).filter(|&before| before != node) {
+            self.change_behind(value, |nodes| {
+                nodes.retain(|&other| other != node);
+                nodes.push(before);
+            });
+        }
     }
 
     /// Notes that the node no longer has the value.
     pub(crate) fn remove(&mut self, value: &Value, node: NodeId) {
-        if self.get(value) == Some(node) {
-            match integer(value) {
-                Some(integer) => self.integers.remove(&integer),
-                None => self.others.remove(value),
-            };
+        if self.get(value) != Some(node) {
+            if !self.behind.is_empty() {
+                self.change_behind(value, |nodes| nodes.retain(|&other| other != node));
+            }
+            return;
+        }
+        let mut next = None;
+        if !self.behind.is_empty() {
+            self.change_behind(value, |nodes| next = nodes.pop());
+        }
+        match (next, integer(value)) {
+            (Some(next), _) => drop(self.put(value, next)),
+            (None, Some(integer)) => drop(self.integers.remove(&integer)),
+            (None, None) => drop(self.others.remove(value)),
+        }
+    }
+
+    /// Makes the node the one that is found; gives the one before.
+    fn put(&mut self, value: &Value, node: NodeId) -> Option<NodeId> {
+        match integer(value) {
+            Some(integer) => self.integers.insert(integer, node),
+            None => self.others.insert(value.clone(), node),
+        }
+    }
+
+    fn change_behind(&mut self, value: &Value, change: impl FnOnce(&mut Vec<NodeId>)) {
+        let key = integer(value).map_or_else(|| value.clone(), Value::Int);
+        let mut nodes = self.behind.get(&key).map_or_else(Vec::new, |nodes| nodes.to_vec());
+        change(&mut nodes);
+        match nodes.is_empty() {
+            true => drop(self.behind.remove(&key)),
+            false => drop(self.behind.insert(key, nodes.into())),
         }
     }
 }
@@ -99,6 +133,27 @@ mod tests {
     use model::{NodeId, Value};
 
     use super::UniqueIndex;
+
+    #[test]
+    fn who_had_a_value_first_is_found_again() {
+        let mut index = UniqueIndex::default();
+        let (one, also_one) = (Value::Int(1), Value::Float(1.0));
+        index.insert(&one, NodeId(5));
+        index.insert(&also_one, NodeId(6));
+        index.insert(&one, NodeId(6));
+        index.insert(&one, NodeId(7));
+        assert_eq!(index.get(&one), Some(NodeId(7)));
+        index.remove(&one, NodeId(6));
+        index.remove(&also_one, NodeId(7));
+        assert_eq!(index.get(&also_one), Some(NodeId(5)));
+        // Who has it again has it once.
+        index.insert(&one, NodeId(8));
+        index.insert(&one, NodeId(5));
+        index.remove(&one, NodeId(5));
+        assert_eq!(index.get(&one), Some(NodeId(8)));
+        index.remove(&one, NodeId(8));
+        assert!(index.get(&one).is_none() && index.behind.is_empty());
+    }
 
     #[test]
     fn equal_numbers_meet() {

@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
-use crate::wal::replay::replay_all;
+use crate::wal::replay::{RecordRoom, replay_all};
 
 /// The store as far as it can be read, and its lock.
 pub(super) fn open(
@@ -52,7 +52,7 @@ pub(super) fn open(
     let mut snapshot = Snapshot::new(version);
     let (number, identity) = (manifest.wal_number, manifest.store_identity);
     let mut applied = 0u64;
-    let log = replay_all(&*platform.disk, directory, number, identity, |payload| {
+    let log = replay_all(&*platform.disk, directory, (number, identity), RecordRoom::UNLIMITED, |payload| {
         snapshot.salvage_record(payload, &mut |error, what| {
             losses.add(&Problem::of(directory, error), 1, &What::Text(what));
         });

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use model::{Consumer, MemoryBudget, Reservation, Result, Schema, error};
 
 use super::made::Made;
-use super::presence::Touched;
-use super::rebase::{Numbers, as_conflict, repeat};
+use super::rebase::{Numbers, Pending, as_conflict, repeat};
 use crate::codec::bytes::Get;
 use crate::snapshot::Snapshot;
 use crate::wal::record::{Operation, operation};
@@ -59,11 +58,11 @@ impl CatchUp {
             if self.has_rows && !made.is_empty() {
                 return Err(error!(Conflict, "an index or constraint was made by a transaction that committed first"));
             }
-            let mut touched = Touched::default();
+            let mut pending = Pending::default();
             repeat(&mut self.snapshot, log, &mut self.numbers, |snapshot, operation, first_own| {
-                snapshot.apply_checked(operation, first_own, made, &mut touched).map_err(as_conflict)
+                snapshot.apply_checked(operation, first_own, made, &mut pending).map_err(as_conflict)
             })?;
-            self.snapshot.check_presence(&touched).map_err(as_conflict)?;
+            pending.check(&self.snapshot).map_err(as_conflict)?;
             self.snapshot.memtable.settle();
         }
         self.memory.resize(self.snapshot.memtable.bytes.saturating_sub(self.bytes_before));

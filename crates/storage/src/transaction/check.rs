@@ -6,7 +6,7 @@ use model::limits::QUERY_DEPTH_MAX;
 use model::store::{NewEdges, NewNodes};
 use model::{
     Column, ColumnData, Constraint, EdgeId, Error, Interrupt, LabelId, Map, NodeId, PropertyKeyId, ReadView, Result,
-    Set, Value, error,
+    Schema, Set, Value, error,
 };
 
 use crate::error::StorageError;
@@ -51,10 +51,10 @@ impl Snapshot {
         for row in (0..values.len()).filter(|&row| !values.is_null(row)) {
             let value = values.value(row);
             if let Value::Node(owner) = owners.value(row) {
-                return Err(self.taken(constraint, &value, Some(owner)));
+                return Err(taken(&self.memtable.schema, constraint, &value, Some(owner)));
             }
             if values.len() > 1 && equals_itself(&value) && !seen.insert(value.clone()) {
-                return Err(self.taken(constraint, &value, None));
+                return Err(taken(&self.memtable.schema, constraint, &value, None));
             }
         }
         Ok(())
@@ -83,16 +83,16 @@ impl Snapshot {
         }
     }
 
+    /// Fails unless properties may be set; gives the nodes that may have the same values as another then.
     pub(super) fn check_set_node_properties(
         &self,
         nodes: &[NodeId],
         key: PropertyKeyId,
         values: &Column,
-    ) -> Result<()> {
-        check_column(nodes.len(), values)?;
+    ) -> Result<Vec<NodeId>> {
         self.check_nodes_exist(nodes)?;
         self.check_node_types(nodes, key, values)?;
-        self.check_set_node_values(nodes, key, values)?;
+        let mut doubtful = self.check_set_node_values(nodes, key, values)?;
         for constraint in &self.memtable.schema.constraints {
             let Some((label, _)) = constraint.lookup_key().filter(|&(_, of)| of == key) else { continue };
             let mut after: Map<NodeId, Value> = Map::default();
@@ -101,43 +101,44 @@ impl Snapshot {
                     after.insert(node, values.value(row));
                 }
             }
-            self.check_unique(constraint, label, key, &after)?;
+            self.find_equal(label, key, &after, &mut doubtful)?;
         }
-        Ok(())
+        Ok(doubtful)
     }
 
-    /// Fails if the values that nodes of the constraint's label will have are not unique.
-    fn check_unique(
+    /// Adds the nodes of a constraint's label to `out` whose values will not be unique, those that have a value before those
+    /// that get it.
+    fn find_equal(
         &self,
-        constraint: &Constraint,
         label: LabelId,
         key: PropertyKeyId,
         after: &Map<NodeId, Value>,
+        out: &mut Vec<NodeId>,
     ) -> Result<()> {
-        let mut seen: Set<&Value> = Set::default();
+        let mut seen: Map<&Value, NodeId> = Map::default();
         let owners = self.lookup(label, key, &Column::from_values(after.values()))?;
         for (row, (&node, value)) in after.iter().enumerate().filter(|(_, (_, value))| equals_itself(value)) {
-            if !seen.insert(value) {
-                return Err(self.taken(constraint, value, None));
+            if let Some(other) = seen.insert(value, node) {
+                out.extend([other, node]);
             }
             // An owner that gets another value in the same call makes room.
             if let Value::Node(owner) = owners.value(row)
                 && owner != node
                 && after.get(&owner).is_none_or(|other| other == value)
             {
-                return Err(self.taken(constraint, value, Some(owner)));
+                out.extend([owner, node]);
             }
         }
         Ok(())
     }
 
+    /// Fails unless properties may be set; gives the edges that may have the same values as another then.
     pub(super) fn check_set_edge_properties(
         &self,
         edges: &[EdgeId],
         key: PropertyKeyId,
         values: &Column,
-    ) -> Result<()> {
-        check_column(edges.len(), values)?;
+    ) -> Result<Vec<EdgeId>> {
         for &edge in edges {
             if self.edge_ends(edge)?.is_none() {
                 return Err(error!(NotFound, "edge {} is not there", edge.0));
@@ -147,10 +148,11 @@ impl Snapshot {
         self.check_set_edge_values(edges, key, values)
     }
 
-    pub(super) fn check_add_labels(&self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
+    /// Fails unless the nodes may carry the labels; gives those that may have the same values as another then.
+    pub(super) fn check_add_labels(&self, nodes: &[NodeId], labels: &[LabelId]) -> Result<Vec<NodeId>> {
         self.check_nodes_exist(nodes)?;
         self.check_types_of_labelled(nodes, labels)?;
-        self.check_values_of_labelled(nodes, labels)?;
+        let mut doubtful = self.check_values_of_labelled(nodes, labels)?;
         for constraint in &self.memtable.schema.constraints {
             let Some((label, key)) = constraint.lookup_key().filter(|(label, _)| labels.contains(label)) else {
                 continue;
@@ -161,9 +163,9 @@ impl Snapshot {
                     after.insert(node, self.node_property(node, key)?);
                 }
             }
-            self.check_unique(constraint, label, key, &after)?;
+            self.find_equal(label, key, &after, &mut doubtful)?;
         }
-        Ok(())
+        Ok(doubtful)
     }
 
     pub(super) fn check_unconnected(&self, nodes: &[NodeId]) -> Result<()> {
@@ -179,20 +181,20 @@ impl Snapshot {
     pub(super) fn values_of_all(&self, constraint: &Constraint, interrupt: &Interrupt) -> Result<UniqueIndex> {
         let Some((label, key)) = constraint.lookup_key() else { return Ok(UniqueIndex::default()) };
         build::build(self, label, key, interrupt)?.map_err(|(owner, node, value)| {
-            self.taken(constraint, &value, None).within(&format!("nodes {} and {}", owner.0, node.0))
+            taken(&self.memtable.schema, constraint, &value, None).within(&format!("nodes {} and {}", owner.0, node.0))
         })
     }
+}
 
-    fn taken(&self, constraint: &Constraint, value: &Value, owner: Option<NodeId>) -> Error {
-        let schema = &self.memtable.schema;
-        let (label, key) = (schema.subject_name(constraint.subject), schema.property_key_name(constraint.keys[0]));
-        let name = &constraint.name;
-        match owner {
-            Some(owner) => {
-                error!(Constraint, "constraint {name}: node {} of label {label} already has {key} {value}", owner.0)
-            }
-            None => error!(Constraint, "constraint {name}: two nodes of label {label} have the same {key} {value}"),
+/// The error of a value that another node has, the owner if that is known.
+pub(super) fn taken(schema: &Schema, constraint: &Constraint, value: &Value, owner: Option<NodeId>) -> Error {
+    let (label, key) = (schema.subject_name(constraint.subject), schema.property_key_name(constraint.keys[0]));
+    let name = &constraint.name;
+    match owner {
+        Some(owner) => {
+            error!(Constraint, "constraint {name}: node {} of label {label} already has {key} {value}", owner.0)
         }
+        None => error!(Constraint, "constraint {name}: two nodes of label {label} have the same {key} {value}"),
     }
 }
 
@@ -216,7 +218,7 @@ fn check_columns(rows: usize, keys: &[PropertyKeyId], columns: &[Column]) -> Res
 }
 
 /// Fails if a column has the wrong length or holds what cannot be a property.
-fn check_column(rows: usize, column: &Column) -> Result<()> {
+pub(super) fn check_column(rows: usize, column: &Column) -> Result<()> {
     if column.len() != rows {
         return Err(error!(Argument, "a column of {} rows where {rows} were expected", column.len()));
     }

@@ -9,6 +9,7 @@ use super::made::Contents;
 use crate::memtable::Properties;
 use crate::ordered_index::encoding::{after_prefix, hold_nan, put_node, put_value, split_edge, split_node};
 use crate::ordered_index::entries::ordered_entry_bytes;
+use crate::ordered_index::merge::Merged;
 use crate::snapshot::Snapshot;
 use crate::snapshot::ordered::values_at;
 use crate::wal::record::Ends;
@@ -174,7 +175,7 @@ impl Snapshot {
     // ----- Values that must differ
 
     /// The constraints that an ordered index keeps, each with the place of its index.
-    fn ordered_rules(&self) -> impl Iterator<Item = (usize, &Constraint)> {
+    pub(super) fn ordered_rules(&self) -> impl Iterator<Item = (usize, &Constraint)> {
         let schema = &self.memtable.schema;
         let place = |rule: &Constraint| schema.indexes.iter().position(|index| index.name == rule.name);
         schema
@@ -193,8 +194,7 @@ impl Snapshot {
             let columns: Option<Vec<_>> = rule.keys.iter().map(|&key| column_of(key, new)).collect();
             let Some(columns) = columns else { continue };
             let columns: Vec<Column> = columns.into_iter().map(std::borrow::Cow::into_owned).collect();
-            let rows = (0..new.count).filter_map(|row| Some((None, values_at(&columns, row)?)));
-            self.check_values(at, rule, rows.collect())?;
+            self.check_values(at, rule, (0..new.count).filter_map(|row| values_at(&columns, row)))?;
         }
         Ok(())
     }
@@ -207,14 +207,19 @@ impl Snapshot {
             let column =
                 |key: &PropertyKeyId| new.keys.iter().position(|of| of == key).map(|at| new.properties[at].clone());
             let Some(columns) = rule.keys.iter().map(column).collect::<Option<Vec<Column>>>() else { continue };
-            let rows = (0..new.sources.len()).filter_map(|row| Some((None, values_at(&columns, row)?)));
-            self.check_values(at, rule, rows.collect())?;
+            self.check_values(at, rule, (0..new.sources.len()).filter_map(|row| values_at(&columns, row)))?;
         }
         Ok(())
     }
 
-    /// `key` will have these values.
-    pub(super) fn check_set_node_values(&self, nodes: &[NodeId], key: PropertyKeyId, values: &Column) -> Result<()> {
+    /// Nodes that may have the same values as another once `key` has these values.
+    pub(super) fn check_set_node_values(
+        &self,
+        nodes: &[NodeId],
+        key: PropertyKeyId,
+        values: &Column,
+    ) -> Result<Vec<NodeId>> {
+        let mut doubtful = Vec::new();
         for (at, rule) in self.ordered_rules().filter(|(_, rule)| rule.keys.contains(&key)) {
             let Subject::Label(label) = rule.subject else { continue };
             let has_label = self.has_label(nodes, label)?;
@@ -223,13 +228,19 @@ impl Snapshot {
             // A later row for the same node wins.
             let rows = (0..nodes.len()).filter(|&row| has_label.get(row));
             let after: Map<u64, Option<Vec<u8>>> = rows.map(|row| (nodes[row].0, values_at(&columns, row))).collect();
-            self.check_changed(at, rule, after)?;
+            self.find_equal_values(at, rule, after, |node| doubtful.push(NodeId(node)))?;
         }
-        Ok(())
+        Ok(doubtful)
     }
 
-    /// `key` will have these values.
-    pub(super) fn check_set_edge_values(&self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) -> Result<()> {
+    /// Edges that may have the same values as another once `key` has these values.
+    pub(super) fn check_set_edge_values(
+        &self,
+        edges: &[EdgeId],
+        key: PropertyKeyId,
+        values: &Column,
+    ) -> Result<Vec<EdgeId>> {
+        let mut doubtful = Vec::new();
         for (at, rule) in self.ordered_rules().filter(|(_, rule)| rule.keys.contains(&key)) {
             let Subject::EdgeType(edge_type) = rule.subject else { continue };
             let mut columns = self.edge_properties(edges, &rule.keys)?;
@@ -240,12 +251,14 @@ impl Snapshot {
                     after.insert(edge.0, values_at(&columns, row));
                 }
             }
-            self.check_changed(at, rule, after)?;
+            self.find_equal_values(at, rule, after, |edge| doubtful.push(EdgeId(edge)))?;
         }
-        Ok(())
+        Ok(doubtful)
     }
 
-    pub(super) fn check_values_of_labelled(&self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
+    /// Nodes that may have the same values as another once they carry the labels.
+    pub(super) fn check_values_of_labelled(&self, nodes: &[NodeId], labels: &[LabelId]) -> Result<Vec<NodeId>> {
+        let mut doubtful = Vec::new();
         for (at, rule) in self.ordered_rules() {
             let Subject::Label(label) = rule.subject else { continue };
             if !labels.contains(&label) {
@@ -253,43 +266,77 @@ impl Snapshot {
             }
             let columns = self.node_properties(nodes, &rule.keys)?;
             let rows = nodes.iter().enumerate();
-            self.check_changed(at, rule, rows.map(|(row, node)| (node.0, values_at(&columns, row))).collect())?;
+            let after = rows.map(|(row, node)| (node.0, values_at(&columns, row))).collect();
+            self.find_equal_values(at, rule, after, |node| doubtful.push(NodeId(node)))?;
+        }
+        Ok(doubtful)
+    }
+
+    /// Tells `found` of those that will have the same values as another; of two that both get them, the second.
+    fn find_equal_values(
+        &self,
+        at: usize,
+        rule: &Constraint,
+        after: Map<u64, Option<Vec<u8>>>,
+        mut found: impl FnMut(u64),
+    ) -> Result<()> {
+        let changing: Set<u64> = after.keys().copied().collect();
+        let mut seen: Set<Vec<u8>> = Set::default();
+        let mut merged = self.merged(at, KeyOrder::Ascending);
+        for (id, values) in after.into_iter().filter_map(|(id, values)| Some((id, values?))) {
+            if hold_nan(&values) {
+                continue;
+            }
+            if self.owner_of(rule, &mut merged, &values, &changing)?.is_some() || !seen.insert(values) {
+                found(id);
+            }
         }
         Ok(())
     }
 
-    fn check_changed(&self, at: usize, rule: &Constraint, after: Map<u64, Option<Vec<u8>>>) -> Result<()> {
-        let changing: Set<u64> = after.keys().copied().collect();
-        let rows = after.into_iter().filter_map(|(id, values)| Some((Some(id), values?))).collect();
-        self.check_rows_differ(at, rule, rows, &changing)
-    }
-
-    fn check_values(&self, at: usize, rule: &Constraint, rows: Vec<(Option<u64>, Vec<u8>)>) -> Result<()> {
-        self.check_rows_differ(at, rule, rows, &Set::default())
-    }
-
-    /// Fails if two of the rows have the same values, or one has those of a node or edge that is not among `changing`.
-    fn check_rows_differ(
+    /// Fails if one of those with these values is not the only one that has them.
+    pub(super) fn check_alone(
         &self,
         at: usize,
         rule: &Constraint,
-        rows: Vec<(Option<u64>, Vec<u8>)>,
-        changing: &Set<u64>,
+        rows: impl Iterator<Item = (u64, Vec<u8>)>,
     ) -> Result<()> {
-        let mut seen: Set<Vec<u8>> = Set::default();
         let mut merged = self.merged(at, KeyOrder::Ascending);
-        for (_, values) in rows.into_iter().filter(|(_, values)| !hold_nan(values)) {
-            merged.seek(&values, &after_prefix(values.clone()))?;
-            while let Some(entry) = merged.next()? {
-                if let Some(error) = self.owner_not_in(rule, entry, changing)? {
-                    return Err(error);
-                }
-            }
+        for (id, values) in rows.filter(|(_, values)| !hold_nan(values)) {
+            let own = Set::from_iter([id]);
+            self.owner_of(rule, &mut merged, &values, &own)?.map_or(Ok(()), Err)?;
+        }
+        Ok(())
+    }
+
+    /// Fails if two new nodes or edges have the same values, or one has those of another.
+    fn check_values(&self, at: usize, rule: &Constraint, rows: impl Iterator<Item = Vec<u8>>) -> Result<()> {
+        let (mut seen, nobody) = (Set::default(), Set::default());
+        let mut merged = self.merged(at, KeyOrder::Ascending);
+        for values in rows.filter(|values| !hold_nan(values)) {
+            self.owner_of(rule, &mut merged, &values, &nobody)?.map_or(Ok(()), Err)?;
             if !seen.insert(values) {
                 return Err(self.is_taken(rule, "two of the same call have the same", &[]));
             }
         }
         Ok(())
+    }
+
+    /// What is wrong with having the values of a node or edge that is not among `others`.
+    fn owner_of(
+        &self,
+        rule: &Constraint,
+        merged: &mut Merged<'_>,
+        values: &[u8],
+        others: &Set<u64>,
+    ) -> Result<Option<model::Error>> {
+        merged.seek(values, &after_prefix(values.to_vec()))?;
+        while let Some(entry) = merged.next()? {
+            if let Some(error) = self.owner_not_in(rule, entry, others)? {
+                return Ok(Some(error));
+            }
+        }
+        Ok(None)
     }
 
     /// What is wrong with having the values of an entry: nothing if all that it stands for is among `changing`.

@@ -13,6 +13,8 @@ use model::{
     Subject, error,
 };
 
+use super::check::check_column;
+use super::doubts::Doubts;
 use super::made::Made;
 use super::presence::Touched;
 use crate::codec::bytes::Get;
@@ -33,12 +35,27 @@ pub(crate) struct Moved {
 pub(crate) fn rebase(log: &[u8], base: &Schema, head: &Snapshot) -> Result<Moved> {
     let mut snapshot = head.clone();
     // Constraints may have come that the transaction has not heard of.
-    let (mut touched, made) = (Touched::default(), Made::default());
+    let (mut pending, made) = (Pending::default(), Made::default());
     let log = repeat(&mut snapshot, log, &mut Numbers::new(base), |snapshot, operation, first_own| {
-        snapshot.apply_checked(operation, first_own, &made, &mut touched).map_err(as_conflict)
+        snapshot.apply_checked(operation, first_own, &made, &mut pending).map_err(as_conflict)
     })?;
-    snapshot.check_presence(&touched).map_err(as_conflict)?;
+    pending.check(&snapshot).map_err(as_conflict)?;
     Ok(Moved { snapshot, log })
+}
+
+/// What is looked at when the last operation of a transaction is applied.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    touched: Touched,
+    doubts: Doubts,
+}
+
+impl Pending {
+    /// Fails if a property is missing that must be there, or a value is not unique.
+    pub(super) fn check(&self, snapshot: &Snapshot) -> Result<()> {
+        snapshot.check_presence(&self.touched)?;
+        self.doubts.settle(snapshot, |edges| Ok(edges.to_vec()))
+    }
 }
 
 /// Like [`rebase`], where it is known that the log can be repeated, and what the indexes hold that it makes.
@@ -205,7 +222,7 @@ impl Snapshot {
         operation: Operation<'_>,
         first_own: u32,
         made: &Made,
-        touched: &mut Touched,
+        Pending { touched, doubts }: &mut Pending,
     ) -> Result<()> {
         match &operation {
             Operation::CreateNodes { first, count, labels, keys, properties } => {
@@ -220,16 +237,18 @@ impl Snapshot {
                 touched.created_edges(self, &edges, *edge_type);
             }
             Operation::SetNodeProperties(nodes, key, values) => {
-                self.check_set_node_properties(nodes, *key, values)?;
+                check_column(nodes.len(), values)?;
+                doubts.add_nodes(&self.version, &self.check_set_node_properties(nodes, *key, values)?)?;
                 touched.set_nodes(self, nodes, *key, values);
             }
             Operation::SetEdgeProperties(edges, key, values) => {
                 let edges = self.edges_named(edges, first_own)?;
-                self.check_set_edge_properties(&edges, *key, values)?;
+                check_column(edges.len(), values)?;
+                doubts.add_edges(&self.version, &self.check_set_edge_properties(&edges, *key, values)?)?;
                 touched.set_edges(self, &edges, *key, values);
             }
             Operation::AddLabels(nodes, labels) => {
-                self.check_add_labels(nodes, labels)?;
+                doubts.add_nodes(&self.version, &self.check_add_labels(nodes, labels)?)?;
                 touched.labelled(self, nodes, labels);
             }
             Operation::RemoveLabels(nodes, _) => self.check_nodes_exist(nodes)?,

@@ -91,14 +91,19 @@ impl NativeTransaction {
             let room = if first > 0 { check_this_thread().and_then(|()| self.make_room()) } else { Ok(()) };
             let done = room.and_then(|()| work(self, first..rows.min(first + piece)));
             if done.is_err() && self.position() > start {
-                if start >= self.log_start {
-                    self.go_back(start)?;
-                } else {
-                    self.is_broken = true;
-                }
+                self.undo_call(start)?;
             }
             done?;
         }
+        Ok(())
+    }
+
+    /// Goes back to the start of a call that failed; not where that is in files already.
+    pub(super) fn undo_call(&mut self, start: u64) -> Result<()> {
+        if start >= self.log_start {
+            return self.go_back(start);
+        }
+        self.is_broken = true;
         Ok(())
     }
 

@@ -79,6 +79,17 @@ impl Version {
     /// For each value, the node with the label whose property equals it, by the index of that constraint, compared
     /// with the node's own value; `None` for the whole if there is no such constraint.
     pub fn lookup(&self, label: LabelId, key: PropertyKeyId, values: &Column) -> Result<Option<Vec<Option<NodeId>>>> {
+        self.lookup_among(label, key, values, |_, _| true)
+    }
+
+    /// The same among the nodes that still have the value of their row, as `has_still` says.
+    pub(crate) fn lookup_among(
+        &self,
+        label: LabelId,
+        key: PropertyKeyId,
+        values: &Column,
+        has_still: impl Fn(usize, NodeId) -> bool,
+    ) -> Result<Option<Vec<Option<NodeId>>>> {
         let mut found = vec![None; values.len()];
         let runs = self.index_runs(label, key);
         if runs.is_empty() {
@@ -101,7 +112,7 @@ impl Version {
         }
         let stored = self.node_property(&nodes, key)?;
         for (at, (&row, &node)) in rows.iter().zip(&nodes).enumerate() {
-            if are_equal(&stored, at, values, row) {
+            if found[row].is_none() && are_equal(&stored, at, values, row) && has_still(row, node) {
                 found[row] = Some(node);
             }
         }

@@ -5,6 +5,9 @@
 //! what it could not write, and a later sync says nothing of that. Bytes that were read are the only ones that can be
 //! relied on, so they are written once more, into a new log, and made durable, before anything is committed behind them.
 //!
+//! A log that was closed and has a second name, as in a copy of the store made of hard links, is copied as well: what is
+//! appended to it would be in the other store too.
+//!
 //! Invariant: the manifest names the new log only once it is durable whole; until then the old ones are as they were.
 //! Cost: the logs are read, and what is sound of them is written and synced once. A store that was closed costs nothing.
 
@@ -13,7 +16,7 @@ use std::path::Path;
 use model::platform::{Disk, Platform};
 use model::{ErrorCode, Result};
 
-use super::replay::{Record, Replayed, each_record, last_log, remove_other_logs};
+use super::replay::{Record, RecordRoom, Replayed, each_record, last_log, remove_other_logs};
 use super::torn::{self, TornLog};
 use super::writer::WalWriter;
 use super::{EMPTY_LOG_BYTES, GROUP_MARK_BYTES, LINKED_VERSION, LogName};
@@ -27,7 +30,7 @@ const GROUP_BYTES: usize = 1 << 20;
 
 /// Makes the logs of a store one log that was closed, if they are not that; gives what was cut off. The caller holds the
 /// lock, and nobody has opened the store's files yet.
-pub(crate) fn mend(platform: &Platform, directory: &Path) -> Result<Vec<TornLog>> {
+pub(crate) fn mend(platform: &Platform, directory: &Path, room: RecordRoom) -> Result<Vec<TornLog>> {
     let mut manifest = Manifest::read(&platform.disk, directory)?;
     remove_empty_ends(&*platform.disk, directory, &manifest)?;
     if is_closed(platform, directory, &manifest)? {
@@ -40,7 +43,7 @@ pub(crate) fn mend(platform: &Platform, directory: &Path) -> Result<Vec<TornLog>
     // No log has the number between: what is left if this is cut short is not taken for a log that goes on.
     let number = last + 2;
     let names = (LogName::new(identity, first), LogName::new(identity, number));
-    let torn = match copy_logs(disk, directory, names) {
+    let torn = match copy_logs(disk, directory, names, room) {
         Ok(Replayed { mut torn, .. }) => {
             for torn in &mut torn {
                 torn::keep_if_there_is_room(disk, directory, torn)?;
@@ -49,12 +52,14 @@ pub(crate) fn mend(platform: &Platform, directory: &Path) -> Result<Vec<TornLog>
         }
         Err(error) if error.code() == ErrorCode::DiskFull => {
             // What is not sound takes the room that the copy needs.
-            let torn = each_record(disk, directory, first, identity, |_| Ok(()))?.torn;
-            if torn.is_empty() {
+            let torn = each_record(disk, directory, (first, identity), room, |_| Ok(()))?.torn;
+            let shared = torn.iter().map(|torn| is_shared(disk, &torn.log)).collect::<Result<Vec<bool>>>()?;
+            // To cut a log that has a second name makes no room here, and takes from the store of that name.
+            if torn.is_empty() || shared.contains(&true) {
                 return Err(error);
             }
             torn.iter().try_for_each(|torn| torn::cut_off(disk, torn))?;
-            copy_logs(disk, directory, names)?;
+            copy_logs(disk, directory, names, room)?;
             torn
         }
         Err(error) => return Err(error),
@@ -67,11 +72,11 @@ pub(crate) fn mend(platform: &Platform, directory: &Path) -> Result<Vec<TornLog>
 
 /// Copies what is sound in the logs from the first name on to a log of the second name, durable and closed. If it fails, that
 /// log is not there.
-fn copy_logs(disk: &dyn Disk, directory: &Path, (from, to): (LogName, LogName)) -> Result<Replayed> {
+fn copy_logs(disk: &dyn Disk, directory: &Path, (from, to): (LogName, LogName), room: RecordRoom) -> Result<Replayed> {
     let copy = || {
         let writer = WalWriter::create(disk, directory, to)?;
         let mut copy = Copy { writer, group: Vec::new(), is_empty: true };
-        let replayed = each_record(disk, directory, from.number, from.identity, |record| copy.add(record))?;
+        let replayed = each_record(disk, directory, (from.number, from.identity), room, |record| copy.add(record))?;
         copy.finish().map(|()| replayed)
     };
     let copied = copy();
@@ -102,7 +107,12 @@ fn remove_empty_ends(disk: &dyn Disk, directory: &Path, manifest: &Manifest) -> 
     Ok(())
 }
 
-/// True if there is one log and it ends with a seal.
+/// Whether a log has a second name.
+fn is_shared(disk: &dyn Disk, path: &Path) -> Result<bool> {
+    disk.has_other_names(path).map_err(|error| StorageError::io("read", path, error))
+}
+
+/// True if there is one log, which no other store has too, and it ends with a seal.
 fn is_closed(platform: &Platform, directory: &Path, manifest: &Manifest) -> Result<bool> {
     let disk = &*platform.disk;
     let number = manifest.wal_number;
@@ -114,7 +124,7 @@ fn is_closed(platform: &Platform, directory: &Path, manifest: &Manifest) -> Resu
         std::io::ErrorKind::NotFound => StorageError::corrupt(&path, 0, "the manifest names a log that is gone"),
         _ => StorageError::io("read", &path, error),
     })?;
-    if length < EMPTY_LOG_BYTES {
+    if length < EMPTY_LOG_BYTES || is_shared(disk, &path)? {
         return Ok(false);
     }
     let read = |start: u64, bytes: usize| {

@@ -2,13 +2,14 @@
 //!
 //! Invariant: only a tail is ever given up that no later mark calls durable, and that no later log calls a part of what was
 //! before it. Other damage is `CORRUPT`, since what stood there had been acknowledged.
-//! Cost: one piece of a log is in memory at a time, or one record if that is longer.
+//! Cost: one piece of a log is in memory at a time, or one record if that is longer. One that is longer than the reader has
+//! room for is `LIMIT`.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use model::Result;
 use model::platform::Disk;
+use model::{Error, Result};
 
 use super::torn::TornLog;
 use super::{
@@ -62,27 +63,59 @@ impl<'a> Record<'a> {
     }
 }
 
+/// The memory limit, if there is one, of who reads logs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordRoom(Option<usize>);
+
+/// Part of the memory limit that one record may take.
+const RECORD_SHARE: usize = 4;
+/// Bytes that a record may take within any limit.
+const RECORD_BYTES_MIN: usize = 1 << 20;
+
+impl RecordRoom {
+    /// For who reads each record whatever memory that takes.
+    pub(crate) const UNLIMITED: RecordRoom = RecordRoom(None);
+
+    /// For who holds that memory limit.
+    pub(crate) fn within(limit: usize) -> RecordRoom {
+        RecordRoom(Some(limit))
+    }
+
+    fn has(self, bytes: u64) -> bool {
+        self.0.is_none_or(|limit| bytes <= (limit / RECORD_SHARE).max(RECORD_BYTES_MIN) as u64)
+    }
+
+    /// The error of a record that is too long.
+    fn refuse(self, path: &Path, place: u64, bytes: u64) -> Error {
+        let (limit, least) = (self.0.unwrap_or(usize::MAX) >> 10, (bytes * RECORD_SHARE as u64).div_ceil(1 << 20));
+        let path = path.display();
+        let problem =
+            format!("{path} at byte {place}: a transaction of {bytes} bytes, the memory limit is {limit} KiB");
+        StorageError::limit(problem).with_remedy(format!("open the store with a memory limit of {least} MiB or more"))
+    }
+}
+
 /// Calls `apply` with the payload of each record of all logs from that number on: a flush that did not come to its end
 /// leaves several.
 pub(crate) fn replay_all(
     disk: &dyn Disk,
     directory: &Path,
-    first: u64,
-    identity: u64,
+    (first, identity): (u64, u64),
+    room: RecordRoom,
     mut apply: impl FnMut(&mut Get<'_>) -> Result<()>,
 ) -> Result<Replayed> {
-    each_record(disk, directory, first, identity, |record| apply(&mut record.get()))
+    each_record(disk, directory, (first, identity), room, |record| apply(&mut record.get()))
 }
 
 /// Calls `apply` with each record of all logs from that number on.
 pub(crate) fn each_record(
     disk: &dyn Disk,
     directory: &Path,
-    first: u64,
-    identity: u64,
+    (first, identity): (u64, u64),
+    room: RecordRoom,
     mut apply: impl FnMut(&Record<'_>) -> Result<()>,
 ) -> Result<Replayed> {
-    let mut log = OneLog::open(disk, directory, first, identity)?;
+    let mut log = OneLog::open(disk, directory, first, identity)?.within(room);
     let mut end = log.replay(None, &mut apply)?;
     let mut replayed = Replayed { name: log.name, end, torn: Vec::new() };
     loop {
@@ -91,7 +124,7 @@ pub(crate) fn each_record(
         if !is_begun(disk, directory, number, identity)? {
             return Ok(Replayed { name: log.name, end, ..replayed });
         }
-        let mut next = OneLog::open(disk, directory, number, identity)?;
+        let mut next = OneLog::open(disk, directory, number, identity)?.within(room);
         end = next.replay(Some((&log.path, end)), &mut apply)?;
         log = next;
     }
@@ -167,6 +200,21 @@ impl Pieces<'_> {
         }
         Ok(&self.piece[(place - self.start) as usize..])
     }
+
+    /// Whether a sound record of so many bytes stands at a place, read piece by piece.
+    fn hold_record(&mut self, name: LogName, place: u64, bytes: u64) -> Result<bool> {
+        let header = self.at(place, RECORD_HEADER_BYTES)?;
+        let Some(expected) = header.get(4..8).and_then(|crc| crc.first_chunk()).copied() else { return Ok(false) };
+        let (mut crc, end) = (name.begin_checksum(), place + bytes);
+        let mut next = place + 8;
+        while next < end {
+            let piece = self.at(next, (end - next).min(PIECE_BYTES as u64) as usize)?;
+            let here = piece.len().min((end - next) as usize);
+            crc.update(&piece[..here]);
+            next += here as u64;
+        }
+        Ok(crc.finalize().to_le_bytes() == expected)
+    }
 }
 
 /// A log that is read.
@@ -174,6 +222,7 @@ struct OneLog<'d> {
     path: PathBuf,
     name: LogName,
     pieces: Pieces<'d>,
+    room: RecordRoom,
 }
 
 impl<'d> OneLog<'d> {
@@ -189,7 +238,12 @@ impl<'d> OneLog<'d> {
             return Err(StorageError::corrupt(&path, 16, "the log is not the one that the manifest names"));
         }
         let is_linked = version_of(header) >= LINKED_VERSION;
-        Ok(OneLog { path, name: LogName { identity, number, is_linked }, pieces })
+        Ok(OneLog { path, name: LogName { identity, number, is_linked }, pieces, room: RecordRoom::UNLIMITED })
+    }
+
+    /// Read by who has so much room.
+    fn within(self, room: RecordRoom) -> OneLog<'d> {
+        OneLog { room, ..self }
     }
 
     /// Calls `apply` with each record. `before` is the log that this one continues, and its end; without one the first record
@@ -199,7 +253,7 @@ impl<'d> OneLog<'d> {
         before: Option<(&Path, WalEnd)>,
         apply: &mut impl FnMut(&Record<'_>) -> Result<()>,
     ) -> Result<WalEnd> {
-        let (path, name, pieces) = (&*self.path, self.name, &mut self.pieces);
+        let (path, name, pieces, room) = (&*self.path, self.name, &mut self.pieces, self.room);
         let sequence = before.map_or(0, |(_, end)| end.sequence);
         let length = HEADER_BYTES as u64;
         let mut end = WalEnd { length, torn_bytes: 0, sequence, is_sealed: false, has_link: false };
@@ -220,6 +274,12 @@ impl<'d> OneLog<'d> {
             } else {
                 let bytes = claimed_bytes(head).filter(|&bytes| bytes <= pieces.length - end.length);
                 let Some(bytes) = bytes else { break };
+                if !room.has(bytes) {
+                    match pieces.hold_record(name, end.length, bytes)? {
+                        true => return Err(room.refuse(path, end.length, bytes)),
+                        false => break,
+                    }
+                }
                 let record = pieces.at(end.length, bytes as usize)?;
                 let Some((found, payload)) = name.read_record(record) else { break };
                 if found != end.sequence + 1 && (end.sequence > 0 || end.has_link) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use model::platform::{Disk, Platform};
 use model::{ErrorCode, Result};
 
-use super::replay::{PIECE_BYTES, each_record};
+use super::replay::{PIECE_BYTES, RecordRoom, each_record};
 use crate::error::StorageError;
 use crate::format::FileKind;
 use crate::manifest::Manifest;
@@ -58,7 +58,7 @@ impl std::fmt::Display for TornLog {
 pub fn torn_logs(platform: &Platform, directory: &Path) -> Result<Vec<TornLog>> {
     let manifest = Manifest::read(&platform.disk, directory)?;
     let (first, identity) = (manifest.wal_number, manifest.store_identity);
-    Ok(each_record(&*platform.disk, directory, first, identity, |_| Ok(()))?.torn)
+    Ok(each_record(&*platform.disk, directory, (first, identity), RecordRoom::UNLIMITED, |_| Ok(()))?.torn)
 }
 
 /// The files with torn ends of logs that were kept when the store was opened, and their lengths, oldest first.

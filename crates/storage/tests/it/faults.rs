@@ -271,3 +271,44 @@ fn a_store_whose_files_found_no_room_opens_on_the_full_disk() {
         }
     }
 }
+
+#[test]
+fn without_a_free_slot_nothing_is_written_and_nothing_is_lost() {
+    let disk = MemoryDisk::new();
+    let platform = platform(Arc::new(disk.clone()), 16);
+    let options =
+        OpenOptions { maintenance: Maintenance::Inline, memtable_bytes_max: usize::MAX, ..OpenOptions::create() };
+    let store = NativeStore::open(Path::new(PATH), options, platform.clone()).unwrap();
+    let (mut held, mut number) = (Vec::new(), 0);
+    let refused = loop {
+        number += 1;
+        commit_number(&store, number).unwrap();
+        if let Err(error) = store.checkpoint(&Interrupt::new()) {
+            break error;
+        }
+        // Each of those who read keeps the partitions open that were there when it began.
+        held.push(store.read().unwrap());
+        assert!(number <= 4_096, "more partitions are open than there are slots");
+    };
+    assert_eq!(refused.code(), ErrorCode::Limit, "{refused:?}");
+    assert!(refused.message().contains("4096 edge partitions") && refused.remedy().contains("end"), "{refused:?}");
+    let files = disk.files().len();
+    for _ in 0..3 {
+        number += 1;
+        commit_number(&store, number).unwrap();
+        assert_eq!(store.checkpoint(&Interrupt::new()).unwrap_err().code(), ErrorCode::Limit);
+    }
+    assert_eq!(disk.files().len(), files, "what cannot be opened is not written");
+    // As after a kill.
+    let copy =
+        NativeStore::open(Path::new(PATH), options, testing::simulation::platform(Arc::new(disk.copy()), 17)).unwrap();
+    assert_eq!(numbered::check(&*copy.read().unwrap()), number);
+    drop(held);
+    store.checkpoint(&Interrupt::new()).unwrap();
+    number += 1;
+    commit_number(&store, number).unwrap();
+    store.checkpoint(&Interrupt::new()).unwrap();
+    assert_eq!(numbered::check(&*store.read().unwrap()), number);
+    drop(store);
+    numbered::check_files(&platform, Path::new(PATH));
+}

@@ -216,3 +216,48 @@ fn a_flipped_bit_in_a_log_that_was_not_closed_is_corrupt_up_to_the_last_group() 
         assert_eq!(opened.err().map(|error| error.code()), Some(ErrorCode::Corrupt), "byte {at}");
     }
 }
+
+#[test]
+fn a_record_that_memory_has_no_room_for_is_told_with_the_limit_that_has_it() {
+    const TEXT: usize = 3 << 20;
+    let directory = TestDirectory::new();
+    let store = directory.open();
+    for length in [1, TEXT] {
+        let mut transaction = store.write().unwrap();
+        let key = transaction.property_key("text").unwrap();
+        let values = [model::Column::from_values(&[model::Value::string(&"x".repeat(length))])];
+        transaction.create_nodes(&NewNodes { count: 1, labels: &[], keys: &[key], properties: &values }).unwrap();
+        transaction.commit().unwrap();
+    }
+    drop(store);
+    let (path, files) = (directory.log(), directory.files());
+    let open = |mut options: OpenOptions, limit: usize| {
+        options.memory_bytes_max = Some(limit);
+        NativeStore::open(directory.path(), options, directory.platform())
+    };
+    let whole = directory.disk().read(&path).unwrap();
+    let unsealed = &whole[..whole.len() - 16];
+    for bytes in [&whole[..], unsealed] {
+        for options in [OpenOptions::read_only(), OpenOptions::default()] {
+            directory.restore(&files);
+            directory.write(&path, bytes);
+            let error = open(options, 2 << 20).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::Limit, "{error}");
+            assert!(error.message().contains(&*path.to_string_lossy()), "{error}");
+            assert!(error.remedy().contains("memory limit of 13 MiB or more"), "{error:?}");
+            let store = open(options, 13 << 20).unwrap();
+            assert_eq!(store.read().unwrap().statistics().nodes, 2);
+        }
+    }
+    // One that is damaged is torn off, whatever its length.
+    let mut damaged = unsealed.to_vec();
+    let middle = damaged.len() - TEXT / 2;
+    damaged[middle] ^= 1;
+    for options in [OpenOptions::read_only(), OpenOptions::default()] {
+        directory.restore(&files);
+        directory.write(&path, &damaged);
+        let store = open(options, 2 << 20).unwrap();
+        assert_eq!(store.read().unwrap().statistics().nodes, 1);
+        assert_eq!(store.torn_logs().len(), 1);
+    }
+}

@@ -34,4 +34,5 @@ mod sketches;
 mod sort_keys;
 mod topology;
 mod unique_build;
+mod unique_exchange;
 mod vast;

@@ -172,6 +172,44 @@ fn the_lock_survives_the_removal_of_its_file() {
 
 #[cfg(unix)]
 #[test]
+fn copies_made_of_hard_links_go_their_own_ways() {
+    let nodes = |directory: &TestDirectory, added: u64| {
+        let store = directory.open();
+        (0..added).for_each(|_| add_node(&store));
+        store.read().unwrap().statistics().nodes
+    };
+    for was_closed in [true, false] {
+        let (first, second) = (TestDirectory::new(), TestDirectory::new());
+        nodes(&first, 3);
+        if !was_closed {
+            let mut log = first.disk().read(&first.log()).unwrap();
+            log.truncate(log.len() - 16);
+            first.write(&first.log(), &log);
+        }
+        first.disk().create_directory(second.path()).unwrap();
+        for name in first.disk().list(first.path()).unwrap() {
+            first.disk().link(&first.path().join(&name), &second.path().join(&name)).unwrap();
+        }
+        assert_eq!(nodes(&first, 1), 4);
+        assert_eq!(second.open_with(OpenOptions::read_only()).read().unwrap().statistics().nodes, 3);
+        assert_eq!(nodes(&second, 2), 5, "closed: {was_closed}");
+        // The lock file, too, is of both, until it is replaced.
+        let store = first.open();
+        check(&second, OpenOptions::default(), ErrorCode::Busy, &["open"]);
+        second.disk().remove(&second.path().join("LOCK")).unwrap();
+        assert_eq!(nodes(&second, 1), 6);
+        add_node(&store);
+        drop(store);
+        assert_eq!((nodes(&first, 0), nodes(&second, 0)), (5, 6));
+        for directory in [first, second] {
+            let problems = storage::check::check(&directory.platform(), directory.path(), &model::Interrupt::new());
+            assert_eq!(problems.unwrap(), []);
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn a_pipe_in_place_of_a_file_is_refused_and_not_waited_for() {
     for name in ["MANIFEST", "LOCK"] {
         let directory = TestDirectory::new();

@@ -53,6 +53,7 @@ impl BulkLoad {
         edit.added_partitions = added_partitions;
         edit.patches = patches;
         finish_ordered(&self.context, &self.base, &mut edit)?;
+        self.base.check_slots(edit.added_partitions.len())?;
         // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
         self.context.commit();
         self.base.publish(&edit, sketch::renewed)
@@ -65,8 +66,8 @@ impl BulkLoad {
             return Ok(Vec::new());
         }
         let config = &self.context.config;
-        let intervals =
-            lay_out(everything(), &histogram, HISTOGRAM_BITS, config.partition_edges_max, self.context.targets_max());
+        let (edges_max, targets_max) = (config.partition_edges_max, self.context.targets_max(self.next_node));
+        let intervals = lay_out(everything(), &histogram, HISTOGRAM_BITS, edges_max, targets_max);
         let level = Policy::default().level_of(edges / intervals.len() as u64);
         let mut in_memory: BTreeMap<EdgeTypeId, Vec<SealedBuffer>> = BTreeMap::new();
         buffers.into_iter().for_each(|(edge_type, buffer)| in_memory.entry(edge_type).or_default().push(buffer));
