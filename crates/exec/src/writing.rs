@@ -44,7 +44,7 @@ const WORK_ROWS_MAX: usize = 1 << 18;
 
 /// Runs an input to its end, works on all its rows, and then passes on what came of them. Rows that do not fit into memory
 /// are worked on in blocks, each of which sees what was done for those before it; where they must not (`is_opaque`),
-/// that fails.
+/// that fails. Values whose uniqueness the work has deferred are compared when all of it is done.
 pub(crate) fn change_all(
     (input, width, is_opaque): (&Step, usize, bool),
     scope: Scope<'_, '_>,
@@ -52,9 +52,12 @@ pub(crate) fn change_all(
     work: &mut dyn FnMut(Chunk) -> Result<Chunk>,
     sink: &mut Sink<'_>,
 ) -> Result<Flow> {
+    let settle = || scope.runtime.write(|writer| writer.transaction.check_deferred());
     if is_opaque {
         let (chunk, _charge) = read_all(input, scope, width, operator)?;
-        return push_in_batches(scope, work(chunk)?, sink);
+        let done = work(chunk)?;
+        settle()?;
+        return push_in_batches(scope, done, sink);
     }
     let interrupt = scope.runtime.environment.interrupt;
     let mut store = RowStore::new(scope.runtime.charge(operator));
@@ -65,13 +68,18 @@ pub(crate) fn change_all(
     })?;
     let mut output = RowStore::new(scope.runtime.charge(operator));
     let stored = match store.finish(width).into_chunk() {
-        Ok((chunk, _charge)) if chunk.rows <= WORK_ROWS_MAX => return push_in_batches(scope, work(chunk)?, sink),
+        Ok((chunk, _charge)) if chunk.rows <= WORK_ROWS_MAX => {
+            let done = work(chunk)?;
+            settle()?;
+            return push_in_batches(scope, done, sink);
+        }
         Ok((chunk, _charge)) => {
             for start in (0..chunk.rows).step_by(WORK_ROWS_MAX) {
                 interrupt.check()?;
                 output.push(work(chunk.slice(start, (start + WORK_ROWS_MAX).min(chunk.rows)))?)?;
             }
             drop(chunk);
+            settle()?;
             return output.finish(0).for_each(&mut |chunk| push_in_batches(scope, chunk, sink));
         }
         Err(stored) => stored,
@@ -82,6 +90,7 @@ pub(crate) fn change_all(
         Ok(Flow::Continue)
     })?;
     drop(stored);
+    settle()?;
     output.finish(0).for_each(&mut |chunk| push_in_batches(scope, chunk, sink))
 }
 

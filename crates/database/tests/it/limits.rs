@@ -318,3 +318,50 @@ fn queries_of_many_steps_run() {
     assert_eq!(error.code(), ErrorCode::Limit, "{error:?}");
     assert!(error.message().contains("more than 4000 clauses"), "{error:?}");
 }
+
+#[test]
+fn values_that_must_be_unique_are_exchanged_over_any_number_of_rows() {
+    const ROWS: i64 = 30_000;
+    let folder = Folder::new();
+    let config = Config { durability: Durability::Off, threads: 2, ..Config::default() };
+    let database = Database::open(&folder.join("store.knot"), config).expect("a store can be opened");
+    let mut session = database.session();
+    let mut run = |text: &str, memory: Option<usize>| {
+        session.set_query_memory(memory);
+        session.query(text, &Parameters::default())
+    };
+    for text in [
+        "CREATE CONSTRAINT FOR (n:N) REQUIRE n.id IS UNIQUE",
+        "CREATE CONSTRAINT FOR (n:N) REQUIRE (n.a, n.b) IS UNIQUE",
+        "CREATE CONSTRAINT FOR ()-[r:R]-() REQUIRE r.id IS UNIQUE",
+        &format!("UNWIND range(1, {ROWS}) AS i CREATE (n:N {{id: i, a: 1, b: i}})-[:R {{id: i}}]->(n)"),
+    ] {
+        run(text, None).expect(text);
+    }
+    // With so little memory the rows are worked on in blocks, none of which is unique by itself.
+    for memory in [None, Some(300_000)] {
+        for (text, of) in [
+            ("MATCH (n:N) SET n.id = n.id + 1", "n.id"),
+            ("MATCH (n:N) SET n.b = 40000 - n.b", "n.b"),
+            ("MATCH (n:N)-[r:R]->() SET r.id = r.id - 1", "r.id"),
+        ] {
+            run(text, memory).unwrap_or_else(|error| panic!("{memory:?}: {text}: {error}"));
+            let count = format!("MATCH (n:N)-[r:R]->() RETURN count(DISTINCT {of})");
+            assert_eq!(run(&count, None).expect("a count").single(), Some(Value::Int(ROWS)), "{memory:?}: {text}");
+        }
+        // In the end two would have the same.
+        for text in [
+            "MATCH (n:N) SET n.id = CASE WHEN n.id % 20000 = 7 THEN 7 ELSE n.id + 1 END",
+            "MATCH (n:N) SET n.b = n.b % 29999",
+            "MATCH (n:N)-[r:R]->() SET r.id = r.id % 29990",
+        ] {
+            let before = run("MATCH (n:N)-[r:R]->() RETURN sum(n.id), sum(n.b), sum(r.id)", None).expect("sums");
+            let error = run(text, memory).err().unwrap_or_else(|| panic!("{memory:?}: {text}: two have the same"));
+            assert_eq!(error.code(), ErrorCode::Constraint, "{memory:?}: {text}: {error}");
+            let after = run("MATCH (n:N)-[r:R]->() RETURN sum(n.id), sum(n.b), sum(r.id)", None).expect("sums");
+            assert_eq!(before.rows().collect::<Vec<_>>(), after.rows().collect::<Vec<_>>(), "{memory:?}: {text}");
+        }
+    }
+    let text = "UNWIND [3, 30002] AS id MATCH (n:N {id: id}) RETURN count(n)";
+    assert_eq!(run(text, None).expect(text).single(), Some(Value::Int(2)));
+}

@@ -267,6 +267,34 @@ fn what_others_changed_meanwhile_is_not_overwritten() {
 }
 
 #[test]
+fn batches_do_not_wait_for_what_was_read_before_them() {
+    for world in World::all("batches") {
+        let mut session = world.database.session();
+        rows(&mut session, "UNWIND range(3, 60) AS i CREATE (:Person {id: i, name: 'p' + toString(i)})");
+        rows(
+            &mut session,
+            "MATCH (a:Person), (b:Person) WHERE b.id = a.id + 1 AND a.id > 1 CREATE (a)-[:KNOWS {since: a.id}]->(b)",
+        );
+        let kind = world.kind;
+        assert_eq!(world.told("SELECT count(*) FROM knows"), "59", "{kind:?}");
+        // All rows are read first; what the source keeps for them would keep each batch from its commit.
+        let text = "MATCH (a:Person)-[r:KNOWS]->() WHERE r.since % 2 = 0 \
+                    CALL (a, r) { DELETE r SET a.age = 7 } IN TRANSACTIONS OF 5 ROWS \
+                    WITH count(*) AS rows MATCH ()-[r:KNOWS]->() RETURN rows, count(r)";
+        assert_eq!(rows(&mut session, text), ["29, 30"], "{kind:?}");
+        assert_eq!(world.told("SELECT count(*), min(since), max(since) FROM knows"), "30,3,2001", "{kind:?}");
+        assert_eq!(world.told("SELECT count(*) FROM person WHERE age = 7"), "29", "{kind:?}");
+        // So would an edge that is a parameter.
+        let edge = session.query("MATCH ({id: 3})-[r:KNOWS]->() RETURN r", &Parameters::default()).expect("an edge");
+        let parameters = Parameters::from_iter([("r".into(), edge.single().expect("one edge"))]);
+        let text = "UNWIND range(1, 6) AS i CALL (i) { MATCH ()-[q:KNOWS]->() WHERE q = $r SET q.since = q.since + i } \
+                    IN TRANSACTIONS OF 2 ROWS";
+        session.query(text, &parameters).unwrap_or_else(|failure| panic!("{kind:?}: {failure}"));
+        assert_eq!(world.told("SELECT since FROM knows WHERE a = 3"), "24", "{kind:?}");
+    }
+}
+
+#[test]
 fn a_statement_that_fails_in_the_middle_leaves_nothing() {
     for world in World::all("middle") {
         let kind = world.kind;

@@ -160,6 +160,7 @@ const STATEMENTS: &[&str] = &[
     "UNWIND range(1, 3000) AS i MERGE (:Found {x: i % 700})",
     "MATCH (n:N) SET n.x = n.id, n.y = n.s",
     "MATCH (n:N) SET n:Other REMOVE n.k",
+    "MATCH (n:N) SET n.id = 6001 - n.id",
     "MATCH ()-[r:R]->() SET r.x = r.k + 1",
     "MATCH ()-[r:R]->() DELETE r",
     "MATCH (n:N) DETACH DELETE n",

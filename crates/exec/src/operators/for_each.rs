@@ -126,7 +126,7 @@ impl Physical for ForEach {
         let mut input = RowStore::new(scope.runtime.charge("ForEach"));
         self.input.run(scope, &mut |chunk| {
             scope.runtime.environment.interrupt.check()?;
-            input.push(chunk)?;
+            input.push(batches::numbered(scope, chunk)?)?;
             Ok(Flow::Continue)
         })?;
         let output = self.in_batches(scope, input.finish(self.width), batches)?;

@@ -1,4 +1,5 @@
-//! `Set`: for each row, sets and removes properties and labels, item by item. All rows are read before the first write.
+//! `Set`: for each row, sets and removes properties and labels, item by item. All rows are read before the first write, and
+//! values that must be unique are so after the last.
 
 use cypher::plan::{Operator, SetItem};
 use model::Result;
@@ -30,7 +31,14 @@ pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, items: &[SetItem]
 
 impl Physical for Set {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let defers = !self.changes.hazards().reads_everything();
         let mut work = |chunk: Chunk| {
+            if defers {
+                scope.runtime.write(|writer| {
+                    writer.transaction.defer_unique();
+                    Ok(())
+                })?;
+            }
             self.changes.run(scope, &chunk)?;
             Ok(Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.keep) })
         };

@@ -56,6 +56,11 @@ impl Hazards {
         Hazards { object, reads, is_opaque: reading.is_opaque, writes_maps, is_disjoint }
     }
 
+    /// True if a row may look at all of the graph, and so meet whatever state the rows before it leave.
+    pub(crate) fn reads_everything(&self) -> bool {
+        self.is_opaque
+    }
+
     /// How the changes may be batched for these rows.
     pub(crate) fn batching(&self, chunk: &Chunk) -> Batching {
         if self.is_opaque {

@@ -336,6 +336,19 @@ impl WriteTransaction for FederatedTransaction {
         Ok(())
     }
 
+    fn defer_unique(&mut self) {
+        if let State::NativeWriting(transaction) = &mut self.joined.parts[0].state {
+            transaction.defer_unique();
+        }
+    }
+
+    fn check_deferred(&mut self) -> Result<()> {
+        match &mut self.joined.parts[0].state {
+            State::NativeWriting(transaction) => transaction.check_deferred(),
+            _ => Ok(()),
+        }
+    }
+
     fn claim(&mut self, hashes: &[u64]) {
         if let State::NativeWriting(transaction) = &mut self.joined.parts[0].state {
             transaction.claim(hashes);

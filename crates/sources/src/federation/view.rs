@@ -414,6 +414,10 @@ impl ReadView for Joined {
         self.parts.iter().any(|part| part.view().follows_courses())
     }
 
+    fn release(&self) {
+        self.parts.iter().for_each(|part| part.view().release());
+    }
+
     fn prefetch(&self, hint: &AccessHint<'_>) {
         match hint {
             AccessHint::Expand(nodes, expand) => {

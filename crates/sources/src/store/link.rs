@@ -97,6 +97,16 @@ impl Link {
         drop(ended);
     }
 
+    /// Ends a reading, and with it what the source keeps for it; the next question begins another.
+    pub(crate) fn release(&self) {
+        let mut held = self.state();
+        if matches!(held.state, State::Reading(_)) {
+            let ended = std::mem::replace(&mut *held, Held::new(State::Closed));
+            drop(held);
+            drop(ended);
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, Held> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -239,6 +239,10 @@ impl ReadView for SourceView {
             || self.prefetcher.is_adaptive() && (0..self.shared.layout.nodes.len()).any(has_places)
     }
 
+    fn release(&self) {
+        self.link.release();
+    }
+
     fn prefetch(&self, hint: &AccessHint<'_>) {
         match hint {
             _ if !self.prefetcher.is_on() => {}

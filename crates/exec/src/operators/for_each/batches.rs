@@ -3,6 +3,7 @@
 //! A batch that fails leaves nothing of itself; those that were committed before stay. One that another writer came
 //! before is run again.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,6 +91,24 @@ impl Batches {
     }
 }
 
+/// Parameters of a statement by their names.
+type Parameters = Map<Arc<str>, Value>;
+
+/// The parameters with the numbers of edges as their ids.
+fn numbered_parameters<'r>(scope: Scope<'_, 'r>) -> Result<Cow<'r, Parameters>> {
+    let parameters = scope.runtime.environment.parameters;
+    let edges = identity::edges_of_parameters(parameters);
+    let edges = identity::numbered(&edges, scope.runtime.view().view())?;
+    Ok(identity::rename_parameters(parameters, &edges))
+}
+
+/// Rows with the numbers of edges as their ids: by these every later view finds them.
+pub(super) fn numbered(scope: Scope<'_, '_>, mut chunk: Chunk) -> Result<Chunk> {
+    let edges = identity::numbered(&identity::edges_of(&chunk.columns), scope.runtime.view().view())?;
+    identity::rename(&mut chunk.columns, &edges);
+    Ok(chunk)
+}
+
 /// Rows that are put together, at least, before their batches are run, where the input has spilled.
 const WAVE_ROWS: usize = 16_384;
 
@@ -120,7 +139,7 @@ struct Outcome {
 }
 
 impl ForEach {
-    /// Runs the subplan for all rows, batch by batch.
+    /// Runs the subplan for all rows, which name edges by their numbers, batch by batch.
     pub(super) fn in_batches<'r>(
         &self,
         scope: Scope<'_, 'r>,
@@ -136,11 +155,14 @@ impl ForEach {
             }
         };
         let cut = Cut { rows, threads, retry_ns: batches.retry_ns(scope)? };
+        let parameters = numbered_parameters(scope)?;
+        // Nothing is read of the rows' own moment any more: no batch has to wait for locks that reading it took.
+        scope.runtime.view().view().release();
         let output = RowStore::new(scope.runtime.charge("ForEach"));
         let mut progress = Progress { output, batches: 0, committed: 0, is_ended: false, has_edges: false };
         match input.into_chunk() {
-            Ok((input, _charge)) => self.wave(scope, &input, (batches, cut), &mut progress)?,
-            Err(stored) => self.waves(scope, &stored, (batches, cut), &mut progress)?,
+            Ok((input, _charge)) => self.wave(scope, &input, (batches, cut, &parameters), &mut progress)?,
+            Err(stored) => self.waves(scope, &stored, (batches, cut, &parameters), &mut progress)?,
         }
         let transactions = scope.runtime.environment.transactions;
         scope.runtime.renew(transactions.ok_or_else(outside)?.snapshot()?);
@@ -165,7 +187,7 @@ impl ForEach {
         &self,
         scope: Scope<'_, '_>,
         stored: &StoredRows<'_>,
-        (batches, cut): (&Batches, Cut),
+        (batches, cut, parameters): (&Batches, Cut, &Parameters),
         progress: &mut Progress<'_>,
     ) -> Result<()> {
         let wanted = cut.rows.saturating_mul(cut.threads).max(WAVE_ROWS);
@@ -175,12 +197,12 @@ impl ForEach {
             if pending.len() >= wanted {
                 let rows = std::mem::take(&mut pending).finish(self.width);
                 let whole = rows.rows - rows.rows % cut.rows;
-                self.wave(scope, &rows.slice(0, whole), (batches, cut), progress)?;
+                self.wave(scope, &rows.slice(0, whole), (batches, cut, parameters), progress)?;
                 pending.push(rows.slice(whole, rows.rows));
             }
             Ok(Flow::Continue)
         })?;
-        self.wave(scope, &pending.finish(self.width), (batches, cut), progress)
+        self.wave(scope, &pending.finish(self.width), (batches, cut, parameters), progress)
     }
 
     /// Runs the batches of some rows.
@@ -188,19 +210,9 @@ impl ForEach {
         &self,
         scope: Scope<'_, '_>,
         input: &Chunk,
-        (batches, cut): (&Batches, Cut),
+        (batches, cut, parameters): (&Batches, Cut, &Parameters),
         progress: &mut Progress<'_>,
     ) -> Result<()> {
-        let mut input = input.clone();
-        let parameters = scope.runtime.environment.parameters;
-        let (edges, known) = {
-            let view = scope.runtime.view();
-            let edges = identity::numbered(&identity::edges_of(&input.columns), view.view())?;
-            (edges, identity::numbered(&identity::edges_of_parameters(parameters), view.view())?)
-        };
-        identity::rename(&mut input.columns, &edges);
-        let input = &input;
-        let parameters = &*identity::rename_parameters(parameters, &known);
         let ranges: Vec<Range<usize>> =
             (0..input.rows).step_by(cut.rows).map(|start| start..(start + cut.rows).min(input.rows)).collect();
         let outcomes = if progress.is_ended {
@@ -218,7 +230,7 @@ impl ForEach {
         input: &Chunk,
         (on_error, cut): (OnError, Cut),
         ranges: &[Range<usize>],
-        parameters: &Map<Arc<str>, Value>,
+        parameters: &Parameters,
     ) -> Vec<Option<Outcome>> {
         let environment = Environment { parameters, ..scope.runtime.environment };
         let prepared = scope.runtime.prepared;
