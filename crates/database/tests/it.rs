@@ -10,6 +10,7 @@
 //! - `lsqb`: the nine patterns of a benchmark, on its own data and with its own counts.
 //! - `acid`: the ACID tests of a benchmark's definition, with many threads.
 //! - `conflicts`: two transactions at once, step by step.
+//! - `histories`: statements of all kinds in sessions side by side, recorded and checked.
 //! - `serializable`: the same, where what was read counts too.
 //! - `transactions`: what is visible to whom, what a failure leaves, what a cancelled statement leaves.
 //! - `limits`: queries that are cancelled, too slow or too large; bad input.
@@ -52,6 +53,8 @@ mod federation;
 mod golden;
 #[path = "it/graph_views.rs"]
 mod graph_views;
+#[path = "it/histories.rs"]
+mod histories;
 #[path = "it/identity.rs"]
 mod identity;
 #[path = "it/import.rs"]

@@ -13,7 +13,8 @@
 //! being opened for writing.
 //!
 //! Invariant: the manifest comes last. A copy that was cut short has none, and is not opened.
-//! Cost: reads and writes every byte once; files that a base has are read there and linked instead.
+//! Cost: reads and writes every byte once; files that a base has are read there and linked instead. Memory: a few megabytes,
+//! however large the store is.
 
 mod note;
 mod source;
@@ -23,9 +24,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use model::platform::Platform;
-use model::{Interrupt, Result, error};
+use model::{Interrupt, MemoryBudget, Result, error};
 
 use crate::error::StorageError;
+use crate::file::cache::BlockCache;
 use crate::file::{FileEntry, StoreFile};
 use crate::format::{CHECKSUM_BLOCK_BYTES, FileKind};
 use crate::manifest::Manifest;
@@ -55,6 +57,13 @@ pub struct CopySummary {
 
 /// Bytes copied between two looks at the interrupt.
 const STEP_BYTES: usize = 16 * CHECKSUM_BLOCK_BYTES;
+/// Memory for what is read of files that no store of this process holds: each block is needed once.
+const MEMORY_BYTES: usize = 8 << 20;
+
+/// The platform through which a copy reads: nothing can be changed, and few blocks are held.
+fn source_of(platform: &Platform) -> Platform {
+    BlockCache::new(MemoryBudget::new(MEMORY_BYTES)).wrap(reading(platform))
+}
 
 /// Copies the store in a directory into a new one, while this or another process uses it. Files that the backup `base`
 /// of the same store has are verified there and linked, where both lie on one file system. Reports bytes as progress.
@@ -71,7 +80,7 @@ pub fn backup(
     base: Option<&Path>,
     interrupt: &Interrupt,
 ) -> Result<CopySummary> {
-    let from = reading(platform);
+    let from = source_of(platform);
     let current = |last: Option<&Version>| open_current(&from, store, last);
     backup_of(platform, store, destination, base, interrupt, &current)
 }
@@ -94,7 +103,7 @@ pub(crate) fn backup_of(
     current: Current<'_>,
 ) -> Result<CopySummary> {
     check_apart(store, destination)?;
-    let from = reading(platform);
+    let from = source_of(platform);
     let source = Source::take(&from, store, current)?;
     let base = base.map(|base| Base::open(&from, base, source.version.manifest())).transpose()?;
     let note = Note::of(&source, platform.clock.unix_us());
@@ -107,7 +116,7 @@ pub(crate) fn backup_of(
 /// `NOT_A_STORE` if there is no finished backup, `CORRUPT` if it is damaged, `FILE` if the destination cannot take it.
 pub fn restore(platform: &Platform, backup: &Path, destination: &Path, interrupt: &Interrupt) -> Result<CopySummary> {
     check_apart(backup, destination)?;
-    let from = reading(platform);
+    let from = source_of(platform);
     let source = Source::take(&from, backup, &|last| open_current(&from, backup, last))?;
     if let Some(note) = Note::read(&*from.disk, backup)? {
         note.check(backup, &source)?;
@@ -176,7 +185,7 @@ fn fill(
     for log in &source.logs {
         let name = FileKind::Wal.file_name(log.number);
         target.write_file(&name, |write| {
-            log.bytes().chunks(STEP_BYTES).try_for_each(|bytes| {
+            log.read(source.version.directory(), |bytes| {
                 write(bytes)?;
                 step(bytes.len() as u64)
             })

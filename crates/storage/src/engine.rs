@@ -52,7 +52,6 @@ use crate::engine::log::CommitLog;
 use crate::engine::merges::Extent;
 use crate::file::cache::{BlockCache, CacheStatistics};
 use crate::levels::Policy;
-use crate::manifest::Manifest;
 use crate::snapshot::{Snapshot, capabilities};
 use crate::transaction::NativeTransaction;
 use crate::version::Version;
@@ -331,15 +330,9 @@ impl Engine {
 
     /// Closes the store for writing if an error may have come after another version was made the store's.
     fn fail_if_replaced(&self, version: &Version, error: &model::Error) {
-        if !self.is_current(version) {
+        if !version.is_current() {
             self.log.fail(error);
         }
-    }
-
-    /// True if the manifest on the disk is that of the version. A build that failed at its very end may have replaced it.
-    fn is_current(&self, version: &Version) -> bool {
-        let generation = version.manifest().generation;
-        Manifest::read(&self.platform.disk, &self.path).is_ok_and(|manifest| manifest.generation == generation)
     }
 }
 

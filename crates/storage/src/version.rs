@@ -16,11 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::platform::{Disk, Platform};
-use model::{ErrorCode, Index, Result, Set, Statistics};
+use model::{Consumer, ErrorCode, Index, Result, Set, Statistics};
 
 use crate::error::StorageError;
 use crate::file::StoreFile;
-use crate::file::cache::BlockCache;
+use crate::file::cache::{BlockCache, Held};
 use crate::format::{FileKind, MANIFEST_NEW_NAME};
 use crate::index::KeyIndex;
 use crate::manifest::{IndexEntry, Manifest};
@@ -61,6 +61,7 @@ pub struct Version {
     slots: Arc<Slots>,
     /// Reads of maps that had failed when all files were last found whole.
     lost_reads: AtomicU64,
+    _names: Option<Held>,
 }
 
 /// In the table of slots: no partition.
@@ -141,6 +142,8 @@ impl Version {
         };
         let indexes = manifest.indexes.iter().map(open_index).collect::<Result<_>>()?;
         let ordered = open_ordered(disk, directory, &manifest, base)?;
+        let cache = BlockCache::of(&**disk);
+        let names = cache.map(|cache| cache.hold(Consumer::OpenFiles, names::bytes(&manifest.schema)));
         let (directory, platform) = (directory.to_owned(), platform.clone());
         Ok(Arc::new(Version {
             directory,
@@ -156,6 +159,7 @@ impl Version {
             edge_numbers,
             slots,
             lost_reads,
+            _names: names,
         }))
     }
 
@@ -207,6 +211,12 @@ impl Version {
         }
         self.files().filter(|file| !kept.contains(&file.entry().number)).for_each(|file| file.retire());
         Ok(new)
+    }
+
+    /// True if the manifest on the disk is that of this version. What failed at its very end may have replaced it.
+    pub fn is_current(&self) -> bool {
+        let found = Manifest::read(&self.platform.disk, &self.directory);
+        found.is_ok_and(|manifest| manifest.generation == self.manifest.generation)
     }
 
     /// The counts of what the files hold.

@@ -15,10 +15,12 @@ use model::{GraphStore, NodeBatch, NodeId, NodeScan, ReadView};
 
 use crate::ReferenceStore;
 
-pub use apply::{apply, apply_to_both};
+pub use apply::{apply, apply_to_both, picked_edges};
 pub use content::{Content, assert_same, assert_same_content};
 pub use identities::identities_of;
-pub use operation::{Ending, Operation, RandomTransaction, random_operations};
+pub use operation::{
+    EdgePick, Ending, Operation, RandomTransaction, random_operations, rules_of_each_kind, words_of_each_kind,
+};
 
 /// What happens to the store under test after a transaction: checkpoint, close and open again, or nothing. Gets the
 /// store and the number of the transaction, from 0.

@@ -7,14 +7,17 @@
 //!
 //! - [`check`]: what a history shows.
 //! - [`cycles`]: the graph of dependencies.
+//! - [`planted`]: faults that the check must find.
 //!
 //! Times count too: who begins after a commit was acknowledged must see it, so that transactions on one key are
 //! linearizable.
 
 pub mod check;
 pub mod cycles;
+pub mod planted;
 
 pub use check::{Anomaly, AnomalyKind, Findings, find_anomalies};
+pub use planted::Planted;
 
 /// What a transaction did, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +54,15 @@ impl Key {
     pub fn number(self) -> u32 {
         match self {
             Key::Ordered(number) | Key::Set(number) => number,
+        }
+    }
+
+    /// The list beside it: of each two, one is the other's.
+    #[must_use]
+    pub fn neighbor(self) -> Key {
+        match self {
+            Key::Ordered(number) => Key::Ordered(number ^ 1),
+            Key::Set(number) => Key::Set(number ^ 1),
         }
     }
 }

@@ -18,6 +18,9 @@ pub use memory::MemoryDisk;
 pub use power_cut::{SURVIVALS, Survival, Wreck};
 pub use reading::ReadOnlyDisk;
 
+/// Bytes of a file that are read together.
+pub const PAGE_BYTES: u64 = 4_096;
+
 /// A platform on that disk, with a clock that ticks when it is read and random numbers of that seed.
 pub fn platform(disk: Arc<dyn Disk>, seed: u64) -> Platform {
     Platform { disk, clock: Arc::new(CountingClock::default()), random: Arc::new(PlatformRandom::new(seed)) }

@@ -133,3 +133,20 @@ fn a_disk_that_fills() {
     assert_eq!(count(), "count(n)\n101\n");
     folder.run(&["check", "disk/s.knot"]).ok();
 }
+
+#[test]
+fn an_export_to_a_disk_that_fills_leaves_nothing() {
+    let folder = Folder::new();
+    let Some(_disk) = SmallDisk::mount(&folder, 6 << 20) else {
+        println!("not run: no small disk can be mounted here");
+        return;
+    };
+    let text = "UNWIND range(1, 200000) AS i CREATE (:Big {i: i, text: 'some text for number ' + i})";
+    folder.run(&["big.knot", "-c", text]).ok();
+    let message = folder.run(&["export", "big.knot", "disk/out"]).fails(1);
+    assert!(message.contains("No space left"), "{message}");
+    assert!(!folder.join("disk/out").exists(), "the folder goes with the files");
+    // Into a place with room it goes.
+    folder.run(&["export", "big.knot", "out"]).ok();
+    assert!(folder.join("out").exists());
+}

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use database::{Config, Database, Durability, ErrorCode, Parameters, Session, Value};
-use testing::Folder;
 use testing::random::{SeededRandom, seed_or};
+use testing::{Folder, ReferenceStore};
+
+use crate::engine::{Bare, Engine, Native, run_script};
 
 /// Nodes of the graph: more than one batch.
 const NODES: u64 = 3_000;
@@ -43,8 +45,8 @@ fn writers(session: &mut Session) -> Vec<(String, Vec<String>)> {
     bases.map(|base| (format!("{base}.write"), columns(base))).collect()
 }
 
-/// Calls a procedure with whatever it needs; tells how long it took.
-fn call(session: &mut Session, name: &str) -> Result<Duration, database::Error> {
+/// Calls a procedure with whatever it needs, by what runs statements.
+fn call_by<T>(name: &str, mut run: impl FnMut(&str) -> Result<T, database::Error>) -> Result<T, database::Error> {
     let needed = [
         ("'sourceNode' is missing", ", sourceNode: 0"),
         ("'communityProperty' is missing", ", communityProperty: 'part'"),
@@ -54,8 +56,8 @@ fn call(session: &mut Session, name: &str) -> Result<Duration, database::Error> 
     let types = if name.contains("topologicalSort") { "D" } else { "R" };
     let mut settings = format!("writeProperty: 'found', types: '{types}'");
     loop {
-        let error = match session.query(&format!("CALL {name}({{{settings}}})"), &Parameters::default()) {
-            Ok(result) => return Ok(Duration::from_nanos(result.summary.time_ns)),
+        let error = match run(&format!("CALL {name}({{{settings}}})")) {
+            Ok(result) => return Ok(result),
             Err(error) => error,
         };
         match needed.iter().find(|(said, given)| error.message().contains(said) && !settings.contains(given)) {
@@ -63,6 +65,12 @@ fn call(session: &mut Session, name: &str) -> Result<Duration, database::Error> 
             None => return Err(error),
         }
     }
+}
+
+/// Calls a procedure; tells how long it took.
+fn call(session: &mut Session, name: &str) -> Result<Duration, database::Error> {
+    let result = call_by(name, |text| session.query(text, &Parameters::default()))?;
+    Ok(Duration::from_nanos(result.summary.time_ns))
 }
 
 fn open(folder: &Folder) -> Database {
@@ -145,4 +153,78 @@ fn a_write_that_is_stopped_anywhere_leaves_nothing() {
         }
     }
     assert!(stopped >= 20, "only {stopped} calls were stopped");
+}
+
+/// A random graph of nodes with a number `i` and a community, edges of the type R with weights, and edges of the type D without
+/// circles, as statements.
+fn random_graph(random: &mut SeededRandom) -> String {
+    const NODES: u64 = 60;
+    let mut edges = |edge_type: &str, count: usize| -> String {
+        let mut edge = || {
+            let (a, b) = (random.below(NODES), random.below(NODES));
+            let (low, high) = (a.min(b), a.max(b).max(a.min(b) + 1) % NODES);
+            let is_ordered = edge_type == "R" || low < high;
+            is_ordered.then(|| format!("[{a}, {b}, {low}, {high}, {}]", 1 + random.below(9)))
+        };
+        let rows: Vec<String> = (0..count).filter_map(|_| edge()).collect();
+        let ends = if edge_type == "R" { "a.i = e[0] AND b.i = e[1]" } else { "a.i = e[2] AND b.i = e[3]" };
+        format!(
+            "UNWIND [{}] AS e MATCH (a:N), (b:N) WHERE {ends} CREATE (a)-[:{edge_type} {{w: e[4]}}]->(b)",
+            rows.join(", ")
+        )
+    };
+    let (r, d) = (edges("R", 150), edges("D", 60));
+    format!("UNWIND range(0, {}) AS i CREATE (:N {{i: i, part: i % 7}});\n{r};\n{d}", NODES - 1)
+}
+
+/// True if two texts are the same but for the last digits of numbers: sums come in another order.
+fn is_about(a: &str, b: &str) -> bool {
+    const ERROR_MAX: f64 = 1e-9;
+    let is_of_number = |c: char| c.is_ascii_digit() || ".-+eE".contains(c);
+    let parts = |text: &str| -> Vec<String> {
+        let chars: Vec<char> = text.chars().collect();
+        chars.chunk_by(|&x, &y| is_of_number(x) == is_of_number(y)).map(|part| part.iter().collect()).collect()
+    };
+    let (a, b) = (parts(a), parts(b));
+    a.len() == b.len()
+        && a.iter().zip(&b).all(|(a, b)| match (a.parse::<f64>(), b.parse::<f64>()) {
+            (Ok(x), Ok(y)) => (x - y).abs() <= ERROR_MAX * x.abs().max(1.0),
+            _ => a == b,
+        })
+}
+
+#[test]
+fn what_is_written_is_the_same_on_the_reference_store() {
+    let questions = [
+        "MATCH (n) RETURN n.i, labels(n), properties(n)",
+        "MATCH (a)-[r]->(b) RETURN a.i, b.i, type(r), properties(r)",
+    ];
+    let none = Parameters::default();
+    let mut written = 0;
+    for seed in (41..44).map(seed_or) {
+        let script = random_graph(&mut SeededRandom::new(seed));
+        let names = writers(&mut Native::new(1).database().session());
+        assert!(names.len() >= 20, "only {} procedures write", names.len());
+        for (name, _) in &names {
+            let engines: [Box<dyn Engine>; 2] =
+                [Box::new(Bare::new(Box::new(ReferenceStore::new()))), Box::new(Native::reopening(1))];
+            let [expected, found] = engines.map(|mut engine| {
+                run_script(&mut *engine, &script).expect("the graph can be made");
+                engine.settle();
+                let before = questions.map(|text| engine.run(text, &none).expect(text).sorted_rows());
+                call_by(name, |text| engine.run(text, &none)).unwrap_or_else(|error| panic!("{name}: {error}"));
+                // What was written comes from files.
+                engine.settle();
+                let after = questions.map(|text| engine.run(text, &none).expect(text).sorted_rows());
+                written += usize::from(after != before);
+                after
+            });
+            for (expected, found) in expected.iter().flatten().zip(found.iter().flatten()) {
+                let same = expected.len() == found.len() && expected.iter().zip(found).all(|(a, b)| is_about(a, b));
+                assert!(same, "FUZZ_SEED={seed}, {name}: {found:?} was written, expected {expected:?}");
+            }
+            assert!(expected.iter().map(Vec::len).eq(found.iter().map(Vec::len)), "FUZZ_SEED={seed}, {name}: rows");
+        }
+    }
+    assert!(written >= 3 * 2 * 20, "{written} calls wrote something");
 }

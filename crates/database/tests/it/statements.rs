@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use database::{Config, Database, Durability, Error, ErrorCode, Parameters};
+use database::export::{ExportFormat, export};
+use database::{Config, Database, Durability, Error, ErrorCode, Interrupt, Parameters};
 use model::Consumer;
 use model::platform::Disk;
 use testing::Folder;
 use testing::random::{SeededRandom, seed_or};
-use testing::simulation::{FaultyDisk, JournalDisk, MemoryDisk, SURVIVALS, Ticks, Wreck, platform};
+use testing::simulation::{FaultyDisk, JournalDisk, MemoryDisk, PAGE_BYTES, SURVIVALS, Ticks, Wreck, platform};
 
 const STORE: &str = "/stores/test.knot";
 /// Nodes of the store that the statements are run on, unless they are to need memory.
@@ -44,6 +45,9 @@ fn subjects(folder: &Folder, size: usize) -> Vec<Subject> {
     };
     let nodes = file("nodes.csv", format!("id,text\n{}", rows(&|row| format!("{},text {row}", row + size))));
     let edges = file("edges.csv", format!("from,to,w\n{}", rows(&|row| format!("{row},{},{row}", row % 7 + 1))));
+    let known = file("known.csv", format!("id,text\n{}", rows(&|row| format!("{row},new text {row}"))));
+    let keyed = |row: usize| format!("{row},{},{row},new text {row}", row % 50 + 1);
+    let keyed = file("keyed.csv", format!("source,target,w,text\n{}", rows(&keyed)));
     let once = |name, statement: &str| Subject { name, statement: statement.to_owned(), parts: Vec::new() };
     let batch = size.div_ceil(5);
     let made = |count: usize| {
@@ -54,6 +58,11 @@ fn subjects(folder: &Folder, size: usize) -> Vec<Subject> {
     vec![
         once("COPY to a new label", &format!("COPY P FROM '{nodes}'")),
         once("COPY to a label", &format!("COPY N FROM '{nodes}'")),
+        once("COPY that updates nodes", &format!("COPY N FROM '{known}' (on_duplicate = 'update')")),
+        once(
+            "COPY that updates relationships",
+            &format!("COPY R FROM '{keyed}' (from = 'N', to = 'N', edge_key = 'w', on_duplicate = 'update')"),
+        ),
         once("COPY of a relationship table", &format!("COPY Held FROM '{edges}'")),
         Subject {
             name: "IN TRANSACTIONS",
@@ -106,7 +115,11 @@ fn base(size: usize) -> MemoryDisk {
 }
 
 fn open(disk: Arc<dyn Disk>, memory: Option<usize>) -> Result<Database, Error> {
-    let config = Config { durability: Durability::Full, memory_bytes_max: memory, threads: 1, ..Config::default() };
+    open_with(disk, Config { memory_bytes_max: memory, ..Config::default() })
+}
+
+fn open_with(disk: Arc<dyn Disk>, config: Config) -> Result<Database, Error> {
+    let config = Config { durability: Durability::Full, threads: 1, ..config };
     Database::open_on(platform(disk, 3), Path::new(STORE), config)
 }
 
@@ -185,14 +198,15 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Runs the statement, mends the disk, checks what is left, and closes the store.
-    fn run(&self, database: Database, mend: impl FnOnce(), place: &str) {
+    /// Runs the statement, mends the disk, checks what is left, and closes the store. True if the statement failed.
+    fn run(&self, database: Database, mend: impl FnOnce(), place: &str) -> bool {
         let done = run(&database, &self.subject.statement);
         if let Err(error) = &done {
             assert_eq!(error.code(), self.code, "{place}: {error:?}");
         }
         mend();
         check_left(&database, &done, self.subject, self.states, place);
+        done.is_err()
     }
 }
 
@@ -267,21 +281,16 @@ fn a_full_disk_leaves_all_or_nothing_and_what_has_no_room_can_be_run_again() {
 
 #[test]
 fn sectors_that_cannot_be_read_leave_all_or_nothing() {
-    const PAGE: u64 = 4_096;
     for_each(SMALL, |subject, disk, states, random, place| {
-        let data = |path: &PathBuf| path.extension().is_some_and(|kind| kind != "wal") && !path.ends_with("LOCK");
-        let pages: Vec<(PathBuf, u64)> = disk.files().into_iter().filter(data).fold(Vec::new(), |mut pages, path| {
-            let length = disk.length(&path).expect("a file has a length");
-            pages.extend((0..length.div_ceil(PAGE)).map(|page| (path.clone(), page)));
-            pages
-        });
+        let is_data = |path: &Path| path.extension().is_some_and(|kind| kind != "wal") && !path.ends_with("LOCK");
+        let pages: Vec<(PathBuf, u64)> = disk.pages().into_iter().filter(|(path, _)| is_data(path)).collect();
         for number in some(pages.len() as u64, random) {
-            let (path, page) = &pages[number as usize];
-            let place = format!("{place}: page {page} of {}", path.display());
+            let (path, start) = &pages[number as usize];
+            let place = format!("{place}: the page at byte {start} of {}", path.display());
             let inner = disk.copy();
             let faulty = FaultyDisk::new(Arc::new(inner.clone()));
             let is_late = number % 2 == 0;
-            let fail = || faulty.fail_reads(path, page * PAGE..page * PAGE + 1);
+            let fail = || faulty.fail_reads(path, *start..start + 1);
             if !is_late {
                 fail();
             }
@@ -300,6 +309,96 @@ fn sectors_that_cannot_be_read_leave_all_or_nothing() {
             check_files(&inner, &place);
         }
     });
+}
+
+/// Also of files that the statement itself makes and reads back, with and without a name.
+#[test]
+fn a_read_that_fails_at_any_moment_leaves_all_or_nothing() {
+    let ended = std::cell::Cell::new(0);
+    for query_memory_max in [None, Some(64 << 10)] {
+        for_each(SMALL, |subject, disk, states, random, place| {
+            let on = |disk: &FaultyDisk| {
+                let config = Config { query_memory_max, ..Config::default() };
+                open_with(Arc::new(disk.clone()), config).expect("a store can be opened")
+            };
+            let reads = {
+                let counted = FaultyDisk::new(Arc::new(disk.copy()));
+                let (database, start) = (on(&counted), counted.read_count());
+                match run(&database, &subject.statement) {
+                    // What does not spill needs more.
+                    Err(error) if error.code() == ErrorCode::Limit => return,
+                    done => done.unwrap_or_else(|error| panic!("{place}: {error:?}")),
+                }
+                counted.read_count() - start
+            };
+            for read in some(reads, random) {
+                let place = format!("{place}, memory {query_memory_max:?}: read {read} of {reads} fails");
+                let inner = disk.copy();
+                let faulty = FaultyDisk::new(Arc::new(inner.clone()));
+                let database = on(&faulty);
+                faulty.fail_read_at(faulty.read_count() + read);
+                let trial = Trial { subject, states, code: ErrorCode::Io };
+                ended.set(ended.get() + u64::from(trial.run(database, || faulty.mend_reads(), &place)));
+                check_files(&inner, &place);
+            }
+        });
+    }
+    assert!(ended.get() > 60, "{} statements met a read that failed", ended.get());
+}
+
+/// What an export writes, file by file; the folder is gone afterwards.
+fn exported(database: &Database, folder: &Folder) -> Result<Vec<(String, Vec<u8>)>, Error> {
+    let to = folder.join("exported");
+    let view = database.store().read()?;
+    if let Err(error) = export(&*view, &to, ExportFormat::Csv, &Interrupt::new()) {
+        assert!(!to.exists(), "something is left of an export that failed: {error}");
+        return Err(error);
+    }
+    let files = std::fs::read_dir(&to).expect("it was made").map(|entry| entry.expect("it is there"));
+    let name = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let mut files: Vec<_> =
+        files.map(|entry| (name(&entry), std::fs::read(entry.path()).expect("it is a file"))).collect();
+    files.sort_unstable();
+    std::fs::remove_dir_all(&to).expect("it is there");
+    Ok(files)
+}
+
+#[test]
+fn an_export_of_what_is_damaged_or_cannot_be_read_is_right_or_leaves_nothing() {
+    const TRIALS: usize = 60;
+    let (folder, seed) = (Folder::new(), seed_or(31));
+    let (disk, mut random) = (base(SMALL), SeededRandom::new(seed));
+    let expected = exported(&open(Arc::new(disk.copy()), None).expect("it opens"), &folder).expect("it is sound");
+    let pages: Vec<(PathBuf, u64)> = disk.pages().into_iter().filter(|(path, _)| !path.ends_with("LOCK")).collect();
+    for is_damage in [false, true] {
+        let mut told = 0;
+        for _ in 0..TRIALS {
+            let (path, start) = random.pick(&pages);
+            let place =
+                format!("FUZZ_SEED={seed}: the page at byte {start} of {}, damaged: {is_damage}", path.display());
+            let inner = disk.copy();
+            let faulty = FaultyDisk::new(Arc::new(inner.clone()));
+            if is_damage {
+                let flip = |bytes: &mut Vec<u8>| {
+                    let end = bytes.len().min(*start as usize + PAGE_BYTES as usize);
+                    bytes[random.index(end - *start as usize) + *start as usize] ^= 4;
+                };
+                inner.corrupt(path, flip).expect("it is there");
+            } else {
+                faulty.fail_reads(path, *start..start + 1);
+            }
+            let codes = if is_damage { [ErrorCode::Corrupt, ErrorCode::Version] } else { [ErrorCode::Io; 2] };
+            let found = open(Arc::new(faulty), None).and_then(|database| exported(&database, &folder));
+            match found {
+                Ok(files) => assert!(files == expected, "{place}: the export is wrong"),
+                Err(error) => {
+                    assert!(codes.contains(&error.code()), "{place}: {error:?}");
+                    told += 1;
+                }
+            }
+        }
+        assert!(told > TRIALS / 4, "FUZZ_SEED={seed}, damaged: {is_damage}: {told} were told");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use model::platform::{MappedFile, Platform};
 use model::{ErrorCode, Result};
 
-use super::{Current, io};
+use super::{Current, STEP_BYTES, io};
 use crate::error::StorageError;
 use crate::file::{FileEntry, StoreFile};
 use crate::format::FileKind;
@@ -43,9 +43,19 @@ pub(super) struct LogPart {
 }
 
 impl LogPart {
-    /// Header and sound records. A log only grows, and only behind them is it ever cut.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.map.bytes()[..self.length as usize]
+    /// Reads header and sound records, piece by piece, and keeps none of them in memory. A log only grows, and only behind them
+    /// is it ever cut.
+    pub(super) fn read(&self, directory: &Path, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let path = directory.join(FileKind::Wal.file_name(self.number));
+        let end = self.length as usize;
+        for start in (0..end).step_by(STEP_BYTES) {
+            let piece = start..(start + STEP_BYTES).min(end);
+            let unreadable = |error| StorageError::unreadable(&path, start as u64, error);
+            self.map.populate(piece.start, piece.len()).map_err(unreadable)?;
+            each(&self.map.bytes()[piece.clone()])?;
+            self.map.evict(&[piece]);
+        }
+        Ok(())
     }
 
     /// Fails if some of the bytes could not be read.
@@ -127,8 +137,12 @@ impl Source {
             _ => StorageError::io("map", &path, error),
         })?;
         let mut log = LogPart { number, length: end.length, sequence: end.sequence, checksum: 0, map };
-        log.map.populate(0, log.length as usize).map_err(|error| StorageError::unreadable(&path, 0, error))?;
-        log.checksum = crc32fast::hash(log.bytes());
+        let mut hasher = crc32fast::Hasher::new();
+        log.read(&self.directory, |bytes| {
+            hasher.update(bytes);
+            Ok(())
+        })?;
+        log.checksum = hasher.finalize();
         Ok(log)
     }
 

@@ -280,7 +280,7 @@ impl Engine {
         let before = current.clone();
         let installed = Built::new(&base, context, edit).install(&current);
         // A failure in the moment of replacing the manifest may have replaced it.
-        let is_published = installed.is_ok() || !self.is_current(&before);
+        let is_published = installed.is_ok() || !before.is_current();
         if is_published {
             built.iter().for_each(Built::keep);
         }

@@ -136,7 +136,7 @@ impl BlockCache {
     }
 
     /// Counts bytes that are held for as long as the result lives.
-    pub(super) fn hold(self: &Arc<Self>, consumer: Consumer, bytes: usize) -> Held {
+    pub(crate) fn hold(self: &Arc<Self>, consumer: Consumer, bytes: usize) -> Held {
         self.budget.hold(consumer, bytes);
         Held { cache: self.clone(), consumer, bytes }
     }

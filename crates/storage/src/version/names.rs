@@ -9,6 +9,15 @@ use crate::node_run::NodeRun;
 use crate::partition::Partition;
 use crate::segment::Segment;
 
+/// Bytes that a name takes besides its text: its places in the list and in the table of numbers.
+const NAME_BYTES: usize = 64;
+
+/// Bytes that the names of a schema take, about.
+pub(super) fn bytes(schema: &Schema) -> usize {
+    let all = [&schema.labels, &schema.edge_types, &schema.property_keys];
+    all.iter().flat_map(|names| names.iter()).map(|name| NAME_BYTES + name.len()).sum()
+}
+
 /// Fails unless a segment names only what the schema has.
 pub(super) fn check_segment(schema: &Schema, segment: &Segment) -> Result<()> {
     let file = segment.file();

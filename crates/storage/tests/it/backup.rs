@@ -21,6 +21,9 @@ use crate::numbered::{self, commit_number};
 const STORE: &str = "/stores/a.knot";
 const BACKUP: &str = "/backups/a";
 const COPY: &str = "/stores/copy.knot";
+/// A backup that is there before, and a copy that is made.
+const OLDER: &str = "/backups/older";
+const NEW: &str = "/backups/new";
 
 fn options() -> OpenOptions {
     OpenOptions { memtable_bytes_max: 20_000, ..OpenOptions::create() }
@@ -289,6 +292,60 @@ fn a_backup_on_a_disk_that_fails_once_is_whole_or_none() {
 #[test]
 fn a_backup_in_a_power_cut_is_whole_or_none() {
     check_faults("power cut", FaultyDisk::crash_at, ErrorCode::Io, true);
+}
+
+/// Copies with each read failing in turn; gives how many reads there were, and how many of them ended the copy.
+fn check_reads(what: &str, copy: impl Fn(&Platform) -> model::Result<()>) -> (u64, u64) {
+    let seed = seed_or(59);
+    let origin = MemoryDisk::new();
+    drop(store_with(&platform(Arc::new(origin.clone()), seed), 4));
+    let sound = platform(Arc::new(origin.clone()), seed);
+    backup(&sound, Path::new(STORE), Path::new(OLDER), None, &Interrupt::new()).unwrap();
+    let mut failed = 0;
+    for read in 0.. {
+        let place = format!("seed {seed}, {what}: read {read} fails");
+        let inner = origin.copy();
+        let copies = || inner.files().into_iter().filter(|path| path.starts_with("/backups")).collect::<Vec<_>>();
+        let before = copies();
+        let disk = FaultyDisk::new(Arc::new(inner.clone()));
+        disk.fail_read_at(read);
+        let copied = copy(&platform(Arc::new(disk.clone()), seed));
+        let is_past = disk.read_count() <= read;
+        disk.mend_reads();
+        let sound = platform(Arc::new(inner.clone()), seed);
+        if let Err(error) = &copied {
+            assert_eq!(error.code(), ErrorCode::Io, "{place}: {error}");
+            assert!(error.message().contains("/stores/a.knot") || error.message().contains(OLDER), "{place}: {error}");
+            assert_eq!(copies(), before, "{place}: something is left");
+            failed += 1;
+            copy(&sound).unwrap_or_else(|error| panic!("{place}: a second attempt fails: {error}"));
+        }
+        let reader = NativeStore::open(Path::new(NEW), OpenOptions::read_only(), sound.clone()).unwrap();
+        assert_eq!(numbered::check(&*reader.read().unwrap()), 4, "{place}");
+        numbered::check_files(&sound, Path::new(NEW));
+        if is_past {
+            return (read, failed);
+        }
+    }
+    unreachable!("some read is past the last")
+}
+
+#[test]
+fn a_read_that_fails_leaves_no_copy() {
+    let (from, older, new) = (Path::new(STORE), Path::new(OLDER), Path::new(NEW));
+    let interrupt = Interrupt::new();
+    let all = [
+        check_reads("backup", |platform| backup(platform, from, new, None, &interrupt).map(drop)),
+        check_reads("with a base", |platform| backup(platform, from, new, Some(older), &interrupt).map(drop)),
+        check_reads("restore", |platform| restore(platform, older, new, &interrupt).map(drop)),
+        check_reads("by the open store", |platform| {
+            NativeStore::open(from, options(), platform.clone())?.backup(new, None, &interrupt).map(drop)
+        }),
+    ];
+    assert!(
+        all.iter().all(|(reads, failed)| *reads >= 20 && *failed >= *reads / 2),
+        "reads, and those that ended a copy: {all:?}"
+    );
 }
 
 #[test]

@@ -7,10 +7,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use model::platform::Platform;
 use model::{GraphStore, Interrupt, Set};
 use storage::{NativeStore, OpenOptions};
 use testing::random::seed_or;
-use testing::simulation::{Event, Journal, JournalDisk, SURVIVALS, Wreck, platform};
+use testing::simulation::{Event, Journal, JournalDisk, MemoryDisk, SURVIVALS, Wreck, platform};
 
 use crate::kills::{self, WRITERS};
 use crate::numbered;
@@ -65,10 +66,56 @@ impl Drop for Place {
     }
 }
 
-fn verify(seed: u64, journal: &Journal, start: usize) -> (u64, usize) {
+/// Opens a store, and checks that each writer's commits are there: all that were acknowledged, and none that was not begun.
+fn open(platform: &Platform, acknowledged: &[i64; WRITERS], begun: &[i64; WRITERS]) -> (NativeStore, Vec<i64>) {
+    let store = NativeStore::open(Path::new(PATH), kills::options(), platform.clone()).unwrap();
+    let found = kills::check(&*store.read().unwrap());
+    for writer in 0..WRITERS {
+        let is_right = (acknowledged[writer]..=begun[writer]).contains(&found[writer]);
+        assert!(is_right, "writer {writer}: found {found:?}");
+    }
+    (store, found.to_vec())
+}
+
+/// A process that comes after a kill commits, and makes or drops indexes; then the power is cut: what it saw and did is there.
+fn second_life(
+    (disk, mut wreck): (MemoryDisk, Wreck),
+    seed: u64,
+    acknowledged: &[i64; WRITERS],
+    begun: &[i64; WRITERS],
+) {
+    let journal_disk = JournalDisk::over(disk);
+    let (store, mut found) = open(&platform(Arc::new(journal_disk.clone()), seed + 2), acknowledged, begun);
+    kills::commit(&store, 0, found[0] + 1);
+    found[0] += 1;
+    kills::change_schema(&store);
+    let indexes = store.read().unwrap().schema().indexes.clone();
+    let end = journal_disk.position();
+    drop(store);
+    journal_disk.journal().events[..end].iter().for_each(|event| wreck.advance(event));
+    let left = wreck.after_power_cut(SURVIVALS[seed as usize % SURVIVALS.len()], seed);
+    let platform = platform(Arc::new(left), seed + 3);
+    let store = NativeStore::open(Path::new(PATH), kills::options(), platform.clone()).unwrap();
+    assert_eq!(kills::check(&*store.read().unwrap()).to_vec(), found, "after a kill and a power cut");
+    assert_eq!(store.read().unwrap().schema().indexes, indexes, "after a kill and a power cut");
+    drop(store);
+    numbered::check_files(&platform, Path::new(PATH));
+}
+
+/// What was tried.
+#[derive(Debug, Default)]
+struct Tally {
+    points: u64,
+    states: usize,
+    second_lives: u64,
+}
+
+fn verify(seed: u64, journal: &Journal, start: usize) -> Tally {
+    /// Of so many states one is followed by a second life.
+    const SECOND_LIFE_EVERY: usize = 12;
     let mut wreck = Wreck::default();
     let (mut begun, mut acknowledged) = ([0_i64; WRITERS], [0_i64; WRITERS]);
-    let (mut points, mut seen) = (0, Set::default());
+    let (mut tally, mut seen) = (Tally::default(), Set::default());
     for (position, event) in journal.events.iter().enumerate() {
         let writer_of = |step: u64| ((step >> 32) as usize, (step & u64::from(u32::MAX)) as i64);
         match *event {
@@ -78,7 +125,7 @@ fn verify(seed: u64, journal: &Journal, start: usize) -> (u64, usize) {
             _ => {
                 let survival = SURVIVALS[position % SURVIVALS.len()];
                 let disk = wreck.after_power_cut(survival, seed * 7_919 + position as u64);
-                points += 1;
+                tally.points += 1;
                 // What was acknowledged decides, too: the same files may be enough at one moment and not at the next.
                 if seen.insert((disk.fingerprint(), acknowledged, begun)) {
                     let place = Place(format!(
@@ -86,13 +133,11 @@ fn verify(seed: u64, journal: &Journal, start: usize) -> (u64, usize) {
                          acknowledged {acknowledged:?}, begun {begun:?}"
                     ));
                     let platform = platform(Arc::new(disk), seed + 1);
-                    let store = NativeStore::open(Path::new(PATH), kills::options(), platform.clone()).unwrap();
-                    let found = kills::check(&*store.read().unwrap());
-                    for writer in 0..WRITERS {
-                        let is_right = (acknowledged[writer]..=begun[writer]).contains(&found[writer]);
-                        assert!(is_right, "writer {writer}: found {found:?}");
+                    drop(open(&platform, &acknowledged, &begun));
+                    if seen.len().is_multiple_of(SECOND_LIFE_EVERY) {
+                        second_life(wreck.after_kill(), seed + position as u64, &acknowledged, &begun);
+                        tally.second_lives += 1;
                     }
-                    drop(store);
                     if seen.len().is_multiple_of(20) {
                         numbered::check_files(&platform, Path::new(PATH));
                     }
@@ -102,7 +147,8 @@ fn verify(seed: u64, journal: &Journal, start: usize) -> (u64, usize) {
         }
         wreck.advance(event);
     }
-    (points, seen.len())
+    tally.states = seen.len();
+    tally
 }
 
 #[test]
@@ -112,9 +158,9 @@ fn power_cuts_under_load_lose_nothing_acknowledged() {
     let start = clock.now_ns();
     for seed in seed_or(9_000).. {
         let (journal, first) = record(seed);
-        let (points, states) = verify(seed, &journal, first);
-        eprintln!("seed {seed}: {points} crash points, {states} states");
-        assert!(points > 200, "the run has only {points} operations");
+        let tally = verify(seed, &journal, first);
+        eprintln!("seed {seed}: {tally:?}");
+        assert!(tally.points > 200 && tally.second_lives > 15, "the run has too few operations: {tally:?}");
         if clock.now_ns() - start >= seconds * 1_000_000_000 {
             break;
         }

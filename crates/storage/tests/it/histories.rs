@@ -13,7 +13,7 @@ use model::{Column, ErrorCode, GraphStore, Interrupt, IsolationLevel, ReadView, 
 use storage::build::BuildConfig;
 use storage::bulk::{BulkLoad, NodeRows};
 use storage::{Durability, NativeStore, OpenOptions};
-use testing::histories::{AnomalyKind, Findings, Key, Operation, Outcome, Transaction, find_anomalies};
+use testing::histories::{Findings, Key, Operation, Outcome, Planted, Transaction, find_anomalies};
 use testing::random::{SeededRandom, seed_or};
 
 use crate::directory::TestDirectory;
@@ -66,19 +66,6 @@ fn append(transaction: &mut dyn WriteTransaction, key: Key, value: u64, random: 
     keeper.append(transaction, list, value, random)
 }
 
-/// A fault of a store, put between it and those that use it: the check must find each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    /// A write that is acknowledged and not done.
-    Lost,
-    /// A write that hits the other list of the keeper.
-    Misplaced,
-    /// A transaction that is refused and yet done.
-    Undone,
-    /// A read of a state that is older than what was acknowledged.
-    Stale,
-}
-
 /// What the threads share.
 struct Run<'a> {
     store: &'a NativeStore,
@@ -86,7 +73,7 @@ struct Run<'a> {
     transactions: u64,
     /// Some transactions are larger than memory.
     has_large: bool,
-    fault: Option<Fault>,
+    fault: Option<Planted>,
     /// A state that stale reads go on to see.
     old: Mutex<Option<Arc<dyn ReadView>>>,
     clock: &'a dyn Clock,
@@ -119,7 +106,7 @@ impl<'a> Run<'a> {
         self.finished.load(Ordering::Relaxed) >= self.transactions
     }
 
-    fn has_fault(&self, fault: Fault, random: &mut SeededRandom) -> bool {
+    fn has_fault(&self, fault: Planted, random: &mut SeededRandom) -> bool {
         self.fault == Some(fault) && random.chance(10)
     }
 
@@ -146,10 +133,11 @@ impl<'a> Run<'a> {
     fn try_write(&self, random: &mut SeededRandom, keys: &[Key], operations: &mut Vec<Operation>) -> Result<bool> {
         // One that outgrows memory gets through only if nobody commits before.
         let is_alone = self.has_large && random.chance(50);
-        let mut transaction = match is_alone {
-            true => self.store.write_alone(self.isolation)?,
-            false => self.store.write_isolated(self.isolation)?,
+        let begin = || match is_alone {
+            true => self.store.write_alone(self.isolation),
+            false => self.store.write_isolated(self.isolation),
         };
+        let mut transaction = begin()?;
         let most = if is_alone { 10 } else { 5 };
         for _ in 0..1 + random.index(most) {
             let key = *random.pick(keys);
@@ -160,6 +148,11 @@ impl<'a> Run<'a> {
                 let value = self.next_value.fetch_add(1, Ordering::Relaxed);
                 operations.push(Operation::Append { key, value });
                 self.append(&mut *transaction, key, value, random)?;
+                if self.has_fault(Planted::Torn, random) {
+                    transaction.commit()?;
+                    self.read(keys);
+                    transaction = begin()?;
+                }
             }
             if random.chance(20) {
                 std::thread::yield_now();
@@ -169,26 +162,22 @@ impl<'a> Run<'a> {
             return Ok(false);
         }
         transaction.commit()?;
-        Ok(!self.has_fault(Fault::Undone, random))
+        Ok(!self.has_fault(Planted::Undone, random))
     }
 
     fn append(&self, to: &mut dyn WriteTransaction, key: Key, value: u64, random: &mut SeededRandom) -> Result<()> {
-        if self.has_fault(Fault::Lost, random) {
+        if self.has_fault(Planted::Lost, random) {
             return Ok(());
         }
-        let other = match key {
-            Key::Ordered(number) => Key::Ordered(number ^ 1),
-            Key::Set(number) => Key::Set(number ^ 1),
-        };
-        let is_misplaced = self.has_fault(Fault::Misplaced, random);
-        append(to, if is_misplaced { other } else { key }, value, random)
+        let is_misplaced = self.has_fault(Planted::Misplaced, random);
+        append(to, if is_misplaced { key.neighbor() } else { key }, value, random)
     }
 
     /// One transaction that only reads.
     fn read(&self, keys: &[Key]) {
         let begin_ns = self.clock.now_ns();
         let mut view = self.store.read().unwrap();
-        if self.fault == Some(Fault::Stale) {
+        if self.fault == Some(Planted::Stale) {
             view = self.old.lock().unwrap().get_or_insert(view).clone();
         }
         let operations: Vec<Operation> =
@@ -397,13 +386,7 @@ fn planted_faults_of_large_transactions_are_found() {
 }
 
 fn plant_faults(at: usize, keeper: &dyn Keeper, transaction_bytes_max: Option<usize>) {
-    let kinds = |fault: Fault| match fault {
-        Fault::Lost => &[AnomalyKind::LostAppend, AnomalyKind::Internal][..],
-        Fault::Misplaced => &[AnomalyKind::Garbage, AnomalyKind::Internal, AnomalyKind::LostAppend],
-        Fault::Undone => &[AnomalyKind::AbortedRead],
-        Fault::Stale => &[AnomalyKind::StaleRead, AnomalyKind::LostAppend, AnomalyKind::ReadSkew],
-    };
-    for fault in [Fault::Lost, Fault::Misplaced, Fault::Undone, Fault::Stale] {
+    for fault in Planted::ALL {
         let directory = TestDirectory::new();
         let platform = directory.platform();
         let options = OpenOptions { durability: Durability::Off, transaction_bytes_max, ..OpenOptions::create() };
@@ -426,7 +409,7 @@ fn plant_faults(at: usize, keeper: &dyn Keeper, transaction_bytes_max: Option<us
         let large = store.stats().large_commits;
         assert!(transaction_bytes_max.is_none() || large > 10, "{large} were larger than memory");
         let found = find_anomalies(&run.history.into_inner().unwrap()).anomalies;
-        let is_found = found.iter().any(|anomaly| kinds(fault).contains(&anomaly.kind));
+        let is_found = found.iter().any(|anomaly| fault.anomalies().contains(&anomaly.kind));
         assert!(is_found, "{}: {fault:?} is not found among {found:?}", keeper.name());
     }
 }

@@ -8,7 +8,7 @@ mod graph;
 pub(crate) mod hook;
 
 use model::{ErrorCode, GraphStore, Interrupt, Result};
-use storage::{Durability, NativeStore, OpenOptions};
+use storage::{Durability, Maintenance, NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
 use testing::simulation::{FaultyDisk, MemoryDisk, platform};
 
@@ -362,4 +362,64 @@ fn a_long_change_of_indexed_edges_is_stopped_on_the_way() {
     graph.check(transaction.view(), Kind::EdgeIndex, "changed");
     transaction.commit().unwrap();
     graph.check(&*store.read().unwrap(), Kind::EdgeIndex, "committed");
+}
+
+/// Reads that fail while an index is built beside commits: pages of the store's files, and one read of any file, also of what
+/// the build has sorted. The statement is told or has built what is right, others commit, and it is built when the disk
+/// reads again.
+#[test]
+fn a_read_that_fails_ends_a_build_and_nothing_else() {
+    const FAILURES: usize = 4;
+    let seed = seed_or(178);
+    let mut random = SeededRandom::new(seed);
+    let origin = MemoryDisk::new();
+    let path = std::path::Path::new("/stores/test.knot");
+    let on = |disk: &FaultyDisk| platform(std::sync::Arc::new(disk.clone()), seed);
+    // So little memory that what a build reads is not kept, and what it sorts goes to the disk.
+    let options = OpenOptions { memory_bytes_max: Some(1 << 20), maintenance: Maintenance::Inline, ..options() };
+    let filled = NativeStore::open(path, options, on(&FaultyDisk::new(std::sync::Arc::new(origin.clone())))).unwrap();
+    let graph = Graph::fill(&filled, MANY);
+    filled.checkpoint(&Interrupt::new()).unwrap();
+    drop(filled);
+    let is_data = |path: &std::path::Path| path.extension().is_some_and(|kind| kind == "nodes" || kind == "edges");
+    let pages: Vec<_> = origin.pages().into_iter().filter(|(path, _)| is_data(path)).collect();
+    let (mut ended, mut of_runs) = (0, 0);
+    for kind in KINDS {
+        let mut reads = None;
+        for trial in 0..2 * FAILURES {
+            let inner = origin.copy();
+            let disk = FaultyDisk::new(std::sync::Arc::new(inner.clone()));
+            let store = NativeStore::open(path, options, on(&disk)).unwrap();
+            let first = disk.read_count();
+            let mut what = "nothing".to_owned();
+            if let Some(reads) = reads {
+                let (read, (path, start)) = (random.below(reads), random.pick(&pages));
+                if trial % 2 == 0 {
+                    disk.fail_read_at(first + read);
+                    what = format!("read {read} of {reads}");
+                } else {
+                    disk.fail_reads(path, *start..start + 1);
+                    what = format!("the page at byte {start} of {}", path.display());
+                }
+            }
+            let mut own = SeededRandom::new(seed);
+            let made = build(&store, kind, &[], 0, &mut || {});
+            reads.get_or_insert(disk.read_count() - first);
+            disk.mend_reads();
+            let place = format!("FUZZ_SEED={seed}: {kind:?}, {what} fails");
+            graph.commit(&store, &mut own);
+            if let Err(error) = made {
+                assert_eq!(error.code(), ErrorCode::Io, "{place}: {error}");
+                ended += 1;
+                of_runs += u64::from(error.message().contains(".run"));
+                let schema = store.read().unwrap().schema().clone();
+                assert!(schema.indexes.is_empty() && schema.constraints.is_empty(), "{place}");
+                build(&store, kind, &[When::Within], 0, &mut || graph.commit(&store, &mut own)).unwrap();
+            }
+            graph.check(&*store.read().unwrap(), kind, &place);
+            drop(store);
+            crate::numbered::check_files(&on(&disk), path);
+        }
+    }
+    assert!(ended > KINDS.len() && of_runs > 2, "{ended} builds were ended, {of_runs} of them by sorted runs");
 }

@@ -484,3 +484,85 @@ fn a_log_longer_than_memory_is_put_into_files_or_stays_as_it_was() {
         }
     }
 }
+
+/// What one transaction does beyond memory: makes nodes and edges, reads, changes and deletes some, goes back to a savepoint.
+fn write_beyond_memory(store: &NativeStore) -> model::Result<()> {
+    let mut transaction = store.write()?;
+    let (label, key) = (transaction.label("P")?, transaction.property_key("k")?);
+    let (edge_type, number) = (transaction.edge_type("E")?, transaction.property_key("n")?);
+    let columns = [Column::new(ColumnData::Int((0..500).collect()))];
+    let new = NewNodes { count: 500, labels: &[label], keys: &[key], properties: &columns };
+    let mut nodes = transaction.create_nodes(&new)?;
+    let old: Vec<NodeId> = (0..nodes[0].0.min(500)).map(NodeId).collect();
+    nodes.extend(old);
+    let targets: Vec<NodeId> = nodes.iter().rev().copied().collect();
+    let numbers = [Column::new(ColumnData::Int((0..nodes.len() as i64).collect()))];
+    let edges = NewEdges { edge_type, sources: &nodes, targets: &targets, keys: &[number], properties: &numbers };
+    let made = transaction.create_edges(&edges)?;
+    let kept = transaction.savepoint();
+    transaction.delete_edges(&made[..made.len() / 2])?;
+    transaction.rollback_to(kept)?;
+    transaction.set_edge_properties(&made, number, &Column::constant(&Value::Int(7), made.len()))?;
+    let found = transaction.view().edge_properties(&made, &[number])?;
+    assert!(found[0].values().all(|value| value == Value::Int(7)), "a transaction reads what it wrote");
+    transaction.delete_edges(&made[..100])?;
+    transaction.set_node_properties(&nodes, key, &Column::constant(&Value::Int(9), nodes.len()))?;
+    transaction.commit()
+}
+
+/// Nodes, edges, and the sums of their numbers.
+fn sums(store: &NativeStore) -> (u64, u64, i64, i64) {
+    let view = store.read().unwrap();
+    let sum = |column: &Column| column.values().map(|v| if let Value::Int(v) = v { v } else { 0 }).sum::<i64>();
+    let nodes: Vec<NodeId> = (0..view.node_id_bound()).map(NodeId).collect();
+    let (key, number) = (view.schema().property_key("k").unwrap(), view.schema().property_key("n").unwrap());
+    let edges = edges_of(&*view, &nodes);
+    let values =
+        [&view.node_properties(&nodes, &[key]).unwrap()[0], &view.edge_properties(&edges, &[number]).unwrap()[0]]
+            .map(sum);
+    (view.statistics().nodes, edges.len() as u64, values[0], values[1])
+}
+
+#[test]
+fn a_read_that_fails_undoes_the_transaction_alone() {
+    let path = Path::new("/stores/test.knot");
+    let origin = MemoryDisk::new();
+    let open = |disk: &FaultyDisk| {
+        let options = OpenOptions { memory_bytes_max: Some(1 << 20), maintenance: Maintenance::Inline, ..options() };
+        NativeStore::open(path, options, platform(Arc::new(disk.clone()), 7)).unwrap()
+    };
+    let store = open(&FaultyDisk::new(Arc::new(origin.clone())));
+    write_beyond_memory(&store).unwrap();
+    let before = sums(&store);
+    drop(store);
+    let mut ended = 0;
+    let mut after = None;
+    for read in 0.. {
+        let disk = FaultyDisk::new(Arc::new(origin.copy()));
+        let store = open(&disk);
+        let start = disk.read_count();
+        // The first time nothing fails.
+        disk.fail_read_at(if read == 0 { u64::MAX } else { start + read - 1 });
+        let result = write_beyond_memory(&store);
+        let is_past = read > 0 && disk.read_count() < start + read;
+        disk.mend_reads();
+        match &result {
+            Ok(()) => assert_eq!(sums(&store), *after.get_or_insert_with(|| sums(&store)), "read {read}"),
+            Err(error) => {
+                assert_eq!(error.code(), ErrorCode::Io, "read {read}: {error:?}");
+                assert_eq!(sums(&store), before, "read {read}: {error:?}");
+                write_beyond_memory(&store).unwrap_or_else(|error| panic!("read {read}, once more: {error:?}"));
+                ended += 1;
+            }
+        }
+        drop(store);
+        let store = open(&disk);
+        assert_eq!(Some(sums(&store)), after, "read {read}, opened again");
+        drop(store);
+        crate::numbered::check_files(&platform(Arc::new(disk.clone()), 7), path);
+        if is_past {
+            assert!(ended > 20, "{ended} of {read} reads ended the transaction");
+            return;
+        }
+    }
+}

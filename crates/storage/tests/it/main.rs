@@ -20,6 +20,7 @@ mod kills;
 mod large;
 mod log;
 mod memory;
+mod memory_backup;
 mod memory_large;
 mod memory_writes;
 mod numbered;

@@ -283,3 +283,32 @@ fn passes_that_know_of_each_other_read_once() {
         }
     }
 }
+
+/// Names stay in memory as long as the store is open: first as writes, then beside the files.
+#[test]
+fn names_count_against_the_limit() {
+    const NAMES: usize = 20_000;
+    const NAME: &str = "a property of which there are thousands";
+    let least = NAMES * NAME.len();
+    let directory = TestDirectory::new();
+    let much = OpenOptions { memory_bytes_max: Some(1 << 30), ..OpenOptions::create() };
+    let store = directory.open_with(OpenOptions { durability: Durability::Off, ..much });
+    let used = |store: &NativeStore| store.memory().used_by(Consumer::OpenFiles);
+    let before = used(&store);
+    let mut transaction = store.write().unwrap();
+    for number in 0..NAMES {
+        transaction.property_key(&format!("{NAME} {number}")).unwrap();
+    }
+    transaction.commit().unwrap();
+    assert!(store.memtable_bytes() > least, "{} bytes are counted as writes", store.memtable_bytes());
+    let held = store.memory().used_by(Consumer::Memtable);
+    assert!(held > least, "{held} bytes are counted as held");
+    store.checkpoint(&Interrupt::new()).unwrap();
+    assert!(used(&store) > before + least, "{before} bytes were counted before, {} are now", used(&store));
+    drop(store);
+    // A store whose names take more than its limit keeps but a few blocks of its files.
+    let store = open_small(&directory);
+    assert!(used(&store) > least && used(&store) > LIMIT, "{} bytes are counted", used(&store));
+    assert!(store.memory().cache_bytes_max() < LIMIT / 4, "blocks give way to names");
+    assert_eq!(store.read().unwrap().schema().property_keys.len(), NAMES);
+}

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use model::ErrorCode;
-use model::platform::Disk;
 
 use super::verify::{attempt, content_of};
 use super::workload::Recording;
@@ -15,9 +14,6 @@ use super::{Maintenance, Subject, Violation};
 use crate::differential::apply;
 use crate::random::SeededRandom;
 use crate::simulation::{Event, FaultyDisk, MemoryDisk, Survival, Wreck, platform};
-
-/// Bytes that are read together.
-const PAGE_BYTES: u64 = 4_096;
 
 /// Makes pages unreadable, one after the other, `count` times, under a recording's store as it was before its last step,
 /// which is done then. Gives how often that was noticed.
@@ -30,25 +26,21 @@ pub fn verify_read_errors<S: Subject>(subject: &S, recording: &Recording, count:
     let is_last = |event: &Event| matches!(event, Event::Begun { step } if *step == last);
     recording.journal.events.iter().take_while(|event| !is_last(event)).for_each(|event| wreck.advance(event));
     let disk = wreck.after_power_cut(Survival::Everything, 0);
-    let pages: Vec<(PathBuf, u64)> = disk.files().into_iter().flat_map(|path| pages(&disk, path)).collect();
+    let pages = disk.pages();
     let mut noticed = 0;
     for number in 0..count {
         let mut random = SeededRandom::new(recording.seed.wrapping_mul(1_000_003) + number);
-        let (path, page) = random.pick(&pages);
+        let (path, start) = random.pick(&pages);
         let is_open = random.below(2) == 0;
-        let trial = Trial { subject, recording, disk: disk.copy(), path, start: page * PAGE_BYTES };
+        let trial = Trial { subject, recording, disk: disk.copy(), path, start: *start };
         noticed += u64::from(trial.run(is_open).map_err(|message| {
             let moment = if is_open { "while the store is open" } else { "before the store is opened" };
-            let place = format!("FUZZ_SEED={}, page {page} of {} {moment}", recording.seed, path.display());
+            let place =
+                format!("FUZZ_SEED={}, the page at byte {start} of {} {moment}", recording.seed, path.display());
             Violation { place, message }
         })?);
     }
     Ok(noticed)
-}
-
-fn pages(disk: &MemoryDisk, path: PathBuf) -> impl Iterator<Item = (PathBuf, u64)> + use<> {
-    let length = disk.length(&path).expect("the file is there");
-    (0..length.div_ceil(PAGE_BYTES)).map(move |page| (path.clone(), page))
 }
 
 /// True of the error that a disk gives which cannot read.

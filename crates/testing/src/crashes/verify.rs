@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub struct Verification {
     pub read_only_every: usize,
     /// The ways of surviving.
     pub survivals: &'static [Survival],
+    /// Some second lives also make a backup.
+    pub backs_up_again: bool,
     /// What a broken store would have done in its second life; the canary.
     pub second_life: fn(&Journal) -> Vec<Event>,
 }
@@ -47,6 +50,7 @@ impl Default for Verification {
             kill_then_cut_every: 20,
             read_only_every: 8,
             survivals: &SURVIVALS,
+            backs_up_again: true,
             second_life: as_it_was,
         }
     }
@@ -67,6 +71,10 @@ pub struct Tally {
     pub read_only: u64,
     /// Finished backups that were opened after a power cut.
     pub backups: u64,
+    /// Those among them that a second life had made.
+    pub backups_of_second_lives: u64,
+    /// Bulk loads in the recordings that changed edges which were there before.
+    pub updating_loads: u64,
 }
 
 impl Tally {
@@ -84,6 +92,8 @@ impl std::ops::AddAssign for Tally {
         self.kill_then_cut_points += other.kill_then_cut_points;
         self.read_only += other.read_only;
         self.backups += other.backups;
+        self.backups_of_second_lives += other.backups_of_second_lives;
+        self.updating_loads += other.updating_loads;
     }
 }
 
@@ -113,7 +123,7 @@ pub fn verify<S: Subject>(subject: &S, recording: &Recording, verification: &Ver
         verification: *verification,
         outcomes: Map::default(),
         kills: 0,
-        tally: Tally::default(),
+        tally: Tally { updating_loads: recording.updating_loads, ..Tally::default() },
     };
     let mut wreck = Wreck::default();
     let (mut acknowledged, mut begun) = (0, 0);
@@ -141,6 +151,20 @@ struct Verifier<'a, S> {
 }
 
 type Steps = std::ops::RangeInclusive<usize>;
+
+/// What was tried in one second life.
+struct SecondLife {
+    /// Moments at which the power was cut.
+    points: u64,
+    /// How often the backup was opened that it made.
+    backups: u64,
+}
+
+impl SecondLife {
+    fn of_backups(&self) -> Tally {
+        Tally { backups: self.backups, backups_of_second_lives: self.backups, ..Tally::default() }
+    }
+}
 
 impl<S: Subject> Verifier<'_, S> {
     /// Cuts the power at one moment, in some ways.
@@ -220,14 +244,17 @@ impl<S: Subject> Verifier<'_, S> {
             if survival == Survival::Everything {
                 self.kills += 1;
                 if self.kills.is_multiple_of(kill_then_cut_every) {
-                    self.tally.kill_then_cut_points +=
-                        self.second_life(wreck.after_kill(), *allowed.start(), allowed)?;
+                    let cuts = self.second_life(wreck.after_kill(), *allowed.start(), allowed)?;
+                    self.tally.kill_then_cut_points += cuts.points;
+                    self.tally += cuts.of_backups();
                 }
             } else if number.is_multiple_of(cut_again_every) {
                 let life = (disk.copy(), Wreck::of(&disk));
                 let matching = self.open(disk.copy(), true, false, allowed)?;
                 let least = matching.iter().find(|step| allowed.contains(step)).copied();
-                self.tally.second_crash_points += self.second_life(life, least.unwrap_or(*allowed.start()), allowed)?;
+                let cuts = self.second_life(life, least.unwrap_or(*allowed.start()), allowed)?;
+                self.tally.second_crash_points += cuts.points;
+                self.tally += cuts.of_backups();
             }
             let before = disk.copy();
             let matching = self.open(disk, true, number.is_multiple_of(go_on_every), allowed)?;
@@ -327,9 +354,9 @@ impl<S: Subject> Verifier<'_, S> {
         if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
     }
 
-    /// Opens what is left and does the next step, cutting the power at each operation of that; gives how often. Until the
-    /// store is open it may be as it was after any step from `least` on; from then on what it showed is there.
-    fn second_life(&self, life: (MemoryDisk, Wreck), least: usize, allowed: &Steps) -> Result<u64, String> {
+    /// Opens what is left, does the next step and makes a backup, cutting the power at each operation of that. Until the store
+    /// is open it may be as it was after any step from `least` on; from then on what it showed is there.
+    fn second_life(&self, life: (MemoryDisk, Wreck), least: usize, allowed: &Steps) -> Result<SecondLife, String> {
         let (disk, mut wreck) = life;
         let seed = self.recording.seed;
         let journal_disk = JournalDisk::over(disk);
@@ -349,34 +376,79 @@ impl<S: Subject> Verifier<'_, S> {
             journal_disk.acknowledge(before as u64 + 1);
             attempt("a checkpoint", || self.subject.maintain(&store, &Maintenance::Checkpoint))?;
         }
+        let backup = self.back_up(&store, &journal_disk)?;
         drop(store);
         let journal = journal_disk.journal();
         let events = (self.verification.second_life)(&journal);
-        let (mut after, mut points) = (least..=before, 0);
+        let (mut after, mut points, mut backups) = (least..=before, 0, 0);
         for (position, event) in events.iter().enumerate() {
             match event {
                 Event::Begun { step } => after = *after.start()..=*step as usize,
                 Event::Acknowledged { step } => after = *step as usize..=*step as usize,
                 _ => {
-                    self.cut_second_life(&wreck, &events, position, &after)?;
+                    let left = self.cut_second_life(&wreck, &events, position, &after)?;
+                    backups += self.find_backup(&left, backup.as_ref(), position, *after.end())?;
                     points += 1;
                 }
             }
             wreck.advance(event);
         }
-        self.cut_second_life(&wreck, &events, events.len(), &after)?;
-        Ok(points + 1)
+        let left = self.cut_second_life(&wreck, &events, events.len(), &after)?;
+        backups += self.find_backup(&left, backup.as_ref(), events.len(), *after.end())?;
+        Ok(SecondLife { points: points + 1, backups })
     }
 
-    fn cut_second_life(&self, wreck: &Wreck, events: &[Event], position: usize, after: &Steps) -> Result<(), String> {
+    /// Makes a backup in some of the second lives; the operations that it took.
+    fn back_up(&self, store: &S::Store, disk: &JournalDisk) -> Result<Option<Range<usize>>, String> {
+        const SECOND_LIVES: u64 = 3;
+        if !self.verification.backs_up_again || !self.tally.states.is_multiple_of(SECOND_LIVES) {
+            return Ok(None);
+        }
+        let start = disk.position();
+        let number = self.number_of_backup();
+        attempt("a backup", || self.subject.maintain(store, &Maintenance::Backup(number)))?;
+        Ok(Some(start..disk.position()))
+    }
+
+    fn number_of_backup(&self) -> u64 {
+        self.recording.backups.len() as u64 + 1
+    }
+
+    /// A backup that is finished holds what the store held, and one that is not finished does not open, or holds that; the
+    /// number of backups opened.
+    fn find_backup(
+        &self,
+        left: &MemoryDisk,
+        made: Option<&Range<usize>>,
+        position: usize,
+        step: usize,
+    ) -> Result<u64, String> {
+        let Some(made) = made.filter(|made| made.start <= position) else { return Ok(0) };
+        let platform = platform(Arc::new(left.copy()), self.recording.seed + 6);
+        let place = format!("at event {position} of a second life, of which {made:?} made a backup");
+        match self.subject.open_backup(&platform, self.number_of_backup()) {
+            Ok(store) if content_of(&store)? == self.recording.contents[step] => Ok(1),
+            Ok(_) => Err(format!("{place}: the backup does not hold the content after step {step}")),
+            Err(error) if position >= made.end => Err(format!("{place}: opening the backup fails: {error:?}")),
+            Err(_) => Ok(0),
+        }
+    }
+
+    fn cut_second_life(
+        &self,
+        wreck: &Wreck,
+        events: &[Event],
+        position: usize,
+        after: &Steps,
+    ) -> Result<MemoryDisk, String> {
         let survival = SURVIVALS[position % SURVIVALS.len()];
         let left = wreck.after_power_cut(survival, self.recording.seed + position as u64);
         let before = events.get(position).map_or_else(|| "the end".to_owned(), |event| format!("{event:?}"));
         let shown: String = before.chars().take(200).collect();
         let place = format!("at event {position} of a second life (before {shown}), {survival:?} survives");
-        let matching = self.open(left, false, false, after).map_err(|text| format!("{place}: {text}"))?;
+        let matching = self.open(left.copy(), false, false, after).map_err(|text| format!("{place}: {text}"))?;
         if matching.iter().any(|step| after.contains(step)) {
-            return Ok(());
+            return Ok(left);
         }
         Err(format!("{place}: found the content after {matching:?}, expected {after:?}"))
     }

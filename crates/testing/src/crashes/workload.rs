@@ -9,6 +9,7 @@ use super::{Maintenance, Subject};
 use crate::ReferenceStore;
 use crate::differential::{
     Content, Ending, Operation, RandomTransaction, apply, assert_same_content, identities_of, random_operations,
+    rules_of_each_kind,
 };
 use crate::random::SeededRandom;
 use crate::simulation::{Journal, JournalDisk, platform};
@@ -32,7 +33,12 @@ pub struct Workload {
     pub backup_percent: u64,
     /// Whether a commit is durable when it returns; otherwise only what came before a checkpoint is.
     pub is_durable: bool,
+    /// The first transaction makes constraints of each kind.
+    pub has_rules: bool,
 }
+
+/// The type of the edges that are loaded in bulk, and those that a later bulk load changes.
+pub const LOADED_EDGES: &str = "KNOWS";
 
 impl Default for Workload {
     fn default() -> Workload {
@@ -42,9 +48,10 @@ impl Default for Workload {
             checkpoint_percent: 8,
             compact_percent: 5,
             reopen_percent: 5,
-            bulk_percent: 4,
+            bulk_percent: 6,
             backup_percent: 3,
             is_durable: true,
+            has_rules: false,
         }
     }
 }
@@ -66,6 +73,8 @@ pub struct Recording {
     pub backups: Vec<FinishedBackup>,
     /// Whether a commit was durable when it returned.
     pub is_durable: bool,
+    /// Bulk loads that changed edges which were there before.
+    pub updating_loads: u64,
 }
 
 /// A backup that was made.
@@ -95,13 +104,15 @@ pub fn record<S: Subject>(subject: &S, workload: &Workload, seed: u64) -> Record
         identities: vec![Vec::new()],
         steps: Vec::new(),
         backups: Vec::new(),
+        loads: Vec::new(),
         disk,
         platform,
     };
     let mut store = subject.open(&run.platform).expect("opening a new store");
-    for transaction in &mut random_operations(seed, workload.transactions) {
-        cut_rows(transaction, workload.rows_max);
-        run.transaction(&store, transaction);
+    let rules = workload.has_rules.then(rules_of_each_kind);
+    for mut transaction in rules.into_iter().chain(random_operations(seed, workload.transactions)) {
+        cut_rows(&mut transaction, workload.rows_max);
+        run.transaction(&store, &transaction);
         store = run.between(store);
     }
     assert_same_content(&content_of(&store), run.contents.last().expect("there is a first content"));
@@ -114,6 +125,7 @@ pub fn record<S: Subject>(subject: &S, workload: &Workload, seed: u64) -> Record
         steps: run.steps,
         backups: run.backups,
         is_durable: workload.is_durable,
+        updating_loads: run.loads.len().saturating_sub(1) as u64,
     }
 }
 
@@ -132,6 +144,8 @@ struct Run<'a, S> {
     identities: Vec<Vec<String>>,
     steps: Vec<RandomTransaction>,
     backups: Vec<FinishedBackup>,
+    /// The steps that were bulk loads.
+    loads: Vec<i64>,
 }
 
 impl<S: Subject> Run<'_, S> {
@@ -167,7 +181,9 @@ impl<S: Subject> Run<'_, S> {
 
     fn between(&mut self, mut store: S::Store) -> S::Store {
         if self.random.chance(self.workload.bulk_percent) {
-            let transaction = new_nodes_and_edges(self.steps.len() as i64);
+            let step = self.steps.len() as i64;
+            let transaction = loaded(step, self.loads.last().copied());
+            self.loads.push(step);
             self.begin_step(&transaction);
             apply(&self.reference, &transaction).expect("transactions on the reference store succeed");
             self.maintain(&store, &Maintenance::BulkLoad(transaction));
@@ -198,21 +214,25 @@ impl<S: Subject> Run<'_, S> {
     }
 }
 
-/// Nodes and edges between them that collide with nothing.
-fn new_nodes_and_edges(step: i64) -> RandomTransaction {
+/// Nodes and edges between them that collide with nothing, and changes of edges that the load before has made.
+fn loaded(step: i64, before: Option<i64>) -> RandomTransaction {
     const NODES: i64 = 12;
-    let uid = |number: i64| 1_000_000 + 1_000 * step + number;
+    let uid_of = |step: i64, number: i64| 1_000_000 + 1_000 * step + number;
+    let uid = |number: i64| uid_of(step, number);
     let value = |number: i64| vec![Value::string(&format!("loaded {number}")), Value::Int(number)];
     let nodes = (0..NODES).map(|number| (uid(number), value(number))).collect();
     let edges = (0..2 * NODES).map(|number| (uid(number % NODES), uid(number * 5 % NODES), value(number))).collect();
     let keys = vec!["name", "age"];
-    RandomTransaction {
-        operations: vec![
-            Operation::CreateNodes { labels: vec!["Robot"], keys: keys.clone(), rows: nodes },
-            Operation::CreateEdges { edge_type: "KNOWS", keys, rows: edges },
-        ],
-        ending: Ending::Commit,
+    let mut operations = vec![
+        Operation::CreateNodes { labels: vec!["Robot"], keys: keys.clone(), rows: nodes },
+        Operation::CreateEdges { edge_type: LOADED_EDGES, keys, rows: edges },
+    ];
+    if let Some(before) = before {
+        // Of two parallel edges one.
+        let rows = (0..NODES).step_by(2).map(|number| ((uid_of(before, number), 1), Value::Int(step))).collect();
+        operations.push(Operation::SetEdgeProperties { key: "loaded", rows });
     }
+    RandomTransaction { operations, ending: Ending::Commit }
 }
 
 /// Leaves out rows above a number, so that stores stay small: a crash is as instructive in a small store.

@@ -214,13 +214,21 @@ impl Writer {
         uids.iter().filter_map(|uid| self.ids.get(uid).copied()).collect()
     }
 
-    /// The edge of a pick; equal edges are interchangeable, so that any order among them will do.
-    fn edge(&self, (uid, pick): &EdgePick) -> Option<EdgeId> {
-        let node = *self.ids.get(uid)?;
-        let view = self.transaction.view();
-        let edges = sorted_edges(view, node);
-        if edges.is_empty() { None } else { Some(edges[pick % edges.len()]) }
+    fn edge(&self, pick: &EdgePick) -> Option<EdgeId> {
+        edge_of(self.transaction.view(), &self.ids, pick)
     }
+}
+
+/// The edge of a pick; equal edges are interchangeable, so that any order among them will do.
+fn edge_of(view: &dyn ReadView, ids: &BTreeMap<i64, NodeId>, (uid, pick): &EdgePick) -> Option<EdgeId> {
+    let edges = sorted_edges(view, *ids.get(uid)?);
+    if edges.is_empty() { None } else { Some(edges[pick % edges.len()]) }
+}
+
+/// The edges of picks, as a transaction would find them that begins with that view.
+pub fn picked_edges<'a>(view: &dyn ReadView, picks: impl Iterator<Item = &'a EdgePick>) -> Vec<Option<EdgeId>> {
+    let ids = ids_by_uid(view);
+    picks.map(|pick| edge_of(view, &ids, pick)).collect()
 }
 
 fn columns_of<'a>(keys: usize, rows: impl Iterator<Item = &'a Vec<Value>>) -> Vec<Column> {

@@ -27,7 +27,7 @@ pub enum Ending {
 }
 
 /// The edge that is the `pick`th of those that start at a node, sorted by content and counted around.
-pub(super) type EdgePick = (i64, usize);
+pub type EdgePick = (i64, usize);
 
 /// One call, or a few, on a transaction.
 #[allow(missing_docs, reason = "the fields are what their names say")]
@@ -98,8 +98,9 @@ const fn ends(name: &'static str, subject: &'static str, from: u32, to: u32) -> 
 }
 
 const STRING: Rule = Rule::Type(PropertyType::One(PropertyKind::String));
-/// Rules that must be there at the end of a transaction are left out: what commits is decided before it is tried.
-const RULES: [RuleSpec; 14] = [
+/// What must be there at the end of a transaction is the property that all nodes have: what commits is decided before it is
+/// tried.
+static RULES: [RuleSpec; 16] = [
     rule("person_code", "Person", &["code"], Rule::Unique),
     rule("city_code", "City", &["code"], Rule::Unique),
     rule("person_again", "Person", &["code"], Rule::Unique),
@@ -114,7 +115,26 @@ const RULES: [RuleSpec; 14] = [
     index("person_mixed", false, "City", &["mixed"]),
     ends("knows_person", "KNOWS", 0, 0),
     ends("knows_unusual", "KNOWS", 3, 2),
+    rule("unusual_key", "ünusual label", &["uid"], Rule::Key),
+    rule("robot_uid", "Robot", &["uid"], Rule::Exists),
 ];
+
+/// Places in [`RULES`] of one constraint of each kind, of one over several properties, and of indexes of nodes and edges.
+const ONE_OF_EACH: [usize; 8] = [0, 3, 4, 7, 9, 12, 14, 15];
+
+/// Words of the statements of the rules that [`rules_of_each_kind`] makes: names, or what a rule without one is about.
+pub fn words_of_each_kind() -> impl Iterator<Item = &'static str> {
+    ONE_OF_EACH.iter().map(|&at| match RULES[at].rule {
+        Some(Rule::Ends { .. }) => "(FROM ",
+        _ => RULES[at].name,
+    })
+}
+
+/// A transaction that makes a constraint of each kind, and indexes.
+pub fn rules_of_each_kind() -> RandomTransaction {
+    let operations = ONE_OF_EACH.iter().map(|&at| Operation::CreateRule(&RULES[at])).collect();
+    RandomTransaction { operations, ending: Ending::Commit }
+}
 
 /// `count` transactions, the same for the same seed.
 pub fn random_operations(seed: u64, count: usize) -> Vec<RandomTransaction> {

@@ -2,7 +2,8 @@
 //!
 //! Counted operations are those that change the disk: `create`, `append`, `reserve`, `write`, `sync`, `rename`, `remove`,
 //! `create_directory`, `remove_directory` and `sync_directory`. Reads fail after a crash, and of bytes that the disk was told
-//! not to be able to read ([`FaultyDisk::fail_reads`]).
+//! not to be able to read ([`FaultyDisk::fail_reads`]). They are counted for themselves, each piece that is read and each map,
+//! and fail at a chosen one ([`FaultyDisk::fail_read_at`]): so do also those of files that have no name, or none yet.
 //!
 //! Invariant: what [`FaultyDisk::lose_unsynced`] leaves is a state that the contract of `Disk` allows after a power
 //! cut: synced bytes and the names of synced directories are there; of the rest, the latest is lost first.
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::platform::{Disk, MappedFile, TemporaryFile, WriteFile};
 
-use super::JournalDisk;
+use super::{JournalDisk, PAGE_BYTES};
 use crate::random::SeededRandom;
 
 /// A disk around another that fails when told. Clones are the same disk.
@@ -43,6 +44,11 @@ struct State {
     reserves_nothing: bool,
     /// Bytes of files that cannot be read.
     unreadable: Vec<(PathBuf, Range<u64>)>,
+    reads: u64,
+    /// The read that fails.
+    failing_read: Option<u64>,
+    /// If it is a map, the map is there.
+    loses_map: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -130,9 +136,28 @@ impl FaultyDisk {
         self.state().unreadable.push((path.to_owned(), pages));
     }
 
+    /// Reads counted so far, failed ones too.
+    pub fn read_count(&self) -> u64 {
+        self.state().reads
+    }
+
+    /// The read of that number fails; later ones work. The next read has the number [`FaultyDisk::read_count`].
+    pub fn fail_read_at(&self, read: u64) {
+        let mut state = self.state();
+        (state.failing_read, state.loses_map) = (Some(read), false);
+    }
+
+    /// The same, but a map that fails is there, and says that nothing of it could be read; it stays so.
+    pub fn fail_read_or_lose_map_at(&self, read: u64) {
+        let mut state = self.state();
+        (state.failing_read, state.loses_map) = (Some(read), true);
+    }
+
     /// All files can be read again.
     pub fn mend_reads(&self) {
-        self.state().unreadable.clear();
+        let mut state = self.state();
+        state.unreadable.clear();
+        state.failing_read = None;
     }
 
     /// True once a crash has come.
@@ -226,9 +251,20 @@ impl State {
         self.step(if is_reserved { Needs::Nothing } else { Needs::Space })
     }
 
-    /// Fails if the machine is off, or some of the bytes cannot be read.
-    fn check_read(&self, path: &Path, bytes: Range<u64>) -> io::Result<()> {
+    /// Counts a read, and fails if its time has come.
+    fn step_of_read(&mut self) -> io::Result<()> {
         self.check_up()?;
+        let read = self.reads;
+        self.reads += 1;
+        if self.failing_read == Some(read) {
+            return Err(io::Error::other(format!("simulated failure of read {read}")));
+        }
+        Ok(())
+    }
+
+    /// Counts a read, and fails if some of the bytes cannot be read.
+    fn check_read(&mut self, path: &Path, bytes: Range<u64>) -> io::Result<()> {
+        self.step_of_read()?;
         let is_hit = |bad: &Range<u64>| bad.start < bytes.end && bytes.start < bad.end;
         if self.unreadable.iter().any(|(of, bad)| of == path && is_hit(bad)) {
             return Err(io::Error::other("a simulated sector that cannot be read"));
@@ -300,14 +336,17 @@ impl WriteFile for FaultyFile {
 
 /// Bytes that stand where a disk cannot read.
 const UNREAD: u8 = 0xEE;
-/// Bytes that are read together.
-const PAGE_BYTES: u64 = 4_096;
-
 /// A map of such a disk.
 struct FaultyMap {
     disk: FaultyDisk,
     path: PathBuf,
     bytes: Vec<u8>,
+    /// True if nothing of it could be read.
+    is_lost: bool,
+}
+
+fn lost_map() -> io::Error {
+    io::Error::other("a simulated map of which nothing can be read")
 }
 
 impl MappedFile for FaultyMap {
@@ -315,7 +354,14 @@ impl MappedFile for FaultyMap {
         &self.bytes
     }
 
+    fn lost(&self) -> Option<(usize, io::Error)> {
+        self.is_lost.then(|| (0, lost_map()))
+    }
+
     fn populate(&self, start: usize, length: usize) -> io::Result<()> {
+        if self.is_lost {
+            return Err(lost_map());
+        }
         let page = start as u64 / PAGE_BYTES * PAGE_BYTES;
         self.disk.state().check_read(&self.path, page..(start + length) as u64)
     }
@@ -339,7 +385,7 @@ impl TemporaryFile for FaultyTemporaryFile {
     }
 
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
-        self.disk.state().check_up()?;
+        self.disk.state().step_of_read()?;
         self.inner.read_at(start, out)
     }
 }
@@ -390,9 +436,17 @@ impl Disk for FaultyDisk {
     }
 
     fn map(&self, path: &Path) -> io::Result<Arc<dyn MappedFile>> {
-        self.state().check_up()?;
-        let bytes = self.inner.map(path)?.bytes().to_vec();
-        let mut map = FaultyMap { disk: self.clone(), path: path.to_owned(), bytes };
+        let mut bytes = self.inner.map(path)?.bytes().to_vec();
+        let is_lost = {
+            let mut state = self.state();
+            state.check_up()?;
+            let read = state.step_of_read();
+            if state.loses_map { read.is_err() } else { read.map(|()| false)? }
+        };
+        if is_lost {
+            bytes.fill(UNREAD);
+        }
+        let mut map = FaultyMap { disk: self.clone(), path: path.to_owned(), bytes, is_lost };
         // What cannot be read must not be taken for what stands there: whoever reads it without asking gets this.
         for (_, bad) in self.state().unreadable.iter().filter(|(of, _)| of == path) {
             let end = (bad.end as usize).min(map.bytes.len());

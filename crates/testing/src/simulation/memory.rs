@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::platform::{Disk, MappedFile, TemporaryFile, WriteFile};
 
+use super::PAGE_BYTES;
+
 type Bytes = Arc<Mutex<Vec<u8>>>;
 
 /// Files and directories in memory. Clones are the same disk.
@@ -34,6 +36,14 @@ impl MemoryDisk {
     /// All files, in order of their paths.
     pub fn files(&self) -> Vec<PathBuf> {
         self.state().files.keys().cloned().collect()
+    }
+
+    /// Where all pages of all files begin.
+    pub fn pages(&self) -> Vec<(PathBuf, u64)> {
+        let state = self.state();
+        let starts = |bytes: &Bytes| (0..lock(bytes).len() as u64).step_by(PAGE_BYTES as usize);
+        let pages = state.files.iter().map(|(path, bytes)| starts(bytes).map(|start| (path.clone(), start)));
+        pages.flatten().collect()
     }
 
     /// All directories, in order of their paths.
