@@ -328,11 +328,10 @@ pub(crate) enum SourceCommand {
 
 /// `knot source infer`.
 ///
-/// Tables with a primary key become nodes, foreign keys and join tables become relationships. The password comes with the
-/// URL or from the environment (PGPASSWORD, MYSQL_PWD) and is not written down.
+/// Tables with a primary key become nodes, foreign keys and join tables become relationships.
 #[derive(Args)]
 pub(crate) struct InferArguments {
-    /// The database, as postgres://user@host/database, mysql://user@host/database or sqlite:file.db
+    #[arg(help = database::inferable_sources())]
     pub(crate) url: String,
     /// Write the definition to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]

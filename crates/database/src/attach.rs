@@ -14,10 +14,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use model::{GraphStore, Result, Schema, error};
-use sources::connect::{connect, without_password};
+use sources::connect::connect;
 use sources::definition::GraphDefinition;
 use sources::federation::{Federation, MEMBERS_MAX, Member, MemberStore};
 use sources::store::{Environment, SourceStats, SourceStore};
+use sources::urls::without_password;
 
 use crate::database::Database;
 
@@ -30,7 +31,7 @@ mod read_only;
 pub(crate) mod statement;
 
 pub use address::environment_variable;
-pub use definition::{Finding, InferredDefinition, Severity, check_definition, infer_definition};
+pub use definition::{Finding, InferredDefinition, Severity, check_definition, infer_definition, inferable_sources};
 pub use options::AttachOptions;
 pub use preload::{Preload, PreloadProgress, PreloadSummary};
 pub(crate) use procedures::procedures;

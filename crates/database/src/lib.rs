@@ -39,7 +39,7 @@ pub use analytics::{EdgeArrays, EdgePasses};
 pub use array_graph::ArrayGraph;
 pub use attach::{
     AttachOptions, Attachment, Finding, InferredDefinition, Preload, PreloadProgress, PreloadSummary, Severity,
-    check_definition, environment_variable, infer_definition,
+    check_definition, environment_variable, infer_definition, inferable_sources,
 };
 pub use database::{Database, StoreInfo};
 pub use exec::profile::Counters;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use model::{Column, Course, Direction, KeyOrder, MemoryBudget, Result, Value, error};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Inspect};
 use crate::check::Finding;
+use crate::definition::GraphDefinition;
 
 /// What a connector can do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +62,15 @@ pub trait Connector: Send + Sync {
     fn check(&self) -> Result<Vec<Finding>> {
         Err(error!(Unsupported, "{}: this source cannot be compared with its definition", self.name()))
     }
+}
+
+/// The code of a driver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Code {
+    /// Opens a source of a URL, with what of it is which part of the graph. Nothing need be connected yet.
+    pub(crate) open: fn(&str, &GraphDefinition) -> Result<Arc<dyn Connector>>,
+    /// Opens a database to look at its tables, where it has some.
+    pub(crate) inspect: Option<fn(&str) -> Result<Box<dyn Inspect>>>,
 }
 
 /// What is known of a source.

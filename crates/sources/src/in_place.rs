@@ -25,8 +25,12 @@ use model::{Direction, MemoryBudget, Result, error};
 use self::plan::{ColumnOf, Plan};
 use self::reading::{InPlaceReading, end_names};
 use crate::check::Finding;
-use crate::connector::{Abilities, Connector, Facts, KindFacts, Question, Reading, Which, Writing};
+use crate::connector::{Abilities, Code, Connector, Facts, KindFacts, Question, Reading, Which, Writing};
 use crate::definition::GraphDefinition;
+
+/// The code of the driver.
+pub(crate) const CODE: Code =
+    Code { open: |url, definition| Ok(Arc::new(InPlaceConnector::open(url, definition)?)), inspect: None };
 
 /// Files that a graph is read from.
 pub struct InPlaceConnector {

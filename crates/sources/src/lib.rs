@@ -2,7 +2,7 @@
 //!
 //! Modules in reading order:
 //! - [`definition`]: what of a database is which part of the graph.
-//! - [`connect`]: from a URL to a driver.
+//! - [`urls`]: URLs as texts. [`registry`]: the drivers, a row for each. [`connect`]: from a URL to a driver.
 //! - [`connector`]: what a database must be able to do, in questions and answers.
 //! - [`catalog`]: what a relational database says of its tables; [`check`]: whether a definition fits its source.
 //! - [`infer`]: a definition from a catalog.
@@ -38,9 +38,11 @@ pub mod postgres;
 mod prefetch;
 #[cfg(feature = "redis")]
 pub mod redis;
+pub mod registry;
 #[cfg(any(feature = "mysql", feature = "sqlite"))]
 mod relational;
 pub mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod store;
+pub mod urls;

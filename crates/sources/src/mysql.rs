@@ -12,7 +12,7 @@ use model::{PropertyKind, Result};
 
 use crate::catalog::{Catalog, Inspect, TableColumn};
 use crate::check::{Finding, relational};
-use crate::connector::{Abilities, Connector, Facts, Question, Reading, Writing};
+use crate::connector::{Abilities, Code, Connector, Facts, Question, Reading, Writing};
 use crate::definition::{GraphDefinition, Rows};
 use crate::relational::known::{Known, know};
 use crate::sql::{self, dialect};
@@ -30,6 +30,12 @@ use session::{Session, Settings};
 
 /// Connections that are kept open while nobody asks.
 const IDLE_MAX: usize = 8;
+
+/// The code of the driver.
+pub(crate) const CODE: Code = Code {
+    open: |url, definition| Ok(Arc::new(MysqlConnector::open(url, definition)?)),
+    inspect: Some(|url| Ok(Box::new(MysqlConnector::open(url, &GraphDefinition::default())?))),
+};
 
 /// A database of MySQL or MariaDB.
 pub struct MysqlConnector {

@@ -33,9 +33,15 @@ use self::reading::Transaction;
 use self::url::Settings;
 use crate::catalog::Inspect;
 use crate::check::{Finding, relational};
-use crate::connector::{Abilities, Change, Connector, Facts, Question, Reading, Writing};
+use crate::connector::{Abilities, Change, Code, Connector, Facts, Question, Reading, Writing};
 use crate::definition::GraphDefinition;
 use crate::sql::{self, Catalog, Writer, dialect};
+
+/// The code of the driver.
+pub(crate) const CODE: Code = Code {
+    open: |url, definition| Ok(Arc::new(PostgresConnector::open(url, definition)?)),
+    inspect: Some(|url| Ok(Box::new(PostgresConnector::open(url, &GraphDefinition::default())?))),
+};
 
 /// A PostgreSQL database that a graph is read from.
 pub struct PostgresConnector {

@@ -32,8 +32,12 @@ use self::fetch::adjacency_of;
 use self::plan::{NodePlace, Plan, structure_name};
 use self::reading::RedisReading;
 use crate::check::Finding;
-use crate::connector::{Abilities, Connector, Facts, Question, Reading, Which, Writing};
+use crate::connector::{Abilities, Code, Connector, Facts, Question, Reading, Which, Writing};
 use crate::definition::{GraphDefinition, Structure};
+
+/// The code of the driver.
+pub(crate) const CODE: Code =
+    Code { open: |url, definition| Ok(Arc::new(RedisConnector::open(url, definition)?)), inspect: None };
 
 /// A Redis server that a graph is read from.
 pub struct RedisConnector {

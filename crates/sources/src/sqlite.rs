@@ -16,7 +16,7 @@ use model::{Result, error};
 
 use crate::catalog::{Catalog, Inspect, TableColumn};
 use crate::check::{Finding, relational};
-use crate::connector::{Abilities, Connector, Facts, Question, Reading, Writing};
+use crate::connector::{Abilities, Code, Connector, Facts, Question, Reading, Writing};
 use crate::definition::GraphDefinition;
 use crate::relational::known::{Known, know};
 use crate::sql::{self, dialect};
@@ -34,6 +34,12 @@ use worker::Worker;
 const IDLE_MAX: usize = 4;
 /// How long a locked file is waited for, if the URL does not say.
 const WAIT: Duration = Duration::from_secs(5);
+
+/// The code of the driver.
+pub(crate) const CODE: Code = Code {
+    open: |url, definition| Ok(Arc::new(SqliteConnector::new(url, Arc::new(definition.clone()))?)),
+    inspect: Some(|url| Ok(Box::new(SqliteConnector::new(url, Arc::default())?))),
+};
 
 /// A database file.
 pub struct SqliteConnector {

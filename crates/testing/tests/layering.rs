@@ -48,7 +48,7 @@ const FENCED: &[(&str, &str)] = &[
 const CIRCLES: &[(&str, &[(&str, &str)], usize)] = &[
     ("model", &[("choice", "store"), ("index_scan", "store")], 3),
     ("storage", &[("engine", "transaction")], 8),
-    ("sources", &[("connect", "mysql"), ("connect", "redis")], 3),
+    ("sources", &[], 3),
     ("cypher", &[], 0),
     (
         "analytics",

@@ -6,9 +6,11 @@
 use std::path::Path;
 
 use model::{Result, error};
-use sources::connect::{connect, quoted, scheme, without_password};
+use sources::connect::connect;
 use sources::definition::{GraphDefinition, Rows};
 use sources::infer;
+use sources::registry::{Address as Place, DRIVERS, Driver, Kind, examples, one_of};
+use sources::urls::{encoded, scheme, without_password};
 
 use super::options::AttachOptions;
 
@@ -73,7 +75,9 @@ pub(super) fn inferred(url: String) -> Result<Address> {
         if failure.message().contains(&shown) { failure } else { failure.within(&shown) }
     };
     let catalog = connect(&url, &GraphDefinition::default()).and_then(|source| source.catalog()).map_err(failed)?;
-    let infer::Inferred { definition, notes } = infer::definition(&catalog, &|name| quoted(&url, name));
+    let quoted =
+        |name: &str| Driver::of_scheme(scheme(&url)).map_or_else(|| name.to_owned(), |driver| driver.quoted(name));
+    let infer::Inferred { definition, notes } = infer::definition(&catalog, &quoted);
     if definition.nodes.is_empty() {
         return Err(error!(
             Definition,
@@ -100,36 +104,37 @@ pub(super) fn of_text(text: &str) -> Result<String> {
     if !scheme(text).is_empty() {
         return Ok(text.to_owned());
     }
-    match extension(text).as_str() {
-        "db" | "sqlite" | "sqlite3" => Ok(format!("sqlite:{text}")),
+    let ending = extension(text);
+    if let Some(driver) = Driver::of_ending(&ending) {
+        return Ok(format!("{}:{text}", driver.schemes[0]));
+    }
+    match ending.as_str() {
         "parquet" | "csv" | "jsonl" => {
             Err(error!(Argument, "{text} is a file of rows, which say not what is the graph")
                 .with_remedy("write a graph definition that names the file, and attach that"))
         }
         _ => {
+            let examples = one_of(examples(|_| true).chain(["definition.json"]));
             Err(error!(Argument, "expected a URL or a graph definition to attach, found `{}`", without_password(text))
-                .with_remedy("write postgres://user@host/database, sqlite:file.db, redis://host or definition.json"))
+                .with_remedy(format!("write {examples}")))
         }
     }
 }
 
 /// A connection string as Kùzu takes it, `dbname=shop host=localhost`, or a URL or path, as a URL.
 fn of_connection_string(text: &str, dbtype: &str) -> Result<String> {
-    let scheme_of = match dbtype.to_lowercase().as_str() {
-        "postgres" | "postgresql" => "postgres",
-        "mysql" | "mariadb" => "mysql",
-        "sqlite" => "sqlite",
-        "redis" => "redis",
-        _ => {
-            return Err(error!(Argument, "unknown DBTYPE {dbtype}, expected postgres, mysql, sqlite or redis")
-                .with_remedy("attach a database of one of these, or COPY the data from files"));
-        }
-    };
+    let is_database = |driver: &&Driver| !matches!(driver.kind, Kind::Files);
+    let driver = Driver::of_engine(dbtype).filter(is_database).ok_or_else(|| {
+        let known = one_of(DRIVERS.iter().filter(is_database).map(|driver| driver.schemes[0]));
+        error!(Argument, "unknown DBTYPE {dbtype}, expected {known}")
+            .with_remedy("attach a database of one of these, or COPY the data from files")
+    })?;
+    let scheme_of = driver.schemes[0];
     if !scheme(text).is_empty() {
         return Ok(text.to_owned());
     }
-    if scheme_of == "sqlite" {
-        return Ok(format!("sqlite:{text}"));
+    if matches!(driver.address, Place::Path(_)) {
+        return Ok(format!("{scheme_of}:{text}"));
     }
     let mut parts: Vec<(&str, &str)> = Vec::new();
     for pair in text.split_whitespace() {
@@ -153,15 +158,6 @@ fn of_connection_string(text: &str, dbtype: &str) -> Result<String> {
     let settings = if settings.is_empty() { String::new() } else { format!("?{}", settings.join("&")) };
     let host = if host.starts_with('/') { encoded(host) } else { host.to_owned() };
     Ok(format!("{scheme_of}://{user}{password}{at}{host}{port}{database}{settings}"))
-}
-
-/// A text as it may stand in a URL.
-fn encoded(text: &str) -> String {
-    let byte = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-        other => format!("%{other:02X}"),
-    };
-    text.bytes().map(byte).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Graph definitions: written from the tables of a database, and compared with their source.
 
 use model::Result;
-use sources::connect::{connect, scheme};
+use sources::connect::connect;
+use sources::registry::{Driver, examples, one_of, password_variables};
 
 use super::address;
 use super::options::AttachOptions;
@@ -17,11 +18,20 @@ pub struct InferredDefinition {
     pub notes: Vec<String>,
 }
 
+/// URLs that definitions can be inferred of, and where passwords come from, as a sentence of help.
+pub fn inferable_sources() -> String {
+    let (urls, variables) = (one_of(examples(Driver::is_relational)), password_variables(Driver::is_relational));
+    format!(
+        "The database, as {urls}. The password comes with the URL or from the environment ({variables}) and is not written \
+         down"
+    )
+}
+
 /// Writes a graph definition from the tables and keys of the database at a URL. It names the URL without a password.
 pub fn infer_definition(url: &str) -> Result<InferredDefinition> {
     let found = address::inferred(address::of_text(url)?)?;
     let mut definition = found.definition;
-    definition.url = Some(sources::connect::without_password(&found.url));
+    definition.url = Some(sources::urls::without_password(&found.url));
     Ok(InferredDefinition { json: definition.to_json(), notes: found.notes })
 }
 
@@ -36,10 +46,5 @@ pub fn check_definition(text: &str, url: Option<&str>) -> Result<Vec<Finding>> {
         None => address::resolve("source", text, &AttachOptions::default())?,
     };
     found.definition.check()?;
-    let source = connect(&found.url, &found.definition)?;
-    match scheme(&found.url) {
-        // Their connectors look at what is there when they are asked for its sizes.
-        "redis" | "rediss" | "file" => source.facts().map(|_| Vec::new()),
-        _ => source.check(),
-    }
+    connect(&found.url, &found.definition)?.check()
 }

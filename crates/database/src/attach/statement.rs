@@ -2,7 +2,7 @@
 
 use cypher::plan::SourceStatement;
 use model::{Column, Result, Value, error};
-use sources::connect::scheme;
+use sources::urls::scheme;
 
 use super::{AttachOptions, Preload, PreloadProgress};
 use crate::Parameters;

@@ -47,7 +47,7 @@ impl Settings {
     /// Reads `mysql://user:password@host:port/database` with `sslmode`, `connect_timeout` (seconds) and
     /// `statement_timeout` (milliseconds). The password may come from `MYSQL_PWD`.
     pub(super) fn parse(url: &str) -> Result<Settings> {
-        let name = crate::connect::without_password(url);
+        let name = crate::urls::without_password(url);
         let (address, settings) = url.split_once('?').unwrap_or((url, ""));
         let address = match address.split_once("://") {
             Some((_, rest)) => format!("mysql://{rest}"),

@@ -122,7 +122,7 @@ fn reason(cause: &RedisError) -> String {
 
 /// A URL as messages show it.
 fn without_password(url: &str) -> String {
-    let shown = crate::connect::without_password(url);
+    let shown = crate::urls::without_password(url);
     shown.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
