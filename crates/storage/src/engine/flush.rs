@@ -76,7 +76,7 @@ impl Engine {
             if memtable.is_empty() {
                 return Ok(false);
             }
-            head.snapshot.version.check_slots(usize::from(memtable.edges.len() > 0))?;
+            head.snapshot.version.check_slots(usize::from(!memtable.edges.is_empty()))?;
         }
         let snapshot = self.change_log(files)?;
         let (config, mut memory) = self.merge_memory();
