@@ -104,7 +104,7 @@ def test_polars_columns_of_nulls_and_wide_integers(db):
         wide = polars.DataFrame({"v": polars.Series([5, None], dtype=polars.Int128)})
         assert set(map(str, every_way(db, wide).values())) == {"[5, None]"}
     lazy = polars.LazyFrame({"v": [1, 2]})
-    assert every_way(db, lazy)["nodes"] == every_way(db, lazy)["load from"] == [1, 2]
+    assert set(map(str, every_way(db, lazy).values())) == {"[1, 2]"}
 
 
 def test_rows_without_columns_are_nodes(db):

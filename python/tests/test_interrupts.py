@@ -2,6 +2,8 @@
 
 import pytest
 
+import knotwork
+
 SCRIPT = """
 import os, signal, subprocess, sys, time
 import knotwork
@@ -68,3 +70,88 @@ def test_conversions_hear_ctrl_c(run, what, size):
         if waits[-1] < 0.1:
             return
     raise AssertionError(f"{what}: heard after {waits} seconds")
+
+
+WAITING = """
+import os, signal, subprocess, sys, threading, time
+import knotwork
+
+db = knotwork.connect(memory_limit="16MB")
+mine = db.connection()
+mine.begin()
+mine.execute("CREATE (:Mine)")
+has_turn, may_end = threading.Event(), threading.Event()
+
+def hold():
+    # More than memory has room for: nobody else commits until it ends.
+    other = db.connection()
+    other.begin()
+    other.execute("UNWIND range(1, 300000) AS i CREATE (:Held {i: i, text: 'a text of some length'})-[:HOLDS]->(:Held {i: -i})")
+    has_turn.set()
+    may_end.wait()
+    other.rollback()
+
+holder = threading.Thread(target=hold)
+holder.start()
+has_turn.wait()
+calls = {
+    "commit": mine.commit,
+    "COMMIT": lambda: mine.execute("COMMIT"),
+    "statement": lambda: db.execute("CREATE (:Mine)"),
+}
+heard = []
+
+def handler(number, frame):
+    heard.append(time.monotonic())
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, handler)
+kill = "import os, sys, time; time.sleep(0.4); print(time.monotonic()); os.kill(int(sys.argv[1]), 2)"
+killer = subprocess.Popen([sys.executable, "-c", kill, str(os.getpid())], stdout=subprocess.PIPE, text=True)
+try:
+    calls[sys.argv[1]]()
+    ended = "committed"
+except KeyboardInterrupt:
+    ended = "interrupted"
+except knotwork.Error as error:
+    ended = repr(error)
+print(heard[0] - float(killer.stdout.read()) if heard else 99, ended)
+may_end.set()
+holder.join()
+assert db.execute("MATCH (n) RETURN count(*)").scalar() == 0
+# The connection is as good as new.
+mine.close()
+db.execute("CREATE (:Mine)")
+assert db.execute("MATCH (n:Mine) RETURN count(*)").scalar() == 1
+"""
+
+
+@pytest.mark.parametrize("how", ["commit", "COMMIT", "statement"])
+def test_who_waits_to_commit_hears_ctrl_c(run, how):
+    waits = []
+    for _ in range(3):
+        wait, ended = run(WAITING, how).stdout.split(maxsplit=1)
+        assert ended.strip() == "interrupted"
+        waits.append(float(wait))
+        if waits[-1] < 0.2:
+            return
+    raise AssertionError(f"heard after {waits} seconds")
+
+
+def test_who_waits_to_commit_can_be_interrupted_from_a_thread():
+    import threading
+
+    with knotwork.connect(memory_limit="16MB") as db:
+        mine, other = db.connection(), db.connection()
+        mine.begin()
+        mine.execute("CREATE (:Mine)")
+        other.begin()
+        other.execute("UNWIND range(1, 300000) AS i CREATE (:Held {i: i, text: 'a text of some length'})-[:HOLDS]->(:Held {i: -i})")
+        timer = threading.Timer(0.3, mine.interrupt)
+        timer.start()
+        with pytest.raises(knotwork.InterruptedError):
+            mine.commit()
+        timer.join()
+        assert not mine.in_transaction
+        other.rollback()
+        assert db.execute("MATCH (n) RETURN count(*)").scalar() == 0

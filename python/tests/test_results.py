@@ -250,3 +250,44 @@ def test_ids_are_the_same_numbers_as_in_cypher(db):
         assert db.execute("MATCH ()-[r]->() WHERE id(r) = $id RETURN r.i AS i", id=r.id).scalar() == r["i"]
         assert db.execute("MATCH ()-[r]->() WHERE r = $r RETURN r.i AS i", r=r).scalar() == r["i"]
         assert db.execute("MATCH (n) WHERE id(n) = $id RETURN n AS n", id=a.id).scalar() == a
+
+
+def test_columns_without_values_have_the_types_that_are_known(db):
+    import pandas
+    import polars
+    import pyarrow
+
+    db.execute("CREATE CONSTRAINT FOR (p:Person) REQUIRE p.age IS :: INTEGER")
+    db.execute("CREATE CONSTRAINT FOR (p:Person) REQUIRE p.names IS :: LIST<STRING NOT NULL>")
+    db.execute("CREATE CONSTRAINT FOR ()-[k:KNOWS]-() REQUIRE k.since IS :: DATE")
+    query = """
+        MATCH (p:Person)-[k:KNOWS]->(q) WHERE p.age > $age
+        RETURN p.age AS age, p.age / 2.0 AS half, p.names AS names, k.since AS since, q.age AS unknown, count(*) AS count,
+               toUpper(type(k)) AS upper, collect(p.age) AS ages, max(k.since) AS last, p.age = 1 AS is_one, avg(p.age) AS mean
+    """
+    types = [
+        pyarrow.int64(), pyarrow.float64(), pyarrow.large_list(pyarrow.large_string()), pyarrow.date32(), pyarrow.null(),
+        pyarrow.int64(), pyarrow.large_string(), pyarrow.large_list(pyarrow.int64()), pyarrow.date32(), pyarrow.bool_(),
+        pyarrow.float64(),
+    ]
+    for schema in (db.execute(query, age=0).to_arrow().schema, pyarrow.table(db.execute(query, age=0)).schema):
+        assert schema.types == types
+    frame = db.execute(query, age=0).to_pandas()
+    assert (frame["age"].dtype, frame["half"].dtype, frame["is_one"].dtype) == ("int64", "float64", "bool")
+    schema = db.execute(query, age=0).to_polars().schema
+    assert (schema["age"], schema["names"], schema["since"]) == (polars.Int64, polars.List(polars.String), polars.Date)
+    assert db.execute(query, age=0).get_column_data_types()[:4] == ["INT64", "DOUBLE", "STRING[]", "DATE"]
+    # A column of nulls alone, too, so that frames can be joined and put one below the other.
+    db.execute("CREATE (:Person {name: 'Ann'})-[:KNOWS]->(:Dog)")
+    nulls = db.execute("MATCH (p:Person)-[k:KNOWS]->() RETURN p.age AS age, k.since AS since").to_arrow()
+    assert nulls.schema.types == [pyarrow.int64(), pyarrow.date32()] and nulls.num_rows == 1
+    # No rule holds for a node that has been taken its label, and none was learnt of an optional match.
+    removed = db.execute("MATCH (p:Person) REMOVE p:Person RETURN p.age AS age").to_arrow()
+    assert removed.schema.types == [pyarrow.null()]
+    db.execute("CREATE (:Cat {age: 'old'})")
+    optional = db.execute("MATCH (c:Cat) OPTIONAL MATCH (c) WHERE c:Person RETURN c.age AS age").to_dicts()
+    assert optional == [{"age": "old"}]
+    # Procedures tell what they give.
+    procedure = db.execute("CALL algo.pagerank({}) YIELD score WHERE score < 0 RETURN score").to_arrow()
+    assert procedure.schema.types == [pyarrow.float64()]
+    assert pandas.concat([frame[["age"]], pandas.DataFrame({"age": [1]})])["age"].dtype == "int64"

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::procedure::ProcedureSignature;
-use model::{Capabilities, Interrupt, Schema, Statistics};
+use model::{Capabilities, Interrupt, PropertyType, Schema, Statistics};
 
 /// Whether a function turns one row into a value or many rows into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +27,33 @@ pub struct FunctionSignature {
     pub arguments_max: Option<usize>,
 }
 
+/// What is known of every value that a function gives besides null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultType {
+    /// It is of this type.
+    Always(PropertyType),
+    /// It is of the type of the first argument.
+    Argument,
+    /// It is of the type of all arguments, if they have the same.
+    Arguments,
+    /// It is an element of the first argument.
+    Element,
+    /// It is a list of what the argument is.
+    ListOfArgument,
+    /// It is a mean: a float of numbers, or a duration.
+    Mean,
+    /// It is a sum, which is an integer of integers; of none it is 0, whatever they would be.
+    Sum,
+}
+
 /// The functions and procedures that are registered.
 pub trait Catalog {
     /// The function of that name, in any case.
     fn function(&self, name: &str) -> Option<&FunctionSignature>;
+    /// What the function of that name gives, if that is known.
+    fn result_of(&self, _function: &str) -> Option<ResultType> {
+        None
+    }
     /// The names of all functions, for suggestions.
     fn function_names(&self) -> Vec<&str>;
     /// The procedure of that name or alias, in any case.

@@ -10,6 +10,7 @@ use crate::binder::{Binder, Hint};
 use crate::catalog::CompileContext;
 use crate::optimizer::{self, OptimizerConfig};
 use crate::parser;
+use crate::plan::known_types::types_of;
 use crate::plan::{
     CopyPlan, CopyValue, CopyWay, NewRule, Operator, OperatorId, OperatorKind, Plan, PlanMode, Prefix, RuleKind,
     SlotId, Statement,
@@ -121,10 +122,11 @@ fn compile_query(
     let mut root = planner.union(bound)?;
     hints.append(&mut planner.unmet);
     let outputs: Vec<SlotId> = columns.iter().map(|(_, slot)| *slot).collect();
+    let column_types = types_of(&root, &outputs, context, mode).into();
     let bound_to_snapshot = optimizer::optimize(&mut root, &outputs, &mut slots, context, config, mode);
     // The rules give up early if the statement is to stop.
     check_this_thread()?;
-    let plan = Plan { root, columns, slots: slots.into_infos(), mode };
+    let plan = Plan { root, columns, column_types, slots: slots.into_infos(), mode };
     Ok(Compiled { statement: Statement::Query(prefix, Arc::new(plan)), hints, parameters, bound_to_snapshot })
 }
 
@@ -164,7 +166,8 @@ fn root(kind: OperatorKind) -> Operator {
 }
 
 fn change_plan(kind: OperatorKind) -> Plan {
-    Plan { root: root(kind), columns: Vec::new(), slots: Vec::new(), mode: PlanMode::Schema }
+    let (columns, column_types) = (Vec::new(), Arc::default());
+    Plan { root: root(kind), columns, column_types, slots: Vec::new(), mode: PlanMode::Schema }
 }
 
 fn new_rule(

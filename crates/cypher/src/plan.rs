@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use model::Span;
+use model::{PropertyType, Span, Value};
 
 pub(crate) mod conditions;
 pub mod counting;
 pub mod explain;
 pub mod expression;
+pub(crate) mod known_types;
 pub mod operator;
 pub mod search;
 pub mod source;
@@ -76,10 +77,25 @@ pub struct Plan {
     pub root: Operator,
     /// The result's columns: name, and the slot of the root's output that holds it. Empty without `RETURN`.
     pub columns: Vec<(Arc<str>, SlotId)>,
+    /// The type of every value of each column besides null, where it is known before there are rows.
+    pub column_types: Arc<[Option<PropertyType>]>,
     /// All slots, by number.
     pub slots: Vec<SlotInfo>,
     /// What it may do.
     pub mode: PlanMode,
+}
+
+impl Plan {
+    /// Whether a value in a column is what was told of it. Elements of lists may be null.
+    pub fn is_as_told(&self, column: usize, value: &Value) -> bool {
+        match (self.column_types.get(column).copied().flatten(), value) {
+            (None, _) | (_, Value::Null) => true,
+            (Some(PropertyType::List(kind)), Value::List(items)) => {
+                items.iter().all(|item| item.is_null() || kind.holds(item))
+            }
+            (Some(told), value) => told.holds(value),
+        }
+    }
 }
 
 /// What stands before a query.

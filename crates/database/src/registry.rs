@@ -84,6 +84,10 @@ impl Catalog for Registry {
         self.functions.function(name)
     }
 
+    fn result_of(&self, function: &str) -> Option<cypher::catalog::ResultType> {
+        exec::functions::result_of(function)
+    }
+
     fn function_names(&self) -> Vec<&str> {
         self.functions.names().to_vec()
     }

@@ -22,7 +22,7 @@ use model::limits::{
 use model::platform::Clock;
 use model::procedure::GraphAccess;
 use model::schedule::{Priority, Turn};
-use model::{Column, Error, Interrupt, IsolationLevel, ReadView, Result, WriteTransaction, error};
+use model::{Column, Error, Interrupt, IsolationLevel, PropertyType, ReadView, Result, WriteTransaction, error};
 
 use crate::Parameters;
 use crate::attempts::transact;
@@ -62,6 +62,8 @@ pub trait ResultSink {
     fn admits(&mut self, _outlook: &Outlook) -> bool {
         true
     }
+    /// The type of every value of each column besides null, where it is known, before [`ResultSink::columns`].
+    fn column_types(&mut self, _types: &Arc<[Option<PropertyType>]>) {}
     /// The names of the columns, once, before the first rows.
     fn columns(&mut self, names: &[Arc<str>]) -> Result<()>;
     /// Further rows. False means that no more are wanted.
@@ -184,7 +186,28 @@ impl Session {
 
     /// Begins a transaction. If what it writes is written by another that commits first, its `commit` fails with
     /// `CONFLICT`, and it can be tried again; so too if it is serializable, writes, and what it has read was changed.
+    /// It waits for a bulk load that is under way, and can be cancelled meanwhile.
     pub fn begin(&mut self) -> Result<()> {
+        let interrupt = self.interrupt_anew();
+        let _listening = interrupt.listen();
+        self.begin_listening()
+    }
+
+    /// Makes the transaction's writes durable and visible. It waits for a transaction that has the writers' turn, and can be
+    /// cancelled meanwhile: then nothing of it is committed.
+    pub fn commit(&mut self) -> Result<()> {
+        let interrupt = self.interrupt_anew();
+        let _listening = interrupt.listen();
+        self.commit_listening()
+    }
+
+    /// The flag, lowered: the time limit of the statement before is none of what comes now.
+    fn interrupt_anew(&self) -> Interrupt {
+        self.interrupt.reset();
+        self.interrupt.clone()
+    }
+
+    fn begin_listening(&mut self) -> Result<()> {
         if self.in_transaction() {
             return Err(error!(TransactionState, "a transaction is open already").with_remedy("commit or roll it back"));
         }
@@ -195,8 +218,7 @@ impl Session {
         Ok(())
     }
 
-    /// Makes the transaction's writes durable and visible.
-    pub fn commit(&mut self) -> Result<()> {
+    fn commit_listening(&mut self) -> Result<()> {
         match self.transaction.take() {
             Some(transaction) => transaction.commit(),
             None => Err(no_transaction("commit")),
@@ -301,11 +323,11 @@ impl Session {
             return Ok(StatementSummary::default());
         }
         match compiled {
-            Text::Begin => self.begin().map(|()| StatementSummary::default()),
+            Text::Begin => self.begin_listening().map(|()| StatementSummary::default()),
             Text::Commit => {
                 // It ends the transaction, so that it cannot be run again in another way.
                 self.interrupt.set_trial(None);
-                self.commit().map(|()| StatementSummary::default())
+                self.commit_listening().map(|()| StatementSummary::default())
             }
             Text::Rollback => self.rollback().map(|()| StatementSummary::default()),
             Text::Checkpoint if self.in_transaction() => {
@@ -322,6 +344,7 @@ impl Session {
             Text::Query(compiled) => self
                 .interrupt
                 .check_unpaused()
+                .map(|()| sink.column_types(&compiled.plan.column_types))
                 .and_then(|()| self.run_query(&compiled, parameters, snapshot, sink))
                 .map(|mut summary| {
                     summary.hints.clone_from(&compiled.hints);
@@ -538,9 +561,21 @@ impl Run<'_> {
         Ok(rename_parameters(self.parameters, &edges))
     }
 
+    /// What was told of the columns holds for their values. Looked at in builds that test, so that every test tries it.
+    fn assert_types(&self, columns: &[Arc<Column>]) {
+        if cfg!(debug_assertions) {
+            let plan = &self.compiled.plan;
+            for (place, column) in columns.iter().enumerate() {
+                let is_told = column.values().all(|value| plan.is_as_told(place, &value));
+                assert!(is_told, "a column is not {:?} as told: {:?}", plan.column_types[place], column.data);
+            }
+        }
+    }
+
     fn read(&self, view: &dyn ReadView, sink: &mut dyn ResultSink) -> Result<Summary> {
         let parameters = self.parameters_of(view)?;
         self.compiled.prepared.run(GraphAccess::Read(view), self.environment(&parameters), &mut |rows, columns| {
+            self.assert_types(columns);
             let mut columns = columns.to_vec();
             let entities = Entities::of_columns(&mut columns, view)?;
             sink.rows(ResultBatch { columns, rows, entities })
@@ -603,6 +638,7 @@ impl Run<'_> {
         let parameters = self.parameters_of(transaction.view())?;
         let graph = GraphAccess::Write(&mut *transaction);
         let summary = self.compiled.prepared.run(graph, self.environment(&parameters), &mut |rows, columns| {
+            self.assert_types(columns);
             charge.grow_for(columns)?;
             kept.push((columns.to_vec(), rows));
             Ok(true)

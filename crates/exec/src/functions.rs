@@ -22,10 +22,12 @@ mod math;
 mod normal_form;
 mod path;
 mod predicate;
+mod results;
 mod string;
 mod temporal;
 
 pub(crate) use list::Integers;
+pub use results::result_of;
 
 /// A scalar function.
 #[derive(Debug)]

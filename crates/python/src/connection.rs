@@ -144,10 +144,7 @@ impl Connection {
     ) -> PyResult<T> {
         let done = py.detach(|| {
             let mut guard = self.seat.lock()?;
-            let session = guard.as_mut().ok_or_else(closed)?;
-            // The time limit of the statement before is none of this call.
-            session.interrupt().set_deadline(None);
-            action(session)
+            action(guard.as_mut().ok_or_else(closed)?)
         });
         done.map_err(raised)
     }
@@ -180,7 +177,7 @@ impl Connection {
     /// Begins a transaction.
     fn begin(&self, py: Python<'_>) -> PyResult<()> {
         let settings = self.settings();
-        self.with(py, |session| {
+        statement::control(py, &self.seat, move |session| {
             session.set_isolation(settings.isolation);
             session.begin()
         })
@@ -188,7 +185,7 @@ impl Connection {
 
     /// Makes what the transaction wrote durable and visible.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, Session::commit)
+        statement::control(py, &self.seat, Session::commit)
     }
 
     /// Undoes what the transaction wrote.

@@ -5,12 +5,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use database::{Error, Interrupt, Outlook, ResultBatch, ResultSink, StatementSummary};
-use model::error;
+use model::{PropertyType, error};
 
 use crate::shared::forked;
 
 /// Batches that wait to be asked for, at most.
 const BATCHES_MAX: usize = 32;
+
+/// The type of every value of each column besides null, where it is known.
+pub(crate) type Types = Arc<[Option<PropertyType>]>;
 
 /// How a statement ended.
 pub(crate) type Outcome = Result<StatementSummary, Error>;
@@ -46,6 +49,7 @@ pub(crate) enum Goal {
 #[derive(Default)]
 struct State {
     columns: Option<Vec<Arc<str>>>,
+    types: Types,
     batches: VecDeque<ResultBatch>,
     outcome: Option<Outcome>,
     is_ended: bool,
@@ -135,9 +139,10 @@ impl Pipe {
         self.interrupt.progress()
     }
 
-    /// The names of the columns; none before they are known.
-    pub(crate) fn columns(&self) -> Vec<Arc<str>> {
-        self.lock().columns.clone().unwrap_or_default()
+    /// The names of the columns and what is known of their values; nothing before they are known.
+    pub(crate) fn columns(&self) -> (Vec<Arc<str>>, Types) {
+        let state = self.lock();
+        (state.columns.clone().unwrap_or_default(), state.types.clone())
     }
 
     /// Whether the statement has ended, or has got so far as `goal`; waits a little if not.
@@ -184,6 +189,10 @@ pub(crate) struct PipeSink<'a>(pub(crate) &'a Pipe);
 impl ResultSink for PipeSink<'_> {
     fn admits(&mut self, _outlook: &Outlook) -> bool {
         !self.0.lock().is_abandoned
+    }
+
+    fn column_types(&mut self, types: &Types) {
+        self.0.lock().types = types.clone();
     }
 
     fn columns(&mut self, names: &[Arc<str>]) -> database::Result<()> {

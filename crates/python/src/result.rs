@@ -16,7 +16,7 @@ use crate::arrow::kind::Kind;
 use crate::arrow::stream::{ArrowStream, Reader, capsule};
 use crate::convert::to_python;
 use crate::error::{Failure, raised};
-use crate::pipe::Found;
+use crate::pipe::{Found, Types};
 use crate::record::{Header, Record};
 use crate::signals;
 use crate::statement::{Rest, SIGNAL_STEP, Started, Stream};
@@ -74,6 +74,7 @@ struct Rows {
 #[pyclass(frozen, module = "knotwork", name = "Result", weakref)]
 pub(crate) struct QueryResult {
     header: Arc<Header>,
+    types: Types,
     text: Arc<str>,
     rows: Mutex<Rows>,
     told: Arc<Told>,
@@ -91,7 +92,7 @@ impl QueryResult {
             Rest::Piped(stream) => Some(stream),
         };
         let rows = Mutex::new(Rows { ready: started.ready, rest, given: Some(0), ..Rows::default() });
-        Ok(QueryResult { header: Header::new(py, started.columns)?, text, rows, told })
+        Ok(QueryResult { header: Header::new(py, started.columns)?, types: started.types, text, rows, told })
     }
 
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Rows> {
@@ -218,8 +219,8 @@ impl QueryResult {
         let lent = rows.ready.iter().map(|batch| batch.rows).sum::<usize>();
         rows.given = rows.given.filter(|_| rows.rest.is_none()).map(|given| given + lent);
         let (ready, rest) = (std::mem::take(&mut rows.ready), rows.rest.take());
-        let names = &self.header.names;
-        let layout = py.detach(|| Layout::of(names, ready.iter(), signals::listen_detached))?;
+        let (names, types) = (&self.header.names, &self.types);
+        let layout = py.detach(|| Layout::of(names, types, ready.iter(), signals::listen_detached))?;
         Ok(Reader::new(layout, ready, rest, self.told.clone()))
     }
 
@@ -481,7 +482,7 @@ impl QueryResult {
         self.finish(py)?;
         let rows = self.lock(py);
         let batches = || rows.current.iter().map(|(batch, _)| batch).chain(&rows.ready);
-        let layout = Layout::of(&self.header.names, batches(), || py.check_signals())?;
+        let layout = Layout::of(&self.header.names, &self.types, batches(), || py.check_signals())?;
         let name = |(index, kind): (usize, &Kind)| {
             let entity = batches().find_map(|batch| match &batch.columns[index].data {
                 ColumnData::Node(_) => Some("NODE"),

@@ -17,7 +17,7 @@ use database::{
 use pyo3::prelude::*;
 
 use crate::error::Failure;
-use crate::pipe::{Bound, Goal, Pipe, PipeSink};
+use crate::pipe::{Bound, Goal, Pipe, PipeSink, Types};
 use crate::shared::{Seat, Shared, closed};
 use crate::worker;
 
@@ -55,6 +55,8 @@ pub(crate) struct Request {
 /// A statement that has begun to give rows, or has ended.
 pub(crate) struct Started {
     pub(crate) columns: Vec<Arc<str>>,
+    /// What is known of their values before there are any.
+    pub(crate) types: Types,
     pub(crate) ready: VecDeque<ResultBatch>,
     pub(crate) rest: Rest,
 }
@@ -81,8 +83,11 @@ impl Drop for Stream {
 struct HereSink {
     outlook: Option<Outlook>,
     columns: Vec<Arc<str>>,
+    types: Types,
     batches: VecDeque<ResultBatch>,
     rows: usize,
+    /// What begins or ends a transaction may have to wait for others, and is not run here.
+    refuses_control: bool,
     is_refused: bool,
 }
 
@@ -90,11 +95,15 @@ impl ResultSink for HereSink {
     fn admits(&mut self, outlook: &Outlook) -> bool {
         self.outlook = Some(*outlook);
         self.is_refused = match outlook.action {
-            Action::Control => false,
+            Action::Control => self.refuses_control,
             Action::Read | Action::Write => outlook.calls_procedure || outlook.work > HERE_WORK_MAX,
             Action::Batches | Action::Copy => true,
         };
         !self.is_refused
+    }
+
+    fn column_types(&mut self, types: &Types) {
+        self.types = types.clone();
     }
 
     fn columns(&mut self, names: &[Arc<str>]) -> database::Result<()> {
@@ -162,7 +171,8 @@ enum Tried {
 }
 
 fn run_here(py: Python<'_>, seat: &Seat, request: &Request, isolated: Isolated) -> PyResult<Tried> {
-    let mut sink = HereSink::default();
+    // A session that stays is the only one in which a transaction can be begun or ended.
+    let mut sink = HereSink { refuses_control: isolated == Isolated::Allow, ..HereSink::default() };
     let outcome = py.detach(|| {
         let mut guard = seat.lock()?;
         let outcome = run_in(&mut guard, request, |session| {
@@ -181,6 +191,7 @@ fn run_here(py: Python<'_>, seat: &Seat, request: &Request, isolated: Isolated) 
     match outcome {
         Ok(Some(summary)) if !sink.is_refused => Ok(Tried::Done(Started {
             columns: sink.columns,
+            types: sink.types,
             ready: sink.batches,
             rest: Rest::Nothing(Box::new(summary)),
         })),
@@ -196,17 +207,45 @@ fn run_in<T>(
     request: &Request,
     run: impl FnOnce(&mut Session) -> Result<T, Error>,
 ) -> Result<T, Error> {
+    caught(guard, |session| {
+        let settings = &request.settings;
+        session.set_timeout(settings.timeout);
+        session.set_query_memory(settings.query_memory);
+        session.set_isolation(settings.isolation);
+        session.set_priority(settings.priority);
+        session.set_tables(request.tables.clone());
+        run(session)
+    })
+}
+
+fn caught<T>(guard: &mut Option<Session>, run: impl FnOnce(&mut Session) -> Result<T, Error>) -> Result<T, Error> {
     let session = guard.as_mut().ok_or_else(closed)?;
-    let settings = &request.settings;
-    session.set_timeout(settings.timeout);
-    session.set_query_memory(settings.query_memory);
-    session.set_isolation(settings.isolation);
-    session.set_priority(settings.priority);
-    session.set_tables(request.tables.clone());
     catch_unwind(AssertUnwindSafe(|| run(session))).unwrap_or_else(|_| {
         guard.take();
         Err(model::error!(Internal, "the engine panicked; the session is lost, the database is not"))
     })
+}
+
+/// Has another thread begin or end the transaction of a session, which may have to wait for other transactions, and listens to
+/// signals meanwhile.
+pub(crate) fn control(
+    py: Python<'_>,
+    seat: &Arc<Seat>,
+    action: impl FnOnce(&mut Session) -> Result<(), Error> + Send + 'static,
+) -> PyResult<()> {
+    let pipe = Pipe::new(Bound::All, seat.interrupt.clone());
+    seat.set_pipe(&pipe);
+    let (writer, seat) = (pipe.clone(), seat.clone());
+    worker::run(Box::new(move || {
+        let outcome = seat.lock().and_then(|mut guard| caught(&mut guard, action));
+        writer.end_with(outcome.map(|()| StatementSummary::default()), || drop(seat));
+    }))
+    .map_err(Failure::plain)?;
+    listen(py, &pipe, Goal::End, None)?;
+    match pipe.outcome() {
+        Some(Err(error)) => Err(Failure::plain(error).into()),
+        _ => Ok(()),
+    }
 }
 
 /// Has a statement run by another thread; `asked` is the connection it is run for, if that is another one's session.
@@ -253,8 +292,8 @@ fn run_there(
     {
         return Err(Failure::of(error, &text).into());
     }
-    let columns = stream.0.columns();
-    Ok(Started { columns, ready: VecDeque::new(), rest: Rest::Piped(stream) })
+    let (columns, types) = stream.0.columns();
+    Ok(Started { columns, types, ready: VecDeque::new(), rest: Rest::Piped(stream) })
 }
 
 /// Waits until a statement has got that far, listens to signals and tells how far it has come. A signal that raises an

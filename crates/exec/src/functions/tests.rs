@@ -33,6 +33,10 @@ impl Catalog for FunctionsOnly {
         self.0.function(name)
     }
 
+    fn result_of(&self, function: &str) -> Option<cypher::catalog::ResultType> {
+        super::result_of(function)
+    }
+
     fn function_names(&self) -> Vec<&str> {
         self.0.names().to_vec()
     }
@@ -71,7 +75,10 @@ fn examples_run_as_queries() {
         let Statement::Query(_, plan) = statement else { panic!("{query} is a query") };
         let mut found = Vec::new();
         let outcome = crate::run(&plan, GraphAccess::Read(&*fixture.view), environment, &mut |_, columns| {
-            found.extend(columns[0].values().map(|value| value.to_string()));
+            for value in columns[0].values() {
+                assert!(plan.is_as_told(0, &value), "{query} gives {value}, told was {:?}", plan.column_types[0]);
+                found.push(value.to_string());
+            }
             Ok(true)
         });
         outcome.unwrap_or_else(|error| panic!("{}", error.render(&query)));

@@ -15,7 +15,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer
 use arrow_schema::{Field, Schema, SchemaRef};
 use database::result::Entities;
 use database::{Error, ResultBatch, Value};
-use model::{Bitmap, Column, ColumnData};
+use model::{Bitmap, Column, ColumnData, PropertyType};
 
 use super::kind::{Kind, Precision};
 use super::values::{array, broken, plain};
@@ -27,9 +27,11 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The layout that holds all rows of these batches. `listen` is called for each, and may end it.
+    /// The layout that holds all rows of these batches; a column without values has the type that is known of it. `listen` is
+    /// called for each batch, and may end it.
     pub(crate) fn of<'a, E>(
         names: &[Arc<str>],
+        types: &[Option<PropertyType>],
         batches: impl Iterator<Item = &'a ResultBatch>,
         listen: impl Fn() -> Result<(), E>,
     ) -> Result<Layout, E> {
@@ -39,6 +41,11 @@ impl Layout {
             for (kind, column) in kinds.iter_mut().zip(&batch.columns) {
                 let found = kind_of(column, &batch.entities);
                 *kind = std::mem::replace(kind, Kind::Null).merge(found);
+            }
+        }
+        for (kind, known) in kinds.iter_mut().zip(types) {
+            if let (Kind::Null, Some(known)) = (&*kind, known) {
+                *kind = Kind::of_type(*known);
             }
         }
         let names: Vec<&str> = names.iter().map(|name| &**name).collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use database::Value;
-use model::{Column, ColumnData};
+use model::{Column, ColumnData, PropertyKind, PropertyType};
 
 /// The largest whole number up to which floats have all.
 pub(crate) const EXACT_MAX: i64 = 1 << 53;
@@ -60,6 +60,25 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// The kind of a column of which only the type is known.
+    pub(crate) fn of_type(known: PropertyType) -> Kind {
+        let one = |kind| match kind {
+            PropertyKind::Boolean => Kind::Bool,
+            PropertyKind::Integer => Kind::Int { is_exact: true },
+            PropertyKind::Float => Kind::Float,
+            PropertyKind::String | PropertyKind::Time => Kind::String,
+            PropertyKind::Date => Kind::Date,
+            PropertyKind::LocalTime => Kind::LocalTime(Precision::Micros),
+            PropertyKind::LocalDateTime => Kind::LocalDateTime(Precision::Micros),
+            PropertyKind::DateTime => Kind::DateTime(Precision::Micros, Arc::from("UTC")),
+            PropertyKind::Duration => Kind::Duration(Precision::Micros),
+        };
+        match known {
+            PropertyType::One(kind) => one(kind),
+            PropertyType::List(kind) => Kind::List(Box::new(one(kind))),
+        }
+    }
+
     /// The kind of one value, in which nodes, edges and paths are written out as maps.
     pub(crate) fn of_value(value: &Value) -> Kind {
         match value {

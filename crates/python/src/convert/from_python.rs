@@ -175,6 +175,8 @@ fn rarer(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
         "Timedelta" => return nanos(&object.getattr("value")?),
         // Written as `randomUUID()` writes them.
         "UUID" => return Ok(Value::string(&object.str()?.to_cow()?)),
+        // A query of polars that has not run; importing it runs it.
+        "LazyFrame" => return import::list(object).map_err(Fault::Raised),
         // Memory of bytes; of other numbers it is a list.
         "memoryview" if object.getattr("itemsize")?.eq(1)? && !object.getattr("format")?.eq("b")? => {
             let bytes = object.call_method0("tobytes")?;
