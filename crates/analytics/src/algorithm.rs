@@ -14,7 +14,7 @@ pub(crate) use calls::{GraphProcedure, procedures_of};
 
 use crate::graph::{Execution, Graph, Selection};
 use crate::graph_view::Sides;
-use crate::settings::Settings;
+use crate::settings::{Settings, Table};
 
 /// What is known of an algorithm before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub struct About {
     /// One sentence: what it finds.
     pub description: &'static str,
     /// Its own settings, besides those that all share.
-    pub settings: &'static [&'static str],
+    pub settings: Table,
     /// Which way edges are followed, and whether `direction` may say otherwise.
     pub direction: Follows,
     /// Whether `weightProperty` and `defaultWeight` may be given.

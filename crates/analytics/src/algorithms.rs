@@ -35,11 +35,12 @@ pub mod yens;
 
 use std::sync::{Arc, OnceLock};
 
-use model::procedure::Procedure;
+use model::procedure::{Procedure, ProcedureSignature};
 
-use crate::algorithm::{GraphProcedure, procedures_of};
+use crate::algorithm::{About, Algorithm, GraphProcedure, procedures_of};
 use crate::kept;
 use crate::procedure::{AlgorithmProcedure, SearchProcedure};
+use crate::settings::Table;
 use crate::view_cache::ViewCache;
 
 /// Every procedure of this crate.
@@ -52,6 +53,53 @@ struct All {
     whole: Vec<GraphProcedure>,
 }
 
+/// An algorithm that reads all of a selection.
+pub(crate) struct Entry {
+    pub(crate) about: About,
+    procedures: fn() -> Vec<GraphProcedure>,
+}
+
+const fn entry<A: Algorithm>() -> Entry {
+    Entry { about: A::ABOUT, procedures: procedures_of::<A> }
+}
+
+/// Every algorithm that reads all of a selection.
+pub(crate) const WHOLE: &[Entry] = &[
+    entry::<article_rank::Algorithm>(),
+    entry::<articulation_points::Algorithm>(),
+    entry::<betweenness::Algorithm>(),
+    entry::<bfs::Algorithm>(),
+    entry::<bridges::Algorithm>(),
+    entry::<cdlp::Algorithm>(),
+    entry::<closeness::Algorithm>(),
+    entry::<degree::Algorithm>(),
+    entry::<eigenvector::Algorithm>(),
+    entry::<harmonic::Algorithm>(),
+    entry::<hits::Algorithm>(),
+    entry::<kcore::Algorithm>(),
+    entry::<lcc::Algorithm>(),
+    entry::<leiden::Algorithm>(),
+    entry::<longest_path::Algorithm>(),
+    entry::<louvain::Algorithm>(),
+    entry::<modularity::Algorithm>(),
+    entry::<node_similarity::Algorithm>(),
+    entry::<pagerank::Algorithm>(),
+    entry::<random_walk::Algorithm>(),
+    entry::<scc::Algorithm>(),
+    entry::<spanning_tree::Algorithm>(),
+    entry::<sssp::Algorithm>(),
+    entry::<topological_sort::Algorithm>(),
+    entry::<triangles::Algorithm>(),
+    entry::<wcc::Algorithm>(),
+];
+
+/// Every search that reads a small part of the graph: its signature and its settings.
+pub(crate) fn searches() -> Vec<(ProcedureSignature, &'static [Table])> {
+    let All { searches, keeping, .. } = all();
+    let keeping = keeping.iter().map(|procedure| (procedure.signature, procedure.settings));
+    searches.iter().map(|procedure| (procedure.signature, procedure.settings)).chain(keeping).collect()
+}
+
 fn all() -> &'static All {
     static ALL: OnceLock<All> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -62,35 +110,8 @@ fn all() -> &'static All {
             all_shortest_paths::PROCEDURE,
             yens::PROCEDURE,
         ];
-        let whole = [
-            procedures_of::<article_rank::Algorithm>(),
-            procedures_of::<articulation_points::Algorithm>(),
-            procedures_of::<betweenness::Algorithm>(),
-            procedures_of::<bfs::Algorithm>(),
-            procedures_of::<bridges::Algorithm>(),
-            procedures_of::<cdlp::Algorithm>(),
-            procedures_of::<closeness::Algorithm>(),
-            procedures_of::<degree::Algorithm>(),
-            procedures_of::<eigenvector::Algorithm>(),
-            procedures_of::<harmonic::Algorithm>(),
-            procedures_of::<hits::Algorithm>(),
-            procedures_of::<kcore::Algorithm>(),
-            procedures_of::<lcc::Algorithm>(),
-            procedures_of::<leiden::Algorithm>(),
-            procedures_of::<longest_path::Algorithm>(),
-            procedures_of::<louvain::Algorithm>(),
-            procedures_of::<modularity::Algorithm>(),
-            procedures_of::<node_similarity::Algorithm>(),
-            procedures_of::<pagerank::Algorithm>(),
-            procedures_of::<random_walk::Algorithm>(),
-            procedures_of::<scc::Algorithm>(),
-            procedures_of::<spanning_tree::Algorithm>(),
-            procedures_of::<sssp::Algorithm>(),
-            procedures_of::<topological_sort::Algorithm>(),
-            procedures_of::<triangles::Algorithm>(),
-            procedures_of::<wcc::Algorithm>(),
-        ];
-        All { searches, keeping, whole: whole.concat() }
+        let whole = WHOLE.iter().flat_map(|entry| (entry.procedures)()).collect();
+        All { searches, keeping, whole }
     })
 }
 

@@ -26,15 +26,17 @@ use crate::graph::{Estimate, Execution, Pace, Selection};
 use crate::graph_view::Sides;
 use crate::graph_view::numbering::{ABSENT, Numbering};
 use crate::projection::{Projection, Weight, edge_text, is_cost, property_key};
-use crate::settings::Settings;
+use crate::settings::kind::Names;
+use crate::settings::shared::{DIRECTION, LABELS, TYPES, WEIGHTS};
+use crate::settings::table::{Setting, Unset};
+use crate::settings::{Settings, Table};
 
 /// Edges of a batch: at least so many, but for the last one of a pass.
 pub const BATCH_EDGES: usize = 1 << 17;
-/// What a selection is told by.
-const SETTINGS: [&str; 9] = [
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "weightProperty", "relationshipWeightProperty",
-    "defaultWeight", "properties",
-];
+static PROPERTIES: Setting<Names, Unset> =
+    Setting::new("properties", Names, Unset("none"), "Properties of relationships that passes give.");
+/// Settings of a selection.
+const SETTINGS: &[Table] = &[&[&LABELS, &TYPES, &DIRECTION], WEIGHTS, &[&PROPERTIES]];
 
 /// A batch of edges: arrays of one length.
 #[derive(Clone, Debug, Default)]
@@ -85,12 +87,12 @@ impl<'a> EdgePasses<'a> {
         interrupt: &'a Interrupt,
         workspace: &'a dyn Workspace,
     ) -> Result<EdgePasses<'a>> {
-        let settings = Settings::new("the edges of a program", settings, &SETTINGS)?;
+        let settings = Settings::new("the edges of a program", settings, SETTINGS.concat(), view)?;
         let schema = view.schema();
-        let projection = Projection::read(&settings, schema, settings.direction(Direction::Out)?)?;
+        let projection = Projection::read(&settings, schema, settings.get(&DIRECTION)?)?;
         let weight = Weight::read(&settings, schema)?;
-        let names = settings.names(&["properties"])?.unwrap_or_default();
-        let keys = names.into_iter().map(|name| property_key(schema, name)).collect::<Result<_>>()?;
+        let names = settings.get(&PROPERTIES)?.flatten().unwrap_or_default();
+        let keys = names.iter().map(|name| property_key(schema, name)).collect::<Result<_>>()?;
         let selection = Selection { view, projection: &projection, weight: weight.as_ref(), sides: Sides::Forward };
         let needs = Needs { sides: Sides::Forward, node_bytes: 0, edge_bytes: 0, executions: &[Execution::Streaming] };
         let load = Load::new(&needs, Answer::Values);

@@ -10,7 +10,7 @@
 //! - [`change`]: which nodes and edges came and went.
 //! - [`calls`]: the procedures.
 
-mod calls;
+pub(crate) mod calls;
 mod change;
 mod components;
 mod ranks;
@@ -72,18 +72,14 @@ impl Kind {
 #[derive(Clone, Debug)]
 struct Definition {
     kind: Kind,
-    labels: Option<Vec<String>>,
-    types: Option<Vec<String>>,
+    labels: Option<Vec<Arc<str>>>,
+    types: Option<Vec<Arc<str>>>,
     direction: Direction,
 }
 
 impl Definition {
     fn projection(&self, view: &dyn ReadView) -> Result<Projection> {
-        fn texts(names: Option<&Vec<String>>) -> Option<Vec<&str>> {
-            names.map(|names| names.iter().map(String::as_str).collect())
-        }
-        let (labels, types) = (texts(self.labels.as_ref()), texts(self.types.as_ref()));
-        Projection::of_names(labels, types, self.direction, view.schema())
+        Projection::of_names(self.labels.as_deref(), self.types.as_deref(), self.direction, view.schema())
     }
 }
 

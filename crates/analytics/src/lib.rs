@@ -1,7 +1,7 @@
 //! Graph algorithms on a snapshot, in place: called from Cypher through [`model::procedure::Procedure`].
 //!
 //! Modules in reading order:
-//! - [`settings`]: the one map argument of every algorithm, read with errors that name the key.
+//! - [`settings`]: the one map argument of every algorithm, read by tables with errors that name the key.
 //! - [`projection`]: which nodes, edges and weights of the graph take part.
 //! - [`graph_view`]: a compact copy of a projection in memory, for algorithms that read the whole graph.
 //! - [`view_cache`]: copies that are kept from call to call.
@@ -22,6 +22,7 @@
 //! - [`algorithms`]: the list, one file an algorithm.
 //! - [`windowed`]: the kernels with nothing in memory but an interval of nodes.
 //! - [`kept`]: computations that are kept and mended as the graph changes.
+//! - [`reference`]: the tables of `docs/algorithms.md`.
 //!
 //! Invariants: data is reached only through [`model::ReadView`], in batches; no I/O happens here; the answer does not
 //! depend on the number of threads (sums of floats within the tolerance that an algorithm states).
@@ -43,6 +44,7 @@ pub mod program;
 pub(crate) mod projection;
 pub(crate) mod pull;
 pub(crate) mod random;
+pub mod reference;
 pub(crate) mod search;
 pub mod settings;
 pub(crate) mod sphere;

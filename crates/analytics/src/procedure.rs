@@ -14,19 +14,38 @@ use model::procedure::{
 use model::store::WriteTransaction;
 use model::value::Value;
 
+use crate::settings::{Settings, Table};
 use crate::view_cache::ViewCache;
 
 /// Rows that one call to the store writes; the transaction holds them all.
 const WRITE_ROWS: usize = 10_000;
 
-/// The body of a procedure: context, the one argument, and where rows go.
-pub(crate) type Body = fn(&mut ProcedureContext<'_>, &Value, &mut RowSink<'_>) -> Result<()>;
+/// The body of a procedure: context, settings, and where rows go.
+pub(crate) type Body = fn(&ProcedureContext<'_>, &Settings<'_>, &mut RowSink<'_>) -> Result<()>;
 
-/// An algorithm as `CALL` sees it: a signature and a function.
+/// An algorithm as `CALL` sees it: a signature, its settings and a function.
 #[derive(Clone, Copy, Debug)]
 pub struct AlgorithmProcedure {
     pub(crate) signature: ProcedureSignature,
+    pub(crate) settings: &'static [Table],
     pub(crate) body: Body,
+}
+
+/// The settings of a call.
+fn settings_of<'a>(
+    name: &'static str,
+    tables: &'static [Table],
+    context: &'a ProcedureContext<'_>,
+    arguments: &'a [Value],
+) -> Result<Settings<'a>> {
+    Settings::new(name, arguments.first().unwrap_or(&Value::Null), tables.concat(), context.graph.view())
+}
+
+/// Fails a test whose call succeeded without asking for all settings of its tables: one of them could be given in vain.
+fn assert_all_read(settings: &Settings<'_>, tables: &[Table]) {
+    for table in tables {
+        debug_assert!(settings.unread(table).is_empty(), "settings that are never read: {:?}", settings.unread(table));
+    }
 }
 
 impl Procedure for AlgorithmProcedure {
@@ -35,17 +54,22 @@ impl Procedure for AlgorithmProcedure {
     }
 
     fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
-        (self.body)(context, arguments.first().unwrap_or(&Value::Null), sink)
+        let settings = settings_of(self.signature.name, self.settings, context, arguments)?;
+        (self.body)(context, &settings, sink)?;
+        assert_all_read(&settings, self.settings);
+        Ok(())
     }
 }
 
 /// The body of a search: as [`Body`], and where it keeps what it reads.
-pub(crate) type SearchBody = fn(&mut ProcedureContext<'_>, &Value, Option<&ViewCache>, &mut RowSink<'_>) -> Result<()>;
+pub(crate) type SearchBody =
+    fn(&ProcedureContext<'_>, &Settings<'_>, Option<&ViewCache>, &mut RowSink<'_>) -> Result<()>;
 
 /// A search as `CALL` sees it: it reads a small part of the graph, and keeps that for the next one.
 #[derive(Clone)]
 pub struct SearchProcedure {
     pub(crate) signature: ProcedureSignature,
+    pub(crate) settings: &'static [Table],
     pub(crate) body: SearchBody,
     pub(crate) kept: Option<Arc<ViewCache>>,
 }
@@ -63,7 +87,10 @@ impl Procedure for SearchProcedure {
     }
 
     fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
-        (self.body)(context, arguments.first().unwrap_or(&Value::Null), self.kept.as_deref(), sink)
+        let settings = settings_of(self.signature.name, self.settings, context, arguments)?;
+        (self.body)(context, &settings, self.kept.as_deref(), sink)?;
+        assert_all_read(&settings, self.settings);
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ use model::suggestion::nearest;
 use model::value::Value;
 
 use crate::settings::Settings;
+use crate::settings::shared::{DEFAULT_WEIGHT, LABELS, TYPES, WEIGHT_PROPERTY};
 
 /// Which nodes and edges take part, and which way edges are followed.
 #[derive(Clone, Debug)]
@@ -34,15 +35,14 @@ impl Projection {
 
     /// Reads `labels`, `types` and their other names. A name that the graph does not have is an error.
     pub(crate) fn read(settings: &Settings<'_>, schema: &Schema, direction: Direction) -> Result<Projection> {
-        let labels = settings.names(&["labels", "nodeLabels"])?;
-        let types = settings.names(&["types", "relationshipTypes"])?;
-        Projection::of_names(labels, types, direction, schema)
+        let (labels, types) = (settings.get(&LABELS)?.flatten(), settings.get(&TYPES)?.flatten());
+        Projection::of_names(labels.as_deref(), types.as_deref(), direction, schema)
     }
 
     /// The projection of these labels and types, all without. A name that the graph does not have is an error.
     pub(crate) fn of_names(
-        labels: Option<Vec<&str>>,
-        types: Option<Vec<&str>>,
+        labels: Option<&[Arc<str>]>,
+        types: Option<&[Arc<str>]>,
         direction: Direction,
         schema: &Schema,
     ) -> Result<Projection> {
@@ -82,7 +82,7 @@ impl Projection {
     }
 }
 
-fn resolve(names: Option<Vec<&str>>, what: &str, known: &Names) -> Result<Option<Vec<u32>>> {
+fn resolve(names: Option<&[Arc<str>]>, what: &str, known: &Names) -> Result<Option<Vec<u32>>> {
     let Some(names) = names else { return Ok(None) };
     let mut ids = Vec::with_capacity(names.len());
     for name in names {
@@ -121,8 +121,8 @@ pub struct Weight {
 impl Weight {
     /// Reads `weightProperty` and `defaultWeight`.
     pub(crate) fn read(settings: &Settings<'_>, schema: &Schema) -> Result<Option<Weight>> {
-        let default = settings.number("defaultWeight", 0.0, WEIGHT_MAX)?;
-        let name = match settings.text_of(&["weightProperty", "relationshipWeightProperty"])? {
+        let default = settings.get(&DEFAULT_WEIGHT)?;
+        let name = match settings.get(&WEIGHT_PROPERTY)? {
             Some(name) => name,
             None if default.is_some() => {
                 return Err(model::error!(Argument, "setting 'defaultWeight' is given without 'weightProperty'"));
@@ -130,10 +130,10 @@ impl Weight {
             None => return Ok(None),
         };
         let key = match default {
-            Some(_) => schema.property_key(name),
-            None => Some(property_key(schema, name)?),
+            Some(_) => schema.property_key(&name),
+            None => Some(property_key(schema, &name)?),
         };
-        Ok(Some(Weight { key, name: Arc::from(name), default }))
+        Ok(Some(Weight { key, name, default }))
     }
 
     /// The property to ask the store for.

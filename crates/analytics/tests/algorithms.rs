@@ -36,6 +36,8 @@ mod neighborhoods;
 mod paths;
 #[path = "algorithms/programs.rs"]
 mod programs;
+#[path = "algorithms/reference.rs"]
+mod reference;
 #[path = "algorithms/roads.rs"]
 mod roads;
 #[path = "algorithms/rows.rs"]

@@ -16,11 +16,10 @@ use crate::graph::{Estimate, Execution, Graph, Selection};
 use crate::graph_view::numbering::Numbering;
 use crate::procedure::{StopWatch, column, node_column, send_row, signature_of, transaction, write_property};
 use crate::projection::{Projection, Weight};
-use crate::settings::Settings;
+use crate::settings::shared::{self, MUST_CONVERGE, WEIGHTS, WHOLE, WRITE_PROPERTY, WRITE_RELATIONSHIP_TYPE};
+use crate::settings::{Row, Settings, names_of};
 use crate::view_cache::ViewCache;
 
-/// Settings that all algorithms share.
-const SHARED: &[&str] = &["labels", "nodeLabels", "types", "relationshipTypes", "concurrency", "execution"];
 const TIMES: [YieldSpec; 2] = [column("preProcessingMillis", "INTEGER"), column("computeMillis", "INTEGER")];
 const ESTIMATE: [YieldSpec; 6] = [
     column("execution", "STRING"),
@@ -153,12 +152,9 @@ fn procedure<A: Algorithm>(mode: Mode, body: Body) -> GraphProcedure {
             (ProcedureMode::Read, format!("What its figures of the whole would need: {}", about.description))
         }
     };
-    let description = format!("{description} Settings: {}.", known(&about, mode).join(", "));
+    let description = format!("{description} Settings: {}.", names_of(&known(&about, mode)).collect::<Vec<_>>().join(", "));
     GraphProcedure { signature: signature_of(names, access, description, yields), body, views: None }
 }
-
-/// Whether a run that stops before it has converged is an error.
-const MUST_CONVERGE: &str = "mustConverge";
 
 /// Which of an algorithm's figures tells whether a run has converged.
 fn tells_convergence(about: &About) -> Option<usize> {
@@ -166,22 +162,22 @@ fn tells_convergence(about: &About) -> Option<usize> {
 }
 
 /// The settings that a procedure of an algorithm knows.
-fn known(about: &About, mode: Mode) -> Vec<&'static str> {
-    let mut known = SHARED.to_vec();
-    if matches!(about.direction, Follows::Chosen(_)) {
-        known.push("direction");
+fn known(about: &About, mode: Mode) -> Vec<&'static dyn Row> {
+    let mut known = WHOLE.to_vec();
+    if let Follows::Chosen(default) = about.direction {
+        known.push(shared::direction_by_default(default));
     }
     if about.takes_weights {
-        known.extend(["weightProperty", "relationshipWeightProperty", "defaultWeight"]);
+        known.extend(WEIGHTS);
     }
     known.extend(about.settings);
     if tells_convergence(about).is_some() {
-        known.push(MUST_CONVERGE);
+        known.push(&MUST_CONVERGE);
     }
     if matches!(mode, Mode::Write | Mode::Estimate) && about.shape != Shape::Rows {
-        known.push("writeProperty");
+        known.push(&WRITE_PROPERTY);
         if about.shape == Shape::Pairs {
-            known.push("writeRelationshipType");
+            known.push(&WRITE_RELATIONSHIP_TYPE);
         }
     }
     known
@@ -202,22 +198,23 @@ struct Asked<'a, A: Algorithm> {
 }
 
 impl<'a, A: Algorithm> Asked<'a, A> {
-    fn read(context: &ProcedureContext<'_>, argument: &'a Value, mode: Mode) -> Result<Asked<'a, A>> {
+    fn read(context: &'a ProcedureContext<'_>, argument: &'a Value, mode: Mode) -> Result<Asked<'a, A>> {
         let about = A::ABOUT;
         let procedure = match mode {
             Mode::Stream => format!("algo.{}", about.name),
             _ => format!("algo.{}.{}", about.name, mode.suffix()),
         };
-        let settings = Settings::new(procedure, argument, &known(&about, mode))?;
         let view = context.graph.view();
+        let settings = Settings::new(procedure, argument, known(&about, mode), view)?;
         let direction = match about.direction {
-            Follows::Chosen(default) => settings.direction(default)?,
+            Follows::Chosen(default) => settings.get(shared::direction_by_default(default))?,
             Follows::Always(direction) => direction,
         };
         let projection = Projection::read(&settings, view.schema(), direction)?;
         let weight = if about.takes_weights { Weight::read(&settings, view.schema())? } else { None };
         let threads = settings.threads(context.threads)?;
         let config = A::read(&settings, view)?;
+        debug_assert!(settings.unread(about.settings).is_empty(), "never read: {:?}", settings.unread(about.settings));
         let mut needs = A::needs(&config, weight.is_some());
         let mut answer = Answer::Values;
         if about.shape == Shape::Nodes && !mode.gives_figures() {
@@ -333,7 +330,7 @@ fn on_graph<A: Algorithm, T>(
 fn run_to_the_end<A: Algorithm>(graph: &Graph<'_>, asked: &Asked<'_, A>, run: &Run<'_>) -> Result<Outcome> {
     let outcome = A::run(graph, &asked.config, run)?;
     if let Some(figure) = tells_convergence(&A::ABOUT)
-        && asked.settings.flag(MUST_CONVERGE)?.unwrap_or(false)
+        && asked.settings.get(&MUST_CONVERGE)?
         && outcome.stats[figure] == Value::Bool(false)
     {
         let error = model::error!(Limit, "algo.{} had not converged when it came to 'maxIterations'", A::ABOUT.name);
@@ -450,16 +447,16 @@ fn write<A: Algorithm>(
     views: Option<&ViewCache>,
 ) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, Mode::Write)?;
-    let property = asked.settings.required_text("writeProperty")?;
+    let property = asked.settings.get(&WRITE_PROPERTY)?;
     let edge_type = match A::ABOUT.shape {
-        Shape::Pairs => Some(asked.settings.required_text("writeRelationshipType")?),
+        Shape::Pairs => Some(asked.settings.get(&WRITE_RELATIONSHIP_TYPE)?),
         Shape::Nodes | Shape::Rows => None,
     };
     let Found { nodes, outcome, times } = compute(context, &asked, views)?;
     let mut watch = StopWatch::start(context.clock);
     let written = match edge_type {
-        Some(edge_type) => write_pairs(context, edge_type, property, &outcome)?,
-        None => write_values(context, &A::ABOUT, property, &nodes, &outcome)?,
+        Some(edge_type) => write_pairs(context, &edge_type, &property, &outcome)?,
+        None => write_values(context, &A::ABOUT, &property, &nodes, &outcome)?,
     };
     let mut row = vec![Value::Int(written as i64)];
     row.extend(outcome.stats);

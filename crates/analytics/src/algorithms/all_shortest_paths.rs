@@ -15,7 +15,6 @@ use model::id::NodeId;
 use model::interrupt::Interrupt;
 use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
 use model::store::ReadView;
-use model::value::Value;
 
 use super::dijkstra::{self, Config, Ends};
 use super::sssp;
@@ -23,7 +22,10 @@ use crate::graph_view::GraphView;
 use crate::procedure::{AlgorithmProcedure, column, signature};
 use crate::projection::Projection;
 use crate::search::nearby::{Front, Nearby};
-use crate::settings::{SOURCE, TARGET};
+use crate::settings::kind::Node;
+use crate::settings::shared::{MAX_EXPANDED, SEARCH, SOURCE_NODE, WEIGHTS};
+use crate::settings::table::{Setting, Unset};
+use crate::settings::Settings;
 
 /// Takes the nodes of a path and its cost; says whether more are wanted.
 pub type PathSink<'a> = dyn FnMut(Vec<NodeId>, f64) -> Result<bool> + 'a;
@@ -181,20 +183,24 @@ pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
         "Finds all cheapest paths between two nodes; without a target, one to each node that can be reached.",
         &[column("path", "PATH"), column("cost", "FLOAT"), column("index", "INTEGER")],
     ),
+    settings: &[SEARCH, &[&SOURCE_NODE, &TARGET_NODE], WEIGHTS, &[&MAX_EXPANDED]],
     body: stream,
 };
 
-fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
-    let ends = Ends::read("algo.allShortestPaths", context, argument, &["maxExpanded"])?;
+static TARGET_NODE: Setting<Node, Unset> =
+    Setting::new("targetNode", Node, Unset("every node that can be reached"), "Node where paths end.").or(&["target"]);
+
+fn stream(context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut RowSink<'_>) -> Result<()> {
+    let ends = Ends::read(context, settings)?;
     let view = context.graph.view();
     let mut index = 0;
-    let has_target = ends.settings.is_given(TARGET)?;
-    let config = if has_target { ends.config()? } else { ends.config_to(ends.node(SOURCE)?)? };
+    let (source, target) = (settings.get(&SOURCE_NODE)?, settings.get(&TARGET_NODE)?);
+    let config = ends.config_of(source, target.unwrap_or(source))?;
     let mut send = |nodes, cost| {
         index += 1;
         let weight = config.weight.as_ref();
         dijkstra::send_numbered(view, &ends.projection, weight, (nodes, cost), index - 1, sink)
     };
-    let search = if has_target { run } else { run_from };
+    let search = if target.is_some() { run } else { run_from };
     search(view, &ends.projection, &config, context.interrupt, &mut send)
 }

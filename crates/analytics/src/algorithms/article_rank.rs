@@ -12,12 +12,17 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use super::pagerank::general::{self, Formula};
-use super::pagerank::{self, Personalized};
+use super::pagerank::{self, Config, PageRank, Personalized};
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
-use crate::graph_view::Sides;
+use crate::graph_view::{GraphView, Sides};
 use crate::procedure::{column, distribution};
 use crate::settings::Settings;
+
+/// Checks ranks by another method: as [`general::verify`] does.
+pub fn verify(view: &GraphView, config: &Config, sources: &[(u32, f64)], result: &PageRank) -> Result<()> {
+    general::verify(view, Formula::ArticleRank, config, sources, result)
+}
 
 /// `algo.articleRank`.
 pub struct Algorithm;
@@ -29,7 +34,7 @@ impl crate::Algorithm for Algorithm {
         name: "articleRank",
         aliases: &["gds.articleRank"],
         description: "Ranks nodes as PageRank does, but lets nodes with few relationships give less.",
-        settings: &["dampingFactor", "maxIterations", "tolerance", "sourceNodes"],
+        settings: pagerank::WALK,
         direction: Follows::Chosen(Direction::Out),
         takes_weights: true,
         yields: &[column("score", "FLOAT")],
@@ -41,8 +46,8 @@ impl crate::Algorithm for Algorithm {
         shape: Shape::Nodes,
     };
 
-    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Personalized> {
-        pagerank::read(settings, view)
+    fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Personalized> {
+        pagerank::read_walk(settings)
     }
 
     fn needs(_config: &Personalized, _is_weighted: bool) -> Needs {

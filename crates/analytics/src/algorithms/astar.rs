@@ -14,13 +14,15 @@ use model::id::NodeId;
 use model::interrupt::Interrupt;
 use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
 use model::store::ReadView;
-use model::value::Value;
 
 use super::dijkstra::{self, CheapestPath, Ends};
 use crate::procedure::{SearchProcedure, signature};
 use crate::projection::{Projection, Weight, property_key};
 use crate::search::best_first::{self, Problem};
 use crate::search::ground::Coordinates;
+use crate::settings::kind::{Number, Text};
+use crate::settings::shared::{ENDS, MAX_EXPANDED, SEARCH, WEIGHTS};
+use crate::settings::table::{Fixed, Setting, Unset};
 use crate::settings::Settings;
 use crate::view_cache::ViewCache;
 
@@ -111,28 +113,43 @@ pub const PROCEDURE: SearchProcedure = SearchProcedure {
         "Finds a cheapest path between two nodes with latitude and longitude; no row if there is none.",
         dijkstra::PATH_YIELDS,
     ),
+    settings: &[
+        SEARCH,
+        ENDS,
+        WEIGHTS,
+        &[&LATITUDE_PROPERTY, &LONGITUDE_PROPERTY, &HEURISTIC_SCALE, &MAX_EXPANDED],
+    ],
     body: stream,
     kept: None,
 };
 
+static LATITUDE_PROPERTY: Setting<Text, Fixed<&str>> =
+    Setting::new("latitudeProperty", Text, Fixed("latitude"), "Property of nodes with degrees of latitude.");
+static LONGITUDE_PROPERTY: Setting<Text, Fixed<&str>> =
+    Setting::new("longitudeProperty", Text, Fixed("longitude"), "Property of nodes with degrees of longitude.");
+static HEURISTIC_SCALE: Setting<Number, Unset> = Setting::new(
+    "heuristicScale",
+    Number::POSITIVE,
+    Unset("1 without weights, otherwise required"),
+    "Lower bound of the cost of a kilometer: 1 for weights in kilometers, 1000 for meters, 0 if none is known.",
+);
+
 fn stream(
-    context: &mut ProcedureContext<'_>,
-    argument: &Value,
+    context: &ProcedureContext<'_>,
+    settings: &Settings<'_>,
     kept: Option<&ViewCache>,
     sink: &mut RowSink<'_>,
 ) -> Result<()> {
-    let own = ["latitudeProperty", "longitudeProperty", "heuristicScale", "maxExpanded"];
-    let ends = Ends::read("algo.astar", context, argument, &own)?;
+    let ends = Ends::read(context, settings)?;
     let view = context.graph.view();
     let dijkstra::Config { source, target, weight, expanded_max } = ends.config()?;
-    let settings = &ends.settings;
     let config = Config {
         source,
         target,
         heuristic_scale: read_scale(settings, weight.is_some())?,
         weight,
-        latitude: settings.text("latitudeProperty")?.unwrap_or("latitude").to_owned(),
-        longitude: settings.text("longitudeProperty")?.unwrap_or("longitude").to_owned(),
+        latitude: settings.get(&LATITUDE_PROPERTY)?.to_string(),
+        longitude: settings.get(&LONGITUDE_PROPERTY)?.to_string(),
         expanded_max,
     };
     let result = run_keeping(view, &ends.projection, &config, kept, context.interrupt)?;
@@ -140,7 +157,7 @@ fn stream(
 }
 
 fn read_scale(settings: &Settings<'_>, has_weight: bool) -> Result<f64> {
-    let scale = settings.number("heuristicScale", 0.0, f64::MAX)?;
+    let scale = settings.get(&HEURISTIC_SCALE)?;
     match scale {
         None if has_weight => Err(model::error!(
             Argument,

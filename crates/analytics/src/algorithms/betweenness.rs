@@ -25,7 +25,9 @@ use crate::graph_view::{GraphView, Sides};
 use crate::many_sources::{add_up, cheapest, distances, threads_expected};
 use crate::procedure::{column, distribution};
 use crate::random::Random;
-use crate::settings::Settings;
+use crate::settings::kind::{Integer, Nodes, Seed};
+use crate::settings::table::{Fixed, Setting, Unset};
+use crate::settings::{Settings, shared};
 use dependencies::Dependencies;
 
 /// What a run is asked for.
@@ -115,6 +117,17 @@ pub struct Asked {
     sources: Option<Vec<NodeId>>,
 }
 
+static SAMPLING_SIZE: Setting<Integer, Unset> = Setting::new(
+    "samplingSize",
+    Integer(1),
+    Unset("all nodes"),
+    "Number of randomly drawn nodes from which to search. Scores are scaled to estimate the exact ones.",
+);
+static SAMPLING_SEED: Setting<Seed, Fixed<u64>> =
+    Setting::new("samplingSeed", Seed, Fixed(0), "Seed of the random numbers that draw nodes.").or(&["randomSeed"]);
+static SOURCE_NODES: Setting<Nodes, Unset> =
+    shared::source_nodes("all nodes", "Nodes from which to search, instead of a random sample.");
+
 /// `algo.betweenness`.
 pub struct Algorithm;
 
@@ -125,7 +138,7 @@ impl crate::Algorithm for Algorithm {
         name: "betweenness",
         aliases: &["gds.betweenness"],
         description: "Scores nodes by the shares of shortest paths between other nodes that lead over them.",
-        settings: &["samplingSize", "samplingSeed", "randomSeed", "sourceNodes"],
+        settings: &[&SAMPLING_SIZE, &SAMPLING_SEED, &SOURCE_NODES],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: true,
         yields: &[column("score", "FLOAT")],
@@ -133,13 +146,13 @@ impl crate::Algorithm for Algorithm {
         shape: Shape::Nodes,
     };
 
-    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Asked> {
+    fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Asked> {
         let config = Config {
-            sampling_size: settings.integer("samplingSize", 1)?,
-            seed: settings.seed(&["samplingSeed", "randomSeed"])?.unwrap_or(0),
+            sampling_size: settings.get(&SAMPLING_SIZE)?,
+            seed: settings.get(&SAMPLING_SEED)?,
             sources: None,
         };
-        let sources = settings.nodes(&["sourceNodes"], view)?;
+        let sources = settings.get(&SOURCE_NODES)?;
         if sources.is_some() && config.sampling_size.is_some() {
             return Err(settings.refuse("both setting 'sourceNodes' and 'samplingSize' are given"));
         }
@@ -158,7 +171,7 @@ impl crate::Algorithm for Algorithm {
     }
 
     fn run(graph: &Graph<'_>, asked: &Asked, run: &Run<'_>) -> Result<Outcome> {
-        let number = |&node: &NodeId| graph.require(node, "sourceNodes");
+        let number = |&node: &NodeId| graph.require(node, SOURCE_NODES.name);
         let sources =
             asked.sources.as_ref().map(|nodes| nodes.iter().map(number).collect::<Result<_>>()).transpose()?;
         let config = Config { sources, ..asked.config.clone() };

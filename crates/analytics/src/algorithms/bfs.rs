@@ -24,7 +24,8 @@ use crate::graph_view::{Csr, GraphView, Sides};
 use crate::huge;
 use crate::parallel::{even_ranges, map_tasks};
 use crate::procedure::column;
-use crate::settings::{SOURCE, Settings};
+use crate::settings::Settings;
+use crate::settings::shared::{MAX_DEPTH, SOURCE_NODE};
 use crate::windowed;
 
 /// The distance of a node that is not reached.
@@ -228,7 +229,7 @@ impl crate::Algorithm for Algorithm {
         name: "bfs",
         aliases: &["gds.bfs"],
         description: "Finds all nodes that can be reached from a node, and over how few relationships.",
-        settings: &["sourceNode", "source", "maxDepth"],
+        settings: &[&SOURCE_NODE, &MAX_DEPTH],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: false,
         yields: &[column("distance", "INTEGER")],
@@ -236,9 +237,9 @@ impl crate::Algorithm for Algorithm {
         shape: Shape::Nodes,
     };
 
-    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
-        let depth_max = settings.integer("maxDepth", 0)?.map(|depth| depth.min(u64::from(UNREACHED - 1)) as u32);
-        Ok(Config { source: settings.node(SOURCE, view)?, depth_max })
+    fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
+        let depth_max = settings.get(&MAX_DEPTH)?.map(|depth| depth.min(u64::from(UNREACHED - 1)) as u32);
+        Ok(Config { source: settings.get(&SOURCE_NODE)?, depth_max })
     }
 
     fn needs(_config: &Config, _is_weighted: bool) -> Needs {
@@ -253,7 +254,7 @@ impl crate::Algorithm for Algorithm {
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
-        let source = graph.require(config.source, SOURCE[0])?;
+        let source = graph.require(config.source, SOURCE_NODE.name)?;
         let mut found = Found { gives_values: run.gives_values, ..Found::default() };
         if run.execution == Execution::Windows {
             windowed::bfs::run(graph, source, config.depth_max, run)?.each(|_, distance| {

@@ -10,12 +10,15 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
 use model::store::{Direction, ReadView};
-use model::value::Value;
+
+pub use super::dijkstra::verify;
 
 use super::dijkstra::{self, CheapestPath, Config, Ends, PATH_YIELDS};
 use crate::procedure::{AlgorithmProcedure, signature};
 use crate::projection::Projection;
 use crate::search::nearby::{Front, Nearby};
+use crate::settings::Settings;
+use crate::settings::shared::{ENDS, MAX_EXPANDED, SEARCH, WEIGHTS};
 
 /// One end of the search.
 struct End<'a> {
@@ -121,11 +124,12 @@ pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
         "Finds a cheapest path between two nodes from both ends at once; no row if there is none.",
         PATH_YIELDS,
     ),
+    settings: &[SEARCH, ENDS, WEIGHTS, &[&MAX_EXPANDED]],
     body: stream,
 };
 
-fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
-    let ends = Ends::read("algo.bidirectionalDijkstra", context, argument, &["maxExpanded"])?;
+fn stream(context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut RowSink<'_>) -> Result<()> {
+    let ends = Ends::read(context, settings)?;
     let view = context.graph.view();
     let config = ends.config()?;
     let result = run(view, &ends.projection, &config, context.interrupt)?;

@@ -28,9 +28,13 @@ use crate::graph_view::{GraphView, Sides};
 use crate::huge;
 use crate::parallel::split_mut;
 use crate::procedure::column;
-use crate::settings::Settings;
+use crate::settings::kind::Integer;
+use crate::settings::table::{Fixed, Setting};
+use crate::settings::{Settings, shared};
 use crate::spilled::{PieceWriter, Pieces};
 use crate::windowed;
+
+static MAX_ITERATIONS: Setting<Integer, Fixed<u64>> = shared::max_iterations(10);
 
 /// What a run is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +45,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { max_iterations: 10 }
+        Config { max_iterations: MAX_ITERATIONS.default.0 }
     }
 }
 
@@ -347,7 +351,7 @@ impl crate::Algorithm for Algorithm {
         name: "cdlp",
         aliases: &["algo.labelPropagation", "gds.labelPropagation"],
         description: "Finds communities: each node takes the label most frequent among its neighbors, several times.",
-        settings: &["maxIterations"],
+        settings: &[&MAX_ITERATIONS],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: false,
         yields: &[column("communityId", "INTEGER")],
@@ -360,9 +364,7 @@ impl crate::Algorithm for Algorithm {
     };
 
     fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
-        let default = Config::default();
-        let max_iterations = settings.integer("maxIterations", 1)?.unwrap_or(default.max_iterations);
-        Ok(Config { max_iterations })
+        Ok(Config { max_iterations: settings.get(&MAX_ITERATIONS)? })
     }
 
     fn needs(_config: &Config, _is_weighted: bool) -> Needs {

@@ -18,6 +18,8 @@ use crate::graph_view::{GraphView, Sides};
 use crate::many_sources::distances::{self, Sums};
 use crate::procedure::{column, distribution};
 use crate::settings::Settings;
+use crate::settings::kind::Flag;
+use crate::settings::table::{Fixed, Setting};
 
 /// Which formula.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,6 +78,13 @@ pub(super) fn needs(is_weighted: bool) -> Needs {
     }
 }
 
+static USE_WASSERMAN_FAUST: Setting<Flag, Fixed<bool>> = Setting::new(
+    "useWassermanFaust",
+    Flag,
+    Fixed(false),
+    "Scales each score by the part of all other nodes that reach the node (Wasserman and Faust).",
+);
+
 /// `algo.closeness`.
 pub struct Algorithm;
 
@@ -86,7 +95,7 @@ impl crate::Algorithm for Algorithm {
         name: "closeness",
         aliases: &["gds.closeness"],
         description: "Scores nodes by the inverse of their mean distance from the nodes that lead to them.",
-        settings: &["useWassermanFaust"],
+        settings: &[&USE_WASSERMAN_FAUST],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: true,
         yields: &[column("score", "FLOAT")],
@@ -95,7 +104,7 @@ impl crate::Algorithm for Algorithm {
     };
 
     fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Formula> {
-        let improved = settings.flag("useWassermanFaust")?.unwrap_or(false);
+        let improved = settings.get(&USE_WASSERMAN_FAUST)?;
         Ok(if improved { Formula::WassermanFaust } else { Formula::Plain })
     }
 

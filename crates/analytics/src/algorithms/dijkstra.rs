@@ -10,7 +10,7 @@ use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
 use model::procedure::{ProcedureContext, ProcedureMode, RowSink, YieldSpec};
-use model::store::{Direction, ReadView};
+use model::store::ReadView;
 use model::value::Value;
 
 use super::sssp;
@@ -19,7 +19,8 @@ use crate::procedure::{SearchProcedure, column, send_row, signature};
 use crate::projection::{Projection, Weight};
 use crate::search::best_first::{self, Problem};
 use crate::search::path::path_of;
-use crate::settings::{SOURCE, Settings, TARGET};
+use crate::settings::shared::{DIRECTION, ENDS, MAX_EXPANDED, SEARCH, SOURCE_NODE, TARGET_NODE, WEIGHTS};
+use crate::settings::Settings;
 use crate::view_cache::ViewCache;
 
 /// What a run between two nodes is asked for.
@@ -115,54 +116,38 @@ pub(super) const PATH_YIELDS: &[YieldSpec] = &[
     column("storeBatches", "INTEGER"),
 ];
 
-/// Settings of all searches between two nodes.
-const SHARED: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
-    "targetNode", "target", "weightProperty", "relationshipWeightProperty", "defaultWeight",
-];
-
 /// A call of a search between two nodes, read.
 pub(super) struct Ends<'a> {
-    pub(super) settings: Settings<'a>,
     pub(super) projection: Projection,
+    settings: &'a Settings<'a>,
     view: &'a dyn ReadView,
 }
 
 impl<'a> Ends<'a> {
-    /// Reads what all such searches share; `more` are the settings of one.
-    pub(super) fn read(
-        procedure: &'static str,
-        context: &'a ProcedureContext<'_>,
-        argument: &'a Value,
-        more: &[&str],
-    ) -> Result<Ends<'a>> {
-        let settings = Settings::new(procedure, argument, &[SHARED, more].concat())?;
+    /// Reads what all such searches share.
+    pub(super) fn read(context: &'a ProcedureContext<'_>, settings: &'a Settings<'a>) -> Result<Ends<'a>> {
         settings.threads(context.threads)?;
         let view = context.graph.view();
-        let projection = Projection::read(&settings, view.schema(), settings.direction(Direction::Out)?)?;
-        Ok(Ends { settings, projection, view })
-    }
-
-    /// The node of a setting, which must take part.
-    pub(super) fn node(&self, names: &[&'static str]) -> Result<NodeId> {
-        let node = self.settings.node(names, self.view)?;
-        self.projection.require(self.view, node, names[0])?;
-        Ok(node)
+        let projection = Projection::read(settings, view.schema(), settings.get(&DIRECTION)?)?;
+        Ok(Ends { projection, settings, view })
     }
 
     /// From where to where, and what edges cost.
     pub(super) fn config(&self) -> Result<Config> {
-        self.settings.node(SOURCE, self.view)?;
-        self.config_to(self.node(TARGET)?)
+        let source = self.settings.get(&SOURCE_NODE)?;
+        self.config_of(source, self.settings.get(&TARGET_NODE)?)
     }
 
-    /// The same to a node that no setting names.
-    pub(super) fn config_to(&self, target: NodeId) -> Result<Config> {
+    /// The same between two nodes, which must take part.
+    pub(super) fn config_of(&self, source: NodeId, target: NodeId) -> Result<Config> {
+        for (node, setting) in [(source, SOURCE_NODE.name), (target, TARGET_NODE.name)] {
+            self.projection.require(self.view, node, setting)?;
+        }
         Ok(Config {
-            source: self.node(SOURCE)?,
+            source,
             target,
-            weight: Weight::read(&self.settings, self.view.schema())?,
-            expanded_max: self.settings.integer("maxExpanded", 1)?.unwrap_or(u64::MAX),
+            weight: Weight::read(self.settings, self.view.schema())?,
+            expanded_max: self.settings.get(&MAX_EXPANDED)?.unwrap_or(u64::MAX),
         })
     }
 }
@@ -185,17 +170,18 @@ pub const PROCEDURE: SearchProcedure = SearchProcedure {
         "Finds a cheapest path between two nodes; no row if there is none.",
         PATH_YIELDS,
     ),
+    settings: &[SEARCH, ENDS, WEIGHTS, &[&MAX_EXPANDED]],
     body: stream,
     kept: None,
 };
 
 fn stream(
-    context: &mut ProcedureContext<'_>,
-    argument: &Value,
+    context: &ProcedureContext<'_>,
+    settings: &Settings<'_>,
     kept: Option<&ViewCache>,
     sink: &mut RowSink<'_>,
 ) -> Result<()> {
-    let ends = Ends::read("algo.dijkstra", context, argument, &["maxExpanded"])?;
+    let ends = Ends::read(context, settings)?;
     let view = context.graph.view();
     let config = ends.config()?;
     let result = run_keeping(view, &ends.projection, &config, kept, context.interrupt)?;

@@ -20,7 +20,15 @@ use crate::graph::{Execution, Graph, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::{column, distribution};
 use crate::pull::{Pull, largest_change, normalize};
-use crate::settings::Settings;
+use crate::settings::kind::{Integer, Nodes, Number};
+use crate::settings::table::{Fixed, Setting, Unset};
+use crate::settings::{Settings, shared};
+
+static MAX_ITERATIONS: Setting<Integer, Fixed<u64>> = shared::max_iterations(100);
+static TOLERANCE: Setting<Number, Fixed<f64>> =
+    shared::tolerance(1e-7, "The run stops when an iteration changes no score by this or more.");
+static SOURCE_NODES: Setting<Nodes, Unset> =
+    shared::source_nodes("all nodes", "Nodes that have a score before the first iteration.");
 
 /// What a run is asked for.
 #[derive(Clone, Debug)]
@@ -35,7 +43,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { max_iterations: 100, tolerance: 1e-7, sources: Vec::new() }
+        Config { max_iterations: MAX_ITERATIONS.default.0, tolerance: TOLERANCE.default.0, sources: Vec::new() }
     }
 }
 
@@ -55,7 +63,7 @@ pub fn run(graph: &Graph<'_>, config: &Config, threads: usize, interrupt: &Inter
     let node_count = graph.node_count();
     let mut scores = vec![if config.sources.is_empty() { 1.0 } else { 0.0 }; node_count];
     for &source in &config.sources {
-        scores[graph.require(source, "sourceNodes")? as usize] = 1.0;
+        scores[graph.require(source, SOURCE_NODES.name)? as usize] = 1.0;
     }
     normalize(&mut scores);
     let mut next = vec![0.0; node_count];
@@ -118,7 +126,7 @@ impl crate::Algorithm for Algorithm {
         name: "eigenvector",
         aliases: &["gds.eigenvector"],
         description: "Scores nodes by the scores of the nodes that lead to them.",
-        settings: &["maxIterations", "tolerance", "sourceNodes"],
+        settings: &[&MAX_ITERATIONS, &TOLERANCE, &SOURCE_NODES],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: true,
         yields: &[column("score", "FLOAT")],
@@ -130,12 +138,11 @@ impl crate::Algorithm for Algorithm {
         shape: Shape::Nodes,
     };
 
-    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
-        let default = Config::default();
+    fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
         Ok(Config {
-            max_iterations: settings.integer("maxIterations", 1)?.unwrap_or(default.max_iterations),
-            tolerance: settings.number("tolerance", 0.0, f64::MAX)?.unwrap_or(default.tolerance),
-            sources: settings.nodes(&["sourceNodes"], view)?.unwrap_or_default(),
+            max_iterations: settings.get(&MAX_ITERATIONS)?,
+            tolerance: settings.get(&TOLERANCE)?,
+            sources: settings.get(&SOURCE_NODES)?.unwrap_or_default(),
         })
     }
 

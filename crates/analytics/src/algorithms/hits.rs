@@ -18,7 +18,13 @@ use crate::graph::{Execution, Graph, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
 use crate::pull::{Pull, largest_change, normalize};
-use crate::settings::Settings;
+use crate::settings::kind::{Integer, Number};
+use crate::settings::table::{Fixed, Setting};
+use crate::settings::{Settings, shared};
+
+static MAX_ITERATIONS: Setting<Integer, Fixed<u64>> = shared::max_iterations(20).or(&["hitsIterations"]);
+static TOLERANCE: Setting<Number, Fixed<f64>> =
+    shared::tolerance(1e-7, "The run stops when an iteration changes no score by this or more.");
 
 /// What a run is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +37,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { max_iterations: 20, tolerance: 1e-7 }
+        Config { max_iterations: MAX_ITERATIONS.default.0, tolerance: TOLERANCE.default.0 }
     }
 }
 
@@ -114,7 +120,7 @@ impl crate::Algorithm for Algorithm {
         name: "hits",
         aliases: &["gds.hits"],
         description: "Scores nodes as authorities, to which hubs lead, and as hubs, which lead to authorities.",
-        settings: &["maxIterations", "hitsIterations", "tolerance"],
+        settings: &[&MAX_ITERATIONS, &TOLERANCE],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: true,
         yields: &[column("auth", "FLOAT"), column("hub", "FLOAT")],
@@ -123,13 +129,7 @@ impl crate::Algorithm for Algorithm {
     };
 
     fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
-        let default = Config::default();
-        Ok(Config {
-            max_iterations: settings
-                .integer_of(&["maxIterations", "hitsIterations"], 1)?
-                .unwrap_or(default.max_iterations),
-            tolerance: settings.number("tolerance", 0.0, f64::MAX)?.unwrap_or(default.tolerance),
-        })
+        Ok(Config { max_iterations: settings.get(&MAX_ITERATIONS)?, tolerance: settings.get(&TOLERANCE)? })
     }
 
     fn needs(_config: &Config, _is_weighted: bool) -> Needs {

@@ -23,7 +23,17 @@ use crate::graph::Graph;
 use crate::graph_view::GraphView;
 use crate::network::{Members, Moving, Network, Partition, move_nodes, unfold};
 use crate::random::Random;
+use crate::settings::kind::Number;
+use crate::settings::shared::GAMMA;
+use crate::settings::table::{Fixed, Setting};
 use crate::settings::Settings;
+
+static THETA: Setting<Number, Fixed<f64>> = Setting::new(
+    "theta",
+    Number::POSITIVE,
+    Fixed(0.01),
+    "Randomness of the refinement. `0` always takes the greatest gain.",
+);
 
 /// What a run is asked for.
 #[derive(Clone, Debug)]
@@ -36,7 +46,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { shared: louvain::Config::default(), theta: 0.01 }
+        Config { shared: louvain::Config::default(), theta: THETA.default.0 }
     }
 }
 
@@ -194,7 +204,17 @@ impl crate::Algorithm for Algorithm {
         name: "leiden",
         aliases: &["gds.leiden"],
         description: "Finds communities of high modularity, each of them connected.",
-        settings: louvain::shared_settings!("theta"),
+        settings: &[
+            &louvain::MAX_LEVELS,
+            &louvain::TOLERANCE,
+            &GAMMA,
+            &louvain::RANDOM_SEED,
+            &louvain::SEED_PROPERTY,
+            &louvain::CONSECUTIVE_IDS,
+            &louvain::MIN_COMMUNITY_SIZE,
+            &louvain::INCLUDE_INTERMEDIATE_COMMUNITIES,
+            &THETA,
+        ],
         direction: Follows::Always(Direction::Both),
         takes_weights: true,
         yields: YIELDS,
@@ -203,7 +223,7 @@ impl crate::Algorithm for Algorithm {
     };
 
     fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
-        let theta = settings.number("theta", 0.0, f64::MAX)?.unwrap_or(Config::default().theta);
+        let theta = settings.get(&THETA)?;
         Ok(Config { shared: louvain::read_shared(settings, view)?, theta })
     }
 

@@ -25,7 +25,47 @@ use crate::network::{Members, Moving, Network, Partition, by_smallest_node, move
 use crate::procedure::column;
 use crate::projection::property_key;
 use crate::random::Random;
+use crate::settings::kind::{Flag, Integer, Number, Seed, Text};
+use crate::settings::shared::{self, GAMMA};
+use crate::settings::table::{Fixed, Setting, Unset};
 use crate::settings::Settings;
+
+pub(super) static MAX_LEVELS: Setting<Integer, Fixed<u64>> =
+    Setting::new("maxLevels", Integer(1), Fixed(10), "Largest number of levels.");
+pub(super) static TOLERANCE: Setting<Number, Fixed<f64>> =
+    shared::tolerance(1e-4, "The run stops when a level gains less modularity than this.");
+pub(super) static RANDOM_SEED: Setting<Seed, Fixed<u64>> =
+    Setting::new("randomSeed", Seed, Fixed(0), "Seed of the random numbers that decide the order of nodes.");
+pub(super) static SEED_PROPERTY: Setting<Text, Unset> = Setting::new(
+    "seedProperty",
+    Text,
+    Unset("each node is a community"),
+    "Integer property of nodes that states the community in which they start.",
+);
+pub(super) static CONSECUTIVE_IDS: Setting<Flag, Fixed<bool>> = Setting::new(
+    "consecutiveIds",
+    Flag,
+    Fixed(false),
+    "Numbers communities from 0. By default the id of a community is the smallest id of its nodes.",
+);
+pub(super) static MIN_COMMUNITY_SIZE: Setting<Integer, Fixed<u64>> = Setting::new(
+    "minCommunitySize",
+    Integer(1),
+    Fixed(1),
+    "Smallest number of nodes of a community that is returned or written.",
+);
+pub(super) static INCLUDE_INTERMEDIATE_COMMUNITIES: Setting<Flag, Fixed<bool>> = Setting::new(
+    "includeIntermediateCommunities",
+    Flag,
+    Fixed(false),
+    "Adds the communities of every level as `intermediateCommunityIds`.",
+);
+static MAX_ITERATIONS: Setting<Integer, Fixed<u64>> = Setting::new(
+    "maxIterations",
+    Integer(1),
+    Fixed(10),
+    "Largest number of times that a level visits each node, on average.",
+);
 
 /// What a run is asked for.
 #[derive(Clone, Debug)]
@@ -49,11 +89,11 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            max_levels: 10,
-            max_iterations: 10,
-            tolerance: 1e-4,
-            gamma: 1.0,
-            random_seed: 0,
+            max_levels: MAX_LEVELS.default.0,
+            max_iterations: MAX_ITERATIONS.default.0,
+            tolerance: TOLERANCE.default.0,
+            gamma: GAMMA.default.0,
+            random_seed: RANDOM_SEED.default.0,
             keeps_levels: false,
             naming: Naming::default(),
         }
@@ -139,35 +179,23 @@ pub fn verify(view: &GraphView, config: &Config, result: &Communities) -> Result
     super::modularity::verify(view, &result.communities, config.gamma, result.modularities.last().copied())
 }
 
-/// Settings of Louvain and Leiden alike.
-macro_rules! shared_settings {
-    ($more:literal) => {
-        &[
-            "maxLevels", "tolerance", "gamma", "randomSeed", "seedProperty", "consecutiveIds", "minCommunitySize",
-            "includeIntermediateCommunities", $more,
-        ]
-    };
-}
-pub(super) use shared_settings;
-
 /// Reads the settings that Louvain and Leiden share.
 pub(super) fn read_shared(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
-    let default = Config::default();
-    let seed = match settings.text("seedProperty")? {
-        Some(name) => Some((name.to_owned(), property_key(view.schema(), name)?)),
+    let seed = match settings.get(&SEED_PROPERTY)? {
+        Some(name) => Some((name.to_string(), property_key(view.schema(), &name)?)),
         None => None,
     };
     Ok(Config {
-        max_levels: settings.integer("maxLevels", 1)?.unwrap_or(default.max_levels),
-        max_iterations: default.max_iterations,
-        tolerance: settings.number("tolerance", 0.0, f64::MAX)?.unwrap_or(default.tolerance),
-        gamma: settings.number("gamma", 0.0, f64::MAX)?.unwrap_or(default.gamma),
-        random_seed: settings.seed(&["randomSeed"])?.unwrap_or(default.random_seed),
-        keeps_levels: settings.flag("includeIntermediateCommunities")?.unwrap_or(false),
+        max_levels: settings.get(&MAX_LEVELS)?,
+        max_iterations: MAX_ITERATIONS.default.0,
+        tolerance: settings.get(&TOLERANCE)?,
+        gamma: settings.get(&GAMMA)?,
+        random_seed: settings.get(&RANDOM_SEED)?,
+        keeps_levels: settings.get(&INCLUDE_INTERMEDIATE_COMMUNITIES)?,
         naming: Naming {
             seed,
-            is_consecutive: settings.flag("consecutiveIds")?.unwrap_or(false),
-            size_min: settings.integer("minCommunitySize", 1)?.unwrap_or(1),
+            is_consecutive: settings.get(&CONSECUTIVE_IDS)?,
+            size_min: settings.get(&MIN_COMMUNITY_SIZE)?,
         },
     })
 }
@@ -249,7 +277,17 @@ impl crate::Algorithm for Algorithm {
         name: "louvain",
         aliases: &["gds.louvain"],
         description: "Finds communities of high modularity, level by level.",
-        settings: shared_settings!("maxIterations"),
+        settings: &[
+            &MAX_LEVELS,
+            &TOLERANCE,
+            &GAMMA,
+            &RANDOM_SEED,
+            &SEED_PROPERTY,
+            &CONSECUTIVE_IDS,
+            &MIN_COMMUNITY_SIZE,
+            &INCLUDE_INTERMEDIATE_COMMUNITIES,
+            &MAX_ITERATIONS,
+        ],
         direction: Follows::Always(Direction::Both),
         takes_weights: true,
         yields: YIELDS,
@@ -259,8 +297,7 @@ impl crate::Algorithm for Algorithm {
 
     fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
         let shared = read_shared(settings, view)?;
-        let max_iterations = settings.integer("maxIterations", 1)?.unwrap_or(shared.max_iterations);
-        Ok(Config { max_iterations, ..shared })
+        Ok(Config { max_iterations: settings.get(&MAX_ITERATIONS)?, ..shared })
     }
 
     fn needs(config: &Config, _is_weighted: bool) -> Needs {

@@ -21,6 +21,9 @@ use crate::network::seeds;
 use crate::procedure::column;
 use crate::projection::property_key;
 use crate::settings::Settings;
+use crate::settings::kind::Text;
+use crate::settings::shared::GAMMA;
+use crate::settings::table::{Required, Setting};
 
 /// What a run is asked for.
 #[derive(Clone, Debug)]
@@ -92,6 +95,9 @@ pub fn verify(view: &GraphView, communities: &[u32], gamma: f64, found: Option<f
     Err(model::error!(Internal, "the modularity is given as {found}, a pass over all edges finds {expected}"))
 }
 
+static COMMUNITY_PROPERTY: Setting<Text> =
+    Setting::new("communityProperty", Text, Required, "Property of nodes that states their community.");
+
 /// `algo.modularity`.
 pub struct Algorithm;
 
@@ -102,7 +108,7 @@ impl crate::Algorithm for Algorithm {
         name: "modularity",
         aliases: &["gds.modularity"],
         description: "Finds the modularity of the communities that a property states.",
-        settings: &["communityProperty", "gamma"],
+        settings: &[&COMMUNITY_PROPERTY, &GAMMA],
         direction: Follows::Always(Direction::Both),
         takes_weights: true,
         yields: &[column("communityId", "INTEGER"), column("modularity", "FLOAT")],
@@ -111,9 +117,9 @@ impl crate::Algorithm for Algorithm {
     };
 
     fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
-        let name = settings.required_text("communityProperty")?;
-        let gamma = settings.number("gamma", 0.0, f64::MAX)?.unwrap_or(1.0);
-        Ok(Config { property: (name.to_owned(), property_key(view.schema(), name)?), gamma })
+        let name = settings.get(&COMMUNITY_PROPERTY)?;
+        let gamma = settings.get(&GAMMA)?;
+        Ok(Config { property: (name.to_string(), property_key(view.schema(), &name)?), gamma })
     }
 
     fn needs(_config: &Config, _is_weighted: bool) -> Needs {

@@ -29,6 +29,8 @@ use crate::many_sources::{distances, threads_expected};
 use crate::parallel::{even_ranges, map_tasks};
 use crate::procedure::{column, distribution, node_column};
 use crate::settings::Settings;
+use crate::settings::kind::{Integer, Number, OneOf};
+use crate::settings::table::{Fixed, Setting, Unset};
 use sets::Sets;
 
 /// How alike two sets of neighbors are.
@@ -96,6 +98,51 @@ impl Limit {
     }
 }
 
+static SIMILARITY_METRIC: Setting<OneOf<Metric>, Fixed<Metric>> = Setting::new(
+    "similarityMetric",
+    OneOf(&[(&["JACCARD"], Metric::Jaccard), (&["OVERLAP"], Metric::Overlap), (&["COSINE"], Metric::Cosine)]),
+    Fixed(Metric::Jaccard),
+    "Measure of similarity.",
+);
+static TOP_K: Setting<Integer, Unset> = Setting::new(
+    "topK",
+    Integer(1),
+    Unset("10, unless `bottomK` is given"),
+    "Number of rows for each node, those of greatest similarity. Excludes `bottomK`.",
+);
+static BOTTOM_K: Setting<Integer, Unset> = Setting::new(
+    "bottomK",
+    Integer(1),
+    Unset("none"),
+    "Number of rows for each node, those of least similarity. Excludes `topK`.",
+);
+static TOP_N: Setting<Integer, Unset> = Setting::new(
+    "topN",
+    Integer(1),
+    Unset("all rows"),
+    "Number of rows in total, those of greatest similarity. Excludes `bottomN`.",
+);
+static BOTTOM_N: Setting<Integer, Unset> = Setting::new(
+    "bottomN",
+    Integer(1),
+    Unset("all rows"),
+    "Number of rows in total, those of least similarity. Excludes `topN`.",
+);
+static SIMILARITY_CUTOFF: Setting<Number, Fixed<f64>> =
+    Setting::new("similarityCutoff", Number::PART, Fixed(0.0), "Least similarity of a row.");
+static DEGREE_CUTOFF: Setting<Integer, Fixed<u64>> = Setting::new(
+    "degreeCutoff",
+    Integer(1),
+    Fixed(1),
+    "Nodes with fewer distinct neighbors than this are not compared.",
+);
+static UPPER_DEGREE_CUTOFF: Setting<Integer, Unset> = Setting::new(
+    "upperDegreeCutoff",
+    Integer(1),
+    Unset("no limit"),
+    "Nodes with more distinct neighbors than this are not compared.",
+);
+
 /// What a run is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
@@ -116,11 +163,11 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            metric: Metric::Jaccard,
+            metric: SIMILARITY_METRIC.default.0,
             of_each: Limit::Top(10),
             of_all: None,
-            similarity_cutoff: 0.0,
-            degree_min: 1,
+            similarity_cutoff: SIMILARITY_CUTOFF.default.0,
+            degree_min: DEGREE_CUTOFF.default.0,
             degree_max: u64::MAX,
         }
     }
@@ -274,12 +321,17 @@ pub fn verify(view: &GraphView, config: &Config, result: &Similarities) -> Resul
 }
 
 /// A limit given by one of two settings.
-fn limit(settings: &Settings<'_>, top: &'static str, bottom: &'static str) -> Result<Option<Limit>> {
-    let read = |name| -> Result<Option<usize>> {
-        Ok(settings.integer(name, 1)?.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
+fn limit(
+    settings: &Settings<'_>,
+    top: &'static Setting<Integer, Unset>,
+    bottom: &'static Setting<Integer, Unset>,
+) -> Result<Option<Limit>> {
+    let read = |setting: &'static Setting<Integer, Unset>| -> Result<Option<usize>> {
+        Ok(settings.get(setting)?.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
     };
     match (read(top)?, read(bottom)?) {
         (Some(_), Some(_)) => {
+            let (top, bottom) = (top.name, bottom.name);
             Err(settings.refuse(&format!("'{top}' and '{bottom}' exclude each other, give one of them")))
         }
         (Some(count), None) => Ok(Some(Limit::Top(count))),
@@ -299,8 +351,14 @@ impl crate::Algorithm for Algorithm {
         aliases: &["gds.nodeSimilarity"],
         description: "Finds pairs of nodes that lead to the same neighbors, and how alike they are.",
         settings: &[
-            "similarityMetric", "topK", "bottomK", "topN", "bottomN", "similarityCutoff", "degreeCutoff",
-            "upperDegreeCutoff",
+            &SIMILARITY_METRIC,
+            &TOP_K,
+            &BOTTOM_K,
+            &TOP_N,
+            &BOTTOM_N,
+            &SIMILARITY_CUTOFF,
+            &DEGREE_CUTOFF,
+            &UPPER_DEGREE_CUTOFF,
         ],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: true,
@@ -315,26 +373,13 @@ impl crate::Algorithm for Algorithm {
 
     fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
         let default = Config::default();
-        let metric = match settings.text("similarityMetric")? {
-            None => default.metric,
-            Some(name) => match name.to_ascii_uppercase().as_str() {
-                "JACCARD" => Metric::Jaccard,
-                "OVERLAP" => Metric::Overlap,
-                "COSINE" => Metric::Cosine,
-                _ => {
-                    return Err(settings.refuse(&format!(
-                        "setting 'similarityMetric' is '{name}', expected 'JACCARD', 'OVERLAP' or 'COSINE'"
-                    )));
-                }
-            },
-        };
         Ok(Config {
-            metric,
-            of_each: limit(settings, "topK", "bottomK")?.unwrap_or(default.of_each),
-            of_all: limit(settings, "topN", "bottomN")?,
-            similarity_cutoff: settings.number("similarityCutoff", 0.0, 1.0)?.unwrap_or(default.similarity_cutoff),
-            degree_min: settings.integer("degreeCutoff", 1)?.unwrap_or(default.degree_min),
-            degree_max: settings.integer("upperDegreeCutoff", 1)?.unwrap_or(default.degree_max),
+            metric: settings.get(&SIMILARITY_METRIC)?,
+            of_each: limit(settings, &TOP_K, &BOTTOM_K)?.unwrap_or(default.of_each),
+            of_all: limit(settings, &TOP_N, &BOTTOM_N)?,
+            similarity_cutoff: settings.get(&SIMILARITY_CUTOFF)?,
+            degree_min: settings.get(&DEGREE_CUTOFF)?,
+            degree_max: settings.get(&UPPER_DEGREE_CUTOFF)?.unwrap_or(default.degree_max),
         })
     }
 

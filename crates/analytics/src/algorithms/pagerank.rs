@@ -31,10 +31,30 @@ use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
 use crate::program::Plain;
 use crate::projection::is_cost;
-use crate::settings::Settings;
+use crate::settings::kind::{Integer, Nodes, Number, Numbers};
+use crate::settings::table::{Fixed, Setting, Table, Unset};
+use crate::settings::{Settings, shared};
 use crate::windowed;
 use general::Formula;
 use state::{Piece, State};
+
+static DAMPING_FACTOR: Setting<Number, Fixed<f64>> =
+    Setting::new("dampingFactor", Number::PART, Fixed(0.85), "Probability that the walk follows a relationship.");
+static MAX_ITERATIONS: Setting<Integer, Fixed<u64>> = shared::max_iterations(20);
+static TOLERANCE: Setting<Number, Fixed<f64>> = shared::tolerance(
+    1e-7,
+    "The run stops when an iteration changes the scores by less than this in total. `0` runs all iterations.",
+);
+static SOURCE_NODES: Setting<Nodes, Unset> =
+    shared::source_nodes("all nodes", "Nodes to which the walk returns: personalized ranks.");
+static SOURCE_WEIGHTS: Setting<Numbers, Unset> = Setting::new(
+    "sourceWeights",
+    Numbers,
+    Unset("equal"),
+    "A weight for each node of `sourceNodes`: the walk returns to nodes in proportion to their weights.",
+);
+/// The settings of random walks that rank.
+pub(super) const WALK: Table = &[&DAMPING_FACTOR, &MAX_ITERATIONS, &TOLERANCE, &SOURCE_NODES];
 
 /// What a run is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +69,11 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { damping_factor: 0.85, max_iterations: 20, tolerance: 1e-7 }
+        Config {
+            damping_factor: DAMPING_FACTOR.default.0,
+            max_iterations: MAX_ITERATIONS.default.0,
+            tolerance: TOLERANCE.default.0,
+        }
     }
 }
 
@@ -285,21 +309,25 @@ impl Personalized {
         self.sources
             .iter()
             .zip(weights)
-            .map(|(&node, weight)| Ok((graph.require(node, "sourceNodes")?, weight)))
+            .map(|(&node, weight)| Ok((graph.require(node, SOURCE_NODES.name)?, weight)))
             .collect()
     }
 }
 
 /// Reads the settings of all random walks that rank.
-pub(super) fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Personalized> {
-    let default = Config::default();
+pub(super) fn read_walk(settings: &Settings<'_>) -> Result<Personalized> {
     let config = Config {
-        damping_factor: settings.number("dampingFactor", 0.0, 1.0)?.unwrap_or(default.damping_factor),
-        max_iterations: settings.integer("maxIterations", 1)?.unwrap_or(default.max_iterations),
-        tolerance: settings.number("tolerance", 0.0, f64::MAX)?.unwrap_or(default.tolerance),
+        damping_factor: settings.get(&DAMPING_FACTOR)?,
+        max_iterations: settings.get(&MAX_ITERATIONS)?,
+        tolerance: settings.get(&TOLERANCE)?,
     };
-    let sources = settings.nodes(&["sourceNodes"], view)?.unwrap_or_default();
-    let source_weights = settings.numbers("sourceWeights")?.unwrap_or_default();
+    let sources = settings.get(&SOURCE_NODES)?.unwrap_or_default();
+    Ok(Personalized { config, sources, source_weights: Vec::new() })
+}
+
+/// Reads how often the walk returns to each of some nodes.
+fn read_source_weights(settings: &Settings<'_>, sources: &[NodeId]) -> Result<Vec<f64>> {
+    let source_weights = settings.get(&SOURCE_WEIGHTS)?.unwrap_or_default();
     let is_wrong = |weight: &f64| !is_cost(*weight);
     if !source_weights.is_empty() && (source_weights.iter().any(is_wrong) || source_weights.iter().sum::<f64>() == 0.0)
     {
@@ -310,7 +338,7 @@ pub(super) fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Perso
         let (weights, nodes) = (source_weights.len(), sources.len());
         return Err(settings.refuse(&format!("{weights} 'sourceWeights' for {nodes} different 'sourceNodes'")));
     }
-    Ok(Personalized { config, sources, source_weights })
+    Ok(source_weights)
 }
 
 /// `algo.pagerank`.
@@ -323,7 +351,7 @@ impl crate::Algorithm for Algorithm {
         name: "pagerank",
         aliases: &["algo.pageRank", "gds.pageRank"],
         description: "Ranks nodes by how likely a random walk is to be there.",
-        settings: &["dampingFactor", "maxIterations", "tolerance", "sourceNodes", "sourceWeights"],
+        settings: &[&DAMPING_FACTOR, &MAX_ITERATIONS, &TOLERANCE, &SOURCE_NODES, &SOURCE_WEIGHTS],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: true,
         yields: &[column("score", "FLOAT")],
@@ -331,8 +359,9 @@ impl crate::Algorithm for Algorithm {
         shape: Shape::Nodes,
     };
 
-    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Personalized> {
-        read(settings, view)
+    fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Personalized> {
+        let walk = read_walk(settings)?;
+        Ok(Personalized { source_weights: read_source_weights(settings, &walk.sources)?, ..walk })
     }
 
     fn needs(config: &Personalized, is_weighted: bool) -> Needs {

@@ -29,8 +29,32 @@ use crate::parallel::{even_ranges, map_tasks};
 use crate::procedure::column;
 use crate::random::Random;
 use crate::search::path::path_of;
-use crate::settings::Settings;
+use crate::settings::kind::{Flag, Integer, Nodes, Number, Seed};
+use crate::settings::table::{Fixed, Setting, Unset};
+use crate::settings::{Settings, shared};
 use walker::Walker;
+
+static SOURCE_NODES: Setting<Nodes, Unset> = shared::source_nodes("all nodes", "Nodes where walks begin.");
+static WALK_LENGTH: Setting<Integer, Fixed<u64>> =
+    Setting::new("walkLength", Integer(2), Fixed(80), "Number of nodes on a walk, including the first.");
+static WALKS_PER_NODE: Setting<Integer, Fixed<u64>> =
+    Setting::new("walksPerNode", Integer(1), Fixed(10), "Number of walks from each node.");
+static IN_OUT_FACTOR: Setting<Number, Fixed<f64>> = Setting::new(
+    "inOutFactor",
+    Number::POSITIVE,
+    Fixed(1.0),
+    "Above 1, walks stay near the node before; q of node2vec. Must not be 0.",
+);
+static RETURN_FACTOR: Setting<Number, Fixed<f64>> = Setting::new(
+    "returnFactor",
+    Number::POSITIVE,
+    Fixed(1.0),
+    "Above 1, walks go back less often; p of node2vec. Must not be 0.",
+);
+static RANDOM_SEED: Setting<Seed, Fixed<u64>> =
+    Setting::new("randomSeed", Seed, Fixed(0), "Seed of the random numbers that decide the walks.");
+static WITH_PATHS: Setting<Flag, Fixed<bool>> =
+    Setting::new("withPaths", Flag, Fixed(false), "Returns each walk as a path as well, for which the store is read again.");
 
 /// What a run is asked for.
 #[derive(Clone, Debug)]
@@ -55,12 +79,12 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             sources: Vec::new(),
-            walk_length: 80,
-            walks_per_node: 10,
-            return_factor: 1.0,
-            in_out_factor: 1.0,
-            seed: 0,
-            with_paths: false,
+            walk_length: WALK_LENGTH.default.0 as usize,
+            walks_per_node: WALKS_PER_NODE.default.0,
+            return_factor: RETURN_FACTOR.default.0,
+            in_out_factor: IN_OUT_FACTOR.default.0,
+            seed: RANDOM_SEED.default.0,
+            with_paths: WITH_PATHS.default.0,
         }
     }
 }
@@ -132,12 +156,12 @@ fn source_numbers(graph: &Graph<'_>, config: &Config) -> Result<Vec<u32>> {
     if config.sources.is_empty() {
         return Ok((0..graph.node_count() as u32).collect());
     }
-    config.sources.iter().map(|&node| graph.require(node, "sourceNodes")).collect()
+    config.sources.iter().map(|&node| graph.require(node, SOURCE_NODES.name)).collect()
 }
 
 /// A factor, which must be greater than 0.
-fn factor(settings: &Settings<'_>, name: &'static str) -> Result<f64> {
-    let factor = settings.number(name, 0.0, f64::MAX)?.unwrap_or(1.0);
+fn factor(settings: &Settings<'_>, setting: &'static Setting<Number, Fixed<f64>>) -> Result<f64> {
+    let (name, factor) = (setting.name, settings.get(setting)?);
     if factor == 0.0 || !(1.0 / factor).is_finite() {
         return Err(settings.refuse(&format!("setting '{name}' is {factor}, expected a number greater than 0")));
     }
@@ -155,7 +179,13 @@ impl crate::Algorithm for Algorithm {
         aliases: &["gds.randomWalk"],
         description: "Walks along random relationships from each node.",
         settings: &[
-            "sourceNodes", "walkLength", "walksPerNode", "inOutFactor", "returnFactor", "randomSeed", "withPaths",
+            &SOURCE_NODES,
+            &WALK_LENGTH,
+            &WALKS_PER_NODE,
+            &IN_OUT_FACTOR,
+            &RETURN_FACTOR,
+            &RANDOM_SEED,
+            &WITH_PATHS,
         ],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: true,
@@ -164,22 +194,21 @@ impl crate::Algorithm for Algorithm {
         shape: Shape::Rows,
     };
 
-    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
-        let default = Config::default();
-        let length = settings.integer("walkLength", 2)?.unwrap_or(default.walk_length as u64);
+    fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
+        let length = settings.get(&WALK_LENGTH)?;
         if length > LIST_ELEMENTS_MAX as u64 {
             return Err(settings.refuse(&format!(
                 "setting 'walkLength' is {length}, expected at most {LIST_ELEMENTS_MAX}, the longest that a list may be"
             )));
         }
         Ok(Config {
-            sources: settings.nodes(&["sourceNodes"], view)?.unwrap_or_default(),
+            sources: settings.get(&SOURCE_NODES)?.unwrap_or_default(),
             walk_length: length as usize,
-            walks_per_node: settings.integer("walksPerNode", 1)?.unwrap_or(default.walks_per_node),
-            return_factor: factor(settings, "returnFactor")?,
-            in_out_factor: factor(settings, "inOutFactor")?,
-            seed: settings.seed(&["randomSeed"])?.unwrap_or(default.seed),
-            with_paths: settings.flag("withPaths")?.unwrap_or(default.with_paths),
+            walks_per_node: settings.get(&WALKS_PER_NODE)?,
+            return_factor: factor(settings, &RETURN_FACTOR)?,
+            in_out_factor: factor(settings, &IN_OUT_FACTOR)?,
+            seed: settings.get(&RANDOM_SEED)?,
+            with_paths: settings.get(&WITH_PATHS)?,
         })
     }
 

@@ -21,7 +21,8 @@ use crate::procedure::{AlgorithmProcedure, column, send_row, signature};
 use crate::projection::Projection;
 use crate::search::path::path_of;
 use crate::search::slots::NodeSet;
-use crate::settings::{SOURCE, Settings, TARGET};
+use crate::settings::Settings;
+use crate::settings::shared::{DIRECTION, ENDS, MAX_DEPTH, SEARCH, SOURCE_NODE, TARGET_NODE};
 
 /// What a run is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -222,11 +223,6 @@ pub fn verify(view: &GraphView, config: &Config, result: &ShortestPath, interrup
     Ok(())
 }
 
-const KEYS: &[&str] = &[
-    "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency", "sourceNode", "source",
-    "targetNode", "target", "maxDepth",
-];
-
 /// `algo.shortest_path`.
 pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
     signature: signature(
@@ -236,18 +232,18 @@ pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
         "Finds a path of fewest relationships between two nodes; no row if there is none.",
         &[column("path", "PATH"), column("distance", "INTEGER"), column("nodesExpanded", "INTEGER")],
     ),
+    settings: &[SEARCH, ENDS, &[&MAX_DEPTH]],
     body: stream,
 };
 
-fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
-    let settings = Settings::new("algo.shortest_path", argument, KEYS)?;
+fn stream(context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut RowSink<'_>) -> Result<()> {
     settings.threads(context.threads)?;
     let view = context.graph.view();
-    let projection = Projection::read(&settings, view.schema(), settings.direction(Direction::Out)?)?;
-    let (source, target) = (settings.node(SOURCE, view)?, settings.node(TARGET, view)?);
-    projection.require(view, source, SOURCE[0])?;
-    projection.require(view, target, TARGET[0])?;
-    let depth_max = settings.integer("maxDepth", 0)?.unwrap_or(u64::MAX);
+    let projection = Projection::read(settings, view.schema(), settings.get(&DIRECTION)?)?;
+    let (source, target) = (settings.get(&SOURCE_NODE)?, settings.get(&TARGET_NODE)?);
+    projection.require(view, source, SOURCE_NODE.name)?;
+    projection.require(view, target, TARGET_NODE.name)?;
+    let depth_max = settings.get(&MAX_DEPTH)?.unwrap_or(u64::MAX);
     let result = run(view, &projection, &Config { source, target, depth_max }, context.interrupt)?;
     let Some(nodes) = result.nodes else { return Ok(()) };
     let distance = Value::Int(nodes.len() as i64 - 1);

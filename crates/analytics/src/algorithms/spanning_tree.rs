@@ -21,7 +21,9 @@ use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::{column, node_column};
-use crate::settings::{SOURCE, Settings};
+use crate::settings::Settings;
+use crate::settings::kind::{Node, OneOf};
+use crate::settings::table::{Fixed, Setting, Unset};
 
 /// Edges of a batch, for each node; and in any case.
 const BATCH_EDGES_PER_NODE: usize = 2;
@@ -236,6 +238,17 @@ pub fn verify(view: &GraphView, is_maximum: bool, forest: &Forest) -> Result<()>
 /// No node.
 const NONE: u32 = u32::MAX;
 
+static SOURCE_NODE: Setting<Node, Unset> =
+    Setting::new("sourceNode", Node, Unset("a tree for each component"), "Root of the only tree that is wanted.")
+        .or(&["source"]);
+/// True for the greatest weight.
+static OBJECTIVE: Setting<OneOf<bool>, Fixed<bool>> = Setting::new(
+    "objective",
+    OneOf(&[(&["minimum"], false), (&["maximum"], true)]),
+    Fixed(false),
+    "Objective for the total weight of a tree.",
+);
+
 /// `algo.spanningTree`.
 pub struct Algorithm;
 
@@ -246,7 +259,7 @@ impl crate::Algorithm for Algorithm {
         name: "spanningTree",
         aliases: &["algo.spanning_tree", "gds.spanningTree"],
         description: "Finds the relationships of least weight that hold together what hangs together.",
-        settings: &["sourceNode", "source", "objective"],
+        settings: &[&SOURCE_NODE, &OBJECTIVE],
         direction: Follows::Always(Direction::Out),
         takes_weights: true,
         yields: &[column("source", "NODE"), column("target", "NODE"), column("weight", "FLOAT")],
@@ -258,17 +271,9 @@ impl crate::Algorithm for Algorithm {
         shape: Shape::Pairs,
     };
 
-    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
-        let is_maximum = match settings.text("objective")?.map(str::to_ascii_lowercase).as_deref() {
-            None | Some("minimum") => false,
-            Some("maximum") => true,
-            Some(other) => {
-                let what = format!("setting 'objective' is '{other}', expected 'minimum' or 'maximum'");
-                return Err(settings.refuse(&what));
-            }
-        };
-        let source = if settings.is_given(SOURCE)? { Some(settings.node(SOURCE, view)?) } else { None };
-        Ok(Config { source, is_maximum })
+    fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
+        let is_maximum = settings.get(&OBJECTIVE)?;
+        Ok(Config { source: settings.get(&SOURCE_NODE)?, is_maximum })
     }
 
     fn needs(_config: &Config, _is_weighted: bool) -> Needs {
@@ -281,7 +286,7 @@ impl crate::Algorithm for Algorithm {
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
-        let source = config.source.map(|source| graph.require(source, SOURCE[0])).transpose()?;
+        let source = config.source.map(|source| graph.require(source, SOURCE_NODE.name)).transpose()?;
         let forest = self::run(graph, source, config.is_maximum, run.interrupt)?;
         let total = forest.iter().fold(0.0, |total, (_, _, weight)| total + weight);
         let node_count = if source.is_some() { forest.len() + 1 } else { graph.node_count() };

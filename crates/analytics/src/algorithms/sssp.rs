@@ -21,7 +21,8 @@ use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
-use crate::settings::{SOURCE, Settings};
+use crate::settings::Settings;
+use crate::settings::shared::SOURCE_NODE;
 use crate::windowed;
 
 /// For each node of a view that has forward rows, the cost of a cheapest path from the source; infinite without one.
@@ -80,7 +81,7 @@ impl crate::Algorithm for Algorithm {
         name: "sssp",
         aliases: &["algo.dijkstra.distances", "gds.allShortestPaths.delta"],
         description: "Finds what a cheapest path costs from a node to every node that can be reached.",
-        settings: &["sourceNode", "source"],
+        settings: &[&SOURCE_NODE],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: true,
         yields: &[column("cost", "FLOAT")],
@@ -88,8 +89,8 @@ impl crate::Algorithm for Algorithm {
         shape: Shape::Nodes,
     };
 
-    fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Config> {
-        Ok(Config { source: settings.node(SOURCE, view)? })
+    fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
+        Ok(Config { source: settings.get(&SOURCE_NODE)? })
     }
 
     fn needs(_config: &Config, _is_weighted: bool) -> Needs {
@@ -98,7 +99,7 @@ impl crate::Algorithm for Algorithm {
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
-        let source = graph.require(config.source, SOURCE[0])?;
+        let source = graph.require(config.source, SOURCE_NODE.name)?;
         let costs = match graph.view() {
             Some(view) => self::run(view, source, run.threads, run.interrupt)?,
             None if run.execution == Execution::Windows => windowed::sssp::run(graph, source, run)?.to_vec()?,

@@ -28,6 +28,10 @@ use crate::procedure::{AlgorithmProcedure, column, signature};
 use crate::projection::Projection;
 use crate::search::nearby::{Front, Nearby};
 use crate::search::parallel_edges;
+use crate::settings::kind::Integer;
+use crate::settings::shared::{ENDS, MAX_EXPANDED, SEARCH, WEIGHTS};
+use crate::settings::table::{Fixed, Setting};
+use crate::settings::Settings;
 
 /// What a run is asked for.
 #[derive(Clone, Debug)]
@@ -243,13 +247,16 @@ pub const PROCEDURE: AlgorithmProcedure = AlgorithmProcedure {
         "Finds the k cheapest paths between two nodes that pass no node twice.",
         &[column("path", "PATH"), column("cost", "FLOAT"), column("index", "INTEGER")],
     ),
+    settings: &[SEARCH, ENDS, WEIGHTS, &[&MAX_EXPANDED, &K]],
     body: stream,
 };
 
-fn stream(context: &mut ProcedureContext<'_>, argument: &Value, sink: &mut RowSink<'_>) -> Result<()> {
-    let ends = Ends::read("algo.yens", context, argument, &["maxExpanded", "k"])?;
+static K: Setting<Integer, Fixed<u64>> = Setting::new("k", Integer(1), Fixed(1), "Largest number of paths.");
+
+fn stream(context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut RowSink<'_>) -> Result<()> {
+    let ends = Ends::read(context, settings)?;
     let view = context.graph.view();
-    let config = Config { ends: ends.config()?, k: ends.settings.integer("k", 1)?.unwrap_or(1) };
+    let config = Config { ends: ends.config()?, k: settings.get(&K)? };
     let found = run(view, &ends.projection, &config, context.interrupt)?;
     for (index, (path, cost)) in found.into_iter().enumerate() {
         let row = [Value::Path(path.into()), Value::Float(cost), Value::Int(index as i64)];

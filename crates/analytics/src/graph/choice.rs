@@ -11,7 +11,7 @@ use model::value::Value;
 use super::{Selection, streamed};
 use crate::algorithm::Needs;
 use crate::graph_view::Sides;
-use crate::settings::Settings;
+use crate::settings::{Settings, shared};
 
 /// Where the graph and the state of its nodes lie while an algorithm runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -253,8 +253,9 @@ pub(crate) fn choose(
             estimate
         })
     };
-    if let Some(name) = settings.text("execution")?.filter(|name| !name.eq_ignore_ascii_case("auto")) {
-        let known = Execution::ALL.into_iter().find(|way| way.name().eq_ignore_ascii_case(name));
+    let name = settings.get(&shared::EXECUTION)?;
+    if !name.eq_ignore_ascii_case(shared::EXECUTION.default.0) {
+        let known = Execution::ALL.into_iter().find(|way| way.name().eq_ignore_ascii_case(&name));
         let names: Vec<&str> = needs.executions.iter().map(|way| way.name()).collect();
         let Some(asked) = known.filter(|way| needs.executions.contains(way)) else {
             return Err(settings

@@ -9,13 +9,15 @@ use model::limits::BATCH_ROWS;
 use model::procedure::{
     ArgumentSpec, Procedure, ProcedureContext, ProcedureMode, ProcedureSignature, RowSink, YieldSpec,
 };
-use model::store::Direction;
 use model::value::Value;
 
 use super::{Definition, Keeper, Kept, Kind, Means, Refreshed, State, lock};
 use crate::algorithm::Held;
 use crate::procedure::{StopWatch, column, node_column, send_row, signature};
-use crate::settings::Settings;
+use crate::settings::kind::{Number, Text};
+use crate::settings::shared::{CONCURRENCY, DIRECTION, LABELS, TYPES};
+use crate::settings::table::{Fixed, Required, Setting};
+use crate::settings::{Settings, Table};
 
 /// What can be done with kept computations.
 #[derive(Clone, Copy)]
@@ -29,14 +31,31 @@ enum Verb {
 
 struct KeptProcedure {
     verb: Verb,
+    table: Table,
     signature: ProcedureSignature,
     keeper: Arc<Keeper>,
 }
 
-const KEEP_KEYS: &[&str] = &[
-    "name", "algorithm", "labels", "nodeLabels", "types", "relationshipTypes", "direction", "concurrency",
-    "dampingFactor", "tolerance",
-];
+static NAME: Setting<Text> = Setting::new("name", Text, Required, "Name of the kept computation.");
+static ALGORITHM: Setting<Text> =
+    Setting::new("algorithm", Text, Required, "Algorithm to keep: `'pagerank'` or `'wcc'`.");
+/// With a damping factor near 1 a residual says little of the error.
+static DAMPING_FACTOR: Setting<Number, Fixed<f64>> = Setting::new(
+    "dampingFactor",
+    Number { least: 0.0, most: 0.99 },
+    Fixed(0.85),
+    "Probability that the walk follows a relationship.",
+);
+/// Less than the least tolerance is not told from the rounding of sums.
+static TOLERANCE: Setting<Number, Fixed<f64>> = Setting::new(
+    "tolerance",
+    Number { least: 1e-12, most: 1.0 },
+    Fixed(1e-6),
+    "Largest error of the scores in total.",
+);
+const KEEP: Table = &[&NAME, &ALGORITHM, &LABELS, &TYPES, &DIRECTION, &CONCURRENCY, &DAMPING_FACTOR, &TOLERANCE];
+const NAMED: Table = &[&NAME];
+const REFRESH: Table = &[&NAME, &CONCURRENCY];
 const REFRESHED: &[YieldSpec] = &[
     column("name", "STRING"),
     column("edgesAdded", "INTEGER"),
@@ -56,13 +75,26 @@ const LISTED: &[YieldSpec] = &[
 const DROPPED: &[YieldSpec] = &[column("name", "STRING")];
 const NONE: &[ArgumentSpec] = &[];
 
+/// Every procedure of kept computations: its signature and its settings.
+pub(crate) fn described() -> impl Iterator<Item = (ProcedureSignature, Table)> {
+    verbs().into_iter().map(|(_, table, signature)| (signature, table))
+}
+
 /// Every procedure of kept computations.
 pub(super) fn all(keeper: &Arc<Keeper>) -> Vec<Arc<dyn Procedure>> {
+    let make = |(verb, table, signature)| -> Arc<dyn Procedure> {
+        Arc::new(KeptProcedure { verb, table, signature, keeper: keeper.clone() })
+    };
+    verbs().into_iter().map(make).collect()
+}
+
+fn verbs() -> [(Verb, Table, ProcedureSignature); 5] {
     let read = ProcedureMode::Read;
     let list = signature("algo.kept.list", &[], read, "Lists the computations that are kept.", LISTED);
-    let verbs = [
+    [
         (
             Verb::Keep,
+            KEEP,
             signature(
                 "algo.keep",
                 &[],
@@ -73,6 +105,7 @@ pub(super) fn all(keeper: &Arc<Keeper>) -> Vec<Arc<dyn Procedure>> {
         ),
         (
             Verb::Rows,
+            REFRESH,
             signature(
                 "algo.kept",
                 &["algo.kept.stream"],
@@ -83,6 +116,7 @@ pub(super) fn all(keeper: &Arc<Keeper>) -> Vec<Arc<dyn Procedure>> {
         ),
         (
             Verb::Refresh,
+            REFRESH,
             signature(
                 "algo.kept.refresh",
                 &[],
@@ -91,13 +125,9 @@ pub(super) fn all(keeper: &Arc<Keeper>) -> Vec<Arc<dyn Procedure>> {
                 REFRESHED,
             ),
         ),
-        (Verb::List, ProcedureSignature { arguments: NONE, ..list }),
-        (Verb::Drop, signature("algo.kept.drop", &[], read, "Keeps a computation no longer.", DROPPED)),
-    ];
-    let make = |(verb, signature)| -> Arc<dyn Procedure> {
-        Arc::new(KeptProcedure { verb, signature, keeper: keeper.clone() })
-    };
-    verbs.into_iter().map(make).collect()
+        (Verb::List, &[], ProcedureSignature { arguments: NONE, ..list }),
+        (Verb::Drop, NAMED, signature("algo.kept.drop", &[], read, "Keeps a computation no longer.", DROPPED)),
+    ]
 }
 
 impl Procedure for KeptProcedure {
@@ -107,12 +137,7 @@ impl Procedure for KeptProcedure {
 
     fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
         let argument = arguments.first().unwrap_or(&Value::Null);
-        let keys: &[&str] = match self.verb {
-            Verb::Keep => KEEP_KEYS,
-            Verb::Rows | Verb::Refresh => &["name", "concurrency"],
-            Verb::List | Verb::Drop => &["name"],
-        };
-        let settings = Settings::new(self.signature.name, argument, keys)?;
+        let settings = Settings::new(self.signature.name, argument, self.table.to_vec(), context.graph.view())?;
         match self.verb {
             Verb::Keep => self.keep(context, &settings, sink),
             Verb::Rows => self.rows(context, &settings, sink),
@@ -125,19 +150,19 @@ impl Procedure for KeptProcedure {
             Verb::List => self.list(context, sink),
             Verb::Drop => {
                 let (name, _) = self.named(&settings)?;
-                lock(&self.keeper.kept).remove(name);
-                send_row(sink, &[Value::string(name)])
+                lock(&self.keeper.kept).remove(&*name);
+                send_row(sink, &[Value::String(name)])
             }
         }
     }
 }
 
-fn send_refreshed(name: &str, refreshed: &Refreshed, millis: Value, sink: &mut RowSink<'_>) -> Result<()> {
+fn send_refreshed(name: Arc<str>, refreshed: &Refreshed, millis: Value, sink: &mut RowSink<'_>) -> Result<()> {
     let count = |count: usize| Value::Int(count as i64);
     send_row(
         sink,
         &[
-            Value::string(name),
+            Value::String(name),
             count(refreshed.edges_added),
             count(refreshed.edges_deleted),
             Value::Int(refreshed.nodes_touched.cast_signed()),
@@ -160,38 +185,38 @@ impl KeptProcedure {
         Ok(Means { view, threads, interrupt, workspace, budget: self.keeper.budget.as_ref() })
     }
 
-    fn named<'s>(&self, settings: &Settings<'s>) -> Result<(&'s str, Arc<Mutex<Kept>>)> {
-        let name = settings.required_text("name")?;
-        Ok((name, self.keeper.find(name)?))
+    fn named(&self, settings: &Settings<'_>) -> Result<(Arc<str>, Arc<Mutex<Kept>>)> {
+        let name = settings.get(&NAME)?;
+        let kept = self.keeper.find(&name)?;
+        Ok((name, kept))
     }
 
     fn keep(&self, context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut RowSink<'_>) -> Result<()> {
-        let name = settings.required_text("name")?;
-        let kind = match settings.required_text("algorithm")? {
+        let name = settings.get(&NAME)?;
+        let kind = match &*settings.get(&ALGORITHM)? {
             "wcc" => Kind::Components,
             "pagerank" | "pageRank" => Kind::Ranks {
-                damping_factor: settings.number("dampingFactor", 0.0, DAMPING_FACTOR_MAX)?.unwrap_or(0.85),
-                tolerance: settings.number("tolerance", TOLERANCE_MIN, 1.0)?.unwrap_or(1e-6),
+                damping_factor: settings.get(&DAMPING_FACTOR)?,
+                tolerance: settings.get(&TOLERANCE)?,
             },
             other => {
                 let error = settings.refuse(&format!("setting 'algorithm' is '{other}', expected 'pagerank' or 'wcc'"));
                 return Err(error.with_remedy("others are computed anew each time: call them by themselves"));
             }
         };
-        let owned = |names: Option<Vec<&str>>| names.map(|names| names.into_iter().map(str::to_owned).collect());
         let definition = Definition {
             kind,
-            labels: owned(settings.names(&["labels", "nodeLabels"])?),
-            types: owned(settings.names(&["types", "relationshipTypes"])?),
-            direction: settings.direction(Direction::Out)?,
+            labels: settings.get(&LABELS)?.flatten(),
+            types: settings.get(&TYPES)?.flatten(),
+            direction: settings.get(&DIRECTION)?,
         };
-        if lock(&self.keeper.kept).contains_key(name) {
+        if lock(&self.keeper.kept).contains_key(&*name) {
             let error = settings.refuse(&format!("a computation is kept under the name '{name}' already"));
             return Err(error.with_remedy("choose another name, or drop it with algo.kept.drop"));
         }
         let mut watch = StopWatch::start(context.clock);
         let (kept, refreshed) = Kept::new(definition, &self.means(context, settings)?)?;
-        lock(&self.keeper.kept).insert(name.to_owned(), Arc::new(Mutex::new(kept)));
+        lock(&self.keeper.kept).insert(name.to_string(), Arc::new(Mutex::new(kept)));
         send_refreshed(name, &refreshed, watch.lap_millis(), sink)
     }
 
@@ -245,8 +270,3 @@ impl KeptProcedure {
         Ok(())
     }
 }
-
-/// With a damping factor near 1 a residual says little of the error.
-const DAMPING_FACTOR_MAX: f64 = 0.99;
-/// Less than this is not told from the rounding of sums.
-const TOLERANCE_MIN: f64 = 1e-12;
