@@ -195,6 +195,30 @@ fn no_file_names_the_place_where_it_was_written() {
     assert_none("absolute paths of a workplace:", &problems);
 }
 
+/// Verifiers and generated graphs find what golden files do not: a wrong answer on a graph that nobody thought of.
+#[test]
+fn every_algorithm_is_verified_on_generated_graphs() {
+    // All generated graphs, or graphs of a test's own from a seed that it prints.
+    let generates = ["on_all_graphs(", "seed_or("];
+    let tests: Vec<String> = rust_files()
+        .into_iter()
+        .filter(|(file, text)| file.starts_with("crates/analytics/tests/") && generates.iter().any(|call| text.contains(call)))
+        .map(|(_, text)| text)
+        .collect();
+    let folder = "crates/analytics/src/algorithms/";
+    let files = tracked_files();
+    let names = files.iter().filter_map(|file| file.strip_prefix(folder)?.strip_suffix(".rs"));
+    let algorithms: Vec<&str> = names.filter(|name| !name.contains('/')).collect();
+    assert!(algorithms.len() > 20, "expected the algorithms in {folder}, found {}", algorithms.len());
+    let calls = |text: &str, name: &str| {
+        let is_whole = |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        text.match_indices(&format!("{name}::verify(")).any(|(at, _)| is_whole(at))
+    };
+    let is_unverified = |name: &&&str| !tests.iter().any(|text| calls(text, name));
+    let missing: Vec<String> = algorithms.iter().filter(is_unverified).map(|name| (*name).to_owned()).collect();
+    assert_none("algorithms whose `<name>::verify` no test calls on generated graphs (`on_all_graphs`, `seed_or`):", &missing);
+}
+
 #[test]
 fn every_algorithm_is_registered() {
     let folder = "crates/analytics/src/algorithms/";

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use analytics::algorithms::pagerank::{self, general};
-use analytics::algorithms::{degree, eigenvector, hits};
+use analytics::algorithms::{article_rank, degree, eigenvector, hits};
 use analytics::{Graph, Sides};
 use model::store::Direction;
 use model::{GraphStore, Interrupt, NodeId, Value};
@@ -121,8 +121,11 @@ fn ranks_of_walks_verify() {
                 for sources in [&[][..], &[(0, 1.0)], &[(0, 1.0), (last, 3.0)][..ids.len().min(2)]] {
                     let config = pagerank::Config::default();
                     let result = general::run(&graph, formula, &config, sources, 2, &Interrupt::new()).unwrap();
-                    general::verify(&view, formula, &config, sources, &result)
-                        .unwrap_or_else(|error| panic!("{name}, {formula:?}: {error}"));
+                    let verified = match formula {
+                        general::Formula::PageRank => general::verify(&view, formula, &config, sources, &result),
+                        general::Formula::ArticleRank => article_rank::verify(&view, &config, sources, &result),
+                    };
+                    verified.unwrap_or_else(|error| panic!("{name}, {formula:?}: {error}"));
                 }
             }
             let config = eigenvector::Config::default();

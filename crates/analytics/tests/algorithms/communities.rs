@@ -1,8 +1,10 @@
 //! Communities: their modularity is the one of its definition, they are connected, and well-known graphs fall apart as
 //! they should.
 
-use analytics::Sides;
-use analytics::algorithms::{leiden, louvain};
+use std::sync::Arc;
+
+use analytics::algorithms::{leiden, louvain, modularity};
+use analytics::{Graph, Sides};
 use model::store::Direction;
 use model::{Interrupt, NodeId, Value};
 use testing::ReferenceStore;
@@ -91,6 +93,23 @@ fn communities_pass_their_verifiers() {
                         leiden::verify(&view, &config, &found).unwrap_or_else(|error| panic!("{name}: {error}"));
                     }
                 }
+            }
+        }
+    });
+}
+
+#[test]
+fn modularity_passes_its_verifier() {
+    on_all_graphs(|name, _, store, ids, random| {
+        for is_weighted in [false, has_weights(store)] {
+            let view = view_of(store, Direction::Both, is_weighted, Sides::Forward);
+            let graph = Graph::in_memory(Arc::new(view.clone()));
+            for gamma in [0.0, 1.0, 2.5] {
+                let count = 1 + random.below(5) as u32;
+                let communities: Vec<u32> = (0..ids.len() as u32).map(|node| node % count).collect();
+                let parts = modularity::run(&graph, &communities, gamma, &Interrupt::new()).unwrap();
+                modularity::verify(&view, &communities, gamma, Some(parts.iter().sum()))
+                    .unwrap_or_else(|error| panic!("{name}, {count} communities, gamma {gamma}: {error}"));
             }
         }
     });

@@ -1,6 +1,6 @@
 //! Several paths between two nodes, and one from both ends, on all generated graphs.
 
-use analytics::algorithms::{all_shortest_paths, bidirectional_dijkstra, dijkstra, yens};
+use analytics::algorithms::{all_shortest_paths, bidirectional_dijkstra, dijkstra, shortest_path, yens};
 use analytics::{Projection, Sides, Weight};
 use model::store::Direction;
 use model::{Column, ColumnData, GraphStore, Interrupt, NodeId, Value};
@@ -50,8 +50,27 @@ fn a_path_from_both_ends_is_as_cheap_as_from_one() {
             let projection = Projection::all(direction);
             let found = bidirectional_dijkstra::run(&*view, &projection, &config, &Interrupt::new()).unwrap();
             let rows = view_of(store, direction, true, Sides::Forward);
-            dijkstra::verify(&rows, &config, &found, &Interrupt::new())
+            bidirectional_dijkstra::verify(&rows, &config, &found, &Interrupt::new())
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    });
+}
+
+#[test]
+fn paths_of_fewest_edges_pass_their_verifier() {
+    on_all_graphs(|name, _, store, ids, random| {
+        for round in 0..9 {
+            if ids.is_empty() {
+                return;
+            }
+            let (source, target) = (random.index(ids.len()), random.index(ids.len()));
+            let (word, direction) = DIRECTIONS[round % 3];
+            let config = shortest_path::Config { source: ids[source], target: ids[target], depth_max: u64::MAX };
+            let (view, projection) = (store.read().unwrap(), Projection::all(direction));
+            let found = shortest_path::run(&*view, &projection, &config, &Interrupt::new()).unwrap();
+            let rows = view_of(store, direction, false, Sides::Forward);
+            shortest_path::verify(&rows, &config, &found, &Interrupt::new())
+                .unwrap_or_else(|error| panic!("{name}, {source} to {target}, {word}: {error}"));
         }
     });
 }
