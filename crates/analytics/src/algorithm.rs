@@ -12,8 +12,9 @@ use model::value::Value;
 
 pub(crate) use calls::{GraphProcedure, procedures_of};
 
+pub use crate::graph::Needs;
+
 use crate::graph::{Execution, Graph, Selection};
-use crate::graph_view::Sides;
 use crate::settings::{Settings, Table};
 
 /// What is known of an algorithm before it runs.
@@ -58,19 +59,6 @@ pub enum Shape {
     Pairs,
     /// Something else, which is not written.
     Rows,
-}
-
-/// What a run needs of the graph and of memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Needs {
-    /// The rows that it asks for.
-    pub sides: Sides,
-    /// Bytes of state for each node.
-    pub node_bytes: usize,
-    /// Bytes of state for each edge, as a copy of the rows in another order.
-    pub edge_bytes: usize,
-    /// The ways in which it can run, the fastest first.
-    pub executions: &'static [Execution],
 }
 
 /// What surrounds a run.

@@ -38,7 +38,6 @@ use std::sync::{Arc, OnceLock};
 use model::procedure::{Procedure, ProcedureSignature};
 
 use crate::algorithm::{About, Algorithm, GraphProcedure, procedures_of};
-use crate::kept;
 use crate::procedure::{AlgorithmProcedure, SearchProcedure};
 use crate::settings::Table;
 use crate::view_cache::ViewCache;
@@ -115,21 +114,11 @@ fn all() -> &'static All {
     })
 }
 
-/// The algorithms, to be registered. They read the graph anew for every call.
-pub fn procedures() -> Vec<Arc<dyn Procedure>> {
-    with(None)
-}
-
-/// The algorithms, to be registered, with a place where they keep what they have read into memory.
-pub fn procedures_with(views: Arc<ViewCache>) -> Vec<Arc<dyn Procedure>> {
-    with(Some(views))
-}
-
-fn with(views: Option<Arc<ViewCache>>) -> Vec<Arc<dyn Procedure>> {
+/// The procedures of all algorithms, with a place where they keep what they have read into memory, if there is one.
+pub(crate) fn procedures(views: Option<&Arc<ViewCache>>) -> Vec<Arc<dyn Procedure>> {
     let All { searches, keeping, whole } = all();
     let searches = searches.iter().map(|procedure| Arc::new(*procedure) as Arc<dyn Procedure>);
-    let keeping = keeping.iter().map(|procedure| Arc::new(procedure.keeping(views.clone())) as Arc<dyn Procedure>);
-    let whole = whole.iter().map(|procedure| Arc::new(procedure.keeping(views.clone())) as Arc<dyn Procedure>);
-    let budget = views.as_ref().map(|views| views.budget().clone());
-    searches.chain(keeping).chain(whole).chain(kept::procedures(budget)).collect()
+    let keeping = keeping.iter().map(|procedure| Arc::new(procedure.keeping(views.cloned())) as Arc<dyn Procedure>);
+    let whole = whole.iter().map(|procedure| Arc::new(procedure.keeping(views.cloned())) as Arc<dyn Procedure>);
+    searches.chain(keeping).chain(whole).collect()
 }

@@ -19,17 +19,17 @@ use model::procedure::Workspace;
 use model::store::{Direction, EdgeIds, EdgePartitions, ReadView, RunScan};
 use model::value::Value;
 
-use crate::algorithm::{Held, Needs};
+use crate::algorithm::Held;
 use crate::graph::choice::{Answer, Load};
-use crate::graph::streamed::partitions_of;
-use crate::graph::{Estimate, Execution, Pace, Selection};
+use crate::graph::{Estimate, Execution, Needs, Pace, Selection};
 use crate::graph_view::Sides;
-use crate::graph_view::numbering::{ABSENT, Numbering};
+use crate::numbering::{ABSENT, Numbering};
 use crate::projection::{Projection, Weight, edge_text, is_cost, property_key};
 use crate::settings::kind::Names;
 use crate::settings::shared::{DIRECTION, LABELS, TYPES, WEIGHTS};
 use crate::settings::table::{Setting, Unset};
 use crate::settings::{Settings, Table};
+use crate::streamed::partitions_of;
 
 /// Edges of a batch: at least so many, but for the last one of a pass.
 pub const BATCH_EDGES: usize = 1 << 17;

@@ -3,45 +3,28 @@
 //! An algorithm is written against [`Rows`] and runs whether they lie in memory or are streamed from the store; where
 //! it gains from access at random places it asks [`Graph::view`] first.
 //!
-//! - [`rows`]: rows in blocks, and the trait that gives them.
 //! - [`both`]: rows of both sides at once.
-//! - [`pass`]: passes over the edges of one store read together.
 //! - [`choice`]: which way to read, what it needs, and how that is shown.
-//! - [`streamed`]: rows read from the store each time they are asked for.
 
 pub(crate) mod both;
 pub(crate) mod choice;
-pub(crate) mod pass;
-pub(crate) mod rows;
-pub(crate) mod streamed;
 
 use std::sync::Arc;
 
 use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
-use model::store::{Direction, ReadView};
+use model::store::Direction;
 
-pub use choice::{Estimate, Execution, Pace};
-pub use rows::{RowBlock, RowSink, Rows, Side};
+pub use crate::execution::{Execution, Pace};
+pub use crate::projection::Selection;
+pub use crate::rows::{RowBlock, RowSink, Rows, Side};
+pub use choice::{Estimate, Needs};
 
-use crate::graph_view::numbering::Numbering;
-use crate::graph_view::{GraphView, Sides};
-use crate::projection::{Projection, Weight};
-use streamed::StreamedRows;
-
-/// What is to be read of a store.
-#[derive(Clone, Copy)]
-pub struct Selection<'a> {
-    /// The moment.
-    pub view: &'a dyn ReadView,
-    /// Nodes, edges and direction.
-    pub projection: &'a Projection,
-    /// What edges weigh, if that matters.
-    pub weight: Option<&'a Weight>,
-    /// The rows that will be asked for.
-    pub sides: Sides,
-}
+use crate::graph_view::GraphView;
+use crate::numbering::Numbering;
+use crate::rows;
+use crate::streamed::StreamedRows;
 
 /// A selection, to be read.
 pub struct Graph<'a> {

@@ -9,7 +9,7 @@ pub(crate) mod assemble;
 mod collect;
 pub(crate) mod edges;
 pub(crate) mod mend;
-pub(crate) mod numbering;
+mod rows;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,22 +22,14 @@ use model::store::{Direction, ReadView};
 
 pub use edges::EdgeList;
 
-use crate::graph::streamed::{StreamedRows, partitions_of};
-use crate::graph::{Pace, RowBlock, Selection, Side};
-use crate::projection::{Projection, Weight};
-use edges::EdgeSource;
-use numbering::Numbering;
+pub use crate::rows::Sides;
 
-/// Which rows a view holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sides {
-    /// For each node, where its edges lead.
-    Forward,
-    /// For each node, where edges come from; and how many lead away from it.
-    Backward,
-    /// Both.
-    ForwardAndBackward,
-}
+use crate::execution::Pace;
+use crate::numbering::Numbering;
+use crate::projection::{Projection, Selection, Weight};
+use crate::rows::{RowBlock, Side};
+use crate::streamed::{StreamedRows, partitions_of};
+use edges::EdgeSource;
 
 /// Compressed sparse rows: the neighbors of node `i` are `neighbors[offsets[i]..offsets[i + 1]]`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,6 +3,10 @@
 //! Modules in reading order:
 //! - [`settings`]: the one map argument of every algorithm, read by tables with errors that name the key.
 //! - [`projection`]: which nodes, edges and weights of the graph take part.
+//! - [`numbering`]: small numbers for the nodes that take part.
+//! - [`rows`]: rows of neighbors in blocks, and passes over them.
+//! - [`execution`]: where the graph and the state of its nodes lie, and how much of the machine a run uses.
+//! - [`streamed`]: rows that are read from the store each time they are asked for.
 //! - [`graph_view`]: a compact copy of a projection in memory, for algorithms that read the whole graph.
 //! - [`view_cache`]: copies that are kept from call to call.
 //! - [`graph`]: the graph that an algorithm works on, as rows in memory or streamed from the store.
@@ -16,12 +20,14 @@
 //! - [`random`]: seeded random numbers.
 //! - [`search`]: best-first search and paths straight over the waist, for algorithms that read a small part.
 //! - [`blocks`]: what holds a graph together in two ways, in memory or streamed.
+//! - [`spilled`]: state in temporary files.
+//! - [`program`]: computations written as edge programs and vertex programs.
 //! - [`network`]: undirected weighted networks, coarsened by their communities.
 //! - [`sphere`]: great-circle distances.
 //! - [`procedure`]: what all algorithms share in being called and in giving rows.
 //! - [`algorithms`]: the list, one file an algorithm.
-//! - [`windowed`]: the kernels with nothing in memory but an interval of nodes.
 //! - [`kept`]: computations that are kept and mended as the graph changes.
+//! - [`catalog`]: every procedure of this crate.
 //! - [`reference`]: the tables of `docs/algorithms.md`.
 //!
 //! Invariants: data is reached only through [`model::ReadView`], in batches; no I/O happens here; the answer does not
@@ -31,13 +37,16 @@ pub mod algorithm;
 pub mod algorithms;
 pub mod arrays;
 pub(crate) mod blocks;
+pub(crate) mod catalog;
 pub mod edge_passes;
+pub mod execution;
 pub mod graph;
 pub mod graph_view;
 pub(crate) mod huge;
 pub(crate) mod kept;
 pub(crate) mod many_sources;
 pub(crate) mod network;
+pub(crate) mod numbering;
 pub(crate) mod parallel;
 pub(crate) mod procedure;
 pub mod program;
@@ -45,16 +54,17 @@ pub(crate) mod projection;
 pub(crate) mod pull;
 pub(crate) mod random;
 pub mod reference;
+pub mod rows;
 pub(crate) mod search;
 pub mod settings;
 pub(crate) mod sphere;
 pub(crate) mod spilled;
+pub(crate) mod streamed;
 pub mod view_cache;
-pub(crate) mod windowed;
 
 pub use algorithm::{About, Algorithm, Follows, Needs, Outcome, RowOrder, Run, Shape};
-pub use algorithms::{procedures, procedures_with};
 pub use arrays::ArrayGraph;
+pub use catalog::{procedures, procedures_with};
 pub use edge_passes::{EdgeArrays, EdgePasses};
 pub use graph::{Estimate, Execution, Graph, Pace, RowBlock, RowSink, Rows, Selection, Side};
 pub use graph_view::{Csr, EdgeList, GraphView, Sides};

@@ -12,6 +12,7 @@ use model::store::{Direction, EdgeIds, Expand, ReadView};
 use model::suggestion::nearest;
 use model::value::Value;
 
+use crate::rows::Sides;
 use crate::settings::Settings;
 use crate::settings::shared::{DEFAULT_WEIGHT, LABELS, TYPES, WEIGHT_PROPERTY};
 
@@ -193,6 +194,19 @@ impl Weight {
             Ok(None) => model::error!(Internal, "an edge of node #{} changed its weight while it was read", node.0),
         }
     }
+}
+
+/// What is to be read of a store.
+#[derive(Clone, Copy)]
+pub struct Selection<'a> {
+    /// The moment.
+    pub view: &'a dyn ReadView,
+    /// Nodes, edges and direction.
+    pub projection: &'a Projection,
+    /// What edges weigh, if that matters.
+    pub weight: Option<&'a Weight>,
+    /// The rows that will be asked for.
+    pub sides: Sides,
 }
 
 /// An edge as messages name it.

@@ -8,9 +8,9 @@ use std::ops::Range;
 use model::error::Result;
 use model::interrupt::Interrupt;
 
-use crate::graph::pass::map_pass;
 use crate::graph::{Graph, Rows, Side};
 use crate::parallel::split_mut;
+use crate::rows::pass::map_pass;
 
 /// Pieces that rows are cut into: enough to even out the work of as many threads as there may be.
 const PIECES: usize = 64;

@@ -65,8 +65,7 @@ fn write_algorithm(text: &mut String, about: &About) {
     write_item(text, "Statistics", &columns(about.stats));
     match about.shape {
         Shape::Nodes if about.yields.len() > 1 => {
-            let names: Vec<String> =
-                about.yields.iter().map(|spec| format!("<writeProperty>_{}", spec.name)).collect();
+            let names: Vec<String> = about.yields.iter().map(|spec| format!("<writeProperty>_{}", spec.name)).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             write_item(text, "Written properties", &code(&names));
         }

@@ -18,10 +18,10 @@ use model::interrupt::Interrupt;
 use model::memory::{Consumer, MemoryBudget, Relief};
 use model::store::{Direction, Topology};
 
-use crate::graph::Selection;
 use crate::graph_view::mend::keeps_numbers;
-use crate::graph_view::numbering::Numbering;
 use crate::graph_view::{GraphView, Sides};
+use crate::numbering::Numbering;
+use crate::projection::Selection;
 use grounds::KeptGround;
 
 /// A delta of more than this part of a view's edges is not worth mending with.

@@ -50,17 +50,7 @@ const CIRCLES: &[(&str, &[(&str, &str)], usize)] = &[
     ("storage", &[("engine", "transaction")], 8),
     ("sources", &[], 3),
     ("cypher", &[], 0),
-    (
-        "analytics",
-        &[
-            ("algorithm", "graph"),
-            ("algorithms", "kept"),
-            ("algorithms", "windowed"),
-            ("graph", "graph_view"),
-            ("search", "view_cache"),
-        ],
-        6,
-    ),
+    ("analytics", &[], 0),
     ("exec", &[("neighbor_lists", "runtime"), ("parallel", "runtime")], 4),
     ("database", &[("attach", "database"), ("attach", "session"), ("copy", "session"), ("database", "session")], 7),
     ("cli", &[("commands", "shell")], 2),

@@ -202,7 +202,9 @@ fn every_algorithm_is_verified_on_generated_graphs() {
     let generates = ["on_all_graphs(", "seed_or("];
     let tests: Vec<String> = rust_files()
         .into_iter()
-        .filter(|(file, text)| file.starts_with("crates/analytics/tests/") && generates.iter().any(|call| text.contains(call)))
+        .filter(|(file, text)| {
+            file.starts_with("crates/analytics/tests/") && generates.iter().any(|call| text.contains(call))
+        })
         .map(|(_, text)| text)
         .collect();
     let folder = "crates/analytics/src/algorithms/";
@@ -216,7 +218,10 @@ fn every_algorithm_is_verified_on_generated_graphs() {
     };
     let is_unverified = |name: &&&str| !tests.iter().any(|text| calls(text, name));
     let missing: Vec<String> = algorithms.iter().filter(is_unverified).map(|name| (*name).to_owned()).collect();
-    assert_none("algorithms whose `<name>::verify` no test calls on generated graphs (`on_all_graphs`, `seed_or`):", &missing);
+    assert_none(
+        "algorithms whose `<name>::verify` no test calls on generated graphs (`on_all_graphs`, `seed_or`):",
+        &missing,
+    );
 }
 
 #[test]

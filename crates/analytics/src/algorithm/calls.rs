@@ -13,7 +13,7 @@ use model::value::Value;
 use super::{About, Algorithm, Follows, Held, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::choice::{self, Answer, Load};
 use crate::graph::{Estimate, Execution, Graph, Selection};
-use crate::graph_view::numbering::Numbering;
+use crate::numbering::Numbering;
 use crate::procedure::{StopWatch, column, node_column, send_row, signature_of, transaction, write_property};
 use crate::projection::{Projection, Weight};
 use crate::settings::shared::{self, MUST_CONVERGE, WEIGHTS, WHOLE, WRITE_PROPERTY, WRITE_RELATIONSHIP_TYPE};
@@ -152,7 +152,8 @@ fn procedure<A: Algorithm>(mode: Mode, body: Body) -> GraphProcedure {
             (ProcedureMode::Read, format!("What its figures of the whole would need: {}", about.description))
         }
     };
-    let description = format!("{description} Settings: {}.", names_of(&known(&about, mode)).collect::<Vec<_>>().join(", "));
+    let description =
+        format!("{description} Settings: {}.", names_of(&known(&about, mode)).collect::<Vec<_>>().join(", "));
     GraphProcedure { signature: signature_of(names, access, description, yields), body, views: None }
 }
 

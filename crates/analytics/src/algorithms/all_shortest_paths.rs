@@ -22,10 +22,10 @@ use crate::graph_view::GraphView;
 use crate::procedure::{AlgorithmProcedure, column, signature};
 use crate::projection::Projection;
 use crate::search::nearby::{Front, Nearby};
+use crate::settings::Settings;
 use crate::settings::kind::Node;
 use crate::settings::shared::{MAX_EXPANDED, SEARCH, SOURCE_NODE, WEIGHTS};
 use crate::settings::table::{Setting, Unset};
-use crate::settings::Settings;
 
 /// Takes the nodes of a path and its cost; says whether more are wanted.
 pub type PathSink<'a> = dyn FnMut(Vec<NodeId>, f64) -> Result<bool> + 'a;

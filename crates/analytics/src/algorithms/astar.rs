@@ -20,10 +20,10 @@ use crate::procedure::{SearchProcedure, signature};
 use crate::projection::{Projection, Weight, property_key};
 use crate::search::best_first::{self, Problem};
 use crate::search::ground::Coordinates;
+use crate::settings::Settings;
 use crate::settings::kind::{Number, Text};
 use crate::settings::shared::{ENDS, MAX_EXPANDED, SEARCH, WEIGHTS};
 use crate::settings::table::{Fixed, Setting, Unset};
-use crate::settings::Settings;
 use crate::view_cache::ViewCache;
 
 /// What a run is asked for.
@@ -113,12 +113,7 @@ pub const PROCEDURE: SearchProcedure = SearchProcedure {
         "Finds a cheapest path between two nodes with latitude and longitude; no row if there is none.",
         dijkstra::PATH_YIELDS,
     ),
-    settings: &[
-        SEARCH,
-        ENDS,
-        WEIGHTS,
-        &[&LATITUDE_PROPERTY, &LONGITUDE_PROPERTY, &HEURISTIC_SCALE, &MAX_EXPANDED],
-    ],
+    settings: &[SEARCH, ENDS, WEIGHTS, &[&LATITUDE_PROPERTY, &LONGITUDE_PROPERTY, &HEURISTIC_SCALE, &MAX_EXPANDED]],
     body: stream,
     kept: None,
 };

@@ -147,11 +147,8 @@ impl crate::Algorithm for Algorithm {
     };
 
     fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Asked> {
-        let config = Config {
-            sampling_size: settings.get(&SAMPLING_SIZE)?,
-            seed: settings.get(&SAMPLING_SEED)?,
-            sources: None,
-        };
+        let config =
+            Config { sampling_size: settings.get(&SAMPLING_SIZE)?, seed: settings.get(&SAMPLING_SEED)?, sources: None };
         let sources = settings.get(&SOURCE_NODES)?;
         if sources.is_some() && config.sampling_size.is_some() {
             return Err(settings.refuse("both setting 'sourceNodes' and 'samplingSize' are given"));

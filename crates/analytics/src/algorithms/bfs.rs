@@ -7,6 +7,7 @@
 //! After: Beamer, Asanović, Patterson, "Direction-optimizing breadth-first search", 2012, with its α = 15 and β = 18.
 
 mod streamed;
+mod windowed;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,7 +27,6 @@ use crate::parallel::{even_ranges, map_tasks};
 use crate::procedure::column;
 use crate::settings::Settings;
 use crate::settings::shared::{MAX_DEPTH, SOURCE_NODE};
-use crate::windowed;
 
 /// The distance of a node that is not reached.
 pub const UNREACHED: u32 = u32::MAX;
@@ -257,7 +257,7 @@ impl crate::Algorithm for Algorithm {
         let source = graph.require(config.source, SOURCE_NODE.name)?;
         let mut found = Found { gives_values: run.gives_values, ..Found::default() };
         if run.execution == Execution::Windows {
-            windowed::bfs::run(graph, source, config.depth_max, run)?.each(|_, distance| {
+            windowed::run(graph, source, config.depth_max, run)?.each(|_, distance| {
                 found.take(distance);
                 Ok(())
             })?;

@@ -11,6 +11,8 @@
 //! After: Raghavan, Albert, Kumara, "Near linear time algorithm to detect community structures in large-scale networks",
 //! 2007; LDBC Graphalytics 1.0.1, section 2.3.4 (synchronous, and so deterministic).
 
+mod windowed;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,17 +24,16 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::pass::map_pass_with;
 use crate::graph::{Execution, Graph, Rows};
 use crate::graph_view::{GraphView, Sides};
 use crate::huge;
 use crate::parallel::split_mut;
 use crate::procedure::column;
+use crate::rows::pass::map_pass_with;
 use crate::settings::kind::Integer;
 use crate::settings::table::{Fixed, Setting};
 use crate::settings::{Settings, shared};
 use crate::spilled::{PieceWriter, Pieces};
-use crate::windowed;
 
 static MAX_ITERATIONS: Setting<Integer, Fixed<u64>> = shared::max_iterations(10);
 
@@ -397,7 +398,7 @@ impl crate::Algorithm for Algorithm {
             }
         };
         let found = if run.execution == Execution::Windows {
-            let (labels, found) = windowed::cdlp::run(graph, config, run)?;
+            let (labels, found) = windowed::run(graph, config, run)?;
             labels.each(|_, label| {
                 take(label);
                 Ok(())

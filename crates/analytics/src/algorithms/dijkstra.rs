@@ -19,8 +19,8 @@ use crate::procedure::{SearchProcedure, column, send_row, signature};
 use crate::projection::{Projection, Weight};
 use crate::search::best_first::{self, Problem};
 use crate::search::path::path_of;
-use crate::settings::shared::{DIRECTION, ENDS, MAX_EXPANDED, SEARCH, SOURCE_NODE, TARGET_NODE, WEIGHTS};
 use crate::settings::Settings;
+use crate::settings::shared::{DIRECTION, ENDS, MAX_EXPANDED, SEARCH, SOURCE_NODE, TARGET_NODE, WEIGHTS};
 use crate::view_cache::ViewCache;
 
 /// What a run between two nodes is asked for.

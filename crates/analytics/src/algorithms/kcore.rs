@@ -23,11 +23,11 @@ use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::both::Distinct;
-use crate::graph::pass::map_pass;
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::huge;
 use crate::procedure::column;
+use crate::rows::pass::map_pass;
 use crate::settings::Settings;
 
 /// The core number of each node of a graph that has both sides, or is undirected.

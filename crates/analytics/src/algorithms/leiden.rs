@@ -23,10 +23,10 @@ use crate::graph::Graph;
 use crate::graph_view::GraphView;
 use crate::network::{Members, Moving, Network, Partition, move_nodes, unfold};
 use crate::random::Random;
+use crate::settings::Settings;
 use crate::settings::kind::Number;
 use crate::settings::shared::GAMMA;
 use crate::settings::table::{Fixed, Setting};
-use crate::settings::Settings;
 
 static THETA: Setting<Number, Fixed<f64>> = Setting::new(
     "theta",

@@ -25,10 +25,10 @@ use crate::network::{Members, Moving, Network, Partition, by_smallest_node, move
 use crate::procedure::column;
 use crate::projection::property_key;
 use crate::random::Random;
+use crate::settings::Settings;
 use crate::settings::kind::{Flag, Integer, Number, Seed, Text};
 use crate::settings::shared::{self, GAMMA};
 use crate::settings::table::{Fixed, Setting, Unset};
-use crate::settings::Settings;
 
 pub(super) static MAX_LEVELS: Setting<Integer, Fixed<u64>> =
     Setting::new("maxLevels", Integer(1), Fixed(10), "Largest number of levels.");
@@ -278,15 +278,8 @@ impl crate::Algorithm for Algorithm {
         aliases: &["gds.louvain"],
         description: "Finds communities of high modularity, level by level.",
         settings: &[
-            &MAX_LEVELS,
-            &TOLERANCE,
-            &GAMMA,
-            &RANDOM_SEED,
-            &SEED_PROPERTY,
-            &CONSECUTIVE_IDS,
-            &MIN_COMMUNITY_SIZE,
-            &INCLUDE_INTERMEDIATE_COMMUNITIES,
-            &MAX_ITERATIONS,
+            &MAX_LEVELS, &TOLERANCE, &GAMMA, &RANDOM_SEED, &SEED_PROPERTY, &CONSECUTIVE_IDS, &MIN_COMMUNITY_SIZE,
+            &INCLUDE_INTERMEDIATE_COMMUNITIES, &MAX_ITERATIONS,
         ],
         direction: Follows::Always(Direction::Both),
         takes_weights: true,

@@ -15,6 +15,7 @@
 
 pub mod general;
 mod state;
+mod windowed;
 
 use model::column::{Column, ColumnData};
 use model::error::Result;
@@ -34,7 +35,6 @@ use crate::projection::is_cost;
 use crate::settings::kind::{Integer, Nodes, Number, Numbers};
 use crate::settings::table::{Fixed, Setting, Table, Unset};
 use crate::settings::{Settings, shared};
-use crate::windowed;
 use general::Formula;
 use state::{Piece, State};
 
@@ -394,7 +394,7 @@ impl crate::Algorithm for Algorithm {
     fn run(graph: &Graph<'_>, asked: &Personalized, run: &Run<'_>) -> Result<Outcome> {
         let found = if asked.sources.is_empty() && run.selection.weight.is_none() {
             match run.execution {
-                Execution::Windows => windowed::pagerank::run(graph, &asked.config, run)?,
+                Execution::Windows => windowed::run(graph, &asked.config, run)?,
                 Execution::Memory | Execution::Streaming => {
                     let workspace = run.spills.then_some(run.workspace);
                     let means = Means { threads: run.threads, workspace, gives_scores: run.gives_values };

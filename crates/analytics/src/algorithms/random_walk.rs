@@ -53,8 +53,12 @@ static RETURN_FACTOR: Setting<Number, Fixed<f64>> = Setting::new(
 );
 static RANDOM_SEED: Setting<Seed, Fixed<u64>> =
     Setting::new("randomSeed", Seed, Fixed(0), "Seed of the random numbers that decide the walks.");
-static WITH_PATHS: Setting<Flag, Fixed<bool>> =
-    Setting::new("withPaths", Flag, Fixed(false), "Returns each walk as a path as well, for which the store is read again.");
+static WITH_PATHS: Setting<Flag, Fixed<bool>> = Setting::new(
+    "withPaths",
+    Flag,
+    Fixed(false),
+    "Returns each walk as a path as well, for which the store is read again.",
+);
 
 /// What a run is asked for.
 #[derive(Clone, Debug)]
@@ -179,13 +183,7 @@ impl crate::Algorithm for Algorithm {
         aliases: &["gds.randomWalk"],
         description: "Walks along random relationships from each node.",
         settings: &[
-            &SOURCE_NODES,
-            &WALK_LENGTH,
-            &WALKS_PER_NODE,
-            &IN_OUT_FACTOR,
-            &RETURN_FACTOR,
-            &RANDOM_SEED,
-            &WITH_PATHS,
+            &SOURCE_NODES, &WALK_LENGTH, &WALKS_PER_NODE, &IN_OUT_FACTOR, &RETURN_FACTOR, &RANDOM_SEED, &WITH_PATHS,
         ],
         direction: Follows::Chosen(Direction::Out),
         takes_weights: true,

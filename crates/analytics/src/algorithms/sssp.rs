@@ -8,6 +8,7 @@
 
 mod delta_stepping;
 mod streamed;
+mod windowed;
 
 use model::column::{Bitmap, Column, ColumnData};
 use model::error::Result;
@@ -23,7 +24,6 @@ use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
 use crate::settings::Settings;
 use crate::settings::shared::SOURCE_NODE;
-use crate::windowed;
 
 /// For each node of a view that has forward rows, the cost of a cheapest path from the source; infinite without one.
 pub fn run(view: &GraphView, source: u32, threads: usize, interrupt: &Interrupt) -> Result<Vec<f64>> {
@@ -102,7 +102,7 @@ impl crate::Algorithm for Algorithm {
         let source = graph.require(config.source, SOURCE_NODE.name)?;
         let costs = match graph.view() {
             Some(view) => self::run(view, source, run.threads, run.interrupt)?,
-            None if run.execution == Execution::Windows => windowed::sssp::run(graph, source, run)?.to_vec()?,
+            None if run.execution == Execution::Windows => windowed::run(graph, source, run)?.to_vec()?,
             None if graph.has_weights() => streamed::run(graph.rows(), source, run.threads, run.interrupt)?,
             None => as_costs(&bfs::distances(graph, source, None, run.threads, run.interrupt)?),
         };

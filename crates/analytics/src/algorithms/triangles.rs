@@ -4,12 +4,13 @@
 //! nodes sum to three times the number of triangles.
 //! Cost: with neighbors ordered by degree, a list has at most √(2·edges) entries. In memory one step for up to 64 pairs of
 //! nodes with many neighbors, and one for each pair of others; see `triangles/count.rs`. Streamed, a pass over all rows
-//! for every window of lists that fits into memory; see `triangles/windowed.rs`.
+//! for every window of lists that fits into memory; see `triangles/streamed.rs`.
 //! After: Schank, Wagner, "Finding, counting and listing all triangles in large graphs", 2005 (forward, by degree); Chiba,
 //! Nishizeki, "Arboricity and subgraph listing algorithms", 1985 (marks).
 
 mod count;
 mod ranked;
+mod streamed;
 mod windowed;
 
 use model::column::{Column, ColumnData};
@@ -55,12 +56,12 @@ pub(crate) fn run_in(graph: &Graph<'_>, run: &Run<'_>) -> Result<Triads> {
         return self::run(view, run.threads, run.interrupt);
     }
     if run.execution == Execution::Windows {
-        return crate::windowed::triangles::run(graph, run);
+        return windowed::run(graph, run);
     }
     let wanted = graph.edge_count() as usize * WINDOW_ENTRY_BYTES;
     let bytes = wanted.min(run.workspace.bytes_free() / 4 * 3).max(WINDOW_BYTES_MIN);
     let _window = Held::take(run.workspace, "lists of neighbors", bytes)?;
-    let counted = windowed::count(graph, true, bytes, run.threads, run.interrupt)?;
+    let counted = streamed::count(graph, true, bytes, run.threads, run.interrupt)?;
     Ok(Triads { degrees: counted.degrees, closed: counted.closed })
 }
 

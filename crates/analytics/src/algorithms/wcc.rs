@@ -11,6 +11,7 @@
 //! Beamer, Asanović, Patterson, "The GAP benchmark suite", 2015.
 
 mod streamed;
+mod windowed;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,7 +30,6 @@ use crate::huge;
 use crate::parallel::{even_ranges, map_tasks, ranges_of_equal_work};
 use crate::procedure::column;
 use crate::settings::Settings;
-use crate::windowed;
 
 /// How many neighbors of every node are linked first.
 const SAMPLED_NEIGHBORS: usize = 2;
@@ -263,7 +263,7 @@ impl crate::Algorithm for Algorithm {
             }
         };
         if run.execution == Execution::Windows {
-            windowed::wcc::run(graph, run)?.each(|node, name| {
+            windowed::run(graph, run)?.each(|node, name| {
                 take(node, name);
                 Ok(())
             })?;

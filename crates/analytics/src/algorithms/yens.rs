@@ -28,10 +28,10 @@ use crate::procedure::{AlgorithmProcedure, column, signature};
 use crate::projection::Projection;
 use crate::search::nearby::{Front, Nearby};
 use crate::search::parallel_edges;
+use crate::settings::Settings;
 use crate::settings::kind::Integer;
 use crate::settings::shared::{ENDS, MAX_EXPANDED, SEARCH, WEIGHTS};
 use crate::settings::table::{Fixed, Setting};
-use crate::settings::Settings;
 
 /// What a run is asked for.
 #[derive(Clone, Debug)]

@@ -8,34 +8,23 @@ use model::error::Result;
 use model::store::Direction;
 use model::value::Value;
 
-use super::{Selection, streamed};
-use crate::algorithm::Needs;
-use crate::graph_view::Sides;
+use crate::execution::{Execution, Pace};
+use crate::projection::Selection;
+use crate::rows::Sides;
 use crate::settings::{Settings, shared};
+use crate::streamed;
 
-/// Where the graph and the state of its nodes lie while an algorithm runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Execution {
-    /// Both in memory: edges as compressed sparse rows.
-    Memory,
-    /// The state of nodes in memory, edges streamed from the store.
-    Streaming,
-    /// The state of nodes and of edges on disk, one interval of nodes in memory at a time.
-    Windows,
-}
-
-impl Execution {
-    /// Its name as settings and results have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Execution::Memory => "memory",
-            Execution::Streaming => "streaming",
-            Execution::Windows => "windows",
-        }
-    }
-
-    /// Every one, the fastest first.
-    pub const ALL: [Execution; 3] = [Execution::Memory, Execution::Streaming, Execution::Windows];
+/// What a run needs of the graph and of memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// The rows that it asks for.
+    pub sides: Sides,
+    /// Bytes of state for each node.
+    pub node_bytes: usize,
+    /// Bytes of state for each edge, as a copy of the rows in another order.
+    pub edge_bytes: usize,
+    /// The ways in which it can run, the fastest first.
+    pub executions: &'static [Execution],
 }
 
 /// What a run needs in one way.
@@ -55,49 +44,6 @@ pub struct Estimate {
     pub bytes_per_pass: u64,
     /// With how much of the machine.
     pub pace: Pace,
-}
-
-/// With how much of the machine a way is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// Threads.
-    pub threads: usize,
-    /// Bytes of the buffers of one thread that streams, for each side that it may ask for.
-    pub buffer_bytes: u64,
-    /// Whether the state that is needed in order alone lies in temporary files.
-    pub spills: bool,
-    /// In windows, bytes of one interval of nodes and its windows at the least: what is free beyond them is used too.
-    pub window_bytes: u64,
-}
-
-impl Pace {
-    /// With so many threads, as fast as they can.
-    pub fn full(threads: usize) -> Pace {
-        Pace { threads, buffer_bytes: STREAM_BYTES, spills: false, window_bytes: WINDOW_BYTES }
-    }
-
-    /// The paces at which a way can be gone, the fastest first; `spills` if the algorithm gains from it.
-    fn all(execution: Execution, threads: usize, spills: bool) -> Vec<Pace> {
-        let full = Pace::full(threads);
-        let with = |buffer_bytes: u64| Pace { buffer_bytes, ..full };
-        let smaller = [STREAM_BYTES, STREAM_BYTES / 2, STREAM_BYTES / 4].map(with);
-        let fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
-        match execution {
-            Execution::Memory => vec![full],
-            Execution::Streaming => {
-                // Where state goes to files there is more to gain from blocks of the store than from buffers.
-                let least = fewer.map(|threads| Pace { threads, buffer_bytes: STREAM_BYTES_MIN, spills, ..full });
-                let spilled = spills.then_some(Pace { spills, ..with(STREAM_BYTES / 4) });
-                smaller.into_iter().chain(spilled).chain(least).collect()
-            }
-            Execution::Windows => {
-                let least = with(STREAM_BYTES_MIN);
-                let windows = [WINDOW_BYTES, WINDOW_BYTES / 2, WINDOW_BYTES / 4, WINDOW_BYTES / 16];
-                let narrower = windows.map(|window_bytes| Pace { window_bytes, ..least });
-                smaller.into_iter().chain(narrower).collect()
-            }
-        }
-    }
 }
 
 /// What a run holds at its end.
@@ -122,18 +68,12 @@ impl Answer {
     }
 }
 
-/// Bytes of one interval of nodes and its windows, with their buffers, where there are as many.
-const WINDOW_BYTES: u64 = 16 << 20;
 /// Bytes of the values of each node, as they are found and as they are given.
 const VALUES_BYTES: u64 = 4 + 8;
 /// Bytes of the rows of nodes for each node: its value, its id, its place in the order of rows.
 const ROWS_BYTES: u64 = 8 + 8 + 4;
 /// Bytes of the value that lies on an edge in windows, at the most.
 const VALUE_BYTES: u64 = 8;
-/// Buffers of one thread that streams, for each side that it may ask for, where there is memory.
-const STREAM_BYTES: u64 = 8 << 20;
-/// The least of them: what unpacks the runs of a partition, and a row.
-const STREAM_BYTES_MIN: u64 = 1 << 20;
 /// Bytes of an edge as the store streams it, about: a packed target and a share of the pointer index.
 const STREAMED_EDGE_BYTES: u64 = 4;
 

@@ -10,9 +10,9 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 
 use super::Csr;
-use crate::graph::{Rows, Side};
 use crate::huge;
 use crate::parallel::{even_ranges, map_tasks, split_mut};
+use crate::rows::{Rows, Side};
 
 /// Pieces for each thread.
 const PIECES_PER_THREAD: usize = 16;

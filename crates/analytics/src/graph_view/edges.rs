@@ -14,7 +14,7 @@ use model::limits::BATCH_ROWS;
 use model::store::{Direction, EdgeBlockCursor, EdgeIds, EdgeStream, ReadView};
 use model::value::Value;
 
-use super::numbering::{ABSENT, Numbering};
+use crate::numbering::{ABSENT, Numbering};
 use crate::parallel::even_ranges;
 use crate::projection::{Projection, Weight, edge_text, is_cost};
 

@@ -8,9 +8,9 @@
 use model::error::Result;
 use model::store::{Direction, EdgeDelta};
 
-use super::numbering::{ABSENT, Numbering};
 use super::{Csr, GraphView};
 use crate::huge;
+use crate::numbering::{ABSENT, Numbering};
 use crate::projection::Projection;
 
 /// A neighbor that a row gets or loses.
@@ -149,8 +149,8 @@ mod tests {
     use model::id::{EdgeTypeId, NodeId};
     use model::store::{Direction, EdgeDelta};
 
-    use crate::graph_view::numbering::Numbering;
     use crate::graph_view::{EdgeList, GraphView, Sides};
+    use crate::numbering::Numbering;
     use crate::projection::Projection;
     use crate::random::Random;
 

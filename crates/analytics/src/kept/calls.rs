@@ -47,12 +47,8 @@ static DAMPING_FACTOR: Setting<Number, Fixed<f64>> = Setting::new(
     "Probability that the walk follows a relationship.",
 );
 /// Less than the least tolerance is not told from the rounding of sums.
-static TOLERANCE: Setting<Number, Fixed<f64>> = Setting::new(
-    "tolerance",
-    Number { least: 1e-12, most: 1.0 },
-    Fixed(1e-6),
-    "Largest error of the scores in total.",
-);
+static TOLERANCE: Setting<Number, Fixed<f64>> =
+    Setting::new("tolerance", Number { least: 1e-12, most: 1.0 }, Fixed(1e-6), "Largest error of the scores in total.");
 const KEEP: Table = &[&NAME, &ALGORITHM, &LABELS, &TYPES, &DIRECTION, &CONCURRENCY, &DAMPING_FACTOR, &TOLERANCE];
 const NAMED: Table = &[&NAME];
 const REFRESH: Table = &[&NAME, &CONCURRENCY];
@@ -195,10 +191,9 @@ impl KeptProcedure {
         let name = settings.get(&NAME)?;
         let kind = match &*settings.get(&ALGORITHM)? {
             "wcc" => Kind::Components,
-            "pagerank" | "pageRank" => Kind::Ranks {
-                damping_factor: settings.get(&DAMPING_FACTOR)?,
-                tolerance: settings.get(&TOLERANCE)?,
-            },
+            "pagerank" | "pageRank" => {
+                Kind::Ranks { damping_factor: settings.get(&DAMPING_FACTOR)?, tolerance: settings.get(&TOLERANCE)? }
+            }
             other => {
                 let error = settings.refuse(&format!("setting 'algorithm' is '{other}', expected 'pagerank' or 'wcc'"));
                 return Err(error.with_remedy("others are computed anew each time: call them by themselves"));

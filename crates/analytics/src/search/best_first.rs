@@ -22,7 +22,6 @@ use model::store::ReadView;
 use super::ground::{Coordinates, Ground, Reach, Row};
 use crate::projection::{Projection, Weight, is_cost};
 use crate::sphere::Point;
-use crate::view_cache::ViewCache;
 
 /// What a search is asked for.
 pub(crate) struct Problem<'a> {
@@ -128,8 +127,16 @@ const TOLD_SHARE: f64 = 0.15;
 /// Searches that share arrays, so that their numbers fit a stamp.
 const SEARCHES_MAX: u32 = u32::MAX / 4;
 
+/// A place that keeps what searches have read.
+pub(crate) trait Grounds {
+    /// Takes out what earlier searches of the kind have read, if nothing has changed since.
+    fn take_ground(&self, reach: &Reach<'_>) -> Option<(Ground, Scratch)>;
+    /// Keeps what a search has read, as far as there is memory for it.
+    fn keep_ground(&self, reach: &Reach<'_>, ground: Ground, scratch: Scratch);
+}
+
 /// Finds a cheapest path. With a place to keep things what the search reads is kept there for the next one.
-pub(crate) fn run(problem: &Problem<'_>, kept: Option<&ViewCache>, interrupt: &Interrupt) -> Result<Outcome> {
+pub(crate) fn run(problem: &Problem<'_>, kept: Option<&impl Grounds>, interrupt: &Interrupt) -> Result<Outcome> {
     let Problem { view, projection, weight, map, .. } = *problem;
     let reach = Reach::new(view, projection, projection.direction, weight, map);
     let (ground, scratch) = kept.and_then(|kept| kept.take_ground(&reach)).unwrap_or_else(|| {

@@ -9,13 +9,9 @@ use super::table::{Fixed, Required, Setting, Table, Unset};
 /// More threads than this are never started, whatever `concurrency` says.
 pub(crate) const THREADS_MAX: u64 = 256;
 
-pub(crate) static LABELS: Setting<Names, Unset> = Setting::new(
-    "labels",
-    Names,
-    Unset("all nodes"),
-    "Labels of the nodes that take part. A node needs one of them.",
-)
-.or(&["nodeLabels"]);
+pub(crate) static LABELS: Setting<Names, Unset> =
+    Setting::new("labels", Names, Unset("all nodes"), "Labels of the nodes that take part. A node needs one of them.")
+        .or(&["nodeLabels"]);
 pub(crate) static TYPES: Setting<Names, Unset> =
     Setting::new("types", Names, Unset("all types"), "Types of the relationships that take part.")
         .or(&["relationshipTypes"]);
@@ -56,9 +52,13 @@ pub(crate) fn direction_by_default(default: Direction) -> &'static Setting<OneOf
     }
 }
 
-pub(crate) static WEIGHT_PROPERTY: Setting<Text, Unset> =
-    Setting::new("weightProperty", Text, Unset("no weights"), "Numeric property of relationships that is their weight.")
-        .or(&["relationshipWeightProperty"]);
+pub(crate) static WEIGHT_PROPERTY: Setting<Text, Unset> = Setting::new(
+    "weightProperty",
+    Text,
+    Unset("no weights"),
+    "Numeric property of relationships that is their weight.",
+)
+.or(&["relationshipWeightProperty"]);
 pub(crate) static DEFAULT_WEIGHT: Setting<Number, Unset> = Setting::new(
     "defaultWeight",
     Number { least: 0.0, most: WEIGHT_MAX },

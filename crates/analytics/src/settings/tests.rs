@@ -1,3 +1,5 @@
+//! Settings are read by their tables, and refused with errors that name them.
+
 use std::sync::Arc;
 
 use model::store::Direction;
@@ -22,11 +24,8 @@ fn map(entries: &[(&str, Value)]) -> Value {
     Value::map(entries.iter().map(|(key, value)| (Arc::from(*key), value.clone())))
 }
 
-fn check_error<K: Kind, D: Absence<K>>(
-    entries: &[(&str, Value)],
-    setting: &'static Setting<K, D>,
-    expected: &str,
-) where
+fn check_error<K: Kind, D: Absence<K>>(entries: &[(&str, Value)], setting: &'static Setting<K, D>, expected: &str)
+where
     D::Found: std::fmt::Debug,
 {
     let (map, graph) = (map(entries), graph());

@@ -9,7 +9,7 @@ use model::memory::{Consumer, Reservation};
 use model::store::{Direction, Moment};
 
 use super::ViewCache;
-use crate::search::best_first::Scratch;
+use crate::search::best_first::{Grounds, Scratch};
 use crate::search::ground::{Ground, Reach};
 
 /// What a ground is of.
@@ -46,9 +46,8 @@ pub(super) struct KeptGround {
     last_used: u64,
 }
 
-impl ViewCache {
-    /// Takes out what earlier searches of the kind have read, if nothing has changed since.
-    pub(crate) fn take_ground(&self, reach: &Reach<'_>) -> Option<(Ground, Scratch)> {
+impl Grounds for ViewCache {
+    fn take_ground(&self, reach: &Reach<'_>) -> Option<(Ground, Scratch)> {
         let moment = reach.view.moment()?;
         let key = Key::of(reach);
         let since_ns = reach.view.freshness().since_ns;
@@ -62,8 +61,8 @@ impl ViewCache {
         Some((found.ground, found.scratch))
     }
 
-    /// Keeps what a search has read, in place of what was read at earlier moments, as far as there is memory for it.
-    pub(crate) fn keep_ground(&self, reach: &Reach<'_>, mut ground: Ground, scratch: Scratch) {
+    /// In place of what was read at earlier moments.
+    fn keep_ground(&self, reach: &Reach<'_>, mut ground: Ground, scratch: Scratch) {
         let Some(moment) = reach.view.moment() else { return };
         ground.oldest_ns = ground.oldest_ns.min(reach.view.freshness().oldest_ns);
         let bytes = ground.byte_count() + scratch.byte_count();
@@ -84,7 +83,9 @@ impl ViewCache {
         let kept = KeptGround { key: Key::of(reach), moment, ground, scratch, held, last_used: self.now() };
         self.lock_grounds().push(kept);
     }
+}
 
+impl ViewCache {
     /// Drops grounds, those that were not used for longest first, until so many bytes are free; says how many were.
     pub(super) fn give_back_grounds(&self, bytes: usize) -> usize {
         let mut given = 0;

@@ -11,10 +11,10 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 
 use super::UNREACHED;
-use crate::graph::pass::map_pass;
 use crate::graph::{RowBlock, Rows, Side};
 use crate::graph_view::Sides;
 use crate::huge;
+use crate::rows::pass::map_pass;
 
 /// A frontier of more than this part of the nodes touches nearly every block: then those not reached look for it.
 const PULL_SHARE: usize = 64;

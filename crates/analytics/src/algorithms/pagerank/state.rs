@@ -7,10 +7,10 @@ use model::error::Result;
 use model::procedure::Workspace;
 
 use super::{Share, score_of, share_of};
-use crate::graph::pass::map_pass;
 use crate::graph::{Rows, Side};
 use crate::huge;
 use crate::parallel::split_mut;
+use crate::rows::pass::map_pass;
 use crate::spilled::{PieceWriter, Pieces};
 
 /// The state of all nodes.

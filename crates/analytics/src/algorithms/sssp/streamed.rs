@@ -12,10 +12,10 @@ use model::column::Bitmap;
 use model::error::Result;
 use model::interrupt::Interrupt;
 
-use crate::graph::pass::map_pass;
 use crate::graph::{Rows, Side};
 use crate::graph_view::Sides;
 use crate::huge;
+use crate::rows::pass::map_pass;
 
 /// For each node, the cost of a cheapest path from the source; infinite without one.
 pub(super) fn run(rows: &dyn Rows, source: u32, threads: usize, interrupt: &Interrupt) -> Result<Vec<f64>> {

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use model::error::Result;
 use model::interrupt::Interrupt;
 
-use crate::graph::pass::map_pass;
 use crate::graph::{Rows, Side};
 use crate::graph_view::Sides;
 use crate::huge;
 use crate::parallel::{even_ranges, map_tasks};
+use crate::rows::pass::map_pass;
 
 /// Nodes that one task names at the end.
 const TASK_NODES: usize = 1 << 18;

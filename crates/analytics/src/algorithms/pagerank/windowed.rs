@@ -8,8 +8,8 @@ use std::ops::AddAssign;
 
 use model::error::Result;
 
+use super::{Config, PageRank};
 use crate::algorithm::Run;
-use crate::algorithms::pagerank::{Config, PageRank};
 use crate::graph::Graph;
 use crate::program::{Context, Edge, Node, Plain, VertexProgram, run_vertex_program};
 

@@ -8,7 +8,7 @@ use model::id::NodeId;
 use model::value::Value;
 
 use super::Source;
-use crate::graph_view::numbering::{ABSENT, Numbering};
+use crate::numbering::{ABSENT, Numbering};
 use crate::projection::{edge_text, is_cost};
 
 /// Runs of neighbors: that of node `i` ends at `ends[i]` and begins where the one before it ends.

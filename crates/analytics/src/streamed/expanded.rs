@@ -13,10 +13,10 @@ use model::store::EdgeIds;
 use model::value::Value;
 
 use super::{Source, has_any};
-use crate::graph::rows::{RowBlock, RowSink, Rows, Side};
-use crate::graph_view::numbering::ABSENT;
+use crate::numbering::ABSENT;
 use crate::parallel::even_ranges;
 use crate::projection::{Weight, edge_text, is_cost};
+use crate::rows::{RowBlock, RowSink, Rows, Side};
 
 /// Parts for each thread.
 const PARTS_PER_THREAD: usize = 16;

@@ -20,11 +20,11 @@ use super::gathered::{WINDOW_EXCESS, WINDOW_ROWS_MAX, Window};
 use super::numbered::{Numberer, SelfLoops};
 use super::resident::{Added, ResidentRuns, Unsorted};
 use super::{Source, has_any};
-use crate::graph::pass::{Hand, Lane as PassLane};
-use crate::graph::rows::{RowSink, Rows, Side};
-use crate::graph_view::Sides;
-use crate::graph_view::numbering::Numbering;
+use crate::numbering::Numbering;
 use crate::projection::Weight;
+use crate::rows::Sides;
+use crate::rows::pass::{Hand, Lane as PassLane};
+use crate::rows::{RowSink, Rows, Side};
 
 /// Edges of a part, at most about.
 const PART_EDGES_MAX: u64 = 1 << 22;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use model::error::Result;
 
 use super::numbered::NumberedRuns;
-use crate::graph::rows::{RowBlock, RowSink};
+use crate::rows::{RowBlock, RowSink};
 
 /// A window of so many times the edges that it should have is read anew with fewer nodes.
 pub(super) const WINDOW_EXCESS: usize = 4;

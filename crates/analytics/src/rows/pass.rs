@@ -16,8 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use model::id::EdgeTypeId;
 use model::store::Direction;
 
-use super::rows::Rows;
-use crate::graph_view::Sides;
+use super::{Rows, Sides};
 use crate::parallel::map_tasks_with;
 
 /// Which edges: a store, by its number in [`model::store::Topology`], and types.

@@ -6,7 +6,7 @@ use model::error::Result;
 
 use super::numbered::NumberedRuns;
 use super::resident::Added;
-use crate::graph::rows::{RowBlock, RowSink};
+use crate::rows::{RowBlock, RowSink};
 
 /// So many empty rows in one stretch are put into a block rather than begin another.
 const GAP_ROWS_MAX: u32 = 24;

@@ -6,8 +6,8 @@
 
 use model::error::Result;
 
+use super::{Config, Labels};
 use crate::algorithm::Run;
-use crate::algorithms::cdlp::{Config, Labels};
 use crate::graph::Graph;
 use crate::program::{Context, Edge, Node, States, VertexProgram, run_vertex_program};
 

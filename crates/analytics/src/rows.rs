@@ -1,5 +1,7 @@
 //! Rows in blocks: for consecutive nodes their neighbors, as slices of memory or as buffers that a read has filled.
 
+pub(crate) mod pass;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,10 +9,8 @@ use model::column::Bitmap;
 use model::error::Result;
 use model::interrupt::Interrupt;
 
-use super::pass::{Lane, map_pass};
-use crate::graph_view::{Csr, GraphView, Sides};
 use crate::huge;
-use crate::parallel::ranges_of_equal_work;
+use pass::{Lane, map_pass};
 
 /// Which rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +19,17 @@ pub enum Side {
     Forward,
     /// For each node, where edges come from.
     Backward,
+}
+
+/// The rows that a computation asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sides {
+    /// For each node, where its edges lead.
+    Forward,
+    /// For each node, where edges come from; and how many lead away from it.
+    Backward,
+    /// Both.
+    ForwardAndBackward,
 }
 
 /// The rows of consecutive nodes.
@@ -110,60 +121,12 @@ pub trait Rows: Sync {
     fn scan_part(&self, side: Side, part: usize, among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()>;
 }
 
-/// Parts of rows in memory: enough to even out the work of as many threads as there may be.
-const MEMORY_PARTS: usize = 64;
-
 impl Side {
     /// This side alone.
     pub(crate) fn only(self) -> Sides {
         match self {
             Side::Forward => Sides::Forward,
             Side::Backward => Sides::Backward,
-        }
-    }
-}
-
-impl GraphView {
-    fn side(&self, side: Side) -> &Csr {
-        match side {
-            Side::Forward => self.forward(),
-            Side::Backward => self.backward(),
-        }
-    }
-}
-
-impl Rows for GraphView {
-    fn node_count(&self) -> usize {
-        GraphView::node_count(self)
-    }
-
-    fn edge_count(&self) -> u64 {
-        GraphView::edge_count(self) as u64
-    }
-
-    fn pieces(&self, side: Side, count: usize) -> Vec<Range<usize>> {
-        ranges_of_equal_work(self.side(side).offsets(), count)
-    }
-
-    fn scan(&self, side: Side, nodes: Range<usize>, _among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()> {
-        if nodes.is_empty() {
-            return Ok(());
-        }
-        sink(self.side(side).block(nodes))
-    }
-
-    fn part_count(&self, side: Side) -> usize {
-        self.pieces(side, MEMORY_PARTS).len()
-    }
-
-    fn part_neighbors(&self, _side: Side, _part: usize) -> Range<usize> {
-        0..GraphView::node_count(self)
-    }
-
-    fn scan_part(&self, side: Side, part: usize, among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()> {
-        match self.pieces(side, MEMORY_PARTS).get(part) {
-            Some(nodes) => self.scan(side, nodes.clone(), among, sink),
-            None => Ok(()),
         }
     }
 }

@@ -23,11 +23,10 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 use model::store::{Direction, EdgePartitions, ReadView};
 
-use super::Selection;
-use super::choice::Pace;
-use super::rows::{Rows, Side};
-use crate::graph_view::Sides;
-use crate::graph_view::numbering::Numbering;
+use crate::execution::Pace;
+use crate::numbering::Numbering;
+use crate::projection::Selection;
+use crate::rows::{Rows, Side, Sides};
 use expanded::ExpandedRows;
 use partitioned::PartitionedRows;
 

@@ -4,8 +4,8 @@
 
 use model::error::Result;
 
+use super::UNREACHED;
 use crate::algorithm::Run;
-use crate::algorithms::bfs::UNREACHED;
 use crate::graph::Graph;
 use crate::program::{Context, Edge, Node, States, VertexProgram, run_vertex_program};
 
