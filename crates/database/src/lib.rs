@@ -4,6 +4,8 @@
 //! - [`registry`]: the functions and procedures that queries can call.
 //! - [`plan_cache`]: compiled statements, kept until the store has changed enough to plan anew.
 //! - [`outlook`]: what is known of a statement before it runs.
+//! - [`plan_report`], [`statistics`]: the output of `EXPLAIN` and `PROFILE`, and the planner's statistics as rows.
+//! - `attempts`: transactions that are tried again after a conflict.
 //! - [`settings`]: how a database is opened and how queries run.
 //! - [`database`]: a store that is open.
 //! - [`session`]: statements and transactions of one user.

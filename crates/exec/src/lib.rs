@@ -6,12 +6,15 @@
 //! - [`expression`]: compiled expressions, one column per batch.
 //! - [`functions`]: the scalar functions, and the catalog of all functions.
 //! - [`aggregates`]: the aggregate functions, over whole batches with a group number per row.
-//! - `lowering`: from plan to operators that run.
+//! - `vector`, `property`, `temporal`: columns of an expression's values, properties of nodes and edges, values of time.
+//! - `made`, `size`: limits on the lists and strings that expressions make; bytes of rows.
+//! - `lowering`, `prepare`: from plan to operators that run.
 //! - `runtime`: one run of a plan, and what an operator is.
 //! - `operators`: the operators, one file each.
 //! - `nested`, `parallel`: running subplans for many rows at once, and scans in several threads.
-//! - `rows`, `group_table`, `sorting`, `adjacency`, `neighbor_lists`, `edge_filter`, `visited`, `writing`, `spill`: what
-//!   operators share.
+//! - `rows`, `group_table`, `sorting`, `adjacency`, `neighbor_lists`, `edge_filter`, `visited`, `writing`, `spill`, `pushing`,
+//!   `prefetch`: parts that operators share.
+//! - [`identity`]: edges as they leave a view and enter another.
 //! - [`procedures`]: what `CALL` and `SHOW` can ask of the schema and the functions.
 //! - [`memory`]: what a query holds in memory, its limit, and the temporary files behind it.
 //! - [`profile`]: what a run did.

@@ -18,6 +18,8 @@
 //! - [`schedule`]: which of the statements that run at once may work.
 //! - [`platform`]: the operating system as traits.
 //! - [`memory`]: one budget for all that a database holds in memory.
+//! - [`meter`]: counters of accesses to the store, by thread, for profiles.
+//! - [`suggestion`]: the known name nearest to a misspelt one.
 //! - [`limits`]: every default limit of the system, in one table.
 //! - [`error`]: the registry of error codes.
 //!

@@ -10,6 +10,7 @@
 //! - [`load`]: tables into a store.
 //! - [`array_graph`] and [`adjacency`]: algorithms on edges in arrays, and how they are read, for the NetworkX backend.
 //! - [`edge_reader`] and [`numbers`]: edges in arrays, pass after pass, for edge programs in Python.
+//! - [`signals`]: Ctrl-C in long conversions.
 //! - [`error`](mod@error): errors as exceptions.
 //!
 //! What needs no speed is written in Python, in `python/knotwork`.

@@ -7,7 +7,7 @@
 //!
 //! A reading is a transaction at REPEATABLE READ: all that it answers is of one moment. All questions of one call, and the
 //! beginning of the transaction, are one round trip. The protocol is spoken here, without a driver: rows go from the
-//! network's buffer into typed columns, and portals and pipelines are used as they are meant (see ADR 0027).
+//! network's buffer into typed columns, and portals and pipelines are used as they are meant (see ADR 0029).
 
 mod catalog;
 mod decode;

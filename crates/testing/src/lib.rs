@@ -11,6 +11,7 @@
 //! - [`folder`]: a folder on the real disk for one test.
 //! - [`simulation`]: an operating system in memory that fails on purpose.
 //! - [`servers`]: PostgreSQL, Redis and MariaDB, real ones, started for a test process.
+//! - [`times`]: values of time at their limits.
 //! - [`random`]: the seeded random numbers of all of these.
 
 pub mod crashes;

@@ -2,6 +2,7 @@
 
 mod tidy {
     pub(crate) mod functions;
+    mod paperwork;
 }
 
 use std::collections::BTreeMap;

@@ -1,0 +1,96 @@
+//! Documents agree with the tree: decisions are numbered, modules are listed, paths and links lead somewhere.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::{assert_none, read, root, rust_files, tracked_files};
+
+/// Words that open a question; a doc comment begins with the thing it documents.
+const QUESTION_WORDS: &[&str] = &["What", "How", "Whether", "Where", "Which", "Who"];
+/// Doc comments that begin with a question word all the same. May only shrink.
+const QUESTIONS_MAX: usize = 2_253;
+
+#[test]
+fn decisions_are_numbered_and_have_a_status() {
+    let files = tracked_files();
+    let names: Vec<&str> = files.iter().filter_map(|file| file.strip_prefix("docs/adr/0")).collect();
+    assert!(names.len() > 40, "the decisions were found");
+    let mut problems = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        let number = format!("{:04}", at + 1);
+        if !format!("0{name}").starts_with(&format!("{number}-")) {
+            problems.push(format!("0{name}: the next number is {number}"));
+        }
+        let text = read(&format!("docs/adr/0{name}"));
+        let head: Vec<&str> = text.lines().take(6).collect();
+        let has = |start: &str| head.iter().any(|line| line.starts_with(start));
+        if !has(&format!("# 0{}: ", &name[..3])) || !has("Status: ") || !has("Date: ") {
+            problems.push(format!("0{name}: a title `# NNNN: …`, `Status:` and `Date:` come first"));
+        }
+    }
+    assert_none("decision records that are not as docs/adr/README.md says:", &problems);
+}
+
+#[test]
+fn every_module_is_listed_where_its_crate_begins() {
+    let mut problems = Vec::new();
+    for (file, text) in
+        rust_files().iter().filter(|(file, _)| file.ends_with("/src/lib.rs") || file.ends_with("/src/main.rs"))
+    {
+        let head: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        let module = |line: &str| {
+            let line = line.strip_prefix("pub(crate) ").or_else(|| line.strip_prefix("pub ")).unwrap_or(line);
+            Some(line.strip_prefix("mod ")?.strip_suffix(';')?.to_owned())
+        };
+        for name in text.lines().filter_map(module) {
+            if !head.contains(&format!("`{name}`")) {
+                problems.push(format!("{file}: {name}"));
+            }
+        }
+    }
+    assert_none("modules that the head of their crate does not list:", &problems);
+}
+
+#[test]
+fn paths_and_links_in_documents_lead_somewhere() {
+    let files: BTreeSet<String> = tracked_files().into_iter().collect();
+    let exists = |path: &str| root().join(path).exists();
+    let mut problems = Vec::new();
+    for file in files.iter().filter(|file| file.ends_with(".md") && !file.starts_with("docs/adr/")) {
+        let text = read(file);
+        let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            let is_local = !link.is_empty() && !link.contains("://") && !link.contains(' ');
+            if is_local && !exists(&folder.join(link).to_string_lossy()) {
+                problems.push(format!("{file}: link to {link}"));
+            }
+        }
+        // Changes are told as they were when they were made.
+        for path in text.split('`').filter(|_| file != "CHANGELOG.md") {
+            let is_source = path.contains("/src/") && path.ends_with(".rs") && !path.contains(['<', '*', '{', ' ']);
+            if is_source && !exists(path) && !exists(&format!("crates/{path}")) {
+                problems.push(format!("{file}: {path}"));
+            }
+        }
+    }
+    assert_none("paths and links that lead nowhere:", &problems);
+}
+
+#[test]
+fn doc_comments_begin_with_what_they_document() {
+    let mut found = 0;
+    for (_, text) in rust_files() {
+        let mut before = "";
+        for line in text.lines().map(str::trim) {
+            let comment = line.strip_prefix("/// ").or_else(|| line.strip_prefix("//! "));
+            let is_first = !before.starts_with("///") && !before.starts_with("//!");
+            let word = comment.and_then(|comment| comment.split([' ', ',', ':', '.']).next()).unwrap_or_default();
+            found += usize::from(is_first && QUESTION_WORDS.contains(&word));
+            before = line;
+        }
+    }
+    assert!(found <= QUESTIONS_MAX, "{found} doc comments begin with {QUESTION_WORDS:?}, allowed are {QUESTIONS_MAX}");
+    if found < QUESTIONS_MAX {
+        eprintln!("QUESTIONS_MAX could be lowered to {found}");
+    }
+}
