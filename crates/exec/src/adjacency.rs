@@ -1,4 +1,5 @@
-//! What the operators that follow edges share: types by name, edges as values, which edges are taken already.
+//! Code shared by the operators that follow edges: types by name, edges as values, and the check for edges that a row
+//! holds already.
 
 use model::LabelId;
 use std::sync::Arc;
@@ -64,12 +65,12 @@ pub(crate) fn edge_values(batch: &EdgeBatch, from: &[NodeId], direction: Directi
     }
 }
 
-/// Whether an edge is among those that the columns of a row hold, singly or in lists.
+/// True if an edge is among those that the columns of a row hold, singly or in lists.
 pub(crate) fn is_taken(chunk: &Chunk, columns: &[usize], row: usize, edge: EdgeId) -> bool {
     columns.iter().any(|&column| holds_edge(&chunk.columns[column], row, edge))
 }
 
-/// How many of the edges that the columns of a row hold would be met by expanding `from`.
+/// Number of the edges held by the columns of a row that expanding `from` would meet.
 pub(crate) fn taken_count(chunk: &Chunk, columns: &[usize], row: usize, from: NodeId, expand: &Expand) -> u64 {
     columns.iter().map(|&column| count_met(&chunk.columns[column], row, from, expand)).sum()
 }
@@ -87,7 +88,7 @@ fn count_met(column: &Column, row: usize, from: NodeId, expand: &Expand) -> u64 
     }
 }
 
-/// Whether the expansion of a node meets an edge, ranges aside.
+/// True if the expansion of a node meets an edge, ranges aside.
 pub(crate) fn is_met(edge: &EdgeValue, from: NodeId, expand: &Expand) -> bool {
     let touches = match expand.direction {
         Direction::Out => edge.source == from,

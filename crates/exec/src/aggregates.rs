@@ -27,7 +27,7 @@ pub(crate) use sum::{Total, Totals};
 #[cfg(test)]
 mod tests;
 
-/// Which group each row of a batch belongs to.
+/// The group of each row of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Groups<'a> {
     /// All of so many rows belong to group 0. The number may exceed a batch when there are no arguments.
@@ -51,8 +51,8 @@ pub trait Aggregator: Send {
     fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()>;
     /// Takes in a piece of states: row `i` is of group `groups[i]` here.
     fn absorb(&mut self, groups: &[u32], group_count: usize, columns: &[Arc<Column>]) -> Result<()>;
-    /// How the values of a group can be put aside when they are too many; the first column of their pieces says which
-    /// value it is.
+    /// The way the values of a group can be put aside when they are too many; the first column of their pieces says
+    /// which value it is.
     fn spread(&self) -> Spread {
         Spread::Small
     }
@@ -60,7 +60,7 @@ pub trait Aggregator: Send {
     fn shed(&mut self, _: &mut PieceSink<'_>) -> Result<()> {
         unreachable!("an aggregator whose values are not put aside sheds none")
     }
-    /// What the states come to once no value that they hold can come again; only for [`Spread::ByHash`].
+    /// Reduces the states to their results once no value that they hold can come again; only for [`Spread::ByHash`].
     fn settle(self: Box<Self>) -> Box<dyn Aggregator> {
         unreachable!("an aggregator that is not parted by hash does not settle")
     }
@@ -70,7 +70,7 @@ pub trait Aggregator: Send {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// How the values of one group, of which an aggregator holds many, can be put aside.
+/// The way an aggregator that holds many values of one group can put them aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
     /// They need not be: the states are small.
@@ -81,7 +81,7 @@ pub enum Spread {
     ByHash,
     /// Sorted by group and value: the result is at a rank.
     ByRank {
-        /// Whether it lies between two values.
+        /// True if the result may lie between two values.
         is_continuous: bool,
     },
 }
@@ -129,7 +129,7 @@ fn give_values(lists: impl Iterator<Item = (u32, Vec<Value>)>, piece: &mut Piece
     if groups.is_empty() { Ok(()) } else { piece(&groups, vec![Column::from_values(&values)]) }
 }
 
-/// What is documented of an aggregate function.
+/// The documentation of an aggregate function.
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     arguments_min: usize,

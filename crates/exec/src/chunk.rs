@@ -10,7 +10,7 @@ use model::Column;
 /// A chunk without columns still has rows, and then may have more of them than a batch.
 #[derive(Clone, Debug, Default)]
 pub struct Chunk {
-    /// How many rows.
+    /// Number of rows.
     pub rows: usize,
     /// The columns, in the order of the [`Layout`], `rows` values each.
     pub columns: Vec<Arc<Column>>,
@@ -40,7 +40,7 @@ impl Chunk {
     }
 }
 
-/// Which column of a chunk holds which slot: known when a plan is lowered, the same for all chunks of an operator.
+/// The column of a chunk that holds each slot: known when a plan is lowered, the same for all chunks of an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     slots: Vec<SlotId>,

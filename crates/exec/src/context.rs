@@ -1,4 +1,4 @@
-//! What surrounds an expression: when it is compiled, and when it is evaluated.
+//! The surroundings of an expression: when it is compiled, and when it is evaluated.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::memory::QueryMemory;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubplanId(pub usize);
 
-/// What the compilation of an expression asks of the lowering of the plan around it.
+/// Requests of an expression's compilation to the lowering of the plan around it.
 pub trait CompileEnvironment {
     /// Lowers the subplan of a `Subquery` expression that will be run for chunks of that layout (the layout at that
     /// place of the expression, with the slots of enclosing comprehensions).
@@ -27,7 +27,7 @@ pub trait SubplanRunner {
     fn run(&self, subplan: SubplanId, chunk: &Chunk) -> Result<Arc<Column>>;
 }
 
-/// What surrounds the evaluation of an expression.
+/// The surroundings of an expression's evaluation.
 #[derive(Clone, Copy)]
 pub struct EvaluationContext<'a> {
     /// The graph.
@@ -42,13 +42,13 @@ pub struct EvaluationContext<'a> {
     pub transaction_us: i64,
     /// Time as it goes on.
     pub clock: &'a dyn Clock,
-    /// Whether the statement has deleted something, so that a row may name what is no longer there.
+    /// True if the statement has deleted something, so that a row may name what is no longer there.
     pub has_deleted: bool,
     /// Runs subplans.
     pub subplans: &'a dyn SubplanRunner,
-    /// What the query holds in memory.
+    /// Memory held by the query.
     pub memory: &'a QueryMemory,
-    /// What expressions make of lists and texts meanwhile.
+    /// Lists and strings that expressions make meanwhile.
     pub made: &'a Made,
 }
 
@@ -59,7 +59,7 @@ impl EvaluationContext<'_> {
         self.made.add(self.memory, maker, bytes)
     }
 
-    /// What is made until the guard is dropped is gone then.
+    /// Returns a guard: bytes made until it is dropped are released then.
     pub(crate) fn scratch(&self) -> Scratch<'_> {
         Scratch { context: self, before: self.made.bytes(), left: 0 }
     }
@@ -74,7 +74,7 @@ pub(crate) struct Scratch<'a> {
 }
 
 impl Scratch<'_> {
-    /// How many bytes were made by now.
+    /// Number of bytes made by now.
     pub(crate) fn bytes(&self) -> usize {
         self.context.made.bytes() - self.before
     }

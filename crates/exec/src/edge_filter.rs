@@ -18,14 +18,14 @@ pub(crate) struct EdgeFilter {
     predicate: CompiledExpression,
     /// The columns of the row that the predicate reads.
     columns: Vec<usize>,
-    /// Whether it reads the node that the edge is walked from.
+    /// True if it reads the node that the edge is walked from.
     reads_from: bool,
-    /// Whether it reads the node that the edge leads to.
+    /// True if it reads the node that the edge leads to.
     reads_to: bool,
 }
 
 impl EdgeFilter {
-    /// What the filter reads of the rows.
+    /// Adds to a demand the columns of the rows that the filter reads.
     pub(crate) fn demand(filter: Option<&PlanFilter>, demand: Demand) -> Demand {
         match filter {
             Some(filter) => {
@@ -62,7 +62,7 @@ impl EdgeFilter {
         Ok(EdgeFilter { predicate, columns, reads_from: from.is_some(), reads_to: to.is_some() })
     }
 
-    /// Which of the edges pass, each of them belonging to a row of the chunk and walked from a node.
+    /// The edges that pass. Each belongs to a row of the chunk and is walked from a node.
     pub(crate) fn passing(
         &self,
         runtime: &Runtime<'_>,

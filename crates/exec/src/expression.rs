@@ -99,7 +99,7 @@ impl CompiledExpressions {
         columns.collect()
     }
 
-    /// How many expressions.
+    /// Number of expressions.
     pub fn len(&self) -> usize {
         self.roots.len()
     }

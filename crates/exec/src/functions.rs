@@ -38,7 +38,7 @@ pub struct Function {
     pub arguments_min: usize,
     /// Most arguments; `None` for any number.
     pub arguments_max: Option<usize>,
-    /// How it is called, as `toUpper(text)`.
+    /// Form of a call, as `toUpper(text)`.
     pub usage: &'static str,
     /// One sentence.
     pub description: &'static str,
@@ -47,7 +47,7 @@ pub struct Function {
     pub(crate) body: Body,
 }
 
-/// How a function computes.
+/// The computation of a function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     /// A row at a time; null if an argument is null, without being asked.
@@ -92,7 +92,7 @@ pub fn find(name: &str) -> Option<&'static Function> {
     BY_NAME.get(&name.to_lowercase()).copied()
 }
 
-/// What binding may ask about functions: the scalar and the aggregate ones.
+/// The signatures of scalar and aggregate functions, as binding asks for them.
 #[derive(Debug)]
 pub struct FunctionCatalog {
     signatures: Map<String, FunctionSignature>,

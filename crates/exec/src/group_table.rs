@@ -205,7 +205,7 @@ fn place_rows(
     }
 }
 
-/// Whether the key of a group equals a row of the batch. Groups made by the batch itself are compared within it.
+/// True if the key of a group equals a row of the batch. Groups made by the batch itself are compared within it.
 #[inline]
 fn holds(keys: &[Column], stored: usize, group: usize, columns: &[Arc<Column>], row: usize, new: &[u32]) -> bool {
     if group < stored {
@@ -251,7 +251,7 @@ fn mix(hash: u64, word: u64) -> u64 {
     mixed ^ mixed >> 29
 }
 
-/// What a null hashes to.
+/// Hash of a null.
 const NULL_WORD: u64 = 0x5bd1_e995;
 
 /// One hash for each row. Values that are equal hash alike whatever the kind of their column.
@@ -367,7 +367,7 @@ fn text_word(text: &str) -> u64 {
     }
 }
 
-/// Whether two rows are equal as in grouping.
+/// True if two rows are equal as in grouping.
 #[inline]
 pub(crate) fn rows_equal(a: &Column, i: usize, b: &Column, j: usize) -> bool {
     match (a.is_null(i), b.is_null(j)) {

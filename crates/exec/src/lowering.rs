@@ -20,12 +20,12 @@ use crate::runtime::{Physical, RowSubplan, Step};
 pub(crate) use liveness::Slots;
 pub(crate) use local::{is_row_local, keeps_row_order};
 
-/// What a consumer wants of the rows of an operator.
+/// Requirements of a consumer for the rows of an operator.
 #[derive(Clone, Debug)]
 pub(crate) struct Demand {
     /// The slots it reads. Others may be dropped.
     pub(crate) slots: Slots,
-    /// Whether it matters how often equal rows come. If not, any number above zero will do.
+    /// True if the number of times that equal rows come matters. If not, any number above zero will do.
     pub(crate) multiplicity: bool,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Lowering {
     registry: Registry,
     subplans: Vec<Box<dyn RowSubplan>>,
     outer: Vec<Outer>,
-    /// What is read of the nodes that operators find.
+    /// Properties read of the nodes that operators find.
     pub(crate) properties: Properties,
     /// The expansion below which rows are held on demand.
     pub(crate) spread: Option<SpreadPipeline>,

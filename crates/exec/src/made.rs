@@ -18,16 +18,16 @@ const FREE_BYTES: usize = 8 << 20;
 /// Bytes of a text of a column that becomes a value, besides its characters.
 const TEXT_BYTES: usize = 2 * size_of::<usize>();
 
-/// What one thread makes at present.
+/// Lists and strings that one thread makes at present.
 #[derive(Debug, Default)]
 pub struct Made {
     bytes: Cell<usize>,
-    /// How many of them are charged: all beyond the allowance, else none.
+    /// Number of bytes charged: all if there are more than the allowance, else none.
     charged: Cell<usize>,
 }
 
 impl Made {
-    /// How many bytes there are.
+    /// Number of bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.get()

@@ -1,4 +1,4 @@
-//! What one query holds in memory: an account that draws on the budget of the database and has a limit of its own.
+//! Memory held by one query: an account that draws on the budget of the database and has a limit of its own.
 //!
 //! An operator that keeps rows opens a [`Charge`] and says how many bytes it holds. Where the account refuses, the
 //! operator spills to temporary files or, where it cannot, fails with the refusal, which names the operator, the limit
@@ -23,7 +23,7 @@ use crate::size::column_bytes;
 /// Bytes of the budget that a query keeps at hand although it holds less.
 const SLACK_BYTES: usize = 4 << 20;
 
-/// Where a database puts what its queries cannot hold in memory.
+/// Storage of a database for what its queries cannot hold in memory.
 #[derive(Debug)]
 pub struct SpillSpace {
     disk: Option<Arc<dyn Disk>>,
@@ -79,7 +79,7 @@ fn spill_failure(directory: &std::path::Path, verb: &str, cause: &std::io::Error
     error!(Io, "cannot {verb} a temporary file in {place}: {cause}")
 }
 
-/// What an operator held and spilled, for profiles.
+/// Bytes that an operator held and spilled, for profiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryFigures {
     /// The most bytes held at a time.
@@ -103,7 +103,7 @@ pub struct QueryMemory {
     used: AtomicUsize,
     peak: AtomicUsize,
     spilled: AtomicU64,
-    /// What was taken from the budget: as much as is used, and a little more.
+    /// Bytes taken from the budget: as much as is used, and a little more.
     reserved: AtomicUsize,
     reservation: Mutex<Reservation>,
     operators: Mutex<Map<OperatorId, Arc<OperatorAccount>>>,
@@ -163,7 +163,7 @@ impl QueryMemory {
         Charge { memory: self, operator, account, bytes: 0 }
     }
 
-    /// What the operators held that were opened with their numbers.
+    /// Figures of the operators that were opened with their numbers.
     pub fn figures(&self) -> Map<OperatorId, MemoryFigures> {
         let figures = |account: &OperatorAccount| MemoryFigures {
             peak_bytes: account.peak.load(Ordering::Relaxed) as u64,
@@ -237,7 +237,7 @@ impl QueryMemory {
     }
 }
 
-/// What a procedure may hold is what its query may, as far as others leave it.
+/// The workspace of a procedure: it may hold as much as its query may, as far as others leave it.
 impl Workspace for QueryMemory {
     fn bytes_free(&self) -> usize {
         let used = self.used();
@@ -294,7 +294,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What one operator holds; given back when dropped.
+/// Memory held by one operator; given back when dropped.
 #[derive(Debug)]
 pub struct Charge<'m> {
     memory: &'m QueryMemory,

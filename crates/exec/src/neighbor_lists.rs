@@ -31,16 +31,16 @@ const WHOLE_SHARE: u64 = 8;
 const ENTRIES_A_LINE: usize = 16;
 const LINES_AHEAD: usize = 4;
 
-/// Which neighbors a list holds: names, so that it is known before there is a store.
+/// The neighbors that a list holds, by names, so that it is known before there is a store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ListKind {
-    /// Which way edges are followed.
+    /// Direction in which edges are followed.
     pub(crate) direction: Direction,
     /// Edge types, sorted; none for any.
     pub(crate) types: Vec<Arc<str>>,
     /// Labels that neighbors must carry, sorted.
     pub(crate) labels: Vec<Arc<str>>,
-    /// Whether the edges are wanted besides the neighbors.
+    /// True if the edges are wanted besides the neighbors.
     pub(crate) with_edges: bool,
 }
 
@@ -52,7 +52,7 @@ struct Shared {
     whole: OnceLock<Whole>,
 }
 
-/// What the parts and runs of one statement share.
+/// Lists shared by the parts and runs of one statement.
 #[derive(Default)]
 pub(crate) struct SharedLists {
     /// Bytes of lists of all nodes, as they were charged.
@@ -298,7 +298,7 @@ impl<'m> Lists<'m> {
         ListReader { starts, places: &self.places, entries: self.entries() }
     }
 
-    /// Whether some neighbor comes more than once in a list.
+    /// True if some neighbor comes more than once in a list.
     pub(crate) fn has_repeats(&self) -> bool {
         self.entries().has_repeats
     }
@@ -314,7 +314,7 @@ pub(crate) struct ListReader<'a> {
 }
 
 impl<'a> ListReader<'a> {
-    /// Where the list of a node is, among those asked for.
+    /// The range of a node's list, among those asked for.
     #[inline]
     fn place(&self, node: u32) -> Range<usize> {
         if let Some(&[start, end]) = self.starts.get(node as usize..node as usize + 2) {
@@ -344,7 +344,7 @@ impl<'a> ListReader<'a> {
         &self.entries.neighbors[self.place(node)]
     }
 
-    /// Where the list of a node starts.
+    /// The start of a node's list.
     pub(crate) fn start(&self, node: u32) -> usize {
         self.place(node).start
     }
@@ -357,7 +357,7 @@ impl<'a> ListReader<'a> {
     }
 }
 
-/// Which nodes carry all of some labels.
+/// The nodes that carry all of some labels.
 enum LabelFilter<'l> {
     /// Any node will do.
     None,
@@ -390,7 +390,7 @@ impl<'l> LabelFilter<'l> {
         Ok(LabelFilter::Bits(bits))
     }
 
-    /// Whether a node carries the labels, where all nodes were looked up beforehand.
+    /// True if a node carries the labels, where all nodes were looked up beforehand.
     #[inline]
     fn has(&self, node: NodeId) -> bool {
         match self {

@@ -11,9 +11,9 @@ use crate::runtime::{Flow, Runtime, Scope, Step};
 /// A subplan and how to run it.
 pub(crate) struct Nested {
     step: Step,
-    /// Where the number of the outer row stands, if it runs for many rows at once.
+    /// Column with the number of the outer row, if it runs for many rows at once.
     row: Option<usize>,
-    /// Whether its rows come in the order of the outer rows.
+    /// True if its rows come in the order of the outer rows.
     pub(crate) is_ordered: bool,
 }
 

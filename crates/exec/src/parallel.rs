@@ -95,7 +95,8 @@ fn add_types(node: &CountedNode, types: &mut Option<Vec<Arc<str>>>) {
 }
 
 impl ScanPipeline {
-    /// Whether so much is counted from the nodes of the scan that it pays to run in parts however few they are.
+    /// True if the count from the nodes of the scan covers so many edges that running it in parts pays, however few the
+    /// nodes are.
     fn counts_much(&self, view: &dyn ReadView, edges_min: u64) -> bool {
         let Some(types) = &self.counts else { return false };
         let estimates = view.estimates();

@@ -1,4 +1,4 @@
-//! What a run did: how much it changed, and what each operator gave and cost.
+//! The effects of a run: how much it changed, and what each operator gave and cost.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,7 @@ use model::Map;
 use model::meter::{self, Meter};
 use model::platform::Clock;
 
-/// What a statement changed.
+/// Numbers of changes that a statement made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Nodes created.
@@ -67,7 +67,7 @@ impl Counters {
     }
 }
 
-/// What one operator did.
+/// Measurements of one operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OperatorProfile {
     /// Rows it gave.
@@ -80,16 +80,16 @@ pub struct OperatorProfile {
     pub memory_peak: u64,
     /// Bytes that it wrote to temporary files.
     pub spilled_bytes: u64,
-    /// What it asked of the store.
+    /// Its requests to the store.
     pub storage: Meter,
 }
 
-/// What a run did.
+/// The effects of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// What it changed.
+    /// Changes that it made.
     pub counters: Counters,
-    /// What each operator did, if that was asked for.
+    /// Measurements of each operator, if they were asked for.
     pub profile: Map<OperatorId, OperatorProfile>,
 }
 
@@ -162,7 +162,7 @@ impl<'a> Profiler<'a> {
         }
     }
 
-    /// What was measured.
+    /// Returns the measurements.
     pub(crate) fn finish(self) -> Map<OperatorId, OperatorProfile> {
         self.switch(None);
         self.state.into_inner().operators

@@ -123,7 +123,7 @@ pub(crate) fn edge_at(column: &Column, row: usize) -> Option<EdgeValue> {
     }
 }
 
-/// Whether the row holds that edge, or a list with that edge in it.
+/// True if the row holds that edge, or a list with that edge in it.
 pub(crate) fn holds_edge(column: &Column, row: usize, edge: model::EdgeId) -> bool {
     if let Some(held) = edge_at(column, row) {
         return held.id == edge;

@@ -23,7 +23,7 @@ use crate::neighbor_lists::SharedLists;
 use crate::parallel::spread::Holding;
 use crate::profile::{Counters, OperatorProfile, Profiler};
 
-/// Whether a consumer wants more rows.
+/// A consumer's answer to whether it wants more rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// It does.
@@ -45,7 +45,7 @@ pub(crate) trait Physical: Send + Sync {
 pub(crate) struct Step {
     /// Its number, to charge time to.
     pub(crate) id: OperatorId,
-    /// What it does.
+    /// The operator that does the work of this step.
     pub(crate) operator: Box<dyn Physical>,
 }
 
@@ -83,7 +83,7 @@ pub struct Prepared {
     pub(crate) mode: PlanMode,
 }
 
-/// What an operator runs in: the run, and the rows that an `Argument` stands for.
+/// The surroundings in which an operator runs: the run, and the rows that an `Argument` stands for.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'s, 'r> {
     /// The run.
@@ -92,14 +92,14 @@ pub(crate) struct Scope<'s, 'r> {
     pub(crate) argument: &'s Chunk,
 }
 
-/// What may differ from run to run.
+/// Settings that may differ from run to run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunSettings {
     /// Threads that may be used.
     pub threads: usize,
     /// Rows in a batch, about.
     pub batch_rows: usize,
-    /// Whether to measure each operator.
+    /// True if each operator is measured.
     pub profile: bool,
     /// Fewest nodes of a store for which a scan is split over threads.
     pub parallel_nodes_min: u64,
@@ -123,20 +123,20 @@ impl Default for RunSettings {
     }
 }
 
-/// What a run is given besides the plan and the graph.
+/// Inputs of a run besides the plan and the graph.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
     /// The parameters of the query, by name without `$`.
     pub parameters: &'a Map<Arc<str>, Value>,
-    /// What `CALL` can call.
+    /// Procedures that `CALL` can call.
     pub procedures: &'a Procedures,
     /// To be checked and reported to.
     pub interrupt: &'a Interrupt,
     /// Time.
     pub clock: &'a dyn Clock,
-    /// What may differ from run to run.
+    /// Settings that may differ from run to run.
     pub settings: RunSettings,
-    /// What the query holds in memory.
+    /// Memory held by the query.
     pub memory: &'a QueryMemory,
     /// Begins the transactions of a statement that commits on its own; none within a transaction.
     pub transactions: Option<&'a dyn Transactions>,
@@ -146,11 +146,11 @@ pub struct Environment<'a> {
 pub trait Transactions: Sync {
     /// A new transaction; if it is to be alone, nobody else commits before it has ended, where the store can see to it.
     fn begin(&self, is_alone: bool) -> Result<Box<dyn WriteTransaction>>;
-    /// What is committed by now.
+    /// A view of what is committed by now.
     fn snapshot(&self) -> Result<Arc<dyn ReadView>>;
 }
 
-/// What operators keep for all parts of a run, by their numbers.
+/// States that operators keep for all parts of a run, by their numbers.
 pub(crate) type SharedStates = Mutex<Map<OperatorId, Arc<dyn Any + Send + Sync>>>;
 
 /// One run of a plan.
@@ -168,10 +168,10 @@ pub(crate) struct Runtime<'a> {
     pub(crate) holding: Holding<'a>,
     /// Lists of neighbors that all parts of the run use.
     pub(crate) lists: Arc<SharedLists>,
-    /// What operators keep for all parts of a run.
+    /// States that operators keep for all parts of a run.
     pub(crate) states: Arc<SharedStates>,
     now_us: i64,
-    /// What expressions make.
+    /// Lists and strings that expressions make.
     made: Made,
 }
 
@@ -214,7 +214,7 @@ impl<'a> Runtime<'a> {
             made: Made::default(),
         }
     }
-    /// What an operator keeps for all parts of the run, made when it is first asked for.
+    /// The state that an operator keeps for all parts of the run, made when it is first asked for.
     pub(crate) fn shared<T: Send + Sync + 'static>(&self, id: OperatorId, make: impl FnOnce() -> T) -> Arc<T> {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let state = states.entry(id).or_insert_with(|| Arc::new(make()));
@@ -249,7 +249,7 @@ impl<'a> Runtime<'a> {
         self.profiler.map(Profiler::finish).unwrap_or_default()
     }
 
-    /// What expressions are evaluated in.
+    /// The context in which expressions are evaluated.
     pub(crate) fn evaluation<'r>(&'r self, view: &'r View<'_, '_>) -> EvaluationContext<'r> {
         EvaluationContext {
             view: view.view(),
@@ -303,7 +303,7 @@ impl<'a> Runtime<'a> {
         self.environment.memory.open(operator, id)
     }
 
-    /// Whether the run may write.
+    /// True if the run may write.
     pub(crate) fn writes(&self) -> bool {
         self.prepared.mode == PlanMode::Batches || matches!(&*self.graph.borrow(), GraphAccess::Write(_))
     }
@@ -313,7 +313,7 @@ impl<'a> Runtime<'a> {
 pub(crate) struct Writer<'w> {
     /// The transaction.
     pub(crate) transaction: &'w mut dyn WriteTransaction,
-    /// What was changed so far.
+    /// Changes made so far.
     pub(crate) counters: &'w mut Counters,
 }
 

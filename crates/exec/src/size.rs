@@ -1,7 +1,7 @@
-//! How many bytes rows hold in memory, about: what is charged for keeping them.
+//! Estimated bytes that rows hold in memory: what is charged for keeping them.
 //!
-//! Cost: constant for a column of one kind; for mixed columns a step a row. Lists are judged by their first element, and
-//! a list or text that the row before shares is not counted again.
+//! Cost: constant for a column of one kind; for mixed columns a step a row. Lists are judged by their first element,
+//! and a list or string that the row before shares is not counted again.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ fn heap_bytes_after(value: &Value, last: &mut usize) -> usize {
     heap_bytes(value)
 }
 
-/// Where what a value shares stands; 0 for values that share nothing.
+/// Address of the data that a value shares; 0 for values that share nothing.
 pub(crate) fn address(value: &Value) -> usize {
     match value {
         Value::String(text) => text.as_ptr() as usize,

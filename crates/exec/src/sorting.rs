@@ -8,9 +8,9 @@ use model::{Column, ColumnData, Interrupt, Result};
 
 /// A key of the rows to sort.
 pub(crate) struct Key {
-    /// What each row has.
+    /// Values of the key, one for each row.
     pub(crate) column: Arc<Column>,
-    /// Whether the largest comes first.
+    /// True if the largest comes first.
     pub(crate) descending: bool,
 }
 

@@ -28,8 +28,8 @@ pub(crate) fn hold(charge: &mut Charge<'_>, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether a search may hold so many bytes, for what spills otherwise; they are held then. A little is not refused, where
-/// the query may hold a little at all.
+/// True if a search may hold that many bytes, for what spills otherwise; they are held then. Up to `SEARCH_BYTES` are
+/// never refused, unless the limit of the query is lower.
 pub(crate) fn fits(charge: &mut Charge<'_>, bytes: usize) -> bool {
     if bytes == charge.bytes() {
         return true;
@@ -132,7 +132,7 @@ impl Visited {
         new.truncate(end);
     }
 
-    /// Whether a node is in it.
+    /// True if a node is in it.
     #[inline]
     pub(crate) fn contains(&self, node: NodeId) -> bool {
         match self.words.get((node.0 >> 6) as usize) {

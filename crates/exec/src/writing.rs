@@ -1,4 +1,4 @@
-//! What the operators that write share: property columns, creation, changes.
+//! Code shared by the operators that write: property columns, creation, changes.
 
 pub(crate) mod changes;
 pub(crate) mod computed;
@@ -94,7 +94,7 @@ pub(crate) fn change_all(
     output.finish(0).for_each(&mut |chunk| push_in_batches(scope, chunk, sink))
 }
 
-/// Where the properties of new nodes or edges come from.
+/// The source of the properties of new nodes or edges.
 pub(crate) enum PropertySource {
     /// There are none.
     None,
@@ -202,7 +202,7 @@ pub(crate) fn check_storable(key: &str, column: &Column) -> Result<()> {
     }
 }
 
-/// How many values of a column are there.
+/// Number of values of a column that are not null.
 pub(crate) fn present_count(column: &Column) -> u64 {
     (0..column.len()).filter(|&row| !column.is_null(row)).count() as u64
 }

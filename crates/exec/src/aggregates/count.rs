@@ -73,7 +73,7 @@ impl Aggregator for Count {
     }
 }
 
-/// How many rows of a column are not null.
+/// Number of rows of a column that are not null.
 fn values_in(column: &Column, rows: usize) -> usize {
     match (&column.data, &column.validity) {
         (ColumnData::Null(_), _) => 0,

@@ -39,7 +39,7 @@ impl Moments {
 /// The standard deviation of each group.
 pub(super) struct Deviation {
     moments: Vec<Moments>,
-    /// What is taken from the count before dividing: 1 for a sample.
+    /// Number subtracted from the count before dividing: 1 for a sample.
     correction: f64,
     function: &'static str,
 }

@@ -13,7 +13,8 @@ pub(super) struct Distinct {
     create: fn() -> Box<dyn Aggregator>,
     inner: Box<dyn Aggregator>,
     seen: Set<(u32, Value)>,
-    /// What was passed on, in order, so that it can be passed on to another: group and arguments.
+    /// Group and arguments of each value that was passed on, in order, so that it can be passed on to another
+    /// aggregator.
     passed: Vec<(u32, Vec<Value>)>,
 }
 

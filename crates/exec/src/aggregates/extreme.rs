@@ -12,7 +12,7 @@ use crate::size::heap_bytes;
 /// The best value of each group; null while there is none.
 pub(super) struct Extreme {
     best: Vec<Value>,
-    /// How a better value compares with the best so far.
+    /// Order of a better value relative to the best so far.
     better: Ordering,
 }
 

@@ -38,11 +38,11 @@ impl Percentile {
     }
 }
 
-/// Where the result lies among numbers in order.
+/// The place of the result among numbers in order.
 struct Place {
     below: usize,
     above: usize,
-    /// How far it is from the one to the other; `None` if it is the number itself.
+    /// Fraction of the way from the one to the other; `None` if the result is the number itself.
     fraction: Option<f64>,
 }
 

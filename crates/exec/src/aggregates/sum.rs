@@ -19,7 +19,7 @@ mod durations;
 pub(crate) struct Total {
     integers: i128,
     floats: f64,
-    /// What rounding took from `floats`.
+    /// The part of `floats` that was lost to rounding.
     compensation: f64,
     count: i64,
     has_float: bool,
@@ -39,7 +39,7 @@ impl Total {
         self.count += count;
     }
 
-    /// How many numbers were added.
+    /// Number of numbers added.
     pub(crate) fn count(&self) -> i64 {
         self.count
     }
@@ -178,7 +178,7 @@ fn absorb(totals: &mut [Total], groups: &[u32], columns: &[Arc<Column>]) {
     }
 }
 
-/// What is made of the total of a group.
+/// The result computed from the total of a group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Sum,

@@ -15,7 +15,7 @@ use crate::made::list_bytes;
 use crate::temporal::operators;
 use crate::vector::{Operand, TextOperand, Vector, View, common_validity, map, validity_of, zip};
 
-/// What a refusal calls two lists or texts in one.
+/// Name that a refusal gives to the joining of two lists or strings.
 const JOINED: &str = "joining lists or texts";
 
 /// `left operator right` for each row.

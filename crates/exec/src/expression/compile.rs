@@ -21,7 +21,7 @@ pub(crate) struct Compiler<'e> {
     program: Program,
     /// Variables of the comprehensions around the current place, and their positions.
     scope: Vec<(SlotId, usize)>,
-    /// How many operands around the current place are evaluated for some rows only.
+    /// Number of operands around the current place that are evaluated for some rows only.
     conditional_depth: usize,
 }
 

@@ -13,7 +13,7 @@ use crate::context::EvaluationContext;
 use crate::property;
 use crate::vector::Vector;
 
-/// What the positions of a frame hold.
+/// The contents of a frame's positions.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     /// For each position, where its vector comes from.
@@ -22,7 +22,7 @@ pub(crate) struct Program {
     pub(crate) groups: Vec<PropertyGroup>,
 }
 
-/// Where the vector of a position comes from.
+/// The source of a position's vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A column of the chunk.
@@ -42,9 +42,9 @@ pub(crate) struct PropertyGroup {
     pub(crate) keys: Vec<Arc<str>>,
     /// The position of each.
     pub(crate) positions: Vec<usize>,
-    /// Where the first of them stands in the query.
+    /// Position of the first of them in the query.
     pub(crate) span: Span,
-    /// Whether every row needs them, so that more may join.
+    /// True if every row needs them, so that more may join.
     pub(crate) is_unconditional: bool,
 }
 
@@ -78,12 +78,12 @@ impl<'a> Frame<'a> {
         Frame { rows: rows.len(), source, cells, set: Vec::new(), program: outer.program, context: outer.context }
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// What surrounds the evaluation.
+    /// The surroundings of the evaluation.
     pub(crate) fn context(&self) -> &'a EvaluationContext<'a> {
         self.context
     }
@@ -115,7 +115,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Whether properties are to be read for the rows of this frame, not taken from the frame around it: where the
+    /// True if properties are to be read for the rows of this frame, not taken from the frame around it: where the
     /// variable was set, and where there are fewer rows than outside and outside they were not read yet.
     fn should_read(&self, position: usize, group: &PropertyGroup) -> bool {
         match &self.source {

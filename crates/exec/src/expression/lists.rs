@@ -97,7 +97,7 @@ pub(crate) fn comprehension(
     Ok(Vector::from_values(&values))
 }
 
-/// How often a predicate was true, false and unknown over the list of a row.
+/// Counts of true, false and unknown results of a predicate over the list of a row.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     yes: u32,

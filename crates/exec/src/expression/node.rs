@@ -17,7 +17,7 @@ pub(crate) struct Node {
     pub(crate) span: Span,
 }
 
-/// What a node computes.
+/// The computation of a node.
 #[derive(Debug)]
 pub(crate) enum NodeKind {
     Constant(Value),

@@ -146,7 +146,7 @@ impl Fixture {
         self.evaluate_with_parameters(&["n", "r", "p"].map(str::to_owned), &self.example_values(), text)
     }
 
-    /// What examples call `n`, `r` and `p`.
+    /// Values that examples call `n`, `r` and `p`.
     pub(crate) fn example_values(&self) -> [Value; 3] {
         let (Value::Node(ann), Value::Node(bob), Value::Edge(knows)) = (&self.nodes[0], &self.nodes[1], &self.edges[0])
         else {

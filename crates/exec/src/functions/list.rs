@@ -133,7 +133,7 @@ const RANGE: Function = Function {
 pub(crate) struct Integers {
     start: i64,
     step: i64,
-    /// How many; more than 64 bits hold, for the range over all integers.
+    /// Number of integers; more than 64 bits hold, for the range over all integers.
     count: i128,
 }
 

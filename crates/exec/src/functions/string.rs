@@ -112,7 +112,7 @@ const BTRIM: Function = Function {
     body: Body::Strict(|values| trimmed("btrim", values, Ends::Both)),
 };
 
-/// Which ends of a text are trimmed.
+/// The ends of a string that are trimmed.
 #[derive(Clone, Copy)]
 enum Ends {
     Start,

@@ -316,7 +316,7 @@ fn of_epoch(nanos: i128) -> Result<Value> {
     Ok(DateTime { seconds: found.seconds, nanosecond: found.nanosecond, zone: Zone::UTC }.into())
 }
 
-/// What is found lies beyond the calendar.
+/// The error of a result that lies beyond the calendar.
 fn outside_years(what: &str) -> Error {
     error!(Argument, "{what} is outside the years -999999999 to 999999999")
 }

@@ -1,4 +1,4 @@
-//! Which slots an expression or subplan takes from the rows around it.
+//! The slots that an expression or subplan takes from the rows around it.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Which subplans can run for many outer rows at once, a hidden column saying to which of them each row belongs.
+//! Subplans that can run for many outer rows at once, where a hidden column says to which of them each row belongs.
 
 use cypher::plan::{Operator, OperatorKind};
 

@@ -1,4 +1,4 @@
-//! Which properties of a node a plan reads anywhere, so that a store far away can send them along with the node.
+//! The properties of a node that a plan reads anywhere, so that a remote store can send them along with the node.
 
 use std::sync::Arc;
 

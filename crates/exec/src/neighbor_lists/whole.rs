@@ -14,7 +14,7 @@ const NODES_AT_ONCE: u64 = 1_024;
 
 /// The lists of all nodes.
 pub(super) struct Whole {
-    /// Where the list of each node starts, and where the last one ends.
+    /// The start of each node's list, and the end of the last one.
     pub(super) starts: Vec<u32>,
     pub(super) entries: Entries,
 }

@@ -54,7 +54,7 @@ struct Function {
 }
 
 impl Function {
-    /// Whether it is `count(*)`.
+    /// True if it is `count(*)`.
     fn counts_rows(&self) -> bool {
         self.arguments.is_empty() && &*self.name == "count"
     }

@@ -12,7 +12,7 @@ use crate::runtime::{Flow, Physical, Scope, Sink};
 
 struct Argument {
     columns: Vec<usize>,
-    /// Whether to add a column with the number of each row.
+    /// True if a column with the number of each row is added.
     numbers_rows: bool,
 }
 

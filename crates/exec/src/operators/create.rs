@@ -16,7 +16,7 @@ struct Create {
     creation: Creation,
     width: usize,
     keep: Vec<usize>,
-    /// Whether a property may depend on what other rows create.
+    /// True if a property may depend on what other rows create.
     is_opaque: bool,
 }
 

@@ -53,7 +53,7 @@ impl Physical for CreateRule {
     }
 }
 
-/// Whether the schema has the name, or a constraint that says the same.
+/// True if the schema has the name, or a constraint that says the same.
 fn is_there(schema: &Schema, new: &Constraint) -> bool {
     let is_same = |held: &Constraint| {
         (held.subject, &held.keys) == (new.subject, &new.keys)

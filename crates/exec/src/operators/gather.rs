@@ -45,7 +45,7 @@ pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -
     }
 }
 
-/// What parts have given that was not passed on yet.
+/// Rows that the parts have given and that were not passed on yet.
 struct State<'m> {
     parts: Vec<Part>,
     /// The next part to be begun.

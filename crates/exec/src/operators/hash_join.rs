@@ -108,7 +108,7 @@ struct Matches {
     numbers: Option<usize>,
 }
 
-/// Whether a key equals nothing, not even itself: it is null, holds a null, or is NaN.
+/// True if a key equals nothing, not even itself: it is null, holds a null, or is NaN.
 fn equals_nothing(column: &Column, row: usize) -> bool {
     match &column.data {
         ColumnData::Value(_) | ColumnData::Float(_) => {

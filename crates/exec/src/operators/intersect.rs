@@ -39,7 +39,7 @@ struct Intersect {
     keep: Vec<usize>,
 }
 
-/// What becomes of the nodes found.
+/// The use made of the nodes found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Output {
     /// A row for each combination of edges.

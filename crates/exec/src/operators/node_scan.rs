@@ -16,10 +16,10 @@ struct NodeScan {
     id: OperatorId,
     input: Step,
     labels: Vec<Arc<str>>,
-    /// What is read of the node later.
+    /// Properties of the node that are read later.
     properties: Vec<Arc<str>>,
     keep: Vec<usize>,
-    /// Whether anybody reads the node.
+    /// True if the node is read.
     gives_node: bool,
 }
 

@@ -18,7 +18,7 @@ struct NodeUnionScan {
     labels: Vec<Arc<str>>,
     any: Vec<Arc<str>>,
     keep: Vec<usize>,
-    /// Whether anybody reads the node.
+    /// True if the node is read.
     gives_node: bool,
 }
 

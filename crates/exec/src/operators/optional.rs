@@ -40,7 +40,7 @@ pub(crate) fn lower(
     Ok((Box::new(Optional { input, nested, keep, added, missing }), layout))
 }
 
-/// Which rows of a chunk have been passed on, with a match or without.
+/// The rows of a chunk that have been passed on, with a match or without.
 struct Progress {
     matched: Vec<bool>,
     /// Rows before this one are settled, if the subplan keeps their order.

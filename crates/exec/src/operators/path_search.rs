@@ -86,7 +86,7 @@ pub(crate) struct PathFound<'p> {
 /// Takes paths.
 pub(crate) type Give<'g> = dyn FnMut(PathFound<'_>) -> Result<Flow> + 'g;
 
-/// Where a search starts and what it belongs to.
+/// The start of a search and the row it belongs to.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'c> {
     pub(crate) chunk: &'c Chunk,

@@ -14,7 +14,7 @@ use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 struct SemiApply {
     input: Step,
     nested: Nested,
-    /// Whether a match keeps the row.
+    /// True if a match keeps the row.
     keeps_matched: bool,
     keep: Vec<usize>,
 }

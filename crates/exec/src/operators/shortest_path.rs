@@ -36,7 +36,7 @@ pub(crate) struct ShortestPath {
     max: u32,
     all: bool,
     filter: Option<EdgeFilter>,
-    /// How the shortest way round is found along undirected edges, which must not go back along the same edge.
+    /// Pattern that finds the shortest way round along undirected edges, which must not go back along the same edge.
     round: Option<Pattern>,
     gives_edges: bool,
     gives_node: bool,

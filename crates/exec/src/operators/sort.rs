@@ -40,7 +40,7 @@ impl SortKeys {
     }
 }
 
-/// What the rows must have to be sorted.
+/// Adds to a demand the columns that sorting reads.
 pub(crate) fn demand_of_keys(demand: &Demand, keys: &[SortKey]) -> Demand {
     keys.iter().fold(demand.clone(), |demand, key| demand.and_expression(&key.expression))
 }

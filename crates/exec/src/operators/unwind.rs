@@ -17,11 +17,11 @@ struct Unwind {
     input: Step,
     source: Source,
     keep: Vec<usize>,
-    /// Whether anybody reads the elements.
+    /// True if the elements are read.
     gives_elements: bool,
 }
 
-/// Where the elements come from.
+/// The source of the elements.
 enum Source {
     List(CompiledExpression),
     /// The arguments of a `range()` that stands there, and its place in the text.

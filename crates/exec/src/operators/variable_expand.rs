@@ -34,11 +34,11 @@ pub(crate) struct VariableExpand {
     filter: Option<EdgeFilter>,
     distinct_from: Vec<usize>,
     keep: Vec<usize>,
-    /// Whether only the distinct ends matter, and visiting each node once finds them all.
+    /// True if only the distinct ends matter, and visiting each node once finds them all.
     visits_once: bool,
-    /// How a way back to the start is found where the ends are visited once and edges have no direction.
+    /// Pattern that finds a way back to the start where the ends are visited once and edges have no direction.
     round: Option<Pattern>,
-    /// Whether an edge may come twice in one path.
+    /// True if an edge may come twice in one path.
     repeats: bool,
     /// Tells paths that need not be made longer.
     running: Option<running::Running>,
@@ -116,7 +116,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     Ok((Box::new(expand), layout))
 }
 
-/// Whether each end can be found by its shortest walk alone.
+/// True if each end can be found by its shortest walk alone.
 fn finds_all_by_visiting_once(demand: &Demand, min: u32) -> bool {
     // Where only the ends matter, it is enough to find each by its shortest walk. A shortest walk to another node comes
     // to no node twice (else the part between could be left out), so it goes along no edge twice and is a path; with it,
@@ -133,12 +133,12 @@ struct Found {
     rows: Vec<u32>,
     ends: Vec<NodeId>,
     edges: Vec<Value>,
-    /// How many edges these are.
+    /// Number of these edges.
     length: usize,
 }
 
 impl VariableExpand {
-    /// Whether a path of a row may end at a node.
+    /// True if a path of a row may end at a node.
     fn is_end(&self, chunk: &Chunk, row: u32, node: NodeId) -> bool {
         self.bound.is_none_or(|bound| node_at(&chunk.columns[bound], row as usize) == Some(node))
     }

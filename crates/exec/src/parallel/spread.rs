@@ -29,7 +29,7 @@ const ROWS_MAX: usize = 1 << 16;
 /// Into how many parts rows are cut. Each part has groups of its own to be merged, so more of them cost more.
 const PARTS: u64 = 4;
 
-/// Which expansion of a pipeline is run in parts of its input.
+/// The expansion of a pipeline that is run in parts of its input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpreadPipeline {
     /// The expansion.
@@ -55,7 +55,7 @@ pub(crate) fn spread_pipeline(plan: &Operator) -> Option<SpreadPipeline> {
     if scan_pipeline(plan).is_some() { None } else { Some(SpreadPipeline { expand: operator.id }) }
 }
 
-/// What the runs of one pipeline know of the rows that are held.
+/// The rows held before an expansion, as the runs of one pipeline see them.
 #[derive(Default)]
 pub(crate) struct Holding<'a> {
     /// The expansion before which rows are to be held.

@@ -35,7 +35,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Chunk> {
     Ok(Chunk { rows, columns })
 }
 
-/// What is left to be read.
+/// Bytes left to be read.
 struct Reader<'b>(&'b [u8]);
 
 impl<'b> Reader<'b> {

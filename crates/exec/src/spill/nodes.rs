@@ -1,7 +1,7 @@
-//! What a search knows of nodes, whether it fits into memory or not: a set of nodes, or a number for each.
+//! Facts about nodes that a search keeps, whether they fit into memory or not: a set of nodes, or a number for each.
 //!
-//! Ids below the bound of a store with dense ids are places in pages of bits or numbers; others are found in a hash table
-//! on pages. Either gives the answers that a table in memory gives.
+//! Ids below the bound of a store with dense ids are places in pages of bits or numbers; others are found in a hash
+//! table on pages. Either gives the answers that a table in memory gives.
 
 mod slots;
 
@@ -21,7 +21,7 @@ const FIRST_ENTRIES: usize = 3;
 /// Entries that are taken from a table in memory at a time, to be sorted.
 const BATCH_ENTRIES: usize = 1 << 10;
 
-/// What is kept for each node.
+/// The entry that is kept for each node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Width {
     /// That it is there.
@@ -107,7 +107,7 @@ impl<'m> PagedNodes<'m> {
         Ok(self.put(node, 0)?.is_none())
     }
 
-    /// Whether a node is there.
+    /// True if a node is there.
     pub(crate) fn contains(&mut self, node: NodeId) -> Result<bool> {
         Ok(self.get(node)?.is_some())
     }
@@ -321,7 +321,7 @@ impl<'m> NodeSet<'m> {
         Ok(())
     }
 
-    /// Whether a node is in it.
+    /// True if a node is in it.
     #[inline]
     pub(crate) fn contains(&mut self, node: NodeId) -> Result<bool> {
         match &mut self.kind {

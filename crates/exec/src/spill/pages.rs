@@ -26,14 +26,14 @@ pub(super) struct Pages<'m> {
     file: Option<SpillFile>,
     /// Most pages that are held whatever the limit.
     free_max: usize,
-    /// Whether a share of the limit is held if there is room.
+    /// True if a share of the limit is held if there is room.
     is_wide: bool,
     frames: Vec<Frame>,
     /// The frame of each page in memory.
     places: Map<u64, usize>,
     /// The frame asked for last.
     last: usize,
-    /// Where the search for one to give way begins.
+    /// Frame at which the search for one to evict begins.
     hand: usize,
     /// Reads before more memory is asked for.
     patience: u32,

@@ -16,7 +16,7 @@ use crate::size::Sizer;
 const BITS: u32 = 4;
 /// Parts.
 const PARTS: usize = 1 << BITS;
-/// How often a part may be parted again.
+/// Number of times that a part may be partitioned again.
 pub(crate) const LEVELS_MAX: u32 = 6;
 
 /// The part of a row with that hash, at that level. Each level uses bits of its own.
@@ -118,14 +118,14 @@ impl<'m> Partitions<'m> {
         Partition { file: &self.file, blocks: &self.blocks[part] }
     }
 
-    /// How many parts there are.
+    /// Number of parts.
     pub(crate) fn count(&self) -> usize {
         PARTS
     }
 }
 
 impl Partition<'_> {
-    /// Whether it holds no rows.
+    /// True if it holds no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }

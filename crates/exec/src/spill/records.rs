@@ -23,7 +23,7 @@ const FIRST_RECORDS: usize = 16;
 
 /// Something of a fixed number of bytes.
 pub(crate) trait Record: Copy {
-    /// How many bytes.
+    /// Number of bytes of a record.
     const BYTES: usize;
     /// Puts them at the beginning, and leaves the place behind.
     fn write(&self, out: &mut &mut [u8]);
@@ -94,9 +94,9 @@ impl<A: Record, B: Record> Record for (A, B) {
 /// See the module.
 pub(crate) struct Records<'m, R> {
     charge: Charge<'m>,
-    /// Where the older records are; none while all are in memory.
+    /// Pages of the older records; none while all are in memory.
     pages: Option<Pages<'m>>,
-    /// How many records are on pages.
+    /// Number of records on pages.
     base: u64,
     /// The records behind those.
     tail: Vec<R>,
@@ -191,7 +191,7 @@ impl<'m, R: Record> Records<'m, R> {
         (place / Self::PAGE_RECORDS, (place % Self::PAGE_RECORDS) as usize * R::BYTES)
     }
 
-    /// How many records stand on a page from a place on, at most so many.
+    /// Number of records that stand on a page from a place on, at most `most`.
     fn fit_on_page(place: u64, most: u64) -> u64 {
         most.min(Self::PAGE_RECORDS - place % Self::PAGE_RECORDS)
     }

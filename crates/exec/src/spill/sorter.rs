@@ -45,7 +45,7 @@ pub(crate) struct Sorter<'m> {
     limit: usize,
 }
 
-/// What a sorter holds at the end.
+/// The rows that a sorter holds at the end.
 pub(crate) enum Sorted<'m> {
     /// All rows, in memory and not sorted yet, with the charge for them.
     InMemory(Chunk, Charge<'m>),
@@ -82,7 +82,7 @@ impl<'m> Sorter<'m> {
         Ok(())
     }
 
-    /// Whether rows were written to disk.
+    /// True if rows were written to disk.
     pub(crate) fn is_spilled(&self) -> bool {
         !self.runs.is_empty()
     }

@@ -103,7 +103,7 @@ impl<'m> StoredRows<'m> {
     }
 }
 
-/// How many rows of a chunk of so many bytes make a block.
+/// Number of rows that make a block, for a chunk that takes `bytes`.
 pub(super) fn rows_of_block(chunk: &Chunk, bytes: usize, limit: usize) -> usize {
     let row_bytes = (bytes / chunk.rows.max(1)).max(1);
     (block_bytes(limit) / row_bytes).clamp(1, model::limits::BATCH_ROWS * 4)

@@ -141,7 +141,7 @@ impl Changes {
         self.items.is_empty()
     }
 
-    /// What the changes read and write.
+    /// The columns and keys that the changes read and write.
     pub(crate) fn hazards(&self) -> &Hazards {
         &self.hazards
     }

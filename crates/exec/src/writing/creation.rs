@@ -37,7 +37,7 @@ struct EdgeCreation {
     span: Span,
 }
 
-/// What to do with a property that is null.
+/// The treatment of a property that is null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NullProperties {
     /// Leave it out, as `CREATE` does.

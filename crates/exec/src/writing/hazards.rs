@@ -9,7 +9,7 @@ use crate::chunk::{Chunk, Layout};
 use crate::lowering::Slots;
 use crate::lowering::liveness::{add_expression, visit};
 
-/// How the changes of a `SET` may be batched.
+/// The ways in which the changes of a `SET` may be batched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Batching {
     /// All rows, item by item: the last row wins, as it does row by row.
@@ -20,17 +20,17 @@ pub(crate) enum Batching {
     Never,
 }
 
-/// What changes read and write, as far as can be told without rows.
+/// The reads and writes of changes, as far as they are known without rows.
 pub(crate) struct Hazards {
     /// The one column that all items change.
     object: Option<usize>,
     /// Columns whose nodes and edges, if they hold any, are looked into.
     reads: Vec<usize>,
-    /// Whether more is read than can be told.
+    /// True if more is read than can be known.
     is_opaque: bool,
-    /// Whether what is written depends on maps.
+    /// True if what is written depends on maps.
     writes_maps: bool,
-    /// Whether no two items write the same thing of different columns.
+    /// True if no two items write the same thing of different columns.
     is_disjoint: bool,
 }
 
@@ -61,7 +61,7 @@ impl Hazards {
         self.is_opaque
     }
 
-    /// How the changes may be batched for these rows.
+    /// The way in which the changes may be batched for these rows.
     pub(crate) fn batching(&self, chunk: &Chunk) -> Batching {
         if self.is_opaque {
             return Batching::Never;
@@ -85,13 +85,13 @@ impl Hazards {
     }
 }
 
-/// What expressions read of the graph.
+/// Reads of the graph by expressions.
 #[derive(Default)]
 struct Reading {
     slots: Slots,
     /// The property keys read, if nothing else is.
     keys: Vec<Arc<str>>,
-    /// Whether more than properties by key is read.
+    /// True if more than properties by key is read.
     reads_all: bool,
     is_opaque: bool,
 }
@@ -144,7 +144,7 @@ fn looks_into_nodes(name: &str) -> bool {
     ["properties", "keys", "labels", "degree", "exists"].iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Whether a column holds nodes or edges, be it deep within lists and maps.
+/// True if a column holds nodes or edges, at any depth within lists and maps.
 pub(crate) fn holds_entities(column: &Column) -> bool {
     match &column.data {
         ColumnData::Node(_) | ColumnData::Edge(_) => true,
@@ -190,14 +190,14 @@ fn written_key(item: &SetItem) -> Option<&str> {
     }
 }
 
-/// Whether an expression runs a subplan, which may look at all of the graph.
+/// True if an expression runs a subplan, which may look at all of the graph.
 pub(crate) fn runs_subplan(expression: &Expression) -> bool {
     let mut reading = Reading::default();
     reading.add(expression);
     reading.is_opaque
 }
 
-/// Whether an expression may look into nodes and edges of the rows, or run a subplan.
+/// True if an expression may look into nodes and edges of the rows, or run a subplan.
 pub(crate) fn reads_graph(expression: &Expression) -> bool {
     let mut reading = Reading::default();
     reading.add(expression);

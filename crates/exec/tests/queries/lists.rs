@@ -17,7 +17,7 @@ fn run(query: &str, memory: &QueryMemory) -> model::Result<Answer> {
     run_with(&ReferenceStore::new(), query, &parameters, RunSettings::default(), memory)
 }
 
-/// What asks for more than the limit in MiB, who makes it, and what it makes.
+/// Queries that ask for more than the limit, the limit in MiB, and the name of what is too large.
 const TOO_LARGE: &[(&str, usize, &str)] = &[
     ("RETURN size([x IN range(1, 90000000) | x])", 64, "a list of 90000000 elements: range(start, end, step)"),
     ("RETURN size(range(1, 90000000))", 64, "a list of 90000000 elements: range(start, end, step)"),
@@ -65,7 +65,7 @@ fn what_is_too_large_names_the_limit_before_it_is_made() {
     }
 }
 
-/// What fits into 20 MiB at any time, although more is made in all, and its answer.
+/// Queries that fit into 20 MiB at any time, although more is made in all, and their answers.
 const FITTING: &[(&str, &str)] = &[
     ("RETURN size([x IN range(1, 150000) | x])", "150000"),
     ("RETURN size(reduce(l = [], x IN range(1, 2000) | l + x))", "2000"),

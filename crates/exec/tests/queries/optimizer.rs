@@ -13,7 +13,7 @@ use testing::random::SeededRandom;
 
 use super::{Functions, StoppedClock};
 
-/// What runs queries on one store.
+/// A store and functions to run queries with.
 pub(super) struct Bench {
     store: ReferenceStore,
     functions: Functions,

@@ -41,7 +41,7 @@ impl Way {
         }
     }
 
-    /// Where an edge leads from a node.
+    /// The node that an edge leads to from a node.
     fn follow(self, edge: (u64, u64), from: u64) -> Option<u64> {
         match self {
             Way::Out => (edge.0 == from).then_some(edge.1),

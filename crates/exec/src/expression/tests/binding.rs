@@ -6,7 +6,7 @@ use cypher::ast;
 use cypher::plan::{BinaryOperator, Expression, ExpressionKind, QuantifierKind, SlotId};
 use model::{Span, Value};
 
-/// What names stand for.
+/// The slots or parameters that names stand for.
 pub(crate) struct Binder<'n> {
     names: &'n [String],
     as_parameters: bool,

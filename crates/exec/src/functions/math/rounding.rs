@@ -9,7 +9,7 @@ pub(super) fn half_up(x: f64) -> f64 {
     if x - below >= 0.5 { below + 1.0 } else { below }
 }
 
-/// What is cut off, against half of the last digit kept.
+/// The digits that are cut off, compared with half of the last digit kept.
 struct Remainder {
     is_zero: bool,
     is_half: bool,

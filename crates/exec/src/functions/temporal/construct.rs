@@ -22,7 +22,7 @@ pub(super) struct Fields<'a> {
     map: &'a MapValue,
 }
 
-/// What a value is made of when it is not said.
+/// Parts that a value takes where none are given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Base {
     pub(super) date: Option<Date>,

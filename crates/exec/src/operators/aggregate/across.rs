@@ -1,10 +1,11 @@
 //! Aggregation across an edge, where of the nodes that edges lead to nothing is asked but labels and numbers.
 //!
-//! What these nodes have is read once, for all of them, into arrays ([`far`]). Then edges are followed in a loop that adds
-//! up, for each node that they start from; only the sums are brought to the groups. No row is made for an edge.
+//! The labels and properties of these nodes are read once, for all of them, into arrays ([`far`]). Then edges are
+//! followed in a loop that adds up, for each node that they start from; only the sums are brought to the groups. No row
+//! is made for an edge.
 //!
 //! Cost: a place in an array for each edge and number. Memory: 8 bytes for each node id and number, an eighth of a byte
-//! for labels; where that is refused, or the edges are fewer than the nodes, rows are aggregated as ever.
+//! for labels. If that is refused, or the edges are fewer than the nodes, rows are aggregated as usual.
 
 mod far;
 
@@ -39,7 +40,7 @@ pub(super) struct Across {
     choice: Option<Choice>,
     /// Over rows of the input.
     keys: Vec<CompiledExpression>,
-    /// What the nodes carry that edges lead to.
+    /// Labels of the nodes that edges lead to.
     labels: Vec<Arc<str>>,
     /// Their properties that are added up.
     properties: Vec<Arc<str>>,
@@ -165,7 +166,7 @@ impl Across {
         }))
     }
 
-    /// What is known of all nodes that edges may lead to; `None` where it does not pay or is refused.
+    /// Reads the labels and properties of all nodes that edges may lead to; `None` where it does not pay or is refused.
     pub(super) fn far(&self, runtime: &Runtime<'_>, charge: &mut Charge<'_>) -> Result<Option<Far>> {
         let bound = {
             let view = runtime.view();
@@ -257,7 +258,7 @@ impl Across {
     }
 }
 
-/// What the edges of each node of a batch come to.
+/// Sums over the edges of each node of a batch.
 #[derive(Default)]
 struct Sums {
     edges: Vec<i64>,

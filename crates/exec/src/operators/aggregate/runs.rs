@@ -14,7 +14,7 @@ const RUN_ROWS_MIN: usize = 4;
 pub(super) struct Runs {
     /// The first row of each run; columns that no key reads are empty of meaning.
     pub(super) chunk: Chunk,
-    /// Where each run ends.
+    /// The end of each run.
     pub(super) ends: Vec<u32>,
     /// Rows in all.
     pub(super) rows: usize,

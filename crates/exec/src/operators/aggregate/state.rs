@@ -101,7 +101,7 @@ impl<'m> State<'m> {
         self.table.bytes() + self.firsts.len() * size_of::<i64>() + functions.sum::<usize>()
     }
 
-    /// Whether there are keys, and so groups that can be put away.
+    /// True if there are keys, and so groups that can be put away.
     pub(super) fn has_keys(&self) -> bool {
         self.has_keys
     }
@@ -223,7 +223,7 @@ impl<'m> State<'m> {
         }
     }
 
-    /// Whether values of any function were put aside.
+    /// True if values of any function were put aside.
     pub(super) fn has_aside(&self) -> bool {
         self.functions.iter().any(|function| matches!(function, FunctionState::Other(values) if values.has_aside()))
     }

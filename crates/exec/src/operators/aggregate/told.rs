@@ -1,4 +1,4 @@
-//! How many nodes of a label, or edges of a type, there are, where the store can tell without giving them out.
+//! Number of nodes of a label, or of edges of a type, where the store knows it without giving them out.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::adjacency::label_ids;
 use crate::chunk::Chunk;
 use crate::runtime::{Flow, Physical, Scope, Sink};
 
-/// What is counted, by names.
+/// The nodes or edges that are counted, by names.
 pub(super) enum Counted {
     /// Nodes that carry all of these labels.
     Nodes(Vec<Arc<str>>),
@@ -19,7 +19,8 @@ pub(super) enum Counted {
 }
 
 impl Counted {
-    /// What the rows of an input are that are only counted, if a store may be asked for it.
+    /// The nodes or edges that the rows of an input stand for, if the rows are only counted and a store may be asked
+    /// for the count.
     pub(super) fn of(input: &Operator, aggregates: &[&PlanAggregate]) -> Option<Counted> {
         let counts_rows =
             |item: &&PlanAggregate| item.arguments.is_empty() && !item.distinct && &*item.function == "count";

@@ -1,7 +1,7 @@
 //! The states of one function, and those of its values that were put aside because groups hold too many of them.
 //!
-//! What a `DISTINCT` function keeps is parted by the hash of group and value: no value is in two parts, so that each part
-//! settles on its own. What a percentile keeps is sorted, and the result picked at its rank.
+//! The values of a `DISTINCT` function are partitioned by the hash of group and value: no value is in two parts, so
+//! that each part settles on its own. The values of a percentile are sorted, and the result is picked at its rank.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) struct Values<'m> {
     aside: Vec<Partitions<'m>>,
 }
 
-/// What finishing works with.
+/// Memory and interrupt that finishing works with.
 #[derive(Clone, Copy)]
 pub(super) struct Room<'r, 'm> {
     pub(super) charge: &'r Charge<'m>,
@@ -56,7 +56,7 @@ impl<'m> Values<'m> {
         self.state.bytes()
     }
 
-    /// Whether values were put aside.
+    /// True if values were put aside.
     pub(super) fn has_aside(&self) -> bool {
         !self.aside.is_empty()
     }
@@ -137,7 +137,7 @@ impl<'m> Values<'m> {
 
 /// Parts of values that are parted by hash, being taken in one by one.
 struct Settling<'s, 'm> {
-    /// What the parts so far come to.
+    /// The result of the parts so far.
     total: Values<'m>,
     charge: Charge<'m>,
     function: &'s Function,

@@ -28,7 +28,7 @@ const WHOLE_SHARE: usize = 8;
 /// The largest number of ids for which arrays are made.
 const WHOLE_IDS_MAX: u64 = 1 << 32;
 
-/// What one thread knows of the nodes of a tree.
+/// One thread's evaluation of a tree, with the numbers known of its nodes.
 pub(super) struct Evaluation<'e, 'r> {
     pub(super) runtime: &'e Runtime<'r>,
     pub(super) tables: &'e Tables,
@@ -37,11 +37,11 @@ pub(super) struct Evaluation<'e, 'r> {
     /// The same for what was worked out last, where memory is short; may be forgotten at any time.
     pub(super) recent: Vec<Map<NodeId, Message>>,
     pub(super) marks: groups::Marks,
-    /// What the memos hold, and the arrays that this thread made.
+    /// Memory of the memos, and of the arrays that this thread made.
     pub(super) charge: Charge<'r>,
 }
 
-/// Where the messages of nodes are.
+/// The location of the messages of nodes.
 pub(super) enum Known {
     /// Every node stands for one match.
     One,
@@ -89,7 +89,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         Evaluation { runtime, tables, memos, recent, marks: groups::Marks::default(), charge }
     }
 
-    /// How many matches nodes stand for, that may come again.
+    /// Number of matches that each node stands for; the nodes may come again.
     pub(super) fn values(&mut self, node: &Node, nodes: &[NodeId]) -> Result<Vec<u64>> {
         let known = self.know(node, nodes)?;
         Ok(self.messages(&known, nodes).map(|message| message.value).collect())
@@ -257,7 +257,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         Ok(each)
     }
 
-    /// How many matches nodes stand for without the branch aside.
+    /// Number of matches that each node stands for without the branch aside.
     pub(super) fn rests(&mut self, node: &Node, nodes: &[NodeId]) -> Result<Vec<u64>> {
         if node.groups.len() == 1 && node.nested.is_empty() {
             // Nothing but the branch aside: it only matters what is asked of the node itself.
@@ -270,12 +270,12 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         Ok(self.messages(&known, nodes).map(|message| message.rest).collect())
     }
 
-    /// What nodes stand for that were asked for.
+    /// The messages of the nodes that were asked for.
     fn messages(&self, known: &Known, nodes: &[NodeId]) -> impl Iterator<Item = Message> {
         nodes.iter().enumerate().map(move |(at, &node)| self.get(known, at, node))
     }
 
-    /// What one node stands for, in this place among those that were asked for.
+    /// The message of one node, which is at position `at` among those that were asked for.
     #[inline]
     fn get(&self, known: &Known, at: usize, node: NodeId) -> Message {
         match known {
@@ -344,14 +344,14 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         Ok(Known::Memo(node.table))
     }
 
-    /// Whether so many single nodes are enough to work out all.
+    /// True if asking for this number of single nodes makes it pay to work out all.
     pub(super) fn pays_whole(&self, nodes: usize) -> bool {
         let view = self.runtime.view();
         let bound = view.view().node_id_bound();
         view.view().capabilities().dense_node_ids && bound <= WHOLE_IDS_MAX && nodes > bound as usize / WHOLE_SHARE
     }
 
-    /// What all nodes stand for; `None` if there is no room for that.
+    /// The messages of all nodes; `None` if there is no room for them.
     fn whole(&mut self, node: &Node) -> Result<Option<Arc<Whole>>> {
         let (tables, runtime) = (self.tables, self.runtime);
         tables.wholes[node.table].get_or_try(|| {
@@ -375,7 +375,8 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         })
     }
 
-    /// What the branches of a node lead to is wanted of all nodes if the node is. False if there is no room for it.
+    /// Works out all nodes that the branches of a node lead to, because they are wanted if all of the node are. False
+    /// if there is no room for it.
     fn make_below(&mut self, node: &Node) -> Result<bool> {
         for branch in node.branches.iter().filter(|branch| !branch.node.is_bare()) {
             self.find_types(&branch.node)?;
@@ -466,7 +467,7 @@ pub(super) fn for_each_part<T: Send>(
     outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the second edge of a walk can be the first again.
+/// The check whether the second edge of a walk can be the first again.
 struct SameEdge {
     direction: Direction,
     again: Direction,

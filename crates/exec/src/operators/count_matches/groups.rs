@@ -68,7 +68,7 @@ impl Marks {
         }
     }
 
-    /// How often the node was counted before.
+    /// Number of times that the node was counted before.
     #[inline]
     fn count(&mut self, node: NodeId) -> u64 {
         let place = self.place(node);
@@ -91,7 +91,7 @@ impl Marks {
     }
 }
 
-/// What the edges of one node come to for each member, and by what they are told apart.
+/// The values of one node's edges for each member, and the key that tells them apart.
 #[derive(Clone, Copy)]
 struct Entry {
     key: u64,
@@ -445,7 +445,7 @@ impl Ends {
     }
 }
 
-/// What an edge takes off: given the marks and the ends of the first branch, and the edge of the second.
+/// Number that an edge takes off: given the marks and the ends of the first branch, and the edge of the second.
 type Lost<'l> = dyn FnMut(&mut Evaluation<'_, '_>, &Marks, &[NodeId], usize) -> Result<u64> + 'l;
 
 /// For each node the product of two branches, less what `lost` says of each edge of the second, being given the marks

@@ -36,13 +36,13 @@ pub(super) struct ByType {
     pub(super) is_implied: bool,
 }
 
-/// How many edges of a type have an end among some nodes, in each of the ways that are followed.
+/// Number of edges of a type with an end among some nodes, for each direction that is followed.
 struct Held {
     edge_type: EdgeTypeId,
     counts: Vec<u64>,
 }
 
-/// What edges of a type do.
+/// The cases in which edges of a type lead to nodes with the labels.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Leads {
     Always,
@@ -105,7 +105,7 @@ impl ByType {
     }
 }
 
-/// How many times a node is asked how many edges of a type it has.
+/// Number of times that a node is asked for its number of edges of a type.
 fn looks(statistics: &Statistics, labels: &[LabelId], types: usize) -> u64 {
     let fewer = |label: &LabelId| {
         let carry = statistics.label(*label);
@@ -115,7 +115,7 @@ fn looks(statistics: &Statistics, labels: &[LabelId], types: usize) -> u64 {
 }
 
 impl Leads {
-    /// What edges do of which two things are asked.
+    /// Combines the answers for two conditions that must both hold.
     fn and(self, other: Leads) -> Leads {
         match (self, other) {
             (Leads::Never, _) | (_, Leads::Never) => Leads::Never,
@@ -126,8 +126,8 @@ impl Leads {
 }
 
 impl Held {
-    /// What it says of the type, of which there are so many edges if that is known: the counts are of edges that lead to
-    /// nodes with the label, or else of those that lead to others.
+    /// The answer for the type. `total` is its number of edges, if known. The counts are of edges that lead to nodes
+    /// with the label, or else of those that lead to others.
     fn leads(&self, total: Option<u64>, to_labelled: bool) -> Leads {
         let (if_none, if_all) = if to_labelled { (Leads::Never, Leads::Always) } else { (Leads::Always, Leads::Never) };
         if self.counts.iter().all(|&count| count == 0) {
@@ -246,8 +246,8 @@ impl Evaluation<'_, '_> {
         if edges < self.looks(&branch.node) { Ok(None) } else { self.find_types(&branch.node) }
     }
 
-    /// What is known of the types of the edges that lead to a node. It is found out once as many were followed as would
-    /// have been looked at for that.
+    /// The types of the edges that lead to a node, as far as known. They are determined once the number of edges
+    /// followed reaches the number of lookups which that takes.
     pub(super) fn types_to(&self, node: &Node) -> Result<Option<Arc<Option<ByType>>>> {
         let asked = self.tables.asked[node.table].load(Ordering::Relaxed) as u64;
         match self.tables.types[node.table].get() {
@@ -275,7 +275,7 @@ impl Evaluation<'_, '_> {
         known.as_deref().and_then(Option::as_ref).is_some_and(|by_type| by_type.is_implied)
     }
 
-    /// Which of the nodes carry the labels of a node of which nothing else is asked.
+    /// The nodes that carry the labels of a node of which nothing else is asked.
     pub(super) fn labelled(&self, node: &Node, nodes: &[NodeId]) -> Result<Bitmap> {
         let guard = self.runtime.view();
         match label_ids(guard.view(), &node.labels) {

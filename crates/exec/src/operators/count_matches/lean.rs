@@ -31,11 +31,11 @@ const MEMO_BYTES: usize = 48;
 /// Bytes that an edge takes while it is compared, about.
 const EDGE_BYTES: usize = 96;
 
-/// What a thread remembers takes no more than this share of what the query may hold.
+/// Divisor of the query's memory limit: the share of it that a thread's memos may take.
 const MEMO_SHARE: usize = 4;
 
 impl Evaluation<'_, '_> {
-    /// Whether memory was refused.
+    /// True if memory was refused.
     #[inline]
     pub(super) fn is_lean(&self) -> bool {
         self.tables.is_lean.load(Ordering::Relaxed)
@@ -66,7 +66,7 @@ impl Evaluation<'_, '_> {
         self.charge.try_grow((nodes + ways * edges) as usize * size_of::<u64>()).is_ok()
     }
 
-    /// What nodes stand for, one by one.
+    /// The messages of nodes, one by one.
     pub(super) fn each(&mut self, node: &Node, nodes: &[NodeId]) -> Result<Vec<Message>> {
         let mut messages = vec![Message::default(); nodes.len()];
         for (nodes, messages) in nodes.chunks(NODES).zip(messages.chunks_mut(NODES)) {

@@ -11,13 +11,13 @@ use crate::runtime::Runtime;
 /// The edges of a batch of nodes, node by node.
 #[derive(Default)]
 pub(super) struct Edges {
-    /// Where the edges of each node start, and where the last end.
+    /// The start of each node's edges, and the end of the last.
     pub(super) starts: Vec<usize>,
     pub(super) neighbors: Vec<NodeId>,
     /// Of each edge; only if asked for.
     pub(super) ids: Vec<EdgeId>,
     pub(super) types: Vec<EdgeTypeId>,
-    /// Whether it runs from the neighbor; only if both directions are followed.
+    /// True if the edge runs from the neighbor; only if both directions are followed.
     pub(super) reversed: Vec<bool>,
 }
 

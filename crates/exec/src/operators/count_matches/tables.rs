@@ -1,4 +1,4 @@
-//! What the runs of one statement know of a tree's nodes, shared by its threads.
+//! Results for a tree's nodes, shared by the runs of one statement and their threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,12 +8,12 @@ use model::{NodeId, Result};
 use super::labelled::ByType;
 use super::lists::Lists;
 
-/// What a node stands for.
+/// The numbers of matches that a node stands for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Message {
-    /// How many matches; at most [`u64::MAX`], which stands for any number that is larger.
+    /// Number of matches; at most [`u64::MAX`], which stands for any number that is larger.
     pub(super) value: u64,
-    /// How many without the branch aside.
+    /// Number of matches without the branch aside.
     pub(super) rest: u64,
 }
 
@@ -22,7 +22,7 @@ impl Message {
     pub(super) const ONE: Message = Message { value: 1, rest: 1 };
 }
 
-/// What all nodes stand for, by id.
+/// The messages of all nodes, by id.
 pub(super) struct Whole {
     pub(super) values: Vec<u64>,
     /// Empty if there is no branch aside.
@@ -30,7 +30,7 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// What one node stands for.
+    /// The message of one node.
     #[inline]
     pub(super) fn get(&self, node: NodeId) -> Message {
         let at = node.0 as usize;
@@ -50,7 +50,7 @@ impl<T> Shared<T> {
         Shared { is_made: AtomicBool::new(false), made: Mutex::new(None) }
     }
 
-    /// What was made, if it was.
+    /// Returns what was made; `None` if it was not.
     pub(super) fn get(&self) -> Option<Arc<T>> {
         if !self.is_made.load(Ordering::Acquire) {
             return None;
@@ -58,7 +58,7 @@ impl<T> Shared<T> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What was made, or is now; `None` if it cannot be.
+    /// Returns what was made, making it now if it was not; `None` if it cannot be made.
     pub(super) fn get_or_try(&self, make: impl FnOnce() -> Result<Option<T>>) -> Result<Option<Arc<T>>> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(made) = &*made {

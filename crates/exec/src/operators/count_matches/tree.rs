@@ -20,7 +20,7 @@ pub(super) struct Node {
     pub(super) aside: Option<usize>,
     /// The number of its table.
     pub(super) table: usize,
-    /// Which edges lead to it: way and types.
+    /// Direction and types of the edges that lead to it.
     pub(super) reached: Option<(Direction, Vec<Arc<str>>)>,
 }
 

@@ -1,4 +1,4 @@
-//! What an expansion knows of the filters and limits above it: ranges and first edges, which a store may find by itself.
+//! Filters and limits above an expansion, as ranges and first edges, which a store may find by itself.
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -77,10 +77,11 @@ impl Distinct {
 /// A chunk of fewer rows is not worth lists of all nodes.
 const LISTED_ROWS_MIN: usize = 64;
 
-/// What following an edge against its direction costs more where its id is wanted: a search in the run of its source.
+/// Cost factor of following an edge against its direction where its id is wanted: that takes a search in the run of its
+/// source.
 const ID_AGAINST_DIRECTION_COST: u64 = 8;
 
-/// What each node of a side costs to expand.
+/// The cost of expanding each node of a side.
 fn costs(view: &dyn ReadView, side: &Distinct, expand: &model::Expand) -> Result<Vec<u64>> {
     let mut costs = view.degrees(&side.nodes, expand.direction, expand.types.as_deref())?;
     if expand.edge_ids == EdgeIds::Include && expand.direction == Direction::In {
@@ -103,7 +104,7 @@ impl ExpandInto {
         ends
     }
 
-    /// Which rows to walk from their start, and which from their end.
+    /// Divides the rows into those walked from their start and those walked from their end.
     fn split(&self, view: &dyn ReadView, ends: Ends, expand: &model::Expand) -> Result<(Side, Side)> {
         let capabilities = view.capabilities();
         let Ends { rows, from, to } = ends;

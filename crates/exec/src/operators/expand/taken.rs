@@ -1,8 +1,8 @@
 //! Edges that a row holds already, told by where they lead.
 //!
-//! Where nobody reads the edge that an expansion follows, edges between the same two nodes stand for each other. So an
-//! edge that the row holds, and that the expansion meets, takes one row away that leads to its other end, and the ids of
-//! all the other edges need not be known: against the direction of edges these cost a search each.
+//! Edges between the same two nodes stand for each other where the edge that an expansion follows is not read. So an
+//! edge that the row holds, and that the expansion meets, takes one row away that leads to its other end, and the ids
+//! of all the other edges need not be known: against the direction of edges these cost a search each.
 
 use model::{EdgeBatch, EdgeId, EdgeValue, Expand, NodeId, ReadView, Result, Value};
 
@@ -10,7 +10,7 @@ use crate::adjacency::is_met;
 use crate::chunk::Chunk;
 use crate::rows::edge_at;
 
-/// Where the edges lead that the rows of a chunk hold and an expansion will meet.
+/// The other ends of the edges that the rows of a chunk hold and an expansion will meet.
 #[derive(Default)]
 pub(super) struct Taken {
     /// For each input the end of its places in `ends`; empty if there are none at all.
@@ -120,7 +120,7 @@ fn for_each_edge(chunk: &Chunk, column: usize, row: usize, each: &mut dyn FnMut(
     }
 }
 
-/// Which of the edges lie in the ranges of an expansion.
+/// The edges that lie in the ranges of an expansion.
 fn chosen(view: &dyn ReadView, edges: &[EdgeValue], expand: &Expand) -> Result<Vec<u32>> {
     let mut chosen: Vec<u32> = (0..edges.len() as u32).collect();
     if !chosen.is_empty() && !expand.ranges.is_empty() {

@@ -25,9 +25,9 @@ use crate::runtime::Prepared;
 use crate::runtime::{Environment, Flow, Runtime, Scope};
 use crate::spill::{RowStore, StoredRows};
 
-/// How many rows make a batch if nothing is said.
+/// Number of rows in a batch if none is given.
 const BATCH_ROWS: u64 = 1_000;
-/// How often a batch is tried where others write the same, if nothing is said.
+/// Number of attempts of a batch where others write the same, if none is given.
 const ATTEMPTS: usize = 100;
 /// Number of attempts of a batch beside others, before it is tried alone.
 const TOGETHER: usize = 2;
@@ -37,10 +37,10 @@ const RETRY_SECONDS: f64 = 30.0;
 const RETRY_SECONDS_MAX: f64 = 366.0 * 86_400.0;
 /// The first and the longest wait between two tries with `RETRY`, in microseconds; each is twice as long as the one before.
 const WAIT_US: (u64, u64) = (1_000, 1_000_000);
-/// What is slept at once, so that a cancelled statement ends soon.
+/// Longest single sleep in microseconds, so that a cancelled statement ends soon.
 const NAP_US_MAX: u64 = 50_000;
 
-/// How the rows are cut.
+/// The division of the rows into batches.
 pub(super) struct Batches {
     rows: Option<CompiledExpression>,
     concurrent: Option<Option<CompiledExpression>>,
@@ -112,7 +112,7 @@ pub(super) fn numbered(scope: Scope<'_, '_>, mut chunk: Chunk) -> Result<Chunk> 
 /// Rows that are put together, at least, before their batches are run, where the input has spilled.
 const WAVE_ROWS: usize = 16_384;
 
-/// How many rows a batch has, how many run at a time, and for how long one is tried.
+/// Number of rows of a batch, number of batches that run at a time, and how long one is tried.
 #[derive(Clone, Copy)]
 struct Cut {
     rows: usize,
@@ -120,7 +120,7 @@ struct Cut {
     retry_ns: Option<u64>,
 }
 
-/// What has become of the batches so far.
+/// The state of the batches so far.
 struct Progress<'m> {
     output: RowStore<'m>,
     batches: usize,
@@ -131,7 +131,7 @@ struct Progress<'m> {
     has_edges: bool,
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 struct Outcome {
     result: Result<Chunk>,
     counters: Counters,
@@ -223,7 +223,7 @@ impl ForEach {
         self.collect(scope, input, batches, (ranges, outcomes), progress)
     }
 
-    /// What became of each batch; nothing of those that were not begun.
+    /// Runs the batches and returns the outcome of each; `None` for those that were not begun.
     fn run_batches(
         &self,
         scope: Scope<'_, '_>,
@@ -366,7 +366,7 @@ fn waited(environment: Environment<'_>, wait_us: u64) -> bool {
     left == 0
 }
 
-/// What `REPORT STATUS` tells of a transaction.
+/// The report of `REPORT STATUS` on a transaction.
 struct Status {
     number: usize,
     started: bool,

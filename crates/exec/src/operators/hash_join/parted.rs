@@ -24,7 +24,8 @@ use crate::runtime::{Flow, Scope, Sink};
 use crate::size::chunk_bytes;
 use crate::spill::{Partition, Partitions, in_order};
 
-/// How often a part is parted again: with sixteen parts each time, a right side of thousands of times the memory.
+/// Number of times that a part is partitioned again: with sixteen parts each time, this is enough for a right side of
+/// thousands of times the memory.
 const LEVELS_MAX: u32 = 3;
 /// Rows put away at a time.
 const PIECE_ROWS: usize = 4 * model::limits::BATCH_ROWS;

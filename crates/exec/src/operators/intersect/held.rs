@@ -1,4 +1,4 @@
-//! What several sorted lists have in common: by bitmap, by merging, or by searching the longer for each of the shorter.
+//! The intersection of several sorted lists: by bitmap, by merging, or by searching the longer for each of the shorter.
 
 use crate::neighbor_lists::ListReader;
 
@@ -7,14 +7,14 @@ const SEARCH_RATIO: usize = 16;
 /// Shorter lists are not marked in the bitmap.
 const MARKED_MIN: usize = 8;
 
-/// What the lists of all nodes of a row but the last have in common, kept while those nodes stay the same.
+/// The intersection of the lists of all nodes of a row but the last, kept while those nodes stay the same.
 #[derive(Default)]
 pub(super) struct Common {
     /// The nodes whose lists are held, in the order of the legs given.
     nodes: Vec<u32>,
-    /// What the first two lists have in common, the first three, and so on.
+    /// The intersection of the first two lists, of the first three, and so on.
     levels: Vec<Vec<u32>>,
-    /// What is held, as bits; cleared again before something else is.
+    /// The nodes held, as bits; cleared before others are held.
     bits: Vec<u64>,
     is_marked: bool,
 }
@@ -71,7 +71,7 @@ impl Common {
         }
     }
 
-    /// What is held; `first` is the list of the first node.
+    /// The nodes held; `first` is the list of the first node.
     fn held<'a>(&'a self, first: &'a [u32]) -> &'a [u32] {
         self.levels.last().map_or(first, Vec::as_slice)
     }
@@ -81,12 +81,12 @@ impl Common {
         self.bits[node as usize / 64] >> (node % 64) & 1 == 1
     }
 
-    /// Whether a list is to be read against the bitmap.
+    /// True if a list is to be read against the bitmap.
     fn reads(&self, held: &[u32], list: &[u32]) -> bool {
         self.is_marked && list.len() / SEARCH_RATIO <= held.len()
     }
 
-    /// How many nodes of a list are held; neither has a node twice.
+    /// Number of nodes of a list that are held; neither has a node twice.
     pub(super) fn count(&self, first: &[u32], list: &[u32]) -> usize {
         let held = self.held(first);
         if self.reads(held, list) {
@@ -116,7 +116,7 @@ impl Common {
     }
 }
 
-/// How many nodes of a list are set: four at a time, so that none waits for the one before.
+/// Number of nodes of a list that are set: four at a time, so that none waits for the one before.
 #[inline]
 fn count_marked(bits: &[u64], list: &[u32]) -> usize {
     let is_set = |node: u32| bits[node as usize / 64] >> (node % 64) & 1;

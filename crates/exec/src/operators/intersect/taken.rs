@@ -1,6 +1,6 @@
 //! Edges of a pattern differ from each other: how many ways are left to reach a node by the legs of an intersection.
 //!
-//! Where two edges could be the same is told by nodes: a leg from `x` to `c` can only be an edge that is bound between `x`
+//! Nodes tell whether two edges could be the same: a leg from `x` to `c` can only be an edge that is bound between `x`
 //! and `c`, or that of another leg from `x`. So edges need not be looked at to count.
 
 use cypher::plan::BoundEdge;
@@ -34,7 +34,7 @@ impl Ends {
         Ok(Ends { left, right, direction: bound.direction, edge })
     }
 
-    /// Where the edge leads if it is followed from a node as a leg follows its edges.
+    /// The node that the edge leads to if it is followed from a node as a leg follows its edges.
     fn met(&self, left: u32, right: u32, from: u32, leg: Direction) -> Option<u32> {
         let (source, target) = if self.direction == Direction::In { (right, left) } else { (left, right) };
         match leg {
@@ -46,7 +46,7 @@ impl Ends {
     }
 }
 
-/// What is taken in one row.
+/// The edges that are taken in one row.
 #[derive(Default)]
 pub(super) struct Taken {
     /// Legs, and nodes to which a bound edge leads that the leg would meet again.

@@ -16,7 +16,7 @@ use crate::runtime::Scope;
 use crate::writing::changes::Changes;
 use crate::writing::hazards::{holds_entities, reads_graph};
 
-/// What makes two rows the same to the pattern: the properties of the node or edge, and the ends of the edge.
+/// The key by which two rows are the same to the pattern: the properties of the node or edge, and the ends of the edge.
 pub(super) struct BatchKey {
     values: Vec<CompiledExpression>,
     /// Columns whose nodes and edges the values may look into.
@@ -28,7 +28,7 @@ pub(super) struct BatchKey {
 struct Ends {
     source: usize,
     target: usize,
-    /// Whether the pattern matches an edge either way.
+    /// True if the pattern matches an edge in either direction.
     is_undirected: bool,
 }
 
@@ -127,7 +127,7 @@ fn entries_of(properties: Option<&Expression>) -> Option<&[(Arc<str>, Expression
     }
 }
 
-/// Whether a change may alter what the pattern looks at, so that later rows may find more or less.
+/// True if a change may alter what the pattern looks at, so that later rows may find more or less.
 fn changes_pattern(item: &SetItem, entries: &[(Arc<str>, Expression)], labels: &[&Arc<str>]) -> bool {
     match item {
         SetItem::Property { key, .. } => entries.iter().any(|(matched, _)| matched == key),
@@ -186,7 +186,7 @@ impl Merge {
         self.assemble(scope, input, matched, &created, &plan).map(Some)
     }
 
-    /// Whether what is changed of one row's node or edge is seen by rows with the same node or edge only.
+    /// True if changes of one row's node or edge are seen only by rows with the same node or edge.
     fn changes_stay_within(&self, own: usize, input: &Chunk) -> bool {
         let within = |changes: &Changes| {
             // The hazards look at columns of the full rows; those of the input stand first, the own one is entities.
@@ -222,7 +222,7 @@ impl Merge {
 struct RowPlan {
     rows: Vec<u32>,
     entities: Vec<u32>,
-    /// Which of the rows given are matches.
+    /// Positions of the matches among the rows given.
     matches: Vec<u32>,
 }
 

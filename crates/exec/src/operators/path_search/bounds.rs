@@ -106,7 +106,7 @@ impl<'b, 'r> Bounds<'b, 'r> {
     }
 }
 
-/// How far an end is.
+/// The distance of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Distance {
     /// So many edges at least, and there is such a way along edges of the pattern.

@@ -29,7 +29,7 @@ pub(super) struct DepthFirst<'d, 'r> {
     nodes: Vec<NodeId>,
     edges: Vec<EdgeValue>,
     frames: Vec<Frame>,
-    /// What is to be tried at the nodes of the path, one after the other.
+    /// Candidates to be tried at the nodes of the path, one node after the other.
     candidates: Records<'r, Candidate>,
     charge: Charge<'r>,
 }
@@ -37,18 +37,18 @@ pub(super) struct DepthFirst<'d, 'r> {
 /// An edge, and the node that it leads to.
 type Candidate = (EdgeValue, NodeId);
 
-/// Where in the pattern a path has come to.
+/// The position in the pattern that a path has reached.
 #[derive(Clone, Debug)]
 struct State {
     element: usize,
     /// Walks through the element that are complete.
     walks: u32,
     hop: usize,
-    /// How many edges the elements before have.
+    /// Number of edges of each of the elements before.
     counts: Vec<u32>,
 }
 
-/// What is still to be tried at a node.
+/// The candidates still to be tried at a node.
 struct Frame {
     state: State,
     /// Edges of the path at the node.
@@ -282,7 +282,7 @@ impl<'d, 'r> DepthFirst<'d, 'r> {
         Ok(())
     }
 
-    /// Whether the path may go along an edge to a node.
+    /// True if the path may go along an edge to a node.
     fn is_free(&self, edge: &EdgeValue, node: NodeId) -> bool {
         let is_new_edge = || !self.edges.iter().any(|known| known.id == edge.id);
         let is_allowed = match self.pattern.mode {

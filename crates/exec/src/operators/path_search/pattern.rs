@@ -21,7 +21,7 @@ pub(crate) struct Pattern {
     pub(super) elements: Vec<Element>,
     pub(super) mode: SearchMode,
     pub(super) selector: Option<SearchSelector>,
-    /// What must hold of a whole path; it reads its edges, counts and, if that is not bound, its end.
+    /// Condition on a whole path; it reads its edges, counts and, if that is not bound, its end.
     pub(super) whole: Option<Condition>,
 }
 
@@ -30,9 +30,9 @@ pub(super) struct Element {
     pub(super) hops: Vec<Hop>,
     pub(super) min: u32,
     pub(super) max: u32,
-    /// What must hold of each walk: it reads its nodes, then its edges.
+    /// Condition on each walk: it reads its nodes, then its edges.
     pub(super) walk: Option<Condition>,
-    /// What must hold of the node behind the part.
+    /// Condition on the node behind the part.
     pub(super) end: Option<Condition>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Hop {
 pub(super) struct Condition {
     predicate: CompiledExpression,
     columns: Vec<usize>,
-    /// How many things it is shown besides the row.
+    /// Number of things it is shown besides the row.
     pub(super) own: usize,
 }
 
@@ -69,7 +69,7 @@ impl Condition {
         Ok(Condition { predicate: lowering.compile(predicate, &read)?, columns, own: own.len() })
     }
 
-    /// Which of so many candidates of one row pass.
+    /// The candidates of one row that pass; there are `count` of them.
     pub(super) fn passing(
         &self,
         runtime: &Runtime<'_>,
@@ -174,7 +174,7 @@ pub(super) fn row_slots(pattern: &SearchPattern, conditions: &[Expression], foun
     slots
 }
 
-/// How many edges each part of a path has, as a value.
+/// Number of edges of each part of a path, as a value.
 pub(super) fn count_list(counts: &[u32]) -> Value {
     Value::list(counts.iter().map(|&count| Value::Int(count.into())).collect())
 }

@@ -17,20 +17,20 @@ use crate::visited::{hold_path, path_bytes};
 /// The levels grown from one end.
 struct Side<'m> {
     direction: Direction,
-    /// Whether it grows against the path.
+    /// True if it grows against the path.
     is_turned: bool,
     /// The level at which each node was met first.
     depths: NodeNumbers<'m>,
     frontier: Records<'m, NodeId>,
     depth: u32,
-    /// How many edges leave the frontier, or its size where that is not known.
+    /// Number of edges that leave the frontier, or its size where that is not known.
     cost: u64,
 }
 
 /// An edge between two levels, by its end on the side of the start and that on the side of the end.
 #[derive(Clone, Copy)]
 struct Step {
-    /// How many edges a path has before it.
+    /// Number of edges that a path has before it.
     level: u64,
     near: NodeId,
     far: NodeId,
@@ -50,7 +50,7 @@ impl Record for Step {
     }
 }
 
-/// Which way edges between levels are sought.
+/// The direction in which edges between levels are sought.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Towards {
     Start,
@@ -60,7 +60,7 @@ enum Towards {
 /// Tells of nodes whether each is of the level that is sought.
 type AreLevel<'l> = dyn FnMut(&[NodeId], &mut Vec<bool>) -> Result<()> + 'l;
 
-/// Where the levels met.
+/// The place where the levels met.
 struct Meeting<'m> {
     nodes: Records<'m, NodeId>,
     forward_depth: u32,

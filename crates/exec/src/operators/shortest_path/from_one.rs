@@ -1,7 +1,7 @@
 //! Shortest paths from one node to all others: levels of nodes, and the edges that lead to them from the level before.
 //!
-//! What is kept: the nodes that are reached, and an edge for each if paths are wanted (all edges between levels, if all
-//! paths are). It is in temporary files where it does not fit; one path must fit.
+//! The search keeps the nodes that are reached, and an edge for each if paths are wanted (all edges between levels, if
+//! all paths are). They are in temporary files where they do not fit; one path must fit.
 
 use model::store::EdgeIds;
 use model::{Direction, EdgeBatch, EdgeValue, Expand, NodeId, ReadView, Result, Value};
@@ -18,12 +18,12 @@ use crate::visited::{hold_path, path_bytes};
 /// Takes the end of a path and its edges.
 type Give<'g> = dyn FnMut(NodeId, Value) -> Result<Flow> + 'g;
 
-/// What was reached so far.
+/// The nodes reached so far.
 struct Reached<'m> {
     met: Met<'m>,
     /// The nodes of the last level.
     nodes: Records<'m, NodeId>,
-    /// How many nodes the levels before have.
+    /// Number of nodes of the levels before.
     before: u64,
     /// The edges that lead to nodes, in the order of these.
     steps: Records<'m, Step>,
@@ -35,7 +35,7 @@ struct Reached<'m> {
 
 /// The nodes that were met.
 enum Met<'m> {
-    /// Where one edge to each is enough.
+    /// The nodes alone, where one edge to each is enough.
     Once(NodeSet<'m>),
     /// The place of each among all, where all edges from the level before count.
     Places(NodeNumbers<'m>),
@@ -104,7 +104,7 @@ impl<'r> Search<'_, 'r> {
         Ok(Flow::Continue)
     }
 
-    /// Whether paths are read off, not only their ends.
+    /// True if paths are read off, not only their ends.
     fn wants_steps(&self) -> bool {
         self.path.gives_edges || self.path.all
     }

@@ -55,7 +55,7 @@ impl<'s, 'r> Search<'s, 'r> {
         self.all(view, &forward, (from, to), give)
     }
 
-    /// How a level is expanded that way: the filter, if there is one, asks for edges.
+    /// The expansion of a level in a direction: the filter, if there is one, asks for edges.
     pub(super) fn towards(&self, direction: Direction, expand: &Expand) -> Expand {
         let edge_ids = if self.path.filter.is_some() { EdgeIds::Include } else { EdgeIds::Omit };
         Expand { direction, edge_ids, ..expand.clone() }

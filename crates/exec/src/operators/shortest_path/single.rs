@@ -17,11 +17,11 @@ use crate::visited::{Visited, fits};
 /// The levels grown from one end.
 pub(super) struct Side {
     pub(super) direction: Direction,
-    /// Whether it grows against the path.
+    /// True if it grows against the path.
     pub(super) is_turned: bool,
     pub(super) visited: Visited,
     pub(super) levels: Vec<Level>,
-    /// How many edges leave the last level, as far as that is known.
+    /// Number of edges that leave the last level, as far as that is known.
     cost: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ struct Meeting {
     parent: u32,
 }
 
-/// What became of a level.
+/// The outcome of growing a level.
 enum Grown {
     /// All its nodes are new.
     Level,
@@ -204,7 +204,7 @@ impl<'r> Search<'_, 'r> {
     }
 }
 
-/// What an edge met against its direction costs more where its id is wanted.
+/// Cost factor of an edge met against its direction where its id is wanted.
 const AGAINST_COST: u64 = 8;
 
 impl Side {
@@ -245,13 +245,13 @@ impl Frontier for Side {
 
 /// The last level of a side.
 pub(super) trait Frontier {
-    /// How many nodes it has.
+    /// Number of nodes it has.
     fn width(&self) -> u64;
-    /// How many edges leave it, or its width where counting is dear.
+    /// Number of edges that leave it, or its width where counting is expensive.
     fn weigh(&mut self, view: &dyn ReadView, expand: &Expand) -> Result<u64>;
 }
 
-/// How many edges leave nodes, or how many nodes they are where counting is dear.
+/// Number of edges that leave nodes, or number of the nodes where counting is expensive.
 pub(super) fn cost_of(view: &dyn ReadView, expand: &Expand, direction: Direction, nodes: &[NodeId]) -> Result<u64> {
     if view.capabilities().is_remote {
         return Ok(nodes.len() as u64);
@@ -269,7 +269,8 @@ pub(super) fn cost_of(view: &dyn ReadView, expand: &Expand, direction: Direction
     Ok(cost)
 }
 
-/// Whether the first side has fewer edges to follow. A side with more nodes than the other has edges is not counted.
+/// True if the first side has fewer edges to follow. The edges of a side are not counted if it has more nodes than the
+/// other has edges.
 pub(super) fn is_cheaper<F: Frontier>(
     view: &dyn ReadView,
     expand: &Expand,

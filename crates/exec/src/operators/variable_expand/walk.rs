@@ -38,7 +38,7 @@ pub(super) struct Walk<'w, 'r> {
     pub(super) is_running: Cell<bool>,
 }
 
-/// What became of a part of a level.
+/// The outcome of growing a part of a level.
 enum Grown {
     /// Its paths are a new level.
     Level,
@@ -156,7 +156,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         edge_list(edges)
     }
 
-    /// Whether a path of the topmost level goes along an edge already.
+    /// True if a path of the topmost level goes along an edge already.
     fn contains(&self, path: usize, edge: EdgeId) -> bool {
         let mut path = path;
         for level in self.levels[1..].iter().rev() {

@@ -1,4 +1,4 @@
-//! What is written comes back, of every kind.
+//! Tests that what is written comes back, for every kind.
 
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ pub(super) struct Run {
     pub(super) blocks: Vec<Extent>,
 }
 
-/// Where the reading of a run has come.
+/// The position that the reading of a run has reached.
 struct Cursor<'r> {
     run: &'r Run,
     next_block: usize,

@@ -14,9 +14,9 @@ const STEP: u64 = 4_096;
 /// Numbers of no larger size can be added up for a batch of edges in 64 bits.
 const SMALL_MAX: u64 = 1 << 40;
 
-/// What is known of the nodes that edges lead to.
+/// Labels and properties of the nodes that edges lead to.
 pub(in super::super) struct Far {
-    /// Which of them carry the labels; `None` if all that there are do.
+    /// The nodes that carry the labels; `None` if all nodes do.
     labelled: Option<Bitmap>,
     /// By property.
     pub(super) numbers: Vec<Numbers>,
@@ -25,7 +25,7 @@ pub(in super::super) struct Far {
 /// One property of all nodes.
 pub(super) struct Numbers {
     values: Values,
-    /// Where there is a value, of nodes that carry the labels; `None` if that is so for each of them.
+    /// The nodes with a value, among those that carry the labels; `None` if each of them has one.
     present: Option<Bitmap>,
     /// No sum of a batch leaves 64 bits.
     are_small: bool,
@@ -83,7 +83,7 @@ impl Far {
         Ok(Some(Far { labelled, numbers }))
     }
 
-    /// How many of the nodes are wanted.
+    /// Number of the nodes that are wanted.
     #[inline]
     pub(super) fn count(&self, nodes: &[NodeId]) -> usize {
         match &self.labelled {
@@ -164,7 +164,7 @@ impl Gathered {
         }
     }
 
-    /// What was gathered; `labelled` says which nodes are wanted if those are not all.
+    /// Returns the numbers gathered; `labelled` says which nodes are wanted if those are not all.
     fn finish(self, labelled: Option<&Bitmap>) -> Numbers {
         let before = self.before;
         let values = self.values.unwrap_or_else(|| Values::Int(vec![0; before]));
