@@ -114,9 +114,9 @@ impl EdgeBatch {
 /// A block of edges as a partition streams them: sorted by edge type, then source, then target.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeBlock {
-    /// Where each edge starts.
+    /// Source node of each edge.
     pub sources: Vec<NodeId>,
-    /// Where each edge ends.
+    /// Target node of each edge.
     pub targets: Vec<NodeId>,
     /// The type of all edges of the block.
     pub edge_type: EdgeTypeId,

@@ -34,7 +34,7 @@ pub struct EdgeTop {
     pub keys: Vec<PropertyKeyId>,
     /// The largest come first, by every property.
     pub descending: bool,
-    /// How many edges, at most.
+    /// Maximum number of edges.
     pub limit: usize,
 }
 
@@ -44,7 +44,7 @@ impl EdgeRange {
         EdgeRange { key, lower: Bound::Included(value.clone()), upper: Bound::Included(value) }
     }
 
-    /// Whether a value lies in the range.
+    /// True if a value lies in the range.
     pub fn contains(&self, value: &Value) -> bool {
         let above = |bound: &Value| value.compare(bound);
         let is_above = match &self.lower {

@@ -1,4 +1,4 @@
-//! Where a search over places goes, told to a store so that it can have ready what lies on the way.
+//! The course of a search over places, told to a store so that it can have ready what lies on the way.
 
 use crate::id::PropertyKeyId;
 
@@ -14,9 +14,9 @@ pub struct Course {
     pub from: [f64; 2],
     /// Latitude and longitude of where it goes.
     pub to: [f64; 2],
-    /// What a kilometre away from the beginning costs, as far as is known.
+    /// Cost of a kilometre away from the beginning, as far as is known.
     pub cost_per_km: f64,
-    /// What the search takes a kilometre before the end to cost at least.
+    /// Least cost that the search assumes for a kilometre before the end.
     pub estimate_per_km: f64,
 }
 
@@ -47,7 +47,7 @@ pub struct CourseOrder {
 }
 
 impl CourseOrder {
-    /// Where in the order a place stands, as [`Course::order_at`].
+    /// Position of a place in the order, as [`Course::order_at`].
     pub fn at(&self, latitude: f64, longitude: f64) -> f64 {
         let place = point([latitude, longitude]);
         distance_km(place, self.from) * self.cost_per_km + distance_km(place, self.to) * self.estimate_per_km

@@ -29,7 +29,7 @@ impl Span {
     }
 }
 
-/// Who can do something about an error.
+/// The party that can do something about an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
     /// The caller: the query, the data or the call is wrong.
@@ -42,7 +42,7 @@ pub enum ErrorClass {
 
 macro_rules! registry {
     ($(($variant:ident, $name:literal, $class:ident, $status:literal, $sentence:literal, $remedy:literal)),* $(,)?) => {
-        /// What went wrong, as coarse as a caller can react to it.
+        /// The kind of failure, as coarse as a caller can react to it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ErrorCode {
             $(#[doc = $sentence] $variant,)*
@@ -57,7 +57,7 @@ macro_rules! registry {
                 match self { $(ErrorCode::$variant => $name,)* }
             }
 
-            /// Who can do something about it.
+            /// The party that can do something about it.
             pub fn class(self) -> ErrorClass {
                 match self { $(ErrorCode::$variant => ErrorClass::$class,)* }
             }
@@ -67,12 +67,12 @@ macro_rules! registry {
                 match self { $(ErrorCode::$variant => $status,)* }
             }
 
-            /// What happened, in one sentence.
+            /// Description of the failure, in one sentence.
             pub fn sentence(self) -> &'static str {
                 match self { $(ErrorCode::$variant => $sentence,)* }
             }
 
-            /// What to do about it; empty where only the message can tell.
+            /// Remedy; empty where only the message can tell.
             pub fn remedy(self) -> &'static str {
                 match self { $(ErrorCode::$variant => $remedy,)* }
             }
@@ -116,7 +116,7 @@ registry! {
 }
 
 impl ErrorCode {
-    /// What openCypher calls errors of this code, unless they say otherwise.
+    /// openCypher's kind of errors of this code, unless they say otherwise.
     pub fn kind(self) -> ErrorKind {
         match self {
             ErrorCode::Syntax | ErrorCode::Semantic | ErrorCode::Unsupported | ErrorCode::UnknownFunction => {
@@ -234,7 +234,7 @@ impl Error {
         }
     }
 
-    /// What exactly is wrong, in a name that stays the same from version to version.
+    /// Name of what exactly is wrong, which stays the same from version to version.
     pub fn detail(&self) -> Option<ErrorDetail> {
         self.0.detail.or_else(|| self.0.code.detail())
     }
@@ -254,17 +254,17 @@ impl Error {
         self.0.code
     }
 
-    /// What happened.
+    /// Description of what happened.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Where in the query, if it is the query's fault.
+    /// Position in the query, if it is the query's fault.
     pub fn span(&self) -> Option<Span> {
         self.0.span
     }
 
-    /// What to do; empty if there is no more to say than the message does.
+    /// Remedy; empty if there is no more to say than the message does.
     pub fn remedy(&self) -> &str {
         self.0.remedy.as_deref().unwrap_or(self.0.code.remedy())
     }

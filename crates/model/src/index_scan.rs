@@ -1,6 +1,7 @@
 //! Reading an ordered index: equal values of its first keys, a range of the next, in order.
 //!
-//! What a store without indexes does is here too: it reads all that could be in the index, keeps what fits, and sorts.
+//! The default for a store without indexes is here too: it reads all that could be in the index, keeps what fits, and
+//! sorts.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -15,22 +16,22 @@ use crate::schema::{Index, Subject};
 use crate::store::{Direction, EdgeIds, Expand, NodeScan, ReadView};
 use crate::value::{EdgeValue, Value};
 
-/// Which entries of an ordered index to find.
+/// Request for entries of an ordered index.
 #[derive(Clone, Debug)]
 pub struct IndexScan {
-    /// What is in the index, and by which properties.
+    /// The index: its contents, and the properties that it is ordered by.
     pub index: Index,
-    /// What the first keys must equal, as `=` says: a column for each of them. Null and NaN equal nothing.
+    /// Values that the first keys must equal, as `=` says: a column for each of them. Null and NaN equal nothing.
     pub equal: Vec<Column>,
     /// The rows of `equal`, each a question of its own; 1 if `equal` has no columns.
     pub rows: usize,
-    /// What the key after those must be.
+    /// Range in which the key after those must be.
     pub range: KeyRange,
-    /// Which way to go through the entries of each row.
+    /// Direction in which the entries of each row are read.
     pub order: KeyOrder,
 }
 
-/// What values of one key to find.
+/// Values of one key to find.
 #[derive(Clone, Debug)]
 pub enum KeyRange {
     /// Any value that is there.
@@ -78,7 +79,7 @@ pub trait IndexCursor {
 }
 
 impl KeyRange {
-    /// Whether a value that is not null is in the range.
+    /// True if a value that is not null is in the range.
     pub fn holds(&self, value: &Value) -> bool {
         match self {
             KeyRange::All => true,
@@ -100,7 +101,7 @@ impl KeyRange {
     }
 }
 
-/// What [`ReadView::index_scan`] does by default: reads all nodes of the label, or edges of the type, and compares.
+/// Default of [`ReadView::index_scan`]: reads all nodes of the label, or edges of the type, and compares.
 ///
 /// Rows come in order of the input rows, then of the values, then of the ids.
 pub fn index_by_scan<V: ReadView + ?Sized>(view: &V, scan: &IndexScan) -> Result<Box<dyn IndexCursor + 'static>> {
@@ -196,9 +197,9 @@ pub struct EdgesOfType {
     pub edge_type: EdgeTypeId,
     /// Their ids.
     pub edges: Vec<crate::id::EdgeId>,
-    /// Where each starts.
+    /// Source node of each edge.
     pub sources: Vec<NodeId>,
-    /// Where each ends.
+    /// Target node of each edge.
     pub targets: Vec<NodeId>,
     /// A column for each key that was asked for.
     pub properties: Vec<Column>,

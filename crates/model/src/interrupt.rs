@@ -20,7 +20,7 @@ pub struct Interrupt(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     cancelled: AtomicBool,
-    /// Whether there is a deadline or a trial, so that the common check is one load more.
+    /// True if there is a deadline or a trial, so that the common check is one load more.
     is_timed: AtomicBool,
     deadline: Mutex<Option<Deadline>>,
     trial: Mutex<Option<Deadline>>,
@@ -50,7 +50,7 @@ impl Deadline {
 }
 
 thread_local! {
-    /// What the run on this thread listens to.
+    /// The interrupt that the run on this thread listens to.
     static HEARD: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
     /// Work done since it was last looked at.
     static WORK: Cell<usize> = const { Cell::new(0) };
@@ -146,7 +146,7 @@ impl Interrupt {
         self.note_timed();
     }
 
-    /// Whether a check has failed because the trial had ended.
+    /// True if a check has failed because the trial had ended.
     pub fn is_trial_over(&self) -> bool {
         self.0.is_trial_over.load(Ordering::Relaxed)
     }

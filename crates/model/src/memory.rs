@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::Result;
 
-/// Who holds memory.
+/// A user of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Consumer {
     /// Writes that are not yet in files.
@@ -94,7 +94,7 @@ pub trait Relief: Send + Sync {
 /// Bytes held and the most ever held by one consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Who.
+    /// The consumer.
     pub consumer: Consumer,
     /// Bytes held now.
     pub used: usize,
@@ -170,7 +170,7 @@ impl MemoryBudget {
         self.gauge(consumer).used()
     }
 
-    /// What each consumer holds.
+    /// The usage of each consumer.
     pub fn usage(&self) -> Vec<Usage> {
         let usage = |consumer: Consumer| {
             let gauge = self.gauge(consumer);

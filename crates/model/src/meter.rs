@@ -1,4 +1,4 @@
-//! What the store was asked for by this thread: counters that a profile reads before and after an operator works.
+//! Counters of this thread's requests to the store, which a profile reads before and after an operator works.
 //!
 //! Cost: an addition to a variable of the thread.
 
@@ -56,7 +56,7 @@ impl Meter {
         source_hits: 0,
     };
 
-    /// What was counted since `earlier`.
+    /// Counts since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Meter) -> Meter {
         Meter {

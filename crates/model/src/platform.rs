@@ -31,7 +31,8 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     }
     /// The bytes of an immutable file, mapped or read.
     fn map(&self, path: &Path) -> io::Result<Arc<dyn MappedFile>>;
-    /// How often bytes of maps could not be read so far; while the number stays the same, no [`MappedFile::lost`] changes.
+    /// Number of times that bytes of maps could not be read so far; while the number stays the same, no
+    /// [`MappedFile::lost`] changes.
     fn lost_reads(&self) -> u64 {
         0
     }
@@ -51,7 +52,7 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
     /// True if something is there.
     fn exists(&self, path: &Path) -> bool;
-    /// What keeps count of the blocks of this disk's maps, for the engine that put it there; none by default.
+    /// The counter of the blocks of this disk's maps, for the engine that put it there; none by default.
     fn block_cache(&self) -> Option<Arc<dyn std::any::Any + Send + Sync>> {
         None
     }
@@ -63,7 +64,7 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn std::any::Any + Send + Sync>> {
         self.lock(path)
     }
-    /// Who holds the lock of a file alone, in words: process and program; `None` where that cannot be told.
+    /// The holder of the exclusive lock of a file, in words: process and program; `None` where that cannot be told.
     fn lock_holder(&self, _path: &Path) -> Option<String> {
         None
     }
@@ -120,8 +121,8 @@ pub trait MappedFile: Send + Sync {
     fn populate(&self, _start: usize, _length: usize) -> io::Result<()> {
         Ok(())
     }
-    /// Where bytes could not be read although they were asked for, since the map was made: zeros stand there. `None` if all
-    /// bytes that were ever read are those of the file.
+    /// Position of bytes that could not be read although they were asked for, since the map was made: zeros stand
+    /// there. `None` if all bytes that were ever read are those of the file.
     fn lost(&self) -> Option<(usize, io::Error)> {
         None
     }

@@ -1,4 +1,4 @@
-//! What `CALL` can call: procedures, in batches, with cancellation and progress.
+//! Procedures that `CALL` can call, in batches, with cancellation and progress.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::platform::{Clock, TemporaryFile};
 use crate::store::{ReadView, WriteTransaction};
 use crate::value::Value;
 
-/// Whether a procedure writes.
+/// Access mode of a procedure: read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcedureMode {
     /// It only reads; it runs on a snapshot.
@@ -24,7 +24,7 @@ pub enum ProcedureMode {
 pub struct ArgumentSpec {
     /// Its name, for documentation and messages.
     pub name: &'static str,
-    /// What may be passed, in words of Cypher's types: `MAP`, `NODE`, `INTEGER | NODE`.
+    /// Types that may be passed, in words of Cypher's types: `MAP`, `NODE`, `INTEGER | NODE`.
     pub type_name: &'static str,
     /// One sentence: what it does, its default if it may be left out.
     pub description: &'static str,
@@ -33,7 +33,7 @@ pub struct ArgumentSpec {
 }
 
 impl ArgumentSpec {
-    /// Whether a value of a type may be passed; an integer may where a float is taken.
+    /// True if a value of a type may be passed; an integer may where a float is taken.
     pub fn accepts(&self, type_name: &str) -> bool {
         self.type_name.split('|').map(|taken| taken.trim().trim_end_matches('?')).any(|taken| match taken {
             "ANY" => true,
@@ -65,7 +65,7 @@ pub struct YieldSpec {
     pub type_name: &'static str,
 }
 
-/// What is known of a procedure before it runs.
+/// Description of a procedure that is known before it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcedureSignature {
     /// The full name, as `algo.pagerank`.
@@ -74,7 +74,7 @@ pub struct ProcedureSignature {
     pub aliases: &'static [&'static str],
     /// One sentence.
     pub description: &'static str,
-    /// Whether it writes.
+    /// Access mode.
     pub mode: ProcedureMode,
     /// Its arguments, in order.
     pub arguments: &'static [ArgumentSpec],
@@ -100,7 +100,7 @@ impl GraphAccess<'_> {
     }
 }
 
-/// What surrounds a call.
+/// The surroundings of a call.
 pub struct ProcedureContext<'a> {
     /// The graph.
     pub graph: GraphAccess<'a>,
@@ -151,7 +151,7 @@ pub type RowSink<'a> = dyn FnMut(Vec<Column>) -> Result<bool> + 'a;
 
 /// Something that `CALL` can call.
 pub trait Procedure: Send + Sync {
-    /// What is known before it runs.
+    /// The description that is known before it runs.
     fn signature(&self) -> &ProcedureSignature;
     /// Runs with evaluated arguments, as many as the signature has (defaults filled in), sending rows in batches.
     fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()>;

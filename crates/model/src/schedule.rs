@@ -1,15 +1,15 @@
-//! Who may work now: statements and computations that run at the same time share the processors by priority, deadline
-//! and age.
+//! Order in which statements and computations that run at the same time share the processors: by priority, deadline and
+//! age.
 //!
 //! Every statement takes a [`Turn`], and its loops call [`Turn::step`], through [`crate::Interrupt::check`]. As long as
-//! the statements at work do not want more threads than there are, a step costs one load. Otherwise who comes first goes
-//! on freely, and the others rest: at every step that comes a slice after the last rest, until room is made, but never
-//! longer than a pause. So a point query finds a free processor at once, a long computation goes on at a fraction of its
-//! speed meanwhile, and nobody waits for somebody who waits.
+//! the statements at work do not want more threads than there are, a step costs one load. Otherwise the statement that
+//! comes first goes on freely, and the others rest: at every step that comes a slice after the last rest, until room is
+//! made, but never longer than a pause. So a point query finds a free processor at once, a long computation goes on at
+//! a fraction of its speed meanwhile, and no statement waits for one that waits.
 //!
 //! First come statements that are still short, then by priority, then by the nearest deadline, then the oldest. A
-//! statement is short until it has run for [`SHORT_NS`], or says that it is long. Long ones of one priority that read the
-//! same go along with each other: one that rested would have to read for itself what the other has just read.
+//! statement is short until it has run for [`SHORT_NS`], or says that it is long. Long ones of one priority that read
+//! the same go along with each other: one that rested would have to read for itself what the other has just read.
 //!
 //! Source: the edge-streaming paper, section 6.1 (time and priority aware scheduling); Corbató and others, "An
 //! experimental time-sharing system", 1962 (short until shown to be long).
@@ -22,12 +22,12 @@ use crate::platform::Clock;
 
 /// A statement is short for so long, in nanoseconds.
 pub const SHORT_NS: u64 = 20_000_000;
-/// What who is not first works between two rests, in nanoseconds.
+/// Time that a statement which is not first works between two rests, in nanoseconds.
 const SLICE_NS: u64 = 1_000_000;
 /// The longest rest.
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// How urgent a statement is beside others.
+/// Urgency of a statement relative to others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
     /// It may wait for others.
@@ -55,7 +55,7 @@ impl Priority {
     }
 }
 
-/// What the statements of one database share.
+/// State shared by the statements of one database.
 #[derive(Debug)]
 pub struct Scheduler {
     clock: Arc<dyn Clock>,
@@ -66,7 +66,7 @@ pub struct Scheduler {
     short: AtomicUsize,
     /// The long statement that comes first; 0 without one.
     first: AtomicU64,
-    /// What that one reads together with others; 0 for nothing.
+    /// Identifier of what that statement reads together with others; 0 for nothing.
     first_pace: AtomicU64,
     resting: AtomicUsize,
     next: AtomicU64,
@@ -154,7 +154,7 @@ pub struct Turn {
     deadline_ns: AtomicU64,
     goes_on_until: AtomicU64,
     rests: AtomicU64,
-    /// What the statement reads together with others of its priority; 0 for nothing.
+    /// Identifier of what the statement reads together with others of its priority; 0 for nothing.
     pace: AtomicU64,
 }
 
@@ -261,7 +261,7 @@ impl Turn {
         scheduler.resting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How often the statements of this turn have rested.
+    /// Number of times that the statements of this turn have rested.
     pub fn rests(&self) -> u64 {
         self.rests.load(Ordering::Relaxed)
     }

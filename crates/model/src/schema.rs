@@ -44,7 +44,7 @@ impl Names {
         self.names.iter()
     }
 
-    /// How many names there are.
+    /// Number of names.
     pub fn len(&self) -> usize {
         self.names.len()
     }
@@ -55,7 +55,7 @@ impl Names {
     }
 }
 
-/// What a constraint or an index is about.
+/// The nodes or edges that a constraint or an index is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     /// The nodes that carry a label.
@@ -74,7 +74,7 @@ pub struct SortKey {
     pub keys: Vec<PropertyKeyId>,
 }
 
-/// What a constraint demands of the properties it names.
+/// Requirement of a constraint on the properties it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// No two have the same values; where one of them is null, nothing is demanded.
@@ -83,14 +83,14 @@ pub enum Rule {
     Key,
     /// All of them are there.
     Exists,
-    /// Where it is there, its value is of this type.
+    /// The value, if there is one, is of this type.
     Type(PropertyType),
     /// Edges of the type are declared to lead from nodes of one label to nodes of another. It names no property, and is
     /// told to those who load edges without saying what they join; no write is refused for it.
     Ends {
-        /// Where the edges start.
+        /// Label of the nodes where the edges start.
         from: LabelId,
-        /// Where they end.
+        /// Label of the nodes where they end.
         to: LabelId,
     },
 }
@@ -171,7 +171,7 @@ impl PropertyKind {
         }
     }
 
-    /// Whether a value is of this kind.
+    /// True if a value is of this kind.
     pub fn holds(self, value: &Value) -> bool {
         match self {
             PropertyKind::Boolean => matches!(value, Value::Bool(_)),
@@ -189,7 +189,7 @@ impl PropertyKind {
 }
 
 impl PropertyType {
-    /// Whether a value is of this type.
+    /// True if a value is of this type.
     pub fn holds(self, value: &Value) -> bool {
         match (self, value) {
             (PropertyType::One(kind), value) => kind.holds(value),
@@ -216,11 +216,11 @@ impl fmt::Display for PropertyType {
 pub struct Constraint {
     /// The name by which it is dropped. Constraints and indexes share one space of names.
     pub name: Arc<str>,
-    /// What it is about.
+    /// The nodes or edges it is about.
     pub subject: Subject,
     /// The properties it is about: one, or several for `Unique` and `Key`, or none for `Ends`.
     pub keys: Vec<PropertyKeyId>,
-    /// What it demands.
+    /// The requirement.
     pub rule: Rule,
 }
 
@@ -245,12 +245,12 @@ impl Constraint {
         }
     }
 
-    /// Whether no two may have the same values.
+    /// True if no two may have the same values.
     pub fn is_unique(&self) -> bool {
         matches!(self.rule, Rule::Unique | Rule::Key)
     }
 
-    /// Whether the properties must be there.
+    /// True if the properties must be there.
     pub fn is_mandatory(&self) -> bool {
         matches!(self.rule, Rule::Exists | Rule::Key)
     }
@@ -268,7 +268,7 @@ impl Constraint {
 pub struct Index {
     /// The name by which it is dropped; that of a constraint if it was made for one.
     pub name: Arc<str>,
-    /// What is in it.
+    /// The nodes or edges in it.
     pub subject: Subject,
     /// By which properties it is ordered, the first first; at least one, each once.
     pub keys: Vec<PropertyKeyId>,
@@ -327,7 +327,7 @@ impl Schema {
         self.constraints.iter().find(|constraint| constraint.lookup_key() == Some((label, key)))
     }
 
-    /// What a label or edge type is called.
+    /// Name of a label or edge type.
     pub fn subject_name(&self, subject: Subject) -> &str {
         match subject {
             Subject::Label(label) => self.label_name(label),
@@ -340,7 +340,7 @@ impl Schema {
         self.constraints.iter().find(|constraint| constraint.name == index.name)
     }
 
-    /// Whether the name of a constraint or an index is in use.
+    /// True if the name of a constraint or an index is in use.
     pub fn is_rule_name(&self, name: &str) -> bool {
         self.constraints.iter().any(|constraint| &*constraint.name == name)
             || self.indexes.iter().any(|index| &*index.name == name)
@@ -464,13 +464,14 @@ impl Schema {
         })
     }
 
-    /// Whether a name of which no more is said means edges: it is declared to, or it is that of a type and of no label.
+    /// True if a name of which no more is said means edges: it is declared to, or it is that of a type and of no label.
     pub fn means_edges(&self, name: &str) -> bool {
         self.edge_type(name).is_some_and(|of| self.label(name).is_none() || self.ends(of).next().is_some())
     }
 
-    /// What edges of a type join whose ends are named in part or not at all: the one declared pair that fits, or `None`
-    /// if nothing is declared of the type. Fails with `ARGUMENT`, naming the pairs, if none fits or several do.
+    /// Labels that edges of a type join, if their ends are named in part or not at all: the one declared pair that
+    /// fits, or `None` if nothing is declared of the type. Fails with `ARGUMENT`, naming the pairs, if none fits or
+    /// several do.
     pub fn declared_ends(&self, edge_type: &str, from: Option<&str>, to: Option<&str>) -> Result<Option<[&str; 2]>> {
         let Some(of) = self.edge_type(edge_type) else { return Ok(None) };
         let names = |(from, to)| [self.label_name(from), self.label_name(to)];

@@ -1,4 +1,5 @@
-//! What a planner may ask of a store: counts that are cheap to keep current, and sketches drawn now and then.
+//! Statistics that a planner may ask of a store: counts that are cheap to keep current, and sketches drawn now and
+//! then.
 
 use std::sync::Arc;
 
@@ -16,11 +17,11 @@ pub struct Statistics {
     pub nodes_by_label: Map<LabelId, u64>,
     /// Edges by type.
     pub edges_by_type: Map<EdgeTypeId, u64>,
-    /// What was found when the store was last looked through; a store may have none.
+    /// Sketches drawn when the store was last looked through; a store may have none.
     pub sketches: Option<Arc<Sketches>>,
 }
 
-/// What is known of a store from samples of its edges and nodes. Where a sample held all there was, it was exact then.
+/// Statistics of a store from samples of its edges and nodes. Where a sample held all there was, it was exact then.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sketches {
     /// Nodes in all when it was drawn.
@@ -33,12 +34,12 @@ pub struct Sketches {
     pub values: Map<(LabelId, PropertyKeyId), ValueSketch>,
 }
 
-/// Which labels the edges of a type join, and how many of them nodes have.
+/// Labels that the edges of a type join, and numbers of such edges that nodes have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EdgeSketch {
     /// Edges of the type when it was drawn.
     pub edges: u64,
-    /// How many of them were looked at; if all, the sketch was exact.
+    /// Number of them that were looked at; if all, the sketch was exact.
     pub sampled: u64,
     /// Edges from nodes of a label to nodes of a label, where `None` stands for any node.
     pub pairs: Map<LabelPair, u64>,
@@ -69,7 +70,7 @@ impl EdgeSketch {
 pub struct ValueSketch {
     /// Nodes of the label when it was drawn.
     pub nodes: u64,
-    /// How many of them were looked at; if all, the sketch was exact.
+    /// Number of them that were looked at; if all, the sketch was exact.
     pub sampled: u64,
     /// Nodes of the label that have the property.
     pub present: u64,

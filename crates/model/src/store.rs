@@ -28,7 +28,7 @@ pub use self::element_id::{ElementId, NO_EDGE_NUMBER, element_ids_by_number, fin
 pub use self::runs::{EdgeRunCursor, RUN_BLOCK_EDGES, RunScan, runs_by_stream};
 pub use self::topology::{EdgeDelta, Freshness, Moment, Topology};
 
-/// What a store can do by itself. Whoever plans may push work down only where the answer is true.
+/// Capabilities of a store. A planner may push work down only where the answer is true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
     /// `write` works.
@@ -49,7 +49,7 @@ pub struct Capabilities {
     pub flexible_schema: bool,
 }
 
-/// Which edges of a node to follow.
+/// Direction in which the edges of a node are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Edges that start at the node.
@@ -73,7 +73,7 @@ impl Direction {
     }
 }
 
-/// Which nodes to scan, and what to bring along.
+/// Request for nodes, and for what to bring along.
 #[derive(Clone, Debug, Default)]
 pub struct NodeScan {
     /// Nodes must carry all of these; empty for all nodes.
@@ -84,16 +84,16 @@ pub struct NodeScan {
     pub range: Option<Range<u64>>,
 }
 
-/// Which edges to follow from a batch of nodes, and what to bring along. By default all that start at a node.
+/// Request for edges to follow from a batch of nodes, and for what to bring along. By default all that start at a node.
 ///
 /// Every store honours `ranges` and `top` exactly; one that has nothing better calls [`crate::choice::expand_chosen`].
 #[derive(Clone, Debug, Default)]
 pub struct Expand {
-    /// Which way.
+    /// Direction to follow.
     pub direction: Direction,
     /// Edges must be of one of these types; `None` for any type. Each type at most once.
     pub types: Option<Vec<EdgeTypeId>>,
-    /// Whether edge ids are needed.
+    /// Inclusion of edge ids in the result.
     pub edge_ids: EdgeIds,
     /// Properties to bring along.
     pub keys: Vec<PropertyKeyId>,
@@ -110,7 +110,7 @@ impl Expand {
     }
 }
 
-/// Whether an expansion needs to tell edge ids, which may cost a search for each edge.
+/// Choice of whether an expansion tells edge ids, which may cost a search for each edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EdgeIds {
     /// `EdgeBatch::edges` stays empty.
@@ -120,7 +120,7 @@ pub enum EdgeIds {
     Include,
 }
 
-/// What will be asked soon: advice that a store may use to fetch ahead.
+/// Requests that will come soon: advice that a store may use to fetch ahead.
 #[derive(Clone, Debug)]
 pub enum AccessHint<'a> {
     /// These nodes will be expanded so.
@@ -131,7 +131,7 @@ pub enum AccessHint<'a> {
     Course(&'a Course, &'a Expand),
 }
 
-/// What is asked of a store, for those who ask how it would go about it.
+/// A request to a store, for callers that ask how it would be carried out.
 #[derive(Clone, Copy, Debug)]
 pub enum Access<'a> {
     /// Nodes found by label.
@@ -144,11 +144,11 @@ pub enum Access<'a> {
     Expand(&'a Expand),
     /// Properties of nodes of a label (`None`: any) that were found before.
     NodeProperties(Option<LabelId>, &'a [PropertyKeyId]),
-    /// How many nodes or edges there are.
+    /// Number of nodes or edges.
     Count(&'a Count),
 }
 
-/// Which nodes or edges to count.
+/// Nodes or edges to count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Nodes that carry all of these labels; all nodes if there are none.
@@ -159,7 +159,7 @@ pub enum Count {
 
 /// A property graph.
 pub trait GraphStore: Send + Sync {
-    /// What the store can do by itself.
+    /// Capabilities of the store.
     fn capabilities(&self) -> Capabilities;
     /// A view of one moment, which is that of its first question where the store is remote. What is committed later does
     /// not show in it; it never blocks writers.
@@ -184,7 +184,7 @@ pub trait GraphStore: Send + Sync {
     }
 }
 
-/// What a transaction is protected from.
+/// Protection of a transaction from others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IsolationLevel {
     /// It reads one moment, and of two that write the same thing only the first can commit. Two that read what the other
@@ -230,7 +230,7 @@ pub trait ReadView: Send + Sync {
         self.statistics()
     }
 
-    /// What the store can do by itself.
+    /// Capabilities of the store.
     fn capabilities(&self) -> Capabilities;
 
     /// One more than the largest node id, where ids are dense; otherwise 0.
@@ -296,7 +296,7 @@ pub trait ReadView: Send + Sync {
         lookup_by_scan(self, label, key, values)
     }
 
-    /// What an ordered index of the schema holds: for each row of equal values, the nodes or edges in order. Fails with
+    /// Reads an ordered index of the schema: for each row of equal values, the nodes or edges in order. Fails with
     /// `SCHEMA` if there is no such index. The default reads everything and sorts.
     fn index_scan<'a>(&'a self, scan: &'a IndexScan) -> Result<Box<dyn IndexCursor + 'a>> {
         index_by_scan(self, scan)
@@ -321,7 +321,7 @@ pub trait ReadView: Send + Sync {
         Ok((0..nodes.len()).map(|at| (out[at] + back[at]).saturating_sub(both[at])).collect())
     }
 
-    /// How many nodes or edges there are, where the store can tell without giving them out; `None` otherwise.
+    /// Number of nodes or edges, where the store can tell without giving them out; `None` otherwise.
     fn count(&self, _count: &Count) -> Result<Option<u64>> {
         Ok(None)
     }
@@ -339,7 +339,7 @@ pub trait ReadView: Send + Sync {
     /// afterwards may be of a later moment.
     fn release(&self) {}
 
-    /// Whether the store fetches by itself what lies on the course of a search: then the search need not run ahead.
+    /// True if the store fetches by itself what lies on the course of a search: then the search need not run ahead.
     fn follows_courses(&self) -> bool {
         false
     }
@@ -386,7 +386,7 @@ fn rows_of_properties(rows: usize, keys: &[PropertyKeyId], columns: &[Column]) -
         .collect()
 }
 
-/// What [`ReadView::lookup`] does by default: scans the label and compares. For stores that have an index for some keys.
+/// Default of [`ReadView::lookup`]: scans the label and compares. For stores that have an index for some keys.
 pub fn lookup_by_scan<V: ReadView + ?Sized>(
     view: &V,
     label: LabelId,
@@ -417,11 +417,11 @@ pub fn lookup_by_scan<V: ReadView + ?Sized>(
 ///
 /// The partitions together hold every edge of the view once; their intervals may overlap.
 pub trait EdgePartitions: Sync {
-    /// How many partitions there are.
+    /// Number of partitions.
     fn count(&self) -> usize;
     /// The interval of target ids of a partition.
     fn interval(&self, partition: usize) -> Range<u64>;
-    /// How many edges of these types (`None`: any) a partition holds.
+    /// Number of edges of these types (`None`: any) that a partition holds.
     fn edge_count(&self, partition: usize, types: Option<&[EdgeTypeId]>) -> u64;
     /// Reads a partition from start to end: edge type by edge type, each sorted by source, then target (by source,
     /// then sort key, where the type has one), except for unmerged writes, which come in blocks of their own.
@@ -435,7 +435,7 @@ pub trait EdgePartitions: Sync {
     }
 }
 
-/// What to read of a partition.
+/// Request for edges of a partition.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeStream {
     /// Edges must be of one of these types; `None` for any type.
@@ -444,14 +444,14 @@ pub struct EdgeStream {
     pub sources: Option<Range<u64>>,
     /// Properties to bring along.
     pub keys: Vec<PropertyKeyId>,
-    /// Whether edge ids are needed.
+    /// Inclusion of edge ids in the result.
     pub edge_ids: EdgeIds,
 }
 
 /// New nodes that have the same labels and the same property keys.
 #[derive(Clone, Debug)]
 pub struct NewNodes<'a> {
-    /// How many.
+    /// Number of nodes.
     pub count: usize,
     /// Their labels.
     pub labels: &'a [LabelId],
@@ -466,9 +466,9 @@ pub struct NewNodes<'a> {
 pub struct NewEdges<'a> {
     /// Their type.
     pub edge_type: EdgeTypeId,
-    /// Where each starts.
+    /// Source node of each edge.
     pub sources: &'a [NodeId],
-    /// Where each ends; as many as `sources`.
+    /// Target node of each edge; as many as `sources`.
     pub targets: &'a [NodeId],
     /// The keys of their properties.
     pub keys: &'a [PropertyKeyId],
@@ -476,7 +476,7 @@ pub struct NewEdges<'a> {
     pub properties: &'a [Column],
 }
 
-/// How far a transaction had come: what `rollback_to` takes.
+/// Progress of a transaction at one moment: what `rollback_to` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint(pub u64);
 

@@ -38,7 +38,7 @@ pub struct LocalTime(pub i64);
 /// A time of day with an offset from UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Time {
-    /// What clocks show.
+    /// Time that clocks show.
     pub local: LocalTime,
     /// Seconds that these clocks are ahead of UTC.
     pub offset: i32,
@@ -70,7 +70,7 @@ impl Date {
     /// The last date.
     pub const MAX: Date = Date(calendar::DAY_MAX);
 
-    /// Whether the date lies in the years that Cypher knows.
+    /// True if the date lies in the years that Cypher knows.
     pub fn is_valid(self) -> bool {
         (Date::MIN..=Date::MAX).contains(&self)
     }
@@ -137,7 +137,7 @@ impl LocalDateTime {
         }
     }
 
-    /// Whether it lies in the years that Cypher knows.
+    /// True if it lies in the years that Cypher knows.
     pub fn is_valid(self) -> bool {
         (LocalDateTime::MIN..=LocalDateTime::MAX).contains(&self)
     }
@@ -185,7 +185,7 @@ impl DateTime {
         self.zone.offset_at(self.seconds)
     }
 
-    /// What the zone's clocks show.
+    /// Date and time that the zone's clocks show.
     pub fn local(self) -> LocalDateTime {
         LocalDateTime { seconds: self.seconds + i64::from(self.offset()), nanosecond: self.nanosecond }
     }

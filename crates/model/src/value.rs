@@ -62,9 +62,9 @@ pub enum Value {
 pub struct EdgeValue {
     /// The store's name for the edge.
     pub id: EdgeId,
-    /// Where the edge starts.
+    /// Source node.
     pub source: NodeId,
-    /// Where the edge ends.
+    /// Target node.
     pub target: NodeId,
     /// Its type.
     pub edge_type: EdgeTypeId,

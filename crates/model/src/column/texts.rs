@@ -149,7 +149,7 @@ impl StringColumn {
         }
     }
 
-    /// Where each row starts in [`StringColumn::text`], and where the last one ends: one more than there are rows. The
+    /// The start of each row in [`StringColumn::text`], and the end of the last one: one more than there are rows. The
     /// rows of a coded column are laid end to end for that.
     pub fn offsets(&self) -> &[u64] {
         &self.as_laid().offsets

@@ -1,4 +1,4 @@
-//! What openCypher calls an error: its kind, the moment it is found, and a detail that programs can rely on.
+//! openCypher's classification of an error: its kind, the moment it is found, and a detail that programs can rely on.
 //!
 //! Messages may be reworded; these names stay.
 
@@ -40,7 +40,7 @@ macro_rules! names {
                 match self { $($kind::$variant => stringify!($variant),)* }
             }
 
-            /// What it means, in one sentence.
+            /// Meaning, in one sentence.
             pub fn sentence(self) -> &'static str {
                 match self { $($kind::$variant => $sentence,)* }
             }
@@ -49,7 +49,7 @@ macro_rules! names {
 }
 
 names! {
-    /// What kind of error it is in openCypher's terms.
+    /// Kind of an error in openCypher's terms.
     ErrorKind {
         SyntaxError: "the text of the statement is wrong, whatever the data",
         SemanticError: "the statement has no meaning for this data",

@@ -1,6 +1,6 @@
 //! The edges of a partition by node, in either direction, in the form that machines compute with: 32-bit ids, no edge ids.
 //!
-//! What a store does by default is here too: it makes runs of what the partition streams.
+//! The default for a store is here too: it makes runs of what the partition streams.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::id::{EdgeTypeId, NodeId, PropertyKeyId};
 /// Edges in one block of runs, about.
 pub const RUN_BLOCK_EDGES: usize = 1 << 16;
 
-/// Which runs of a partition to read.
+/// Request for runs of a partition.
 #[derive(Clone, Debug, Default)]
 pub struct RunScan<'a> {
     /// Out for the targets of each source, In for the sources of each target; `Both` is not possible.
@@ -28,7 +28,8 @@ pub struct RunScan<'a> {
     pub among: Option<&'a Bitmap>,
     /// Properties of the edges to bring along.
     pub keys: Vec<PropertyKeyId>,
-    /// How many others read the same edges now, at about the same place: advice to keep a while what is read.
+    /// Number of others that read the same edges now, at approximately the same place: advice to keep a while what is
+    /// read.
     pub others: u8,
 }
 
@@ -57,8 +58,8 @@ pub trait EdgeRunCursor: Send {
     fn next(&mut self, out: &mut EdgeRuns) -> Result<bool>;
 }
 
-/// What [`EdgePartitions::runs`] does by default: streams the partition. Out-runs are made block by block, in-runs of all
-/// that is asked for, which is held in memory and sorted.
+/// Default of [`EdgePartitions::runs`]: streams the partition. Out-runs are made block by block, in-runs of all that is
+/// asked for, which is held in memory and sorted.
 pub fn runs_by_stream<'a, P: EdgePartitions + ?Sized>(
     partitions: &'a P,
     partition: usize,

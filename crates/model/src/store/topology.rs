@@ -44,12 +44,12 @@ fn mix(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// How old the data is that a view gives out, by the clock of the store. By default as new as can be.
+/// Age of the data that a view gives out, by the clock of the store. By default the data is as new as can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freshness {
     /// When the oldest of what was given out so far was read.
     pub oldest_ns: u64,
-    /// What was read before this is not given out.
+    /// Oldest time of reading that is given out: data that was read before this is not.
     pub since_ns: u64,
 }
 

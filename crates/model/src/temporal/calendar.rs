@@ -38,17 +38,17 @@ pub const fn civil_of(days: i64) -> (i64, i64, i64) {
     (era * 400 + year_of_era + (month <= 2) as i64, month, day)
 }
 
-/// Whether a year has a 29th of February.
+/// True if a year has a 29th of February.
 pub const fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// How many days a year has.
+/// Number of days of a year.
 pub const fn year_length(year: i64) -> i64 {
     365 + is_leap(year) as i64
 }
 
-/// How many days a month has.
+/// Number of days of a month.
 pub const fn month_length(year: i64, month: i64) -> i64 {
     match month {
         2 => 28 + is_leap(year) as i64,
@@ -57,7 +57,7 @@ pub const fn month_length(year: i64, month: i64) -> i64 {
     }
 }
 
-/// How many days a quarter has.
+/// Number of days of a quarter.
 pub const fn quarter_length(year: i64, quarter: i64) -> i64 {
     let first = 3 * quarter - 2;
     month_length(year, first) + month_length(year, first + 1) + month_length(year, first + 2)
@@ -83,7 +83,7 @@ pub const fn first_monday(week_year: i64) -> i64 {
     fourth - weekday_of(fourth) + 1
 }
 
-/// How many ISO weeks a year has.
+/// Number of ISO weeks of a year.
 pub const fn year_weeks(week_year: i64) -> i64 {
     (first_monday(week_year + 1) - first_monday(week_year)) / 7
 }

@@ -8,7 +8,7 @@ use super::calendar::{
 use super::zone::Zone;
 use super::{Date, DateTime, LocalDateTime, LocalTime, NANOS_OF_SECOND, SECONDS_OF_DAY, Time};
 
-/// What is left of a text that is read from its start.
+/// The rest of a string that is read from its start.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
@@ -25,7 +25,7 @@ impl Rest<'_> {
         found
     }
 
-    /// How many digits come next.
+    /// Number of digits that come next.
     fn digits(&self) -> usize {
         self.0.iter().take_while(|byte| byte.is_ascii_digit()).count()
     }
@@ -179,7 +179,7 @@ pub(super) fn offset(text: &str) -> Option<i32> {
     rest.is_empty().then_some((sign * seconds) as i32)
 }
 
-/// Where the time of day ends and offset or zone begin.
+/// Position where the time of day ends and offset or zone begin.
 fn zone_start(text: &str) -> usize {
     text.find(['Z', 'z', '+', '-', '[']).unwrap_or(text.len())
 }

@@ -94,8 +94,8 @@ impl Zone {
 
     /// The moment at which clocks of the zone show a local time (in seconds since 1970-01-01T00:00:00 local).
     ///
-    /// Where clocks are set forward, a time that they leave out is moved on by as much. Where they are set back, a time
-    /// comes twice, and the one with the offset `preferred` is meant, or else the earlier.
+    /// If clocks are set forward, a time that they leave out is moved on by as much. If they are set back, a time comes
+    /// twice, and the one with the offset `preferred` is meant, or else the earlier.
     pub fn moment_of(self, local: i64, preferred: Option<i32>) -> i64 {
         let Some(named) = self.named() else { return local.saturating_sub(i64::from(self.0)) };
         let civil = Offset::UTC.to_datetime(timestamp(local));

@@ -1,8 +1,10 @@
-//! What a list or a map holds: shared, with the number of levels that it is nested, and of the values in all of them.
+//! The contents of a list or a map: shared, with the number of levels that it is nested, and of the values in all of
+//! them.
 //!
-//! Invariant: depth and extent are known wherever a list or map is made, so that limits on them cost no walk. Values within
-//! [`VALUE_DEPTH_MAX`] can be printed, compared, hashed, converted and dropped by recursion on any thread; and since one
-//! value may stand in a list twice, in that list's list four times, and so on, only a limit on the extent bounds the work.
+//! Invariant: depth and extent are known wherever a list or map is made, so that limits on them cost no walk. Values
+//! within [`VALUE_DEPTH_MAX`] can be printed, compared, hashed, converted and dropped by recursion on any thread; and
+//! since one value may stand in a list twice, in that list's list four times, and so on, only a limit on the extent
+//! bounds the work.
 //!
 //! Cost: a look at each immediate member when it is made; a clone shares.
 
@@ -27,12 +29,12 @@ impl<T> Nested<T> {
         Nested { members: Arc::new(members), depth: deepest.saturating_add(1), extent }
     }
 
-    /// How many levels of lists and maps there are: 1 for a list of numbers.
+    /// Number of levels of lists and maps: 1 for a list of numbers.
     pub fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// How many values there are in all levels, each as often as it stands there.
+    /// Number of values in all levels, each counted as often as it stands there.
     pub fn extent(&self) -> u32 {
         self.extent
     }
@@ -47,7 +49,7 @@ impl<T> Nested<T> {
         Arc::ptr_eq(&self.members, &other.members)
     }
 
-    /// Where the members stand in memory.
+    /// Address of the members in memory.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.members) as usize
     }
@@ -107,7 +109,7 @@ fn measures<'v>(values: impl IntoIterator<Item = &'v Value>) -> (u32, u32) {
 }
 
 impl Value {
-    /// How many levels of lists and maps the value has: 0 for all others.
+    /// Number of levels of lists and maps of the value: 0 for all others.
     #[inline]
     pub fn depth(&self) -> u32 {
         match self {
