@@ -18,7 +18,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const ITERATIONS: u64 = 20;
 const LABEL_ITERATIONS: u64 = 10;
-/// What is run: a name, a call, and how many passes the algorithm makes, if that is known.
+/// Calls that are run: a name, a call, and the number of passes that the algorithm makes, if that is known.
 const CALLS: [(&str, &str, u64); 6] = [
     ("pagerank", "CALL algo.pagerank.stats({maxIterations: 20, tolerance: 0.0, execution: $way})", ITERATIONS),
     ("wcc", "CALL algo.wcc.stats({execution: $way})", 1),
@@ -110,7 +110,7 @@ fn shared(out: &mut impl Write, platform: &Platform, database: &Database, way: &
     Ok(())
 }
 
-/// What a call gives, and how long it took in seconds.
+/// The result of a call, and the time it took in seconds.
 fn timed<T>(platform: &Platform, call: impl FnOnce() -> model::Result<T>) -> Outcome<(T, f64)> {
     let start = platform.clock.now_ns();
     let result = call()?;

@@ -59,7 +59,7 @@ struct Measured {
     url: String,
 }
 
-/// What one search took and found.
+/// Time, work and result of one search.
 #[derive(Clone, Copy, Default)]
 struct Found {
     ms: f64,
@@ -177,7 +177,7 @@ fn search(store: &SourceStore, query: &Json, kept: Option<&ViewCache>) -> Outcom
     Ok(Found { ms, expanded: result.expanded, batches: result.batches, cost_m })
 }
 
-/// What a query asks of the search.
+/// The configuration of the search for a query.
 fn config(view: &dyn ReadView, query: &Json) -> Outcome<astar::Config> {
     let schema = view.schema();
     let (Some(label), Some(key)) = (schema.label("Place"), schema.property_key("id")) else {

@@ -57,7 +57,7 @@ fn print(line: &Json) -> Outcome<()> {
     Ok(writeln!(std::io::stdout(), "{line}")?)
 }
 
-/// What a search found.
+/// Work and result of a search.
 struct Found {
     expanded: u64,
     batches: u64,
@@ -130,7 +130,7 @@ fn import(database: &Database, graph: &str, places: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// What a query asks of the search.
+/// The configuration of the search for a query.
 fn config(view: &dyn ReadView, query: &Json) -> Outcome<astar::Config> {
     let schema = view.schema();
     let (Some(label), Some(key)) = (schema.label("Place"), schema.property_key("id")) else {

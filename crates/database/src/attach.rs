@@ -39,27 +39,27 @@ pub(crate) use procedures::procedures;
 /// A source that is attached, as it may be shown.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    /// What it is called.
+    /// Name.
     pub name: Arc<str>,
-    /// Where it lies, without a password; empty for a store that was attached as such.
+    /// URL, without a password; empty for a store that was attached as such.
     pub url: String,
     /// The labels that its nodes have.
     pub labels: Vec<Arc<str>>,
     /// The types that its edges have.
     pub edge_types: Vec<Arc<str>>,
-    /// Whether it can be written to.
+    /// True if it can be written to.
     pub writes: bool,
     /// Nodes and edges in it, about.
     pub nodes: u64,
     /// Edges in it, about.
     pub edges: u64,
-    /// What it was asked, and what was kept of the answers, if it is a database.
+    /// Statistics of its requests and of the cached answers, if it is a database.
     pub stats: Option<SourceStats>,
-    /// What an inferred definition leaves out, a sentence each.
+    /// Notes on what an inferred definition leaves out, a sentence each.
     pub notes: Vec<String>,
 }
 
-/// What is attached to a database.
+/// Sources attached to a database.
 pub(crate) struct Attachments {
     native: Arc<dyn GraphStore>,
     now: RwLock<Arc<Attached>>,
@@ -67,7 +67,7 @@ pub(crate) struct Attachments {
     changing: Mutex<()>,
 }
 
-/// What is attached at one moment.
+/// Sources attached at one moment.
 pub(crate) struct Attached {
     /// Counts changes, so that a plan is not used after one.
     pub(crate) generation: u64,
@@ -79,7 +79,7 @@ pub(crate) struct Attached {
 /// One source.
 pub(crate) struct Source {
     pub(crate) member: Member,
-    /// Where it lies, without a password.
+    /// URL, without a password.
     url: String,
     /// The source, if it is a database.
     pub(crate) database: Option<SourceStore>,
@@ -240,7 +240,7 @@ impl Database {
         attachments.set(now.sources.iter().filter(|source| !Arc::ptr_eq(source, gone)).cloned().collect())
     }
 
-    /// What is attached, in the order in which it was.
+    /// The attached sources, in the order in which they were attached.
     pub fn attachments(&self) -> Result<Vec<Attachment>> {
         self.shared.attachments.now().sources.iter().map(|source| source.shown()).collect()
     }

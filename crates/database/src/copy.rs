@@ -194,7 +194,7 @@ impl Options {
         })
     }
 
-    /// How files become nodes of a label or, if ends or a known type say so, edges of a type.
+    /// The plan of importing files as nodes of a label or, if ends or a known type say so, edges of a type.
     fn import_plan(&mut self, name: &Arc<str>, files: Vec<PathBuf>, database: &Database) -> Result<ImportPlan> {
         let mut plan =
             ImportPlan { read: self.read_options()?, threads: database.config().threads, ..ImportPlan::default() };

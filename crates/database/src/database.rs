@@ -43,7 +43,7 @@ pub struct Database {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What the handles and sessions of a database share.
+/// State shared by the handles and sessions of a database.
 pub(crate) struct Shared {
     store: Arc<NativeStore>,
     pub(crate) attachments: Arc<Attachments>,
@@ -55,13 +55,13 @@ pub(crate) struct Shared {
     /// Whose turn it is to try a statement again that others keep coming before.
     pub(crate) retries: Mutex<()>,
     platform: Platform,
-    /// Which statements may work when there are many.
+    /// Scheduler that decides which statements may work when there are many.
     pub(crate) scheduler: Arc<Scheduler>,
-    /// Where queries spill to.
+    /// Storage that queries spill to.
     pub(crate) spill: Arc<SpillSpace>,
 }
 
-/// What a store holds and where.
+/// Contents and location of a store.
 #[derive(Clone, Debug, Default)]
 pub struct StoreInfo {
     /// Its directory.
@@ -80,7 +80,7 @@ pub struct StoreInfo {
     pub constraints: Vec<String>,
     /// The statements that make the ordered indexes, those of constraints included.
     pub indexes: Vec<String>,
-    /// What the planner knows: exact counts and sketches.
+    /// Statistics of the planner: exact counts and sketches.
     pub statistics: Vec<Statistic>,
     /// The databases that are attached.
     pub sources: Vec<Attachment>,
@@ -88,9 +88,9 @@ pub struct StoreInfo {
     pub files: Vec<(String, u64)>,
     /// Bytes of writes that are in the log but not yet merged into files.
     pub memtable_bytes: usize,
-    /// What the files are for.
+    /// Layout of the files, by what they are for.
     pub layout: Layout,
-    /// What the store has done since it was opened.
+    /// Counts of what the store has done since it was opened.
     pub stats: StoreStats,
     /// The cache of file blocks.
     pub cache: CacheStatistics,
@@ -149,7 +149,7 @@ impl Database {
         Ok(())
     }
 
-    /// What stood behind the sound parts of the store's logs when it was opened: left by a crash, or damaged since.
+    /// Data behind the sound parts of the store's logs when it was opened: left by a crash, or damaged since.
     pub fn torn_logs(&self) -> &[storage::TornLog] {
         self.shared.store.torn_logs()
     }
@@ -174,7 +174,7 @@ impl Database {
         &self.shared.store
     }
 
-    /// What the store has done since it was opened: commits, syncs, merges.
+    /// Counts of what the store has done since it was opened: commits, syncs, merges.
     pub fn stats(&self) -> StoreStats {
         self.shared.store.stats()
     }
@@ -189,12 +189,12 @@ impl Database {
         self.shared.views.stats()
     }
 
-    /// Where queries spill to, and how many temporary files they have open.
+    /// Storage that queries spill to, and the number of temporary files they have open.
     pub fn spill_space(&self) -> &Arc<SpillSpace> {
         &self.shared.spill
     }
 
-    /// How it was opened.
+    /// Configuration it was opened with.
     pub fn config(&self) -> &Config {
         &self.shared.config
     }
@@ -259,7 +259,7 @@ impl Database {
         self.shared.store.rebuild(interrupt, build)
     }
 
-    /// What the store holds and where.
+    /// Contents and location of the store.
     pub fn info(&self) -> Result<StoreInfo> {
         let view = self.shared.store.read()?;
         let (schema, statistics) = (view.schema(), view.statistics());

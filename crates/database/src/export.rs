@@ -30,7 +30,7 @@ pub enum ExportFormat {
     JsonLines,
 }
 
-/// What was written.
+/// Counts of what was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportSummary {
     /// Nodes written.

@@ -37,7 +37,7 @@ use rows::in_file;
 /// A file of nodes and how its columns are to be taken.
 #[derive(Clone, Debug, Default)]
 pub struct NodeFile {
-    /// Where it is.
+    /// Path.
     pub path: PathBuf,
     /// Labels of all its nodes, besides those of a `:LABEL` column.
     pub labels: Vec<String>,
@@ -50,7 +50,7 @@ pub struct NodeFile {
 /// A file of edges and how its columns are to be taken.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeFile {
-    /// Where it is.
+    /// Path.
     pub path: PathBuf,
     /// The type of all its edges, unless it has a `:TYPE` column.
     pub edge_type: Option<String>,
@@ -66,7 +66,7 @@ pub struct EdgeFile {
     pub read: Option<ReadOptions>,
 }
 
-/// What to do about a row that is bad.
+/// Treatment of a bad row.
 #[derive(Clone, Debug, Default)]
 pub enum OnBadRow {
     /// Stop and leave the store as it was.
@@ -76,18 +76,18 @@ pub enum OnBadRow {
     Skip(PathBuf),
 }
 
-/// What to import.
+/// Files to import, and how they are imported.
 #[derive(Clone, Debug, Default)]
 pub struct ImportPlan {
     /// Files of nodes.
     pub nodes: Vec<NodeFile>,
     /// Files of edges.
     pub edges: Vec<EdgeFile>,
-    /// How files are read.
+    /// Options for reading files.
     pub read: ReadOptions,
-    /// What to do about bad rows.
+    /// Treatment of bad rows.
     pub on_bad_row: OnBadRow,
-    /// What to do about a node whose key is taken.
+    /// Treatment of a node whose key is taken.
     pub on_duplicate: OnDuplicate,
     /// Types of edges that are known again by their ends and a property, or by their ends alone; then `on_duplicate` is
     /// about them too.
@@ -98,7 +98,7 @@ pub struct ImportPlan {
     pub threads: usize,
 }
 
-/// What was imported.
+/// Counts of what was imported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportSummary {
     /// Nodes made.
@@ -113,7 +113,7 @@ pub struct ImportSummary {
     pub rows_skipped: u64,
 }
 
-/// How far an import has come; read by another thread.
+/// Progress of an import; read by another thread.
 #[derive(Debug, Default)]
 pub struct ImportProgress {
     /// Rows of nodes and edges taken so far.
@@ -134,7 +134,7 @@ impl ImportProgress {
     }
 }
 
-/// What all parts of a running import share.
+/// State shared by all parts of a running import.
 struct Run<'a> {
     plan: &'a ImportPlan,
     progress: &'a ImportProgress,
@@ -194,7 +194,7 @@ fn check_bad_rows_apart(plan: &ImportPlan) -> Result<()> {
     }
 }
 
-/// Whether a file holds edges, by its format or its header; an error if neither says it.
+/// True if a file holds edges, by its format or its header; an error if neither says it.
 pub fn holds_edges(path: &Path, read: &ReadOptions) -> Result<bool> {
     match read.format.or_else(|| FileFormat::of_path(path)) {
         Some(FileFormat::EdgeList | FileFormat::DimacsGraph) => return Ok(true),
@@ -218,7 +218,7 @@ fn check_twice(path: &Path, remedy: &str) -> Result<()> {
     Ok(())
 }
 
-/// How the budget and duplicates of a plan are told to the bulk load.
+/// Configuration of the bulk load for the budget and duplicates of a plan.
 pub(crate) fn bulk_config(plan: &ImportPlan, memory: &MemoryBudget) -> Result<BuildConfig> {
     let usual = (memory.share(Consumer::Import)).clamp(IMPORT_MEMORY_BYTES_MIN, IMPORT_MEMORY_BYTES);
     let memory_bytes = plan.memory_bytes.unwrap_or(usual);

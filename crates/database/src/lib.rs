@@ -84,7 +84,7 @@ pub fn recover(damaged: &std::path::Path, new: &std::path::Path, interrupt: &Int
     storage::recover::recover(&storage::os::platform(), damaged, new, interrupt)
 }
 
-/// What a backup or a restore did.
+/// Summary of a backup or a restore.
 pub use storage::backup::CopySummary;
 
 /// Copies the store in a directory into a new one, also while another process uses it; see [`storage::backup`].
@@ -108,7 +108,7 @@ pub fn split_statements(text: &str) -> Vec<&str> {
     spans.into_iter().map(|span| &text[span.start as usize..span.end as usize]).collect()
 }
 
-/// Whether a text ends within a statement, so that more lines should follow.
+/// True if a string ends within a statement, so that more lines should follow.
 pub fn is_unfinished(text: &str) -> bool {
     cypher::script::is_unfinished(text)
 }

@@ -27,7 +27,7 @@ pub trait TableSource: Sync {
     fn names(&self) -> &[String];
     /// Rows in all.
     fn row_count(&self) -> usize;
-    /// How many pieces there are.
+    /// Number of pieces.
     fn pieces(&self) -> usize;
     /// The number of rows of a piece, which tables without columns do not show otherwise.
     fn piece_rows(&self, index: usize) -> usize;
@@ -35,18 +35,18 @@ pub trait TableSource: Sync {
     fn piece(&self, index: usize) -> Result<(usize, Vec<Column>)>;
 }
 
-/// How a table becomes nodes.
+/// The way a table becomes nodes.
 #[derive(Clone, Debug, Default)]
 pub struct NodeTable {
     /// The labels of all its nodes; the first is that of the key.
     pub labels: Vec<String>,
     /// The column whose values name the nodes; `None` for nodes without a key.
     pub key: Option<String>,
-    /// What to do about a node whose key is taken.
+    /// Treatment of a node whose key is taken.
     pub on_duplicate: OnDuplicate,
 }
 
-/// How an end of edges is found.
+/// Key by which an end of edges is found.
 #[derive(Clone, Debug, Default)]
 pub struct EndKey {
     /// The label of the node.
@@ -57,7 +57,7 @@ pub struct EndKey {
     pub column: String,
 }
 
-/// What to do about an edge of which an end is not there.
+/// Treatment of an edge of which an end is not there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMissing {
     /// It is an error.
@@ -69,20 +69,20 @@ pub enum OnMissing {
     Create,
 }
 
-/// How a table becomes edges.
+/// The way a table becomes edges.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeTable {
     /// The type of all its edges.
     pub edge_type: String,
-    /// Where they start.
+    /// Key of the nodes where they start.
     pub source: EndKey,
-    /// Where they end.
+    /// Key of the nodes where they end.
     pub target: EndKey,
-    /// What to do about an end that is not there.
+    /// Treatment of an end that is not there.
     pub on_missing: OnMissing,
 }
 
-/// What was loaded.
+/// Counts of what was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadSummary {
     /// Nodes made.

@@ -1,8 +1,8 @@
-//! What is known of a statement once it is compiled and before it runs: whether it writes, and how much it will do.
+//! Outlook of a statement once it is compiled and before it runs: whether it writes, and how much it will do.
 
 use cypher::plan::{Operator, OperatorKind, Plan, PlanMode, Prefix};
 
-/// What a statement does.
+/// Kind of work that a statement does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It reads.
@@ -17,16 +17,16 @@ pub enum Action {
     Control,
 }
 
-/// What is known of a statement before it runs.
+/// Description and estimates of a statement that are known before it runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlook {
-    /// What it does.
+    /// Kind of work it does.
     pub action: Action,
     /// Rows that it is expected to give.
     pub rows: f64,
     /// Rows that all its operators together are expected to give.
     pub work: f64,
-    /// Whether it calls a procedure, of which no estimate tells what it costs.
+    /// True if it calls a procedure, whose cost no estimate covers.
     pub calls_procedure: bool,
 }
 

@@ -22,13 +22,13 @@ pub(crate) struct Compiled {
     pub(crate) prefix: Prefix,
     pub(crate) plan: Arc<Plan>,
     pub(crate) prepared: Prepared,
-    /// What is probably not meant.
+    /// Hints at what is probably not meant.
     pub(crate) hints: Vec<Hint>,
     /// The parameters that must have values, each with its first place.
     pub(crate) parameters: Vec<(Arc<str>, Span)>,
     /// Several threads may run it.
     pub(crate) is_parallel: bool,
-    /// What is known before it runs.
+    /// Description and estimates that are known before it runs.
     pub(crate) outlook: Outlook,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn fingerprint(schema: &Schema, statistics: &Statistics) -> u64 {
     hasher.finish()
 }
 
-/// Which power of two a count has reached: the planner's choices do not turn on less.
+/// Power of two that a count has reached: smaller differences do not change the planner's choices.
 fn magnitude(count: u64) -> u32 {
     u64::BITS - count.leading_zeros()
 }

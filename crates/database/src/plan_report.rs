@@ -1,4 +1,4 @@
-//! What `EXPLAIN` and `PROFILE` tell: the operators of a plan, and what each of them did, as a table and as JSON.
+//! Report of `EXPLAIN` and `PROFILE`: the operators of a plan, and what each of them did, as a table and as JSON.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ mod statements;
 /// One operator of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanLine {
-    /// How far from the root; the inputs of an operator follow it, one deeper.
+    /// Distance from the root; the inputs of an operator follow it, one deeper.
     pub depth: usize,
     /// Its name.
     pub operator: &'static str,
-    /// What it does, as Cypher.
+    /// Description of its work, as Cypher.
     pub details: String,
-    /// How many rows the planner expects it to give.
+    /// Number of rows that the planner expects it to give.
     pub estimated_rows: f64,
     /// The statements that it sends to attached databases, each after the name of its source.
     pub statements: Vec<Arc<str>>,
-    /// What it did, after `PROFILE`.
+    /// Measurements of the run, after `PROFILE`.
     pub actual: Option<OperatorProfile>,
 }
 

@@ -18,11 +18,11 @@ mod load_from;
 
 pub use load_from::Tables;
 
-/// What is registered.
+/// Functions, procedures and tables that are registered.
 #[derive(Clone)]
 pub struct Registry {
     functions: Arc<FunctionCatalog>,
-    /// What `CALL` can call.
+    /// Procedures that `CALL` can call.
     pub procedures: Procedures,
     /// The tables of the session that asks.
     tables: Arc<Tables>,

@@ -1,4 +1,4 @@
-//! What a statement gives: columns in batches, with the nodes and edges that stand in them.
+//! Result of a statement: columns in batches, with the nodes and edges that stand in them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use model::{Column, ColumnData, EdgeId, EdgeValue, Map, NodeId, PropertyKeyId, R
 
 use crate::plan_report::PlanReport;
 
-/// What a node is, for whoever shows it.
+/// Contents of a node, for display.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeRecord {
     /// Its labels.
@@ -18,7 +18,7 @@ pub struct NodeRecord {
     pub properties: Vec<(Arc<str>, Value)>,
 }
 
-/// What an edge is, for whoever shows it.
+/// Contents of an edge, for display.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EdgeRecord {
     /// Its type.
@@ -47,16 +47,16 @@ pub struct ResultBatch {
     pub entities: Entities,
 }
 
-/// What a statement did, told after its rows.
+/// Summary of a statement's run, given after its rows.
 #[derive(Clone, Debug, Default)]
 pub struct StatementSummary {
-    /// What it changed.
+    /// Changes that it made.
     pub counters: Counters,
     /// The plan as a table, for `EXPLAIN` and `PROFILE`.
     pub plan: Option<String>,
     /// The plan with its figures, for `EXPLAIN` and `PROFILE`.
     pub report: Option<PlanReport>,
-    /// What is probably not meant, though it is no error: a name that the store has never seen.
+    /// Hints at what is probably not meant, though it is no error: a name that the store has never seen.
     pub hints: Vec<Hint>,
     /// The most bytes that its operators held in memory at a time.
     pub memory_peak: u64,
@@ -81,7 +81,7 @@ pub struct QueryResult {
     pub columns: Vec<Arc<str>>,
     /// The rows.
     pub batches: Vec<ResultBatch>,
-    /// What the statement did.
+    /// Summary of the statement's run.
     pub summary: StatementSummary,
 }
 

@@ -49,16 +49,16 @@ pub struct Session {
     priority: Priority,
     turn: Arc<Turn>,
     tables: Option<Arc<Tables>>,
-    /// How long the next statement is tried.
+    /// Maximum time for which the next statement is tried.
     trial: Option<Duration>,
-    /// What time limits are measured by.
+    /// Clock that time limits are measured by.
     clock: Arc<dyn Clock>,
 }
 
 /// Takes a result as it is made.
 pub trait ResultSink {
-    /// Whether to run the statement at all, now that it is compiled. If not, nothing else is called, and the summary is
-    /// empty.
+    /// True if the statement is to run at all, now that it is compiled. If not, nothing else is called, and the summary
+    /// is empty.
     fn admits(&mut self, _outlook: &Outlook) -> bool {
         true
     }
@@ -82,7 +82,7 @@ impl ResultSink for QueryResult {
     }
 }
 
-/// What a text turned out to be.
+/// The kind of statement that a string turned out to be.
 enum Text {
     Query(Arc<Compiled>),
     Copy(Arc<CopyPlan>),
@@ -138,7 +138,7 @@ impl Session {
         self.tables = tables;
     }
 
-    /// What the next statement can call.
+    /// Functions and procedures that the next statement can call.
     fn registry(&self) -> Arc<Registry> {
         let registry = self.database.registry();
         match &self.tables {
@@ -152,12 +152,12 @@ impl Session {
         self.interrupt.clone()
     }
 
-    /// Whether a transaction was begun.
+    /// True if a transaction was begun.
     pub fn in_transaction(&self) -> bool {
         self.transaction.is_some()
     }
 
-    /// What transactions that begin from now on are protected from; the one that is open stays what it is.
+    /// Sets the isolation of transactions that begin from now on; the one that is open stays what it is.
     pub fn set_isolation(&mut self, isolation: IsolationLevel) {
         self.isolation = isolation;
     }
@@ -167,8 +167,8 @@ impl Session {
         self.query_memory_max = bytes;
     }
 
-    /// How long a statement that is run from now on may take; `None` for as long as it takes. It then fails with `TIMEOUT`
-    /// and leaves no trace.
+    /// Sets the time limit of statements that are run from now on; `None` for no limit. A statement that exceeds it
+    /// fails with `TIMEOUT` and leaves no trace.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }
@@ -179,7 +179,7 @@ impl Session {
         self.clock = clock;
     }
 
-    /// How urgent the statements that are run from now on are beside those of other sessions.
+    /// Sets the priority of statements that are run from now on, relative to those of other sessions.
     pub fn set_priority(&mut self, priority: Priority) {
         self.priority = priority;
     }
@@ -448,7 +448,7 @@ fn give(names: &[Arc<str>], batches: Vec<ResultBatch>, sink: &mut dyn ResultSink
     Ok(())
 }
 
-/// What a plan may rest on besides the schema of a view.
+/// Facts that a plan may rest on besides the schema of a view.
 #[derive(Clone, Copy)]
 struct Facts {
     /// Its counts are those of the one moment that the plan is for. Otherwise a transaction goes on, and may be serializable:
@@ -520,7 +520,7 @@ fn plan_for_facts(
     }
 }
 
-/// What holds the rows of a statement that writes until it is committed, in messages.
+/// Name, in messages, of the holder of a statement's rows until it is committed.
 const KEPT_ROWS: &str = "the result, which is kept until the statement is committed,";
 
 /// One run of one statement.

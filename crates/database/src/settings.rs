@@ -1,11 +1,11 @@
-//! How a database is opened and how its queries run.
+//! Settings with which a database is opened and its queries run.
 
 use std::time::Duration;
 
 use model::{IsolationLevel, Priority};
 use storage::Durability;
 
-/// What a database is opened for.
+/// Access for which a database is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// Reading and writing; a missing store is made.
@@ -17,14 +17,14 @@ pub enum Access {
     ReadOnly,
 }
 
-/// How a database is opened and how its queries run.
+/// Settings with which a database is opened and its queries run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What it is opened for.
+    /// Access for which it is opened.
     pub access: Access,
-    /// What a commit waits for.
+    /// Durability that a commit waits for.
     pub durability: Durability,
-    /// What the transactions of a new session are protected from.
+    /// Isolation level of a new session's transactions.
     pub isolation: IsolationLevel,
     /// The memory limit of the database in bytes, for blocks of files, unmerged writes, merges and queries together;
     /// `None` for half of the machine's memory, or of the control group's if that is less.
@@ -35,17 +35,17 @@ pub struct Config {
     /// The memory limit of one query in bytes, above which it spills to temporary files or, where it cannot, fails;
     /// `None` for half of the database's limit.
     pub query_memory_max: Option<usize>,
-    /// How long a statement may take, unless its session says otherwise; `None` for as long as it takes.
+    /// Time limit of a statement, unless its session says otherwise; `None` for no limit.
     pub timeout: Option<Duration>,
-    /// How urgent the statements of a new session are beside those of others.
+    /// Priority of a new session's statements, relative to those of others.
     pub priority: Priority,
     /// Threads that one statement may use, and that all together use before some make room for others.
     pub threads: usize,
-    /// Whether the planner's optional rules are used; off only to compare answers.
+    /// Use of the planner's optional rules; off only to compare answers.
     pub optimizer: Optimizer,
 }
 
-/// Whether the planner's optional rules are used.
+/// Use of the planner's optional rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Optimizer {
     /// They are.

@@ -1,5 +1,5 @@
-//! What the planner knows of a store, as rows to look at: counts, which are exact, and sketches, which are of some time ago
-//! and mostly from samples.
+//! Statistics of a store that the planner knows, as rows to look at: counts, which are exact, and sketches, which are
+//! of some time ago and mostly from samples.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use model::{Column, ColumnBuilder, EdgeTypeId, LabelId, Result, Schema, Statisti
 /// One fact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistic {
-    /// What is told, as `distinct values`.
+    /// Name of the fact, as `distinct values`.
     pub name: &'static str,
     /// Of what, in Cypher's notation where it has one.
     pub subject: String,

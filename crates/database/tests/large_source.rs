@@ -7,8 +7,8 @@ use testing::servers;
 
 const NODES: i64 = 10_000_000;
 const CACHE_BYTES: usize = 64 << 20;
-/// What the whole process may have held at any time: the cache, as much again for what is read at the moment, and the
-/// program itself. All nodes with two numbers and an edge each would take more than 600 MiB.
+/// Maximum memory that the whole process may have held at any time: the cache, as much again for what is read at the
+/// moment, and the program itself. All nodes with two numbers and an edge each would take more than 600 MiB.
 const PROCESS_BYTES_MAX: usize = 256 << 20;
 
 const DEFINITION: &str = r#"{

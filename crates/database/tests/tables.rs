@@ -11,7 +11,7 @@ use sources::infer;
 use testing::Folder;
 use testing::servers::{Postgres, postgres, skip};
 
-/// What a program writes to its standard output.
+/// The standard output of a program.
 fn output(command: &mut Command) -> Result<String, String> {
     let done = command.output().map_err(|cause| format!("{command:?}: {cause}"))?;
     if done.status.success() {
@@ -93,7 +93,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// Whether two texts are the same, or the same number.
+/// True if two strings are the same, or the same number.
 fn are_same(a: &str, b: &str) -> bool {
     a == b
         || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if (a - b).abs() <= 1e-9 * a.abs().max(b.abs()))

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::measuring::{Arguments, Outcome, Random, insert, load_nodes, now, percentiles, print, random_edges, sizes};
 
-/// What the threads share.
+/// State shared by the threads.
 struct Run<'a> {
     database: &'a Database,
     nodes: u64,

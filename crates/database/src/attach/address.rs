@@ -1,7 +1,8 @@
-//! What a text that is attached means: a URL, a graph definition, a file, or a connection string as Kùzu takes it.
+//! Resolution of a string that is to be attached: a URL, a graph definition, a file, or a connection string as Kùzu
+//! takes it.
 //!
-//! A definition says where its graph lies, without a password; the variable `KNOT_SOURCE_<NAME>_URL` of the environment
-//! says it instead, with one. Other secrets the drivers take from the environment as the tools of their databases do.
+//! A definition has the URL of its graph, without a password; the variable `KNOT_SOURCE_<NAME>_URL` of the environment
+//! has it instead, with one. The drivers take other secrets from the environment as the tools of their databases do.
 
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use sources::urls::{encoded, scheme, without_password};
 
 use super::options::AttachOptions;
 
-/// What is to be attached.
+/// The source that is to be attached.
 pub(super) struct Address {
     pub(super) url: String,
     pub(super) definition: GraphDefinition,

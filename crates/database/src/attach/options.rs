@@ -1,4 +1,4 @@
-//! How a source is attached: what overrides its graph definition.
+//! Options of an attached source, which override its graph definition.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,22 +10,22 @@ use sources::definition::{GraphDefinition, Prefetch};
 use crate::Parameters;
 use crate::copy::value_of;
 
-/// How a source is attached. What is not said is as its graph definition says.
+/// Options for attaching a source. Options that are not set are as its graph definition says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AttachOptions {
     /// The graph definition: JSON, or the path of a file.
     pub definition: Option<String>,
-    /// What to fetch ahead.
+    /// Data to fetch ahead.
     pub prefetch: Option<Prefetch>,
     /// Bytes that may be cached.
     pub cache_bytes: Option<usize>,
-    /// How old what is cached may be.
+    /// Maximum age of cached data.
     pub age_max: Option<Duration>,
     /// Stands before each of its labels and edge types.
     pub prefix: Option<String>,
     /// Nothing may be written to it.
     pub read_only: bool,
-    /// What a connection string is for, as Kùzu names it.
+    /// Kind of database that a connection string is for, as Kùzu names it.
     pub dbtype: Option<String>,
 }
 

@@ -5,7 +5,7 @@
 //!
 //! - [`edges`]: which edges those are.
 //!
-//! Where labels are new to the native store, what the source says is unique becomes a constraint.
+//! For labels that are new to the native store, properties that are unique according to the source become constraints.
 //! Cost: 16 bytes for each node that is copied, besides what a bulk load takes.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::import::{ImportPlan, bulk_config};
 
 mod edges;
 
-/// What to copy of a source.
+/// The part of a source to copy.
 #[derive(Clone, Debug, Default)]
 pub struct Preload {
     /// Queries of the source, each of whose rows begins with the id of a node; all nodes if `None`.
@@ -41,7 +41,7 @@ pub struct Preload {
     pub edge_types: Option<Vec<Arc<str>>>,
 }
 
-/// How far a copy has come.
+/// Progress of a copy.
 #[derive(Debug, Default)]
 pub struct PreloadProgress {
     /// Nodes taken so far.
@@ -50,7 +50,7 @@ pub struct PreloadProgress {
     pub edges: AtomicU64,
 }
 
-/// What was copied.
+/// Counts of what was copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PreloadSummary {
     /// Nodes.
@@ -118,7 +118,7 @@ struct Copying<'a> {
     view: &'a dyn MemberView,
     /// The number of the source among what is attached.
     member: u8,
-    /// What of the source is which part of the graph, if it is a database.
+    /// Definition that says which part of the source is which part of the graph, if the source is a database.
     definition: Option<&'a Arc<GraphDefinition>>,
     progress: &'a PreloadProgress,
     interrupt: &'a Interrupt,

@@ -1,4 +1,4 @@
-//! Which column of a file is what: by the header's roles as neo4j-admin has them, by option, or by custom.
+//! Roles of a file's columns: by the header's roles as neo4j-admin has them, by option, or by custom.
 
 use model::{Result, Schema, error};
 use sources::files::TableColumn;
@@ -80,7 +80,7 @@ fn customary(columns: &[TableColumn], names: &[&str]) -> Option<usize> {
     columns.iter().position(|column| names.iter().any(|name| column.name.eq_ignore_ascii_case(name)))
 }
 
-/// Whether a file's header says that it holds edges, nodes, or nothing about it.
+/// True if a file's header says that it holds edges, false if nodes; `None` if it says neither.
 pub(crate) fn holds_edges(columns: &[TableColumn]) -> Option<bool> {
     if with_role(columns, "START_ID").is_some() {
         return Some(true);
@@ -88,7 +88,7 @@ pub(crate) fn holds_edges(columns: &[TableColumn]) -> Option<bool> {
     with_role(columns, "ID").or(with_role(columns, "LABEL")).map(|_| false)
 }
 
-/// How the columns of a file of nodes are taken.
+/// Roles of the columns of a file of nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeMapping {
     pub(crate) key: Option<usize>,
@@ -151,7 +151,7 @@ impl NodeMapping {
     }
 }
 
-/// How the columns of a file of edges are taken.
+/// Roles of the columns of a file of edges.
 #[derive(Clone, Debug)]
 pub(crate) struct EdgeMapping {
     pub(crate) source: usize,

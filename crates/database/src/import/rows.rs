@@ -153,7 +153,7 @@ pub(super) fn pick(batch: &RowBatch, rows: &[u32]) -> RowBatch {
     }
 }
 
-/// Where a file was before a batch, to tell how far a batch has come.
+/// Position in a file before a batch, from which the progress of a batch is computed.
 #[derive(Debug, Default)]
 pub(super) struct Position(pub(super) AtomicU64);
 

@@ -3,7 +3,7 @@
 use database::{Counters, Entities, Value};
 use model::value::PathValue;
 
-/// What a statement gave.
+/// The answer of a statement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) columns: Vec<String>,

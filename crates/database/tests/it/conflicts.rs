@@ -25,7 +25,7 @@ struct Case {
     /// Words in the error of the second; none if it commits.
     conflict: Option<&'static [&'static str]>,
     query: &'static str,
-    /// What the query gives after both, and if the second was refused, after it was repeated: or the code of its error.
+    /// Result of the query after both, and if the second was refused, after it was repeated: or the code of its error.
     left: &'static str,
 }
 

@@ -85,7 +85,7 @@ impl Engine for Native {
     }
 }
 
-/// What a session answers.
+/// The answer of a session.
 pub(crate) fn answer_of(session: &mut database::Session, text: &str, parameters: &Parameters) -> Result<Answer, Error> {
     let result = session.query(text, parameters)?;
     let entities = result.entities();
@@ -103,7 +103,7 @@ pub(crate) struct Bare {
     registry: Registry,
     pub(crate) settings: RunSettings,
     pub(crate) optimizer: OptimizerConfig,
-    /// Whether queries may hold so little that everything spills.
+    /// True if queries may hold so little that everything spills.
     pub(crate) spills: bool,
 }
 

@@ -53,15 +53,16 @@ fn check_semantics(order: ScanOrder, make: &dyn Fn() -> Box<dyn Engine>) {
     }
 }
 
-/// Whether a store scans nodes in the order in which they were made.
+/// Order in which a store scans nodes: that in which they were made, or any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScanOrder {
     AsMade,
     Any,
 }
 
-/// What does not depend on the store: of errors their kind, of rows without an order the set. Where nodes are scanned in
-/// any order, `collect` gives lists in any order, so that only the characters of a row can be compared.
+/// The part of an outcome that does not depend on the store: of errors their kind, of rows without an order the set. If
+/// nodes are scanned in any order, `collect` gives lists in any order, so that only the characters of a row can be
+/// compared.
 fn comparable(step: Step<'_>, order: ScanOrder, outcome: &Result<String, String>) -> Result<Vec<String>, String> {
     let text = match outcome {
         Err(message) => return Err(message.split(':').next().unwrap_or_default().to_string()),

@@ -92,7 +92,7 @@ fn kept_views_give_way_to_others_and_are_not_seen_before_a_commit() {
     assert_eq!(ask(&mut session, count), [[Value::Int(1)]]);
 }
 
-/// What a search has read serves the next one, and nothing that was read before a change does.
+/// Tests that data which a search has read serves the next one, and that nothing that was read before a change does.
 #[test]
 fn searches_see_what_was_committed_last() {
     let folder = Folder::new();

@@ -86,7 +86,7 @@ fn plan(data: &Path) -> ImportPlan {
     }
 }
 
-/// What the nine queries count on the data in a folder.
+/// Counts of the nine queries on the data in a folder.
 fn counts(folder: &Folder, data: &Path, query_memory: Option<usize>, threads: usize) -> Vec<i64> {
     let config = Config { durability: Durability::Off, threads, query_memory_max: query_memory, ..Config::default() };
     let store = folder.join("store.knot");

@@ -102,7 +102,7 @@ fn bind(graph: &OracleGraph, pattern: &PatternNode, node: usize, state: &State) 
     is_match.then_some((state, node))
 }
 
-/// Where an edge of a pattern leads from a node, with the edges used on the way.
+/// Nodes to which an edge of a pattern leads from a node, with the edges used on the way.
 fn walks(graph: &OracleGraph, pattern: &PatternEdge, state: &State, from: usize) -> Vec<(State, usize)> {
     let (min, max) = pattern.bounds.unwrap_or((1, 1));
     let mut found = Vec::new();

@@ -10,7 +10,7 @@ use crate::engine::answer_of;
 
 const DECLARED: &str = "CREATE NODE TABLE Person(id INT64, PRIMARY KEY(id)); CREATE NODE TABLE City(name STRING PRIMARY KEY);
     CREATE REL TABLE Knows(FROM Person TO Person); CREATE REL TABLE Near(FROM Person TO City, FROM City TO City, km INT64)";
-/// What is declared, as it is listed.
+/// The declarations, as they are listed.
 const LISTED: &str = "ends_Knows_Person_Person FROM Person TO Person, ends_Near_Person_City FROM Person TO City, \
     ends_Near_City_City FROM City TO City";
 

@@ -36,7 +36,7 @@ fn second_commit(isolation: IsolationLevel, reads: &str, first: &str, second: &s
 
 const LOG: &str = "CREATE (:Log {n: 1})";
 
-/// What is read, what another changes, and whether that matters.
+/// A query that reads, a change by another transaction, and whether that matters.
 const CASES: &[(&str, &str, bool)] = &[
     // Values of nodes that were found by a scan; the properties of a node are one item.
     ("MATCH (p:P) WHERE p.id < 3 RETURN sum(p.n)", "MATCH (p:P {id: 1}) SET p.n = 0", true),

@@ -97,7 +97,7 @@ impl World {
         rows(&mut self.database.session(), text)
     }
 
-    /// What the source itself says, without Knotwork.
+    /// The answer of the source itself, without Knotwork.
     fn told(&self, query: &str) -> String {
         match self.kind {
             Kind::Sqlite => {

@@ -1,4 +1,4 @@
-//! What is visible to whom, what a failing statement leaves, and what a cancelled one leaves.
+//! Tests of visibility between transactions, and of what a failing and a cancelled statement leave.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a query changed: the graph before it compared with the graph after it.
+//! Changes made by a query: the graph before it compared with the graph after it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,8 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// What is in the graph after that was not in this one, and the reverse, in the kit's words; none that is zero.
+    /// Counts of what is in the graph after that was not in this one, and the reverse, in the kit's words; none that is
+    /// zero.
     pub(crate) fn changes_to(&self, after: &Snapshot) -> BTreeMap<String, i64> {
         let mut changes = BTreeMap::new();
         let mut count = |name: &str, added: usize, removed: usize| {

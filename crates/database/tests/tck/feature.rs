@@ -16,7 +16,7 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    /// What names it in the list of expected failures.
+    /// Name in the list of expected failures.
     pub(crate) fn id(&self) -> String {
         let example = self.example.map_or(String::new(), |example| format!(" {example}"));
         format!("{} {}{example}", self.file, self.number)
@@ -42,7 +42,7 @@ struct Outline {
     examples: Vec<Vec<Vec<String>>>,
 }
 
-/// Where the lines that follow belong.
+/// The part of a file to which the lines that follow belong.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Feature,

@@ -8,7 +8,7 @@ use database::result::{EdgeRecord, NodeRecord};
 use database::{Entities, Value};
 use model::value::PathValue;
 
-/// Whether the order of the elements of a list counts.
+/// Treatment of the order of the elements of a list: it counts or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListOrder {
     Kept,

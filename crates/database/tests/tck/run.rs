@@ -12,13 +12,13 @@ use crate::feature::{Scenario, Step};
 use crate::notation::{self, ListOrder, Notation};
 use crate::procedure::TableProcedure;
 
-/// What the last query gave, and what it changed.
+/// Result and changes of the last query.
 struct Outcome {
     result: Result<QueryResult, Error>,
     changes: BTreeMap<String, i64>,
 }
 
-/// How rows are compared.
+/// The way rows are compared.
 #[derive(Clone, Copy)]
 struct Comparison {
     in_order: bool,
@@ -31,7 +31,7 @@ struct Run<'a> {
     database: Database,
     parameters: Parameters,
     outcome: Option<Outcome>,
-    /// Whether something was compared: a scenario that asks for nothing would prove nothing.
+    /// True if something was compared: a scenario that asks for nothing would prove nothing.
     compared: bool,
 }
 

@@ -14,7 +14,7 @@ use storage::bulk::{BulkLoad, EdgeLoader};
 
 use super::{Copying, Ids};
 
-/// Which ends of the edges of an expansion are where.
+/// Pass over edges, by where their ends are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pass {
     /// From copied nodes, along the direction: all their edges.
