@@ -43,11 +43,11 @@ pub trait Subject: Sync {
     /// Opens the backup of that number for reading.
     fn open_backup(&self, platform: &Platform, number: u64) -> Result<Self::Store>;
 
-    /// What is wrong with the files of the store, which is closed.
+    /// Problems of the files of the store, which is closed.
     fn problems(&self, platform: &Platform) -> Result<Vec<String>>;
 }
 
-/// What is done to a store besides transactions.
+/// Maintenance of a store, which is done besides transactions.
 #[derive(Clone, Debug)]
 pub enum Maintenance {
     /// All writes go into files.

@@ -22,8 +22,8 @@ pub use operation::{
     EdgePick, Ending, Operation, RandomTransaction, random_operations, rules_of_each_kind, words_of_each_kind,
 };
 
-/// What happens to the store under test after a transaction: checkpoint, close and open again, or nothing. Gets the
-/// store and the number of the transaction, from 0.
+/// Treatment of the store under test after a transaction: checkpoint, close and open again, or nothing. Gets the store
+/// and the number of the transaction, from 0.
 pub type Between<'a> = dyn FnMut(Box<dyn GraphStore>, usize) -> Box<dyn GraphStore> + 'a;
 
 /// Runs `count` random transactions on `store` and on a reference store, comparing after each, and returns `store`.

@@ -19,7 +19,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }

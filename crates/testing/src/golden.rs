@@ -8,7 +8,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// What a golden file asks to be done.
+/// Step that a golden file asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
     /// Start again from an empty store, then run these statements, separated by semicolons; there may be none.
@@ -102,7 +102,7 @@ fn run_file(file: &Path, execute: &mut Execute<'_>) -> String {
     failures
 }
 
-/// What running a golden text showed.
+/// Outcome of running a golden text.
 struct Run {
     /// Line number and description of each difference.
     differences: Vec<(usize, String)>,

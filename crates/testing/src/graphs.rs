@@ -30,7 +30,7 @@ pub struct GraphData {
 /// Nodes that have the same labels and property keys.
 #[derive(Clone, Debug, Default)]
 pub struct NodeGroup {
-    /// How many.
+    /// Number of nodes.
     pub count: usize,
     /// Their labels.
     pub labels: Vec<String>,

@@ -19,19 +19,19 @@ pub mod planted;
 pub use check::{Anomaly, AnomalyKind, Findings, find_anomalies};
 pub use planted::Planted;
 
-/// What a transaction did, in order.
+/// Operation of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Read a list whole.
     Read {
-        /// Which list.
+        /// The list that was read.
         key: Key,
-        /// What it held.
+        /// Content of the list.
         values: Vec<u64>,
     },
     /// Put a number at the end of a list.
     Append {
-        /// Which list.
+        /// The list that the number was added to.
         key: Key,
         /// The number, added nowhere else.
         value: u64,
@@ -67,7 +67,7 @@ impl Key {
     }
 }
 
-/// How a transaction ended.
+/// Outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Its commit was acknowledged.
@@ -81,9 +81,9 @@ pub enum Outcome {
 /// One transaction as its client saw it.
 #[derive(Clone, Debug)]
 pub struct Transaction {
-    /// What it did.
+    /// Operations of the transaction, in order.
     pub operations: Vec<Operation>,
-    /// How it ended.
+    /// Outcome of the transaction.
     pub outcome: Outcome,
     /// When it was about to begin.
     pub begin_ns: u64,

@@ -1,11 +1,12 @@
-//! What tests share: the reference store, the store contract, graph generators, golden files, house rules. Never in a product.
+//! Tools that tests share: the reference store, the store contract, graph generators, golden files, house rules. Never
+//! in a product.
 //!
 //! Modules in reading order:
-//! - [`reference_store`]: a naive, correct store in memory; what faster stores are compared with.
+//! - [`reference_store`]: a naive, correct store in memory, with which faster stores are compared.
 //! - [`store_contract`]: the checks that every store must pass.
 //! - [`differential`]: random writes applied to two stores, and the comparison of two views.
 //! - [`crashes`]: power cuts at every operation of a run.
-//! - [`histories`]: what concurrent transactions saw, and whether that can be.
+//! - [`histories`]: what concurrent transactions saw, and the check that this is possible.
 //! - [`graphs`]: seeded graph generators.
 //! - [`golden`]: text files of graphs, queries and expected results.
 //! - [`folder`]: a folder on the real disk for one test.

@@ -27,7 +27,7 @@ pub struct ReferenceStore {
     calls: Arc<AtomicU64>,
 }
 
-/// What a store shares with its transactions.
+/// State that a store shares with its transactions.
 #[derive(Debug, Default)]
 struct Shared {
     current: Mutex<Arc<State>>,
@@ -45,7 +45,7 @@ impl Shared {
     }
 }
 
-/// How ids are handed out.
+/// Scheme by which ids are assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ids {
     /// 0, 1, 2, …
@@ -107,7 +107,7 @@ impl ReferenceStore {
         self
     }
 
-    /// How often a method of a view that reads data was called so far: what would be round trips to a remote store.
+    /// Number of calls so far of the methods of views that read data: with a remote store they would be round trips.
     pub fn call_count(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }

@@ -1,7 +1,7 @@
 //! The checks that every store must pass: what `model::store` promises, one promise each.
 //!
-//! Where a store says by its capabilities that it cannot do something, the check of it is left out. A store whose schema is
-//! not flexible is made with the tables of [`TABLES`], which have a place for all that the checks write.
+//! Checks of what a store cannot do by its capabilities are left out. A store whose schema is not flexible is made with the
+//! tables of [`TABLES`], which have a place for all that the checks write.
 
 mod constraints;
 mod indexes;

@@ -51,7 +51,7 @@ fn rows(document: &str) -> Vec<Vec<String>> {
     lines.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
 }
 
-/// What stands between backticks.
+/// Texts between backticks.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
@@ -83,7 +83,7 @@ fn functions() -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// What is wrong with a cell, if anything is.
+/// Problem of a cell, if there is one.
 fn problem_of(cell: &str, functions: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
     if let Some(reason) = cell.strip_prefix("missing: ").or_else(|| cell.strip_prefix("none: ")) {
         return (reason.len() < REASON_CHARACTERS_MIN).then(|| format!("{cell}: that is no reason"));

@@ -6,7 +6,7 @@ use crate::simulation::{Event, Journal};
 /// One way to be broken.
 #[derive(Clone, Copy, Debug)]
 pub struct Broken {
-    /// What is wrong.
+    /// Description of the defect.
     pub name: &'static str,
     /// The life in which it is.
     pub life: Life,
@@ -14,7 +14,7 @@ pub struct Broken {
     pub change: fn(&Journal) -> Vec<Event>,
 }
 
-/// Which life of a store is broken.
+/// Life of a store that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// The one that is recorded.

@@ -1,7 +1,8 @@
 //! A disk that fails at any operation of a step: once, or being full from then on; and files that are damaged.
 //!
-//! What was acknowledged stays visible and is there after opening again; what failed is not visible. Where a flush failed the
-//! store goes on when the disk works again, or refuses to write until it is opened anew. Damage gives an error or the right answer, never a wrong one.
+//! Steps that were acknowledged stay visible and are there after opening again; steps that failed are not visible.
+//! After a failed flush the store goes on when the disk works again, or refuses to write until it is opened anew.
+//! Damage gives an error or the right answer, never a wrong one.
 
 use std::io::ErrorKind;
 use std::ops::RangeInclusive;
@@ -18,7 +19,7 @@ use crate::differential::apply;
 use crate::random::SeededRandom;
 use crate::simulation::{Event, FaultyDisk, JournalDisk, MemoryDisk, SURVIVALS, Survival, Wreck, platform};
 
-/// How the disk fails.
+/// Failure of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// One operation fails; later ones work.
@@ -27,7 +28,7 @@ pub enum Fault {
     Full,
 }
 
-/// What came of a step on a failing disk.
+/// Outcome of a step on a failing disk.
 enum End {
     /// The fault came after it.
     Past,

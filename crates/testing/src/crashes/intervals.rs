@@ -1,5 +1,5 @@
-//! What a store owes that syncs its log at intervals: each step whose record a sync has made durable, and all before it. So a
-//! power cut may take the steps since the last sync, newest first, but leaves no hole.
+//! Promise of a store that syncs its log at intervals: it keeps each step whose record a sync has made durable, and all
+//! before it. So a power cut may take the steps since the last sync, newest first, but leaves no hole.
 
 use super::Recording;
 use crate::simulation::{Event, Journal};

@@ -14,7 +14,7 @@ use super::{Maintenance, Subject};
 use crate::differential::{Content, apply, identities_of};
 use crate::simulation::{Event, Journal, JournalDisk, MemoryDisk, ReadOnlyDisk, SURVIVALS, Survival, Wreck, platform};
 
-/// How thorough to be.
+/// Thoroughness of the verification.
 #[derive(Clone, Copy, Debug)]
 pub struct Verification {
     /// Ways of surviving that are tried at each operation; which ones, changes from operation to operation.
@@ -33,7 +33,7 @@ pub struct Verification {
     pub survivals: &'static [Survival],
     /// Some second lives also make a backup.
     pub backs_up_again: bool,
-    /// What a broken store would have done in its second life; the canary.
+    /// Events that a broken store would have made in its second life; the canary.
     pub second_life: fn(&Journal) -> Vec<Event>,
 }
 
@@ -56,7 +56,7 @@ impl Default for Verification {
     }
 }
 
-/// What was tried.
+/// Counts of what was tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Moments at which the power was cut.
@@ -100,9 +100,9 @@ impl std::ops::AddAssign for Tally {
 /// A promise that was broken.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// Where, and how to see it again.
+    /// Place of the violation, and how to see it again.
     pub place: String,
-    /// What was found.
+    /// Description of what was found.
     pub message: String,
 }
 
@@ -458,7 +458,7 @@ pub(super) fn content_of(store: &dyn GraphStore) -> Result<Content, String> {
     attempt("reading", || Ok(Content::of(&*store.read()?)))
 }
 
-/// What a call gives; an error or a panic as a text.
+/// Returns the result of a call; an error or a panic as a message.
 pub(super) fn attempt<T>(what: &str, call: impl FnOnce() -> model::Result<T>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => Ok(value),

@@ -1,4 +1,5 @@
-//! What a store does while it is recorded: random transactions, with checkpoints, bulk loads and reopening in between.
+//! Workload of a store while it is recorded: random transactions, with checkpoints, bulk loads and reopening in
+//! between.
 
 use std::sync::Arc;
 
@@ -14,10 +15,10 @@ use crate::differential::{
 use crate::random::SeededRandom;
 use crate::simulation::{Journal, JournalDisk, platform};
 
-/// How much is done, and how often what, in percent of the transactions.
+/// Amount of work, and the frequency of its kinds in percent of the transactions.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
-    /// How many transactions.
+    /// Number of transactions.
     pub transactions: usize,
     /// Rows of one operation, at most.
     pub rows_max: usize,
@@ -31,7 +32,7 @@ pub struct Workload {
     pub bulk_percent: u64,
     /// Backups.
     pub backup_percent: u64,
-    /// Whether a commit is durable when it returns; otherwise only what came before a checkpoint is.
+    /// True if a commit is durable when it returns; otherwise only what came before a checkpoint is.
     pub is_durable: bool,
     /// The first transaction makes constraints of each kind.
     pub has_rules: bool,
@@ -61,17 +62,17 @@ impl Default for Workload {
 pub struct Recording {
     /// The seed that gives it again.
     pub seed: u64,
-    /// What was done to the disk, with notes of where steps begin and end.
+    /// Record of what was done to the disk, with notes of where steps begin and end.
     pub journal: Journal,
     /// The content after each step; the first is that of an empty store.
     pub contents: Vec<Content>,
     /// The edges after each step, by their element ids.
     pub identities: Vec<Vec<String>>,
-    /// What each step was; step `n` leads to content `n`, so the first is numbered 1.
+    /// The steps; step `n` leads to content `n`, so the first is numbered 1.
     pub steps: Vec<RandomTransaction>,
     /// The backups, in order.
     pub backups: Vec<FinishedBackup>,
-    /// Whether a commit was durable when it returned.
+    /// True if a commit was durable when it returned.
     pub is_durable: bool,
     /// Bulk loads that changed edges which were there before.
     pub updating_loads: u64,
@@ -84,7 +85,7 @@ pub struct FinishedBackup {
     pub number: u64,
     /// The step that it holds the content of.
     pub step: usize,
-    /// How many events the journal had when it was finished.
+    /// Number of events that the journal had when it was finished.
     pub position: usize,
 }
 

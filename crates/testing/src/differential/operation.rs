@@ -11,13 +11,13 @@ use crate::times::random_time;
 /// One transaction.
 #[derive(Clone, Debug)]
 pub struct RandomTransaction {
-    /// What it writes, in order. Operations may fail; then they must change nothing.
+    /// Writes of the transaction, in order. Operations may fail; then they must change nothing.
     pub operations: Vec<Operation>,
-    /// How it ends.
+    /// End of the transaction.
     pub ending: Ending,
 }
 
-/// How a transaction ends.
+/// End of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It is committed.

@@ -7,7 +7,7 @@ use model::{Column, ColumnData};
 use super::{EdgeGroup, GraphData, NodeGroup};
 use crate::random::SeededRandom;
 
-/// What Kronecker graph to make.
+/// Parameters of a Kronecker graph.
 #[derive(Clone, Debug)]
 pub struct Kronecker {
     /// The graph has two to this power nodes.

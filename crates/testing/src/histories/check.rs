@@ -1,4 +1,5 @@
-//! What a history shows: reads of what was never committed, orders that contradict each other, and forbidden cycles.
+//! Anomalies that a history shows: reads of what was never committed, orders that contradict each other, and forbidden
+//! cycles.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ pub enum AnomalyKind {
     Internal,
     /// Two reads of a list disagree about its order.
     IncompatibleOrder,
-    /// What a commit acknowledged is not in the list at the end.
+    /// A number whose commit was acknowledged is not in the list at the end.
     LostAppend,
     /// G0: a cycle of writes.
     WriteCycle,
@@ -41,16 +42,16 @@ pub struct Anomaly {
     pub message: String,
 }
 
-/// What a history shows.
+/// Findings in a history.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// What must not be there.
+    /// Anomalies, which must not be there.
     pub anomalies: Vec<Anomaly>,
     /// Transactions that were committed.
     pub committed: usize,
     /// Dependencies between them.
     pub dependencies: usize,
-    /// Whether some cycle is left that only serializability forbids, as write skew is.
+    /// True if some cycle is left that only serializability forbids, as write skew is.
     pub has_write_skew: bool,
 }
 
@@ -78,7 +79,7 @@ pub fn find_anomalies(history: &[Transaction]) -> Findings {
 /// Items of a set last seen, and first not seen, by a read that become dependencies.
 const ITEMS_CONSIDERED: usize = 8;
 
-/// Who added a number, and whether a further one to the same list followed in the same transaction.
+/// Transaction that added a number; `is_last` is false if it then added a further one to the same list.
 #[derive(Clone, Copy)]
 struct Writer {
     transaction: usize,
@@ -93,7 +94,7 @@ struct ExternalRead {
     values: Vec<u64>,
 }
 
-/// What a transaction saw of others, if it saw all that it had added.
+/// Values of others that a transaction saw; `None` if it did not see all that it had added.
 fn without_own(key: Key, values: &[u64], own: &[u64]) -> Option<Vec<u64>> {
     match key {
         Key::Ordered(_) => values.strip_suffix(own).map(<[u64]>::to_vec),
@@ -257,7 +258,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What was acknowledged is in the lists that the last transaction reads.
+    /// Checks that what was acknowledged is in the lists that the last transaction reads.
     fn check_final(&mut self, reads: &[ExternalRead]) {
         let Some(last) = self.history.len().checked_sub(1) else { return };
         let read: Map<(Key, u64), ()> = reads
@@ -307,7 +308,8 @@ impl Checker<'_> {
         graph
     }
 
-    /// Who was acknowledged before another began: by a chain of moments, so that there are few dependencies.
+    /// Adds a dependency from each transaction to those that began after it was acknowledged: by a chain of moments, so
+    /// that there are few dependencies.
     fn add_real_time(&self, graph: &mut Graph) {
         let committed = |number: &usize| self.history[*number].outcome == Outcome::Committed;
         let mut ends: Vec<usize> = (0..self.history.len()).filter(committed).collect();

@@ -44,7 +44,7 @@ impl Graph {
         }
     }
 
-    /// How many dependencies there are.
+    /// Number of dependencies.
     pub fn edge_count(&self) -> usize {
         self.edges.iter().map(Vec::len).sum()
     }

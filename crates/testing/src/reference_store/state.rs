@@ -34,9 +34,9 @@ pub(super) struct State {
     pub(super) schema: Schema,
     pub(super) nodes: BTreeMap<NodeId, Arc<NodeRecord>>,
     pub(super) edges: BTreeMap<EdgeId, Arc<EdgeRecord>>,
-    /// How many nodes were ever created: the next dense id.
+    /// Number of nodes ever created: the next dense id.
     pub(super) nodes_created: u64,
-    /// How many edges were ever created: the next dense id.
+    /// Number of edges ever created: the next dense id.
     pub(super) edges_created: u64,
     /// Counted when first asked for; emptied by every change.
     pub(super) statistics: OnceLock<Statistics>,

@@ -1,4 +1,4 @@
-//! What is special to the reference store; the rest is the store contract's.
+//! Tests of what is special to the reference store; the rest is the store contract's.
 
 use model::store::NewNodes;
 use model::{ErrorCode, GraphStore, NodeScan};

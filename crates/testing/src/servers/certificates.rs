@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::servers::process::run;
 
-/// Where the parts of a certificate lie.
+/// Paths of the parts of a certificate.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     /// The certificate of the authority that signed the server's.

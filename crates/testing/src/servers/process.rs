@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often a server that was killed is started before that is an error.
+/// Number of times that a killed server is started before that is an error.
 const STARTS: usize = 25;
 
 /// Waits for the end of its input, which comes when the test process ends in whatever way; then ends the server.
@@ -28,7 +28,7 @@ esac
 rm -f "$pid_file"
 "#;
 
-/// How a server is run: its program and arguments.
+/// Command that runs a server: its program and arguments.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The program and its arguments.
@@ -62,7 +62,7 @@ impl Server {
         &self.folder
     }
 
-    /// What the server wrote to its log.
+    /// Content of the server's log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
@@ -199,7 +199,7 @@ pub fn server_folder(user: &str) -> PathBuf {
     path
 }
 
-/// What to put before a command so that it runs as another user than root, which servers refuse to be.
+/// Words before a command that make it run as another user than root, which servers refuse to be.
 pub fn as_user(user: &str) -> Vec<String> {
     if !is_root() {
         return Vec::new();

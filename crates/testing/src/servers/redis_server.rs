@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use super::process::{Run, Server, free_port, run, server_folder};
 use super::{certificates, program_or_skip, skip};
 
-/// How a server is to be.
+/// Options of a server.
 #[derive(Clone, Debug, Default)]
 pub struct RedisOptions {
     /// The password that every connection needs; none if `None`.
     pub password: Option<String>,
-    /// Whether connections must use TLS, with a self-made certificate.
+    /// True if connections must use TLS, with a self-made certificate.
     pub needs_tls: bool,
 }
 

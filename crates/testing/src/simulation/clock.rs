@@ -30,7 +30,7 @@ impl Clock for CountingClock {
 pub struct Ticks(AtomicU64);
 
 impl Ticks {
-    /// How often it was looked at.
+    /// Number of times that it was looked at.
     pub fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

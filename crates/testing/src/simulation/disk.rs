@@ -218,7 +218,7 @@ impl FaultyDisk {
     }
 }
 
-/// Whether an operation fails on a full disk.
+/// Resource that an operation needs; one that needs space fails on a full disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Space,
@@ -283,7 +283,7 @@ impl State {
 struct FaultyFile {
     disk: FaultyDisk,
     inner: Box<dyn WriteFile>,
-    /// Where the file was when it was opened; writers do not rename files that they write.
+    /// Path of the file when it was opened; writers do not rename files that they write.
     path: PathBuf,
 }
 

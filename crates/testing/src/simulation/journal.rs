@@ -50,12 +50,12 @@ impl Event {
     }
 }
 
-/// What was done to a disk, in order, and the paths at which files were made.
+/// Record of what was done to a disk, in order, and the paths at which files were made.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     /// All events.
     pub events: Vec<Event>,
-    /// Where each file was made.
+    /// Path at which each file was made.
     pub paths: BTreeMap<u64, PathBuf>,
 }
 
@@ -125,7 +125,7 @@ impl JournalDisk {
         self.state().journal.clone()
     }
 
-    /// How many events the journal has.
+    /// Number of events in the journal.
     pub fn position(&self) -> usize {
         self.state().journal.events.len()
     }

@@ -23,7 +23,7 @@ pub struct MemoryDisk {
 struct State {
     files: BTreeMap<PathBuf, Bytes>,
     directories: BTreeSet<PathBuf>,
-    /// How many share each lock that is held; none of them where one has it alone.
+    /// Number of holders that share each lock that is held; 0 where one has it alone.
     locked: BTreeMap<PathBuf, usize>,
 }
 

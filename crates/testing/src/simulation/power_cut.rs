@@ -1,13 +1,13 @@
-//! What a power cut leaves of a disk: a journal replayed up to a moment, and of what was not durable then, a part.
+//! State of a disk after a power cut: a journal replayed up to a moment, and a part of what was not durable then.
 //!
-//! Durable are the bytes of a file at its last sync, and the names of a directory at its last sync. Of the rest anything
-//! may be there: writes up to some byte, later writes without earlier ones, sectors of zeros or of what stood there
-//! before in between, or of what other files had left on the same blocks, names changed or not, each name's changes in
-//! order. That is all that the contract of `Disk` says.
+//! The bytes of a file at its last sync are durable, and so are the names of a directory at its last sync. Of the rest
+//! anything may be there: writes up to some byte, later writes without earlier ones, sectors of zeros or of what stood
+//! there before in between, or of what other files had left on the same blocks, names changed or not, each name's
+//! changes in order. That is all that the contract of `Disk` says.
 //!
 //! The operating system shows more than the disk has, to a process that comes after one that was killed as well:
-//! [`Wreck::after_kill`] goes on with what is not durable yet. A sync that failed leaves pages that it shows and will never
-//! write, unless somebody writes to them again.
+//! [`Wreck::after_kill`] goes on with what is not durable yet. A sync that failed leaves pages that it shows and will
+//! never write, unless somebody writes to them again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const KIND_BYTES: usize = 14;
 /// The numbers of files that the second life of a disk does not see are moved behind all others.
 const UNSEEN: u64 = 1 << 40;
 
-/// What is left of that which was not durable.
+/// Part that is left of what was not durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survival {
     /// Nothing.
@@ -75,17 +75,17 @@ enum Entry {
 
 #[derive(Clone, Debug, Default)]
 struct File {
-    /// What the disk has.
+    /// Content that the disk has.
     durable: Arc<Vec<u8>>,
-    /// What the operating system shows.
+    /// Content that the operating system shows.
     shown: Arc<Vec<u8>>,
-    /// What it will write, oldest first.
+    /// Changes that it will write, oldest first.
     pending: Vec<Change>,
     /// Pages that it shows and takes for written, though the disk does not have them.
     forgotten: BTreeSet<u64>,
 }
 
-/// What stands where a sector is missing.
+/// Content in place of a missing sector.
 #[derive(Clone, Copy)]
 enum Missing<'a> {
     Zeros,
@@ -238,7 +238,7 @@ impl Wreck {
         self.files.entry(file).or_default()
     }
 
-    /// What a name stands for, pending changes included.
+    /// Entry that a name stands for, pending changes included.
     fn entry(&self, path: &Path) -> Option<Entry> {
         let changes = self.pending_names.iter().rev().flat_map(|change| change.entries.iter().rev());
         let pending = changes.filter(|(name, _)| name == path).map(|(_, entry)| *entry).next();

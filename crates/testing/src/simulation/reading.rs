@@ -16,12 +16,12 @@ pub struct ReadOnlyDisk {
 }
 
 impl ReadOnlyDisk {
-    /// What another disk holds.
+    /// Shows the content of another disk.
     pub fn new(inner: Arc<dyn Disk>) -> ReadOnlyDisk {
         ReadOnlyDisk { inner, refused: Arc::default() }
     }
 
-    /// How often somebody tried to change it.
+    /// Number of attempts to change it.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }

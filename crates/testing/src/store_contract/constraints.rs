@@ -1,4 +1,4 @@
-//! What stores promise about uniqueness constraints and lookups by key.
+//! Promises of stores about uniqueness constraints and lookups by key.
 
 use model::store::{NewNodes, nodes_of};
 use model::{Column, Constraint, ErrorCode, LabelId, NodeId, ReadView, Subject as About, Value};

@@ -1,6 +1,6 @@
-//! What stores promise about ordered indexes, and about constraints that are not about one unique property.
+//! Promises of stores about ordered indexes, and about constraints that are not about one unique property.
 //!
-//! What indexes find is compared with a scan by [`Content::of`].
+//! Results of indexes are compared with a scan by [`Content::of`].
 
 use model::{
     Constraint, EdgeId, ErrorCode, Index, Interrupt, PropertyKind, PropertyType, Result, Rule, Subject as About, Value,

@@ -1,4 +1,4 @@
-//! What views promise about scans, expansions and lookups of what is and of what is not there.
+//! Promises of views about scans, expansions and lookups of what is and of what is not there.
 
 use model::batch::EdgeBlock;
 use model::store::{AccessHint, EdgeIds, EdgeStream};
@@ -305,7 +305,7 @@ fn partitions(subject: &mut Subject<'_>) {
     assert!(halves.iter().all(|&half| half > 0), "sources lie in both halves");
 }
 
-/// How many edges all partitions stream, with checks of each block's form.
+/// Number of edges that all partitions stream, with checks of each block's form.
 fn streamed(view: &dyn ReadView, types: Option<Vec<EdgeTypeId>>, sources: Option<std::ops::Range<u64>>) -> usize {
     let partitions = view.edge_partitions().expect("it answered before");
     let stream = EdgeStream { types: types.clone(), sources: sources.clone(), ..EdgeStream::default() };

@@ -1,4 +1,4 @@
-//! What stores promise about sort keys, and about expansions by range and of the first few edges.
+//! Promises of stores about sort keys, and about expansions by range and of the first few edges.
 //!
 //! Most of it is checked by [`Content::of`], which compares ranges and top of every type with a sort key with what
 //! filtering and sorting finds.

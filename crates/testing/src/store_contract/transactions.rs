@@ -1,4 +1,4 @@
-//! What transactions promise about each other: snapshots, savepoints, rollback, one writer after another.
+//! Promises of transactions about each other: snapshots, savepoints, rollback, one writer after another.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! What transactions promise about nodes, edges, labels and properties.
+//! Promises of transactions about nodes, edges, labels and properties.
 
 use std::sync::Arc;
 

@@ -116,7 +116,7 @@ fn product(text: &str) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
 }
 
-/// What follows each `keyword` at the beginning of a line, up to the semicolon.
+/// Text after each `keyword` at the beginning of a line, up to the semicolon.
 fn statements<'t>(text: &'t str, keyword: &str) -> Vec<&'t str> {
     let starts = text.match_indices(keyword).filter(|(at, _)| *at == 0 || text[..*at].ends_with('\n'));
     starts.filter_map(|(at, _)| text[at + keyword.len()..].split(';').next()).collect()

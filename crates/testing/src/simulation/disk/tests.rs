@@ -1,4 +1,4 @@
-//! What survives a crash, and what fails when.
+//! Tests of what survives a crash, and of what fails when.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
