@@ -59,7 +59,7 @@ pub(crate) struct ShellArguments {
     pub(crate) query: Option<String>,
     #[command(flatten)]
     pub(crate) opening: OpeningArguments,
-    /// How rows are printed [default: table on a terminal, else csv]
+    /// Format of rows [default: table on a terminal, else csv]
     #[arg(short = 'm', long, value_enum)]
     pub(crate) format: Option<Format>,
     /// A parameter, as name=value; the value is read as JSON, or else as text
@@ -70,16 +70,17 @@ pub(crate) struct ShellArguments {
     pub(crate) null: Option<String>,
 }
 
-/// How a store is opened to be queried.
+/// Options for opening a store to query it.
 #[derive(Args)]
 pub(crate) struct OpeningArguments {
     /// Open for reading only
     #[arg(short, long)]
     pub(crate) read_only: bool,
-    /// What a commit waits for: full (the disk), relaxed[=MILLISECONDS] (the disk has it at most so much later), off
+    /// Durability that a commit waits for: full (the disk), relaxed[=MILLISECONDS] (the disk has it at most that much
+    /// later), off
     #[arg(long, value_name = "DURABILITY", default_value = "full", value_parser = durability)]
     pub(crate) durability: Durability,
-    /// What a transaction is protected from: snapshot, or serializable (what it read must still be so when it commits)
+    /// Isolation of transactions: snapshot, or serializable (what a transaction read must still be so when it commits)
     #[arg(long, value_name = "ISOLATION", default_value = "snapshot", value_parser = isolation)]
     pub(crate) isolation: IsolationLevel,
     /// Memory that the database may use in all, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
@@ -88,10 +89,10 @@ pub(crate) struct OpeningArguments {
     /// Memory that one query may use before it spills to temporary files, as 64MiB [default: half of the database's]
     #[arg(long, value_name = "SIZE")]
     pub(crate) query_memory: Option<String>,
-    /// How long a query may take, as 500ms, 10s or 5min [default: as long as it takes]
+    /// Time limit of a query, as 500ms, 10s or 5min [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     pub(crate) timeout: Option<Duration>,
-    /// How urgent queries are beside those of others: low, normal or high
+    /// Priority of queries beside those of others: low, normal or high
     #[arg(long, value_name = "PRIORITY", default_value = "normal", value_parser = priority)]
     pub(crate) priority: Priority,
     /// Bytes a second that merges in the background may write, as 50MB [default: no limit]
@@ -195,7 +196,7 @@ pub(crate) struct QueryArguments {
     /// A parameter, as name=value; the value is read as JSON, or else as text
     #[arg(short = 'P', long = "param", value_name = "NAME=VALUE")]
     pub(crate) parameters: Vec<String>,
-    /// How rows are printed [default: table on a terminal, else csv]
+    /// Format of rows [default: table on a terminal, else csv]
     #[arg(short = 'm', long, value_enum)]
     pub(crate) format: Option<Format>,
     /// Text that stands for null in CSV [default: an empty field; an empty text is ""]
@@ -240,10 +241,10 @@ pub(crate) struct ImportArguments {
     /// The format of all files: csv, jsonl, parquet, snap, dimacs, co [default: by the name's ending]
     #[arg(long)]
     pub(crate) format: Option<String>,
-    /// What separates fields: one character, or tab [default: told from the first line]
+    /// Separator of fields: one character, or tab [default: told from the first line]
     #[arg(short, long, value_name = "[LABEL=]CHARACTER")]
     pub(crate) delimiter: Vec<String>,
-    /// What quotes fields: one character, or none
+    /// Quotation mark of fields: one character, or none
     #[arg(long, default_value = "\"")]
     pub(crate) quote: String,
     /// Separator of the elements of a list within a field [default: ;]
@@ -272,7 +273,7 @@ pub(crate) struct ImportArguments {
     pub(crate) no_progress: bool,
 }
 
-/// What to do about a node whose key is taken.
+/// Action for a node whose key is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Duplicate {
     /// The row is bad
@@ -398,7 +399,7 @@ pub(crate) struct RecoverArguments {
 /// `knot demo`.
 #[derive(Args)]
 pub(crate) struct DemoArguments {
-    /// Where the store and the picture go [default: a folder below the system's temporary folder]
+    /// Folder for the store and the picture [default: a folder below the system's temporary folder]
     #[arg(short, long)]
     pub(crate) output: Option<PathBuf>,
     /// Airports as CSV: iata, name, city, state, country, latitude, longitude [default: built in]

@@ -1,4 +1,4 @@
-//! What ends a command, and with which exit code.
+//! Reasons for which a command ends, and their exit codes.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -63,7 +63,7 @@ fn without_caret(error: &Error) -> String {
     format!("{error}{}", error.remedy_line())
 }
 
-/// Whether standard error may carry colours.
+/// True if standard error may carry colours.
 pub(crate) fn use_color() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -29,7 +29,7 @@ pub(crate) struct Printer<W: Write> {
     table: Option<Table>,
     /// Rows so far.
     pub(crate) rows: u64,
-    /// Whether standard output was closed by its reader.
+    /// True if standard output was closed by its reader.
     pub(crate) closed: bool,
 }
 

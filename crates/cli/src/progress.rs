@@ -39,7 +39,7 @@ fn show(progress: &ImportProgress, ended: &AtomicBool) {
     bar.finish_and_clear();
 }
 
-/// How long a query runs before its progress is shown.
+/// Time that a query runs before its progress is shown.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Runs a query while a bar shows how far the procedure that it calls has come, if that tells.

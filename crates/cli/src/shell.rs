@@ -102,7 +102,7 @@ fn editor(shell: &Shell<'_>) -> Outcome<Editor<ShellHelper, FileHistory>> {
     Ok(editor)
 }
 
-/// Where lines are remembered: below the user's state folder.
+/// Path of the file in which lines are remembered: below the user's state folder.
 fn history_path() -> Option<PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     let state = state.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state")))?;

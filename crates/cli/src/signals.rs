@@ -6,7 +6,7 @@ use database::{Error, ErrorCode, Interrupt};
 
 use crate::failure::Outcome;
 
-/// What runs now, and whether it was asked to stop.
+/// Interrupt of what runs now, and true if it was asked to stop.
 static RUNNING: Mutex<Option<(Interrupt, bool)>> = Mutex::new(None);
 
 /// Catches Ctrl-C from now on.

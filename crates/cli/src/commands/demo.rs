@@ -21,7 +21,7 @@ use map::{Airport, draw};
 const AIRPORTS: &[u8] = include_bytes!("../../data/airports.csv");
 const ROUTES: &[u8] = include_bytes!("../../data/flights-airport.csv");
 
-/// Where the route goes: no flight joins the two.
+/// Start and end of the route; no flight joins the two.
 const ROUTE: (&str, &str) = ("PSP", "BGR");
 
 const SCORES: &str = "\

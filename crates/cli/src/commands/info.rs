@@ -81,7 +81,7 @@ fn number(value: &Value) -> serde_json::Value {
 /// Lines of sketches that are shown; all are in the JSON form and in `db.statistics()`.
 const SKETCHES_SHOWN: usize = 24;
 
-/// What the planner believes beyond the exact counts.
+/// Estimates of the planner, beyond the exact counts.
 fn sketches_text(info: &StoreInfo) -> String {
     let sketched: Vec<_> = info.statistics.iter().filter(|fact| !fact.is_exact).collect();
     if sketched.is_empty() {
@@ -145,7 +145,7 @@ fn layout_text(info: &StoreInfo) -> String {
     text
 }
 
-/// What the store has done since it was opened; empty if nothing.
+/// Activity of the store since it was opened; empty if there was none.
 fn activity_text(info: &StoreInfo) -> String {
     let mut rows = vec![vec!["limit".to_owned(), HumanBytes(info.memory.0 as u64).to_string()]];
     rows.push(vec!["held".to_owned(), HumanBytes(info.memory.1 as u64).to_string()]);

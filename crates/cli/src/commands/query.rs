@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome, not_utf8};
 use crate::format::{self, Printer, counted};
 use crate::{progress, signals, values};
 
-/// Whether counts and times go to standard error.
+/// Counts and times, which may go to standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stats {
     /// They do.
@@ -142,7 +142,7 @@ fn run_statement(session: &mut Session, statement: &str, parameters: &Parameters
     Ok(())
 }
 
-/// What a statement did, in one line.
+/// Summary of a statement, in one line.
 fn stats_line(rows: u64, summary: &StatementSummary) -> String {
     let counters = &summary.counters;
     let mut parts = vec![counted(rows, "row")];

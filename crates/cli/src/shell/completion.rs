@@ -19,7 +19,7 @@ const KEYWORDS: &[&str] = &[
 const COMMANDS: &[&str] =
     &[":begin", ":commit", ":format", ":help", ":param", ":params", ":quit", ":rollback", ":schema"];
 
-/// What completion knows of the store.
+/// Names of the store that completion knows.
 pub(super) struct ShellHelper {
     /// Labels and edge types, which stand after a colon.
     names: Vec<String>,
@@ -45,7 +45,7 @@ impl ShellHelper {
         }
     }
 
-    /// What may stand at the end of `before`, and where the word starts.
+    /// Words that may stand at the end of `before`, and the position where the word starts.
     fn candidates(&self, before: &str) -> (usize, Vec<String>) {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let start = before

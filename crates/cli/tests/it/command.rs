@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
-/// What a run of the command gave.
+/// Outcome of a run of the command.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) code: Option<i32>,

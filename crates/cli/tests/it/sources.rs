@@ -1,4 +1,4 @@
-//! What goes wrong with databases that are attached: each mishap names the source, what was asked, and a remedy.
+//! Failures of databases that are attached: each names the source, what was asked, and a remedy.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;

@@ -85,7 +85,7 @@ fn round(x: f64) -> f64 {
     (x * 10.0).round() / 10.0
 }
 
-/// Where an airport stands, unless it is outside the frame or flights do not lead there.
+/// Place of an airport, unless it is outside the frame or flights do not lead there.
 fn place(airport: &Airport) -> Option<(f64, f64)> {
     let (x, y) = project(airport.latitude, airport.longitude);
     ((0.0..WIDTH).contains(&x) && (50.0..HEIGHT - 30.0).contains(&y)).then_some((x, y))
