@@ -17,7 +17,7 @@ const SIGNAL_ENTRIES: usize = 1 << 20;
 
 /// An edge attribute that is asked for: its name, what an edge without it has, and whether that is a whole number.
 type Wanted<'py> = (Bound<'py, PyAny>, f64, bool);
-/// What was read of an attribute: 64-bit floats, unless no edge has it; and whether all are whole numbers.
+/// Values read of an attribute: 64-bit floats, unless no edge has it; and true if all are whole numbers.
 type Found<'py> = (Option<Bound<'py, PyBytes>>, bool);
 /// Numbers of nodes that are no numbers themselves, sources, targets, how many edges are loops, attributes.
 type Arrays<'py> = (Option<Bound<'py, PyDict>>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, usize, Vec<Found<'py>>);
@@ -56,8 +56,8 @@ pub(crate) fn read_adjacency<'py>(
     }
 }
 
-/// Whether an edge of a graph has an attribute; the first one that has ends the search. `None` if a part of the graph is not
-/// a plain dictionary.
+/// True if an edge of a graph has an attribute; the first one that has it ends the search. `None` if a part of the
+/// graph is not a plain dictionary.
 #[pyfunction]
 pub(crate) fn has_attribute(
     py: Python<'_>,
@@ -105,21 +105,21 @@ fn filled_values(row: &Bound<'_, PyDict>, out: &mut Vec<Py<PyAny>>) {
     }
 }
 
-/// Whether nodes are the integers from 0 on, in order.
+/// True if nodes are the integers from 0 on, in order.
 fn are_numbers(nodes: &Bound<'_, PyList>) -> bool {
     nodes.iter().enumerate().all(|(number, node)| {
         node.is_exact_instance_of::<PyInt>() && node.extract::<usize>().is_ok_and(|found| found == number)
     })
 }
 
-/// What a graph is like.
+/// Kind of a graph.
 #[derive(Clone, Copy)]
 struct Shape {
     is_directed: bool,
     is_multigraph: bool,
 }
 
-/// How the number of a node is known.
+/// Source of the number of a node.
 enum Naming<'a, 'py> {
     /// It is the node.
     Numbered,
@@ -274,7 +274,7 @@ struct Attribute<'a, 'py> {
 }
 
 impl Attribute<'_, '_> {
-    /// What NetworkX takes to say that it should compute by itself, where a value is no number.
+    /// Error that tells NetworkX to compute by itself, where a value is no number.
     fn refusal(&self, py: Python<'_>, error: PyErr) -> PyErr {
         if !error.is_instance_of::<PyTypeError>(py) {
             return error;

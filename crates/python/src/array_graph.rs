@@ -21,9 +21,9 @@ use crate::convert::from_python;
 use crate::error::raised;
 use crate::worker;
 
-/// How long a call goes on before signals are listened to.
+/// Time that a call goes on before signals are listened to.
 const SIGNAL_STEP: Duration = Duration::from_millis(50);
-/// How long a call on a small graph may take in the thread of the caller.
+/// Time that a call on a small graph may take in the thread of the caller.
 const HERE_TIME_MAX: Duration = Duration::from_millis(50);
 /// Nodes and edges of a graph that is small.
 const HERE_SIZE_MAX: usize = 1 << 16;
@@ -32,7 +32,7 @@ const HERE_SIZE_MAX: usize = 1 << 16;
 #[pyclass(frozen, module = "knotwork")]
 pub(crate) struct ArrayGraph {
     graph: Arc<Graph>,
-    /// What the caller calls each node.
+    /// Name that the caller has for each node.
     nodes: Py<PyList>,
     is_small: bool,
     /// The least and the largest weight, NaN if a weight is no number; `None` without weights.

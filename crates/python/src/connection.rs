@@ -15,7 +15,7 @@ use crate::result::QueryResult;
 use crate::shared::{Seat, Shared, closed};
 use crate::statement::{self, Request, Settings};
 
-/// What stands in a call beside the query and its parameters.
+/// Options of a call beside the query and its parameters.
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) timeout: Option<f64>,
@@ -98,7 +98,7 @@ pub(crate) fn request(
     Ok(Request { text, parameters, settings, tables, progress })
 }
 
-/// Whether a text has the words `LOAD FROM`, or begins with `COPY`.
+/// True if a query has the words `LOAD FROM`, or begins with `COPY`.
 fn names_a_table(query: &str) -> bool {
     let mut before = "";
     for word in query.split_ascii_whitespace() {
@@ -193,7 +193,7 @@ impl Connection {
         self.with(py, Session::rollback)
     }
 
-    /// Whether a transaction is open.
+    /// True if a transaction is open.
     #[getter]
     fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |session| Ok(session.in_transaction()))
@@ -213,7 +213,7 @@ impl Connection {
         self.seat.pipe().map_or_else(|| self.seat.interrupt.progress(), |pipe| pipe.progress())
     }
 
-    /// How many seconds a statement may take; ``None`` for as long as it takes.
+    /// Seconds that a statement may take; ``None`` for as long as it takes.
     #[setter]
     fn set_timeout(&self, timeout: Option<f64>) -> PyResult<()> {
         let timeout = seconds(timeout)?;
@@ -239,7 +239,7 @@ impl Connection {
         self.settings().query_memory
     }
 
-    /// What transactions are protected from: ``"snapshot"`` or ``"serializable"``.
+    /// Isolation of transactions: ``"snapshot"`` or ``"serializable"``.
     #[setter]
     fn set_isolation(&self, name: &str) -> PyResult<()> {
         let isolation = isolation_of(name)?;
@@ -255,7 +255,7 @@ impl Connection {
         }
     }
 
-    /// How urgent statements are beside those of others: ``"low"``, ``"normal"`` or ``"high"``.
+    /// Priority of statements beside those of others: ``"low"``, ``"normal"`` or ``"high"``.
     #[setter]
     fn set_priority(&self, name: &str) -> PyResult<()> {
         let unknown = || raised(error!(Argument, "expected the priority low, normal or high, found {name}"));

@@ -16,7 +16,7 @@ use crate::result::QueryResult;
 use crate::shared::Shared;
 use crate::statement::{self, Settings};
 
-/// How often a relaxed commit is made durable.
+/// Interval at which relaxed commits are made durable.
 const RELAXED_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A database that is open in this process.
@@ -107,7 +107,7 @@ impl Database {
         self.path.clone()
     }
 
-    /// Whether it is still open.
+    /// True if it is still open.
     #[getter]
     fn is_open(&self) -> bool {
         self.shared.is_open()
@@ -125,7 +125,7 @@ impl Database {
         py.detach(copy).map_err(raised)
     }
 
-    /// What the store holds: counts of nodes, edges, labels and edge types, constraints and indexes, files and memory.
+    /// Content of the store: counts of nodes, edges, labels and edge types, constraints and indexes, files and memory.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let info = py.detach(|| self.shared.database()?.info()).map_err(raised)?;
         let dict = PyDict::new(py);

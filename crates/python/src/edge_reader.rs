@@ -24,7 +24,7 @@ use crate::worker;
 /// Batches that have been read and not been taken, at most.
 const BATCHES_MAX: usize = 3;
 
-/// What the thread is told.
+/// Orders to the thread.
 enum Order {
     /// Read the edges, those from the nodes of these bits if there are any; the pass has this number.
     Pass(u64, Option<Bitmap>),
@@ -36,7 +36,7 @@ enum Order {
     Ids,
 }
 
-/// What the thread tells.
+/// News from the thread.
 enum News {
     /// The graph is open: so many nodes and edges.
     Open(usize, u64),
@@ -59,7 +59,7 @@ pub(crate) struct EdgeReader {
     pass: Mutex<u64>,
     /// News of it that came while something else was waited for.
     waiting: Mutex<VecDeque<News>>,
-    /// Whether the thread still works for this reader, and what stops it.
+    /// True if the thread still works for this reader; `interrupt` stops it.
     at_work: Arc<Mutex<bool>>,
     interrupt: Interrupt,
     process: u32,
@@ -251,13 +251,13 @@ impl EdgeReader {
         EdgeReader::open(py, &database.get().shared, settings, &Options { timeout, memory_limit, progress: None })
     }
 
-    /// How many nodes take part.
+    /// Number of nodes that take part.
     #[getter]
     fn node_count(&self) -> usize {
         self.nodes
     }
 
-    /// How many edges there are of the types asked for, whatever the labels of their ends.
+    /// Number of edges of the types asked for, whatever the labels of their ends.
     #[getter]
     fn edge_count(&self) -> u64 {
         self.edges

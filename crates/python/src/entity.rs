@@ -102,7 +102,7 @@ fn shown(properties: &Properties) -> String {
     if entries.is_empty() { String::new() } else { format!(" {{{}}}", entries.join(", ")) }
 }
 
-/// What both nodes and edges have of a mapping: their properties.
+/// Methods of a mapping for their properties, which both nodes and edges have.
 macro_rules! mapping_methods {
     ($class:ident, $own:expr, { $($methods:tt)* }) => {
         #[pymethods]

@@ -13,7 +13,7 @@
 //! - [`signals`]: Ctrl-C in long conversions.
 //! - [`error`](mod@error): errors as exceptions.
 //!
-//! What needs no speed is written in Python, in `python/knotwork`.
+//! Code that needs no speed is written in Python, in `python/knotwork`.
 //!
 //! Invariant: the engine works without Python's lock; it is taken again only to make objects and to hear signals.
 

@@ -59,7 +59,7 @@ impl Numbers {
         self.0.parts().1
     }
 
-    /// Where the numbers lie.
+    /// Location of the numbers.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (address, length, kind) = self.0.parts();

@@ -15,10 +15,10 @@ const BATCHES_MAX: usize = 32;
 /// The type of every value of each column besides null, where it is known.
 pub(crate) type Types = Arc<[Option<PropertyType>]>;
 
-/// How a statement ended.
+/// Outcome of a statement.
 pub(crate) type Outcome = Result<StatementSummary, Error>;
 
-/// What a reader finds.
+/// Result of a read.
 pub(crate) enum Found {
     /// Rows.
     Rows(ResultBatch),
@@ -28,7 +28,7 @@ pub(crate) enum Found {
     End(Option<Outcome>),
 }
 
-/// How many rows a pipe may hold.
+/// Number of rows that a pipe may hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bound {
     /// A few batches: who makes them waits.
@@ -37,7 +37,7 @@ pub(crate) enum Bound {
     All,
 }
 
-/// What is waited for.
+/// Event that is waited for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goal {
     /// The first rows.
@@ -112,17 +112,17 @@ impl Pipe {
         self.changed.notify_all();
     }
 
-    /// How the statement ended, told once.
+    /// Outcome of the statement, told once.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         self.lock().outcome.take()
     }
 
-    /// Whether the statement has failed.
+    /// True if the statement has failed.
     pub(crate) fn has_failed(&self) -> bool {
         matches!(self.lock().outcome, Some(Err(_)))
     }
 
-    /// Whether the statement has ended.
+    /// True if the statement has ended.
     pub(crate) fn has_ended(&self) -> bool {
         !self.is_ours() || self.lock().is_ended
     }
@@ -145,7 +145,7 @@ impl Pipe {
         (state.columns.clone().unwrap_or_default(), state.types.clone())
     }
 
-    /// Whether the statement has ended, or has got so far as `goal`; waits a little if not.
+    /// True if the statement has ended, or has got as far as `goal`; waits a little if not.
     pub(crate) fn has_reached(&self, goal: Goal, patience: Duration) -> bool {
         let is_reached = |state: &State| state.is_ended || goal == Goal::Rows && !state.batches.is_empty();
         let mut state = self.lock();
@@ -155,7 +155,7 @@ impl Pipe {
         is_reached(&state)
     }
 
-    /// What there is to read; waits a little if there is nothing.
+    /// Reads what is there; waits a little if there is nothing.
     pub(crate) fn read(&self, patience: Duration) -> Found {
         if !self.is_ours() {
             return Found::End(Some(Err(forked())));

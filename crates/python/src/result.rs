@@ -26,7 +26,7 @@ const SIGNAL_ROWS: usize = 1 << 10;
 /// Batches that are looked at before the types of a stream are told.
 const LOOK_AHEAD: usize = 64;
 
-/// What a statement did, once it is known.
+/// Summary of a statement, once it is known.
 #[derive(Default)]
 pub(crate) struct Told(Mutex<Option<StatementSummary>>);
 
@@ -371,7 +371,7 @@ impl QueryResult {
         Ok(found)
     }
 
-    /// What the statement did: counters, times, plan, hints. Rows that are left are read into memory first.
+    /// Summary of the statement: counters, times, plan, hints. Rows that are left are read into memory first.
     #[getter]
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.finish(py)?;
@@ -436,7 +436,7 @@ impl QueryResult {
         Self::helper(slf, "knotwork._notebook", "result_html", None)
     }
 
-    /// Whether there is another row (as in Kuzu).
+    /// True if there is another row (as in Kuzu).
     fn has_next(&self, py: Python<'_>) -> PyResult<bool> {
         self.advance(py, &mut self.lock(py))
     }

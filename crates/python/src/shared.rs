@@ -13,13 +13,13 @@ use crate::pipe::Pipe;
 
 /// Sessions that are kept for the next statement.
 const IDLE_MAX: usize = 16;
-/// How long closing waits before it tells statements to stop once more.
+/// Time that closing waits before it tells statements to stop once more.
 const CLOSE_STEP: Duration = Duration::from_millis(2);
 
 /// A session, used by one thread at a time and taken away when the database is closed.
 pub(crate) struct Seat {
     session: Mutex<Option<Session>>,
-    /// What stops its statement.
+    /// Interrupt that stops its statement.
     pub(crate) interrupt: Interrupt,
     pipe: Mutex<Weak<Pipe>>,
     process: u32,
@@ -70,7 +70,7 @@ impl Shared {
         self.lock()?.as_ref().map(|open| open.database.clone()).ok_or_else(closed)
     }
 
-    /// Whether it is open, and this the process that opened it.
+    /// True if it is open, and this the process that opened it.
     pub(crate) fn is_open(&self) -> bool {
         self.lock().is_ok_and(|open| open.is_some())
     }
@@ -149,7 +149,7 @@ impl Seat {
         *self.pipe.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(pipe);
     }
 
-    /// What its last long statement writes to, if that still runs.
+    /// Pipe that its last long statement writes to, if that still runs.
     pub(crate) fn pipe(&self) -> Option<Arc<Pipe>> {
         self.pipe.lock().unwrap_or_else(PoisonError::into_inner).upgrade().filter(|pipe| !pipe.has_ended())
     }

@@ -25,14 +25,14 @@ use crate::worker;
 const HERE_WORK_MAX: f64 = 50_000.0;
 /// Rows that a statement that is run here may give.
 const HERE_ROWS_MAX: usize = 16_384;
-/// How long a statement that is run here may take.
+/// Time that a statement that is run here may take.
 const HERE_TIME_MAX: Duration = Duration::from_millis(50);
-/// How often this thread looks for signals while it waits for another.
+/// Interval at which this thread looks for signals while it waits for another.
 pub(crate) const SIGNAL_STEP: Duration = Duration::from_millis(40);
-/// How often a statement that is to stop is told so.
+/// Interval at which a statement that is to stop is told so.
 const STOP_STEP: Duration = Duration::from_millis(2);
 
-/// How statements run.
+/// Settings of statements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) timeout: Option<Duration>,
@@ -46,9 +46,9 @@ pub(crate) struct Request {
     pub(crate) text: Arc<str>,
     pub(crate) parameters: Parameters,
     pub(crate) settings: Settings,
-    /// What `LOAD FROM` knows.
+    /// Tables that `LOAD FROM` knows.
     pub(crate) tables: Option<Arc<Tables>>,
-    /// What is told how far it has come.
+    /// Callable that is told how far the statement has come.
     pub(crate) progress: Option<Py<PyAny>>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Started {
     pub(crate) rest: Rest,
 }
 
-/// What is still to come.
+/// Part of the result that is still to come.
 pub(crate) enum Rest {
     /// Nothing, since it has ended.
     Nothing(Box<StatementSummary>),
@@ -151,13 +151,13 @@ pub(crate) fn run_kept(py: Python<'_>, shared: &Arc<Shared>, seat: &Arc<Seat>, r
     }
 }
 
-/// Whether a session has a transaction open.
+/// True if a session has a transaction open.
 pub(crate) fn in_transaction(py: Python<'_>, seat: &Seat) -> PyResult<bool> {
     let found = py.detach(|| Ok::<_, Error>(seat.lock()?.as_ref().ok_or_else(closed)?.in_transaction()));
     Ok(found.map_err(Failure::plain)?)
 }
 
-/// Whether a session may stay in a transaction after the statement.
+/// Permission of a session to stay in a transaction after the statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Isolated {
     Allow,

@@ -10,7 +10,7 @@ const IDLE_MAX: usize = 8;
 /// The stack of a thread in bytes: as much as the main thread has. It is taken as far as it is used.
 const STACK_BYTES: usize = 8 << 20;
 
-/// What a thread has to do.
+/// Work of a thread.
 type Job = Box<dyn FnOnce() + Send>;
 
 /// The threads that wait, and the process they belong to: after a fork they are not there any more.

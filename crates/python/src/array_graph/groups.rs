@@ -10,7 +10,7 @@ use crate::error::raised;
 pub(super) struct Groups {
     /// The group of each node; nodes without one have that of the first.
     of: Vec<u32>,
-    /// Where the nodes of each group begin; one more at the end.
+    /// Start of the nodes of each group; one more at the end.
     starts: Vec<usize>,
     /// The nodes, group by group.
     nodes: Vec<u32>,
@@ -45,7 +45,7 @@ pub(super) fn of(places: &[NodeId], values: &Column, count: usize) -> PyResult<G
     Ok(Groups { of, order: (0..sizes.len() as u32).collect(), starts, nodes })
 }
 
-/// Where lists of those lengths begin, one behind the other, with where the last one ends; and without that.
+/// Starts of lists of those lengths, one behind the other, with the end of the last one; and without that.
 fn starts_of(lengths: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let mut starts = Vec::with_capacity(lengths.len() + 1);
     let mut end = 0;

@@ -32,7 +32,7 @@ const ARRAY: &CStr = c"arrow_array";
 
 /// A table, or one column, in chunks.
 pub(crate) struct Table {
-    /// What the columns are; of a single column, that of its items.
+    /// Type of the columns; of a single column, that of its items.
     pub(crate) field: Field,
     pub(crate) chunks: Vec<ArrayRef>,
 }

@@ -12,7 +12,7 @@ use model::{Column, ColumnData, PropertyKind, PropertyType};
 /// The largest whole number up to which floats have all.
 pub(crate) const EXACT_MAX: i64 = 1 << 53;
 
-/// Whether a moment needs more than microseconds.
+/// Precision that a moment needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Precision {
     Micros,
@@ -32,7 +32,7 @@ impl Precision {
     }
 }
 
-/// What the values of a column are.
+/// Kind of the values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
     Null,

@@ -110,7 +110,7 @@ pub(crate) fn array(kind: &Kind, values: &[Value]) -> Result<ArrayRef, Error> {
     })
 }
 
-/// What `part` reads of each value that is not null.
+/// Reads `part` of each value that is not null.
 fn read<T>(kind: &Kind, values: &[Value], part: impl Fn(&Value) -> Option<T>) -> Result<Vec<Option<T>>, Error> {
     let one = |value: &Value| match value {
         Value::Null => Ok(None),

@@ -322,7 +322,8 @@ fn nanos(count: &Bound<'_, PyAny>) -> Result<Value, Fault> {
     Ok(Value::Duration(duration))
 }
 
-/// What says of itself that it is a whole number. Decimals and fractions do not: they would be rounded in silence.
+/// Converts an object that says of itself that it is a whole number. Decimals and fractions do not: they would be
+/// rounded in silence.
 fn as_number(object: &Bound<'_, PyAny>) -> Result<Option<Value>, Fault> {
     match object.getattr_opt("__index__")? {
         Some(index) => Ok(Some(value(&index.call0()?, DEPTH_MAX - 1)?)),
