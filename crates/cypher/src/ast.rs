@@ -31,7 +31,7 @@ pub(crate) mod table_types;
 pub struct Name {
     /// The name, unescaped.
     pub text: String,
-    /// Where it stands, backticks included.
+    /// Span of the name, backticks included.
     pub span: Span,
 }
 
@@ -40,13 +40,13 @@ pub struct Name {
 pub struct Statement {
     /// The whole statement, without its semicolon.
     pub span: Span,
-    /// Whether it is to be run, explained or profiled.
+    /// Mode of the statement: run, explain or profile.
     pub mode: StatementMode,
-    /// What it does.
+    /// Kind and content of the statement.
     pub kind: StatementKind,
 }
 
-/// What is wanted of a statement.
+/// Modes of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementMode {
     /// Run it.
@@ -57,7 +57,7 @@ pub enum StatementMode {
     Profile,
 }
 
-/// What a statement does.
+/// Kinds of statements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StatementKind {
     /// Reads or writes data.
@@ -103,7 +103,7 @@ pub struct RulePattern {
     pub variable: Name,
     /// The label or the edge type.
     pub subject: Name,
-    /// Whether it is about edges.
+    /// True if the subject is an edge type.
     pub on_edges: bool,
 }
 
@@ -114,7 +114,7 @@ pub struct CreateIndex {
     pub name: Option<Name>,
     /// An equal index that is already there is no error.
     pub if_not_exists: bool,
-    /// What it holds.
+    /// Pattern of the nodes or edges that the index holds.
     pub pattern: RulePattern,
     /// The properties by which it is ordered; one or more.
     pub properties: Vec<Name>,
@@ -127,11 +127,11 @@ pub struct CreateConstraint {
     pub name: Option<Name>,
     /// An equal constraint that is already there is no error.
     pub if_not_exists: bool,
-    /// What it holds for.
+    /// Pattern of the nodes or edges that the constraint holds for.
     pub pattern: RulePattern,
     /// The properties that it names; one or more.
     pub properties: Vec<Name>,
-    /// What it demands of them.
+    /// Rule for these properties.
     pub rule: Rule,
 }
 
@@ -149,7 +149,7 @@ pub struct DropRule {
 pub struct Copy {
     /// From where to where.
     pub way: CopyWay,
-    /// How the file is read or written.
+    /// Options for reading or writing the file.
     pub options: Vec<CopyOption>,
 }
 
@@ -217,7 +217,7 @@ pub struct Query {
     pub span: Span,
     /// The first single query.
     pub first: SingleQuery,
-    /// What follows it, in order.
+    /// The unions that follow it, in order.
     pub unions: Vec<Union>,
 }
 
@@ -246,11 +246,11 @@ pub struct SingleQuery {
 pub struct Clause {
     /// The whole clause.
     pub span: Span,
-    /// What it does.
+    /// Kind and content of the clause.
     pub kind: ClauseKind,
 }
 
-/// What a clause does.
+/// Kinds of clauses.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClauseKind {
     /// `[OPTIONAL] MATCH pattern [WHERE predicate]`.
@@ -299,11 +299,11 @@ pub struct LetItem {
 pub struct MatchClause {
     /// Rows without a match are kept, with nulls.
     pub optional: bool,
-    /// Whether a relationship may be matched twice; not where nothing is said.
+    /// Match mode, which says if an edge may be matched twice; without one, it may not.
     pub mode: Option<MatchMode>,
     /// The comma-separated parts of the pattern.
     pub patterns: Vec<PathPattern>,
-    /// How the planner is to find its nodes.
+    /// Hints to the planner on how to find its nodes.
     pub hints: Vec<PlannerHint>,
     /// The `WHERE` that belongs to it.
     pub predicate: Option<Expression>,
@@ -318,7 +318,7 @@ pub struct UnwindClause {
     pub variable: Name,
 }
 
-/// What `WITH` and `RETURN` share.
+/// The part that `WITH` and `RETURN` share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Projection {
     /// Equal rows are kept once.
@@ -353,7 +353,7 @@ pub struct ProjectionItem {
 pub struct SortItem {
     /// Expression and direction.
     pub span: Span,
-    /// What to sort by.
+    /// Expression to sort by.
     pub expression: Expression,
     /// Greatest first.
     pub descending: bool,
@@ -362,7 +362,7 @@ pub struct SortItem {
 /// `MERGE pattern [ON CREATE SET …] [ON MATCH SET …]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeClause {
-    /// What to find or make.
+    /// Pattern to find or create.
     pub pattern: PathPattern,
     /// The items of all `ON CREATE SET`.
     pub on_create: Vec<SetItem>,
@@ -375,11 +375,11 @@ pub struct MergeClause {
 pub struct SetItem {
     /// The whole assignment.
     pub span: Span,
-    /// What it assigns.
+    /// Kind and operands of the assignment.
     pub kind: SetItemKind,
 }
 
-/// What an assignment of `SET` assigns.
+/// Kinds of assignments of `SET`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetItemKind {
     /// `target.key = value`.
@@ -435,11 +435,11 @@ pub enum SetItemKind {
 pub struct RemoveItem {
     /// The whole item.
     pub span: Span,
-    /// What it removes.
+    /// Kind and operands of the removal.
     pub kind: RemoveItemKind,
 }
 
-/// What an item of `REMOVE` removes.
+/// Kinds of items of `REMOVE`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RemoveItemKind {
     /// `target.key`.
@@ -501,11 +501,11 @@ pub struct CallClause {
     pub procedure: Vec<Name>,
     /// The arguments, or none where the parentheses are left out and arguments are parameters of the same names.
     pub arguments: Option<Vec<Expression>>,
-    /// What is taken from its result.
+    /// Columns taken from the procedure's result.
     pub results: Yield,
 }
 
-/// What a call takes from its procedure's result.
+/// Columns that a call takes from its procedure's result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Yield {
     /// There is no `YIELD`.
@@ -537,15 +537,15 @@ pub struct YieldItem {
 pub struct SubqueryClause {
     /// Rows for which it gives none are kept, with nulls.
     pub optional: bool,
-    /// Which variables it sees.
+    /// Variables that it sees.
     pub imports: Imports,
-    /// What it runs for each row.
+    /// Query to run for each row.
     pub query: Query,
-    /// How it is cut into transactions, if it is.
+    /// Division into transactions, if there is one.
     pub batches: Option<Box<Batches>>,
 }
 
-/// Which variables of the query around it a subquery sees.
+/// Variables of the query around it that a subquery sees.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Imports {
     /// Those that the `WITH` at its start names.
@@ -563,9 +563,9 @@ pub struct Batches {
     pub span: Span,
     /// `CONCURRENT` stands there, maybe with a number.
     pub concurrent: Option<Option<Expression>>,
-    /// How many rows make a transaction, if it is said.
+    /// Number of rows of a transaction, if it is given.
     pub rows: Option<Expression>,
-    /// What happens if one fails, if it is said.
+    /// Action after one fails, if it is given.
     pub on_error: Option<OnError>,
     /// One that another writer came before is tried again for some time, if it is said.
     pub retry: Option<Retry>,
@@ -580,7 +580,7 @@ pub struct Retry {
     pub seconds: Option<Expression>,
 }
 
-/// What happens after a transaction of `CALL { … } IN TRANSACTIONS` has failed.
+/// Action after a transaction of `CALL { … } IN TRANSACTIONS` has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnError {
     /// The next is tried.
@@ -600,9 +600,9 @@ pub struct PathPattern {
     pub variable: Option<Name>,
     /// The function around it.
     pub shortest: Option<Shortest>,
-    /// Which of the paths between two nodes are wanted; all without one.
+    /// Selector of the paths between two nodes that are wanted; all without one.
     pub selector: Option<PathSelector>,
-    /// What may repeat within a path.
+    /// Path mode, which says what may repeat within a path.
     pub mode: Option<PathMode>,
     /// The first node.
     pub start: NodePattern,
@@ -612,7 +612,7 @@ pub struct PathPattern {
     pub predicate: Option<Expression>,
 }
 
-/// Which of the shortest paths are asked for.
+/// The shortest paths that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortest {
     /// `shortestPath(…)`: one.
@@ -650,7 +650,7 @@ pub struct NodePattern {
 pub struct EdgePattern {
     /// With its dashes and arrow heads.
     pub span: Span,
-    /// Which way it points.
+    /// Direction in which it points.
     pub arrow: Arrow,
     /// Its name.
     pub variable: Option<Name>,
@@ -668,7 +668,7 @@ pub struct EdgePattern {
     pub predicate: Option<Expression>,
 }
 
-/// Which way an edge pattern points.
+/// Direction in which an edge pattern points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrow {
     /// `-[]->`.
@@ -690,16 +690,16 @@ pub struct VariableLength {
     pub max: Option<u64>,
 }
 
-/// What is asked of the labels of a node, or of the type of an edge.
+/// Condition on the labels of a node, or on the type of an edge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelExpression {
     /// Without the leading colon.
     pub span: Span,
-    /// What is asked.
+    /// Kind and operands of the condition.
     pub kind: LabelExpressionKind,
 }
 
-/// What a label expression asks.
+/// Kinds of label expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LabelExpressionKind {
     /// A label or type.

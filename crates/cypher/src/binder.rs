@@ -35,7 +35,7 @@ pub use hint::Hint;
 use scope::Scope;
 use tree::{BoundClause, BoundQuery, BoundUnion};
 
-/// Whether an aggregate function may stand here.
+/// Permission for an aggregate function at this place.
 #[derive(Debug)]
 enum Aggregation {
     /// No; the words say where.
@@ -78,11 +78,11 @@ pub(crate) struct Binder<'a> {
     aggregation: Aggregation,
     /// The number of the next `MATCH`: edges of one `MATCH` are distinct.
     next_clause: u32,
-    /// How many subqueries are open.
+    /// Number of open subqueries.
     depth: usize,
     /// Holds the subject of the `CASE` whose `WHEN` is being bound.
     case_subject: Option<SlotId>,
-    /// What has been bound so far needs a transaction that writes.
+    /// Mode that the part of the query bound so far needs.
     pub(crate) mode: PlanMode,
     pub(crate) hints: Vec<Hint>,
     /// The parameters that are named, each with its first place.

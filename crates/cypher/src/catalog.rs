@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::procedure::ProcedureSignature;
 use model::{Capabilities, Interrupt, PropertyType, Schema, Statistics};
 
-/// Whether a function turns one row into a value or many rows into one.
+/// Kind of a function: it turns one row into a value, or many rows into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionKind {
     /// One value for each row.
@@ -14,7 +14,7 @@ pub enum FunctionKind {
     Aggregate,
 }
 
-/// What is known of a function before it runs.
+/// Properties of a function that are known before it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct FunctionSignature {
     /// The name as documented, as `toUpper`; found in any case.
@@ -79,7 +79,7 @@ pub struct CompileContext<'a> {
     pub schema: &'a Schema,
     /// Counts of the store.
     pub statistics: &'a Statistics,
-    /// What the store can do by itself.
+    /// Operations that the store can do by itself.
     pub capabilities: Capabilities,
     /// Says when planning must stop.
     pub interrupt: &'a Interrupt,

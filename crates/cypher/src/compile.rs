@@ -26,7 +26,7 @@ mod table;
 pub struct Compiled {
     /// The statement.
     pub statement: Statement,
-    /// What is probably not meant, though it is no error.
+    /// Hints at parts that are probably not meant, though they are no errors.
     pub hints: Vec<Hint>,
     /// The parameters that it needs, each with its first place.
     pub parameters: Vec<(Arc<str>, Span)>,

@@ -182,7 +182,7 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// What stands at the current place, in words.
+    /// Describes what stands at the current place in words.
     fn found(&self) -> String {
         match self.text[self.at..].chars().next() {
             Some(letter) => format!("{letter:?}"),

@@ -21,7 +21,7 @@ mod running_in_path;
 mod top;
 mod unused;
 
-/// Which rules and choices of the planner are used. All give the same rows.
+/// Rules and choices of the planner that are used. All give the same rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptimizerConfig {
     /// Match patterns in the order that costs least, rather than as written.

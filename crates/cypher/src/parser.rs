@@ -82,15 +82,15 @@ struct Parser<'a> {
     /// For each opening bracket the token that closes it.
     partners: Vec<u32>,
     at: usize,
-    /// How many steps of recursion are open.
+    /// Number of open steps of recursion.
     depth: usize,
-    /// How high the highest tree is that was finished within the innermost open level.
+    /// Height of the highest tree that was finished within the innermost open level.
     height: usize,
-    /// How many clauses, and nodes and edges to be matched, the query has so far.
+    /// Number of clauses, and of nodes and edges to be matched, that the query has so far.
     steps: usize,
     /// A bar ends the expression, as in `[x IN list WHERE x:A | x]`, rather than joining labels.
     bar_ends: bool,
-    /// How many `CASE` are open; in them `WHEN`, `THEN`, `ELSE` and `END` are no variables.
+    /// Number of open `CASE`; in them `WHEN`, `THEN`, `ELSE` and `END` are no variables.
     open_cases: usize,
     /// The query ends at a closing parenthesis, as in `COPY (query) TO …`.
     paren_ends: bool,
@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
         if self.is(kind) { Ok(self.advance().span) } else { Err(self.expected(kind.description())) }
     }
 
-    /// Whether the keyword stands here; if not, it is a candidate for what was meant.
+    /// True if the keyword stands here; if not, it is a candidate for what was meant.
     fn at_keyword(&mut self, keyword: &'static str) -> bool {
         if !self.is(TokenKind::Word) {
             return false;
@@ -343,7 +343,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What stands here, in words.
+    /// Describes what stands here in words.
     fn found(&self) -> String {
         match self.kind(0) {
             TokenKind::End => "the end of the query".to_owned(),
@@ -351,7 +351,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Where two operands stand side by side, the first may be a misspelt prefix: `RETURN DISTINT n`.
+    /// Correction of the word before an operand that stands here, which may be a misspelt prefix: `RETURN DISTINT n`.
     fn misspelt_before(&self) -> Option<String> {
         let starts_operand = matches!(
             self.kind(0),

@@ -33,7 +33,7 @@ pub use search::{HopCondition, SearchElement, SearchHop, SearchMode, SearchPatte
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SlotId(pub u32);
 
-/// What a slot is known to hold (or null).
+/// Kind of values that a slot is known to hold (or null).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SlotKind {
     /// A node.
@@ -53,11 +53,11 @@ pub enum SlotKind {
 pub struct SlotInfo {
     /// The name.
     pub name: Arc<str>,
-    /// What it holds.
+    /// Kind of values that it holds.
     pub kind: SlotKind,
 }
 
-/// What running a plan may do.
+/// Effects that running a plan may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanMode {
     /// It reads; a snapshot is enough.
@@ -81,12 +81,12 @@ pub struct Plan {
     pub column_types: Arc<[Option<PropertyType>]>,
     /// All slots, by number.
     pub slots: Vec<SlotInfo>,
-    /// What it may do.
+    /// Effects that running it may have.
     pub mode: PlanMode,
 }
 
 impl Plan {
-    /// Whether a value in a column is what was told of it. Elements of lists may be null.
+    /// True if a value in a column is of the type that was told. Elements of lists may be null.
     pub fn is_as_told(&self, column: usize, value: &Value) -> bool {
         match (self.column_types.get(column).copied().flatten(), value) {
             (None, _) | (_, Value::Null) => true,
@@ -98,7 +98,7 @@ impl Plan {
     }
 }
 
-/// What stands before a query.
+/// Word before a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefix {
     /// Nothing: run it.
@@ -132,7 +132,7 @@ pub enum CopyWay {
     To {
         /// The text of the query.
         query: Arc<str>,
-        /// Where the query starts in the statement's text.
+        /// Start of the query in the statement's text.
         start: u32,
         /// The file.
         file: CopyValue,

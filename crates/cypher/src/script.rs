@@ -11,7 +11,7 @@ pub fn split_statements(text: &str) -> Vec<Span> {
     split(text).statements
 }
 
-/// Whether the last statement of the text is not closed by a semicolon, so that an editor should ask for more.
+/// True if the last statement of the text is not closed by a semicolon, so that an editor should ask for more.
 pub fn is_unfinished(text: &str) -> bool {
     split(text).is_open
 }

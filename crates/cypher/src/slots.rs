@@ -6,7 +6,7 @@ use model::Map;
 
 use crate::plan::{SlotId, SlotInfo, SlotKind};
 
-/// What is known of every value that an expression can give besides null.
+/// Type that all values of an expression except null are known to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KnownType {
     /// The type, as errors name it.
@@ -19,7 +19,7 @@ pub(crate) struct KnownType {
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     infos: Vec<SlotInfo>,
-    /// What is known of the values of some of them before anything runs.
+    /// Types that the values of some of them are known to have before anything runs.
     types: Map<SlotId, KnownType>,
     unnamed: u32,
 }
@@ -49,12 +49,12 @@ impl Slots {
         &self.infos[slot.0 as usize].name
     }
 
-    /// What a slot holds.
+    /// Kind of values that a slot holds.
     pub(crate) fn kind(&self, slot: SlotId) -> SlotKind {
         self.infos[slot.0 as usize].kind
     }
 
-    /// Notes what is known of the values of a slot.
+    /// Notes the known type of the values of a slot.
     pub(crate) fn know(&mut self, slot: SlotId, known: Option<KnownType>) {
         self.types.extend(known.map(|known| (slot, known)));
     }
@@ -65,7 +65,7 @@ impl Slots {
         self.know(slot, element.map(|name| KnownType { name, element: None }));
     }
 
-    /// What is known of the values of a slot besides null.
+    /// Type that the values of a slot except null are known to have.
     pub(crate) fn known_type(&self, slot: SlotId) -> Option<KnownType> {
         self.types.get(&slot).copied()
     }

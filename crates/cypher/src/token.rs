@@ -5,13 +5,13 @@ use model::Span;
 /// One word or sign of a text; its text is the slice at its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Kind of the token.
     pub kind: TokenKind,
-    /// Where it stands.
+    /// Place in the text.
     pub span: Span,
 }
 
-/// What a token is. Keywords are words: whether a word is a keyword depends on where it stands.
+/// Kinds of tokens. Keywords are words: the place of a word decides if it is a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A keyword or a plain name.
@@ -97,7 +97,7 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// How error messages call a token that is expected.
+    /// Name of an expected token in error messages.
     pub(crate) fn description(self) -> &'static str {
         match self {
             TokenKind::Word | TokenKind::QuotedName => "a name",
@@ -162,7 +162,7 @@ pub(crate) const RESERVED: &[&str] = &[
     "WHERE", "WITH", "XOR",
 ];
 
-/// Whether the word, in whatever case, is in the list.
+/// True if the word, in whatever case, is in the list.
 pub(crate) fn is_one_of(word: &str, list: &[&str]) -> bool {
     list.iter().any(|keyword| keyword.eq_ignore_ascii_case(word))
 }

@@ -1,4 +1,4 @@
-//! What kinds of clauses have in common, and hints to the planner.
+//! Properties that clauses of all kinds have, and hints to the planner.
 
 use model::Span;
 
@@ -9,11 +9,11 @@ use super::{ClauseKind, Name};
 pub struct PlannerHint {
     /// The whole hint.
     pub span: Span,
-    /// What it wants.
+    /// Kind and operands of the hint.
     pub kind: PlannerHintKind,
 }
 
-/// What a hint to the planner wants.
+/// Kinds of hints to the planner.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlannerHintKind {
     /// `INDEX variable:subject(property, …)`: begin there, by that index.
@@ -37,7 +37,7 @@ pub enum PlannerHintKind {
 }
 
 impl ClauseKind {
-    /// Whether the clause changes data by itself.
+    /// True if the clause changes data by itself.
     pub(crate) fn is_updating(&self) -> bool {
         matches!(
             self,

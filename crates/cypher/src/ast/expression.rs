@@ -9,11 +9,11 @@ use super::{LabelExpression, Name, PathPattern, Query};
 pub struct Expression {
     /// The text of the expression, with the parentheses around it if it has some.
     pub span: Span,
-    /// What it is.
+    /// Kind and operands of the expression.
     pub kind: ExpressionKind,
 }
 
-/// What an expression is.
+/// Kinds of expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExpressionKind {
     /// `null`.
@@ -61,7 +61,7 @@ pub enum ExpressionKind {
     HasLabels {
         /// A node or edge.
         base: Box<Expression>,
-        /// What is asked of its labels or type.
+        /// Condition on its labels or type.
         labels: Box<LabelExpression>,
     },
     /// `NOT x`, `-x`, `+x`, `x IS NULL`, `x IS NOT NULL`.
@@ -95,7 +95,7 @@ pub enum ExpressionKind {
     },
     /// `CASE [subject] WHEN … THEN … [ELSE …] END`.
     Case {
-        /// What is compared with each `WHEN`; without it each `WHEN` is a predicate.
+        /// Value compared with each `WHEN`; without it each `WHEN` is a predicate.
         subject: Option<Box<Expression>>,
         /// One or more branches.
         branches: Vec<CaseBranch>,
@@ -119,23 +119,23 @@ pub enum ExpressionKind {
         variable: Name,
         /// The list.
         list: Box<Expression>,
-        /// Which elements are kept.
+        /// Predicate that selects the elements to keep.
         predicate: Option<Box<Expression>>,
-        /// What they become.
+        /// Expression that they become.
         projection: Option<Box<Expression>>,
     },
     /// `[path = (a)-[r]->(b) WHERE predicate | projection]`; the path's name is in the pattern.
     PatternComprehension {
         /// The pattern.
         pattern: Box<PathPattern>,
-        /// Which matches are kept.
+        /// Predicate that selects the matches to keep.
         predicate: Option<Box<Expression>>,
-        /// What they become.
+        /// Expression that they become.
         projection: Box<Expression>,
     },
     /// `all(variable IN list WHERE predicate)` and its kin.
     Quantifier {
-        /// How many elements must pass.
+        /// Quantifier: the number of elements that must pass.
         quantifier: Quantifier,
         /// The name of the list's elements.
         variable: Name,
@@ -156,14 +156,15 @@ pub enum ExpressionKind {
         list: Box<Expression>,
         /// The running value after each element.
         step: Box<Expression>,
-        /// What must hold of each running value: then it is `allReduce`, which tells whether it does.
+        /// Predicate that must hold of each running value. If there is one, the expression is `allReduce`, which tells
+        /// whether it holds.
         predicate: Option<Box<Expression>>,
     },
     /// `variable{.key, .*, key: value, other}`.
     MapProjection {
         /// The node, edge or map.
         variable: Name,
-        /// What is taken.
+        /// Items that are taken.
         items: Vec<MapProjectionItem>,
     },
     /// `(a)-[:X]->(b)` as a predicate, or `shortestPath(…)` as a value.
@@ -181,7 +182,7 @@ pub enum ExpressionKind {
     },
     /// `EXISTS { … }`, `COUNT { … }`, `COLLECT { … }`.
     Subquery {
-        /// What is made of its rows.
+        /// Kind of value made of its rows.
         kind: SubqueryKind,
         /// The query; a bare pattern in the braces is a `MATCH` without `RETURN`.
         query: Box<Query>,
@@ -291,7 +292,7 @@ pub enum ComparisonOperator {
     GreaterOrEqual,
 }
 
-/// How many elements of a list must pass a test.
+/// Number of elements of a list that must pass a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantifier {
     /// `all`.
@@ -304,12 +305,12 @@ pub enum Quantifier {
     Single,
 }
 
-/// What a subquery expression makes of its rows.
+/// Value that a subquery expression makes of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubqueryKind {
-    /// Whether there is one.
+    /// True if there is a row.
     Exists,
-    /// How many there are.
+    /// Number of rows.
     Count,
     /// The list of their only column.
     Collect,

@@ -1,4 +1,4 @@
-//! How tightly operators bind; a greater number binds tighter.
+//! Precedence of operators; a greater number binds tighter.
 
 use crate::ast::BinaryOperator;
 
@@ -14,7 +14,7 @@ const POWER: u8 = 9;
 pub(crate) const SIGN: u8 = 10;
 pub(crate) const POSTFIX: u8 = 11;
 
-/// How tightly an operator of two operands binds.
+/// Precedence of an operator of two operands.
 pub(crate) fn binary(operator: BinaryOperator) -> u8 {
     match operator {
         BinaryOperator::Add | BinaryOperator::Subtract | BinaryOperator::Concatenate => SUM,

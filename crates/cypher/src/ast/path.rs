@@ -1,4 +1,4 @@
-//! What GQL adds to path patterns: quantifiers, groups, selectors and modes.
+//! Additions of GQL to path patterns: quantifiers, groups, selectors and modes.
 
 use model::Span;
 
@@ -24,20 +24,20 @@ pub struct PathGroup {
     pub start: NodePattern,
     /// The edges and nodes after it; one or more.
     pub steps: Vec<PatternStep>,
-    /// What holds of each walk.
+    /// Predicate on each walk.
     pub predicate: Option<Expression>,
 }
 
-/// Which of the paths between two nodes are wanted.
+/// Selector of the paths between two nodes that are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathSelector {
     /// Its words.
     pub span: Span,
-    /// What they say.
+    /// Kind of the selector.
     pub kind: SelectorKind,
 }
 
-/// What a selector asks for.
+/// Kinds of selectors of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SelectorKind {
     /// `ALL`: every path.
@@ -50,7 +50,7 @@ pub enum SelectorKind {
     Groups(u64),
 }
 
-/// What may repeat within a path.
+/// Elements that may repeat within a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathMode {
     /// Anything.
@@ -75,7 +75,7 @@ impl PathMode {
     }
 }
 
-/// What a `MATCH` says of relationships that come twice.
+/// Rule of a `MATCH` for edges that come twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchMode {
     /// `DIFFERENT RELATIONSHIPS`: they do not.

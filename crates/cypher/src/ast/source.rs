@@ -9,16 +9,16 @@ use super::{CopyOption, Expression, Name, NodePattern};
 pub struct Attach {
     /// The URL, or a graph definition: a text or a parameter.
     pub from: Expression,
-    /// What it is called.
+    /// Name of the source.
     pub name: Option<Name>,
-    /// How it is attached.
+    /// Options for attaching it.
     pub options: Vec<CopyOption>,
 }
 
 /// `DETACH [IF EXISTS] name`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detach {
-    /// Which source.
+    /// Name of the source.
     pub name: Name,
     /// Its absence is no error.
     pub if_exists: bool,
@@ -27,9 +27,9 @@ pub struct Detach {
 /// `PRELOAD name [NODES (pattern), …] [RELATIONSHIPS type, …]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preload {
-    /// Which source.
+    /// Name of the source.
     pub name: Name,
-    /// Which nodes of it; all if `None`.
+    /// Patterns of the nodes to preload; all nodes if `None`.
     pub nodes: Option<Vec<NodePattern>>,
     /// The types of the edges between them; all if `None`.
     pub types: Option<Vec<Name>>,

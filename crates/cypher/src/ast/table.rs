@@ -9,7 +9,7 @@ use super::Name;
 pub struct CreateTable {
     /// The label or the edge type.
     pub name: Name,
-    /// Whether it is about edges.
+    /// True if it is a table of edges.
     pub on_edges: bool,
     /// Rules that are already there are no error.
     pub if_not_exists: bool,
@@ -26,11 +26,11 @@ pub struct CreateTable {
 pub struct AlterTable {
     /// The label or the edge type.
     pub name: Name,
-    /// What is changed.
+    /// Change to make.
     pub change: TableChange,
 }
 
-/// What `ALTER TABLE` changes.
+/// Changes that `ALTER TABLE` can make.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableChange {
     /// `ADD [IF NOT EXISTS] column TYPE`.

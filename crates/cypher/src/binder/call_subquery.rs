@@ -110,7 +110,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// What stands behind `IN`, but for the status variable, which is declared after the columns.
+    /// Binds the settings after `IN`, except for the status variable, which is declared after the columns.
     fn batches(&mut self, batches: &ast::Batches, bound: &BoundQuery) -> Result<Batches> {
         if self.depth > 0 {
             let error = error!(Semantic, "CALL {{ … }} IN TRANSACTIONS cannot stand in another subquery");
@@ -220,7 +220,7 @@ fn importing(projection: &Projection, outer: &Scope) -> Result<Option<Variables>
     Ok(Some(variables))
 }
 
-/// Where a query returns a column of that name.
+/// Span of the column of that name that a query returns.
 fn column_span(query: &ast::Query, name: &str) -> Option<Span> {
     let Some(ClauseKind::Return(projection)) = query.first.clauses.last().map(|clause| &clause.kind) else {
         return None;
@@ -233,7 +233,7 @@ fn column_span(query: &ast::Query, name: &str) -> Option<Span> {
     projection.items.iter().find(is_named).map(|item| item.span)
 }
 
-/// Whether a clause writes.
+/// True if a clause writes.
 pub(super) fn writes(clause: &BoundClause) -> bool {
     match clause {
         BoundClause::Create { .. } | BoundClause::Merge(_) | BoundClause::Set(_) | BoundClause::Delete { .. } => true,

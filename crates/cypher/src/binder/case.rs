@@ -8,12 +8,12 @@ use crate::ast::{self, CaseBranch, ExpressionKind as Ast};
 use crate::plan::conditions::at;
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, SlotId, SlotKind};
 
-/// Whether any branch has more than one value to compare with.
+/// True if any branch has more than one value to compare with.
 pub(super) fn has_tests(branches: &[CaseBranch]) -> bool {
     branches.iter().any(|branch| !branch.others.is_empty() || is_test(&branch.condition))
 }
 
-/// Whether a condition begins with an operator, before which the subject is to be thought.
+/// True if a condition begins with an operator whose left operand, the subject, is implied.
 fn is_test(condition: &ast::Expression) -> bool {
     let first = match &condition.kind {
         Ast::Comparison { first, .. } => first,

@@ -12,7 +12,7 @@ use super::{Aggregation, Binder, kinds};
 use crate::ast::{self, ComparisonOperator, ExpressionKind as Ast, MapProjectionItem, UnaryOperator};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, QuantifierKind, SlotId, SlotKind};
 
-/// What an expression is wanted for.
+/// Kind of result that is wanted of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// A value; a bare pattern is none.

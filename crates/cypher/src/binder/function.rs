@@ -129,7 +129,8 @@ impl Binder<'_> {
     }
 }
 
-/// Whether it gives another value each time: how often an aggregate function asks for it is not part of its meaning.
+/// True if the expression gives another value each time. The number of times that an aggregate function asks for it is
+/// not part of its meaning.
 fn calls_random(expression: &Expression) -> bool {
     let itself =
         matches!(&expression.kind, ExpressionKind::Function { name, .. } if matches!(&**name, "rand" | "randomUUID"));

@@ -1,4 +1,4 @@
-//! What an expression may refer to after a projection: groups know their keys and aggregates, nothing else.
+//! References that an expression may make after a projection: groups know their keys and aggregates, nothing else.
 
 use model::{Error, ErrorDetail, Result, Set, error};
 
@@ -7,7 +7,7 @@ use crate::plan::explain::expression::fingerprint;
 use crate::plan::{Expression, ExpressionKind, PathStep, SlotId};
 use crate::slots::Slots;
 
-/// What can be seen after the columns of a projection.
+/// Names that can be seen after the columns of a projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Visible {
     /// The columns and the variables before them.

@@ -12,9 +12,9 @@ use crate::ast::{Name, PlannerHint, PlannerHintKind};
 /// Something in a query that is probably not meant: it runs, but likely finds nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hint {
-    /// What was found.
+    /// Description of what was found.
     pub message: String,
-    /// Where it stands.
+    /// Place in the query.
     pub span: Span,
 }
 
@@ -46,7 +46,7 @@ impl Binder<'_> {
         }
     }
 
-    /// How the query wants something to be found; nothing if that is not to be had.
+    /// Binds a hint of the query to the planner; `None` if it cannot be followed.
     pub(super) fn planner_hint(&mut self, hint: &PlannerHint) -> Result<Option<GraphHint>> {
         let text = |name: &Name| Arc::from(name.text.as_str());
         let (variable, subject, keys) = match &hint.kind {

@@ -1,8 +1,8 @@
-//! What an expression is known to give before it runs, and the errors that follow from it.
+//! Types that expressions are known to give before they run, and the errors that follow from them.
 //!
-//! A wrong operand is an error even where no row would reach it, as `false AND 1`: whether a query is wrong must not
-//! depend on the data. The messages are those that the same mistake gives at run time. Nothing here is needed for
-//! right answers; what is not known passes.
+//! A wrong operand is an error even where no row would reach it, as `false AND 1`: the data must not decide if a query
+//! is wrong. The messages are those that the same mistake gives at run time. Nothing here is needed for right answers;
+//! what is not known passes.
 
 use model::{Error, ErrorKind, Result, Value, error};
 
@@ -10,7 +10,7 @@ use super::scope::{Scope, VariableKind};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind as Kind};
 use crate::slots::{KnownType, Slots};
 
-/// What is known of the values of an expression, so that its name can be used as the expression would be.
+/// Returns the known type of the values of an expression, so that its name can be used as the expression would be.
 pub(super) fn known_type(scope: &Scope, slots: &Slots, expression: &Expression) -> Option<KnownType> {
     if let Kind::Slot(slot) = &expression.kind
         && let Some(known) = slots.known_type(*slot)

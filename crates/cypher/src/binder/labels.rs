@@ -11,7 +11,7 @@ use crate::plan::conditions::at;
 use crate::plan::{Expression, ExpressionKind};
 
 impl Binder<'_> {
-    /// Whether a node or edge is as a label expression asks.
+    /// Returns the predicate that is true if a node or edge satisfies a label expression.
     pub(super) fn label_predicate(&mut self, object: &Expression, labels: &LabelExpression) -> Result<Expression> {
         let kind = self.scope.kind_of(object);
         if matches!(kind, VariableKind::Value | VariableKind::Path | VariableKind::EdgeList) {

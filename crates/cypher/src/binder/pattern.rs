@@ -22,7 +22,7 @@ use crate::plan::conditions::add_filter;
 use crate::plan::conditions::at;
 use crate::plan::{BinaryOperator, EdgeFilter, Expression, ExpressionKind, PathStep, SlotId, SlotKind};
 
-/// Whether a pattern may declare variables.
+/// Permission of a pattern to declare variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewVariables {
     Declared,
@@ -39,11 +39,11 @@ struct PartSlots {
     search: Option<SearchSlots>,
 }
 
-/// What holds of all parts of one pattern.
+/// Properties that all parts of one pattern share.
 struct PatternContext {
     /// Relationships with the same number differ.
     clause: u32,
-    /// Whether relationships may come twice.
+    /// True if edges may come twice.
     repeats: bool,
     /// The variables that were there before, if there are repeated parts, which see no others.
     base: Scope,
@@ -501,17 +501,17 @@ pub(super) fn direction(arrow: Arrow) -> Direction {
     }
 }
 
-/// Whether only some of the paths are asked for.
+/// True if only some of the paths are asked for.
 fn is_selected(pattern: &PathPattern) -> bool {
     pattern.selector.is_some_and(|selector| selector.kind != SelectorKind::All)
 }
 
-/// Whether an edge of a pattern stands for a list of edges.
+/// True if an edge of a pattern stands for a list of edges.
 fn is_list(pattern: &PathPattern, edge: &EdgePattern) -> bool {
     edge.length.is_some() || edge.repetition.is_some() || pattern.shortest.is_some()
 }
 
-/// Whether two expressions are the path over the same slots.
+/// True if two expressions are the path over the same slots.
 fn same_path(one: &Expression, other: &Expression) -> bool {
     let parts = |path: &Expression| match &path.kind {
         ExpressionKind::Path { start, steps } => Some((*start, steps.clone())),
@@ -529,7 +529,7 @@ fn mode_test(mode: PathMode) -> Option<&'static str> {
     }
 }
 
-/// Where relationships may come twice, only a bound makes an end.
+/// Checks that a walk has an upper bound. Nothing else ends it where edges may come twice.
 fn check_bounded(edge: &GraphEdge) -> Result<()> {
     match edge.length {
         EdgeLength::Variable { max: None, .. } => {

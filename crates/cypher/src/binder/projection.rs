@@ -13,7 +13,7 @@ use crate::ast::{self, ExpressionKind as Ast, Projection, ProjectionItem};
 use crate::plan::conditions::at;
 use crate::plan::{Aggregate, Expression, ExpressionKind, SlotId, SortKey};
 
-/// Where a projection stands.
+/// Place of a projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Position {
     With,
@@ -324,7 +324,7 @@ impl Binder<'_> {
     }
 }
 
-/// Where a variable of the scope is used, if one is.
+/// Span of the first use of a variable of the scope, if there is one.
 fn variable_in(expression: &ast::Expression, scope: &Scope) -> Option<Span> {
     if let Ast::Variable(name) = &expression.kind {
         return scope.find(name).map(|_| expression.span);

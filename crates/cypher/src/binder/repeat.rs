@@ -27,10 +27,10 @@ pub(super) struct GroupSlots {
     equal: Vec<(SlotId, SlotId, Span)>,
 }
 
-/// What a group asks of each walk through it, and the types of its edges.
+/// Conditions of a group on each walk through it, and the types of its edges.
 type Asked = (Vec<Expression>, Vec<Vec<Arc<str>>>);
 
-/// What stands for a variable outside of its group: a list, and where to find it.
+/// List that stands for a variable outside of its group, and where to find it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListVariable {
     pub(super) slot: SlotId,
@@ -110,7 +110,7 @@ impl Binder<'_> {
         bound
     }
 
-    /// What a group asks of each walk through it, and of which types its edges are.
+    /// Returns the conditions of a group on each walk through it, and the types of its edges.
     pub(super) fn group_predicates(&mut self, group: &PathGroup, slots: &GroupSlots, base: &Scope) -> Result<Asked> {
         self.inside(base, &slots.names, |binder| {
             let mut predicates = Vec::new();
@@ -151,7 +151,7 @@ impl Binder<'_> {
         })
     }
 
-    /// What a node within a search is asked for.
+    /// Adds the predicates of a node within a search.
     pub(super) fn node_predicates(
         &mut self,
         node: &NodePattern,
@@ -174,7 +174,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// What an edge within a search is asked for, and the types it is of.
+    /// Adds the predicates of an edge within a search, and returns its types.
     pub(super) fn edge_predicates(
         &mut self,
         edge: &EdgePattern,
@@ -202,7 +202,7 @@ impl Binder<'_> {
     }
 }
 
-/// What is asked while a path is walked is asked without running a plan.
+/// Refuses subqueries. Conditions that are tested while a path is walked are tested without running a plan.
 pub(super) fn refuse_subqueries(predicates: &[Expression]) -> Result<()> {
     match predicates.iter().find(|predicate| crate::plan::conditions::has_subquery(predicate)) {
         Some(predicate) => {
@@ -213,16 +213,16 @@ pub(super) fn refuse_subqueries(predicates: &[Expression]) -> Result<()> {
     }
 }
 
-/// Where the part of a list of edges lies that a repeated part of a path has walked.
+/// Location of the part of a list of edges that a repeated part of a path has walked.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
     /// The node at the start of the list of edges.
     pub(super) start: SlotId,
     /// The list of edges.
     pub(super) edges: SlotId,
-    /// How many edges come before it; 0 if absent.
+    /// Number of edges before it; 0 if absent.
     pub(super) offset: Option<Expression>,
-    /// How many edges it has; all if absent.
+    /// Number of its edges; all if absent.
     pub(super) count: Option<Expression>,
     /// Edges of one walk through it.
     pub(super) step: usize,

@@ -1,4 +1,4 @@
-//! Which names mean which slots, and what is known of what they hold.
+//! Slots that names mean, and what is known of the values they hold.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use model::{Error, Result, Set, Span, error};
 
 use crate::plan::{Expression, ExpressionKind, SlotId, SlotKind};
 
-/// What a variable is known to hold.
+/// Kind of values that a variable is known to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VariableKind {
     Node,
@@ -73,7 +73,7 @@ struct Imports {
     variables: Vec<(Arc<str>, Variable)>,
     /// Names around the subquery that it does not see.
     hidden: Set<Arc<str>>,
-    /// Which of the variables have been named.
+    /// Slots of the variables that have been named.
     used: RefCell<Set<SlotId>>,
 }
 
@@ -149,7 +149,7 @@ impl Scope {
         self.variables.push((Arc::from(name), Variable { slot, kind }));
     }
 
-    /// How many there are, to be given to `truncate`.
+    /// Number of variables, to be given to `truncate`.
     pub(crate) fn len(&self) -> usize {
         self.variables.len()
     }
@@ -185,7 +185,7 @@ impl Scope {
         Scope { variables: outputs, dropped, imports: self.imports.clone(), csv: None }
     }
 
-    /// What an expression is known to give.
+    /// Kind of values that an expression is known to give.
     pub(crate) fn kind_of(&self, expression: &Expression) -> VariableKind {
         use ExpressionKind as Kind;
         match &expression.kind {

@@ -263,7 +263,7 @@ fn add(predicates: Vec<Expression>, conditions: &mut Vec<Expression>) -> Option<
     Some(conditions.len() - 1)
 }
 
-/// How many edges a part of a path has.
+/// Expression for the number of edges that a part of a path has.
 fn count_of(counts: SlotId, part: usize, span: Span) -> Expression {
     let (object, index) = (Box::new(slot_at(counts, span)), Box::new(integer(part as i64, span)));
     at(span, ExpressionKind::Subscript { object, index })
@@ -276,7 +276,7 @@ fn bounds(length: EdgeLength) -> (u32, Option<u32>) {
     }
 }
 
-/// How many edges a path of these parts has.
+/// Number of edges that a path of these parts has.
 fn whole_length(elements: &[SearchElement]) -> EdgeLength {
     let hops = |element: &SearchElement| element.hops.len() as u32;
     let min = elements.iter().fold(0_u32, |sum, element| sum.saturating_add(element.min.saturating_mul(hops(element))));

@@ -64,7 +64,7 @@ pub(crate) struct BoundCall {
     pub(crate) arguments: Vec<Expression>,
     pub(crate) yields: Vec<(usize, SlotId)>,
     pub(crate) span: Span,
-    /// Whether it writes to the graph.
+    /// True if it writes to the graph.
     pub(crate) writes: bool,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct BoundMerge {
 /// `WITH` or `RETURN`.
 #[derive(Debug)]
 pub(crate) struct BoundProjection {
-    /// What is grouped, if anything is aggregated.
+    /// Keys and aggregates of the groups, if anything is aggregated.
     pub(crate) grouping: Option<Grouping>,
     /// The slots that come out, computed from the input, or from the groups.
     pub(crate) items: Vec<(SlotId, Expression)>,
@@ -109,7 +109,7 @@ pub(crate) struct QueryGraph {
     pub(crate) predicates: Vec<Expression>,
     /// Path variables, computed from slots of nodes and edges.
     pub(crate) paths: Vec<(SlotId, Expression)>,
-    /// How the query wants some of it to be found.
+    /// Hints of the query on how to find some of it.
     pub(crate) hints: Vec<GraphHint>,
 }
 
@@ -142,7 +142,7 @@ pub(crate) struct GraphEdge {
     pub(crate) left: SlotId,
     /// The node on its right.
     pub(crate) right: SlotId,
-    /// Which way, seen from the left.
+    /// Direction, seen from the left.
     pub(crate) direction: Direction,
     /// Any of these; none for any.
     pub(crate) types: Vec<Arc<str>>,
@@ -152,7 +152,7 @@ pub(crate) struct GraphEdge {
     pub(crate) clause: u32,
     /// An edge may come twice in its path.
     pub(crate) repeats: bool,
-    /// How it is searched, if it is more than one kind of edge in a row.
+    /// Search for it, if it is more than one kind of edge in a row.
     pub(crate) search: Option<Box<BoundSearch>>,
     /// A selector of the query chooses among its paths, before any condition outside of the path is tested.
     pub(crate) is_selected: bool,
@@ -168,7 +168,7 @@ pub(crate) struct BoundSearch {
     pub(crate) counts: SlotId,
 }
 
-/// How many edges an edge pattern stands for.
+/// Number of edges that an edge pattern stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EdgeLength {
     One,

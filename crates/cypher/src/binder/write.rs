@@ -15,7 +15,7 @@ use crate::ast::{
 use crate::plan::conditions::at;
 use crate::plan::{Expression, ExpressionKind, NewEdge, NewNode, SetItem, SlotId, SlotKind};
 
-/// What a clause creates. Properties that need something it creates itself start a new operator.
+/// Elements that a clause creates. Properties that need something it creates itself start a new operator.
 #[derive(Default)]
 struct Creation {
     nodes: Vec<NewNode>,

@@ -210,7 +210,7 @@ fn path(start: NodePattern, span: Span) -> PathPattern {
     }
 }
 
-/// What `COPY` from files gives too: how many nodes and relationships were made.
+/// Projection of the numbers of nodes and relationships created, which `COPY` from files returns too.
 fn counts(are_edges: bool, span: Span) -> Projection {
     let name = |text: &str| Name { text: text.to_owned(), span };
     // Of no rows too it is 0, where a number would give no row.

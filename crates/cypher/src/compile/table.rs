@@ -9,7 +9,7 @@ use crate::ast::{AlterTable, CreateTable, Name, RulePattern, TableChange};
 use crate::catalog::CompileContext;
 use crate::plan::{NewEnds, OperatorKind, Plan, RuleKind};
 
-/// What edges join, and a rule for each column: the key, and the types of all.
+/// Plan that declares the labels that edges join, and a rule for each column: the key, and the types of all.
 pub(super) fn create(table: &CreateTable) -> Plan {
     let if_not_exists = table.if_not_exists;
     let ends = table.on_edges.then(|| OperatorKind::DeclareEnds {
@@ -58,7 +58,7 @@ fn new_ends(table: &Name, (from, to): &(Name, Name)) -> NewEnds {
     NewEnds { name: Arc::from(name), from: Arc::from(from.text.as_str()), to: Arc::from(to.text.as_str()) }
 }
 
-/// Whether the table of that name is one of relationships.
+/// True if the table of that name is one of edges.
 fn is_of_edges(name: &Name, context: &CompileContext<'_>) -> Result<bool> {
     let (label, edge_type) = (context.schema.label(&name.text), context.schema.edge_type(&name.text));
     match (label.is_some(), edge_type.is_some()) {

@@ -1,4 +1,4 @@
-//! Where words, strings and comments end: what the lexer and the splitter of statements share.
+//! Ends of words, strings and comments: scanning that the lexer and the splitter of statements share.
 
 /// A stretch of text in which a semicolon or a bracket means nothing; its end, or `None` if it is never closed.
 pub(crate) enum Opaque {
@@ -49,19 +49,19 @@ fn quoted_name_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Whether a word may start with that letter.
+/// True if a word may start with that letter.
 pub(crate) fn starts_word(letter: char) -> bool {
     letter == '_' || letter.is_alphabetic() || matches!(letter, '\u{203f}' | '\u{2040}' | '\u{2054}')
 }
 
-/// Whether a word may go on with that letter; beside letters and digits that is what joins or modifies letters.
+/// True if a word may go on with that letter. Besides letters and digits, that is what joins or modifies letters.
 pub(crate) fn continues_word(letter: char) -> bool {
     starts_word(letter)
         || letter.is_alphanumeric()
         || matches!(letter, '\u{300}'..='\u{36f}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Whether the letter only keeps others apart.
+/// True if the letter only keeps others apart.
 pub(crate) fn is_blank(letter: char) -> bool {
     letter.is_whitespace() || matches!(letter, '\u{1c}'..='\u{1f}' | '\u{180e}' | '\u{feff}')
 }

@@ -4,8 +4,8 @@
 //! edges. After: the parts of the pattern that nobody reads are trees of `CountMatches`, whose numbers the aggregation
 //! adds up. Edges and nodes that must differ are taken off the product of what they could be by themselves.
 //!
-//! Where the pattern starts from the scan of a label that nobody reads, any node of it may become the root: the one
-//! from which the fewest edges are followed, since edges to leaves of which nothing is asked are only counted.
+//! A pattern that starts from the scan of a label that nobody reads may have any of its nodes as root. The root is the
+//! node from which the fewest edges are followed, since edges to leaves of which nothing is asked are only counted.
 
 mod chain;
 mod pattern;
@@ -107,7 +107,7 @@ fn rooted_anywhere(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext
     Some(Counted { base: root::scan(chain, root, node, context), trees: vec![tree] })
 }
 
-/// What of the pattern nobody reads, as trees from the slots of rows that are still made.
+/// Parts of the pattern that nobody reads, as trees from the slots of rows that are still made.
 fn rooted_in_rows(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext<'_>) -> Option<Counted> {
     let mut kept = needed.clone();
     loop {

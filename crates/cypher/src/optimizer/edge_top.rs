@@ -85,8 +85,8 @@ fn resolve(expression: &mut Expression, items: &[(SlotId, Expression)]) {
     }
 }
 
-/// Whether the conditions are equalities on the first properties of the key and others on the next, from which on the
-/// wanted properties go on.
+/// True if the conditions are equalities on the first properties of the key and others on the next, and the wanted
+/// properties go on from that one.
 fn is_covered(sorted: &[PropertyKeyId], conditions: &[EdgeCondition], wanted: &[Arc<str>], schema: &Schema) -> bool {
     let id = |name: &Arc<str>| schema.property_key(name);
     let equal: Set<PropertyKeyId> = conditions

@@ -1,4 +1,4 @@
-//! Which slots are never null: those that a pattern has bound.
+//! Slots that are never null: those that a pattern has bound.
 
 use model::Set;
 

@@ -23,20 +23,20 @@ const CLAUSES: &[&str] = &[
 ];
 
 impl Parser<'_> {
-    /// Whether the word so far ahead starts a clause or a part of one that follows an expression.
+    /// True if the word `ahead` tokens on starts a clause, or a part of one that follows an expression.
     pub(super) fn is_clause_keyword(&self, ahead: usize) -> bool {
         let word = self.word(ahead);
         token::is_one_of(word, CLAUSES)
             || token::is_one_of(word, &["WHERE", "ORDER", "SKIP", "OFFSET", "LIMIT", "UNION"])
     }
 
-    /// Whether a clause starts here; a word that does not end the query is taken for a misspelt one.
+    /// True if a clause starts here; a word that does not end the query is taken for a misspelt one.
     pub(super) fn starts_clause(&mut self) -> bool {
         self.try_keywords(CLAUSES);
         token::is_one_of(self.word(0), CLAUSES) || self.is_for() || self.unsupported_clause().is_some()
     }
 
-    /// Whether `FOR variable IN` stands here.
+    /// True if `FOR variable IN` stands here.
     fn is_for(&self) -> bool {
         self.is_word(0, "FOR") && self.is_name(1) && self.is_word(2, "IN")
     }
@@ -128,7 +128,7 @@ impl Parser<'_> {
         Ok(projection)
     }
 
-    /// What follows `WITH` and `RETURN`, up to `LIMIT`.
+    /// Reads the projection after `WITH` and `RETURN`, up to `LIMIT`.
     fn projection(&mut self) -> Result<Projection> {
         let distinct = self.take_keyword("DISTINCT");
         let star = if self.is(TokenKind::Star) { Some(self.advance().span) } else { None };

@@ -143,7 +143,7 @@ impl Parser<'_> {
         Ok(SingleQuery { span, clauses })
     }
 
-    /// What stands behind `THEN` and `ELSE`: a query in braces, or one without.
+    /// Reads the branch after `THEN` and `ELSE`: a query in braces, or one without.
     fn branch(&mut self) -> Result<Query> {
         self.nested(|parser| {
             let outer = std::mem::replace(&mut parser.needs_result, true);

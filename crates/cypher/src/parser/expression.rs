@@ -15,7 +15,7 @@ mod call;
 mod collection;
 mod value_type;
 
-/// What can stand after an operand.
+/// Operators that can stand after an operand.
 #[derive(Clone, Copy)]
 enum Operator {
     Or,
@@ -127,7 +127,7 @@ impl Parser<'_> {
         Ok(Some(Expression::new(span, kind)))
     }
 
-    /// Whether a dash or arrow head beyond ASCII stands here: those draw edges but do not calculate.
+    /// True if a dash or arrow head beyond ASCII stands here: those draw edges but do not calculate.
     fn is_unicode_sign(&self) -> bool {
         matches!(self.kind(0), TokenKind::Minus | TokenKind::Less | TokenKind::Greater)
             && !self.slice(self.here()).is_ascii()
@@ -167,7 +167,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands on the right of an operator that is taken already.
+    /// Reads the right side of an operator that is taken already.
     fn operation(&mut self, left: Expression, operator: Operator) -> Result<Expression> {
         let start = left.span;
         let kind = match operator {

@@ -110,7 +110,7 @@ impl Parser<'_> {
         mode
     }
 
-    /// Whether a word and a parenthesis here are a call rather than a selector: `any(x IN …)`.
+    /// True if a word and a parenthesis here are a call rather than a selector: `any(x IN …)`.
     fn is_call(&self) -> bool {
         self.kind(1) == TokenKind::LeftParen && self.is_name(2) && self.is_word(3, "IN")
     }
@@ -133,7 +133,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the parenthesis here opens a path rather than a node.
+    /// True if the parenthesis here opens a path rather than a node.
     fn is_group(&self) -> bool {
         self.is(TokenKind::LeftParen)
             && (self.kind(1) == TokenKind::LeftParen
@@ -231,7 +231,7 @@ impl Parser<'_> {
         Ok(PathGroup { span: self.since(start), start: first, steps, predicate })
     }
 
-    /// What repeats has a relationship, and nothing in it repeats.
+    /// Checks that a path that repeats has an edge, and that nothing in it repeats.
     fn check_repeated(&self, group: &PathGroup) -> Result<()> {
         if group.steps.is_empty() {
             let error = error!(Syntax, "a path that repeats needs a relationship, found a node only").at(group.span);

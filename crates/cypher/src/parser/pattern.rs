@@ -9,7 +9,7 @@ use crate::ast::{
 use crate::lexer::literal;
 use crate::token::TokenKind;
 
-/// What a colon after a label means.
+/// Meaning of a colon after a label.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colons {
     /// It joins another label: `:A:B`.
@@ -76,7 +76,7 @@ impl Parser<'_> {
         Ok(edge)
     }
 
-    /// What stands in the brackets of an edge, and the closing bracket.
+    /// Reads the content of the brackets of an edge, and the closing bracket.
     fn edge_details(&mut self, edge: &mut EdgePattern) -> Result<()> {
         edge.variable = self.element_variable()?;
         if self.take_label_sign() {
@@ -150,7 +150,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether no blank stands before the token here: `*$n` means a bound, `* $p` a map of properties.
+    /// True if no blank stands before the token here: `*$n` means a bound, `* $p` a map of properties.
     fn is_glued(&self) -> bool {
         self.previous().end == self.here().start
     }
@@ -184,7 +184,7 @@ impl Parser<'_> {
         Ok(LabelExpression { span, kind: LabelExpressionKind::Or(parts) })
     }
 
-    /// Whether a colon stands within the text of a conjunction, outside backticks.
+    /// True if a colon stands within the text of a conjunction, outside backticks.
     fn joined_by_colons(&self, span: Span) -> bool {
         self.tokens[..self.at]
             .iter()
@@ -259,14 +259,14 @@ impl Parser<'_> {
         Ok((names, any))
     }
 
-    /// Whether the parenthesis so far ahead opens the first node of a path of at least one edge, rather than an
+    /// True if the parenthesis `ahead` tokens on opens the first node of a path of at least one edge, rather than an
     /// expression in parentheses. It looks at the node from its start and at the edge behind it, in one step each.
     pub(super) fn is_pattern(&self, ahead: usize) -> bool {
         let Some(close) = self.partner(ahead) else { return false };
         self.is_node_content(ahead + 1, close) && self.is_edge(close + 1)
     }
 
-    /// How far ahead the bracket is that closes the one so far ahead.
+    /// Number of tokens from here to the bracket that closes the one `ahead` tokens on.
     fn partner(&self, ahead: usize) -> Option<usize> {
         match self.partners.get(self.at + ahead) {
             None | Some(&NO_PARTNER) => None,

@@ -8,7 +8,7 @@ use crate::ast::{
     StatementKind, Yield, YieldItem,
 };
 
-/// What can be shown.
+/// Kind of object that can be shown.
 struct Shown {
     /// The words after `SHOW`; the last may lack its plural ending.
     words: &'static [&'static str],

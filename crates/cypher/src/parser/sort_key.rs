@@ -7,7 +7,7 @@ use crate::ast::{CreateSortKey, DropSortKey, Name};
 use crate::token::TokenKind;
 
 impl Parser<'_> {
-    /// Whether `SORT KEY` or `SORT KEYS` follows so far ahead.
+    /// True if `SORT KEY` or `SORT KEYS` follows `ahead` tokens on.
     pub(super) fn is_sort_key(&self, ahead: usize) -> bool {
         self.is_word(ahead, "SORT") && (self.is_word(ahead + 1, "KEY") || self.is_word(ahead + 1, "KEYS"))
     }

@@ -7,7 +7,7 @@ use crate::ast::{Attach, CopyOption, Detach, Expression, ExpressionKind, Preload
 use crate::token::TokenKind;
 
 impl Parser<'_> {
-    /// Whether one of these statements stands here. `DETACH DELETE` is a clause.
+    /// True if one of these statements stands here. `DETACH DELETE` is a clause.
     pub(super) fn is_source_statement(&self) -> bool {
         let attaches = self.is_word(0, "ATTACH") && matches!(self.kind(1), TokenKind::String | TokenKind::Parameter);
         let names = |word| self.is_word(0, word) && self.is_name(1);

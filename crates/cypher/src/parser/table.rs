@@ -18,7 +18,7 @@ const REFUSED: &[(&[&str], &str)] = &[
 ];
 
 impl Parser<'_> {
-    /// Whether `CREATE NODE TABLE` or `CREATE REL TABLE` stands here.
+    /// True if `CREATE NODE TABLE` or `CREATE REL TABLE` stands here.
     pub(super) fn is_create_table(&self) -> bool {
         self.is_word(0, "CREATE") && (self.is_word(1, "NODE") || self.is_word(1, "REL")) && self.is_word(2, "TABLE")
     }
@@ -100,7 +100,7 @@ impl Parser<'_> {
         Ok(StatementKind::AlterTable(AlterTable { name, change }))
     }
 
-    /// Whether `FROM A TO` stands there, and not a column with the name `FROM`.
+    /// True if `FROM A TO` stands there, and not a column with the name `FROM`.
     fn is_ends(&self, ahead: usize) -> bool {
         self.is_word(ahead, "FROM") && self.is_word(ahead + 2, "TO")
     }

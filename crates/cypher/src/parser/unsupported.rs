@@ -20,14 +20,14 @@ const CLAUSES: &[(&[&str], &str, &str)] = &[
     (&["TERMINATE"], "TERMINATE", "cancel the query where it runs"),
 ];
 
-/// What `CREATE`, `DROP` and `SHOW` do not know beside constraints and indexes.
+/// Objects besides constraints and indexes that `CREATE`, `DROP` and `SHOW` do not know.
 const SCHEMA_OBJECTS: &[&str] = &[
     "TEXT", "POINT", "LOOKUP", "FULLTEXT", "VECTOR", "BTREE", "DATABASE", "DATABASES", "USER", "USERS", "ROLE",
     "ROLES", "ALIAS", "ALIASES", "FUNCTION", "PROCEDURE", "TRANSACTION", "TRANSACTIONS", "SERVER", "SERVERS",
     "PRIVILEGES", "COMPOSITE", "HOME", "DEFAULT",
 ];
 
-/// What to do instead of making, dropping or showing an object that is not there.
+/// Remedy for a statement that creates, drops or shows an object that is not there.
 fn instead_of(object: &str, is_index: bool) -> &'static str {
     match object {
         "TEXT" if is_index => "CREATE INDEX makes an ordered index; CONTAINS and ENDS WITH look at every value",

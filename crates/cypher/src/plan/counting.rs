@@ -16,24 +16,24 @@ pub struct CountedNode {
     pub slot: SlotId,
     /// It carries all of these.
     pub labels: Vec<Arc<str>>,
-    /// What else must be true of it; reads no other slot, and can fail for no node.
+    /// Further condition on it; reads no other slot, and can fail for no node.
     pub predicate: Option<Expression>,
     /// Edges to further nodes; all must be matched.
     pub branches: Vec<CountedBranch>,
     /// Trees from the same node whose number is made something else of.
     pub nested: Vec<CountedNested>,
-    /// What must hold between branches. A branch stands in one group of such conditions at most.
+    /// Conditions between branches. A branch stands in one group of such conditions at most.
     pub rules: Vec<CountedRule>,
 }
 
 /// An edge from a node of a counted tree to the next.
 #[derive(Clone, Debug)]
 pub struct CountedBranch {
-    /// Which way.
+    /// Direction of the edge.
     pub direction: Direction,
     /// Edge types; none for any.
     pub types: Vec<Arc<str>>,
-    /// Where it leads.
+    /// Node that the edge leads to.
     pub node: CountedNode,
     /// This branch of `node` must not go back over the same edge, or not to the node this edge comes from. The latter
     /// only where that branch has the same types and the reverse direction. It stands in no rule of `node`, and from
@@ -50,7 +50,7 @@ pub enum Difference {
     Nodes,
 }
 
-/// What holds between branches of one node, by their places.
+/// Condition between branches of one node, by their places.
 #[derive(Clone, Debug)]
 pub enum CountedRule {
     /// Two branches differ.
@@ -61,11 +61,11 @@ pub enum CountedRule {
         near: usize,
         /// The other.
         over: usize,
-        /// Which way, seen from the end of `over`.
+        /// Direction of such an edge, seen from the end of `over`.
         direction: Direction,
         /// The types of such an edge; none for any.
         types: Vec<Arc<str>>,
-        /// Whether the ends must be different nodes as well.
+        /// True if the ends must be different nodes as well.
         different: bool,
     },
     /// The end of branch `near` is not the end of branch `far` of the node that branch `over` leads to.
@@ -79,7 +79,7 @@ pub enum CountedRule {
     },
 }
 
-/// What is made of the number of matches of a nested tree.
+/// Value made of the number of matches of a nested tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NestedKind {
     /// At least 1: `OPTIONAL MATCH`.
@@ -93,7 +93,7 @@ pub enum NestedKind {
 /// A tree from a node of another tree.
 #[derive(Clone, Debug)]
 pub struct CountedNested {
-    /// What is made of its number.
+    /// Value made of its number of matches.
     pub kind: NestedKind,
     /// The tree; its root is the node it hangs from.
     pub node: CountedNode,

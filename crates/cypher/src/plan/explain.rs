@@ -11,15 +11,15 @@ mod search;
 /// One operator as EXPLAIN shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanRow {
-    /// How far from the root; the inputs of an operator follow it, one deeper.
+    /// Distance from the root; the inputs of an operator follow it, one deeper.
     pub depth: usize,
-    /// Which operator.
+    /// Number of the operator.
     pub id: OperatorId,
     /// Its name.
     pub operator: &'static str,
-    /// What it does, as Cypher.
+    /// Details of what it does, as Cypher.
     pub details: String,
-    /// How many rows the planner expects it to give.
+    /// Number of rows that the planner expects it to give.
     pub estimated_rows: f64,
 }
 

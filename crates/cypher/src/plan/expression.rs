@@ -9,13 +9,13 @@ use super::{Operator, SlotId};
 /// An expression and where it stands in the query, for errors at run time.
 #[derive(Clone, Debug)]
 pub struct Expression {
-    /// What it computes.
+    /// Kind and operands of the expression.
     pub kind: ExpressionKind,
-    /// Where it stands.
+    /// Place in the query.
     pub span: Span,
 }
 
-/// What an expression computes. Semantics are openCypher's, nulls included.
+/// Kinds of expressions. Semantics are openCypher's, nulls included.
 #[derive(Clone, Debug)]
 pub enum ExpressionKind {
     /// A constant.
@@ -35,7 +35,7 @@ pub enum ExpressionKind {
     Subscript {
         /// The list or map.
         object: Box<Expression>,
-        /// Which element; negative counts from the end.
+        /// Index or key of the element; a negative index counts from the end.
         index: Box<Expression>,
     },
     /// `list[from..to]`.
@@ -55,7 +55,7 @@ pub enum ExpressionKind {
     MapProjection {
         /// A node, edge or map; the result is null if it is.
         object: Box<Expression>,
-        /// Whether `.*` is there.
+        /// True if `.*` is there.
         all: bool,
         /// The other entries, `.key` written out.
         entries: Vec<(Arc<str>, Expression)>,
@@ -72,7 +72,7 @@ pub enum ExpressionKind {
     Negate(Box<Expression>),
     /// An infix operator.
     Binary {
-        /// Which.
+        /// The operator.
         operator: BinaryOperator,
         /// Left operand.
         left: Box<Expression>,
@@ -112,14 +112,14 @@ pub enum ExpressionKind {
         slot: SlotId,
         /// The list.
         list: Box<Expression>,
-        /// Which elements.
+        /// Predicate that selects the elements.
         filter: Option<Box<Expression>>,
-        /// What of each.
+        /// Expression computed for each of them.
         body: Option<Box<Expression>>,
     },
     /// `all(slot IN list WHERE predicate)` and its kin.
     Quantifier {
-        /// Which.
+        /// Kind of quantifier.
         kind: QuantifierKind,
         /// Holds each element in turn.
         slot: SlotId,
@@ -140,7 +140,7 @@ pub enum ExpressionKind {
         list: Box<Expression>,
         /// The next value.
         body: Box<Expression>,
-        /// What must hold of each value: then the result is whether it does.
+        /// Predicate that must hold of each value. If there is one, the result tells whether it holds.
         predicate: Option<Box<Expression>>,
     },
     /// A path made of slots; null if any of them is null.
@@ -152,7 +152,7 @@ pub enum ExpressionKind {
     },
     /// A subplan run for the current row: pattern predicates, pattern comprehensions, `EXISTS {}`, `COUNT {}`.
     Subquery {
-        /// What to make of its rows.
+        /// Value to make of its rows.
         kind: SubqueryKind,
         /// Starts from an `Argument` with slots of the current row.
         plan: Arc<Operator>,
@@ -210,7 +210,7 @@ pub enum BinaryOperator {
 }
 
 impl BinaryOperator {
-    /// How the operator is written.
+    /// The operator as it is written.
     pub fn symbol(self) -> &'static str {
         match self {
             BinaryOperator::Add => "+",
@@ -248,12 +248,12 @@ pub enum QuantifierKind {
     Single,
 }
 
-/// What an expression makes of a subplan's rows.
+/// Value that an expression makes of a subplan's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubqueryKind {
     /// True if there is a row.
     Exists,
-    /// How many rows.
+    /// Number of rows.
     Count,
     /// The list of what this slot holds in each.
     Collect(SlotId),

@@ -18,13 +18,13 @@ pub struct OperatorId(pub u32);
 pub struct Operator {
     /// Its number.
     pub id: OperatorId,
-    /// How many rows the planner expects it to give.
+    /// Number of rows that the planner expects it to give.
     pub estimated_rows: f64,
-    /// What it does.
+    /// Kind and parameters of the operator.
     pub kind: OperatorKind,
 }
 
-/// What an operator does.
+/// Kinds of operators.
 #[derive(Clone, Debug)]
 pub enum OperatorKind {
     /// One row without slots: the start of a plan.
@@ -63,17 +63,17 @@ pub enum OperatorKind {
         input: Box<Operator>,
         /// Takes the node or the edge.
         slot: SlotId,
-        /// Whether the index has edges.
+        /// True if the index holds edges.
         on_edges: bool,
         /// The label or the edge type.
         subject: Arc<str>,
         /// All keys of the index.
         keys: Vec<Arc<str>>,
-        /// What the first keys equal; null and NaN equal nothing.
+        /// Values that the first keys equal; null and NaN equal nothing.
         equal: Vec<Expression>,
         /// The last of `equal` is a list, any of whose values is meant; one that comes twice counts once.
         is_list: bool,
-        /// What the key after those is.
+        /// Range of the key after those.
         range: IndexRange,
     },
     /// For each row, the node with that id (`id(n) = …`), if it exists.
@@ -100,7 +100,7 @@ pub enum OperatorKind {
         input: Box<Operator>,
         /// The node to start from.
         from: SlotId,
-        /// Which way.
+        /// Direction of the edges.
         direction: Direction,
         /// Edge types; none for any.
         types: Vec<Arc<str>>,
@@ -108,11 +108,11 @@ pub enum OperatorKind {
         edge: Option<SlotId>,
         /// Takes the node at the other end; or, if `into`, must hold it already.
         to: SlotId,
-        /// Whether `to` is bound: then only edges that lead there.
+        /// True if `to` is bound: then only edges that lead there.
         into: bool,
         /// Slots with edges or lists of edges of the same pattern, from which this edge must differ. Needs `edge`.
         distinct_from: Vec<SlotId>,
-        /// What the operators above ask of the edge, as far as the store can see to it.
+        /// Conditions of the operators above on the edge, as far as the store can apply them.
         choice: Option<Box<EdgeChoice>>,
     },
     /// For each row, the paths of `min` to `max` edges from a node, no edge twice in one path unless `repeats`.
@@ -121,7 +121,7 @@ pub enum OperatorKind {
         input: Box<Operator>,
         /// The node to start from.
         from: SlotId,
-        /// Which way.
+        /// Direction of the edges.
         direction: Direction,
         /// Edge types; none for any.
         types: Vec<Arc<str>>,
@@ -133,13 +133,13 @@ pub enum OperatorKind {
         edges: Option<SlotId>,
         /// Takes the node at the end; or, if `into`, must hold it already.
         to: SlotId,
-        /// Whether `to` is bound.
+        /// True if `to` is bound.
         into: bool,
-        /// What every edge must satisfy.
+        /// Condition that every edge must satisfy.
         filter: Option<EdgeFilter>,
         /// Slots with edges or lists of edges of the same pattern, from which all edges must differ.
         distinct_from: Vec<SlotId>,
-        /// Whether an edge may come twice in one path.
+        /// True if an edge may come twice in one path.
         repeats: bool,
         /// `allReduce` over the edges, its list left empty: paths of which it is false are not made longer.
         running: Option<Box<Expression>>,
@@ -152,9 +152,9 @@ pub enum OperatorKind {
         from: SlotId,
         /// The node to reach; or, if not `into`, takes each node that can be reached.
         to: SlotId,
-        /// Whether `to` is bound.
+        /// True if `to` is bound.
         into: bool,
-        /// Which way.
+        /// Direction of the edges.
         direction: Direction,
         /// Edge types; none for any.
         types: Vec<Arc<str>>,
@@ -164,9 +164,9 @@ pub enum OperatorKind {
         max: Option<u32>,
         /// Takes the list of edges.
         edges: SlotId,
-        /// Whether to give all of the shortest length.
+        /// True to give all paths of the shortest length.
         all: bool,
-        /// What every edge must satisfy.
+        /// Condition that every edge must satisfy.
         filter: Option<EdgeFilter>,
     },
     /// For each row, the paths from a node that match a pattern of several parts, or those of them that are selected
@@ -178,9 +178,9 @@ pub enum OperatorKind {
         from: SlotId,
         /// Takes the node at the end; or, if `into`, must hold it already.
         to: SlotId,
-        /// Whether `to` is bound.
+        /// True if `to` is bound.
         into: bool,
-        /// What to look for.
+        /// Pattern to look for.
         pattern: Box<SearchPattern>,
         /// The conditions that the pattern names by their place.
         conditions: Vec<Expression>,
@@ -216,16 +216,16 @@ pub enum OperatorKind {
     Distinct {
         /// Rows to reduce.
         input: Box<Operator>,
-        /// What counts.
+        /// Slots that are compared.
         slots: Vec<SlotId>,
     },
     /// One row for each group; exactly the slots of keys and aggregates. Without keys, one row in any case.
     Aggregate {
         /// Rows to group.
         input: Box<Operator>,
-        /// What makes a group.
+        /// Keys whose values make a group.
         keys: Vec<(SlotId, Expression)>,
-        /// What is computed of each group.
+        /// Aggregates computed for each group.
         aggregates: Vec<Aggregate>,
     },
     /// All rows in order; equal rows in any order.
@@ -241,21 +241,21 @@ pub enum OperatorKind {
         input: Box<Operator>,
         /// Most significant first.
         keys: Vec<SortKey>,
-        /// How many: a non-negative integer, without slots.
+        /// Number of rows to give: a non-negative integer, without slots.
         limit: Expression,
     },
     /// All but the first rows.
     Skip {
         /// Rows to pass on.
         input: Box<Operator>,
-        /// How many: a non-negative integer, without slots.
+        /// Number of rows to skip: a non-negative integer, without slots.
         count: Expression,
     },
     /// The first rows. Writes below it still happen for all rows.
     Limit {
         /// Rows to pass on.
         input: Box<Operator>,
-        /// How many: a non-negative integer, without slots.
+        /// Number of rows to give: a non-negative integer, without slots.
         count: Expression,
     },
     /// For each row, one for each element of a list; null is an empty list, another value a list of itself.
@@ -296,7 +296,7 @@ pub enum OperatorKind {
         input: Box<Operator>,
         /// Starts from `Argument`.
         subplan: Box<Operator>,
-        /// Whether to keep rows without a match.
+        /// True to keep rows without a match.
         anti: bool,
     },
     /// Every row of the left with every row of the right, which is run once.
@@ -323,9 +323,9 @@ pub enum OperatorKind {
         procedure: Arc<str>,
         /// As many as its signature has; a left-out one is its default.
         arguments: Vec<Expression>,
-        /// Which of its columns, and the slots that take them.
+        /// Positions of the columns to take, and the slots that take them.
         yields: Vec<(usize, SlotId)>,
-        /// Where the call stands.
+        /// Place of the call in the query.
         span: Span,
     },
     /// For each row, creates nodes, then edges between slots. All input rows are read before the first write.
@@ -351,16 +351,16 @@ pub enum OperatorKind {
         edges: Vec<NewEdge>,
         /// A path variable over the pattern, computed for found and created rows alike.
         path: Option<(SlotId, Expression)>,
-        /// What to set on creation.
+        /// Changes to make on creation.
         on_create: Vec<SetItem>,
-        /// What to set on each match.
+        /// Changes to make on each match.
         on_match: Vec<SetItem>,
     },
     /// For each row, sets and removes properties and labels, item by item. All input rows are read first.
     Set {
         /// Rows to work on; passed on.
         input: Box<Operator>,
-        /// What to do.
+        /// Changes to make.
         items: Vec<SetItem>,
     },
     /// For each row, deletes nodes, edges and paths. All input rows are read first; a node that would keep edges
@@ -368,16 +368,16 @@ pub enum OperatorKind {
     Delete {
         /// Rows to work on; passed on.
         input: Box<Operator>,
-        /// What to delete; null is passed over.
+        /// Expressions whose values are deleted; null is passed over.
         expressions: Vec<Expression>,
-        /// Whether to delete the edges of nodes as well.
+        /// True to delete the edges of nodes as well.
         detach: bool,
     },
     /// Adds a constraint or an index. No rows.
     CreateRule {
-        /// What to add.
+        /// Rule to add.
         rule: NewRule,
-        /// Whether an equal rule or a rule of that name is no error.
+        /// True if an equal rule or a rule of that name is no error.
         if_not_exists: bool,
     },
     /// For each row, the nodes to which an edge leads from each of several bound nodes, with those edges: a row for each
@@ -394,11 +394,11 @@ pub enum OperatorKind {
     },
     /// Drops a constraint or an index. No rows.
     DropRule {
-        /// Which of the two.
+        /// Kind of the rule: constraint or index.
         kind: RuleKind,
         /// Its name.
         name: Arc<str>,
-        /// Whether its absence is no error.
+        /// True if its absence is no error.
         if_exists: bool,
     },
     /// Declares which labels the edges of a type join. No rows.
@@ -407,9 +407,9 @@ pub enum OperatorKind {
         edge_type: Arc<str>,
         /// The pairs of labels.
         ends: Vec<NewEnds>,
-        /// Whether the type must not be declared yet.
+        /// True if the type must not be declared yet.
         is_new: bool,
-        /// Whether what is there already is no error: the type if it must be new, a pair otherwise.
+        /// True if what is there already is no error: the type if it must be new, a pair otherwise.
         if_not_exists: bool,
     },
     /// Declares the sort key of an edge type. No rows.
@@ -418,14 +418,14 @@ pub enum OperatorKind {
         edge_type: Arc<str>,
         /// The properties.
         keys: Vec<Arc<str>>,
-        /// Whether an equal sort key that is there is no error.
+        /// True if an equal sort key that is there is no error.
         if_not_exists: bool,
     },
     /// Takes back the sort key of an edge type. No rows.
     DropSortKey {
         /// The type.
         edge_type: Arc<str>,
-        /// Whether its absence is no error.
+        /// True if its absence is no error.
         if_exists: bool,
     },
     /// For each row, in how many ways the trees that hang from its nodes can be matched; rows without any drop out. A
@@ -454,9 +454,9 @@ pub enum OperatorKind {
         subplan: Box<Operator>,
         /// The slots that the subplan adds.
         slots: Vec<SlotId>,
-        /// What becomes of its rows.
+        /// Treatment of its rows.
         result: ForEachResult,
-        /// How it is cut into transactions, if it is: `CALL { … } IN TRANSACTIONS`.
+        /// Division into transactions, if there is one: `CALL { … } IN TRANSACTIONS`.
         batches: Option<Batches>,
     },
     /// For each row, the nodes that carry all of `labels` and at least one of `any`, each once.
@@ -472,7 +472,7 @@ pub enum OperatorKind {
     },
 }
 
-/// What becomes of the rows that a subplan gives for a row.
+/// Treatment of the rows that a subplan gives for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForEachResult {
     /// They join the row.
@@ -485,14 +485,14 @@ pub enum ForEachResult {
     IgnoredAtOnce,
 }
 
-/// How the rows of a subquery are cut into transactions, each of which is committed before the next.
+/// Division of the rows of a subquery into transactions, each of which is committed before the next.
 #[derive(Clone, Debug)]
 pub struct Batches {
-    /// How many rows make one: a positive integer, without slots.
+    /// Number of rows of a transaction: a positive integer, without slots.
     pub rows: Option<Expression>,
     /// Several may run at a time: how many, if it is said.
     pub concurrent: Option<Option<Expression>>,
-    /// What happens if one fails.
+    /// Action after one fails.
     pub on_error: OnError,
     /// One that another writer came before is tried again for some time.
     pub retry: Option<Retry>,
@@ -507,7 +507,7 @@ pub struct Retry {
     pub seconds: Option<Expression>,
 }
 
-/// What happens if one transaction of several fails.
+/// Action after one transaction of several fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnError {
     /// The next is tried.
@@ -523,7 +523,7 @@ pub enum OnError {
 pub struct IntersectLeg {
     /// The bound node to start from.
     pub from: SlotId,
-    /// Which way.
+    /// Direction of the edges.
     pub direction: Direction,
     /// Edge types; none for any.
     pub types: Vec<Arc<str>>,
@@ -544,11 +544,11 @@ pub struct BoundEdge {
     pub left: SlotId,
     /// The end on the right.
     pub right: SlotId,
-    /// Which way it runs, seen from the left; `Both` only if all legs that must differ from it go both ways.
+    /// Direction in which it runs, seen from the left; `Both` only if all legs that must differ from it go both ways.
     pub direction: Direction,
 }
 
-/// What a schema statement is about.
+/// Kind of rule that a schema statement is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleKind {
     /// Constraints.
@@ -564,11 +564,11 @@ pub struct NewRule {
     pub name: Arc<str>,
     /// The label or the edge type.
     pub subject: Arc<str>,
-    /// Whether it is about edges.
+    /// True if the subject is an edge type.
     pub on_edges: bool,
     /// The properties.
     pub keys: Vec<Arc<str>>,
-    /// What a constraint demands; `None` for an index.
+    /// Rule of a constraint; `None` for an index.
     pub rule: Option<Rule>,
 }
 
@@ -577,13 +577,13 @@ pub struct NewRule {
 pub struct NewEnds {
     /// The name of the constraint that keeps it.
     pub name: Arc<str>,
-    /// Where edges start.
+    /// Label of the nodes where edges start.
     pub from: Arc<str>,
-    /// Where they end.
+    /// Label of the nodes where they end.
     pub to: Arc<str>,
 }
 
-/// What values of one key an ordered index is to find.
+/// Values of one key that an ordered index is to find.
 #[derive(Clone, Debug)]
 pub enum IndexRange {
     /// Any that is there.
@@ -599,7 +599,8 @@ pub enum IndexRange {
     StartsWith(Expression),
 }
 
-/// Which edges of a node the operators above will not leave out. What they ask of edges that is not here they test themselves.
+/// Edges of a node that the operators above will not leave out. Conditions on edges that are not listed here are tested
+/// by those operators.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeChoice {
     /// All of these hold; the sort key of the type finds such edges.
@@ -626,9 +627,9 @@ pub struct EdgeCondition {
 pub struct EdgeFirst {
     /// The properties, most significant first.
     pub keys: Vec<Arc<str>>,
-    /// Whether the largest come first, by every property.
+    /// True if the largest come first, by every property.
     pub descending: bool,
-    /// How many: a constant or a parameter.
+    /// Number of edges: a constant or a parameter.
     pub limit: Expression,
     /// Labels that the nodes at the far ends are asked for; where one lacks any, the first edges are not enough.
     pub labels: Vec<Arc<str>>,
@@ -676,20 +677,20 @@ pub struct Aggregate {
     pub slot: SlotId,
     /// The function, by the name in its signature; `count` without arguments is `count(*)`.
     pub function: Arc<str>,
-    /// Whether equal arguments count once.
+    /// True if equal arguments count once.
     pub distinct: bool,
     /// Its arguments.
     pub arguments: Vec<Expression>,
-    /// Where it stands.
+    /// Place in the query.
     pub span: Span,
 }
 
 /// A key to sort by.
 #[derive(Clone, Debug)]
 pub struct SortKey {
-    /// What to compare.
+    /// Expression to compare.
     pub expression: Expression,
-    /// Whether the largest comes first (then null comes first too).
+    /// True if the largest comes first (then null comes first too).
     pub descending: bool,
 }
 
@@ -713,13 +714,13 @@ pub struct NewEdge {
     pub edge_type: Arc<str>,
     /// Gives its type, a string, where no name is written.
     pub computed_type: Option<Expression>,
-    /// Where it starts; a null there is an error.
+    /// Node where it starts; a null there is an error.
     pub source: SlotId,
-    /// Where it ends; a null there is an error.
+    /// Node where it ends; a null there is an error.
     pub target: SlotId,
     /// Its properties: a map, or null for none.
     pub properties: Option<Expression>,
-    /// Where it stands.
+    /// Place in the query.
     pub span: Span,
 }
 

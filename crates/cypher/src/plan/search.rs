@@ -1,4 +1,4 @@
-//! What a `PathSearch` looks for: parts of a path in a row, each a few edges that may repeat.
+//! Pattern of a `PathSearch`: parts of a path in a row, each a few edges that may repeat.
 //!
 //! Conditions stand in a list of the operator; here are their places in it.
 
@@ -13,11 +13,11 @@ use super::SlotId;
 pub struct SearchPattern {
     /// The parts, from the start of the path to its end.
     pub elements: Vec<SearchElement>,
-    /// What may come twice.
+    /// Elements that may come twice.
     pub mode: SearchMode,
-    /// Which of the paths between two nodes are given; all if absent.
+    /// Selector of the paths between two nodes to give; all if absent.
     pub selector: Option<SearchSelector>,
-    /// What must hold of a path before it is selected; may use the end of the path, its edges and counts.
+    /// Condition on a path before it is selected; may use the end of the path, its edges and counts.
     pub condition: Option<usize>,
 }
 
@@ -30,20 +30,20 @@ pub struct SearchElement {
     pub min: u32,
     /// Most walks; `None` for no limit.
     pub max: Option<u32>,
-    /// What must hold of each walk.
+    /// Condition on each walk.
     pub walk: Option<WalkCondition>,
-    /// What must hold of the node after the last walk: the slot that holds it, and the condition.
+    /// Condition on the node after the last walk: the slot that holds the node, and the condition.
     pub end: Option<(SlotId, usize)>,
 }
 
 /// An edge of a part.
 #[derive(Clone, Debug)]
 pub struct SearchHop {
-    /// Which way.
+    /// Direction of the edge.
     pub direction: Direction,
     /// Edge types; none for any.
     pub types: Vec<Arc<str>>,
-    /// What must hold of the edge and the nodes at its ends.
+    /// Condition on the edge and the nodes at its ends.
     pub filter: Option<HopCondition>,
 }
 
@@ -71,7 +71,7 @@ pub struct WalkCondition {
     pub condition: usize,
 }
 
-/// What may come twice in one path.
+/// Elements that may come twice in one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchMode {
     /// Anything.
@@ -84,7 +84,7 @@ pub enum SearchMode {
     Simple,
 }
 
-/// Which of the paths between two nodes are given.
+/// Selector of the paths between two nodes to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchSelector {
     /// So many of the shortest.

@@ -13,25 +13,25 @@ pub enum SourceStatement {
     Attach {
         /// The URL, or a graph definition.
         from: CopyValue,
-        /// What it is called, if that is said.
+        /// Name of the source, if it is given.
         name: Option<Arc<str>>,
         /// Names in lower case, values, and where they stand.
         options: Vec<(Arc<str>, CopyValue, Span)>,
     },
     /// `DETACH`.
     Detach {
-        /// Which source.
+        /// Name of the source.
         name: Arc<str>,
-        /// Where that stands.
+        /// Place of the name in the statement.
         span: Span,
         /// Its absence is no error.
         if_exists: bool,
     },
     /// `PRELOAD`.
     Preload {
-        /// Which source.
+        /// Name of the source.
         name: Arc<str>,
-        /// Where that stands.
+        /// Place of the name in the statement.
         span: Span,
         /// For each pattern of nodes a query that gives their ids; all nodes if `None`.
         nodes: Option<Vec<Arc<str>>>,

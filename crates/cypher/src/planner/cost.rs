@@ -1,9 +1,9 @@
-//! What the planner believes of sizes: rows of scans, degrees of nodes, shares of rows that pass a predicate.
+//! Estimates of sizes by the planner: rows of scans, degrees of nodes, selectivity of predicates.
 //!
-//! The store counts nodes by label and edges by type. Its sketches, where it has some, say which labels an edge type joins
-//! and how many values a property has; as shares they are applied to the counts of now. Where it does not say which labels
-//! an edge type joins, the planner takes the geometric mean of two extremes: that the type is spread over all nodes, or over
-//! this label only.
+//! The store counts nodes by label and edges by type. Its sketches, where it has some, say which labels an edge type
+//! joins and how many values a property has. They are applied to the current counts as shares. If the store does not
+//! say which labels an edge type joins, the planner takes the geometric mean of two extremes: that the type is spread
+//! over all nodes, or over this label only.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::binder::tree::{EdgeLength, GraphEdge};
 use crate::catalog::CompileContext;
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, QuantifierKind, SlotId, SubqueryKind};
 
-/// What is assumed of a store that is still empty, so that a plan made for it suits what comes.
+/// Sizes that are assumed of a store that is still empty, so that a plan made for it suits the data that comes.
 const EMPTY_STORE_NODES: f64 = 1_000.0;
 const EMPTY_STORE_LABEL: f64 = 100.0;
 const EMPTY_STORE_DEGREE: f64 = 5.0;
@@ -22,7 +22,7 @@ const EMPTY_STORE_DEGREE: f64 = 5.0;
 const EQUALITY: f64 = 0.1;
 /// Less is not told apart from nothing: what no sample shows may be there all the same.
 const LEAST_SHARE: f64 = 1e-6;
-/// How many edges a path without a limit is assumed to have beyond its least.
+/// Number of edges that a path without a limit is assumed to have beyond its least.
 const OPEN_PATH_EDGES: u32 = 3;
 /// More paths than this from one node are not told apart.
 const PATHS_MAX: f64 = 1e7;
@@ -289,7 +289,7 @@ impl<'a> CostModel<'a> {
         }
     }
 
-    /// How much dearer it is to follow edges that way.
+    /// Factor by which it costs more to follow edges in that direction.
     pub(super) fn direction_factor(&self, direction: Direction) -> f64 {
         let is_slow = direction != Direction::Out && !self.context.capabilities.expands_against_direction;
         if is_slow { 100.0 } else { 1.0 }

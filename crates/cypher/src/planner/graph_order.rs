@@ -18,12 +18,12 @@ use crate::plan::{BinaryOperator, ExpressionKind, LookupValue, SlotId};
 const STARTS_MAX: usize = 32;
 /// Up to this many rows, an unconnected part is scanned for each row rather than joined.
 const NESTED_ROWS_MAX: f64 = 1.5;
-/// What a search for a shortest path between two nodes costs, in edges.
+/// Cost of a search for a shortest path between two nodes, in edges.
 const PAIR_COST: f64 = 100.0;
 /// A seek that finds more for one row is compared with beginning elsewhere.
 const SEEK_ROWS_MAX: f64 = 1_000.0;
 
-/// How far a pattern has been matched, and what that cost.
+/// Progress of matching a pattern, and its cost.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) bound: Set<SlotId>,
@@ -36,7 +36,7 @@ pub(super) struct State {
     pub(super) steps: Vec<Planned>,
 }
 
-/// What a step would do.
+/// Effect that a step would have.
 pub(super) struct Candidate {
     pub(super) step: Step,
     pub(super) rows: f64,
@@ -78,7 +78,7 @@ impl Order<'_> {
         Ok(state.edges_done.iter().all(|done| *done).then_some(state.steps))
     }
 
-    /// Whether the best order is sought.
+    /// True if the best order is sought.
     fn reorders(&self) -> bool {
         let graph = self.problem.graph;
         self.config.reorder_patterns && graph.nodes.len() + graph.edges.len() <= ORDERED_PATTERN_MAX

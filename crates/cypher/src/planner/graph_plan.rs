@@ -18,7 +18,7 @@ use crate::plan::{
     BinaryOperator, Expression, ExpressionKind, LookupValue, OperatorKind, QuantifierKind, SlotId, SlotKind,
 };
 
-/// What has been matched in one stream.
+/// Parts of the pattern that have been matched in one stream.
 #[derive(Default)]
 struct Progress {
     /// Edges that later ones must differ from.

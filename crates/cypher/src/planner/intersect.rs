@@ -11,7 +11,7 @@ use super::{Planner, Stream};
 use crate::binder::tree::{EdgeLength, GraphEdge, QueryGraph};
 use crate::plan::{BoundEdge, IntersectLeg, OperatorKind, SlotId};
 
-/// What a comparison within an intersection costs, as a share of what an edge costs that is followed.
+/// Cost of a comparison within an intersection, as a share of the cost of following an edge.
 const COMPARISON_COST: f64 = 0.25;
 
 impl Order<'_> {

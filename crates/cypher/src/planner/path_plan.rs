@@ -16,7 +16,7 @@ pub(super) struct Walk<'w> {
     pub(super) from_left: bool,
     pub(super) from: SlotId,
     pub(super) to: SlotId,
-    /// Whether the other end is bound.
+    /// True if the other end is bound.
     pub(super) into: bool,
     pub(super) rows: f64,
 }

@@ -26,18 +26,18 @@ pub(super) struct Seek {
     pub(super) needs: Set<SlotId>,
     /// The conditions that it makes true.
     pub(super) conditions: Vec<usize>,
-    /// What it finds for one row, about.
+    /// Estimated number of nodes or edges that it finds for one row.
     pub(super) rows: f64,
 }
 
-/// What is found, by its number in the graph.
+/// Node or edge to find, by its number in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SeekTarget {
     Node(usize),
     Edge(usize),
 }
 
-/// What a predicate says of one property.
+/// Test of one property by a predicate.
 enum Test<'a> {
     Equal(&'a Expression),
     In(&'a Expression),
@@ -48,7 +48,7 @@ enum Test<'a> {
     Present,
 }
 
-/// What is known of the property of one key.
+/// Tests of the property of one key.
 #[derive(Default)]
 struct KeyTests<'a> {
     tests: Vec<(usize, Test<'a>)>,

@@ -43,7 +43,7 @@ pub(super) struct Planned {
     pub(super) rows_left: f64,
 }
 
-/// What must hold of a match.
+/// Condition on a match.
 #[derive(Debug)]
 pub(super) struct Condition {
     pub(super) kind: ConditionKind,
@@ -78,7 +78,7 @@ pub(super) struct ScanUnion {
     pub(super) any: Vec<Arc<str>>,
     /// The condition that says so.
     pub(super) condition: usize,
-    /// How many nodes a scan finds.
+    /// Number of nodes that a scan finds.
     pub(super) rows: f64,
 }
 

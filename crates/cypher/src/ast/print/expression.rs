@@ -216,7 +216,7 @@ impl Expression {
         }
     }
 
-    /// Whether its text starts with `variable IN`.
+    /// True if its text starts with `variable IN`.
     fn is_comprehension_head(&self) -> bool {
         match &self.kind {
             ExpressionKind::Binary { operator: BinaryOperator::In, left, .. }
@@ -244,7 +244,7 @@ impl Display for Expression {
     }
 }
 
-/// Whether a call by that name needs no backticks, because the word has no meaning of its own before a parenthesis.
+/// True if a call by that name needs no backticks, because the word has no meaning of its own before a parenthesis.
 fn is_function_name(name: &str) -> bool {
     const SPECIAL: &[&str] = &[
         "ALL", "ANY", "NONE", "SINGLE", "REDUCE", "allReduce", "shortestPath", "allShortestPaths", "filter", "extract",

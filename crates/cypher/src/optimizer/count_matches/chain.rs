@@ -82,7 +82,7 @@ impl Chain {
         plan
     }
 
-    /// What the scan gives as an operator of another slot.
+    /// Returns the operator that scans another slot in place of the chain's scan.
     pub(super) fn scan_of(&self, slot: SlotId, labels: Vec<Arc<str>>, rows: f64) -> Operator {
         let input = match &self.bottom.kind {
             OperatorKind::NodeScan { input, .. } => input.clone(),

@@ -1,4 +1,4 @@
-//! What a chain matches as a graph: nodes, edges, and what must hold of them.
+//! Graph that a chain matches: nodes, edges, and what must hold of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) struct Pattern {
     pub(super) constraints: Vec<Constraint>,
     /// The links of the chain that it stands for, by their places.
     pub(super) taken: Set<usize>,
-    /// How many of them are no edges.
+    /// Number of those links that are no edges.
     pub(super) tests: usize,
     /// Slots that only counting knows.
     counted: Set<SlotId>,
@@ -30,7 +30,7 @@ pub(super) struct Pattern {
     kept: Set<SlotId>,
 }
 
-/// What a chain starts from.
+/// Start of a chain.
 #[derive(Clone, Copy)]
 pub(super) enum Start<'c> {
     /// Rows that stay.
@@ -62,7 +62,7 @@ pub(super) struct PatternNested {
     pub(super) node: CountedNode,
 }
 
-/// What must hold of two parts of the pattern.
+/// Condition on two parts of the pattern.
 #[derive(Clone, PartialEq)]
 pub(super) enum Constraint {
     /// Two edges differ, by their places.

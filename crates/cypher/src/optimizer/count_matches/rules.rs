@@ -16,7 +16,7 @@ use crate::plan::{
 /// The most branches of a node that are kept from coinciding with each other.
 const GROUP_MAX: usize = 4;
 
-/// What it costs to tell how many edges a node has, against following one.
+/// Cost of finding the number of edges of a node, relative to following one.
 const DEGREE_COST: f64 = 0.1;
 
 /// See the module.
@@ -101,7 +101,7 @@ impl<'p> Oriented<'p> {
         Ok(self.node(0))
     }
 
-    /// What following an edge from its parent's side would cost, edge by edge: for choosing a root.
+    /// Cost of following each edge from its parent's side, summed over all edges; used to choose a root.
     pub(super) fn cost(&self, rows: &dyn Fn(SlotId) -> f64, edges: &dyn Fn(&PatternEdge) -> f64) -> f64 {
         let mut cost = DEGREE_COST * rows(self.places[0].slot);
         for place in &self.places[1..] {
@@ -112,8 +112,8 @@ impl<'p> Oriented<'p> {
         cost
     }
 
-    /// How much of its edges is followed: none to a node of which nothing is asked, and perhaps none if it is labels only,
-    /// for all may carry them.
+    /// Share of its edges that is followed: none to a node of which nothing is asked, and perhaps none if only labels
+    /// are asked of it, since all nodes may carry them.
     fn share_followed(&self, place: &Place) -> f64 {
         let node = &self.pattern.nodes[&place.slot];
         let has_nested = self.pattern.nested.iter().any(|nested| nested.at == place.slot);
@@ -167,7 +167,7 @@ impl<'p> Oriented<'p> {
         Ok(here.iter().filter(|it| !edges_told(it) && !nodes_told(it)).cloned().collect())
     }
 
-    /// Whether two edges are different if nodes are.
+    /// True if two edges are different because the constraint keeps nodes apart.
     fn tells_edges_apart(&self, constraint: &Constraint, a: usize, b: usize) -> bool {
         let Constraint::Nodes(x, y) = constraint else { return false };
         let (a, b) = (&self.pattern.edges[a], &self.pattern.edges[b]);
@@ -185,7 +185,8 @@ impl<'p> Oriented<'p> {
         })
     }
 
-    /// Whether node `x` differs from node `y` if no edge leads to `x` from the node that such an edge to `y` starts from.
+    /// True if node `x` differs from node `y` because no edge leads to `x` from the node that such an edge to `y`
+    /// starts from.
     fn tells_nodes_apart(&self, constraint: &Constraint, x: SlotId, y: SlotId) -> bool {
         let Constraint::Apart { from, to, direction, types } = constraint else { return false };
         let apart_from = match (*to == x, *from == x) {
@@ -337,7 +338,7 @@ impl<'p> Oriented<'p> {
         self.places[at].rules = others;
     }
 
-    /// How many branches must differ from each other, directly or by others.
+    /// Number of branches that must differ from each other, directly or through others.
     fn group_size(&self, at: usize, member: usize) -> usize {
         let mut group = vec![member];
         let mut next = 0;
@@ -399,7 +400,7 @@ impl<'p> Oriented<'p> {
     }
 }
 
-/// How many nodes carry the labels, at most.
+/// Upper bound of the number of nodes that carry the labels.
 pub(super) fn labelled(labels: &[Arc<str>], context: &CompileContext<'_>) -> f64 {
     let statistics = context.statistics;
     let count = |label: &Arc<str>| context.schema.label(label).map_or(0, |label| statistics.label(label)) as f64;

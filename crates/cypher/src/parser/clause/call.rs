@@ -35,7 +35,7 @@ impl Parser<'_> {
         Ok(ClauseKind::Call(CallClause { optional, procedure, arguments, results }))
     }
 
-    /// What follows `YIELD`.
+    /// Reads the columns after `YIELD`.
     pub(in crate::parser) fn results(&mut self) -> Result<Yield> {
         if self.take(TokenKind::Star) {
             return Ok(Yield::All);
@@ -147,7 +147,7 @@ impl Parser<'_> {
         Err(self.expected(expected))
     }
 
-    /// What stands in the braces of `EXISTS`, `COUNT` and `COLLECT`: a query, or a bare pattern with a `WHERE`.
+    /// Reads the content of the braces of `EXISTS`, `COUNT` and `COLLECT`: a query, or a bare pattern with a `WHERE`.
     pub(in crate::parser) fn subquery_body(&mut self, kind: SubqueryKind) -> Result<Query> {
         let is_shortest = self.is_word(0, "shortestPath") || self.is_word(0, "allShortestPaths");
         let is_named = self.is_name(0) && self.kind(1) == TokenKind::Equal;

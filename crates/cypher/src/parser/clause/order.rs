@@ -1,4 +1,4 @@
-//! Which clauses may follow which.
+//! Order of clauses: which may follow which.
 
 use model::{Result, Span, error};
 
@@ -66,7 +66,7 @@ pub(in crate::parser) fn check(query: &SingleQuery, needs_result: bool) -> Resul
     Ok(())
 }
 
-/// Whether a query ends in `RETURN`.
+/// True if a query ends in `RETURN`.
 pub(in crate::parser) fn returns_rows(query: &Query) -> bool {
     matches!(query.first.clauses.last().map(|clause| &clause.kind), Some(ClauseKind::Return(_)))
 }

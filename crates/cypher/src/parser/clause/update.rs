@@ -6,7 +6,7 @@ use super::super::Parser;
 use crate::ast::{Expression, ExpressionKind, Name, RemoveItem, RemoveItemKind, SetItem, SetItemKind};
 use crate::token::TokenKind;
 
-/// What is changed of a node or relationship.
+/// Part of a node or edge that is changed.
 enum Changed {
     Property(Expression, Name),
     Computed(Expression, Expression),

@@ -7,7 +7,7 @@ use crate::ast::{CaseBranch, Expression, ExpressionKind, Name, Quantifier, Subqu
 use crate::lexer::literal;
 use crate::token::{self, RESERVED, TokenKind};
 
-/// What a word at the start of an operand means.
+/// Meaning of a word at the start of an operand.
 enum WordMeaning {
     Constant(ExpressionKind),
     Case,
@@ -139,7 +139,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the word starts a clause here rather than being a variable of that name.
+    /// True if the word starts a clause here rather than being a variable of that name.
     fn is_soft_keyword(&self) -> bool {
         let is_operand_next = match self.kind(1) {
             TokenKind::Integer | TokenKind::Parameter | TokenKind::String | TokenKind::QuotedName => true,
@@ -230,7 +230,7 @@ impl Parser<'_> {
 }
 
 impl Parser<'_> {
-    /// What stands after `WHEN`: where there is a subject, maybe an operator and its right side.
+    /// Reads the condition after `WHEN`. If there is a subject, it may be an operator and its right side.
     fn when(&mut self, has_subject: bool) -> Result<Expression> {
         let start = self.here();
         let is_test = match self.kind(0) {

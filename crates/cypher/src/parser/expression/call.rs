@@ -10,7 +10,7 @@ use crate::token::TokenKind;
 pub(super) const NORMAL_FORMS: [&str; 4] = ["NFC", "NFD", "NFKC", "NFKD"];
 
 impl Parser<'_> {
-    /// Whether names and dots here end in an opening parenthesis.
+    /// True if names and dots here end in an opening parenthesis.
     pub(super) fn is_namespaced_call(&self) -> bool {
         let mut ahead = 1;
         while self.kind(ahead) == TokenKind::Dot && self.is_name(ahead + 1) {
@@ -57,7 +57,7 @@ impl Parser<'_> {
         self.made(start, ExpressionKind::Function { name, distinct, arguments })
     }
 
-    /// Whether `trim(BOTH …`, or `trim(… FROM`, stands here.
+    /// True if `trim(BOTH …`, or `trim(… FROM`, stands here.
     fn is_trim_of(&self) -> bool {
         let is_place = ["BOTH", "LEADING", "TRAILING"].iter().any(|word| self.is_word(2, word))
             && !matches!(

@@ -1,4 +1,4 @@
-//! What stands in square brackets: lists, list comprehensions, pattern comprehensions.
+//! Expressions in square brackets: lists, list comprehensions, pattern comprehensions.
 
 use model::{Result, Span};
 
@@ -6,7 +6,7 @@ use super::super::{NO_PARTNER, Parser};
 use crate::ast::{ComparisonOperator, Expression, ExpressionKind, Name, PathPattern};
 use crate::token::{self, RESERVED, TokenKind};
 
-/// What the first element of a list turns out to be, seen from what follows it.
+/// First element of a list; the tokens after it show which kind it is.
 enum First {
     /// A pattern, with its name.
     Pattern(Box<PathPattern>),
@@ -35,7 +35,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether `variable IN` stands here, and no comma before the bracket or the bar that ends what follows.
+    /// True if `variable IN` stands here, and no comma before the bracket or the bar that ends what follows.
     fn is_comprehension(&self) -> bool {
         if !self.is_name(0) || token::is_one_of(self.word(0), RESERVED) || !self.is_word(1, "IN") {
             return false;

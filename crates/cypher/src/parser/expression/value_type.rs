@@ -5,7 +5,7 @@ use model::Result;
 use super::super::Parser;
 use crate::token::TokenKind;
 
-/// How types are written, longer forms before those they begin with, and their canonical words.
+/// Spellings of types, longer forms before those they begin with, and their canonical words.
 #[rustfmt::skip]
 const TYPES: &[(&[&str], &str)] = &[
     (&["TIMESTAMP", "WITHOUT", "TIME", "ZONE"], "LOCAL DATETIME"), (&["TIMESTAMP", "WITH", "TIME", "ZONE"], "ZONED DATETIME"),

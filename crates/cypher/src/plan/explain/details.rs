@@ -1,4 +1,4 @@
-//! What each operator does, in the words of Cypher.
+//! Details of what each operator does, in the words of Cypher.
 
 mod counting;
 
@@ -98,7 +98,7 @@ pub(super) struct Details<'a> {
     pub(super) names: SlotNames<'a>,
 }
 
-/// What the three operators that follow edges have in common.
+/// Fields that the three operators that follow edges have in common.
 struct EdgeWalk<'a> {
     from: SlotId,
     direction: Direction,
@@ -231,7 +231,7 @@ impl Details<'_> {
         parts.join("; ")
     }
 
-    /// Which edges are wanted, and how they are found.
+    /// Describes the edges that are wanted, and how they are found.
     fn choice(&self, choice: &EdgeChoice) -> String {
         let condition = |condition: &EdgeCondition| {
             let EdgeCondition { key, operator, value } = condition;

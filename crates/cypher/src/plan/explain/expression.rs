@@ -7,7 +7,7 @@ use crate::plan::{
     BinaryOperator, Expression, ExpressionKind, Operator, PathStep, QuantifierKind, SlotId, SlotInfo, SubqueryKind,
 };
 
-/// How slots are written.
+/// Form in which slots are written.
 #[derive(Clone, Copy)]
 pub(crate) enum SlotNames<'a> {
     /// By their names.
@@ -34,7 +34,7 @@ pub(crate) fn quoted(name: &str) -> String {
     }
 }
 
-/// How tightly an expression binds; an operand that binds less is put in parentheses.
+/// Precedence of an expression; an operand that binds less tightly is put in parentheses.
 fn precedence(kind: &ExpressionKind) -> u8 {
     use ExpressionKind as Kind;
     match kind {

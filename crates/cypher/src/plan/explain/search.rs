@@ -1,4 +1,4 @@
-//! What a `PathSearch` looks for, as text.
+//! Description of the pattern of a `PathSearch`.
 
 use model::Direction;
 

@@ -7,7 +7,7 @@ use model::Direction;
 use super::{Details, label_list, type_list};
 use crate::plan::{CountedBranch, CountedNode, CountedRule, Difference, NestedKind, SlotId};
 
-/// What `CountMatches` does: the slot, then each edge of the trees as a pattern, then what must hold besides.
+/// Details of `CountMatches`: the slot, then each edge of the trees as a pattern, then what must hold besides.
 pub(super) fn details(writer: &Details<'_>, count: SlotId, trees: &[CountedNode]) -> String {
     let mut parts = Vec::new();
     trees.iter().for_each(|tree| tree_parts(writer, tree, &mut parts));
