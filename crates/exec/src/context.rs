@@ -6,8 +6,8 @@ use cypher::plan::{Operator, SubqueryKind};
 use model::platform::Clock;
 use model::{Column, Interrupt, Map, ReadView, Result, Value};
 
+use crate::allocations::AllocationTracker;
 use crate::chunk::{Chunk, Layout};
-use crate::made::Made;
 use crate::memory::QueryMemory;
 
 /// A lowered subplan, by number.
@@ -49,7 +49,7 @@ pub struct EvaluationContext<'a> {
     /// Memory held by the query.
     pub memory: &'a QueryMemory,
     /// Lists and strings that expressions make meanwhile.
-    pub made: &'a Made,
+    pub made: &'a AllocationTracker,
 }
 
 impl EvaluationContext<'_> {

@@ -3,7 +3,7 @@
 //! A function is one constant (name, usage, sentence, examples) and one `fn`, entered in the list of its file. Its
 //! examples run as tests and become `docs/functions.md`.
 
-use crate::made::{BYTES_OF_WORK, weight};
+use crate::allocations::{BYTES_OF_WORK, weight};
 use std::sync::LazyLock;
 
 use cypher::catalog::{FunctionKind, FunctionSignature};

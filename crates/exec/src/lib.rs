@@ -7,7 +7,7 @@
 //! - [`functions`]: the scalar functions, and the catalog of all functions.
 //! - [`aggregates`]: the aggregate functions, over whole batches with a group number per row.
 //! - `vector`, `property`, `temporal`: columns of an expression's values, properties of nodes and edges, values of time.
-//! - `made`, `size`: limits on the lists and strings that expressions make; bytes of rows.
+//! - `allocations`, `size`: limits on the lists and strings that expressions make; bytes of rows.
 //! - `lowering`, `prepare`: from plan to operators that run.
 //! - `runtime`: one run of a plan, and what an operator is.
 //! - `operators`: the operators, one file each.
@@ -35,10 +35,10 @@ pub mod profile;
 pub mod run;
 
 mod adjacency;
+mod allocations;
 mod edge_filter;
 mod group_table;
 mod lowering;
-mod made;
 mod neighbor_lists;
 mod nested;
 mod operators;
@@ -57,9 +57,9 @@ mod vector;
 mod visited;
 mod writing;
 
+pub use allocations::AllocationTracker;
 pub use chunk::{Chunk, Layout};
 pub use context::{CompileEnvironment, EvaluationContext, SubplanId, SubplanRunner};
-pub use made::Made;
 pub use memory::{Charge, MemoryFigures, QueryMemory, SpillSpace};
 pub use prepare::prepare;
 pub use profile::{Counters, OperatorProfile, Summary};

@@ -15,9 +15,9 @@ use model::platform::Clock;
 use model::procedure::{GraphAccess, Procedure, ProcedureContext, ProcedureMode, Procedures, RowSink};
 use model::{Column, Interrupt, Map, ReadView, Result, Value, WriteTransaction};
 
+use crate::allocations::AllocationTracker;
 use crate::chunk::Chunk;
 use crate::context::{EvaluationContext, SubplanId, SubplanRunner};
-use crate::made::Made;
 use crate::memory::{Charge, QueryMemory};
 use crate::neighbor_lists::SharedLists;
 use crate::parallel::spread::Holding;
@@ -172,7 +172,7 @@ pub(crate) struct Runtime<'a> {
     pub(crate) states: Arc<SharedStates>,
     now_us: i64,
     /// Lists and strings that expressions make.
-    made: Made,
+    made: AllocationTracker,
 }
 
 /// A borrowed graph.
@@ -211,7 +211,7 @@ impl<'a> Runtime<'a> {
             lists: Arc::default(),
             states: Arc::default(),
             now_us,
-            made: Made::default(),
+            made: AllocationTracker::default(),
         }
     }
     /// The state that an operator keeps for all parts of the run, made when it is first asked for.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::{Bitmap, Column, ColumnData, EdgeValue, NodeId, Result, StringColumn, Value};
 
-use crate::made::own_bytes_of_column;
+use crate::allocations::own_bytes_of_column;
 use crate::size::own_bytes;
 
 /// One value for each row.

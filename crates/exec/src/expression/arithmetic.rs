@@ -10,8 +10,8 @@ use model::interrupt::collected;
 use model::limits::LIST_ELEMENTS_MAX;
 use model::{ColumnData, Result, StringColumn, Value, error};
 
+use crate::allocations::list_bytes;
 use crate::context::EvaluationContext;
-use crate::made::list_bytes;
 use crate::temporal::operators;
 use crate::vector::{Operand, TextOperand, Vector, View, common_validity, map, validity_of, zip};
 

@@ -7,7 +7,7 @@ use model::interrupt::work;
 use model::{ColumnData, Result, Value};
 
 use super::evaluate::truths;
-use crate::made::weight;
+use crate::allocations::weight;
 use crate::vector::{Operand, TextOperand, Vector, View, common_validity, zip};
 
 /// `left operator right` for each row.

@@ -8,7 +8,7 @@ use super::evaluate::{evaluate, truth};
 use super::frame::Frame;
 use super::logic::true_rows;
 use super::node::Node;
-use crate::made::list_bytes;
+use crate::allocations::list_bytes;
 use crate::size::own_bytes;
 use crate::vector::{TruthBuilder, Vector};
 

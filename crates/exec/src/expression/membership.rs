@@ -7,7 +7,7 @@ use model::value::Nested;
 use model::{Result, Set, Value, error};
 
 use super::evaluate::truths;
-use crate::made::weight;
+use crate::allocations::weight;
 use crate::vector::Vector;
 
 /// From so many elements on, a list that is the same for all rows is searched by hash.

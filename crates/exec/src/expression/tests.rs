@@ -10,10 +10,10 @@ use model::value::PathValue;
 use model::{Column, ColumnData, EdgeValue, Error, GraphStore, Interrupt, Map, ReadView, Result, Value, error};
 use testing::reference_store::ReferenceStore;
 
+use crate::allocations::AllocationTracker;
 use crate::chunk::{Chunk, Layout};
 use crate::context::{CompileEnvironment, EvaluationContext, SubplanId, SubplanRunner};
 use crate::expression::{compile, compile_all};
-use crate::made::Made;
 use crate::memory::QueryMemory;
 use binding::Binder;
 
@@ -60,7 +60,7 @@ pub(crate) struct Fixture {
     pub(crate) nodes: Vec<Value>,
     pub(crate) edges: Vec<Value>,
     memory: QueryMemory,
-    made: Made,
+    made: AllocationTracker,
 }
 
 impl Fixture {
@@ -93,7 +93,7 @@ impl Fixture {
         }
         transaction.commit().unwrap();
         let view = store.read().unwrap();
-        let (memory, made) = (QueryMemory::unlimited(), Made::default());
+        let (memory, made) = (QueryMemory::unlimited(), AllocationTracker::default());
         Fixture { store, view, nodes: nodes.into_iter().map(Value::Node).collect(), edges, memory, made }
     }
 

@@ -8,7 +8,7 @@ use model::{ColumnData, Map, Result, Value, error};
 use regex::{Regex, RegexBuilder};
 
 use super::evaluate::truths;
-use crate::made::{BYTES_OF_WORK, weight};
+use crate::allocations::{BYTES_OF_WORK, weight};
 use crate::vector::{Vector, View, common_validity};
 
 /// Patterns that are kept compiled: there may be another in each row.

@@ -6,8 +6,8 @@ use model::value::Nested;
 use model::{ColumnData, Error, ErrorCode, ErrorDetail, ErrorKind, Result, Value, error};
 
 use super::{Body, Function, integer, items, mismatch};
+use crate::allocations::list_bytes;
 use crate::context::EvaluationContext;
-use crate::made::list_bytes;
 use crate::vector::{TextOperand, Vector, View, validity_of};
 
 pub(super) const FUNCTIONS: &[&Function] =

@@ -7,8 +7,8 @@ use model::{Result, Value, error};
 
 use super::normal_form::{IS_NORMALIZED, NORMALIZE};
 use super::{Body, Function, integer, mismatch, text};
+use crate::allocations::BYTES_OF_WORK;
 use crate::context::EvaluationContext;
-use crate::made::BYTES_OF_WORK;
 
 pub(super) const FUNCTIONS: &[&Function] = &[
     &TO_UPPER, &UPPER, &TO_LOWER, &LOWER, &TRIM, &LTRIM, &RTRIM, &BTRIM, &REPLACE, &SPLIT, &SUBSTRING, &LEFT, &RIGHT,

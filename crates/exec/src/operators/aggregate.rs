@@ -4,11 +4,11 @@
 //! columns. Large scans are aggregated by several threads in parts, which are merged in order of the scan. Groups that do
 //! not fit into memory are put away ([`spilled`]); of a group that does not fit the values are put aside ([`values`]).
 
-mod across;
+mod metadata_count;
 mod runs;
 mod spilled;
 mod state;
-mod told;
+mod through_expand;
 mod values;
 
 use crate::pushing::push_in_batches;
@@ -22,13 +22,13 @@ use crate::chunk::Layout;
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, Slots, column_of, liveness, misplaced};
 use crate::memory::Charge;
-use crate::operators::expand::counted;
+use crate::operators::expand::degree_count;
 use crate::operators::intersect;
 use crate::parallel::spread::{self, SpreadPipeline};
 use crate::parallel::{self, ScanPipeline};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
-use across::{Across, Far};
 use spilled::Gathering;
+use through_expand::{Far, ThroughExpand};
 use values::Room;
 
 pub(crate) struct Aggregate {
@@ -42,7 +42,7 @@ pub(crate) struct Aggregate {
     pipeline: Option<ScanPipeline>,
     spread: Option<SpreadPipeline>,
     /// Another way to take the rows in, where it pays.
-    across: Option<Across>,
+    through_expand: Option<ThroughExpand>,
 }
 
 /// An aggregate function with its arguments.
@@ -74,10 +74,10 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let wanted: Vec<&PlanAggregate> = aggregates.iter().filter(|item| demand.slots.contains(&item.slot)).collect();
     wanted.iter().flat_map(|item| &item.arguments).for_each(|argument| liveness::add_expression(argument, &mut slots));
     let pipeline = parallel::scan_pipeline(input);
-    let counted = if keys.is_empty() { told::Counted::of(input, &wanted) } else { None };
+    let counted = if keys.is_empty() { metadata_count::Counted::of(input, &wanted) } else { None };
     let plan = input;
     let (input, layout, weight, spread) = lower_input(lowering, plan, slots, &wanted)?;
-    let across = if weight.is_none() { Across::lower(lowering, plan, keys, &wanted)? } else { None };
+    let through_expand = if weight.is_none() { ThroughExpand::lower(lowering, plan, keys, &wanted)? } else { None };
     let mut output = Layout::default();
     let mut compiled_keys = Vec::with_capacity(keys.len());
     for (slot, key) in keys {
@@ -93,9 +93,10 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     }
     let weight = weight.map(|weight| column_of(&layout, weight)).transpose()?;
     let key_columns = runs::columns(keys, &layout);
-    let aggregate = Aggregate { input, keys: compiled_keys, key_columns, functions, weight, pipeline, spread, across };
+    let aggregate =
+        Aggregate { input, keys: compiled_keys, key_columns, functions, weight, pipeline, spread, through_expand };
     match counted {
-        Some(counted) => Ok((Box::new(told::Told { counted, otherwise: aggregate }), output)),
+        Some(counted) => Ok((Box::new(metadata_count::MetadataCount { counted, otherwise: aggregate }), output)),
         None => Ok((Box::new(aggregate), output)),
     }
 }
@@ -113,7 +114,7 @@ fn lower_input(
     let counts_rows = |item: &&PlanAggregate| item.arguments.is_empty() && &*item.function == "count";
     let demand = Demand { slots, multiplicity: !aggregates.iter().all(ignores_repeats) };
     if demand.multiplicity && aggregates.iter().all(|item| ignores_repeats(item) || counts_rows(item)) {
-        let counted = match counted::lower(lowering, input, &demand)? {
+        let counted = match degree_count::lower(lowering, input, &demand)? {
             None => intersect::lower_counted(lowering, input, &demand)?,
             counted => counted,
         };
@@ -134,12 +135,12 @@ impl Aggregate {
         &self,
         scope: Scope<'_, '_>,
         charge: Charge<'m>,
-        far: Option<(&Across, &Far)>,
+        far: Option<(&ThroughExpand, &Far)>,
     ) -> Result<Gathering<'m>> {
         let runtime = scope.runtime;
         let mut gathering = Gathering::new(self, charge, 0)?;
-        if let Some((across, far)) = far {
-            across.accumulate(self, far, scope, &mut gathering)?;
+        if let Some((through_expand, far)) = far {
+            through_expand.accumulate(self, far, scope, &mut gathering)?;
             return Ok(gathering);
         }
         self.input.run(scope, &mut |chunk| {
@@ -194,14 +195,14 @@ impl Physical for Aggregate {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let charge = scope.runtime.charge("Aggregate");
         let mut held = charge.another();
-        let far = match &self.across {
-            Some(across) => across.far(scope.runtime, &mut held)?.map(|far| (across, far)),
+        let far = match &self.through_expand {
+            Some(through_expand) => through_expand.far(scope.runtime, &mut held)?.map(|far| (through_expand, far)),
             None => None,
         };
         if far.is_none() {
             held.count(0);
         }
-        let far_of = far.as_ref().map(|(across, far)| (*across, far));
+        let far_of = far.as_ref().map(|(through_expand, far)| (*through_expand, far));
         let accumulate = |scope: Scope<'_, '_>| self.accumulate(scope, charge.another(), far_of);
         let parts = match &self.pipeline {
             Some(pipeline) => parallel::run(scope, pipeline, &accumulate)?,

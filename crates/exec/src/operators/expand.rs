@@ -4,9 +4,9 @@
 //! consumer only wants to know how many there are.
 
 pub(crate) mod choice;
-pub(crate) mod counted;
+pub(crate) mod degree_count;
 mod into;
-mod taken;
+mod used_edges;
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::parallel::spread::Spread;
 use crate::rows::{gather_columns, nodes_in};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use choice::Choice;
-use taken::Taken;
+use used_edges::UsedEdges;
 
 struct Expand {
     input: Step,
@@ -81,7 +81,7 @@ impl Expand {
         chunk: &Chunk,
         rows: Option<&[u32]>,
         batch: &EdgeBatch,
-        taken: &mut Option<Taken>,
+        taken: &mut Option<UsedEdges>,
     ) -> Option<Vec<u32>> {
         if let Some(taken) = taken {
             return taken.free(batch);
@@ -166,7 +166,7 @@ impl Physical for Expand {
             if !self.distinct_from.is_empty() && !self.gives_edge && tells_ends {
                 expand.edge_ids = EdgeIds::Omit;
                 let inputs = (&*from, rows.as_deref());
-                taken = Some(Taken::of(view.view(), &chunk, &self.distinct_from, inputs, &expand)?);
+                taken = Some(UsedEdges::of(view.view(), &chunk, &self.distinct_from, inputs, &expand)?);
             }
             let mut give = |batch: &mut EdgeBatch| {
                 runtime.environment.interrupt.check()?;

@@ -3,7 +3,7 @@
 //! The right side is kept in memory. If it does not fit, both sides are put away, parted by the hash of their keys, and
 //! joined part by part ([`parted`]).
 
-mod parted;
+mod partitioned;
 
 use std::sync::Arc;
 
@@ -220,7 +220,7 @@ impl Physical for HashJoin {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let (table, _charge) = match self.build(scope)? {
             Right::InMemory(table, charge) => (table, charge),
-            Right::Parted(right) => return self.join_parted(scope, right, sink),
+            Right::Parted(right) => return self.join_partitioned(scope, right, sink),
         };
         let mut matches = Matches::default();
         self.left.run(scope, &mut |chunk| {

@@ -9,7 +9,7 @@
 //! After: Ngo, Ré, Rudra, "Skew strikes back", 2013.
 
 mod held;
-mod taken;
+mod used_edges;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::neighbor_lists::{ListKind, ListReader, Lists, Numbers};
 use crate::rows::{gather_columns, node_at};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
 use held::Common;
-use taken::{Ends, Taken};
+use used_edges::{Ends, UsedEdges};
 
 /// So many rows before it is read a list is loaded into the caches of the processor.
 const FETCH_AHEAD: usize = 4;
@@ -160,7 +160,7 @@ struct Search<'o, 'm> {
     lists: Vec<Lists<'m>>,
     of_leg: Vec<usize>,
     common: Common,
-    taken: Taken,
+    taken: UsedEdges,
     found: Found,
 }
 
@@ -199,7 +199,7 @@ impl<'o, 'm> Search<'o, 'm> {
             lists: kinds.into_iter().map(|kind| Lists::new(runtime, kind)).collect(),
             of_leg,
             common: Common::default(),
-            taken: Taken::default(),
+            taken: UsedEdges::default(),
             found,
         }
     }
@@ -314,7 +314,7 @@ impl Rows<'_> {
         row: u32,
         at: usize,
         (common, first, list): (&Common, &[u32], &[u32]),
-        taken: &mut Taken,
+        taken: &mut UsedEdges,
         found: &mut Found,
     ) {
         let legs = &self.operator.legs;
@@ -363,7 +363,7 @@ impl Rows<'_> {
         &self,
         (row, at): (u32, usize),
         (common, first, list): (&Common, &[u32], &[u32]),
-        taken: &mut Taken,
+        taken: &mut UsedEdges,
         found: &mut Found,
     ) {
         let legs = &self.operator.legs;

@@ -9,7 +9,7 @@ mod all;
 mod from_one;
 mod search;
 mod single;
-mod wide;
+mod spilled;
 
 use std::sync::Arc;
 

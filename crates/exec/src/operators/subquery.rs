@@ -9,7 +9,7 @@ use crate::aggregates::shared_bytes;
 use crate::chunk::{Chunk, Layout};
 use crate::lowering::{Demand, Lowering, Slots, column_of, is_row_local};
 use crate::nested::Nested;
-use crate::operators::expand::counted;
+use crate::operators::expand::degree_count;
 use crate::rows::int_at;
 use crate::runtime::{Flow, RowSubplan, Runtime, Step};
 
@@ -73,7 +73,7 @@ fn lower_counted(
     let row: SlotId = lowering.hidden_slot();
     let demand = Demand { slots: Slots::from([row]), multiplicity };
     lowering.enter_subplan(layout, Some(row));
-    let lowered = counted::lower(lowering, plan, &demand);
+    let lowered = degree_count::lower(lowering, plan, &demand);
     lowering.leave_subplan();
     let Some((step, inner, count)): Option<(Step, Layout, SlotId)> = lowered? else { return Ok(None) };
     let count = column_of(&inner, count)?;

@@ -3,9 +3,9 @@
 //! Paths grow level by level in batches ([`walk`]), on a stack in a temporary file where they do not fit ([`deep`]). Where
 //! only the distinct ends matter, nodes are visited once instead ([`reach`]).
 
-mod deep;
 mod reach;
 mod running;
+mod spilled;
 mod walk;
 
 use std::sync::Arc;

@@ -137,7 +137,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         }
         let factors = match group {
             Group::Alone(at) => self.sums(&node.branches[*at], &live.nodes)?,
-            _ if self.is_lean() => self.group_in_parts(node, group, &live.nodes)?,
+            _ if self.has_low_memory() => self.group_in_parts(node, group, &live.nodes)?,
             Group::Different(different) => groups::different(self, node, different, &live.nodes)?,
             Group::Apart { .. } => groups::apart(self, node, group, &live.nodes)?,
             Group::Across { near, over, far } => groups::across(self, node, (*near, *over, *far), &live.nodes)?,
@@ -192,7 +192,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         {
             return self.sums_of_whole(branch, &whole, nodes);
         }
-        match (self.is_lean(), branch.chained) {
+        match (self.has_low_memory(), branch.chained) {
             (true, None) => self.sums_streamed(branch, nodes),
             (true, Some(_)) => self.in_parts(&[branch], nodes, |it, some| it.sums_of_edges(branch, some)),
             (false, _) => self.sums_of_edges(branch, nodes),
@@ -308,14 +308,14 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             return Ok(Known::Whole(whole));
         }
         let asked = self.tables.asked[node.table].fetch_add(nodes.len(), Ordering::Relaxed) + nodes.len();
-        if !self.is_lean() && self.pays_whole(asked) {
+        if !self.has_low_memory() && self.pays_whole(asked) {
             self.find_types(node)?;
             if let Some(whole) = self.whole(node)? {
                 return Ok(Known::Whole(whole));
             }
-            self.turn_lean();
+            self.turn_to_low_memory();
         }
-        if self.is_lean() {
+        if self.has_low_memory() {
             return self.each(node, nodes).map(Known::Each);
         }
         let mut memo = std::mem::take(&mut self.memos[node.table]);
@@ -331,7 +331,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
                 memo.remove(it);
             });
             self.memos[node.table] = memo;
-            self.turn_lean();
+            self.turn_to_low_memory();
             return self.each(node, nodes).map(Known::Each);
         }
         for some in new.chunks(STEP) {

@@ -309,7 +309,7 @@ pub(super) fn apart(
         }
         met
     };
-    if evaluation.is_lean() {
+    if evaluation.has_low_memory() {
         // The list of one end at a time.
         let factors = subtract(evaluation, &near, &over, kept.nodes.len(), &mut |evaluation, marks, near, edge| {
             let end = ends[edge];
@@ -364,7 +364,7 @@ pub(super) fn across(
     let over_edges = Edges::of(evaluation.runtime, &kept.nodes, over.direction, &over.types, EdgeIds::Omit)?;
     let ends = &over_edges.neighbors;
     let rests = evaluation.rests(middle, ends)?;
-    if evaluation.is_lean() {
+    if evaluation.has_low_memory() {
         // The edges of one end at a time.
         let sums = evaluation.sums(far, ends)?;
         let numbers = sums.iter().zip(&rests).map(|(&sum, &rest)| sum.saturating_mul(rest)).collect();

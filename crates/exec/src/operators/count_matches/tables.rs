@@ -81,8 +81,8 @@ pub(super) struct Tables {
     pub(super) asked: Vec<AtomicUsize>,
     /// By the number of a list.
     pub(super) lists: Vec<Shared<Lists>>,
-    /// Memory was refused: from then on little is remembered; see [`super::lean`].
-    pub(super) is_lean: AtomicBool,
+    /// Memory was refused: from then on little is remembered; see [`super::low_memory`].
+    pub(super) has_low_memory: AtomicBool,
 }
 
 impl Tables {
@@ -93,7 +93,7 @@ impl Tables {
             asked: (0..tables).map(|_| AtomicUsize::new(0)).collect(),
             types: (0..tables).map(|_| Shared::new()).collect(),
             lists: (0..lists).map(|_| Shared::new()).collect(),
-            is_lean: AtomicBool::new(false),
+            has_low_memory: AtomicBool::new(false),
         }
     }
 }

@@ -82,7 +82,7 @@ impl<'r> Search<'_, 'r> {
             let meeting = match self.grow_single(view, expand, (near, far), &mut batch, &mut charge)? {
                 Grown::Level => None,
                 Grown::Met(meeting) => Some(meeting),
-                Grown::TooLarge => return self.single_wide(view, expand, (forth, back), from == to, charge),
+                Grown::TooLarge => return self.single_spilled(view, expand, (forth, back), from == to, charge),
             };
             if let Some(meeting) = meeting {
                 let nodes = if goes_forth {

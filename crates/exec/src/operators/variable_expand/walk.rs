@@ -9,7 +9,7 @@ use std::cell::Cell;
 use model::store::EdgeIds;
 use model::{EdgeBatch, EdgeId, EdgeValue, NodeId, Result, Value};
 
-use super::deep::Deep;
+use super::spilled::SpilledWalk;
 use super::{Found, VariableExpand, edge_list};
 use crate::adjacency::{edge_value, expansion, is_taken};
 use crate::chunk::Chunk;
@@ -104,7 +104,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             }
             match self.grow(sink)? {
                 Grown::Level => {}
-                Grown::TooLarge => return Deep::new(self)?.run(sink),
+                Grown::TooLarge => return SpilledWalk::new(self)?.run(sink),
                 Grown::Stop => return Ok(Flow::Stop),
             }
         }

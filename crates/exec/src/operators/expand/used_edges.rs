@@ -12,7 +12,7 @@ use crate::rows::edge_at;
 
 /// The other ends of the edges that the rows of a chunk hold and an expansion will meet.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(super) struct UsedEdges {
     /// For each input the end of its places in `ends`; empty if there are none at all.
     until: Vec<u32>,
     /// The other ends; what was met already is put behind what was not.
@@ -21,7 +21,7 @@ pub(super) struct Taken {
     met: Vec<u32>,
 }
 
-impl Taken {
+impl UsedEdges {
     /// Of the inputs `from`, which stand in these rows of the chunk; the expansion must not ask for first edges.
     pub(super) fn of(
         view: &dyn ReadView,
@@ -29,7 +29,7 @@ impl Taken {
         columns: &[usize],
         (from, rows): (&[NodeId], Option<&[u32]>),
         expand: &Expand,
-    ) -> Result<Taken> {
+    ) -> Result<UsedEdges> {
         let (mut edges, mut inputs): (Vec<EdgeValue>, Vec<u32>) = (Vec::new(), Vec::new());
         for (input, &node) in from.iter().enumerate() {
             let row = rows.map_or(input, |rows| rows[input] as usize);
@@ -44,9 +44,9 @@ impl Taken {
         }
         let chosen = chosen(view, &edges, expand)?;
         if chosen.is_empty() {
-            return Ok(Taken::default());
+            return Ok(UsedEdges::default());
         }
-        let mut taken = Taken { met: vec![0; from.len()], ..Taken::default() };
+        let mut taken = UsedEdges { met: vec![0; from.len()], ..UsedEdges::default() };
         let mut chosen = chosen.into_iter().map(|at| (edges[at as usize], inputs[at as usize])).peekable();
         for (input, &node) in from.iter().enumerate() {
             while let Some((edge, _)) = chosen.next_if(|(_, of)| *of as usize == input) {
@@ -134,12 +134,12 @@ fn chosen(view: &dyn ReadView, edges: &[EdgeValue], expand: &Expand) -> Result<V
 
 #[cfg(test)]
 mod tests {
-    use super::Taken;
+    use super::UsedEdges;
     use model::{EdgeBatch, NodeId};
 
     /// Inputs with their neighbors, in batches cut before these rows; the ends that each input has taken; what is left.
     fn check(neighbors: &[&[u64]], cuts: &[usize], taken: &[&[u64]], expected: &[&[u64]]) {
-        let mut held = Taken { met: vec![0; taken.len()], ..Taken::default() };
+        let mut held = UsedEdges { met: vec![0; taken.len()], ..UsedEdges::default() };
         for ends in taken {
             held.ends.extend(ends.iter().map(|&end| NodeId(end)));
             held.until.push(held.ends.len() as u32);

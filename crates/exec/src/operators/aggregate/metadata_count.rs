@@ -71,12 +71,12 @@ fn scanned(plan: &Operator) -> Option<(cypher::plan::SlotId, &[Arc<str>])> {
 }
 
 /// An aggregation of which the store is asked first.
-pub(super) struct Told {
+pub(super) struct MetadataCount {
     pub(super) counted: Counted,
     pub(super) otherwise: Aggregate,
 }
 
-impl Physical for Told {
+impl Physical for MetadataCount {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let number = self.counted.number(scope.runtime.view().view())?;
         let Some(number) = number else { return self.otherwise.run(scope, sink) };

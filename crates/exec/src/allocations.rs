@@ -20,13 +20,13 @@ const TEXT_BYTES: usize = 2 * size_of::<usize>();
 
 /// Lists and strings that one thread makes at present.
 #[derive(Debug, Default)]
-pub struct Made {
+pub struct AllocationTracker {
     bytes: Cell<usize>,
     /// Number of bytes charged: all if there are more than the allowance, else none.
     charged: Cell<usize>,
 }
 
-impl Made {
+impl AllocationTracker {
     /// Number of bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
@@ -101,7 +101,7 @@ pub(crate) fn weight(value: &Value) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{FREE_BYTES, Made};
+    use super::{AllocationTracker, FREE_BYTES};
     use crate::memory::{QueryMemory, SpillSpace};
     use model::{ErrorCode, MemoryBudget};
 
@@ -109,7 +109,7 @@ mod tests {
     fn only_what_is_beyond_the_allowance_is_charged() {
         const MIB: usize = 1 << 20;
         let memory = QueryMemory::new(MemoryBudget::new(1 << 30), Some(20 * MIB), SpillSpace::none());
-        let made = Made::default();
+        let made = AllocationTracker::default();
         made.add(&memory, "range()", FREE_BYTES).unwrap();
         assert_eq!((made.bytes(), memory.used()), (FREE_BYTES, 0));
         made.add(&memory, "range()", MIB).unwrap();

@@ -37,13 +37,13 @@ const MEMO_SHARE: usize = 4;
 impl Evaluation<'_, '_> {
     /// True if memory was refused.
     #[inline]
-    pub(super) fn is_lean(&self) -> bool {
-        self.tables.is_lean.load(Ordering::Relaxed)
+    pub(super) fn has_low_memory(&self) -> bool {
+        self.tables.has_low_memory.load(Ordering::Relaxed)
     }
 
     /// From now on little is remembered. What is known stays known.
-    pub(super) fn turn_lean(&self) {
-        self.tables.is_lean.store(true, Ordering::Relaxed);
+    pub(super) fn turn_to_low_memory(&self) {
+        self.tables.has_low_memory.store(true, Ordering::Relaxed);
     }
 
     /// Takes room for more nodes in memos; false if there is none.

@@ -32,7 +32,7 @@ struct Meeting {
 
 impl<'r> Search<'_, 'r> {
     /// The edges of a shortest path of at least one edge, where a search stands at these levels.
-    pub(super) fn single_wide(
+    pub(super) fn single_spilled(
         &self,
         view: &dyn ReadView,
         expand: &Expand,

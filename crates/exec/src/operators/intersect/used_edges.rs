@@ -48,7 +48,7 @@ impl Ends {
 
 /// The edges that are taken in one row.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(super) struct UsedEdges {
     /// Legs, and nodes to which a bound edge leads that the leg would meet again.
     met: Vec<(usize, u32)>,
     /// Two legs that must differ start from the same node.
@@ -56,7 +56,7 @@ pub(super) struct Taken {
     chosen: Vec<EdgeValue>,
 }
 
-impl Taken {
+impl UsedEdges {
     /// Looks at a row; `node` gives the node in a numbered column.
     #[inline]
     pub(super) fn look(&mut self, legs: &[Leg], node: impl Fn(usize) -> u32) {
@@ -89,7 +89,7 @@ impl Taken {
     /// In how many ways the legs lead to a node by edges that differ as they must; `edges` says how many each leg has.
     ///
     /// Legs that share edges have sets of them that contain each other or have nothing in common: those of one direction, and
-    /// of both. Taken in that order, each has as many ways left as edges less those that are taken of its set.
+    /// of both. UsedEdges in that order, each has as many ways left as edges less those that are taken of its set.
     pub(super) fn count(
         &self,
         legs: &[Leg],

@@ -64,7 +64,7 @@ struct Link {
 }
 
 /// See the module.
-pub(super) struct Deep<'w, 'r> {
+pub(super) struct SpilledWalk<'w, 'r> {
     expand: &'w VariableExpand,
     runtime: &'w Runtime<'r>,
     chunk: &'w Chunk,
@@ -79,9 +79,9 @@ pub(super) struct Deep<'w, 'r> {
     charge: Charge<'r>,
 }
 
-impl<'w, 'r> Deep<'w, 'r> {
+impl<'w, 'r> SpilledWalk<'w, 'r> {
     /// Takes over the levels grown in memory, and the paths found that were not passed on.
-    pub(super) fn new(walk: Walk<'w, 'r>) -> Result<Deep<'w, 'r>> {
+    pub(super) fn new(walk: Walk<'w, 'r>) -> Result<SpilledWalk<'w, 'r>> {
         let Walk { expand, runtime, chunk, levels: known, found, mut charge, is_running, .. } = walk;
         let mut steps = Records::new(charge.another());
         let mut levels: Vec<Span> = Vec::with_capacity(known.len());
@@ -98,7 +98,7 @@ impl<'w, 'r> Deep<'w, 'r> {
         }
         charge.count(0);
         let (path, initial, is_running) = (Vec::new(), None, is_running.get());
-        Ok(Deep { expand, runtime, chunk, found, steps, levels, path, initial, is_running, charge })
+        Ok(SpilledWalk { expand, runtime, chunk, found, steps, levels, path, initial, is_running, charge })
     }
 
     pub(super) fn run(mut self, sink: &mut Sink<'_>) -> Result<Flow> {

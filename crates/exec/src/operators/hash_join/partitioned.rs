@@ -59,7 +59,12 @@ impl HashJoin {
     }
 
     /// Joins the left side with a right side that is on disk.
-    pub(super) fn join_parted(&self, scope: Scope<'_, '_>, right: Partitions<'_>, sink: &mut Sink<'_>) -> Result<Flow> {
+    pub(super) fn join_partitioned(
+        &self,
+        scope: Scope<'_, '_>,
+        right: Partitions<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Flow> {
         let charge = scope.runtime.charge("HashJoin");
         let mut left = Partitions::new(charge.another(), 0)?;
         let mut rows_before = 0;

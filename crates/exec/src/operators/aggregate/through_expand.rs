@@ -31,7 +31,7 @@ use crate::runtime::{Flow, Runtime, Scope, Step};
 pub(super) use far::Far;
 
 /// See the module.
-pub(super) struct Across {
+pub(super) struct ThroughExpand {
     /// Gives the rows with the nodes that edges start from.
     input: Step,
     from: usize,
@@ -134,14 +134,14 @@ fn taken(item: &PlanAggregate, node: SlotId, properties: &mut Vec<Arc<str>>) -> 
     }
 }
 
-impl Across {
+impl ThroughExpand {
     /// Lowers an aggregation of that shape beside the plain way.
     pub(super) fn lower(
         lowering: &mut Lowering,
         input: &Operator,
         keys: &[(SlotId, Expression)],
         wanted: &[&PlanAggregate],
-    ) -> Result<Option<Across>> {
+    ) -> Result<Option<ThroughExpand>> {
         let Some(Shape { expand, filters, labels, properties, takes }) = Shape::of(input, keys, wanted) else {
             return Ok(None);
         };
@@ -150,7 +150,7 @@ impl Across {
         keys.iter().for_each(|(_, key)| liveness::add_expression(key, &mut slots));
         let (below, layout) = lowering.lower(input, &Demand::all(slots))?;
         let compiled = keys.iter().map(|(_, key)| lowering.compile(key, &layout));
-        Ok(Some(Across {
+        Ok(Some(ThroughExpand {
             input: below,
             from: column_of(&layout, *from)?,
             direction: *direction,
