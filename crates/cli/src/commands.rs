@@ -83,7 +83,7 @@ fn open(path: &Path, access: Access) -> Outcome<Database> {
 /// Says what a crash left behind the end of the log, or what was damaged there.
 fn tell_torn(database: &Database) {
     for torn in database.torn_logs() {
-        eprintln!("warning: {torn}; see docs/care.md");
+        eprintln!("warning: {torn}; see docs/backup-and-recovery.md");
     }
 }
 

@@ -74,7 +74,7 @@ impl Database {
         }
         let opened = py.detach(|| database::Database::open(&path, config)).map_err(raised)?;
         for torn in opened.torn_logs() {
-            let text = std::ffi::CString::new(format!("{torn}; see docs/care.md").replace('\0', " "))?;
+            let text = std::ffi::CString::new(format!("{torn}; see docs/backup-and-recovery.md").replace('\0', " "))?;
             PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyRuntimeWarning>(), &text, 1)?;
         }
         Ok(Database { shared: Shared::new(opened), path })

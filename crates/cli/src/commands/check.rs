@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Outcome<()> {
     let plural = if problems.len() == 1 { "problem" } else { "problems" };
     eprintln!(
         "CORRUPT: {} {plural} in {store}\n  = restore a backup: knot restore BACKUP NEW\n  \
-         = or copy all that can be read: knot recover {store} NEW; see docs/care.md",
+         = or copy all that can be read: knot recover {store} NEW; see docs/backup-and-recovery.md",
         problems.len()
     );
     Err(Failure::Reported)
