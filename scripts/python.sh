@@ -6,16 +6,18 @@
 #   scripts/python.sh -k threads      the same, with arguments for pytest
 #   NETWORKX_ALL=1 scripts/python.sh  the same with all of NetworkX's own tests through the backend, a quarter of an hour
 #   BUILD_ONLY=1 scripts/python.sh    only the wheel, into .cache/python/wheels, and the environment
+#   PROFILE=dev scripts/python.sh     a wheel that is compiled as the tests of Rust are, with what those have compiled
+#   scripts/python.sh --is-possible   nothing; ends with 0 if there is a Python that can do it
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$PWD/.cache/python
-mkdir -p "$cache/wheels"
-
 interpreter=${PYTHON:-$(command -v python3 || true)}
 if [ -z "$interpreter" ] || ! "$interpreter" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
   echo "python: SKIPPED: Python 3.9 or newer with venv is not installed (on Debian: apt install python3-venv)" >&2
   exit 77
 fi
+[ "${1:-}" = --is-possible ] && exit 0
+mkdir -p "$cache/wheels"
 
 tools=(maturin pytest pytest-timeout pyarrow pandas polars numpy networkx scipy nbformat nbclient ipykernel)
 python=$cache/env/bin/python
@@ -27,7 +29,7 @@ if ! [ -x "$python" ] || [ "$(cat "$stamp" 2>/dev/null)" != "${tools[*]}" ]; the
 fi
 
 rm -f "$cache"/wheels/knotwork-*.whl
-"$cache/env/bin/maturin" build --release --quiet --interpreter "$python" --out "$cache/wheels"
+"$cache/env/bin/maturin" build --profile "${PROFILE:-release}" --quiet --interpreter "$python" --out "$cache/wheels"
 # What is tested is what was packed, not what lies in the source tree.
 "$python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps "$cache"/wheels/knotwork-*.whl
 [ -n "${BUILD_ONLY:-}" ] && exit 0
