@@ -42,7 +42,7 @@ impl Options {
     }
 }
 
-/// A limit of memory: a number of bytes, or a text with a unit.
+/// A limit of memory: a number of bytes, or a string with a unit.
 pub(crate) fn bytes(name: &str, limit: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     limit.py().import("knotwork._limits")?.getattr("bytes_of")?.call1((name, limit))?.extract()
 }
@@ -158,8 +158,8 @@ impl Connection {
     }
 
     /// Runs one statement. Parameters are given as a mapping, by keyword, or both.
-    /// The keywords ``timeout`` (seconds), ``memory_limit`` (bytes, or a text such as ``"512MB"``) and ``progress`` (what is
-    /// called with steps done and in all) are none of the query's.
+    /// The keywords ``timeout`` (seconds), ``memory_limit`` (bytes, or a string such as ``"512MB"``) and ``progress``
+    /// (a callable that is given the steps done and in all) are none of the query's.
     #[pyo3(signature = (query, parameters=None, **named))]
     fn execute(
         &self,

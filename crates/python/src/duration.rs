@@ -57,7 +57,7 @@ impl Duration {
         parts.finish().map(Duration).ok_or_else(too_large)
     }
 
-    /// The duration that a text such as ``P1Y2M3DT4H5M6.7S`` tells.
+    /// Reads a duration from a string such as ``P1Y2M3DT4H5M6.7S``.
     #[staticmethod]
     fn parse(text: &str) -> PyResult<Duration> {
         let unreadable = || PyValueError::new_err(format!("expected a duration such as P1DT2H, found {text:?}"));

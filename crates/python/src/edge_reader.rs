@@ -38,7 +38,7 @@ enum Order {
 
 /// News from the thread.
 enum News {
-    /// The graph is open: so many nodes and edges.
+    /// The graph is open: numbers of nodes and of edges.
     Open(usize, u64),
     /// A batch of the pass with this number.
     Batch(u64, EdgeArrays),
@@ -343,7 +343,7 @@ impl EdgeReader {
 }
 
 impl EdgeReader {
-    /// Keeps news of a pass for whoever goes on with it.
+    /// Keeps news of a pass for the reader that goes on with it.
     fn keep(&self, news: News) {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push_back(news);
     }

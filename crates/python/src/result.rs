@@ -335,7 +335,7 @@ impl QueryResult {
 
     /// The rows as a stream of Arrow whose types fit all rows: they are looked at first.
     ///
-    /// With ``texts_for_months`` durations that have months are texts, for libraries that have no type for them.
+    /// With ``texts_for_months`` durations that have months are strings, for libraries that have no type for them.
     #[pyo3(signature = (texts_for_months=false))]
     fn _arrow_stream(&self, py: Python<'_>, texts_for_months: bool) -> PyResult<ArrowStream> {
         let reader = self.reader(py, None)?;

@@ -70,7 +70,7 @@ impl Disk for PlainDisk {
     }
 }
 
-/// What is measured.
+/// The store that is measured.
 struct Measure {
     platform: Platform,
     view: Arc<dyn ReadView>,

@@ -77,7 +77,7 @@ fn changes(version: &Version, keys: &Keys, round: u64) -> Changes {
     changes
 }
 
-/// Microseconds of one of so many repetitions.
+/// Microseconds of one of `count` repetitions.
 fn time(platform: &Platform, count: u64, mut work: impl FnMut(u64) -> Result<()>) -> Result<f64> {
     let start = platform.clock.now_ns();
     (0..count).try_for_each(&mut work)?;

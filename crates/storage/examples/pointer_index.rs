@@ -114,7 +114,7 @@ fn degrees(platform: &Platform, graph: &str) -> Result<Vec<Degrees>> {
     Ok(vec![out, inward])
 }
 
-/// What is asked of every index.
+/// Questions put to every index.
 struct Questions {
     hits: Vec<u64>,
     misses: Vec<u64>,

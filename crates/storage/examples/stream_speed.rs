@@ -81,7 +81,7 @@ fn make(platform: &Platform, directory: &Path, scale: u32, memory_bytes: usize) 
     Ok(())
 }
 
-/// Which nodes each turn of a thread covers, of which partition.
+/// Partition and range of nodes of each turn of a thread.
 fn parts(view: &dyn ReadView, direction: Direction) -> Vec<(usize, Range<u64>)> {
     let partitions = view.edge_partitions().expect("the store streams");
     let mut parts = Vec::new();

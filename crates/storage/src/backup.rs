@@ -40,7 +40,7 @@ use source::Source;
 use target::Target;
 pub(crate) use target::{check_free, remove_files};
 
-/// What a backup or a restore did.
+/// Summary of a backup or a restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopySummary {
     /// Files that were copied, logs among them.

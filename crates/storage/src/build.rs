@@ -12,7 +12,7 @@ pub mod merge;
 
 pub use context::BuildContext;
 
-/// What to do about a node whose key is taken.
+/// Action for a node whose key is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDuplicate {
     /// The row is an error.
@@ -24,16 +24,16 @@ pub enum OnDuplicate {
     Update,
 }
 
-/// How a build may use the machine.
+/// Limits and options of a build.
 #[derive(Clone, Debug)]
 pub struct BuildConfig {
-    /// Memory it may use for buffers, in bytes; whoever asks for the build has reserved it.
+    /// Memory it may use for buffers, in bytes; the caller of the build has reserved it.
     pub memory_bytes: usize,
     /// On whose account it holds memory that grows with the graph.
     pub consumer: Consumer,
     /// Threads it may use.
     pub threads: usize,
-    /// What to do about a node whose key is taken.
+    /// Action for a node whose key is taken.
     pub on_duplicate: OnDuplicate,
     /// Edges in one partition, at most, when partitions are laid out anew.
     pub partition_edges_max: u64,

@@ -67,7 +67,7 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
     Ok(problems.list)
 }
 
-/// What was found so far.
+/// Problems found so far.
 struct Problems {
     list: Vec<Problem>,
 }
@@ -102,7 +102,7 @@ impl Problems {
     }
 }
 
-/// What the file of that name holds.
+/// Describes the content of the file of that name.
 fn part_of(manifest: &Manifest, name: &str) -> String {
     let Some((kind, number)) = FileKind::parse(name) else {
         return match name {

@@ -1,4 +1,4 @@
-//! How single things become bytes: packed integers, hashes that never change, tagged values, little directories.
+//! Encodings of single things as bytes: packed integers, hashes that never change, tagged values, small directories.
 
 pub mod bits;
 pub mod bytes;

@@ -31,12 +31,12 @@ pub use pick::pick;
 #[cfg(test)]
 mod tests;
 
-/// What is to be merged.
+/// A merge that is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compaction {
     /// Partitions, by the numbers of their topology files, oldest first, into partitions of a level.
     Partitions {
-        /// What is merged.
+        /// The partitions that are merged.
         inputs: Vec<u64>,
         /// The level of the result.
         level: u8,
@@ -81,7 +81,7 @@ pub fn run(
     Ok(Built::new(base, context, edit))
 }
 
-/// What of the edges one level holds.
+/// Description of one edge partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionInfo {
     /// Its level.
@@ -96,7 +96,7 @@ pub struct PartitionInfo {
     pub deleted: u64,
     /// Bytes of its files, patches included.
     pub bytes: u64,
-    /// How many patches it has.
+    /// Number of patches.
     pub patches: usize,
     /// Bytes of its patches.
     pub patch_bytes: u64,

@@ -33,11 +33,11 @@ mod tests;
 /// When node runs and runs of indexes are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodePolicy {
-    /// How runs are merged with each other.
+    /// Rules for merging runs with each other.
     pub tiers: Tiers,
-    /// A segment is folded once the runs over it have at least so many bytes for it,
+    /// Bytes that the runs over a segment must have for it before it is folded.
     pub fold_bytes_min: u64,
-    /// and at least one of so many parts of the bytes of the segment.
+    /// Share of the bytes of the segment that they must have as well, as a divisor.
     pub fold_share: u64,
     /// Segments folded by one job, at most.
     pub fold_segments_max: usize,

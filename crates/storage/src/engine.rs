@@ -57,7 +57,7 @@ use crate::transaction::NativeTransaction;
 use crate::version::Version;
 use crate::wal::torn::TornLog;
 
-/// What to do about a directory that holds no store, and whether to write.
+/// Action for a directory that holds no store, and permission to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OpenMode {
     /// Open an existing store for reading and writing.
@@ -69,14 +69,14 @@ pub enum OpenMode {
     ReadOnly,
 }
 
-/// What a commit waits for.
+/// Durability of commits: the event that a commit waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// Until the disk has the transaction.
     #[default]
     Full,
-    /// Nothing, but the disk has it at most so much later: a crash of the machine may lose the commits of that time. The end
-    /// of the process alone loses nothing.
+    /// Nothing, but the disk has it after the interval at most: a crash of the machine may lose the commits of that
+    /// time. The end of the process alone loses nothing.
     Relaxed {
         /// The time.
         interval: Duration,
@@ -85,22 +85,22 @@ pub enum Durability {
     Off,
 }
 
-/// Who merges writes into files.
+/// Threads that merge writes into files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Maintenance {
     /// Threads of the store, while transactions go on.
     #[default]
     Background,
-    /// Whoever commits, so that runs can be repeated exactly.
+    /// The thread that commits, so that runs can be repeated exactly.
     Inline,
 }
 
-/// How to open a store.
+/// Options for opening a store.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenOptions {
-    /// What to do about a directory that holds no store, and whether to write.
+    /// Action for a directory that holds no store, and permission to write.
     pub mode: OpenMode,
-    /// What a commit waits for.
+    /// Durability of commits.
     pub durability: Durability,
     /// Bytes of writes held in memory before they are merged into files; the memory limit may allow less.
     pub memtable_bytes_max: usize,
@@ -109,7 +109,7 @@ pub struct OpenOptions {
     pub transaction_bytes_max: Option<usize>,
     /// The memory limit of the store and of all that reads it, in bytes; `None` for a share of the machine's memory.
     pub memory_bytes_max: Option<usize>,
-    /// Who merges writes into files.
+    /// Threads that merge writes into files.
     pub maintenance: Maintenance,
     /// When and how files of edges are merged.
     pub compaction: Policy,
@@ -145,7 +145,7 @@ impl OpenOptions {
 #[derive(Debug)]
 pub struct NativeStore(Arc<Engine>);
 
-/// What a store shares with its transactions and threads.
+/// State that a store shares with its transactions and threads.
 #[derive(Debug)]
 pub(crate) struct Engine {
     path: PathBuf,
@@ -155,17 +155,18 @@ pub(crate) struct Engine {
     options: OpenOptions,
     memory: Arc<MemoryBudget>,
     cache: Arc<BlockCache>,
-    /// What the next transaction begins with; whoever holds it has the turn to commit.
+    /// State that the next transaction begins with; the thread that holds the lock has the turn to commit.
     head: Mutex<Head>,
     /// Told when `Head::is_held` ends.
     head_released: Condvar,
-    /// What readers see.
+    /// State that readers see.
     published: Mutex<Arc<Snapshot>>,
-    /// Who merges writes into files, or builds them anew.
+    /// Held by the thread that merges writes into files, or builds them anew.
     files: Mutex<Files>,
-    /// What the manifest on the disk names; whoever changes that holds this until the head stands on it.
+    /// Version that the manifest on the disk names; a thread that changes it holds this lock until the head stands on
+    /// it.
     current: Mutex<Arc<Version>>,
-    /// Who merges files.
+    /// Held by the thread that merges files.
     compacting: Mutex<()>,
     throttle: Throttle,
     /// Commits that wait for the disk.
@@ -175,11 +176,11 @@ pub(crate) struct Engine {
     counters: Arc<Counters>,
     /// The id of the next node that is made.
     next_node: AtomicU64,
-    /// Bytes of the head's memtable, roughly.
+    /// Approximate bytes of the head's memtable.
     memtable_bytes: AtomicUsize,
     /// Edge partitions of level 0.
     level0: AtomicUsize,
-    /// What stood behind the sound parts of its logs when it was opened.
+    /// Bytes that stood behind the sound parts of its logs when it was opened.
     torn: Vec<TornLog>,
     _lock: Box<dyn std::any::Any + Send + Sync>,
 }
@@ -195,7 +196,7 @@ impl NativeStore {
         &self.0.path
     }
 
-    /// How it was opened.
+    /// Options with which it was opened.
     pub fn options(&self) -> &OpenOptions {
         &self.0.options
     }
@@ -205,18 +206,18 @@ impl NativeStore {
         &self.0.platform
     }
 
-    /// The budget of all that the store, and whoever reads it, holds in memory.
+    /// The budget of all that the store and its readers hold in memory.
     pub fn memory(&self) -> &Arc<MemoryBudget> {
         &self.0.memory
     }
 
-    /// What stood behind the sound parts of its logs when it was opened: left by a crash, or damaged since. It is no part of
-    /// the store; opened for writing, the store keeps it in files beside its logs.
+    /// Bytes that stood behind the sound parts of its logs when it was opened: left by a crash, or damaged since. They
+    /// are no part of the store; opened for writing, the store keeps them in files beside its logs.
     pub fn torn_logs(&self) -> &[TornLog] {
         &self.0.torn
     }
 
-    /// What the cache of file blocks has done.
+    /// Statistics of the cache of file blocks.
     pub fn cache_statistics(&self) -> CacheStatistics {
         self.0.cache.statistics()
     }
@@ -232,12 +233,12 @@ impl NativeStore {
         backup::backup_of(&self.0.outside, self.path(), destination, base, interrupt, &current)
     }
 
-    /// Bytes of writes held in memory, roughly.
+    /// Approximate bytes of writes held in memory.
     pub fn memtable_bytes(&self) -> usize {
         lock(&self.0.published).memtable.bytes
     }
 
-    /// What the store has done since it was opened.
+    /// Statistics of the store since it was opened.
     pub fn stats(&self) -> StoreStats {
         self.0.counters.stats()
     }

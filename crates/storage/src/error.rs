@@ -1,4 +1,4 @@
-//! What can go wrong in the store, precisely; each becomes one of the codes of `model::error` at the crate's edge.
+//! Errors of the store, in detail; each becomes one of the codes of `model::error` at the crate's edge.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,29 +10,29 @@ use model::error::{Error, ErrorCode};
 pub enum StorageError {
     /// The operating system refused.
     Io {
-        /// What was being done, as a verb phrase: "write", "sync".
+        /// Operation that was being done, as a verb phrase: "write", "sync".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The disk cannot read some bytes of a file.
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Where in the file.
+        /// Offset in the file.
         offset: u64,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// Bytes are not what was written.
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// Where in the file.
+        /// Offset in the file.
         offset: u64,
-        /// What was found and what was expected.
+        /// The problem: what was found and what was expected.
         problem: String,
     },
     /// The file was written by a newer format.
@@ -64,7 +64,7 @@ pub enum StorageError {
     Busy {
         /// The store.
         path: PathBuf,
-        /// Who, if that can be told.
+        /// That process, if it can be told.
         holder: Option<String>,
     },
     /// The store refuses work after a failed write.
@@ -76,7 +76,7 @@ pub enum StorageError {
     },
     /// Something is larger than the format or the budget allows.
     Limit {
-        /// What was found and what is allowed.
+        /// The problem: what was found and what is allowed.
         problem: String,
     },
 }

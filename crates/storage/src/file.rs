@@ -46,7 +46,7 @@ pub mod write;
 pub use scan::FileScan;
 pub use write::{FileWriter, TemporaryFile};
 
-/// What the manifest says about a file: which it is, and how it can be told from any other.
+/// Entry of a file in the manifest: it names the file and tells it from any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileEntry {
     /// The number in its name; never used twice in a store.
@@ -166,7 +166,7 @@ impl StoreFile {
         &self.path
     }
 
-    /// What the manifest says about it.
+    /// Entry in the manifest.
     pub fn entry(&self) -> FileEntry {
         self.entry
     }
@@ -203,7 +203,7 @@ impl StoreFile {
         Ok(Packed::part(self.read(first, bytes.end.saturating_sub(bytes.start))?, bytes.start, width))
     }
 
-    /// The same if the bytes are in memory and were used of late.
+    /// The same if the bytes are in memory and were used recently.
     #[inline]
     pub fn active(&self, start: usize, length: usize) -> Option<&[u8]> {
         let end = start.checked_add(length).filter(|&end| end <= self.data_end)?;
@@ -270,7 +270,7 @@ impl StoreFile {
         }
     }
 
-    /// How many checksum blocks there are.
+    /// Number of checksum blocks.
     pub fn block_count(&self) -> usize {
         self.data_end.div_ceil(CHECKSUM_BLOCK_BYTES)
     }
@@ -313,8 +313,8 @@ impl StoreFile {
         }
     }
 
-    /// How many blocks may usefully be asked for by [`StoreFile::will_need`] before the first of them is read: more
-    /// would push each other out again.
+    /// Largest number of blocks that may usefully be asked for by [`StoreFile::will_need`] before the first of them is
+    /// read: more would push each other out again.
     pub fn ahead_blocks_max(&self) -> usize {
         self.blocks.ahead_blocks_max()
     }

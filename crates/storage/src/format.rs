@@ -49,7 +49,7 @@ pub const BACKUP_NAME: &str = "BACKUP";
 /// The name of the file that is there while a backup or a restore is under way.
 pub const COPYING_NAME: &str = "COPYING";
 
-/// What a file holds.
+/// Kind of a file, by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u16)]
 pub enum FileKind {
@@ -67,9 +67,9 @@ pub enum FileKind {
     Wal = 6,
     /// A sorted run of a bulk build; never outlives it.
     Run = 7,
-    /// What was deleted from an edge partition and changed in it since it was written.
+    /// Deletions from an edge partition, and changes in it, since it was written.
     Patch = 8,
-    /// What a flush says of changed and new nodes.
+    /// Changed and new nodes, written by a flush.
     NodeRun = 9,
     /// A run of an ordered index.
     OrderedKeys = 10,
@@ -131,7 +131,7 @@ pub const PARTITION_SLOTS: usize = 1 << PARTITION_BITS;
 /// The bit of an edge id that says that the edge is in the memtable; the bits below it are the memtable's.
 pub const MEMTABLE_EDGE_BIT: u64 = 1 << 63;
 
-/// Where a published edge lies: the parts of an [`EdgeId`] whose highest bit is clear.
+/// Place of a published edge: the parts of an [`EdgeId`] whose highest bit is clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EdgePlace {
     /// The slot of the partition.

@@ -16,7 +16,7 @@ use crate::memtable::Memtable;
 
 /// Changes that are kept, at most.
 const CHANGES_MAX: usize = 1 << 20;
-/// The part of the memory limit that they may take: one of so many.
+/// Share of the memory limit that they may take, as a divisor.
 const MEMORY_SHARE: usize = 64;
 
 /// An edge that came or went: type, source and target; node ids have 32 bits.
@@ -101,7 +101,7 @@ impl EdgeState {
         Topology { store: self.history.store, edges: self.edges, properties: self.properties }
     }
 
-    /// What came and went since an earlier state, if that is known.
+    /// Edges that came and went since an earlier state; `None` if that is not known.
     pub(crate) fn since(&self, before: &Topology) -> Option<EdgeDelta> {
         if before.store != self.history.store || before.edges > self.edges {
             return None;

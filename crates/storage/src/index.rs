@@ -1,11 +1,11 @@
 //! Unique key indexes: from the value of a property to the node that has it, for one label and key.
 //!
-//! Entries are pairs of 48 bits of the value's hash and a node id, sorted; the high bits of the hash are not stored
-//! but say in which bucket an entry lies.
+//! Entries are pairs of 48 bits of the value's hash and a node id, sorted; the high bits of the hash are not stored but
+//! say in which bucket an entry lies.
 //!
 //! An index is a list of *runs*: each says which pairs came and which went since the one before.
 //!
-//! Cost: a lookup is an access to the bucket table and one to the entries; whoever asks compares the node's value. A run
+//! Cost: a lookup is an access to the bucket table and one to the entries; the caller compares the node's value. A run
 //! that does not have the hash is passed over by one access to its [`filter`], but for the oldest, which has none.
 //! [`write`] makes runs, [`merge`] makes one of several, [`sort`] orders the pairs within a budget.
 
@@ -102,7 +102,7 @@ impl KeyIndex {
         })
     }
 
-    /// What the manifest says about it.
+    /// Entry in the manifest.
     pub fn entry(&self) -> IndexEntry {
         self.entry
     }

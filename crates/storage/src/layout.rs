@@ -1,4 +1,4 @@
-//! What a store's files are for, by kind and level, with their sizes: what `knot info` shows.
+//! Purposes of a store's files, by kind and level, with their sizes, as `knot info` shows them.
 
 use model::Result;
 
@@ -9,13 +9,13 @@ use crate::manifest::Manifest;
 /// Files of one kind and level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LayoutGroup {
-    /// What they hold: `edges, level 0`, `key index :Person(id)`.
+    /// Content of the files: `edges, level 0`, `key index :Person(id)`.
     pub name: String,
-    /// How many files.
+    /// Number of files.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// What they hold of it, counted where it is edges.
+    /// Number of edges in them, if they hold edges.
     pub edges: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ pub struct LayoutGroup {
 pub struct Layout {
     /// The format version of the program.
     pub format_version: u16,
-    /// How many manifests the store has had.
+    /// Number of manifests that the store has had.
     pub generation: u64,
     /// By kind and level, first what is read first.
     pub groups: Vec<LayoutGroup>,
@@ -101,7 +101,7 @@ impl Layout {
 }
 
 impl NativeStore {
-    /// What the files of the store are for.
+    /// Purposes and sizes of the files of the store.
     pub fn layout(&self) -> Result<Layout> {
         let version = self.version();
         let mut layout = Layout::of(version.manifest());

@@ -5,13 +5,13 @@
 pub struct Policy {
     /// Overlapping partitions of one level that are merged into the next.
     pub fanout: usize,
-    /// Edges that a flush writes, about: the size of a partition of level 0.
+    /// Approximate number of edges that a flush writes: the size of a partition of level 0.
     pub level0_edges: u64,
-    /// Edges in one partition, about, above which a merge cuts its interval.
+    /// Approximate number of edges in one partition above which a merge cuts its interval.
     pub partition_edges_max: u64,
     /// Partitions of level 0 at which writers wait for a merge.
     pub level0_max: usize,
-    /// A partition is rewritten once so many times its deletions and changed properties exceed its edges.
+    /// Factor: a partition is rewritten once its deletions and changed properties, times this factor, exceed its edges.
     pub patch_share: u64,
     /// Bytes that merging writes a second, at most; 0 for as many as the disk takes.
     pub bytes_per_second: u64,

@@ -2,17 +2,17 @@
 //!
 //! Modules in reading order:
 //! - [`format`]: constants of the file format, and how an edge id names a place.
-//! - [`error`]: what can go wrong, precisely.
+//! - [`error`]: errors, in detail.
 //! - [`os`]: the real disk, clock and randomness; the only file that touches them.
 //! - [`file`]: immutable files with checksums.
 //! - [`codec`]: packed integers, stable hashes, tagged values.
-//! - [`manifest`]: which files make up a store; the commit point.
+//! - [`manifest`]: the files that make up a store; the commit point.
 //! - [`column`]: property columns in encoded blocks.
 //! - [`segment`]: nodes of an interval of ids: existence, labels, columns.
-//! - [`node_run`]: what flushes say of nodes, over the segments.
+//! - [`node_run`]: changes of nodes by flushes, over the segments.
 //! - [`partition`]: edges of an interval of target ids, both directions, their columns, and the patches over them.
 //! - [`index`]: unique key indexes.
-//! - [`tiers`]: which runs are merged.
+//! - [`tiers`]: the choice of runs to merge.
 //! - [`version`]: everything that one manifest names, opened.
 //! - [`numbers`]: numbers of files, edges and partition slots, which all versions of an open store share.
 //! - [`build`]: a build of files under way, and streams of sorted edges.
@@ -23,17 +23,17 @@
 //! - `index_build`: indexes and key indexes of what is there.
 //! - [`compact_nodes`]: merging the runs of nodes and of key indexes.
 //! - [`wal`]: the write-ahead log.
-//! - [`memtable`]: what was written since the files were.
-//! - [`history`]: the states of the edges, and what came and went between them.
+//! - [`memtable`]: writes since the files were written.
+//! - [`history`]: the states of the edges, and the edges that came and went between them.
 //! - [`snapshot`]: files and memtable read as one graph.
 //! - [`transaction`]: the checks and effects of writing.
 //! - [`flush`]: the merge of a memtable into files.
 //! - [`compact`]: merging of edge partitions and patches.
 //! - [`engine`]: the store itself: opening, turns, commits, checkpoints.
-//! - [`layout`]: what the files are for, by kind and level.
+//! - [`layout`]: the purposes of the files, by kind and level.
 //! - `problem`: damage to a store, as it is reported.
 //! - [`check`]: every checksum and cross-reference.
-//! - [`reading`]: a disk on which nothing can be changed, for whoever opens a store to read.
+//! - [`reading`]: a disk on which nothing can be changed, for opening a store to read.
 //! - [`recover`]: all that can be read of a damaged store, into a new one.
 //! - [`backup`]: a verified copy of a store while it is used, and back.
 

@@ -28,9 +28,9 @@ pub(crate) mod sketches;
 /// A node segment as the manifest lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentEntry {
-    /// Which ids it holds: those of `format::segment_range`.
+    /// Number of the segment, which gives the ids it holds: those of `format::segment_range`.
     pub segment: u64,
-    /// What node runs up to this age say of its nodes is in it already.
+    /// Age up to which the changes of its nodes in node runs are in it already.
     pub age: u64,
     /// Its file.
     pub file: FileEntry,
@@ -42,7 +42,7 @@ pub struct PartitionEntry {
     /// The number by which edge ids name it; stays the same as long as the partition is there. A partition that was
     /// just written has [`UNASSIGNED_SLOT`] until a version takes it in.
     pub slot: u16,
-    /// How often its edges were merged, about: 0 for what a flush wrote.
+    /// Approximate number of merges of its edges: 0 for what a flush wrote.
     pub level: u8,
     /// The target ids it holds.
     pub interval: Range<u64>,
@@ -52,7 +52,7 @@ pub struct PartitionEntry {
     pub topology: FileEntry,
     /// The file with the property columns, if any edge has a property.
     pub properties: Option<FileEntry>,
-    /// What was deleted and changed since, oldest first.
+    /// Deletions and changes since it was written, oldest first.
     pub patches: Vec<FileEntry>,
     /// The number of its first edge, where its files, of version 2, have no numbers.
     pub numbers_from: u64,
@@ -125,7 +125,7 @@ impl Manifest {
         segments.chain(topologies).chain(properties).chain(patches).chain(indexes).chain(node_runs).chain(ordered)
     }
 
-    /// Which part of the graph the file of that number holds, in words; `None` if the manifest does not name it.
+    /// The part of the graph that the file of that number holds, in words; `None` if the manifest does not name it.
     pub fn part_of(&self, number: u64) -> Option<String> {
         if let Some(entry) = self.segments.iter().find(|entry| entry.file.number == number) {
             let range = segment_range(entry.segment);
@@ -387,8 +387,8 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// Lowers counts that exceed what the files can hold, so that whoever reserves room by them takes no more than that. The check
-/// of a store counts, and tells the difference.
+/// Lowers counts that exceed what the files can hold, so that code that reserves room by them takes no more than that.
+/// The check of a store counts, and tells the difference.
 fn bound_counts(manifest: &mut Manifest) {
     let held = manifest.partitions.iter().fold(0u64, |edges, entry| edges.saturating_add(entry.edges));
     let counts = &mut manifest.statistics;

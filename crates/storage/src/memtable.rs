@@ -48,18 +48,18 @@ impl NodeRecord {
     }
 }
 
-/// What became of a node of the files.
+/// Change of a node of the files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeChange {
     pub(crate) is_deleted: bool,
-    /// All labels the node has now, if they changed; in order of their ids. Where there are labels, be it none at all, and
-    /// the node is not deleted, it exists, even if the files know nothing of it.
+    /// All labels the node has now, if they changed; in order of their ids. If there are labels, even an empty set of
+    /// them, and the node is not deleted, it exists, even if the files know nothing of it.
     pub(crate) labels: Option<Arc<[LabelId]>>,
     /// Properties that were set; null for those that were removed.
     pub(crate) properties: Properties,
 }
 
-/// What became of an edge of the files.
+/// Change of an edge of the files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EdgeChange {
     pub(crate) is_deleted: bool,
@@ -95,7 +95,7 @@ pub(crate) struct Memtable {
     pub(crate) edges: Adjacency,
     /// Properties of edges made here that were changed since, by ordinal.
     pub(crate) edge_properties: SharedMap<u32, Properties>,
-    /// How many of the edges made here are deleted.
+    /// Number of the edges made here that are deleted.
     pub(crate) edges_deleted: usize,
     /// Edges of the files that changed, by id.
     pub(crate) edge_changes: SharedMap<u64, EdgeChange>,
@@ -105,13 +105,13 @@ pub(crate) struct Memtable {
     pub(crate) base_edges_deleted: Adjacency,
     /// Edges that the transaction deleted that has not settled yet, its own included.
     pub(crate) own_deleted: Vector<(EdgeTypeId, NodeId, NodeId)>,
-    /// Whether it changed properties of edges.
+    /// True if that transaction changed properties of edges.
     pub(crate) own_properties_changed: bool,
     /// Unique values written here, by constraint in the order of the schema.
     pub(crate) indexes: Vector<UniqueIndex>,
     /// Entries of ordered indexes written here, by index in the order of the schema.
     pub(crate) ordered: Vector<OrderedEntries>,
-    /// Bytes held, roughly.
+    /// Approximate bytes held.
     pub(crate) bytes: usize,
 }
 
@@ -175,7 +175,7 @@ impl Memtable {
         self.nodes.get(usize::try_from(node.0.checked_sub(self.first_node)?).ok()?)
     }
 
-    /// What became of a node of the files, if anything did.
+    /// Change of a node of the files; `None` if it did not change.
     #[inline]
     pub(crate) fn node_change(&self, node: NodeId) -> Option<&NodeChange> {
         if self.node_changes.is_empty() {
@@ -234,7 +234,7 @@ impl Memtable {
         self.edges.has_own() || !self.own_deleted.is_empty()
     }
 
-    /// What became of an edge of the files, if anything did.
+    /// Change of an edge of the files; `None` if it did not change.
     #[inline]
     pub(crate) fn edge_change(&self, edge: EdgeId) -> Option<&EdgeChange> {
         if self.edge_changes.is_empty() {
@@ -296,7 +296,7 @@ impl Memtable {
         self.nodes.get_mut(usize::try_from(node.0.checked_sub(self.first_node)?).ok()?)
     }
 
-    /// What became of a node of the files, for change.
+    /// Mutable change of a node of the files.
     pub(crate) fn node_change_mut(&mut self, node: NodeId) -> &mut NodeChange {
         let bytes = &mut self.bytes;
         let change = self.node_changes.entry(node.0).or_insert_with(|| {
@@ -306,7 +306,7 @@ impl Memtable {
         Arc::make_mut(change)
     }
 
-    /// What became of an edge of the files, for change.
+    /// Mutable change of an edge of the files.
     pub(crate) fn edge_change_mut(&mut self, edge: EdgeId) -> &mut EdgeChange {
         self.own_properties_changed = true;
         let bytes = &mut self.bytes;
@@ -348,7 +348,7 @@ impl Memtable {
         labels.iter().for_each(|&label| count(&mut statistics.nodes_by_label, label, nodes));
     }
 
-    /// Counts a label given to so many nodes, or taken from them.
+    /// Counts a label given to nodes, or taken from them (`nodes` is negative then).
     pub(crate) fn count_label(&mut self, label: LabelId, nodes: i64) {
         count(&mut Arc::make_mut(&mut self.statistics).nodes_by_label, label, nodes);
     }
@@ -360,7 +360,7 @@ impl Memtable {
         count(&mut statistics.edges_by_type, edge_type, edges);
     }
 
-    /// Whether an index was built into a run that no manifest names yet.
+    /// True if an index was built into a run that no manifest names yet.
     pub(crate) fn holds_built_indexes(&self) -> bool {
         self.ordered.iter().any(OrderedEntries::is_built) || self.indexes.iter().any(|index| index.built().is_some())
     }

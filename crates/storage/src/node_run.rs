@@ -48,7 +48,7 @@ pub fn code_of(set: usize, is_whole: bool) -> i64 {
     1 + 2 * set as i64 + i64::from(is_whole)
 }
 
-/// What a row says of existence and labels.
+/// Existence and labels of a node, as a row says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State<'a> {
     /// Nothing but that the node exists.
@@ -64,7 +64,7 @@ pub enum State<'a> {
     },
 }
 
-/// What a row says of one property.
+/// Entry of a row for one property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
     /// Nothing: older runs and the segment are right.
@@ -82,7 +82,7 @@ pub struct RunKey {
     pub key: PropertyKeyId,
     /// Its values.
     pub values: Option<ColumnReader>,
-    /// Where it was removed.
+    /// Rows in which it was removed.
     pub removed: Option<ColumnReader>,
 }
 
@@ -132,7 +132,7 @@ impl NodeRun {
         Ok(NodeRun { file, entry, ids, sets, state, keys })
     }
 
-    /// What the manifest says about it.
+    /// Entry in the manifest.
     pub fn entry(&self) -> NodeRunEntry {
         self.entry
     }
@@ -142,7 +142,7 @@ impl NodeRun {
         &self.file
     }
 
-    /// How many nodes it knows.
+    /// Number of nodes that it knows.
     pub fn rows(&self) -> u64 {
         self.ids.rows()
     }
@@ -180,7 +180,7 @@ impl NodeRun {
         self.ids.row_of(&self.file, node.0)
     }
 
-    /// What a row says of existence and labels.
+    /// Existence and labels of a node, as a row says.
     pub fn state(&self, row: u64) -> Result<State<'_>> {
         let Some(code) = self.code(row)? else { return Ok(State::Unsaid) };
         self.state_of(code)
@@ -194,7 +194,7 @@ impl NodeRun {
         Ok(cursor.find(row as usize % COLUMN_BLOCK_ROWS)?.map(|found| found.int()))
     }
 
-    /// What a code says.
+    /// The state that a code stands for.
     #[inline]
     pub fn state_of(&self, code: i64) -> Result<State<'_>> {
         if code == DELETED {
@@ -207,7 +207,7 @@ impl NodeRun {
         }
     }
 
-    /// What a row says of a property, whose columns are `key`.
+    /// Entry of a row for a property, whose columns are `key`.
     #[inline]
     pub fn says(&self, key: Option<&RunKey>, row: u64) -> Result<Said> {
         if let Some(key) = key {

@@ -1,4 +1,4 @@
-//! What all versions of an open store share: the numbers of files and of edges, and the slots of edge partitions.
+//! State shared by all versions of an open store: the numbers of files and of edges, and the slots of edge partitions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use model::{Error, Result};
 use crate::error::StorageError;
 use crate::format::{EDGE_NUMBER_LIMIT, PARTITION_SLOTS};
 
-/// Where every new file of an open store gets its number, whoever builds it.
+/// Source of the numbers of all new files of an open store.
 #[derive(Debug)]
 pub struct FileNumbers(AtomicU64);
 
@@ -29,7 +29,7 @@ impl FileNumbers {
     }
 }
 
-/// The source of numbers for new edges of an open store, whoever makes them. No number is given out twice.
+/// The source of numbers for all new edges of an open store. No number is given out twice.
 #[derive(Debug)]
 pub struct EdgeNumbers(AtomicU64);
 
@@ -58,7 +58,7 @@ impl EdgeNumbers {
     }
 }
 
-/// Which slots are taken by partitions that some version still has open.
+/// Slots that are taken by partitions that some version still has open.
 #[derive(Debug, Default)]
 pub struct Slots(Mutex<Vec<bool>>);
 
@@ -105,7 +105,7 @@ pub struct SlotLease {
 }
 
 impl SlotLease {
-    /// Which slot.
+    /// The slot.
     pub fn slot(&self) -> u16 {
         self.slot
     }

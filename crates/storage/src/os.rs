@@ -425,11 +425,11 @@ struct StoreLock {
     described: usize,
 }
 
-/// How often the file of a lock is opened anew because somebody removed or replaced it meanwhile.
+/// Number of times that the file of a lock is opened anew because somebody removed or replaced it meanwhile.
 const LOCK_FILES_MAX: usize = 100;
 
 impl StoreLock {
-    /// The lock of whoever writes; the file is made if need be.
+    /// The lock of a writer; the file is made if need be.
     fn alone(path: &Path) -> io::Result<StoreLock> {
         let _directory = lock_directory(path, File::try_lock)?;
         for _ in 0..LOCK_FILES_MAX {
@@ -446,7 +446,7 @@ impl StoreLock {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    /// The lock of whoever reads; nothing is made or written.
+    /// The lock of a reader; nothing is made or written.
     fn shared(path: &Path) -> io::Result<StoreLock> {
         let _directory = lock_directory(path, File::try_lock_shared)?;
         let file = match open_file(path) {
@@ -518,8 +518,8 @@ fn is_at(_file: &File, _path: &Path) -> io::Result<bool> {
 /// Bytes of the longest description of a lock's holder.
 const HOLDER_BYTES_MAX: usize = 512;
 
-/// Writes into a lock who holds it, for the message to whoever comes in vain; gives how many bytes. The lock holds without it.
-/// Only the program is named: what stands on a command line may be nobody's business.
+/// Writes into a lock who holds it, for the message to processes that come in vain; returns the number of bytes. The
+/// lock holds without it. Only the program is named: what stands on a command line may be confidential.
 fn describe_holder(mut file: &File) -> usize {
     let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
     let program = program.file_name().unwrap_or_default().to_string_lossy().into_owned();

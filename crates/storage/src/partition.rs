@@ -58,7 +58,7 @@ pub struct Partition {
     by_section: Vec<Option<Box<SectionPatches>>>,
 }
 
-/// What stays the same while patches come and the level rises.
+/// Files of a partition, which stay the same while patches come and the level rises.
 #[derive(Debug)]
 struct PartitionFiles {
     topology: Arc<StoreFile>,
@@ -140,7 +140,7 @@ impl Partition {
         self.files.lease.slot()
     }
 
-    /// What the manifest says about it.
+    /// Entry in the manifest.
     pub fn entry(&self) -> &PartitionEntry {
         &self.entry
     }
@@ -156,7 +156,7 @@ impl Partition {
         std::iter::once(&self.files.topology).chain(&self.files.properties).chain(patches)
     }
 
-    /// What was deleted and changed since it was written, oldest first.
+    /// Deletions and changes since it was written, oldest first.
     pub fn patches(&self) -> &[Arc<Patch>] {
         &self.patches
     }
@@ -174,7 +174,7 @@ impl Partition {
         (0..self.files.sections.len()).filter_map(|index| self.live(index))
     }
 
-    /// How many of its edges are gone.
+    /// Number of its edges that are gone.
     pub fn deleted(&self) -> u64 {
         self.by_section.iter().flatten().map(|patches| patches.deleted()).sum()
     }

@@ -9,11 +9,11 @@ use model::{Error, ErrorCode};
 pub struct Problem {
     /// The file.
     pub file: PathBuf,
-    /// Where in the file, as near as can be told.
+    /// Offset in the file, as near as can be told.
     pub offset: u64,
-    /// What was found and what was expected.
+    /// The problem: what was found and what was expected.
     pub message: String,
-    /// Which part of the graph the file holds, in words; empty where that cannot be told.
+    /// Part of the graph that the file holds, in words; empty where that cannot be told.
     pub part: String,
 }
 

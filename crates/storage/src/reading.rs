@@ -1,4 +1,4 @@
-//! A disk on which nothing can be changed: whatever opens a store for reading only sees it through this one.
+//! A disk on which nothing can be changed, through which a store that is opened for reading only is seen.
 //!
 //! Replay of a log may build runs of indexes, and files of nodes and edges, for what is too large for memory. These get files
 //! without a name in the directory for temporary files, which are seen under the names they were made with, by whoever holds

@@ -37,15 +37,15 @@ const BATCH: usize = 4_096;
 pub struct Loss {
     /// The file whose damage is the cause.
     pub file: PathBuf,
-    /// Where in the file, as near as can be told.
+    /// Offset in the file, as near as can be told.
     pub offset: u64,
-    /// What was found there and what was expected.
+    /// The problem: what was found there and what was expected.
     pub problem: String,
-    /// What is lost by it, as `12 values of name`.
+    /// Data that is lost by it, as `12 values of name`.
     pub lost: String,
 }
 
-/// What a salvage gave.
+/// Result of a salvage.
 #[derive(Clone, Debug, Default)]
 pub struct Recovery {
     /// Nodes copied.
@@ -56,7 +56,7 @@ pub struct Recovery {
     pub nodes_listed: u64,
     /// Edges likewise.
     pub edges_listed: u64,
-    /// What could not be copied; empty if nothing was damaged.
+    /// Losses: data that could not be copied; empty if nothing was damaged.
     pub losses: Vec<Loss>,
 }
 
@@ -199,7 +199,7 @@ impl What {
     }
 }
 
-/// What is lost so far, by cause.
+/// Losses so far, by cause.
 #[derive(Default)]
 struct Losses {
     counts: Map<(Place, What), u64>,

@@ -1,4 +1,4 @@
-//! How constraints and indexes are written: the same bytes in the manifest and in the log.
+//! Encoding of constraints and indexes: the same bytes in the manifest and in the log.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ pub(crate) fn put_subject(subject: Subject, out: &mut Vec<u8>) {
     out.put_u32(id);
 }
 
-/// What a constraint or index is about.
+/// Reads the subject of a constraint or index.
 pub(crate) fn subject(get: &mut Get<'_>) -> Result<Subject> {
     match (get.u8()?, get.u32()?) {
         (LABEL, id) => Ok(Subject::Label(LabelId(id))),

@@ -18,7 +18,7 @@ use crate::manifest::SegmentEntry;
 
 pub mod write;
 
-/// A bitmap is brought into memory as a whole for so many reads of each of its blocks.
+/// Number of reads of each block of a bitmap for which the bitmap is brought into memory as a whole.
 const READS_OF_A_BLOCK: usize = 16;
 
 /// One bit for each row, in its file or known without one.
@@ -30,7 +30,7 @@ pub enum RowBitmap {
     All,
     /// The words lie in the file.
     Words {
-        /// Where the first word starts.
+        /// Start of the first word.
         start: usize,
     },
 }
@@ -66,9 +66,9 @@ impl RowBitmap {
 pub struct SegmentLabel {
     /// The label.
     pub label: LabelId,
-    /// How many nodes carry it.
+    /// Number of nodes that carry it.
     pub count: u64,
-    /// Which ones.
+    /// Rows of those nodes.
     pub rows: RowBitmap,
 }
 
@@ -114,7 +114,7 @@ impl Segment {
         Ok(Segment { file, entry, rows, alive_count, alive, labels, columns })
     }
 
-    /// What the manifest says about it.
+    /// Entry in the manifest.
     pub fn entry(&self) -> SegmentEntry {
         self.entry
     }
@@ -151,12 +151,12 @@ impl Segment {
         Some(&self.columns[index].1)
     }
 
-    /// Which rows exist.
+    /// The rows that exist.
     pub fn alive(&self) -> RowBitmap {
         self.alive
     }
 
-    /// Which rows carry a label.
+    /// The rows that carry a label.
     #[inline]
     pub fn label(&self, label: LabelId) -> RowBitmap {
         match self.labels.binary_search_by_key(&label, |at| at.label) {

@@ -68,7 +68,7 @@ fn most<I: Copy + Ord>(counts: &Map<I, u64>) -> Vec<(I, u64)> {
     most
 }
 
-/// Which of `count` things are looked at if about `wanted` may be: one of each stretch, any of them.
+/// Choice of those of `count` things that are looked at if about `wanted` may be: one of each stretch, any of them.
 struct Stretches {
     stride: u64,
     at: u64,
@@ -232,7 +232,7 @@ fn sample_nodes(snapshot: &Snapshot, label: LabelId, count: u64, wanted: u64) ->
     Ok(nodes)
 }
 
-/// What a sample shows of one property.
+/// Values of one property in a sample.
 #[derive(Default)]
 struct Seen {
     present: u64,
@@ -259,7 +259,7 @@ impl Seen {
         }
     }
 
-    /// What follows for `count` nodes of which `sampled` were looked at.
+    /// Estimates the sketch for `count` nodes of which `sampled` were looked at.
     fn sketch(&self, count: u64, sampled: u64) -> ValueSketch {
         let present = (self.present as f64 * count as f64 / sampled as f64).round() as u64;
         let seen = self.values.len() as u64;

@@ -36,7 +36,7 @@ pub(crate) struct Snapshot {
     pub(crate) edges: EdgeState,
 }
 
-/// What the native store can do.
+/// Capabilities of the native store.
 pub(crate) fn capabilities(writes: bool) -> Capabilities {
     Capabilities {
         writes,
@@ -66,8 +66,8 @@ impl Snapshot {
         Ok(value)
     }
 
-    /// The same for a batch of edges that names these nodes, one at least. None is beyond the nodes that were ever made, so
-    /// that whoever keeps something for each node has a place for it.
+    /// The same for a batch of edges that names these nodes, one at least. None is beyond the nodes that were ever
+    /// made, so that a caller that keeps something for each node has a place for it.
     fn sound_edges(&self, nodes: impl Iterator<Item = u64>) -> Result<bool> {
         let largest = nodes.fold(0, u64::max);
         if largest >= self.node_id_bound() {

@@ -1,12 +1,12 @@
-//! Which of several sorted runs are merged: those of about the same size that follow each other in age.
+//! Choice of the sorted runs that are merged: those of about the same size that follow each other in age.
 //!
-//! A run's *tier* is the logarithm of its size to the base of the fan. Once as many runs as the fan has of one tier stand
-//! together, with none of a higher tier between, they and what smaller ones lie between become one run, of a higher tier
-//! as a rule; so an entry is written once for each tier, about log(all / one flush) times.
+//! A run's *tier* is the logarithm of its size to the base of the fan. Once as many runs as the fan has of one tier
+//! stand together, with none of a higher tier between, they and what smaller ones lie between become one run, of a
+//! higher tier as a rule; so an entry is written once for each tier, about log(all / one flush) times.
 
 use std::ops::Range;
 
-/// How runs are merged.
+/// Rules for merging runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiers {
     /// Runs of a tier that are merged.

@@ -61,14 +61,14 @@ pub(crate) struct NativeTransaction {
     /// The ordinal of the first edge that it makes.
     first_own: u32,
     log: Vec<u8>,
-    /// Where in the log operations begin that change what was there before.
+    /// Positions in the log of operations that change what was there before.
     changes: Vec<usize>,
     claims: Vec<u64>,
     /// Ids of nodes it made: the length of the log before, the first and how many.
     reserved: Vec<(u64, NodeId, u64)>,
     /// Roots to roll back to, each with the length of the log at that moment.
     roots: Vec<(usize, Memtable)>,
-    /// What may lack properties that constraints demand.
+    /// Nodes and edges that may lack properties that constraints demand.
     touched: Touched,
     /// Who may have values that must be unique, and are not.
     doubts: Doubts,

@@ -168,7 +168,7 @@ impl Version {
         BuildContext::new(&self.platform, &self.directory, (&self.numbers, &self.edge_numbers), config, interrupt)
     }
 
-    /// What an edit makes of this version, opened and not written: to look at.
+    /// The version that an edit makes of this one, opened and not written: to look at.
     pub fn with_edit(&self, edit: &VersionEdit) -> Result<Arc<Version>> {
         Version::assemble(&self.platform, &self.directory, edit.apply(&self.manifest)?, Some(self))
     }
@@ -265,7 +265,7 @@ impl Version {
         &self.platform
     }
 
-    /// What the files are; schema, statistics, node id bound and log number stand there.
+    /// The manifest: the files, and the schema, statistics, node id bound and log number.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -294,7 +294,7 @@ impl Version {
         Ok(())
     }
 
-    /// Where new files get their numbers.
+    /// Source of the numbers of new files.
     pub fn numbers(&self) -> &Arc<FileNumbers> {
         &self.numbers
     }

@@ -1,26 +1,26 @@
 //! The write-ahead log: what was committed since the store's files were last written, in one file.
 //!
-//! - [`record`]: what a payload says.
+//! - [`record`]: the contents of a payload.
 //! - [`replay`]: reading logs back.
 //! - [`writer`]: the end that is written.
-//! - [`mend`]: what opening makes of logs that were not closed.
-//! - [`torn`]: what was cut off, for whoever asks.
+//! - [`mend`]: mending of logs that were not closed, when the store is opened.
+//! - [`torn`]: the bytes that were cut off.
 //!
-//! The file is the header that every file of a store has and then groups, each written at once: a group mark, and records,
-//! one for each committed transaction. Integers are little-endian. A record: marker `KREC`, CRC-32 `u32` of all that
-//! follows, payload length `u64`, sequence number `u64`, payload. Sequence numbers rise by one. A payload is a row of
-//! operations, see [`record`]. A group mark: marker `KGRP`, CRC-32 `u32` of what follows and of the mark's own place in the
-//! file, then how many bytes of the file were durable when the group was written, `u64`. Before the first record stands a
-//! link: marker `KLNK`, CRC-32 `u32` of what follows and of its own place, then number, length and last sequence number of
-//! the log before, `u64` each. Every checksum also covers the store's identity and the number of the log, so that what an
-//! older file left on the same blocks is never taken for a part of this one.
+//! The file is the header that every file of a store has and then groups, each written at once: a group mark, and
+//! records, one for each committed transaction. Integers are little-endian. A record: marker `KREC`, CRC-32 `u32` of
+//! all that follows, payload length `u64`, sequence number `u64`, payload. Sequence numbers rise by one. A payload is a
+//! row of operations, see [`record`]. A group mark: marker `KGRP`, CRC-32 `u32` of what follows and of the mark's own
+//! place in the file, then how many bytes of the file were durable when the group was written, `u64`. Before the first
+//! record stands a link: marker `KLNK`, CRC-32 `u32` of what follows and of its own place, then number, length and last
+//! sequence number of the log before, `u64` each. Every checksum also covers the store's identity and the number of the
+//! log, so that what an older file left on the same blocks is never taken for a part of this one.
 //!
 //! Of a group that was being written when the power went, any sectors may be there: a sound record behind a damaged one
-//! says nothing. A sound group mark that calls the damaged place durable says that what stood there had been acknowledged.
-//! A store that is closed ends its log with a mark for all of it (a *seal*).
+//! says nothing. A sound group mark that calls the damaged place durable says that what stood there had been
+//! acknowledged. A store that is closed ends its log with a mark for all of it (a *seal*).
 //!
-//! Invariant: the file is only ever appended to, by one process; a record is acknowledged only once it is durable, and all
-//! logs before it are.
+//! Invariant: the file is only ever appended to, by one process; a record is acknowledged only once it is durable, and
+//! all logs before it are.
 
 mod column;
 pub(crate) mod mend;
@@ -52,7 +52,7 @@ pub(crate) const EMPTY_LOG_BYTES: u64 = (HEADER_BYTES + GROUP_MARK_BYTES) as u64
 /// The first format version whose logs have links, and checksums that cover the number of the log.
 const LINKED_VERSION: u16 = 3;
 
-/// What tells a log from all others: its checksums cover it.
+/// Name of a log, which tells it from all others: its checksums cover it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogName {
     /// The identity of the store.
@@ -63,7 +63,7 @@ pub(crate) struct LogName {
     pub(crate) is_linked: bool,
 }
 
-/// Where the log before ended when this one took its first record.
+/// End of the log before, at the time when this one took its first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     /// The number of the log before; of this one itself if none is before it.
@@ -120,7 +120,7 @@ impl LogName {
         mark
     }
 
-    /// How many bytes the mark at byte `place` calls durable, if a sound one stands at the start of `bytes`.
+    /// Number of bytes that the mark at byte `place` calls durable, if a sound one stands at the start of `bytes`.
     fn read_mark(self, bytes: &[u8], place: u64) -> Option<u64> {
         let mark: &[u8; GROUP_MARK_BYTES] = bytes.first_chunk()?;
         let durable = u64::from_le_bytes(*mark.last_chunk().expect("a mark is longer than a word"));

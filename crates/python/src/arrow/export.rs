@@ -1,4 +1,5 @@
-//! Batches of a result as record batches. Integers, floats and texts are lent, not copied: the array holds the column.
+//! Batches of a result as record batches. Integers, floats and strings are lent, not copied: the array holds the
+//! column.
 //!
 //! The unsafe code lends the memory of columns to arrays that hold them.
 #![allow(unsafe_code, reason = "arrays are made of memory that they do not own but keep alive")]
@@ -58,7 +59,7 @@ impl Layout {
         Layout { kinds, schema }
     }
 
-    /// The same with texts for durations that have months.
+    /// The same with strings for durations that have months.
     pub(crate) fn with_texts_for_months(self) -> Layout {
         let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
         let kinds = self.kinds.into_iter().map(Kind::with_texts_for_months).collect();

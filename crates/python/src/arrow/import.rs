@@ -188,7 +188,7 @@ fn truths(array: &ArrayRef) -> Result<Column, Error> {
     Ok(with_nulls(ColumnData::Bool(truths), &array))
 }
 
-/// UUIDs of 16 bytes each, as texts.
+/// UUIDs of 16 bytes each, as strings.
 fn uuids(array: &ArrayRef) -> Result<Column, Error> {
     let bytes = cast(array, &DataType::LargeBinary)?;
     let text = |bytes: &[u8]| {
@@ -371,7 +371,7 @@ fn nested(array: &ArrayRef) -> Result<Column, Error> {
     Ok(Column::from_values(&values))
 }
 
-/// Maps of texts to values.
+/// Maps of strings to values.
 fn maps(maps: &MapArray) -> Result<Vec<Value>, Error> {
     let (keys, values) = (plain(maps.keys())?, plain(maps.values())?);
     let offsets = maps.value_offsets();

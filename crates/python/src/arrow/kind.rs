@@ -1,7 +1,7 @@
 //! The Arrow type that fits the values of a column: the narrowest that holds them all.
 //!
-//! Integers with floats are floats, if none of them is rounded; other mixtures are texts of JSON. Nodes, edges and paths
-//! are structures, maps too.
+//! Integers with floats are floats, if none of them is rounded; other mixtures are strings of JSON. Nodes, edges and
+//! paths are structures, maps too.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub(crate) enum Kind {
     Interval,
     List(Box<Kind>),
     Struct(Vec<(Arc<str>, Kind)>),
-    /// Texts of JSON.
+    /// Strings of JSON.
     Mixed,
 }
 
@@ -177,7 +177,7 @@ impl Kind {
         }
     }
 
-    /// The same with texts for durations that have months, for libraries that have no type for them.
+    /// The same with strings for durations that have months, for libraries that have no type for them.
     pub(crate) fn with_texts_for_months(self) -> Kind {
         match self {
             Kind::Interval => Kind::String,

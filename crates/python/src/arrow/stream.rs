@@ -1,4 +1,4 @@
-//! The rows of a result as an Arrow stream, for the C interface: whoever reads it pulls batches from the query.
+//! The rows of a result as an Arrow stream, for the C interface: its reader pulls batches from the query.
 
 use std::collections::VecDeque;
 use std::ffi::CStr;
@@ -32,7 +32,7 @@ impl Reader {
         Reader { layout, ready, rest, told }
     }
 
-    /// The same with texts for durations that have months.
+    /// The same with strings for durations that have months.
     pub(crate) fn with_texts_for_months(self) -> Reader {
         Reader { layout: self.layout.with_texts_for_months(), ..self }
     }

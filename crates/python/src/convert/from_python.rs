@@ -89,8 +89,8 @@ impl From<pyo3::CastError<'_, '_>> for Fault {
     }
 }
 
-/// The name of an object's type. Copies the text of it: printing it would call `str()`, which runs handlers of signals, and an
-/// exception that a handler raises there is lost.
+/// The name of an object's type. Copies the string: printing it would call `str()`, which runs handlers of signals, and
+/// an exception that a handler raises there is lost.
 pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
     let name = object.get_type().name().and_then(|name| Ok(name.to_cow()?.into_owned()));
     name.unwrap_or_else(|_| "an object".to_owned())
@@ -258,7 +258,7 @@ fn unit_of(dtype: &Bound<'_, PyAny>) -> PyResult<(String, i64)> {
     Ok((unit[digits..].to_owned(), unit[..digits].parse().unwrap_or(1)))
 }
 
-/// A moment of NumPy: read as a text of ISO 8601, which loses nothing. What counts days or more is a date.
+/// A moment of NumPy: read as a string of ISO 8601, which loses nothing. Units of days or more are dates.
 fn moment(object: &Bound<'_, PyAny>, unit: &str) -> Result<Value, Fault> {
     let is_date = matches!(unit, "Y" | "M" | "W" | "D");
     let object = if is_date { object.call_method1("astype", ("datetime64[D]",))? } else { object.clone() };

@@ -1,5 +1,5 @@
-//! Dates, times and date-times across the border. Python's have microseconds: what Cypher has below is cut off, and what
-//! lies beyond Python's years 1 to 9999 is given as its text.
+//! Dates, times and date-times across the border. Python's have microseconds: what Cypher has below is cut off, and
+//! what lies beyond Python's years 1 to 9999 is given as a string.
 
 use model::temporal::calendar::days_of;
 use model::temporal::{Date, DateTime, LocalDateTime, LocalTime, NANOS_OF_SECOND, SECONDS_OF_DAY, Time, Zone};

@@ -100,7 +100,7 @@ impl Packed {
     }
 }
 
-/// How many of the first `count` are not above a value; they ascend.
+/// Number of the first `count` entries that are not above a value; they ascend.
 fn count_up_to(count: usize, value: u64, get: impl Fn(usize) -> u64) -> usize {
     let (mut low, mut high) = (0, count);
     while low < high {

@@ -18,7 +18,7 @@ use crate::version::Version;
 /// The first line.
 const TITLE: &str = "Knotwork backup";
 
-/// What the file says.
+/// Contents of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Note {
     /// The store that was copied; for people.
@@ -131,7 +131,7 @@ impl Note {
     }
 }
 
-/// What is wrong with the note of a backup, or with its logs; nothing for a store that is no backup.
+/// Returns the problem with the note of a backup, or with its logs; nothing for a store that is no backup.
 pub(crate) fn check(platform: &Platform, version: &std::sync::Arc<Version>) -> Result<Option<Problem>> {
     let directory = version.directory();
     let checked = (|| match Note::read(&*platform.disk, directory)? {

@@ -16,9 +16,9 @@ use crate::version::Version;
 use crate::wal::EMPTY_LOG_BYTES;
 use crate::wal::replay::end_of;
 
-/// How often the files are looked for anew, since merges took the log away that was about to be read.
+/// Number of times that the files are looked up anew because merges took away the log that was about to be read.
 const ATTEMPTS: u32 = 100;
-/// How long to wait for an open store to turn to the version whose manifest it has written.
+/// Time to wait for an open store to turn to the version whose manifest it has written.
 const NAP: Duration = Duration::from_millis(1);
 
 /// A version and the logs behind it. The version keeps its files on the disk, or at least open.

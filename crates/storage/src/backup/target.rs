@@ -21,7 +21,7 @@ use crate::manifest::Manifest;
 pub(super) struct Target {
     platform: Platform,
     directory: PathBuf,
-    /// Whether the directory is ours as well.
+    /// True if the copy made the directory.
     is_new: bool,
     _lock: Box<dyn Any + Send + Sync>,
 }

@@ -1,4 +1,4 @@
-//! What all parts of one build share: where files go, their numbers, the budget, and who may stop it.
+//! State shared by all parts of one build: the directory and numbers of its files, the budget, and the interrupt.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use crate::numbers::{EdgeNumbers, FileNumbers};
 /// Bytes of a buffer below which spilling it would cost more than it spares.
 const BUFFER_BYTES_MIN: usize = 256 << 10;
 
-/// The part of a build's memory that counting edges by target may take: one of so many.
+/// Share of a build's memory that counting edges by target may take, as a divisor.
 const TARGET_SHARE: usize = 4;
 /// No partition is cut to fewer targets, however little memory there is: the many partitions would cost more.
 const TARGETS_MIN: usize = 1 << 16;
@@ -32,9 +32,9 @@ pub struct BuildContext {
     pub platform: Platform,
     /// The store's directory.
     pub directory: PathBuf,
-    /// How the build may use the machine.
+    /// Limits and options of the build.
     pub config: BuildConfig,
-    /// Who may stop it.
+    /// Interrupt that can stop it.
     pub interrupt: Interrupt,
     numbers: Arc<FileNumbers>,
     edge_numbers: Arc<EdgeNumbers>,
@@ -72,7 +72,7 @@ impl BuildContext {
         Ok(writer.with_numbers(self.numbers.clone()))
     }
 
-    /// Numbers for so many new edges; the first of them.
+    /// Reserves numbers for `count` new edges; returns the first of them.
     pub fn edge_numbers(&self, count: u64) -> Result<u64> {
         self.edge_numbers.take(count)
     }

@@ -50,7 +50,7 @@ impl EdgeBuffer {
         self.rows
     }
 
-    /// Bytes held, about.
+    /// Approximate number of bytes held.
     pub fn memory_bytes(&self) -> usize {
         let pending = self.columns.len() * COLUMN_BLOCK_ROWS * 8;
         let columns: usize = self.columns.iter().map(|(_, memory, _)| memory.memory_bytes()).sum();

@@ -15,7 +15,7 @@ use crate::version::{Version, VersionEdit};
 pub struct Built {
     /// The version that it was built on, or that it was made to follow.
     pub base: Arc<Version>,
-    /// What it changes.
+    /// Changes to the version.
     pub edit: VersionEdit,
     /// Places of the new edges, if they were asked for.
     pub placed: PlacedEdges,
@@ -23,7 +23,7 @@ pub struct Built {
 }
 
 impl Built {
-    /// What a build on a version came to.
+    /// The outcome of a build on a version.
     pub fn new(base: &Arc<Version>, context: BuildContext, edit: VersionEdit) -> Built {
         Built { base: base.clone(), edit, placed: Vec::new(), context }
     }

@@ -22,7 +22,7 @@ type Group = (EdgeTypeId, NodeId, NodeId);
 pub struct Moves<'a> {
     from: &'a Version,
     to: &'a Version,
-    /// What was found so far.
+    /// Ids found so far.
     found: Map<u64, EdgeId>,
     /// The edges between two ends, as they are now, by number.
     groups: Map<Group, Map<u64, EdgeId>>,
@@ -94,7 +94,7 @@ fn follow_merges(context: &BuildContext, edit: &mut VersionEdit, base: &Version,
     Ok(())
 }
 
-/// What patches did meanwhile to partitions that this edit removes goes to those that it adds.
+/// Applies the patches that came meanwhile to partitions that this edit removes to those that it adds.
 fn follow_flushes(
     context: &BuildContext,
     edit: &mut VersionEdit,

@@ -117,7 +117,7 @@ pub fn index_changes(
     Ok(entries)
 }
 
-/// What an index of a label and key knows of nodes.
+/// Hashes that an index of a label and key has of nodes; `None` for a node that is not in it.
 pub fn hashes(layers: &Layers, nodes: &[NodeId], label: LabelId, key: PropertyKeyId) -> Result<Vec<Option<u64>>> {
     let has_label = layers.have_label(nodes, label)?;
     let values = layers.property(nodes, key)?;

@@ -32,7 +32,7 @@ mod nodes;
 
 pub use edges::EdgeLoader;
 
-/// The part of the budget that the keys of all groups may take: one of so many.
+/// Share of the budget that the keys of all groups may take, as a divisor.
 const KEY_MEMORY_SHARE: usize = 2;
 
 /// A row that was not taken.
@@ -40,7 +40,7 @@ const KEY_MEMORY_SHARE: usize = 2;
 pub struct RowError {
     /// The row: the batch's origin plus its index in the batch.
     pub row: u64,
-    /// What was found and what was expected.
+    /// The problem: what was found and what was expected.
     pub reason: String,
 }
 
@@ -59,7 +59,7 @@ pub struct KeyRows<'a> {
 /// Rows of nodes that have the same labels and property names.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeRows<'a> {
-    /// How many.
+    /// Number of rows.
     pub count: usize,
     /// Their labels.
     pub labels: &'a [&'a str],
@@ -73,7 +73,7 @@ pub struct NodeRows<'a> {
     pub origin: u64,
 }
 
-/// What became of rows of nodes.
+/// Result of adding rows of nodes.
 #[derive(Clone, Debug, Default)]
 pub struct NodesAdded {
     /// Nodes made.
@@ -118,7 +118,7 @@ pub struct BulkLoad {
     writer: Option<SegmentWriter>,
     next_node: u64,
     updates: Map<NodeId, NodeChange>,
-    /// Bytes that `updates` take, about.
+    /// Approximate number of bytes that `updates` take.
     update_bytes: usize,
     /// Updates that were written, oldest first.
     update_runs: Vec<NodeRunEntry>,
@@ -129,7 +129,7 @@ pub struct BulkLoad {
 struct Group {
     name: String,
     keys: KeyTable,
-    /// Where the store keeps keys of this group that were there before.
+    /// Labels and properties in which the store keeps keys of this group that were there before.
     bound: Vec<(LabelId, PropertyKeyId)>,
 }
 
@@ -144,7 +144,7 @@ struct ConstraintBuild {
     pairs: PairSorter,
 }
 
-/// What the loaders of edges share.
+/// State shared by the loaders of edges.
 struct Shared {
     context: Arc<BuildContext>,
     base: Arc<Version>,
@@ -158,7 +158,7 @@ struct Shared {
     done: Mutex<Loaded>,
 }
 
-/// What finished loaders handed over.
+/// Output of the finished loaders.
 #[derive(Default)]
 struct Loaded {
     buffers: Vec<(EdgeTypeId, SealedBuffer)>,

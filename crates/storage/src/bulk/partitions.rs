@@ -17,7 +17,7 @@ use crate::partition::write::PartitionWriter;
 /// A source of sorted edges that lives while the partitions are written.
 pub type BoxedSource<'a> = Box<dyn ChunkSource + 'a>;
 
-/// Where the edges of new partitions come from.
+/// Sources of the edges of new partitions.
 pub struct EdgeSources<'a> {
     /// Their types, in order.
     pub types: Vec<EdgeTypeId>,
@@ -102,7 +102,7 @@ pub struct LiveEdges<'a> {
     next: u64,
 }
 
-/// Bytes of properties in one chunk, about.
+/// Approximate bytes of properties in one chunk.
 const CHUNK_BYTES: u64 = 4 << 20;
 
 impl<'a> LiveEdges<'a> {

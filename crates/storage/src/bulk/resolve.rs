@@ -48,7 +48,7 @@ pub struct KeyTable {
 }
 
 impl KeyTable {
-    /// A table that may take so much memory.
+    /// A table that may take `memory_bytes_max` bytes of memory.
     pub fn new(memory_bytes_max: usize) -> KeyTable {
         KeyTable {
             array: Some(Vec::new()),
@@ -150,8 +150,8 @@ impl KeyTable {
         Ok(())
     }
 
-    /// Makes room for so many keys in the hash table: there, or by moving what it holds to the disk. More than the
-    /// limit is taken only if one batch alone needs it.
+    /// Makes room for `rows` keys in the hash table: there, or by moving what it holds to the disk. More than the limit
+    /// is taken only if one batch alone needs it.
     fn reserve(&mut self, context: &BuildContext, rows: usize, bytes_besides: usize) -> Result<()> {
         let slots_for = |keys: usize| (keys * 4 / 3 + 1).next_power_of_two().max(SLOTS_MIN);
         let mut needed = slots_for(self.slots_used + rows);
@@ -199,7 +199,7 @@ impl KeyTable {
     }
 
     /// Says that no key will be added any more. A table that is on the disk in part goes there as a whole, to be found
-    /// by one pass; its bytes stay mapped if they are no more than so many.
+    /// by one pass; its bytes stay mapped if they are no more than `mapped_bytes_max`.
     pub fn freeze(&mut self, context: &BuildContext, mapped_bytes_max: usize) -> Result<()> {
         if self.runs.is_some() {
             self.spill_all(context)?;

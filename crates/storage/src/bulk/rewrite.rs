@@ -23,10 +23,10 @@ use crate::version::{Version, VersionEdit};
 /// Targets counted together when partitions are laid out, as a power of two.
 pub const HISTOGRAM_BITS: u32 = 12;
 
-/// What became of one node. Nodes at or above the base's bound are new; ids between that are not listed are unused.
+/// Change of one node. Nodes at or above the base's bound are new; ids between that are not listed are unused.
 #[derive(Clone, Debug, Default)]
 pub struct NodeChange {
-    /// Which node.
+    /// The node.
     pub node: NodeId,
     /// It is gone; the other fields do not count.
     pub is_deleted: bool,
@@ -41,9 +41,9 @@ pub struct NodeChange {
 pub struct NewEdgeRows {
     /// Their type.
     pub edge_type: EdgeTypeId,
-    /// Where each starts.
+    /// Source of each edge.
     pub sources: Vec<NodeId>,
-    /// Where each ends.
+    /// Target of each edge.
     pub targets: Vec<NodeId>,
     /// The number of each, which no other edge ever had.
     pub numbers: Vec<u64>,
@@ -81,7 +81,7 @@ pub struct Changes {
     pub deleted_edges: Vec<EdgeId>,
     /// Changed properties of edges of the base; a later one for the same edge and key wins.
     pub edge_properties: Vec<EdgePropertyChange>,
-    /// What was written of ordered indexes.
+    /// Entries written of ordered indexes.
     pub(crate) ordered: Vec<(Index, OrderedEntries)>,
     /// The first write-ahead log that is not in the new version.
     pub wal_number: u64,

@@ -19,7 +19,7 @@ use crate::column::{BlockSource, Kind};
 use crate::error::StorageError;
 use crate::format::COLUMN_BLOCK_ROWS;
 
-/// Edges in one bucket, about.
+/// Approximate number of edges in one bucket.
 const BUCKET_EDGES: u64 = 32_768;
 /// Buckets at most.
 const BUCKETS_MAX: u64 = 4_096;
@@ -39,7 +39,7 @@ pub struct Buckets {
     target_bits: u32,
 }
 
-/// What one thread cut: keys and rows of bucket `b` are at `starts[b]..starts[b + 1]`.
+/// Output of one thread that cuts: keys and rows of bucket `b` are at `starts[b]..starts[b + 1]`.
 struct Part {
     starts: Vec<usize>,
     keys: Vec<u64>,

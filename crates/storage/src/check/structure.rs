@@ -1,4 +1,4 @@
-//! What must hold within and between the files of a version whose bytes are as they were written.
+//! Invariants within and between the files of a version whose bytes are as they were written.
 
 use std::path::Path;
 use std::sync::Arc;

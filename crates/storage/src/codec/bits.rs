@@ -38,7 +38,7 @@ fn load(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(*word)
 }
 
-/// Where entries lie in their packed array, with what a load reads behind the last of them.
+/// Byte range of entries in their packed array, with the bytes behind the last of them that a load reads.
 #[inline]
 pub fn bytes_of(width: u8, entries: &Range<usize>) -> Range<usize> {
     let width = width as usize;
@@ -209,7 +209,7 @@ impl Packer {
         &mut self.bytes
     }
 
-    /// What is left, with the padding. `count` is how many entries were pushed in all.
+    /// Returns the bytes that are left, with the padding. `count` is the number of entries pushed in all.
     pub fn finish(mut self, count: usize) -> Vec<u8> {
         let all = packed_bytes(count, self.width as u8);
         let whole = count * self.width as usize / 64 * 8;

@@ -1,4 +1,4 @@
-//! Writing and reading the little directories of files: fixed-width integers and texts, little endian.
+//! Writing and reading of the small directories of files: fixed-width integers and strings, little endian.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub trait Put {
     fn put_u32(&mut self, x: u32);
     /// Adds eight bytes.
     fn put_u64(&mut self, x: u64);
-    /// Adds the length in four bytes, then the text.
+    /// Adds the length in four bytes, then the string.
     fn put_text(&mut self, text: &str);
     /// Adds zeros up to a multiple of eight.
     fn align(&mut self);
@@ -107,7 +107,7 @@ impl<'a> Get<'a> {
         Ok(count)
     }
 
-    /// A text.
+    /// Reads a string.
     pub fn text(&mut self) -> Result<&'a str> {
         let length = self.u32()? as usize;
         let bytes = self.take(length)?;

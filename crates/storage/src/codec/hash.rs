@@ -42,7 +42,7 @@ pub fn hash_bytes(bytes: &[u8], seed: u64) -> u64 {
     mix(state ^ u64::from_le_bytes(last).wrapping_mul(FOLD))
 }
 
-/// The hash of a text.
+/// The hash of a string.
 #[inline]
 pub fn hash_text(text: &str) -> u64 {
     hash_bytes(text.as_bytes(), 1)

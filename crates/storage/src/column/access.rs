@@ -20,7 +20,7 @@ use crate::error::StorageError;
 use crate::file::StoreFile;
 use crate::format::CHECKSUM_BLOCK_BYTES;
 
-/// Where the bytes of a block are.
+/// Location of the bytes of a block.
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
     /// In memory: never written, read by others, or verified.
@@ -76,7 +76,7 @@ impl<'a> Block<'a> {
         found.ok_or_else(|| self.damage(format!("bytes {bytes:?} are wanted of {}", self.header.length)))
     }
 
-    /// What tells which of the rows of a group have values; see [`BlockHeader::presence_bytes`].
+    /// The rows of a group that have values; see [`BlockHeader::presence_bytes`].
     #[inline]
     fn presence(&self, group: usize) -> Result<Presence<'a>> {
         let [bitmap, rank] = self.header.presence_bytes(group);
@@ -123,7 +123,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Which rows of a group of [`RANK_ROWS`] have values.
+/// The rows of a group of [`RANK_ROWS`] that have values.
 #[derive(Clone, Copy, Debug)]
 struct Presence<'a> {
     words: &'a [[u8; 8]],
@@ -149,7 +149,7 @@ impl Presence<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
     header: &'a BlockHeader,
-    /// Where the bytes start in the block.
+    /// Start of the bytes in the block.
     start: usize,
     bytes: &'a [u8],
 }
@@ -226,13 +226,13 @@ impl<'a> Values<'a> {
         self.packed(1).get(place) != 0
     }
 
-    /// The code into the dictionary of the text at a place.
+    /// The code into the dictionary of the string at a place.
     #[inline]
     pub fn code(&self, place: usize) -> usize {
         self.packed(self.header.width).get(place) as usize
     }
 
-    /// Where the text or tagged value at a place lies in the block.
+    /// Byte range in the block of the string or tagged value at a place.
     #[inline]
     fn far(&self, place: usize) -> Range<usize> {
         let offsets = self.packed(self.header.width);
@@ -247,7 +247,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// A value that was found: verified but for the text or the tagged value that it leads to.
+/// A value that was found: verified but for the string or the tagged value that it leads to.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'c, 'a> {
     /// Its block.
@@ -277,7 +277,7 @@ impl<'a> Found<'_, 'a> {
         self.values.bool(self.place)
     }
 
-    /// The code of the text in the dictionary.
+    /// The code of the string in the dictionary.
     #[inline]
     pub fn code(&self) -> Result<usize> {
         let code = self.values.code(self.place);
@@ -287,7 +287,7 @@ impl<'a> Found<'_, 'a> {
         Err(self.block.damage(format!("the code {code} is not in the dictionary")))
     }
 
-    /// The text.
+    /// The string.
     #[inline]
     pub fn text(&self) -> Result<&'a str> {
         let header = self.block.header;
@@ -303,8 +303,8 @@ impl<'a> Found<'_, 'a> {
         std::str::from_utf8(self.block.read(bytes)?).map_err(|_| self.block.damage("a text is not UTF-8"))
     }
 
-    /// The bytes of the text or tagged value, which are verified when it is read; empty if it leads to none, or if that is in
-    /// a dictionary: a dictionary is small against its column and stays in memory by being used.
+    /// The bytes of the string or tagged value, which are verified when it is read; empty if it leads to none, or if
+    /// that is in a dictionary: a dictionary is small against its column and stays in memory by being used.
     pub fn far_bytes(&self) -> Range<usize> {
         match self.block.header.encoding {
             Encoding::StringPlain | Encoding::Mixed => self.values.far(self.place),

@@ -12,7 +12,7 @@ use crate::format::COLUMN_BLOCK_ROWS;
 /// Rows between two entries of the rank table of a block with nulls.
 pub(super) const RANK_ROWS: usize = 512;
 
-/// How the values of a block are written.
+/// Encoding of the values of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Encoding {
@@ -32,9 +32,9 @@ pub enum Encoding {
     FloatConstant = 6,
     /// One bit each.
     Bool = 7,
-    /// Texts laid end to end, and packed offsets.
+    /// Strings laid end to end, and packed offsets.
     StringPlain = 8,
-    /// Packed codes into a dictionary of texts.
+    /// Packed codes into a dictionary of strings.
     StringDictionary = 9,
     /// Tagged values laid end to end, and packed offsets.
     Mixed = 10,
@@ -48,7 +48,7 @@ pub enum Encoding {
     Duration = 14,
 }
 
-/// What the values of a block are.
+/// Kind of the values of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Booleans.
@@ -57,7 +57,7 @@ pub enum Kind {
     Int,
     /// Floats.
     Float,
-    /// Texts.
+    /// Strings.
     String,
     /// Dates.
     Date,
@@ -113,10 +113,10 @@ impl Encoding {
     }
 }
 
-/// What stands about a block in the directory of its file: 48 bytes.
+/// Description of a block in the directory of its file: 48 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// How the values are written.
+    /// Encoding of the values.
     pub encoding: Encoding,
     /// Bits of a packed entry, or of all parts of a row.
     pub width: u8,
@@ -128,15 +128,15 @@ pub struct BlockHeader {
     pub rows: u32,
     /// Rows that have a value.
     pub present: u32,
-    /// Texts in the dictionary, or bytes of the table of parts.
+    /// Strings in the dictionary, or bytes of the table of parts.
     pub dictionary: u32,
     /// The least value: an integer, or the bits of a float (and its only value if it is constant).
     pub min: u64,
     /// The largest value, likewise.
     pub max: u64,
-    /// Where the bytes start.
+    /// Start of the bytes.
     pub offset: u64,
-    /// How many bytes there are.
+    /// Number of bytes.
     pub length: u64,
 }
 
@@ -144,7 +144,7 @@ impl BlockHeader {
     /// Bytes of a header in a directory.
     pub const BYTES: usize = 48;
 
-    /// A block of so many rows without values.
+    /// A block of `rows` rows without values.
     pub fn absent(rows: usize) -> BlockHeader {
         BlockHeader {
             encoding: Encoding::Absent,
@@ -242,34 +242,34 @@ impl BlockHeader {
         self.null_bytes() + bytes.start..self.null_bytes() + bytes.end
     }
 
-    /// Where the offsets of the texts of a dictionary start.
+    /// Start of the offsets of the strings of a dictionary.
     #[inline]
     pub(super) fn dictionary_start(&self) -> usize {
         self.null_bytes() + packed_bytes(self.present as usize, self.width)
     }
 
-    /// The bytes with the two offsets of a text of the dictionary.
+    /// The bytes with the two offsets of a string of the dictionary.
     #[inline]
     pub(super) fn dictionary_bytes(&self, code: usize) -> Range<usize> {
         let bytes = bytes_of(self.dictionary_width, &(code..code + 2));
         self.dictionary_start() + bytes.start..self.dictionary_start() + bytes.end
     }
 
-    /// The bytes of a text of the dictionary between two of its offsets.
+    /// The bytes of a string of the dictionary between two of its offsets.
     #[inline]
     pub(super) fn text_bytes(&self, start: u64, end: u64) -> Range<usize> {
         let first = self.dictionary_start() + packed_bytes(self.dictionary as usize + 1, self.dictionary_width);
         first.saturating_add(start as usize)..first.saturating_add(end as usize)
     }
 
-    /// The bytes of a text or tagged value of its own between two of the offsets.
+    /// The bytes of a string or tagged value of its own between two of the offsets.
     #[inline]
     pub(super) fn far_bytes(&self, start: u64, end: u64) -> Range<usize> {
         let first = self.null_bytes() + packed_bytes(self.present as usize + 1, self.width);
         first.saturating_add(start as usize)..first.saturating_add(end as usize)
     }
 
-    /// Bytes before the texts or tagged values, if there are such; otherwise all bytes.
+    /// Bytes before the strings or tagged values, if there are such; otherwise all bytes.
     fn fixed_bytes(&self) -> usize {
         let present = self.present as usize;
         self.null_bytes()

@@ -68,7 +68,7 @@ pub fn encode_block(column: &Column, start: usize, end: usize, out: &mut Vec<u8>
     header
 }
 
-/// Which rows have a value; `None` if all have.
+/// The rows that have a value; `None` if all have.
 fn presence_of(column: &Column, start: usize, end: usize) -> Option<Bitmap> {
     match (&column.data, &column.validity) {
         (ColumnData::Null(_) | ColumnData::Value(_), _) => Some((start..end).map(|row| !column.is_null(row)).collect()),
@@ -165,7 +165,7 @@ fn encode_texts(header: &mut BlockHeader, texts: &StringColumn, rows: &[usize], 
     put_texts(&texts, plain_width, out);
 }
 
-/// The distinct texts in order of first use, and the code of each row; `None` if there are too many to pay.
+/// The distinct strings in order of first use, and the code of each row; `None` if there are too many to pay.
 fn dictionary_of<'a>(texts: &'a StringColumn, rows: &[usize]) -> Option<(Vec<&'a str>, Vec<u32>)> {
     let distinct_max = rows.len() / 2 + 1;
     let mut numbers: Map<&str, u32> = Map::default();

@@ -28,7 +28,7 @@ pub(crate) fn grouped<G: Copy + Ord>(
     Ok(all.gather(&places))
 }
 
-/// Groups up to so many are found by looking through them.
+/// Largest number of groups that are found by looking through them.
 const GROUPS_FEW: usize = 16;
 
 /// The rows, those of each group together and otherwise in order.

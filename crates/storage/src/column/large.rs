@@ -1,7 +1,8 @@
-//! A block whose values are too large to wait in memory for its last row: they wait in a file, and are copied behind their
-//! offsets once the block is whole.
+//! A block whose values are too large to wait in memory for its last row: they wait in a file, and are copied behind
+//! their offsets once the block is whole.
 //!
-//! Invariant: the bytes are those that [`super::encode`] gives a block of texts without a dictionary, or of tagged values.
+//! Invariant: the bytes are those that [`super::encode`] gives a block of strings without a dictionary, or of tagged
+//! values.
 //! Cost: such values are written twice and read once more, a piece at a time.
 
 use model::{Bitmap, Column, ColumnData, Result, Value};
@@ -15,12 +16,12 @@ use crate::file::FileWriter;
 /// Rows so far of a block of large values.
 pub(super) struct LargeBlock {
     presence: Bitmap,
-    /// Where each value that is there ends, from the start of the first.
+    /// End of each value that is there, from the start of the first.
     ends: Vec<u64>,
-    /// The values are tagged; otherwise they are texts.
+    /// True if the values are tagged; otherwise they are strings.
     is_tagged: bool,
     values: FileWriter,
-    /// Where the first value starts in the file.
+    /// Start of the first value in the file.
     start: u64,
 }
 
@@ -70,7 +71,7 @@ impl LargeBlock {
         self.values.write(bytes)
     }
 
-    /// Makes tagged values of the texts so far.
+    /// Makes tagged values of the strings so far.
     fn tag(&mut self, sink: &mut dyn BlockSink) -> Result<()> {
         if self.is_tagged {
             return Ok(());

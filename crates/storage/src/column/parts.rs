@@ -111,14 +111,14 @@ impl BitWriter<'_> {
 /// One part of the values of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
-    /// Where in a row it begins, in bits.
+    /// Start in a row, in bits.
     start: usize,
     width: u8,
     min: u64,
     step: u64,
 }
 
-/// How the parts of the values of a block lie beside each other.
+/// Layout of the parts of the values of a block, which lie beside each other.
 #[derive(Debug)]
 pub struct Parts {
     row_bits: usize,

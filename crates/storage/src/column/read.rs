@@ -193,8 +193,8 @@ impl ColumnReader {
         Ok(())
     }
 
-    /// The column as it is in memory, if all bytes of the blocks between the first and the last position are there; `None` too
-    /// if so many reads do not make it worth a look.
+    /// The column as it is in memory, if all bytes of the blocks between the first and the last position are there;
+    /// `None` too if there are too few reads to make it worth a look.
     fn active(&self, positions: &[u64]) -> Option<InMemory<'_>> {
         let (first, last) = positions.iter().fold((u64::MAX, 0), |(first, last), &at| (first.min(at), last.max(at)));
         let first = first as usize / COLUMN_BLOCK_ROWS;
@@ -408,29 +408,29 @@ pub fn gather_from<S: BlockSource>(
     })
 }
 
-/// A dictionary with more texts than this is not remembered.
+/// Largest number of strings of a dictionary that is remembered.
 const DICTIONARY_TEXTS_MAX: usize = 4_096;
 
 /// Dictionaries that are remembered together, at most.
 const DICTIONARIES_MAX: usize = 64;
 
-/// Fewer texts are laid end to end.
+/// Number of strings below which they are laid end to end.
 const CODED_ROWS_MIN: usize = 16;
 
-/// No text was read for this number of a dictionary yet.
+/// Marks a number of a dictionary whose string was not read yet.
 const UNREAD: u32 = u32::MAX;
 
-/// Texts as they are gathered: those of dictionaries are read once each.
+/// Strings as they are gathered: those of dictionaries are read once each.
 struct Texts {
-    /// How many rows there will be.
+    /// Number of rows there will be.
     rows: usize,
     texts: StringColumn,
-    /// For each row the number of its text; only once a dictionary was met.
+    /// For each row the number of its string; only once a dictionary was met.
     codes: Vec<u32>,
-    /// By the header of a block with a dictionary: the number of each text there. Blocks of several buffers in memory lie
-    /// at the same places, each in its own buffer: so it is the header that tells them apart.
+    /// By the header of a block with a dictionary: the number of each string there. Blocks of several buffers in memory
+    /// lie at the same places, each in its own buffer: so it is the header that tells them apart.
     dictionaries: Vec<(*const BlockHeader, Vec<u32>)>,
-    /// Which of them was used last.
+    /// Position in `dictionaries` of the one that was used last.
     last: usize,
 }
 

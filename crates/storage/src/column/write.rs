@@ -17,12 +17,12 @@ use crate::file::{FileWriter, TemporaryFile};
 use crate::format::COLUMN_BLOCK_ROWS;
 use crate::memtable::value_bytes;
 
-/// Bytes of texts and tagged values that wait in memory for their block to be whole, about.
+/// Approximate bytes of strings and tagged values that wait in memory for their block to be whole.
 const WAITING_BYTES_MAX: usize = 4 << 20;
 /// Bytes copied at a time.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Where encoded blocks go.
+/// Destination of encoded blocks.
 pub trait BlockSink {
     /// Takes the bytes of a block; gives its offset.
     fn put(&mut self, bytes: &[u8]) -> Result<u64>;
@@ -72,7 +72,7 @@ pub struct ColumnWriter {
     present: u64,
     blocks: Vec<BlockHeader>,
     scratch: Vec<u8>,
-    /// Bytes of `pending` outside of texts, roughly.
+    /// Approximate bytes of `pending` outside of strings.
     value_bytes: usize,
     /// The rows before `pending`, if they are too large to wait in memory.
     large: Option<LargeBlock>,

@@ -1,4 +1,4 @@
-//! Where the result of a merge is cut: along the intervals that deeper levels have, so that the tree stays a tree.
+//! Cutting of the result of a merge: along the intervals that deeper levels have, so that the tree stays a tree.
 
 use std::ops::Range;
 use std::sync::Arc;

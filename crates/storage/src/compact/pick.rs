@@ -1,8 +1,8 @@
-//! What is to be merged next: levels with too many overlapping partitions, partitions with too large patches, patches; then
-//! partitions that are older than the sort key of their edges.
+//! Choice of the next merge: levels with too many overlapping partitions, partitions with too large patches, patches;
+//! then partitions that are older than the sort key of their edges.
 //!
-//! Invariant: what is merged is whole in age: no partition that overlaps it and is not merged is newer than one of those
-//! merged and older than another.
+//! Invariant: what is merged is whole in age: no partition that overlaps it and is not merged is newer than one of
+//! those merged and older than another.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::tiers::Tiers;
 use crate::version::Version;
 use crate::version::edit::overlaps;
 
-/// How patches of one partition are merged.
+/// Rules for merging patches of one partition.
 const PATCH_TIERS: Tiers = Tiers { fan: 4, least_bytes: 64 << 10, runs_max: 6 };
 
 /// The next merge; `None` if all is well.
@@ -84,7 +84,7 @@ fn pick_level(version: &Version, policy: &Policy, level: u8) -> Option<Compactio
     Some(Compaction::Partitions { inputs: numbers(&inputs), level: level_out })
 }
 
-/// Where the last interval of a group ends, and its partitions with their ages.
+/// End of the last interval of a group, and its partitions with their ages.
 type Group<'a> = (u64, Vec<(usize, &'a Arc<Partition>)>);
 
 /// Partitions in groups, those of one group connected by overlaps, each in order of age.

@@ -12,10 +12,10 @@ use crate::bulk::partitions::BoxedSource;
 
 /// The longest sleep between two looks at the interrupt.
 const NAP: Duration = Duration::from_millis(5);
-/// How long one chunk of edges waits for commits, at most.
+/// Longest time that one chunk of edges waits for commits.
 const PATIENCE_NS: u64 = 20_000_000;
 
-/// How fast merging may go. Shared by all who merge in one store.
+/// Limit on the speed of merging. Shared by all merges of one store.
 #[derive(Debug)]
 pub struct Throttle {
     clock: Arc<dyn Clock>,
@@ -32,7 +32,7 @@ impl Throttle {
         Throttle { clock, bytes_per_second, waiting, paid_ns: AtomicU64::new(0) }
     }
 
-    /// Waits until so many bytes more may be written.
+    /// Waits until `bytes` more bytes may be written.
     pub fn spend(&self, bytes: u64, interrupt: &Interrupt) -> Result<()> {
         interrupt.check()?;
         let start = self.clock.now_ns();
@@ -63,7 +63,7 @@ pub struct Throttled<'a> {
     pub inner: BoxedSource<'a>,
     /// The rate.
     pub throttle: &'a Throttle,
-    /// Who may stop it.
+    /// Interrupt that can stop it.
     pub interrupt: &'a Interrupt,
 }
 

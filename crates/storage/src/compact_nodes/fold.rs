@@ -13,7 +13,7 @@ use crate::node_run::{NodeRun, State};
 use crate::segment::Segment;
 use crate::segment::write::SegmentWriter;
 
-/// Bytes of values read at a time, about.
+/// Approximate bytes of values read at a time.
 const PIECE_BYTES: u64 = 8 << 20;
 /// Rows of a run looked at together.
 const PIECE_ROWS: u64 = 4_096;

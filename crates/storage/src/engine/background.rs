@@ -15,8 +15,8 @@ use super::merges::Extent;
 use super::turn::PATIENCE;
 use super::{Durability, Engine, Maintenance, OpenMode, OpenOptions, lock};
 
-/// How many times its limit the memtable may grow to while a flush runs, if that is within its share of the memory limit;
-/// then writers wait.
+/// Multiple of its limit to which the memtable may grow while a flush runs, if that is within its share of the memory
+/// limit; then writers wait.
 pub(super) const STALL_FACTOR: usize = 4;
 
 /// Bytes of the memtable beyond which nothing may be added before it is in files.
@@ -24,7 +24,7 @@ pub(super) fn memtable_bytes_most(options: &OpenOptions, memory: &MemoryBudget) 
     options.memtable_bytes_max.saturating_mul(STALL_FACTOR).min(memory.share(Consumer::Memtable))
 }
 
-/// What a thread may be asked for.
+/// Work that a thread may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Flush,
@@ -34,7 +34,7 @@ pub(super) enum Work {
 /// The name of a thread and what it does.
 type NamedWork = (&'static str, fn(&Engine));
 
-/// What the threads wait for.
+/// State that the threads wait on.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     state: Mutex<State>,
@@ -56,7 +56,7 @@ struct State {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What became of some work.
+/// Outcome of some work.
 #[derive(Debug, Default)]
 struct Ended {
     /// Counts how often it ended, well or not.
@@ -65,7 +65,7 @@ struct Ended {
     failure: Option<(ErrorCode, String)>,
 }
 
-/// How long a thread waits before it tries again what failed, at first and at most.
+/// Time that a thread waits before it tries again what failed: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -181,9 +181,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Has the files take over indexes that were just built, and sort keys that were just declared. Until then whoever opens
-    /// the store builds the indexes again from the log, which takes as long as it did now; and merging puts edges in the
-    /// order of a sort key once the files know it.
+    /// Has the files take over indexes that were just built, and sort keys that were just declared. Until then each
+    /// opening of the store builds the indexes again from the log, which takes as long as it did now; and merging puts
+    /// edges in the order of a sort key once the files know it.
     pub(super) fn flush_what_wants_files(&self) {
         let mut files = lock(&self.files);
         let is_wanted = lock(&self.published).wants_files() && lock(&self.head).holder.is_none();
@@ -259,7 +259,7 @@ impl Engine {
         failure.map_or(Ok(()), |(code, message)| Err(Error::new(code, message)))
     }
 
-    /// Waits while there are so many partitions of level 0 that reading them all would be slow.
+    /// Waits while the partitions of level 0 are too many: reading them all would be slow.
     pub(super) fn wait_for_merges(&self) -> Result<()> {
         let policy = &self.options.compaction;
         let is_crowded = || self.level0.load(Ordering::Relaxed) >= policy.level0_max;

@@ -1,4 +1,4 @@
-//! Which items were written when, as far back as the oldest open transaction can ask.
+//! Items that were written, with their transactions, as far back as the oldest open transaction can ask.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ const KEPT_ENTRIES: usize = 1 << 14;
 pub(super) struct Conflicts {
     /// For the hash of an item, the last transaction that wrote it.
     latest: Map<u64, u64>,
-    /// What is in `latest`, oldest first.
+    /// Commits whose items are in `latest`, oldest first.
     commits: VecDeque<(u64, Box<[u64]>)>,
-    /// What transactions up to this one wrote was forgotten, though older ones are open.
+    /// Last transaction of those whose writes were forgotten although older ones are open.
     forgotten: u64,
     memory: Reservation,
 }
@@ -44,7 +44,7 @@ impl Conflicts {
         }
     }
 
-    /// Whether what was written after a transaction is known.
+    /// True if the writes after a transaction are known.
     pub(super) fn knows_since(&self, sequence: u64) -> bool {
         sequence >= self.forgotten
     }
@@ -66,7 +66,7 @@ impl Conflicts {
         reads.iter().find(|read| is_late(read.hash()))
     }
 
-    /// What a transaction changed is too much to note: those that are open cannot rely on anything.
+    /// Forgets all items: a transaction changed too much to note, so those that are open cannot rely on anything.
     pub(super) fn forget_all(&mut self, sequence: u64) {
         self.latest = Map::default();
         self.commits = VecDeque::new();

@@ -1,4 +1,4 @@
-//! What a store has done since it was opened, counted.
+//! Counters of a store since it was opened.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,7 +47,7 @@ pub(super) struct Counters {
 /// Levels that are counted each by itself.
 pub const LEVELS: usize = 16;
 
-/// What a store has done since it was opened.
+/// Statistics of a store since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
     /// Transactions committed that wrote something.
@@ -56,7 +56,7 @@ pub struct StoreStats {
     pub large_commits: u64,
     /// Commits refused because another came first.
     pub conflicts: u64,
-    /// How often what a transaction wrote was moved onto a newer state than the one it began with.
+    /// Number of times that the writes of a transaction were moved onto a newer state than the one it began with.
     pub moves: u64,
     /// Writes to the log, each for one or many commits.
     pub groups: u64,
@@ -68,15 +68,15 @@ pub struct StoreStats {
     pub log_bytes: u64,
     /// Commits that waited because the writes held in memory were too many.
     pub stalls: u64,
-    /// How long they waited, all together.
+    /// Nanoseconds that they waited, all together.
     pub stall_ns: u64,
     /// Merges of writes into files.
     pub flushes: u64,
-    /// How long those took.
+    /// Nanoseconds that those took.
     pub flush_ns: u64,
     /// Merges of files.
     pub compactions: u64,
-    /// How long those took.
+    /// Nanoseconds that those took.
     pub compaction_ns: u64,
     /// Bytes of edge files written by flushes.
     pub flushed_bytes: u64,
@@ -86,12 +86,12 @@ pub struct StoreStats {
     pub level_bytes: [u64; LEVELS],
     /// Commits that waited because the partitions of level 0 were too many.
     pub merge_stalls: u64,
-    /// How long they waited, all together.
+    /// Nanoseconds that they waited, all together.
     pub merge_stall_ns: u64,
 }
 
 impl StoreStats {
-    /// How many bytes of edge files were written for each byte that flushes wrote, since the store was opened.
+    /// Bytes of edge files written for each byte that flushes wrote, since the store was opened.
     pub fn write_amplification(&self) -> f64 {
         let merged = self.level_bytes.iter().sum::<u64>() + self.patch_bytes;
         if self.flushed_bytes == 0 { 1.0 } else { 1.0 + merged as f64 / self.flushed_bytes as f64 }

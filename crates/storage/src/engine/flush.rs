@@ -28,7 +28,7 @@ const RECORDS_IN_TURN: usize = 16;
 /// Rounds of repeating without the turn; commits that come faster than they can be repeated must wait then.
 const ROUNDS: usize = 8;
 
-/// What only one flush, compaction of all, or rebuild at a time has.
+/// State that only one flush, compaction of all, or rebuild has at a time.
 #[derive(Debug)]
 pub(super) struct Files {
     /// The number of the log that is written now.

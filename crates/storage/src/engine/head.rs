@@ -1,8 +1,8 @@
-//! Where transactions begin and end: the newest state, who works on older ones, and what was written since those.
+//! Begin and end of transactions: the newest state, the transactions on older ones, and the writes since those.
 //!
 //! Committing takes a turn: while it holds the head a transaction is compared with those that committed since it began,
-//! moved onto the newest state if that is not the one it began with, and put into the queue of the log. The turn is short:
-//! a long log is moved before the turn, and only if the head has not changed by then is that moved state taken.
+//! moved onto the newest state if that is not the one it began with, and put into the queue of the log. The turn is
+//! short: a long log is moved before the turn, and only if the head has not changed by then is that moved state taken.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard};
@@ -27,7 +27,7 @@ use crate::transaction::rebase::{Moved, rebase};
 
 /// Bytes of log up to which a transaction is moved within its turn.
 const MOVED_IN_TURN_BYTES: usize = 16 << 10;
-/// How often a longer one is moved before the turn, in vain, before it is moved within it.
+/// Number of times that a longer one is moved before the turn, in vain, before it is moved within it.
 const ATTEMPTS: usize = 3;
 
 /// The state after the last transaction that is in the queue of the log or behind.
@@ -43,12 +43,12 @@ pub(crate) struct Head {
     pub(super) holder: Option<Arc<Activity>>,
     /// Counts flushes.
     pub(super) flushes: u64,
-    /// How many transactions are open that began after each sequence number.
+    /// Number of open transactions that began after each sequence number.
     active: BTreeMap<u64, usize>,
     conflicts: Conflicts,
-    /// How many serializable transactions are open that began after each sequence number.
+    /// Number of open serializable transactions that began after each sequence number.
     serializable: BTreeMap<u64, usize>,
-    /// What serializable transactions may have read and was changed since; kept only while one is open.
+    /// Items that serializable transactions may have read and that were changed since; kept only while one is open.
     left: Conflicts,
     /// The records committed since a flush began to write files.
     pub(super) since_flush: Option<SinceFlush>,
@@ -137,27 +137,27 @@ pub(crate) struct Start {
     pub(super) follower: Option<u64>,
 }
 
-/// What a transaction leaves when it commits.
+/// Output of a transaction at its commit.
 pub(crate) struct Written {
     pub(crate) snapshot: Snapshot,
     pub(crate) log: Vec<u8>,
-    /// Where in the log operations begin that change what was there before.
+    /// Positions in the log of operations that change what was there before.
     pub(crate) changes: Vec<usize>,
     pub(crate) claims: Vec<u64>,
-    /// What it read, if it is serializable.
+    /// Items that it read, if it is serializable.
     pub(crate) reads: Option<ReadItems>,
     /// The names of indexes and constraints that it made.
     pub(crate) built: Vec<Arc<str>>,
 }
 
-/// What a transaction leaves for those that are open: what it wrote, as hashes, and what others may have read.
+/// Traces of a transaction for those that are open: its writes, as hashes, and the changes that others may have read.
 pub(super) struct Traces {
     written: Box<[u64]>,
     /// None if nobody asks.
     readable: Option<Readable>,
 }
 
-/// What others may have read of what a transaction changed, as hashes; none if that is too much to tell.
+/// Hashes of changes of a transaction that others may have read; none if they are too many to tell.
 type Readable = Option<Box<[u64]>>;
 
 impl Start {
@@ -171,7 +171,7 @@ impl Start {
         &self.snapshot
     }
 
-    /// What it is protected from.
+    /// Isolation level of the transaction.
     pub(crate) fn isolation(&self) -> IsolationLevel {
         self.isolation
     }
@@ -296,12 +296,12 @@ impl Start {
         (self.era, self.sequence) == (head.era, head.sequence)
     }
 
-    /// Whether other transactions are open.
+    /// True if other transactions are open.
     fn has_company(&self, head: &Head) -> bool {
         head.active.len() > 1 || head.active.values().any(|&count| count > 1)
     }
 
-    /// Whether others are open that are serializable.
+    /// True if other transactions are open that are serializable.
     fn is_read_by_others(&self, head: &Head) -> bool {
         let own = usize::from(self.isolation == IsolationLevel::Serializable);
         head.serializable.values().sum::<usize>() > own
@@ -406,7 +406,7 @@ impl Engine {
         &self.memory
     }
 
-    /// Ids for so many nodes, which nobody else gets; the first of them.
+    /// Reserves ids for `count` nodes, which nobody else gets; returns the first of them.
     pub(crate) fn reserve_nodes(&self, count: u64) -> Result<NodeId> {
         use std::sync::atomic::Ordering::Relaxed;
         let end = |first: u64| first.checked_add(count).filter(|&end| end <= NODE_ID_LIMIT);

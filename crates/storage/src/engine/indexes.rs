@@ -25,7 +25,7 @@ const BYTES_IN_TURN: usize = 16 << 10;
 const ROUNDS: usize = 16;
 /// Times that a transaction builds anew at its commit before others must wait while it does.
 const BUILDS: usize = 2;
-/// The part of the memory limit that the records may take which one transaction follows: one of so many. Repeated they take
+/// Share of the memory limit that the records may take which one transaction follows, as a divisor. Repeated they take
 /// up to ten times as much.
 const MEMORY_SHARE: usize = 64;
 

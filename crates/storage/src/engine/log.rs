@@ -1,11 +1,11 @@
 //! The queue before the log: commits that wait for the disk wait for it together.
 //!
-//! Commits gather in a group. Whoever comes while nobody writes takes the group, writes and syncs it for all in it, and wakes
-//! them and one of the next group, which gathered meanwhile, to do the same. Groups wait on two conditions in turn, so
-//! that nobody is woken for another's sake.
+//! Commits gather in a group. A commit that comes while nobody writes takes the group, writes and syncs it for all in
+//! it, and wakes them and one of the next group, which gathered meanwhile, to do the same. Groups wait on two
+//! conditions in turn, so that nobody is woken for another's sake.
 //!
-//! Invariant: a snapshot is published only after its record, and all before it, were written, and synced if the durability
-//! asks for it; in the order of the log.
+//! Invariant: a snapshot is published only after its record, and all before it, were written, and synced if the
+//! durability asks for it; in the order of the log.
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -24,7 +24,7 @@ use crate::wal::{GROUP_MARK_BYTES, LogName};
 /// The log and the queue before it.
 pub(super) struct CommitLog {
     queue: Mutex<Queue>,
-    /// Where the members of even and of odd groups wait.
+    /// Conditions on which the members of even and of odd groups wait.
     waiting: [Condvar; 2],
     file: Mutex<LogFile>,
     durability: Durability,
@@ -36,7 +36,7 @@ pub(super) struct CommitLog {
 /// Commits that are not in the log yet.
 #[derive(Default)]
 struct Queue {
-    /// What the records are framed for; `None` in a store that only reads.
+    /// Name of the log for which the records are framed; `None` in a store that only reads.
     name: Option<LogName>,
     /// The records of the group that gathers.
     records: Vec<u8>,

@@ -1,7 +1,7 @@
 //! Merging of files while transactions go on: built without any turn, installed within a short one.
 //!
-//! Whoever makes new files the store's holds `Engine::current` until the head stands on them; so edits compose, and the
-//! head moves from one version to the next that was published.
+//! A thread that makes new files the store's holds `Engine::current` until the head stands on them; so edits compose,
+//! and the head moves from one version to the next that was published.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,10 +24,10 @@ use crate::version::Version;
 const MERGE_MEMORY_BYTES: usize = 64 << 20;
 const MERGE_MEMORY_BYTES_MIN: usize = 1 << 20;
 
-/// How much is merged.
+/// Extent of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// What the policy says is due.
+    /// Merges that are due by the policy.
     Due,
     /// All edge partitions, into one for each interval.
     All,

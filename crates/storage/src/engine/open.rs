@@ -33,7 +33,7 @@ use crate::wal::mend::mend;
 use crate::wal::replay::RecordRoom;
 use crate::wal::torn::TornLog;
 
-/// How often the lock is tried, and how long to wait in between.
+/// Number of attempts to take the lock, and the wait between them.
 const LOCK_ATTEMPTS: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 

@@ -26,8 +26,8 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 /// Time that others wait for a transaction that holds the writers' turn while nothing is done in it.
 const IDLE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The part of the memory limit that the writes of one transaction may take before they go to files: one of so many, but
-/// never less than some bytes.
+/// Share of the memory limit that the writes of one transaction may take before they go to files, as a divisor, and the
+/// least that they may take in bytes.
 const TRANSACTION_SHARE: usize = 8;
 const TRANSACTION_BYTES_MIN: usize = 1 << 20;
 

@@ -1,6 +1,7 @@
-//! Which blocks of one file are in memory: a byte of state for each, and the streams that are being read in order.
+//! States of the blocks of one file, in memory or not: a byte for each, and the streams that are being read in order.
 //!
-//! Invariant: a block that is counted is in one of the states from `AHEAD` on; who moves it there or away counts it.
+//! Invariant: a block that is counted is in one of the states from `AHEAD` on; the code that moves it there or away
+//! counts it.
 //! Cost: a block in memory costs one relaxed load. One that is not costs a read of its size; neighbours that are missed
 //! in order are read ahead, in windows that grow.
 //! After: Leis et al., "Virtual-Memory Assisted Buffer Management", 2023 (stable addresses, replacement of our own);
@@ -46,7 +47,7 @@ const AROUND_BYTES: usize = 64 << 10;
 /// A call that brings in more than this reads through a file rather than at random: its blocks are the first to go.
 const SCAN_BYTES: usize = 64 << 10;
 
-/// What one of several passes that read together has done with blocks, as ascending stretches.
+/// Blocks that one of several passes that read together has read, as ascending stretches.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// Read first by this one, and kept for the others.
@@ -60,7 +61,7 @@ pub(super) struct Blocks {
     map: Arc<dyn MappedFile>,
     states: Box<[AtomicU8]>,
     resident: AtomicUsize,
-    /// Whether what the operating system held of the file before was given back.
+    /// True if what the operating system held of the file before was given back.
     is_trimmed: AtomicBool,
     data_end: usize,
     streams: [AtomicU64; STREAMS],
@@ -68,8 +69,8 @@ pub(super) struct Blocks {
     cache: Option<Arc<BlockCache>>,
 }
 
-/// Where a stream of reads in order has come to, packed into a word: the block after the last one that was asked for,
-/// and the size of the next window as a power of two.
+/// Progress of a stream of reads in order, packed into a word: the block after the last one that was asked for, and the
+/// size of the next window as a power of two.
 #[derive(Clone, Copy)]
 struct Stream {
     next: usize,
@@ -138,7 +139,7 @@ impl Blocks {
         self.resident.load(Ordering::Relaxed) * CHECKSUM_BLOCK_BYTES
     }
 
-    /// How many blocks may be asked for before the first of them is read.
+    /// Largest number of blocks that may be asked for before the first of them is read.
     pub(super) fn ahead_blocks_max(&self) -> usize {
         self.cache.as_ref().map_or(usize::MAX, |cache| cache.capacity() / CHECKSUM_BLOCK_BYTES / 4)
     }
@@ -178,8 +179,9 @@ impl Blocks {
         Ok(())
     }
 
-    /// Brings these blocks, which exist, into memory for a pass that does not come back soon: what it finds there is marked
-    /// as used, what it brings in itself is not. What it brings in is kept for so many other passes, and `seen` says which.
+    /// Brings these blocks, which exist, into memory for a pass that does not come back soon: what it finds there is
+    /// marked as used, what it brings in itself is not. What it brings in is kept for `others` other passes, and `seen`
+    /// says which.
     pub(super) fn pass(
         &self,
         (first, last): (usize, usize),
@@ -224,7 +226,7 @@ impl Blocks {
         })
     }
 
-    /// Where bytes could not be read although they had been brought in.
+    /// Place and error of bytes that could not be read although they had been brought in.
     pub(super) fn lost(&self) -> Option<(usize, io::Error)> {
         self.map.lost()
     }
@@ -242,17 +244,17 @@ impl Blocks {
         }
     }
 
-    /// What keeps count of all blocks.
+    /// The cache that keeps count of all blocks.
     pub(super) fn cache(&self) -> Option<&Arc<BlockCache>> {
         self.cache.as_ref()
     }
 
-    /// How many blocks may be in memory.
+    /// Number of blocks that may be in memory.
     pub(super) fn capacity_blocks(&self) -> usize {
         self.cache.as_ref().map_or(usize::MAX, |cache| cache.capacity() / CHECKSUM_BLOCK_BYTES)
     }
 
-    /// How many of the blocks are not in memory.
+    /// Number of the blocks that are not in memory.
     pub(super) fn count_absent(&self, blocks: Range<usize>) -> usize {
         self.states[blocks].iter().filter(|state| state.load(Ordering::Relaxed) <= LEAVING).count()
     }
@@ -431,8 +433,8 @@ impl Blocks {
     }
 
     /// The hand of the clock passes from block `hand` on: what was used gets a second chance, what was not goes, until
-    /// so many have gone, or `steps`, which is counted down, is 0. Gives how many went, and where the hand stands: at the
-    /// end of the file, or before.
+    /// `wanted` have gone, or `steps`, which is counted down, is 0. Returns how many went, and the position of the
+    /// hand: at the end of the file, or before.
     pub(super) fn sweep(&self, hand: usize, wanted: usize, steps: &mut usize) -> (usize, usize) {
         if self.resident.load(Ordering::Relaxed) == 0 {
             return (0, self.states.len());

@@ -29,7 +29,7 @@ const SLACK_BLOCKS: usize = 64;
 /// Uses of blocks that one thread counts before it adds them to the sum.
 const USES_STEP: u32 = 1 << 12;
 
-/// What the cache of blocks has done since the store was opened.
+/// Statistics of the cache of blocks since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
     /// Bytes of blocks held now.
@@ -123,7 +123,7 @@ impl BlockCache {
         &self.budget
     }
 
-    /// What it has done so far.
+    /// Statistics so far.
     pub fn statistics(&self) -> CacheStatistics {
         CacheStatistics {
             bytes: self.budget.used_by(Consumer::BlockCache) as u64,
@@ -157,7 +157,7 @@ impl BlockCache {
         self.clock().files.push(Arc::downgrade(blocks));
     }
 
-    /// A file of so many bytes was closed.
+    /// Notes that a file of `bytes` bytes was closed.
     pub(super) fn closed(&self, bytes: usize) {
         self.files_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -181,14 +181,14 @@ impl BlockCache {
         });
     }
 
-    /// So many blocks were asked for.
+    /// Notes that `blocks` blocks were asked for.
     pub(super) fn came(&self, blocks: usize) {
         self.budget.hold(Consumer::BlockCache, blocks * CHECKSUM_BLOCK_BYTES);
         self.blocks_read.fetch_add(blocks as u64, Ordering::Relaxed);
         meter::count(|meter| meter.bytes_read += (blocks * CHECKSUM_BLOCK_BYTES) as u64);
     }
 
-    /// So many blocks are held no longer.
+    /// Notes that `blocks` blocks are held no longer.
     pub(super) fn left(&self, blocks: usize) {
         self.budget.release(Consumer::BlockCache, blocks * CHECKSUM_BLOCK_BYTES);
     }
@@ -207,7 +207,7 @@ impl BlockCache {
         }
     }
 
-    /// So many blocks were given back.
+    /// Notes that `blocks` blocks were given back.
     pub(super) fn went(&self, blocks: usize) {
         self.evictions.fetch_add(blocks as u64, Ordering::Relaxed);
     }
@@ -217,18 +217,18 @@ impl BlockCache {
         self.budget.used_by(Consumer::BlockCache) / CHECKSUM_BLOCK_BYTES
     }
 
-    /// How many blocks too many are held once so many more have come.
+    /// Number of blocks held over the capacity once `more` have come.
     pub(super) fn blocks_over(&self, more: usize) -> usize {
         (self.held_blocks() + more).saturating_sub(self.capacity() / CHECKSUM_BLOCK_BYTES)
     }
 
-    /// Moves the hand until so many blocks are given back or it has passed everything twice; tells how many were.
+    /// Moves the hand until `wanted` blocks are given back or it has passed everything twice; returns how many were.
     pub(super) fn evict(&self, wanted: usize) -> usize {
         self.step(usize::MAX, wanted)
     }
 
-    /// Moves the hand over so many blocks that are held, or less; until so many are given back or it has passed everything
-    /// twice; tells how many were.
+    /// Moves the hand over at most `steps` blocks that are held, until `wanted` are given back or it has passed
+    /// everything twice; returns how many were.
     pub(super) fn step(&self, mut steps: usize, wanted: usize) -> usize {
         let mut clock = self.clock();
         let mut gone = 0;
@@ -255,7 +255,7 @@ impl BlockCache {
         gone
     }
 
-    /// What passes that read together keep for each other.
+    /// State that passes that read together keep for each other.
     pub(super) fn together(&self) -> std::sync::MutexGuard<'_, Together> {
         self.together.lock().unwrap_or_else(PoisonError::into_inner)
     }

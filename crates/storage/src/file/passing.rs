@@ -14,10 +14,10 @@ use model::platform::TemporaryFile;
 
 /// Bytes after which writing begins and what was written before may leave.
 const STRETCH_BYTES: u64 = 1 << 20;
-/// Of the memory besides the limit of the database, one part in so many may hold temporary files.
+/// Share of the memory besides the limit of the database that may hold temporary files, as a divisor.
 const OUTSIDE_SHARE: u64 = 4;
 
-/// What all temporary files of a store may leave in the memory of the operating system.
+/// Account of the bytes that all temporary files of a store may leave in the memory of the operating system.
 #[derive(Debug)]
 pub(super) struct Outside {
     /// Bytes that they may take.
@@ -27,7 +27,7 @@ pub(super) struct Outside {
 }
 
 impl Outside {
-    /// For a database with this limit of memory, on a machine or in a group that has so much.
+    /// For a database with this limit of memory, on a machine or in a group that has `memory` bytes.
     pub(super) fn new(limit: usize, memory: Option<usize>) -> Outside {
         let left = memory.map_or(u64::MAX, |memory| memory.saturating_sub(limit) as u64);
         Outside { most: left / OUTSIDE_SHARE, held: AtomicU64::new(0) }

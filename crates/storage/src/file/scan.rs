@@ -1,12 +1,12 @@
 //! A pass through a part of a file from start to end, that asks for what comes next well ahead and lives on its own blocks.
 //!
-//! Where the files do not fit into memory, a pass that took the place of whatever was used longest ago would push out what
-//! the next pass begins with, and so find nothing there ever. Therefore it gives back first what it brought in itself and
-//! has read; what was there before stays and is found again. So of data that fits by two thirds each pass reads one third.
-//! Blocks that nobody passes over any more must not stay for ever: for each block brought in the hand of the clock moves so
-//! far that it comes around once in a pass at most; what was not used in that time goes. Where far less fits than a pass reads
-//! the hand comes around in two passes: what found room must still be there when the next pass comes by.
-//! Where other passes read the same, what was read is left to all of them together.
+//! If the files do not fit into memory, a pass that took the place of whatever was used longest ago would push out what
+//! the next pass begins with, and so find nothing there ever. Therefore it gives back first what it brought in itself
+//! and has read; what was there before stays and is found again. So of data that fits by two thirds each pass reads one
+//! third. Blocks that nobody passes over any more must not stay for ever: for each block brought in the hand of the
+//! clock moves so far that it comes around once in a pass at most; what was not used in that time goes. If far less
+//! fits than a pass reads the hand comes around in two passes: what found room must still be there when the next pass
+//! comes by. If other passes read the same, the blocks that were read are left to all of them together.
 //! After: Chou and DeWitt, "An Evaluation of Buffer Management Strategies", 1985 (most recently used for loops).
 
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use crate::format::CHECKSUM_BLOCK_BYTES;
 
 /// Bytes that are asked for ahead of what is read; asked for in halves.
 const AHEAD_BYTES: usize = 4 << 20;
-/// Of the memory for blocks, one part in so many at most is what one part of a pass asked for and has not read.
+/// Share of the memory for blocks that one part of a pass may have asked for and not read, as a divisor.
 const AHEAD_SHARE: usize = 64;
 /// Blocks that are asked for by one call: systems cut what is larger.
 const ASK_BLOCKS: usize = (1 << 20) / CHECKSUM_BLOCK_BYTES;
@@ -31,11 +31,11 @@ pub struct FileScan<'a> {
     file: &'a StoreFile,
     /// Blocks below were asked for.
     asked: usize,
-    /// What is expected to be read, without a gap, ends before this block.
+    /// End of the blocks that are expected to be read, without a gap.
     end: usize,
     /// Blocks below were read.
     used: usize,
-    /// What this pass brought in and has not given back, in order.
+    /// Blocks that this pass brought in and has not given back, in order.
     brought: VecDeque<Range<usize>>,
     /// Other passes that read the same at about the same place.
     others: u8,
@@ -47,7 +47,8 @@ pub struct FileScan<'a> {
 }
 
 impl<'a> FileScan<'a> {
-    /// A part of a pass that reads so many bytes in all, here and elsewhere, while so many others read the same.
+    /// A part of a pass that reads `pass_bytes` bytes in all, here and elsewhere, while `others` other passes read the
+    /// same.
     pub fn new(file: &'a StoreFile, pass_bytes: usize, others: u8) -> FileScan<'a> {
         let pass_blocks = pass_bytes / CHECKSUM_BLOCK_BYTES + 1;
         let (brought, seen) = (VecDeque::new(), Seen::default());
@@ -118,7 +119,7 @@ impl<'a> FileScan<'a> {
         }
     }
 
-    /// Sees to it that so many blocks find room.
+    /// Sees to it that `missing` blocks find room.
     fn make_room(&mut self, missing: usize) {
         let Some(cache) = self.file.blocks.cache() else { return };
         let mut wanted = cache.blocks_over(missing);
@@ -142,7 +143,8 @@ impl<'a> FileScan<'a> {
         }
     }
 
-    /// Gives back about so many blocks, at most, of those that this pass brought in and has read; tells how many went.
+    /// Gives back about `wanted` blocks, at most, of those that this pass brought in and has read; returns how many
+    /// went.
     fn give_back(&mut self, wanted: usize) -> usize {
         let mut gone = 0;
         while gone < wanted {
@@ -164,7 +166,7 @@ impl<'a> FileScan<'a> {
 }
 
 impl Drop for FileScan<'_> {
-    /// Leaves the room that it needed to whoever goes on with the pass.
+    /// Leaves the room that it needed to those that go on with the pass.
     fn drop(&mut self) {
         if let Some(cache) = self.file.blocks.cache() {
             let wanted = cache.blocks_over(self.ahead_blocks());

@@ -1,8 +1,8 @@
-//! What passes that read the same edges at the same time keep for each other.
+//! Blocks that passes over the same edges at the same time keep for each other.
 //!
-//! A pass alone gives back first what it brought in and has read. Of several that read together the first to read a block
-//! leaves it here for the others; the last one says that it may go, and then it is the first to go when room is needed,
-//! whoever needs it. A pass that falls behind by more than half of the memory for blocks finds nothing kept.
+//! A pass alone gives back first what it brought in and has read. Of several that read together the first to read a
+//! block leaves it here for the others; the last one says that it may go, and then it is the first to go when any pass
+//! needs room. A pass that falls behind by more than half of the memory for blocks finds nothing kept.
 //! After: Zukowski, Héman, Nes, Boncz, "Cooperative scans: dynamic bandwidth sharing in a DBMS", 2007.
 
 use std::collections::VecDeque;
@@ -11,9 +11,10 @@ use std::sync::{Arc, Weak};
 
 use super::blocks::{Blocks, Seen};
 
-/// Of the memory for blocks, one part in so many at most waits for passes that are behind.
+/// Share of the memory for blocks that may wait for passes that are behind, as a divisor.
 const WAITING_SHARE: usize = 2;
-/// Of the memory for blocks, one part in so many at most is what all have read: more of it stays, to be found again.
+/// Share of the memory for blocks that may be taken by those that all have read, as a divisor: more of them stay, to be
+/// found again.
 const PASSED_SHARE: usize = 16;
 
 /// Blocks that passes which read together have read.
@@ -44,7 +45,7 @@ impl Queue {
         }
     }
 
-    /// Takes so many blocks from the front, or fewer if the stretch there is shorter.
+    /// Takes `most` blocks from the front, or fewer if the stretch there is shorter.
     fn pop(&mut self, most: usize) -> Option<(Option<Arc<Blocks>>, Range<usize>)> {
         let (file, range) = self.stretches.front_mut()?;
         let blocks = range.start..range.end.min(range.start + most);
@@ -57,12 +58,13 @@ impl Queue {
         Some((file, blocks))
     }
 
-    /// Leaves blocks at the front to the clock, until there are so many at most.
+    /// Leaves blocks at the front to the clock, until there are at most `most`.
     fn forget(&mut self, most: usize) {
         while self.blocks > most && self.pop(self.blocks - most).is_some() {}
     }
 
-    /// Gives back blocks from the front until so many went, as long as there are more than `least`; tells how many went.
+    /// Gives back blocks from the front until `wanted` went, as long as there are more than `least`; returns how many
+    /// went.
     fn give_back(&mut self, wanted: usize, least: usize, give_back: impl Fn(&Blocks, Range<usize>) -> usize) -> usize {
         let mut gone = 0;
         while gone < wanted && self.blocks > least {
@@ -74,7 +76,7 @@ impl Queue {
 }
 
 impl Together {
-    /// One of the passes has read blocks of a file; so many blocks may be in memory.
+    /// Notes that one of the passes has read blocks of a file; `capacity` blocks may be in memory.
     pub(super) fn add(&mut self, file: &Arc<Blocks>, seen: &mut Seen, capacity: usize) {
         seen.first.drain(..).for_each(|blocks| self.waiting.push(file, blocks));
         seen.last.drain(..).for_each(|blocks| self.passed.push(file, blocks));
@@ -83,8 +85,8 @@ impl Together {
         self.waiting.forget(capacity);
     }
 
-    /// Gives back about so many blocks, at most, that all have read, or that have waited longest if too many wait; tells how
-    /// many went.
+    /// Gives back about `wanted` blocks, at most, that all have read, or that have waited longest if too many wait;
+    /// returns how many went.
     pub(super) fn give_back(&mut self, wanted: usize, capacity: usize) -> usize {
         let gone = self.passed.give_back(wanted, 0, Blocks::give_back);
         gone + self.waiting.give_back(wanted - gone, capacity / WAITING_SHARE, Blocks::give_back_waiting)

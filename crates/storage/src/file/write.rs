@@ -27,7 +27,7 @@ pub struct FileWriter {
     block_bytes: usize,
     entry: FileEntry,
     is_kept: bool,
-    /// Where temporary files beside it get their numbers.
+    /// Source of the numbers of temporary files beside it.
     numbers: Option<Arc<FileNumbers>>,
 }
 
@@ -73,7 +73,7 @@ impl FileWriter {
         FileWriter::create(&self.disk, directory, FileKind::Run, number, self.entry.identity).map(Some)
     }
 
-    /// Where the next byte goes.
+    /// Position of the next byte.
     pub fn position(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }

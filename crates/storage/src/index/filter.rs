@@ -20,7 +20,7 @@ pub(super) struct FilterWriter {
 }
 
 impl FilterWriter {
-    /// A filter for about so many entries.
+    /// A filter for approximately `count` entries.
     pub(super) fn new(count: u64) -> FilterWriter {
         let blocks = (count * ENTRY_BITS).div_ceil(BLOCK_BYTES as u64 * 8).max(1);
         FilterWriter { words: vec![0; blocks as usize * 8] }

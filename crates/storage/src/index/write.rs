@@ -12,13 +12,13 @@ use crate::file::FileWriter;
 use crate::format::FileKind;
 use crate::manifest::IndexEntry;
 
-/// Entries in one bucket, about.
+/// Approximate number of entries in one bucket.
 const BUCKET_ENTRIES: u64 = 8;
 
 /// An index with more entries gets no filter, which would be held in memory until it is written.
 const FILTER_ENTRIES_MAX: u64 = 1 << 24;
 
-/// What is known of a run of an index before its pairs are.
+/// Properties of a run of an index that are known before its pairs are.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexShape {
     /// The label of its constraint.
@@ -27,7 +27,7 @@ pub struct IndexShape {
     pub key: PropertyKeyId,
     /// Of two runs of an index the one of the larger age is newer.
     pub age: u64,
-    /// Pairs, about.
+    /// Approximate number of pairs.
     pub count: u64,
     /// Bits of the largest node id.
     pub id_bits: u32,

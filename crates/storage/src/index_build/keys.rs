@@ -1,8 +1,8 @@
-//! The key index of a new constraint over the nodes that are there: small ones stay in the memtable, large ones are sorted
-//! on the disk and written as a run.
+//! The key index of a new constraint over the nodes that are there: small ones stay in the memtable, large ones are
+//! sorted on the disk and written as a run.
 //!
-//! Cost: every node of the label is read once; pairs of hash and node are sorted within the budget of a build. Values are
-//! compared only where hashes are equal. Readers go on meanwhile, and whoever raised the interrupt stops it.
+//! Cost: every node of the label is read once; pairs of hash and node are sorted within the budget of a build. Values
+//! are compared only where hashes are equal. Readers go on meanwhile, and the interrupt stops it.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! A whole ordered index from what is there: small ones stay in the memtable, large ones are sorted and written as a run.
+//! A whole ordered index from what is there: small ones stay in the memtable, large ones are sorted and written as a
+//! run.
 //!
 //! Cost: every node of the label, or edge of the type, is read once; entries are sorted within the budget of a build.
-//! Readers go on meanwhile, and whoever raised the interrupt stops it.
+//! Readers go on meanwhile, and the interrupt stops it.
 
 use std::sync::Arc;
 

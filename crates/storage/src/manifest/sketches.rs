@@ -6,7 +6,7 @@ use model::{Result, Sketches};
 
 use crate::codec::bytes::{Get, Put};
 
-/// Where a pair has no label.
+/// Number in the place of the label for a pair without one.
 const ANY: u32 = u32::MAX;
 
 /// Writes what there is.

@@ -14,9 +14,9 @@ pub(crate) use super::links::Link;
 /// A set of edges.
 #[derive(Clone, Debug)]
 pub(crate) struct Adjacency {
-    /// What was committed.
+    /// Committed edges.
     base: Layer,
-    /// What a transaction added.
+    /// Edges that a transaction added.
     tail: Option<Layer>,
     deleted: SharedMap<u32, ()>,
 }
@@ -28,7 +28,7 @@ impl Default for Adjacency {
 }
 
 impl Adjacency {
-    /// How many edges were ever added.
+    /// Number of edges that were ever added.
     pub(crate) fn len(&self) -> usize {
         self.end() as usize
     }
@@ -145,12 +145,12 @@ impl Adjacency {
         links.filter(|(_, link)| link.source == source && link.target == target).for_each(|(at, link)| each(at, &link));
     }
 
-    /// How many edges start at a node, deleted ones included.
+    /// Number of edges that start at a node, deleted ones included.
     pub(crate) fn out_count(&self, node: NodeId) -> u64 {
         self.count(node, Side::Out)
     }
 
-    /// How many edges end at a node, deleted ones included.
+    /// Number of edges that end at a node, deleted ones included.
     pub(crate) fn in_count(&self, node: NodeId) -> u64 {
         self.count(node, Side::In)
     }

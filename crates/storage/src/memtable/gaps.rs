@@ -1,5 +1,5 @@
-//! Stretches of ids among the nodes of a memtable that were reserved and are not used, passed over by whoever reads all nodes:
-//! a transaction that reserved many ids and came to nothing must cost others neither time nor memory.
+//! Stretches of ids among the nodes of a memtable that were reserved and are not used, passed over by readers of all
+//! nodes: a transaction that reserved many ids and came to nothing must cost others neither time nor memory.
 
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ impl Gaps {
     }
 }
 
-/// So many records of unused ids. They share their memory: of n, about log n are held.
+/// Records of `count` unused ids. They share their memory: of n, about log n are held.
 pub(super) fn unused_nodes(count: usize) -> Vector<NodeRecord> {
     let (mut all, mut doubled) = (Vector::new(), Vector::unit(NodeRecord::unused()));
     let mut left = count;

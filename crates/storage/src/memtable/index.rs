@@ -27,7 +27,7 @@ pub(crate) struct UniqueIndex {
     built: Option<Arc<KeyIndex>>,
 }
 
-/// Bytes of an entry, roughly.
+/// Approximate bytes of an entry.
 pub(crate) fn index_entry_bytes(value: &Value) -> usize {
     48 + value_bytes(value)
 }
@@ -43,7 +43,7 @@ impl UniqueIndex {
         self.built.as_deref()
     }
 
-    /// Bytes held, roughly.
+    /// Approximate bytes held.
     pub(crate) fn bytes(&self) -> usize {
         let others: usize = self.others.keys().map(index_entry_bytes).sum();
         self.integers.len() * index_entry_bytes(&Value::Int(0)) + others

@@ -26,7 +26,7 @@ pub(crate) struct Link {
     pub(crate) is_deleted: bool,
 }
 
-/// Which of the two lists of an edge.
+/// One of the two lists of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Out,
@@ -39,7 +39,7 @@ struct Slot {
     ends: AtomicU64,
     /// The edges added before with the same source, and with the same target.
     before: AtomicU64,
-    /// How many edges with the same source, and with the same target, were added before.
+    /// Numbers of edges with the same source, and with the same target, that were added before.
     ranks: AtomicU64,
     /// Identity of the edge.
     number: AtomicU64,
@@ -168,7 +168,7 @@ pub(super) struct Layer {
     slots: Arc<Slots>,
     sources: Arc<Table>,
     targets: Arc<Table>,
-    /// How many of the edges are there for this snapshot.
+    /// Number of the edges that are there for this snapshot.
     len: u32,
 }
 
@@ -234,7 +234,7 @@ impl Layer {
         self.slots.slot(ordinal).map_or(NONE, |slot| side.half(slot.before.load(Ordering::Relaxed)))
     }
 
-    /// How many edges a node has on a side.
+    /// Number of edges of a node on a side.
     pub(super) fn count(&self, node: NodeId, side: Side) -> u64 {
         match self.newest(node, side) {
             NONE => 0,

@@ -25,7 +25,7 @@ impl Properties {
         self.0.as_deref().unwrap_or(&[])
     }
 
-    /// The value of a key, be it null.
+    /// The value of a key, which may be null.
     #[inline]
     pub(crate) fn get(&self, key: PropertyKeyId) -> Option<&Value> {
         self.entries().iter().find(|entry| entry.0 == key).map(|entry| &entry.1)
@@ -53,14 +53,14 @@ impl Properties {
         }
     }
 
-    /// Bytes held, roughly.
+    /// Approximate bytes held.
     pub(crate) fn bytes(&self) -> usize {
         let entries = self.entries();
         if entries.is_empty() { 0 } else { 16 + entries.iter().map(|entry| 8 + value_bytes(&entry.1)).sum::<usize>() }
     }
 }
 
-/// Bytes a value takes, roughly.
+/// Approximate bytes that a value takes.
 pub(crate) fn value_bytes(value: &Value) -> usize {
     let outside = match value {
         Value::String(text) => 16 + text.len(),

@@ -28,7 +28,7 @@ const RANK_BYTES: usize = GROUP_IDS / RANK_IDS * 2;
 /// Bytes of a group in a directory.
 const GROUP_BYTES: usize = 20;
 
-/// How the ids of a group are written.
+/// Encoding of the ids of a group.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     /// They follow each other from here on.
@@ -160,7 +160,7 @@ impl IdSet {
         Ok(IdSet { groups, table, rows })
     }
 
-    /// How many there are.
+    /// Number of ids.
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -200,7 +200,7 @@ impl IdSet {
         Ok(start..self.rank(file, ids.end)?.max(start))
     }
 
-    /// How many ids are smaller.
+    /// Number of ids that are smaller.
     fn rank(&self, file: &StoreFile, id: u64) -> Result<u64> {
         let number = id >> GROUP_BITS;
         let index = self.groups.partition_point(|group| group.number < number);
@@ -234,7 +234,7 @@ impl IdSet {
     }
 }
 
-/// How many ids of a group are smaller, and whether the id is there.
+/// Number of ids of a group that are smaller, and whether the id is there.
 fn rank_in(file: &StoreFile, group: &Group, low: u16) -> Result<(u64, bool)> {
     match group.form {
         Form::Range { first } => {

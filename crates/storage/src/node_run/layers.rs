@@ -109,7 +109,7 @@ impl Layers {
         of_segments.unwrap_or(0).max(of_runs.map_or(0, |group| (group + 1) << GROUP_BITS))
     }
 
-    /// Whether a node exists, as far as the runs know.
+    /// True if a node exists; `None` if the runs know nothing of it.
     #[inline]
     fn existence_in_runs(&self, node: NodeId) -> Result<Option<bool>> {
         if !self.is_touched(node) {
@@ -140,7 +140,7 @@ impl Layers {
         Ok(None)
     }
 
-    /// Whether one node exists.
+    /// True if the node exists.
     pub fn exists(&self, node: NodeId) -> Result<bool> {
         match self.existence_in_runs(node)? {
             Some(exists) => Ok(exists),
@@ -286,7 +286,7 @@ impl Layers {
         column.map_or_else(|| Ok(Column::nulls(rows.len())), |column| column.read(rows))
     }
 
-    /// Where the property of each node stands: in which run or segment, and in which row there.
+    /// Place of the property of each node: the run or segment, and the row there.
     fn places(&self, nodes: &[NodeId], key: PropertyKeyId) -> Result<Vec<(u32, u64)>> {
         let in_segment = |node: &NodeId| ((node.0 >> SEGMENT_BITS) as u32, node.0 & (SEGMENT_NODES - 1));
         let mut places: Vec<(u32, u64)> = nodes.iter().map(in_segment).collect();
@@ -322,7 +322,7 @@ impl Layers {
         Ok(places)
     }
 
-    /// How many nodes exist, and how many carry each label.
+    /// Number of nodes that exist, and of those that carry each label.
     pub fn count(&self) -> Result<(u64, Map<LabelId, u64>)> {
         let (mut nodes, mut labels) = (0, Map::default());
         let mut words = Vec::new();
@@ -380,7 +380,7 @@ impl Layers {
     }
 }
 
-/// Rows of a run are read from end to end if there are at most so many for each node that is asked for.
+/// Largest number of rows of a run, for each node that is asked for, at which the run is read from end to end.
 const ROWS_PER_NODE: u64 = 4;
 
 /// Replaces `found` by those of the `open` nodes that a run knows, each with its row there.

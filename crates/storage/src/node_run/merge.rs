@@ -17,7 +17,7 @@ use crate::format::{COLUMN_BLOCK_ROWS, SEGMENT_BITS};
 
 /// Ids read at a time.
 const PIECE_ROWS: u64 = 4_096;
-/// Bytes of rows merged at a time, about.
+/// Approximate bytes of rows merged at a time.
 const PIECE_BYTES: u64 = 8 << 20;
 /// The number of a run in a place: there is no value.
 const NOWHERE: u32 = u32::MAX;
@@ -67,14 +67,14 @@ struct Rows {
     state: ColumnBuilder,
     /// The rows of the inputs that count, newest first, for one row of the result after the other.
     parts: Vec<(u32, u64)>,
-    /// Where the parts of each row end.
+    /// End of the parts of each row.
     ends: Vec<u32>,
-    /// Whether nothing older counts.
+    /// True for each row for which nothing older counts.
     is_whole: Vec<bool>,
 }
 
 impl Merge<'_> {
-    /// Replaces `rows` by the next of the result, so many at most.
+    /// Replaces `rows` by the next of the result, at most `rows_max`.
     fn next_rows(&mut self, rows_max: usize, writer: &mut NodeRunWriter, rows: &mut Rows) -> Result<()> {
         *rows = Rows::default();
         while rows.ids.len() < rows_max {
@@ -129,7 +129,7 @@ impl Merge<'_> {
         self.layers.segment(id >> SEGMENT_BITS).map_or(Ok(false), |segment| segment.bit(segment.alive(), row))
     }
 
-    /// What the result says of a property in some rows; `None` if nothing.
+    /// Columns of the result for a property in some rows; `None` if they say nothing of it.
     fn key_block(&self, key: PropertyKeyId, rows: &Rows) -> Result<Option<KeyBlock>> {
         let columns: Vec<_> = self.inputs.iter().map(|run| run.key(key)).collect();
         let mut places: Vec<(u32, u64)> = Vec::with_capacity(rows.ids.len());

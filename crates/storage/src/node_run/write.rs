@@ -14,10 +14,10 @@ use crate::column::write::put_blocks;
 use crate::file::FileWriter;
 use crate::format::{COLUMN_BLOCK_ROWS, FileKind};
 
-/// What a run says of one node.
+/// Entry of a run for one node.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeRow<'a> {
-    /// Which node.
+    /// The node.
     pub node: NodeId,
     /// It is gone; the other fields do not count.
     pub is_deleted: bool,

@@ -92,7 +92,7 @@ fn put_bytes(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 1]);
 }
 
-/// A zero byte becomes two, so that a zero followed by a one can end the text.
+/// Writes a zero byte as two bytes, so that a zero followed by a one can end the string.
 fn put_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     for (at, piece) in bytes.split(|&byte| byte == 0).enumerate() {
         if at > 0 {
@@ -121,7 +121,7 @@ fn put_number(x: f64, rest: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&rest.to_be_bytes());
 }
 
-/// Whether the value is NaN or holds it: then it equals nothing.
+/// True if the value is NaN or holds it: then it equals nothing.
 pub fn has_nan(value: &Value) -> bool {
     match value {
         Value::Float(x) => x.is_nan(),
@@ -130,7 +130,7 @@ pub fn has_nan(value: &Value) -> bool {
     }
 }
 
-/// Whether values, as [`put_value`] wrote them, hold NaN, so that they equal nothing.
+/// True if values, as [`put_value`] wrote them, hold NaN, so that they equal nothing.
 pub fn hold_nan(mut values: &[u8]) -> bool {
     let mut nan = Vec::new();
     put_number(f64::NAN, 0, &mut nan);

@@ -8,10 +8,10 @@ use model::KeyOrder;
 
 use crate::ordered_index::OrderedRun;
 
-/// What was written of one ordered index.
+/// Entries written of one ordered index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OrderedEntries {
-    /// Whether each entry went.
+    /// Entries; true for those that went.
     entries: OrdMap<Arc<[u8]>, bool>,
     /// The run that was written when the index was made: it takes the place of whatever runs the files have.
     built: Option<Arc<OrderedRun>>,
@@ -22,7 +22,7 @@ pub(crate) struct OrderedEntries {
 /// Entries in order, and whether each went.
 pub(crate) type OrderedRange<'a> = Box<dyn Iterator<Item = (&'a [u8], bool)> + 'a>;
 
-/// Bytes of an entry, roughly.
+/// Approximate bytes of an entry.
 pub(crate) fn ordered_entry_bytes(entry: &[u8]) -> usize {
     56 + entry.len()
 }
@@ -34,7 +34,7 @@ impl OrderedEntries {
         OrderedEntries { entries, built: None, is_new: true }
     }
 
-    /// Whether the index was just made and written to a run.
+    /// True if the index was just made and written to a run.
     pub(crate) fn is_built(&self) -> bool {
         self.built.is_some()
     }
@@ -44,12 +44,12 @@ impl OrderedEntries {
         OrderedEntries { entries: OrdMap::new(), built: run, is_new: true }
     }
 
-    /// Bytes held, roughly.
+    /// Approximate bytes held.
     pub(crate) fn bytes(&self) -> usize {
         self.entries.keys().map(|entry| ordered_entry_bytes(entry)).sum()
     }
 
-    /// Whether runs of the files do not count.
+    /// True if runs of the files do not count.
     pub(crate) fn is_new(&self) -> bool {
         self.is_new
     }
@@ -69,7 +69,7 @@ impl OrderedEntries {
         self.entries.iter().map(|(entry, &is_removed)| (entry, is_removed))
     }
 
-    /// What was noted of a range of keys.
+    /// Entries noted in a range of keys.
     pub(crate) fn range<'a>(&'a self, start: &[u8], end: &[u8], order: KeyOrder) -> OrderedRange<'a> {
         if start >= end {
             return Box::new(std::iter::empty());

@@ -88,7 +88,7 @@ impl<'a> Merged<'a> {
         Ok(true)
     }
 
-    /// Which of two comes first; of equal keys the second, which is newer.
+    /// The one of two that comes first; of equal keys the second, which is newer.
     fn newer<'b>(&self, a: Option<(&'b [u8], bool)>, b: Option<(&'b [u8], bool)>) -> Option<(&'b [u8], bool)> {
         let (Some((left, _)), Some((right, _))) = (a, b) else { return a.or(b) };
         let order = match self.order {

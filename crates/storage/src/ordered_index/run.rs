@@ -15,7 +15,7 @@ use crate::format::FileKind;
 /// A run as the manifest lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderedEntry {
-    /// What is in its index.
+    /// The subject of its index.
     pub subject: Subject,
     /// The properties by which its index is ordered.
     pub keys: Vec<PropertyKeyId>,
@@ -73,7 +73,7 @@ impl OrderedRun {
         Ok(OrderedRun { file, entry: entry.clone(), count, removed, blocks })
     }
 
-    /// What the manifest says about it.
+    /// Entry in the manifest.
     pub fn entry(&self) -> &OrderedEntry {
         &self.entry
     }
@@ -124,7 +124,7 @@ impl OrderedRun {
 #[derive(Debug, Default)]
 struct Block {
     bytes: Vec<u8>,
-    /// Where each entry ends in `bytes`, and whether it was removed.
+    /// End of each entry in `bytes`, and whether it was removed.
     ends: Vec<(u32, bool)>,
 }
 
@@ -155,7 +155,7 @@ impl Block {
         &self.bytes[start..self.ends[at].0 as usize]
     }
 
-    /// How many keys are below.
+    /// Number of keys below a key.
     fn below(&self, key: &[u8]) -> usize {
         let (mut low, mut high) = (0, self.ends.len());
         while low < high {
@@ -176,7 +176,7 @@ pub struct RunCursor<'a> {
     run: &'a OrderedRun,
     order: KeyOrder,
     block: Block,
-    /// Which block `block` is.
+    /// Number of the block in `block`.
     block_at: Option<usize>,
     /// The present entry in the block.
     at: usize,

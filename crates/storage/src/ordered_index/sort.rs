@@ -96,7 +96,7 @@ impl EntrySorter {
 struct Reader<'a> {
     run: &'a SortedRun,
     piece: Vec<u8>,
-    /// Where the next entry starts in the piece, and where the piece ends in the file.
+    /// Start of the next entry in the piece, and end of the piece in the file.
     at: usize,
     end: u64,
 }
@@ -106,7 +106,7 @@ impl Reader<'_> {
         Reader { run, piece: Vec::new(), at: 0, end: HEADER_BYTES as u64 }
     }
 
-    /// Sees to it that so many bytes are in the piece from `at` on.
+    /// Sees to it that `bytes` bytes are in the piece from `at` on.
     fn fill(&mut self, bytes: usize) -> Result<()> {
         let left = self.piece.len() - self.at;
         if left >= bytes {

@@ -9,7 +9,7 @@ use crate::codec::bytes::{Put, put_varint};
 use crate::file::FileWriter;
 use crate::format::{FileKind, HEADER_BYTES};
 
-/// Bytes of a block, about: a lookup decodes one for each run.
+/// Approximate bytes of a block: a lookup decodes one for each run.
 const BLOCK_BYTES: usize = 4 << 10;
 
 /// Writes one run; entries come in order, each key once.

@@ -1,9 +1,10 @@
 //! Reads of mapped files that fail although the file was there when it was mapped: a disk that cannot read a sector any
-//! more, a file that somebody cut short. The operating system tells of them by the signal SIGBUS, which ends the process.
+//! more, a file that somebody cut short. The operating system tells of them by the signal SIGBUS, which ends the
+//! process.
 //!
 //! A handler for the signal puts a page of zeros where the file could not be read, and marks the map: the read goes on,
-//! and whoever reads the map asks for the mark before what was read is given out. Signals that are not about our maps go
-//! to the handler that was there before.
+//! and the reader of the map asks for the mark before what was read is given out. Signals that are not about our maps
+//! go to the handler that was there before.
 //!
 //! Invariant: the handler takes no lock and no memory: it reads a list that only grows, whose parts are never freed.
 //! Cost: a map takes a place in the list; nothing while reads succeed.
@@ -20,7 +21,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// Places in one part of the list.
 const PLACES: usize = 256;
 
-/// What a map has in the list.
+/// Entry of a map in the list.
 struct Place {
     start: AtomicUsize,
     /// 0 if no map has the place.
@@ -40,7 +41,7 @@ static FREE: Mutex<Vec<&'static Place>> = Mutex::new(Vec::new());
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static BEFORE: OnceLock<Before> = OnceLock::new();
 
-/// What was there before the handler, and the size of a page.
+/// Action for the signal before the handler was set, and the size of a page.
 struct Before {
     action: libc::sigaction,
     page_bytes: usize,

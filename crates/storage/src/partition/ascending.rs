@@ -18,7 +18,7 @@ use crate::file::{FileWriter, StoreFile};
 const SAMPLE: usize = 64;
 const PIECE_BYTES: usize = 1 << 16;
 
-/// Where a sequence lies in its file; all follows from the number of its entries, a bound, and where it starts.
+/// Layout of a sequence in its file; all follows from the number of its entries, a bound, and its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ascending {
     count: usize,
@@ -34,7 +34,7 @@ pub struct Ascending {
 }
 
 impl Ascending {
-    /// The sequence of so many entries, none above `max`, that starts at an offset of the file.
+    /// The sequence of `count` entries, none above `max`, that starts at an offset of the file.
     pub fn new(count: usize, max: u64, start: usize) -> Ascending {
         let low_width = (max / (count as u64).max(1)).checked_ilog2().unwrap_or(0) as u8;
         let zeros = (max >> low_width) as usize + 1;
@@ -111,7 +111,7 @@ impl Ascending {
         self.end - self.low_start
     }
 
-    /// Where the sequence starts.
+    /// Start of the sequence.
     pub fn start(&self) -> usize {
         self.low_start
     }
@@ -132,7 +132,7 @@ impl Ascending {
         file.damage(self.high_start, "a sequence of a pointer index contradicts itself")
     }
 
-    /// Where the one of that number is, or the zero if `flip` has all bits.
+    /// Position of the one of that number, or of the zero if `flip` has all bits.
     #[inline]
     fn select(&self, file: &StoreFile, samples: usize, flip: u64, number: usize) -> Result<usize> {
         let first = number / SAMPLE;
@@ -228,7 +228,7 @@ impl Ascending {
         Ok(entry[0])
     }
 
-    /// How many entries are below a value, or, with `is_or_equal`, not above it.
+    /// Number of entries below a value, or, with `is_or_equal`, not above it.
     #[inline]
     pub fn count_below(&self, file: &StoreFile, value: u64, is_or_equal: bool) -> Result<usize> {
         let Some(value) = (if is_or_equal { Some(value) } else { value.checked_sub(1) }) else { return Ok(0) };

@@ -13,7 +13,7 @@ use crate::partition::patch::SectionPatches;
 pub struct LiveSection<'a> {
     /// The edges as they were written.
     pub section: &'a Section,
-    /// What became of them; `None` if nothing did.
+    /// Changes of the edges; `None` if there are none.
     pub patches: Option<&'a SectionPatches>,
 }
 
@@ -24,12 +24,12 @@ impl<'a> LiveSection<'a> {
         self.section.edge_type()
     }
 
-    /// How many edges are there.
+    /// Number of edges that are there.
     pub fn edge_count(&self) -> u64 {
         self.section.edge_count() - self.patches.map_or(0, SectionPatches::deleted)
     }
 
-    /// How many edges of a run are gone; `is_in` for a run of the in-direction.
+    /// Number of edges of a run that are gone; `is_in` for a run of the in-direction.
     #[inline]
     pub fn count_lost(&self, run: &Range<u64>, is_in: bool) -> Result<u64> {
         self.patches.map_or(Ok(0), |patches| patches.count_lost(run, is_in))
@@ -42,13 +42,13 @@ impl<'a> LiveSection<'a> {
         left.ok_or_else(|| self.section.file().damage(0, "more edges of a node are deleted than it has"))
     }
 
-    /// How many edges start at a node.
+    /// Number of edges that start at a node.
     #[inline]
     pub fn out_degree(&self, node: NodeId) -> Result<u64> {
         self.count_left(&self.section.out_run(node)?, false)
     }
 
-    /// How many edges end at a node.
+    /// Number of edges that end at a node.
     #[inline]
     pub fn in_degree(&self, node: NodeId) -> Result<u64> {
         self.count_left(&self.section.in_run(node)?, true)

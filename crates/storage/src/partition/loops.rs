@@ -1,7 +1,7 @@
-//! Which nodes of a section have self-loops: found out once for each node, as a section never changes.
+//! Self-loops of the nodes of a section: found out once for each node, as a section never changes.
 //!
-//! Memory: a quarter of a byte for each id between the first and the last source, from the first question on, counted as
-//! that of open files; nothing for a section of too many ids or where there is no room, which searches each time.
+//! Memory: a quarter of a byte for each id between the first and the last source, from the first question on, counted
+//! as that of open files; nothing for a section of too many ids or where there is no room, which searches each time.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,8 +33,8 @@ struct Words {
 }
 
 impl Loops {
-    /// Whether a node between the first and the last has a self-loop; `find` says so where it is not known yet, and `hold`
-    /// counts so many bytes if there is room.
+    /// True if a node between the first and the last has a self-loop; `find` says so where it is not known yet, and
+    /// `hold` counts the bytes given to it if there is room.
     #[inline]
     pub(super) fn get_or_find(
         &self,
@@ -75,7 +75,7 @@ mod tests {
     use crate::file::cache::BlockCache;
     use model::{Consumer, MemoryBudget, NodeId};
 
-    /// What `loops` says, and whether it had to look.
+    /// Answer of `loops`, and whether it had to look.
     fn ask(loops: &Loops, cache: &std::sync::Arc<BlockCache>, ids: (u64, u64), node: u64, has: bool) -> (bool, bool) {
         let mut asked = false;
         let find = || {

@@ -35,7 +35,7 @@ impl NumberForm {
         out.put_u64(first as u64);
     }
 
-    /// Reads it from there, for a section of so many edges.
+    /// Reads it from there, for a section of `edges` edges.
     pub fn take(directory: &mut Get<'_>, edges: u64) -> Result<NumberForm> {
         match (directory.u64()?, directory.u64()? as i64) {
             (CONSECUTIVE, first) if first >= 0 && first as u64 <= EDGE_NUMBER_LIMIT.saturating_sub(edges) => {

@@ -32,7 +32,7 @@ pub struct Patch {
     sections: Vec<(usize, Arc<PatchSection>)>,
 }
 
-/// What a patch says about one section.
+/// Content of a patch for one section.
 #[derive(Debug)]
 pub struct PatchSection {
     file: Arc<StoreFile>,
@@ -78,7 +78,7 @@ impl Patch {
         &self.file
     }
 
-    /// What it says, by index of the section.
+    /// Contents of the patch, by index of the section.
     pub fn sections(&self) -> &[(usize, Arc<PatchSection>)] {
         &self.sections
     }
@@ -181,13 +181,13 @@ impl SectionPatches {
         all
     }
 
-    /// How many edges are gone.
+    /// Number of edges that are gone.
     #[inline]
     pub fn deleted(&self) -> u64 {
         self.deleted
     }
 
-    /// What the patches say, oldest first.
+    /// Contents of the patches, oldest first.
     pub fn layers(&self) -> &[Arc<PatchSection>] {
         &self.layers
     }
@@ -203,7 +203,7 @@ impl SectionPatches {
         self.deleted > 0 && self.layers.iter().any(|layer| layer.gone(is_in).may_hold(run))
     }
 
-    /// How many edges of the run are gone.
+    /// Number of edges of the run that are gone.
     pub fn count_lost(&self, run: &Range<u64>, is_in: bool) -> Result<u64> {
         let mut count = 0;
         if self.may_have_lost(run, is_in) {

@@ -23,13 +23,13 @@ const DENSE_ASCENDING: u8 = 3;
 const SPARSE: u8 = 4;
 /// The packed form is taken up to this size: it stays in a processor's cache, where it is three times as fast.
 const PACKED_BYTES_MAX: usize = 8 << 20;
-/// So many times the bytes of the smallest form are paid for the packed form, and for the dense one.
+/// Multiple of the bytes of the smallest form that is paid for the packed form, and for the dense one.
 const PACKED_SHARE: usize = 6;
 const DENSE_SHARE: usize = 2;
 /// Packed bytes that gather before they are written.
 const PIECE_BYTES: usize = 1 << 16;
 
-/// Where a pointer index lies in its file.
+/// Layout of a pointer index in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointerIndex {
     form: u8,
@@ -46,7 +46,7 @@ pub struct PointerIndex {
     offsets: Ascending,
 }
 
-/// The form for so many ids, of which so many have edges.
+/// The form for `span` ids, of which `count` have edges.
 fn form_of(span: usize, count: usize, edges: u64) -> u8 {
     let packed = packed_bytes(span + 1, width_of(edges));
     let dense = Ascending::bytes_of(span + 1, edges);
@@ -358,7 +358,7 @@ impl<I: Iterator<Item = (u32, u32)>> Iterator for Offsets<I> {
     }
 }
 
-/// Writes a packed array of so many entries, a piece at a time.
+/// Writes a packed array of `count` entries, a piece at a time.
 pub(super) fn write_packed(
     entries: impl Iterator<Item = u64>,
     count: usize,

@@ -60,7 +60,7 @@ pub struct SectionRuns<'a> {
 }
 
 impl<'a> SectionRuns<'a> {
-    /// The runs of a section that are asked for, as part of a pass that reads so many bytes in all.
+    /// The runs of a section that are asked for, as part of a pass that reads `pass_bytes` bytes in all.
     pub fn new(live: LiveSection<'a>, scan: &RunScan<'a>, pass_bytes: usize) -> Result<SectionRuns<'a>> {
         let section = live.section;
         let is_in = scan.direction == Direction::In;
@@ -135,7 +135,7 @@ impl<'a> SectionRuns<'a> {
         Ok(edges > 0)
     }
 
-    /// Adds runs of the chunk to a block that has so many edges; tells how many it has then.
+    /// Adds runs of the chunk to a block that has `edges` edges; returns how many it has then.
     fn take(&mut self, mut edges: usize, out: &mut EdgeRuns, places: &mut Vec<Range<u64>>) -> usize {
         let chunk = &self.chunk;
         let mut place = places.pop().unwrap_or(chunk.starts[self.at]..chunk.starts[self.at]);
@@ -283,7 +283,8 @@ pub struct PartitionRuns<'a> {
 }
 
 impl<'a> PartitionRuns<'a> {
-    /// The runs of a partition that are asked for, without the edges that are lost; part of a pass of so many bytes.
+    /// The runs of a partition that are asked for, without the edges that are lost; part of a pass of `pass_bytes`
+    /// bytes.
     pub fn new(partition: &'a Partition, scan: &'a RunScan<'a>, pass_bytes: usize, lost: Lost) -> PartitionRuns<'a> {
         PartitionRuns {
             partition,

@@ -28,7 +28,7 @@ pub struct NodeArray {
     pub base: u64,
     /// Bits of an entry.
     pub width: u8,
-    /// Where the entries start.
+    /// Start of the entries.
     pub start: usize,
 }
 
@@ -70,7 +70,7 @@ impl NodeArray {
         Ok(())
     }
 
-    /// Where the entries of a run are in the file.
+    /// Byte range in the file of the entries of a run.
     pub fn bytes_of(&self, run: &Range<u64>) -> Range<usize> {
         let bytes = bytes_of(self.width, &(run.start as usize..run.end as usize));
         self.start + bytes.start..self.start + bytes.end
@@ -128,7 +128,7 @@ pub struct SectionParts {
     pub edge_type: EdgeTypeId,
     /// By which properties the edges of a node are sorted; none where they are sorted by their other end.
     pub sort_keys: Vec<PropertyKeyId>,
-    /// How many there are.
+    /// Number of edges.
     pub edge_count: u64,
     /// Their targets.
     pub targets: NodeArray,
@@ -214,7 +214,7 @@ impl Section {
         self.edge_type
     }
 
-    /// How many edges it holds.
+    /// Number of edges.
     #[inline]
     pub fn edge_count(&self) -> u64 {
         self.edge_count
@@ -391,7 +391,7 @@ impl Section {
         Ok(())
     }
 
-    /// True if an edge of the section leads from the node to itself, be it deleted by now or not. Cost: a search in the run
+    /// True if an edge of the section leads from the node to itself, deleted by now or not. Cost: a search in the run
     /// of the node the first time, a look at a bit from then on.
     #[inline]
     pub fn has_loop(&self, node: NodeId) -> Result<bool> {

@@ -16,7 +16,7 @@ use super::Section;
 pub struct Narrowed {
     /// Positions, or places of the in-direction, outside of which no edge lies in all the ranges.
     pub run: Range<u64>,
-    /// So many first properties of the sort key are equal for all edges of the run.
+    /// Number of first properties of the sort key that are equal for all edges of the run.
     pub pinned: usize,
     /// Every edge of the run lies in all the ranges.
     pub is_exact: bool,
@@ -47,7 +47,7 @@ impl Section {
         Ok(Narrowed { run, pinned, is_exact: used == ranges.len() })
     }
 
-    /// Whether [`Section::narrow`] leaves only edges that lie in all the ranges.
+    /// True if [`Section::narrow`] leaves only edges that lie in all the ranges.
     pub fn narrows_exactly(&self, ranges: &[EdgeRange]) -> bool {
         let mut used = 0;
         for &key in self.sort_keys() {

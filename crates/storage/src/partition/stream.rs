@@ -10,7 +10,7 @@ use model::store::{EdgeIds, EdgeStream};
 use super::{Partition, Section};
 use crate::format::EdgePlace;
 
-/// Edges in one block, about.
+/// Approximate number of edges in one block.
 const BLOCK_EDGES: u64 = 8_192;
 /// Slots of the pointer index read at a time.
 const SLOTS: usize = 1_024;

@@ -30,7 +30,7 @@ use counts::NodeCounts;
 use inward::{Inward, InwardInput, WrittenColumn};
 use numbers::NumberWriter;
 
-/// Edges of a section are held as pairs while they are at most one of so many parts of the targets: then counting by target
+/// Share of the targets up to which the edges of a section are held as pairs, as a divisor: then counting by target
 /// would take as much memory.
 const DENSE_SHARE: usize = 4;
 

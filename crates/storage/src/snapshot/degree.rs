@@ -1,4 +1,4 @@
-//! How many edges a node has, from the lengths of runs and lists.
+//! Degrees of nodes, from the lengths of runs and lists.
 //!
 //! Cost: a search in each section, for many nodes close together a few nanoseconds; the edges themselves are looked at
 //! only where the memtable deleted some. Self-loops are counted once when both directions are asked for: a section is
@@ -19,7 +19,7 @@ impl Snapshot {
         Ok(self.degree(node, Direction::Out, None)? > 0 || self.degree(node, Direction::In, None)? > 0)
     }
 
-    /// How many edges of each node an expansion would find.
+    /// Number of edges of each node that an expansion would find.
     pub(super) fn degrees_of(
         &self,
         nodes: &[NodeId],
@@ -67,7 +67,7 @@ impl Snapshot {
         Ok(degrees)
     }
 
-    /// How many edges of each node lead back to it.
+    /// Number of edges of each node that lead back to it.
     pub(super) fn loops_of(&self, nodes: &[NodeId], types: Option<&[EdgeTypeId]>) -> Result<Vec<u64>> {
         let mut loops = vec![0; nodes.len()];
         for place in self.version.wanted_places(types) {
@@ -86,7 +86,7 @@ impl Snapshot {
         Ok(loops)
     }
 
-    /// How many edges of a node an expansion would find.
+    /// Number of edges of a node that an expansion would find.
     pub(super) fn degree(&self, node: NodeId, direction: Direction, types: Option<&[EdgeTypeId]>) -> Result<u64> {
         let mut degree = 0;
         for place in self.version.wanted_places(types) {
@@ -116,12 +116,12 @@ impl Snapshot {
         left.ok_or_else(damage)
     }
 
-    /// Whether edges were made or deleted since the files were written.
+    /// True if edges were made or deleted since the files were written.
     fn has_new_edges(&self) -> bool {
         !self.memtable.edges.is_empty() || !self.memtable.base_edges_deleted.is_empty()
     }
 
-    /// How many edges of a node the memtable has, and how many of those in the files it deleted.
+    /// Number of edges of a node that the memtable has, and number of those in the files that it deleted.
     fn changed_degree(&self, node: NodeId, direction: Direction, types: Option<&[EdgeTypeId]>) -> (u64, u64) {
         let (edges, deleted) = (&self.memtable.edges, &self.memtable.base_edges_deleted);
         let is_whole = self.memtable.edges_deleted == 0;
@@ -150,7 +150,7 @@ impl Snapshot {
     }
 }
 
-/// From so many nodes on sections are gone through one by one.
+/// Number of nodes from which on sections are gone through one by one.
 const MANY: usize = 8;
 
 /// Calls `take` with the place of each node that has self-loops in a section, and how many.
@@ -214,7 +214,8 @@ fn add_runs(section: &Section, nodes: &[NodeId], is_in: bool, degrees: &mut [u64
     Ok(())
 }
 
-/// How many edges of the memtable a node has in one direction; the list tells if none is deleted and any type will do.
+/// Number of edges of the memtable that a node has in one direction; the list tells if none is deleted and any type
+/// will do.
 fn count(edges: &Adjacency, node: NodeId, is_whole: bool, is_in: bool, types: Option<&[EdgeTypeId]>) -> u64 {
     match types {
         None if is_whole && is_in => edges.in_count(node),

@@ -31,11 +31,11 @@ struct Place<'a> {
     first_id: u64,
     /// Runs are in the order of the sort key, and edges are chosen by properties.
     is_narrowed: bool,
-    /// What is left of a run lies in all the ranges.
+    /// True if the edges that are left of a run lie in all the ranges.
     is_exact: bool,
 }
 
-/// What of the present node comes next.
+/// Stage of the present node that comes next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Runs of out-edges in the files, from this place on.
@@ -50,7 +50,7 @@ enum Stage {
     End,
 }
 
-/// What is being handed out.
+/// Edges that are being handed out.
 enum Current<'a> {
     Nothing,
     Run { place: usize, run: Range<u64>, is_in: bool },

@@ -79,7 +79,7 @@ impl Snapshot {
         Ok(entries.iter().map(edges_of).collect())
     }
 
-    /// What is wrong if two entries have the same values, which a constraint forbids.
+    /// The error for two entries with the same values, which a constraint forbids.
     pub(crate) fn two_have_same(&self, constraint: &Constraint, a: &[u8], b: &[u8]) -> Error {
         let whose = |entry: &[u8]| match constraint.subject {
             Subject::Label(_) => split_node(entry).map_or_else(String::new, |(_, node)| format!("node {}", node.0)),

@@ -141,7 +141,7 @@ impl EdgeRunCursor for RunCursor<'_> {
 struct PartitionCursor<'a> {
     snapshot: &'a Snapshot,
     base: Option<PartitionStream<'a>>,
-    /// Whether edges of the files were deleted or have other properties now.
+    /// True if edges of the files were deleted or have other properties now.
     has_changes: bool,
     new: Vec<(EdgeTypeId, NodeId, NodeId, EdgeId)>,
     next_new: usize,

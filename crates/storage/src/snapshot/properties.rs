@@ -7,7 +7,7 @@ use super::Snapshot;
 use crate::column::patched;
 use crate::memtable::{self, Properties};
 
-/// What the memtable says about the properties of one row.
+/// Properties of one row, as the memtable says.
 #[derive(Clone, Copy)]
 enum Overlay<'a> {
     /// These and no others.

@@ -11,7 +11,7 @@ use super::Snapshot;
 /// Bitmap words taken from the files at a time.
 const WORDS: u64 = 1_024;
 
-/// Bytes of the properties of one batch, about.
+/// Approximate bytes of the properties of one batch.
 const BATCH_BYTES: u64 = 64 << 20;
 
 /// A cursor over nodes.

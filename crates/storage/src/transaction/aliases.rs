@@ -73,8 +73,8 @@ impl Aliases {
         self.parts.last().map_or(0, |part| part.first + part.made)
     }
 
-    /// Takes in a stage that made so many edges in memory. `placed` are the ids that the edges of its partition had in it,
-    /// section by section; the spool was made.
+    /// Takes in a stage that made `made` edges in memory. `placed` are the ids that the edges of its partition had in
+    /// it, section by section; the spool was made.
     pub(crate) fn add(&mut self, made: u64, slot: Option<usize>, placed: Vec<Vec<EdgeId>>) -> Result<()> {
         let mut sections = Vec::with_capacity(placed.len());
         let mut ids: Vec<EdgeId> = Vec::new();

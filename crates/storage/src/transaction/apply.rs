@@ -89,7 +89,7 @@ impl Snapshot {
         }
     }
 
-    /// Which constraints, by place in the schema, hold for nodes of these labels.
+    /// Constraints, by place in the schema, that hold for nodes of these labels.
     fn constraints_of(
         &self,
         labels: &[LabelId],

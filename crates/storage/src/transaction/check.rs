@@ -1,4 +1,4 @@
-//! Whether an operation may be done: what must exist does, what must be unique stays so, values can be kept.
+//! Checks before an operation: what must exist does, what must be unique stays so, values can be kept.
 
 use std::borrow::Cow;
 

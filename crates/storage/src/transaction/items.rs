@@ -1,7 +1,7 @@
-//! What a transaction wrote, item by item: of two transactions that write the same item only the first can commit.
+//! Items that a transaction wrote: of two transactions that write the same item only the first can commit.
 //!
-//! An item is a node (its labels, its properties, its deletion), or an edge (its properties, its deletion), or something
-//! that was made because it was not there. What a transaction merely adds, nodes and edges, is no item.
+//! An item is a node (its labels, its properties, its deletion), or an edge (its properties, its deletion), or
+//! something that was made because it was not there. What a transaction merely adds, nodes and edges, is no item.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(crate) enum Item {
     Node(NodeId),
     /// An edge.
     Edge(EdgeKey),
-    /// What was made because it was not there, as a hash.
+    /// Something that was made because it was not there, as a hash.
     Claim(u64),
 }
 

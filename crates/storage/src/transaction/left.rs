@@ -1,4 +1,4 @@
-//! What a commit changed, as the items that serializable transactions may have read (see [`super::reads`]).
+//! Items that a commit changed and that serializable transactions may have read (see [`super::reads`]).
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub(crate) fn left_of(log: &[u8], base: &Snapshot, own: &Snapshot) -> Result<Opt
 struct Lookup {
     label: LabelId,
     key: PropertyKeyId,
-    /// What may be asked for besides the value.
+    /// Properties that may be asked for besides the value.
     further: Vec<PropertyKeyId>,
 }
 

@@ -1,5 +1,5 @@
-//! Indexes and constraints as they were built: what is in them, under their names, so that whoever repeats the operation that
-//! made one need not build it again.
+//! Indexes and constraints as they were built: what is in them, under their names, so that repeating the operation that
+//! made one does not build it again.
 //!
 //! Invariant: what was built holds all that was there at the moment where it is put to use.
 

@@ -20,7 +20,7 @@ pub(super) type Entry = (usize, Vec<u8>);
 impl Snapshot {
     // ----- Entries that come and go
 
-    /// Whether a change of these labels or of that key of nodes can change an ordered index.
+    /// True if a change of these labels or of that key of nodes can change an ordered index.
     pub(super) fn orders_nodes(&self, labels: Option<&[LabelId]>, key: Option<PropertyKeyId>) -> bool {
         self.memtable.schema.indexes.iter().any(|index| match index.subject {
             Subject::Label(label) => {
@@ -30,7 +30,7 @@ impl Snapshot {
         })
     }
 
-    /// Whether an ordered index has edges that have the key.
+    /// True if an ordered index has edges that have the key.
     pub(super) fn orders_edges(&self, key: Option<PropertyKeyId>) -> bool {
         let mut indexes = self.memtable.schema.indexes.iter();
         indexes.any(|index| {
@@ -137,7 +137,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Whether an edge with the values of the entry runs between the ends.
+    /// True if an edge with the values of the entry runs between the ends.
     fn has_parallel(&self, (at, entry): &Entry, ends: Ends) -> Result<bool> {
         let index = &self.memtable.schema.indexes[*at];
         let Some((values, _)) = split_edge(entry) else { return Ok(false) };
@@ -339,7 +339,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// What is wrong with having the values of an entry: nothing if all that it stands for is among `changing`.
+    /// The error for having the values of an entry: nothing if all that it stands for is among `changing`.
     fn owner_not_in(&self, rule: &Constraint, entry: &[u8], changing: &Set<u64>) -> Result<Option<model::Error>> {
         match rule.subject {
             Subject::Label(_) => {

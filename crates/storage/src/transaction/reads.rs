@@ -1,8 +1,8 @@
-//! What a serializable transaction has read, item by item: if another that committed meanwhile changed one of them, it may
-//! not commit.
+//! Items that a serializable transaction has read: if another that committed meanwhile changed one of them, it may not
+//! commit.
 //!
-//! Items are coarser than what was read, never finer: a change may be taken for one of what was read that it is not, but
-//! none that is goes unseen. What was looked for and not found counts as read too.
+//! Items are coarser than what was read, never finer: a change may be taken for one of what was read that it is not,
+//! but none that is goes unseen. Items that were looked for and not found count as read too.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,17 +22,17 @@ pub(crate) enum Read {
     Schema,
     /// The properties of a node.
     Node(NodeId),
-    /// Whether a node is there, and its labels.
+    /// Existence of a node, and its labels.
     Labels(NodeId),
     /// The edges at a node, with their properties: those of a type, or all.
     Edges { node: NodeId, edge_type: Option<EdgeTypeId> },
     /// All edges of a type, or all at all.
     EdgesOf(Option<EdgeTypeId>),
-    /// Which nodes carry a label, or are there at all.
+    /// The set of nodes that carry a label, or of all nodes.
     Members(Option<LabelId>),
     /// A property of the nodes that carry a label, or of all.
     Values { label: Option<LabelId>, key: PropertyKeyId },
-    /// Which nodes of a label have a value, by its hash.
+    /// The set of nodes of a label that have a value, by its hash.
     Entry { label: LabelId, key: PropertyKeyId, hash: u64 },
 }
 
@@ -94,7 +94,7 @@ impl Read {
 #[derive(Debug)]
 pub(crate) struct Reads(Mutex<(ReadItems, Reservation)>);
 
-/// Bytes of an item in its set, roughly.
+/// Approximate bytes of an item in its set.
 const READ_BYTES: usize = 2 * size_of::<Read>();
 
 /// Items that were read.

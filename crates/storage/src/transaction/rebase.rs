@@ -22,7 +22,7 @@ use crate::memtable::edge_id;
 use crate::snapshot::Snapshot;
 use crate::wal::record::{NameKind, Operation, operation, put_operation};
 
-/// What a transaction wrote, on another state than the one it began with.
+/// Writes of a transaction, on another state than the one it began with.
 #[derive(Debug)]
 pub(crate) struct Moved {
     pub(crate) snapshot: Snapshot,
@@ -103,7 +103,7 @@ pub(super) fn repeat(
     Ok(new_log)
 }
 
-/// What can no longer be done is a conflict; what cannot be read is not.
+/// Turns the error of an operation that can no longer be done into a conflict; errors of reading stay as they are.
 pub(super) fn as_conflict(cause: Error) -> Error {
     match cause.code() {
         ErrorCode::NotFound | ErrorCode::StillConnected | ErrorCode::Constraint | ErrorCode::SchemaRule => {

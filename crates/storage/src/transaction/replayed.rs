@@ -194,7 +194,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// What an operation was to do, in words.
+    /// Describes in words what an operation was to do.
     fn tell(&self, operation: &Operation<'_>) -> String {
         let schema = &self.memtable.schema;
         let key = |key: &PropertyKeyId| schema.property_key_name(*key).to_owned();

@@ -25,7 +25,7 @@ use crate::snapshot::Snapshot;
 
 /// Rows of one call that are written before it is seen whether there is room for more.
 const PIECE_ROWS: usize = 8_192;
-/// Bytes that a row of a call takes, about: by these it is told which calls are cut into pieces at all.
+/// Approximate bytes that a row of a call takes: by these it is told which calls are cut into pieces at all.
 const ROW_BYTES: usize = 512;
 /// Bytes of writes that are not worth counting.
 const UNCOUNTED_BYTES: usize = 64 << 10;
@@ -68,7 +68,7 @@ impl NativeTransaction {
         self.in_pieces_of(rows, rows, work)
     }
 
-    /// The same, where each row costs so much that it is seen before every so many rows whether to go on.
+    /// The same for rows that cost much: it is seen before every `PIECE_ROWS` rows whether to go on.
     pub(super) fn in_short_pieces(
         &mut self,
         rows: usize,

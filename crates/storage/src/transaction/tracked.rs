@@ -50,7 +50,7 @@ impl Tracked {
         Tracked { snapshot, aliases: Aliases::default(), reads }
     }
 
-    /// What statements read of it.
+    /// The view that statements read.
     pub(crate) fn view(&self) -> &dyn ReadView {
         if self.reads.is_some() || !self.aliases.is_empty() { self } else { &self.snapshot }
     }
@@ -70,7 +70,7 @@ impl Tracked {
         result
     }
 
-    /// What was read so far; none for a transaction that is not serializable.
+    /// Items read so far; none for a transaction that is not serializable.
     pub(crate) fn take_reads(&self) -> Option<ReadItems> {
         self.reads.as_ref().map(Reads::take)
     }
@@ -265,7 +265,7 @@ impl ReadView for Tracked {
         if self.aliases.is_empty() { self.snapshot.edge_partitions() } else { None }
     }
 
-    /// Whoever knows the edges of that name has read them.
+    /// Counts as a read: a caller that knows the edges of that name has read them.
     fn topology(&self) -> Option<Topology> {
         self.note([Read::EdgesOf(None)]);
         self.snapshot.topology()

@@ -12,7 +12,7 @@ use crate::format::EdgePlace;
 use crate::partition::runs::{Lost, PartitionRuns};
 use crate::partition::{LiveSection, Partition, Section};
 
-/// Where a section is: what a search by type finds.
+/// Place of a section, as a search by type finds it.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// The type of the section's edges.

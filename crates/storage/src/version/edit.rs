@@ -1,5 +1,5 @@
-//! What a flush, a compaction or a bulk load changes about a version. Edits compose: each is applied to whatever version
-//! is current when it comes to its end.
+//! Changes of a version by a flush, a compaction or a bulk load. Edits compose: each is applied to whatever version is
+//! current when it comes to its end.
 //!
 //! Invariant: an edit names files, never places in a list, so that it does not matter what other edits came before it.
 
@@ -55,7 +55,7 @@ pub struct VersionEdit {
 /// A node segment that was written anew from another and the runs over it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldedSegment {
-    /// Which segment.
+    /// Number of the segment.
     pub segment: u64,
     /// The number of the file that it had. If it has another by now, a bulk load wrote it anew with all runs; it stays.
     pub before: Option<u64>,
@@ -75,7 +75,8 @@ pub struct PatchEdit {
 }
 
 impl VersionEdit {
-    /// What makes one manifest another: for builds that make a whole new manifest while nothing else changes the store.
+    /// The edit that makes one manifest another: for builds that make a whole new manifest while nothing else changes
+    /// the store.
     pub fn difference(old: &Manifest, new: Manifest) -> VersionEdit {
         let mut edit = VersionEdit { node_id_bound: new.node_id_bound, ..VersionEdit::default() };
         let kept: Set<u64> = new.partitions.iter().map(|entry| entry.topology.number).collect();
@@ -240,8 +241,8 @@ fn apply_partitions(edit: &VersionEdit, partitions: &mut Vec<PartitionEntry>) ->
     Ok(())
 }
 
-/// What is older than something of a higher level belongs to that level at least: so that of overlapping partitions the
-/// levels never rise towards the newest, which merging relies on.
+/// Raises the level of partitions that are older than one of a higher level to at least that level, so that of
+/// overlapping partitions the levels never rise towards the newest, which merging relies on.
 fn raise_levels(partitions: &mut [PartitionEntry]) {
     if partitions.is_sorted_by(|older, newer| older.level >= newer.level) {
         return;

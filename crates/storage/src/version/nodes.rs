@@ -32,7 +32,7 @@ impl Version {
         self.layers.all_exist(nodes)
     }
 
-    /// Whether one node exists.
+    /// True if the node exists.
     pub fn node_exists(&self, node: NodeId) -> Result<bool> {
         self.layers.exists(node)
     }

@@ -26,7 +26,7 @@ pub(super) fn put_words(words: impl ExactSizeIterator<Item = u64>, out: &mut Vec
     words.for_each(|word| out.put_u64(word));
 }
 
-/// So many 64-bit words.
+/// Reads `count` 64-bit words.
 pub(super) fn words<'a>(get: &mut Get<'a>, count: usize) -> Result<impl Iterator<Item = u64> + use<'a>> {
     let bytes = get.take(count.saturating_mul(8))?;
     Ok(bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes are eight"))))

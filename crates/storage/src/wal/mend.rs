@@ -1,4 +1,4 @@
-//! What opening for writing makes of logs that were not closed: one new log with all that is sound in them.
+//! Logs that were not closed, which opening for writing replaces by one new log of all their sound records.
 //!
 //! Of a log that was not closed nobody knows what the disk has. The process may have been killed before it was synced, and
 //! then the operating system shows bytes that a power cut takes. Or a sync failed: the operating system may have dropped

@@ -1,8 +1,9 @@
-//! What a record of the log says: the operations of one transaction, in the order they were done.
+//! Records of the log: each has the operations of one transaction, in the order they were done.
 //!
-//! Operations are logical and do not depend on where things lie in files. Nodes have ids that never change, edges numbers,
-//! by which they are named together with their type and ends, see [`EdgeName`]. So a record can be repeated on every state that holds what
-//! the transaction relied on: after a crash, after a flush, or on what other transactions have left meanwhile.
+//! Operations are logical and do not depend on where things lie in files. Nodes have ids that never change, edges
+//! numbers, by which they are named together with their type and ends, see [`EdgeName`]. So a record can be repeated on
+//! every state that holds what the transaction relied on: after a crash, after a flush, or on what other transactions
+//! have left meanwhile.
 
 use crate::error::StorageError;
 use crate::format::EDGE_TYPES_MAX;
@@ -63,7 +64,7 @@ impl NameKind {
     }
 }
 
-/// Where an edge starts and ends, and its type.
+/// Source and target of an edge, and its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ends {
     pub(crate) source: NodeId,
@@ -88,7 +89,7 @@ impl EdgeKey {
     }
 }
 
-/// How the log names an edge.
+/// Name of an edge in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EdgeName {
     /// Made by the transaction itself: its place among the edges that it made.

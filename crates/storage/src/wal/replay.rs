@@ -21,7 +21,7 @@ use crate::error::StorageError;
 use crate::file::{check_header, version_of};
 use crate::format::{FileKind, HEADER_BYTES};
 
-/// Where a log ends.
+/// End of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WalEnd {
     /// Bytes of the sound part.
@@ -30,20 +30,20 @@ pub(crate) struct WalEnd {
     pub(crate) torn_bytes: u64,
     /// The sequence number of the last record; without records that of the last before it, 0 if that is not known.
     pub(crate) sequence: u64,
-    /// Whether it ends with a mark that calls all before it durable.
+    /// True if it ends with a mark that calls all before it durable.
     pub(crate) is_sealed: bool,
-    /// Whether it says where the log before it ended.
+    /// True if it says where the log before it ended.
     pub(crate) has_link: bool,
 }
 
-/// What all logs of a store came to.
+/// Result of replaying all logs of a store.
 #[derive(Debug)]
 pub(crate) struct Replayed {
     /// The name of the last log.
     pub(crate) name: LogName,
-    /// Where it ends.
+    /// End of the last log.
     pub(crate) end: WalEnd,
-    /// What stands behind the sound parts.
+    /// Bytes that stand behind the sound parts.
     pub(crate) torn: Vec<TornLog>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Record<'a> {
     pub(crate) sequence: u64,
     pub(crate) payload: &'a [u8],
     path: &'a Path,
-    /// Where the payload stands in the file.
+    /// Position of the payload in the file.
     offset: u64,
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn remove_other_logs(disk: &dyn Disk, directory: &Path, needed: Range
     Ok(())
 }
 
-/// Where the log with that number ends.
+/// End of the log with that number.
 pub(crate) fn end_of(disk: &dyn Disk, directory: &Path, number: u64, identity: u64) -> Result<WalEnd> {
     OneLog::open(disk, directory, number, identity)?.replay(None, &mut |_| Ok(()))
 }
@@ -186,7 +186,7 @@ struct Pieces<'d> {
 }
 
 impl Pieces<'_> {
-    /// The bytes from a place on that are there: at least so many, unless the log ends before.
+    /// The bytes from a place on that are there: at least `least`, unless the log ends before.
     fn at(&mut self, place: u64, least: usize) -> Result<&[u8]> {
         let left = self.length - place;
         let is_there = place >= self.start && place + left.min(least as u64) <= self.start + self.piece.len() as u64;
@@ -301,7 +301,7 @@ impl<'d> OneLog<'d> {
         Ok(end)
     }
 
-    /// Where behind damage at byte `start` a sound mark stands that calls the damaged place durable.
+    /// Position behind damage at byte `start` of a sound mark that calls the damaged place durable.
     fn mark_beyond(&mut self, start: u64) -> Result<Option<u64>> {
         let mut place = start;
         loop {
@@ -317,7 +317,7 @@ impl<'d> OneLog<'d> {
         }
     }
 
-    /// What stands behind the sound part, if anything does.
+    /// Bytes that stand behind the sound part, if there are any.
     fn torn(&mut self, end: &WalEnd) -> Result<Option<TornLog>> {
         if end.torn_bytes == 0 {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What tells the parts of one log from those of another.
+//! Tests of telling the parts of one log from those of another.
 
 use super::{Link, LogName};
 

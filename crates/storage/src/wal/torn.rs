@@ -1,7 +1,8 @@
-//! What stood behind the sound part of a log, left by a crash or damaged since: how much it is, and where it is kept.
+//! Bytes that stood behind the sound part of a log, left by a crash or damaged since: their number, and the file that
+//! keeps them.
 //!
 //! Opening for writing goes on in a new log and keeps such bytes beside it, in `<number>.wal.torn`. Nothing ever reads
-//! them; they are there for whoever wants to know what was lost. The newest [`TORN_FILES_MAX`] stay.
+//! them; they are there for people who want to know what was lost. The newest [`TORN_FILES_MAX`] stay.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ use crate::manifest::Manifest;
 /// Files with torn ends that a store keeps; older ones are removed when a new one is made.
 pub const TORN_FILES_MAX: usize = 8;
 
-/// What the names of such files end with, behind the name of the log.
+/// Suffix of the names of such files, behind the name of the log.
 const TORN_SUFFIX: &str = ".torn";
 
 /// Bytes behind the sound part of a log.
@@ -51,7 +52,7 @@ impl std::fmt::Display for TornLog {
     }
 }
 
-/// What stands behind the sound parts of the logs of a store now. Changes nothing.
+/// Bytes that stand behind the sound parts of the logs of a store now. Changes nothing.
 ///
 /// # Errors
 /// `CORRUPT` if a log is damaged where it was durable.

@@ -22,7 +22,7 @@ pub(crate) struct WalWriter {
     /// Bytes that are known to be durable.
     durable: u64,
     is_sealed: bool,
-    /// What must stand before the first record.
+    /// Link that must stand before the first record.
     owed: Option<Link>,
     /// The disk, as long as the seal that the log was found with is to be written again.
     seal_anew: Option<Arc<dyn Disk>>,
@@ -54,7 +54,7 @@ impl WalWriter {
         Ok(WalWriter { file, path, name, length, durable: length, is_sealed: true, owed, seal_anew })
     }
 
-    /// What the checksums of its records cover.
+    /// Name of the log, which the checksums of its records cover.
     pub(crate) fn name(&self) -> LogName {
         self.name
     }

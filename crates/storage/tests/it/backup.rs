@@ -33,7 +33,7 @@ fn open(platform: &Platform, path: &str) -> NativeStore {
     NativeStore::open(Path::new(path), options(), platform.clone()).unwrap()
 }
 
-/// A store with so many numbered transactions; those behind the middle are in the log.
+/// A store with `commits` numbered transactions; those behind the middle are in the log.
 fn store_with(platform: &Platform, commits: u64) -> NativeStore {
     let store = open(platform, STORE);
     for number in 1..=commits {

@@ -1,7 +1,7 @@
 //! Power cuts under load: several writers, flushes and merges in the background, on a journalling disk; then every moment
 //! of that run is opened.
 //!
-//! What the writers do is that of `kills`. The run differs each time, as threads do; the journal of a failing one is told by
+//! The writers are those of `kills`. The run differs each time, as threads do; the journal of a failing one is told by
 //! the event, and what was acknowledged is known at each event exactly.
 
 use std::path::Path;

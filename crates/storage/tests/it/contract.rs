@@ -8,7 +8,7 @@ use testing::store_contract::{check_store, check_store_disturbed};
 
 use crate::directory::TestDirectory;
 
-/// What happens between commits.
+/// Action between commits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Between {
     Reopen,

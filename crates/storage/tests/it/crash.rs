@@ -17,7 +17,7 @@ use crate::numbered;
 const PATH: &str = "KNOTWORK_TEST_CRASH_STORE";
 const MEMTABLE_BYTES: &str = "KNOTWORK_TEST_CRASH_MEMTABLE_BYTES";
 
-/// What the child does; nothing when run as a test.
+/// Work of the child process; nothing when run as a test.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(PATH) else { return };

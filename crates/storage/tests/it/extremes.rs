@@ -339,7 +339,7 @@ fn a_transaction_of_a_million_operations() {
     });
 }
 
-/// A text of a mebibyte and a little more, a list of such, a number, or nothing.
+/// A string of a mebibyte and a little more, a list of such, a number, or nothing.
 fn large_value(at: usize) -> Value {
     let text = |at: usize| Value::from(format!("{at} {}", "large ".repeat(MEBIBYTE / 6 + at)));
     match at % 7 {

@@ -25,7 +25,7 @@ fn options() -> OpenOptions {
     OpenOptions { memtable_bytes_max: 3_000, ..OpenOptions::create() }
 }
 
-/// What the commits and the checkpoint came to: the last number acknowledged, and the first error.
+/// Outcome of the commits and the checkpoint: the last number acknowledged, and the first error.
 struct Run {
     acknowledged: u64,
     error: Option<Error>,

@@ -18,7 +18,7 @@ use testing::simulation::{MemoryDisk, platform};
 use crate::numbered;
 
 const STORE: &str = "/stores/fixture.knot";
-/// What the store holds, as text, beside its files.
+/// File beside those of the store that holds its content as text.
 const CONTENT: &str = "content.txt";
 /// Fixtures stay small: they are kept for ever.
 const BYTES_MAX: usize = 300_000;

@@ -66,7 +66,7 @@ fn append(transaction: &mut dyn WriteTransaction, key: Key, value: u64, random: 
     keeper.append(transaction, list, value, random)
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Run<'a> {
     store: &'a NativeStore,
     isolation: IsolationLevel,

@@ -41,7 +41,7 @@ fn options() -> OpenOptions {
     OpenOptions { durability: Durability::Off, ..OpenOptions::create() }
 }
 
-/// Makes an index or constraint; `others` run at the moments, each once, in a build after so many looks.
+/// Makes an index or constraint; `others` run at the moments, each once, in a build after `looks` looks.
 fn build(
     store: &NativeStore,
     kind: Kind,

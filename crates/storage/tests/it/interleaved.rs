@@ -1,7 +1,7 @@
-//! Random transactions side by side, with sort keys that come and go and files written in between, compared with what the
-//! commits say in their order; each edge is known by one element id from its making on, and by none after its end.
+//! Random transactions side by side, with sort keys that come and go and files written in between, compared with what
+//! the commits say in their order; each edge is known by one element id from its making on, and by none after its end.
 //!
-//! The writes do not depend on what is read, but for finding the edge that has a number; so whoever may commit leaves
+//! The writes do not depend on what is read, but for finding the edge that has a number; so those that may commit leave
 //! what a run of the committed transactions alone, one after the other, leaves.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use testing::random::{SeededRandom, seed_or};
 use crate::directory::TestDirectory;
 use crate::numbered::check_files;
 
-/// What a transaction wrote.
+/// A write of a transaction.
 #[derive(Clone, Debug)]
 enum Step {
     MakeNode { uid: i64, node: NodeId },

@@ -198,7 +198,7 @@ fn chain(view: &dyn ReadView, writer: usize) -> Result<Vec<(i64, NodeId, model::
     Ok(links)
 }
 
-/// How many transactions of a writer there are; each of them is whole.
+/// Number of transactions of a writer; each of them is whole.
 fn check_chain(view: &dyn ReadView, writer: usize) -> i64 {
     let schema = view.schema();
     let key = |name| schema.property_key(name).expect("it was made");
@@ -222,7 +222,7 @@ fn check_chain(view: &dyn ReadView, writer: usize) -> i64 {
     count
 }
 
-/// How many transactions each writer has; money was neither made nor lost.
+/// Number of transactions of each writer; money was neither made nor lost.
 pub(crate) fn check(view: &dyn ReadView) -> Vec<i64> {
     let schema = view.schema();
     let (money, account) = (schema.property_key("money").unwrap(), schema.label("Account").unwrap());

@@ -17,7 +17,7 @@ fn number(node: u64) -> i64 {
     (node as i64).wrapping_mul(0x5851_f42d_4c95_7f2d)
 }
 
-/// A store in files, much larger than the limit: nodes with a number and a text, each with three edges.
+/// A store in files, much larger than the limit: nodes with a number and a string, each with three edges.
 fn build(directory: &TestDirectory) {
     let store = directory.open_with(OpenOptions { durability: Durability::Off, ..OpenOptions::create() });
     let mut transaction = store.write().unwrap();
@@ -226,8 +226,8 @@ impl Pass<'_> {
     }
 }
 
-/// Bytes that the last of some passes asks of the disk, read by so many readers of which each is some blocks behind the one
-/// before, and which know of each other or not.
+/// Bytes that the last of some passes asks of the disk, read by `readers` readers of which each is some blocks behind
+/// the one before, and which know of each other or not.
 fn passes(directory: &TestDirectory, direction: Direction, readers: usize, are_known: bool) -> u64 {
     let options = OpenOptions { memory_bytes_max: Some(1 << 20), ..OpenOptions::read_only() };
     let store = directory.open_with(options);

@@ -14,7 +14,7 @@ use crate::directory::TestDirectory;
 const PATH: &str = "KNOTWORK_TEST_MEMORY_STORE";
 const BYTES: &str = "KNOTWORK_TEST_MEMORY_BYTES";
 const LIMIT: usize = 48 << 20;
-/// What a process holds besides: buffers of files, what its transactions are made of, and what the allocator keeps.
+/// Bytes that a process holds besides: buffers of files, the state of its transactions, and what the allocator keeps.
 const BESIDES: usize = 40 << 20;
 const NODES: usize = 4_000;
 const ROUNDS: usize = 60;

@@ -61,7 +61,7 @@ fn find(view: &dyn ReadView, name: &str) -> Result<Option<NodeId>> {
     Ok(model::store::nodes_of(&nodes)[0])
 }
 
-/// How many transactions the view holds; all of them are whole.
+/// Number of transactions that the view holds; all of them are whole.
 pub(crate) fn check(view: &dyn ReadView) -> u64 {
     let statistics = view.statistics();
     let count = statistics.nodes / 3;

@@ -1,4 +1,4 @@
-//! What opening refuses, and what it says.
+//! Refusals of opening, and their messages.
 
 use model::store::NewNodes;
 use model::{ErrorCode, GraphStore};

@@ -8,7 +8,7 @@ use testing::random::{SeededRandom, seed_or};
 
 use crate::directory::TestDirectory;
 
-/// How often, in percent of the transactions, the store is closed, and written to files.
+/// Checks random transactions; the percentages are of transactions at which the store is closed, and written to files.
 fn check(seed: u64, transactions: usize, reopen_percent: u64, checkpoint_percent: u64, memtable_bytes_max: usize) {
     let options = OpenOptions { durability: Durability::Off, memtable_bytes_max, ..OpenOptions::create() };
     check_with(options, seed, transactions, [reopen_percent, checkpoint_percent]);

@@ -17,7 +17,7 @@ use crate::directory::TestDirectory;
 use crate::vast::{self, PATH, questions};
 
 const BLOCK: u64 = 4_096;
-/// Where the store of the child process lies.
+/// Environment variable with the path of the store of the child process.
 const CUT: &str = "KNOTWORK_TEST_CUT_STORE";
 
 fn is_data(path: &Path) -> bool {

@@ -22,11 +22,11 @@ const NODES: usize = 480;
 /// Damages of each kind of file, unless `SALVAGES` says more.
 const SALVAGES: usize = 14;
 const NEW: &str = "/stores/new.knot";
-/// The unique numbers of nodes that were given another one are larger by so much.
+/// Difference between the first unique number of a node and another one that it was given.
 const MOVED: i64 = 1_000_000;
 
-/// What was ever there, or what a salvage gave: values by node and property, sets of labels by node, values of edges by type
-/// and ends. Nodes go by their first unique number.
+/// Content that was ever there, or that a salvage gave: values by node and property, sets of labels by node, values of
+/// edges by type and ends. Nodes go by their first unique number.
 #[derive(Default)]
 struct Content {
     nodes: BTreeSet<i64>,

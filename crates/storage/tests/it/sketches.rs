@@ -8,7 +8,7 @@ use testing::random::SeededRandom;
 
 use crate::directory::TestDirectory;
 
-/// What the generator knows.
+/// Data made by the generator.
 struct Made {
     nodes: Vec<NodeId>,
     /// Labels by node.

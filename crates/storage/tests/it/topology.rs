@@ -10,7 +10,7 @@ use testing::random::{SeededRandom, seed_or};
 
 use crate::directory::TestDirectory;
 
-/// How often each edge is there.
+/// Number of times that each edge is there.
 type Edges = BTreeMap<(u32, u64, u64), i64>;
 
 fn edges_of(view: &dyn ReadView) -> Edges {

@@ -19,7 +19,7 @@ struct Names {
     twice: PropertyKeyId,
 }
 
-/// Nodes with all values of `a`, now an integer, now a text; of `twice` one value comes two times.
+/// Nodes with all values of `a`, now an integer, now a string; of `twice` one value comes two times.
 fn fill(directory: &TestDirectory) -> Names {
     let store = directory.open();
     let mut transaction = store.write().unwrap();
@@ -53,7 +53,7 @@ fn set(transaction: &mut dyn WriteTransaction, names: &Names, node: u64, value: 
     transaction.set_node_properties(&[NodeId(node)], names.a, &Column::from_values([value]))
 }
 
-/// Who has the value.
+/// The node that has the value.
 fn owner(view: &dyn ReadView, names: &Names, value: &Value) -> Option<u64> {
     match view.lookup(names.label, names.a, &Column::from_values([value])).unwrap().value(0) {
         Value::Node(node) => Some(node.0),

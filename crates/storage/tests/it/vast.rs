@@ -79,7 +79,7 @@ pub(crate) fn make(platform: &Platform, path: &Path, seed: u64) {
     make_of(platform, path, seed, NODES);
 }
 
-/// The same with so many nodes.
+/// The same with `count` nodes.
 pub(crate) fn make_of(platform: &Platform, path: &Path, seed: u64, count: usize) {
     make_with(platform, path, seed, count, &mut |_| {});
 }
@@ -110,7 +110,7 @@ pub(crate) fn make_with(platform: &Platform, path: &Path, seed: u64, count: usiz
     commit(&mut |transaction| write_log(transaction, &nodes));
 }
 
-/// What stays in the log: operations of most kinds.
+/// Writes operations that stay in the log, of most kinds.
 fn write_log(transaction: &mut dyn WriteTransaction, nodes: &[NodeId]) {
     let keys = ["uid", "int", "weight"].map(|name| transaction.property_key(name).unwrap());
     for part in nodes[..nodes.len() / 12].chunks(100) {

@@ -13,12 +13,12 @@ use crate::index::indexed_hash;
 use crate::memtable::value_bytes;
 use crate::segment::write::SegmentWriter;
 
-/// The part of the budget that pending updates may take: one of so many.
+/// Share of the budget that pending updates may take, as a divisor.
 const UPDATE_MEMORY_SHARE: usize = 8;
-/// Bytes of a pending update without its properties, about.
+/// Approximate bytes of a pending update without its properties.
 const UPDATE_BYTES: usize = 128;
 
-/// What is to be done with one row.
+/// Action for one row.
 #[derive(Clone, Copy)]
 enum Fate {
     Create,

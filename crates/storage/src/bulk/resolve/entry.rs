@@ -17,7 +17,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// What tells the keys of two entries apart, and their order in a run.
+    /// Sort key of the entry: it tells the keys of two entries apart, and gives their order in a run.
     #[inline]
     pub(super) fn key(&self) -> (u64, u32) {
         (self.first, self.second)

@@ -13,7 +13,7 @@ pub(super) struct KeyFilter {
 }
 
 impl KeyFilter {
-    /// A filter of so many bytes, about.
+    /// A filter of approximately `memory_bytes` bytes.
     pub(super) fn new(memory_bytes: usize) -> KeyFilter {
         KeyFilter { words: vec![0; (memory_bytes / 8).max(64)] }
     }

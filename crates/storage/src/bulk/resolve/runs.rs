@@ -59,7 +59,7 @@ impl std::fmt::Debug for Piece {
 }
 
 impl KeyRuns {
-    /// No runs; the filter takes an eighth of so much memory.
+    /// No runs; the filter takes an eighth of `memory_bytes`.
     pub(super) fn new(memory_bytes: usize) -> KeyRuns {
         KeyRuns {
             runs: Vec::new(),
@@ -97,7 +97,7 @@ impl KeyRuns {
         if self.runs.len() >= RUNS_MAX { self.merge(context) } else { Ok(()) }
     }
 
-    /// Merges all runs into one and drops the filter; keeps the run mapped if it takes no more than so many bytes.
+    /// Merges all runs into one and drops the filter; keeps the run mapped if it takes no more than `mapped_bytes_max`.
     pub(super) fn freeze(&mut self, context: &BuildContext, mapped_bytes_max: usize) -> Result<()> {
         self.filter = None;
         if self.runs.len() > 1 {

@@ -1,4 +1,4 @@
-//! Whether the edges of a node are in the order of their section.
+//! Check that the edges of a node are in the order of their section.
 
 use std::cmp::Ordering;
 

@@ -24,7 +24,7 @@ const STEPS: u64 = 1 << 16;
 /// Nodes whose edges are looked at together.
 const NODES: usize = 64;
 
-/// How many entries there are, and the sum of their hashes.
+/// Number of entries, and the sum of their hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Entries {
     count: u64,

@@ -1,4 +1,4 @@
-//! What must hold of the patches of a section.
+//! Invariants of the patches of a section.
 
 use model::Result;
 

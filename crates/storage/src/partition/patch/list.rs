@@ -114,7 +114,7 @@ impl SortedList {
         Ok(SortedList { count, width: width as u8, start: start as usize, bound, filter })
     }
 
-    /// How many positions there are.
+    /// Number of positions.
     #[inline]
     pub fn count(&self) -> u64 {
         self.count
@@ -172,7 +172,7 @@ impl SortedList {
         file.damage(self.start, "a list of positions is not in order")
     }
 
-    /// How many positions of a run are here.
+    /// Number of positions of a run that are in the list.
     pub fn count_in(&self, file: &StoreFile, run: &Range<u64>) -> Result<u64> {
         if !self.may_hold(run) {
             return Ok(0);

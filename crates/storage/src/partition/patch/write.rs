@@ -18,14 +18,14 @@ use crate::partition::{Partition, Section};
 /// Changed values taken from a patch at a time.
 const VALUES: u64 = 16_384;
 
-/// What a new patch says.
+/// Content of a new patch.
 #[derive(Clone, Debug, Default)]
 pub struct PatchContent {
     /// By the index of the section.
     pub sections: BTreeMap<usize, SectionContent>,
 }
 
-/// What a new patch says about one section.
+/// Content of a new patch for one section.
 #[derive(Clone, Debug, Default)]
 pub struct SectionContent {
     /// Positions of edges that are gone; in order when the patch is written, each once.

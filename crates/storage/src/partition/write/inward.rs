@@ -31,7 +31,7 @@ const PARALLEL_EDGES: u64 = 1 << 18;
 const READ_ENTRIES: usize = 1 << 17;
 /// Bytes of ranks that wait in memory until the sources are written.
 const RANK_BYTES: usize = 8 << 20;
-/// The part of the budget that they take at most: one of so many.
+/// Share of the budget that they take at most, as a divisor.
 const RANK_SHARE: usize = 16;
 /// Bytes of scatter buffers for an edge, without and with a sort key.
 const SCATTER_BYTES: usize = 8;
@@ -44,7 +44,7 @@ pub(super) struct Inward {
     pub(super) ranks: NodeArray,
 }
 
-/// What the in-direction is made from.
+/// Input from which the in-direction is made.
 pub(super) struct InwardInput<'a> {
     pub(super) context: &'a BuildContext,
     /// The out-direction, whose targets are in the file.

@@ -104,7 +104,7 @@ fn ints(values: impl Iterator<Item = i64>) -> Column {
 }
 
 impl Graph {
-    /// So many nodes and edges.
+    /// Makes `count` nodes and edges.
     pub(super) fn fill(store: &NativeStore, count: usize) -> Graph {
         let graph = Graph::default();
         let mut transaction = store.write().unwrap();

@@ -11,7 +11,7 @@ use model::platform::Clock;
 /// The action at a look.
 #[derive(Debug)]
 enum Event {
-    /// Another thread does its work, and whoever looks waits for it.
+    /// Another thread does its work, and the thread that looks waits for it.
     Meet(Mutex<(SyncSender<()>, Receiver<()>)>),
     /// Others come first.
     Yield,
@@ -63,7 +63,8 @@ fn with_clock(hook: Hook, limit: Duration) -> Interrupt {
     interrupt
 }
 
-/// Does some work, at whose look after `looks` others `others` runs to its end, once or after every so many further looks.
+/// Does some work, at whose look after `looks` others `others` runs to its end, once or after every `again_after`
+/// further looks.
 pub(super) fn beside<R>(
     looks: u64,
     again_after: Option<u64>,

@@ -158,7 +158,7 @@ fn make_noise(to: &mut dyn WriteTransaction, name: &str, found: &Found, random: 
 
 /// The list of one of several parallel edges, whose place in the order of the sort key changes.
 pub(super) struct OneOfParallel {
-    /// Whether the edge is deleted and made anew for each number; otherwise the number is added to its property.
+    /// True if the edge is deleted and made anew for each number; otherwise the number is added to its property.
     pub(super) is_replaced: bool,
 }
 
