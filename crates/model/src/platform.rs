@@ -73,7 +73,7 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn temporary(&self, _directory: &Path) -> io::Result<Box<dyn TemporaryFile>> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Whether a file has a second name, under which others may change it. False on disks that cannot tell.
+    /// True if a file has a second name, under which others may change it. False on disks that cannot tell.
     fn has_other_names(&self, _path: &Path) -> io::Result<bool> {
         Ok(false)
     }

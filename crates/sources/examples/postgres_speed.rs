@@ -1,5 +1,5 @@
-//! How fast rows come from PostgreSQL: `postgres_speed URL` on tables `junctions(id, lon, lat)` and `roads(id, j_from, j_to,
-//! distance)`. Prints milliseconds, best and median of some runs.
+//! Measures the speed of rows from PostgreSQL: `postgres_speed URL` on tables `junctions(id, lon, lat)` and `roads(id,
+//! j_from, j_to, distance)`. Prints milliseconds, best and median of some runs.
 
 use std::time::SystemTime;
 

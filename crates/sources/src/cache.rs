@@ -1,8 +1,8 @@
-//! What was fetched from a source, kept for the next question: bounded, shared by views and threads.
+//! Cache of the rows that were fetched from a source: bounded, shared by views and threads.
 //!
-//! Rows lie in pieces, column by column; a table's index says in which. Pieces leave as a whole, those that were not used
-//! since the clock's hand last passed them first. Who uses rows holds their pieces, so that what is asked for is there
-//! however small the cache is.
+//! Rows lie in pieces, column by column; a table's index names the piece of each. Pieces leave as a whole, those that
+//! were not used since the clock's hand last passed them first. A user of rows holds their pieces, so that the rows
+//! asked for are there however small the cache is.
 //! Cost: about 50 bytes a node or list, 4 to 8 an edge, 8 a number; a lock a batch.
 
 mod answer;
@@ -19,12 +19,12 @@ pub(crate) use self::answer::{EdgeAnswer, NodeAnswer};
 pub(crate) use self::gather::gather;
 pub(crate) use self::piece::{Origin, Piece};
 
-/// Rows of small pieces are put together up to so many.
+/// Largest number of rows up to which small pieces are put together.
 const PIECE_ROWS_MAX: usize = 4096;
 /// A piece takes in others that are no older, or no younger, than this.
 const PIECE_AGES_NS: u64 = 1_000_000_000;
 
-/// Where a row lies that was found: the piece by its place in [`Found::pieces`], and the row.
+/// Position of a row that was found: the piece by its place in [`Found::pieces`], and the row.
 pub(crate) type Place = (u32, u32);
 
 /// Stands for a row that was not found.
@@ -45,7 +45,7 @@ impl Found {
     }
 }
 
-/// What a row must have to be of use.
+/// Requirements that a row must meet to be of use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Need {
     /// Properties, by number.
@@ -54,7 +54,7 @@ pub(crate) struct Need {
     pub(crate) since_ns: u64,
 }
 
-/// What a cache was asked and had.
+/// Counters of the requests to a cache and of their results.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Rows that were looked for, and those of them that were found.
@@ -73,7 +73,7 @@ pub(crate) struct Cache {
     inner: RwLock<Inner>,
     bytes_max: usize,
     memory: Arc<MemoryBudget>,
-    /// How often something was forgotten on demand.
+    /// Number of times that something was forgotten on demand.
     forgotten: AtomicU64,
     pub(crate) counts: Arc<Counts>,
 }
@@ -119,7 +119,7 @@ impl Cache {
         self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes held, about.
+    /// Approximate bytes held.
     pub(crate) fn bytes(&self) -> usize {
         self.read().bytes
     }
@@ -194,7 +194,7 @@ impl Cache {
         keys.iter().map(place).collect()
     }
 
-    /// Which rows of a table there are, however old.
+    /// Tells for each key if the table has a row, however old.
     pub(crate) fn which_are_there(&self, table: usize, keys: &[u64]) -> Vec<bool> {
         let inner = self.read();
         keys.iter().map(|key| inner.indexes[table].contains_key(key)).collect()
@@ -245,7 +245,7 @@ impl Cache {
         self.forgotten.fetch_add(1, Ordering::Release);
     }
 
-    /// How often something was forgotten on demand.
+    /// Number of times that something was forgotten on demand.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten.load(Ordering::Acquire)
     }

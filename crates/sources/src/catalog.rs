@@ -1,4 +1,4 @@
-//! What a relational database says of itself: tables, columns, keys and indexes.
+//! Description that a relational database gives of itself: tables, columns, keys and indexes.
 //!
 //! Definitions are written from it ([`crate::infer`]) and compared with it ([`crate::check`]).
 
@@ -19,9 +19,9 @@ pub struct Catalog {
 /// A table or a view.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// Where it is, and what it is called.
+    /// The schema and the name of the table.
     pub name: TableName,
-    /// Whether it is a view, which has no keys and indexes of its own.
+    /// True if it is a view, which has no keys and indexes of its own.
     pub is_view: bool,
     /// Its columns in order.
     pub columns: Vec<TableColumn>,
@@ -31,7 +31,7 @@ pub struct Table {
     pub unique: Vec<Vec<String>>,
     /// Its foreign keys, in order of their first columns.
     pub foreign_keys: Vec<ForeignKey>,
-    /// What its indexes have as their columns, in order; those of keys included.
+    /// The columns of each of its indexes, in order; those of keys included.
     pub indexes: Vec<Vec<String>>,
     /// Rows, about, if the database keeps count.
     pub rows: Option<u64>,
@@ -53,13 +53,13 @@ pub struct TableColumn {
     pub name: String,
     /// Its type as the database writes it.
     pub declared: String,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: ColumnKind,
-    /// Whether it can be null.
+    /// True if it can be null.
     pub is_nullable: bool,
 }
 
-/// What the values of a column are.
+/// The kind of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// A property's.
@@ -74,7 +74,7 @@ pub enum ColumnKind {
     Json,
     /// Anything, as SQLite's columns without a type.
     Any,
-    /// A type that is read as text.
+    /// A type that is read as a string.
     Other,
 }
 
@@ -131,13 +131,13 @@ impl Table {
         self.foreign_keys = keys;
     }
 
-    /// Whether no two rows have the same values of these columns, whatever their order.
+    /// True if no two rows have the same values of these columns, whatever their order.
     pub fn is_unique(&self, columns: &[String]) -> bool {
         let within = |key: &Vec<String>| !key.is_empty() && key.iter().all(|column| columns.contains(column));
         within(&self.primary_key) || self.unique.iter().any(within)
     }
 
-    /// Whether an index begins with these columns, in any order.
+    /// True if an index begins with these columns, in any order.
     pub fn is_indexed(&self, columns: &[String]) -> bool {
         let begins = |index: &Vec<String>| {
             index.len() >= columns.len() && index[..columns.len()].iter().all(|column| columns.contains(column))
@@ -145,7 +145,7 @@ impl Table {
         self.indexes.iter().any(begins)
     }
 
-    /// Whether a foreign key holds these columns to the key of that table.
+    /// True if a foreign key holds these columns to the key of that table.
     pub fn refers(&self, columns: &[String], to: &TableName) -> bool {
         self.foreign_keys.iter().any(|key| key.table == *to && key.columns == columns)
     }
@@ -176,7 +176,7 @@ impl fmt::Display for TableName {
 }
 
 impl ColumnKind {
-    /// Whether values can be converted to a kind of property, at least those that are written as one.
+    /// True if values can be converted to a kind of property, at least those that are written as one.
     pub fn converts_to(self, kind: PropertyKind) -> bool {
         use PropertyKind as P;
         let from = match self {

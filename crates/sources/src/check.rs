@@ -1,4 +1,4 @@
-//! Whether a definition fits its source, and what would make it fit or make it fast.
+//! Comparison of a definition with its source, with remedies that make it fit or make it fast.
 //!
 //! - [`relational`]: for relational databases.
 
@@ -9,17 +9,17 @@ pub mod relational;
 /// Something that was found when a definition was compared with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// Severity of the finding.
     pub severity: Severity,
     /// The place in the definition: `edges.KNOWS.source`.
     pub place: String,
-    /// What was found.
+    /// Description of the finding.
     pub message: String,
-    /// What mends it; empty if there is nothing to do.
+    /// The remedy; empty if there is nothing to do.
     pub remedy: String,
 }
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Queries that touch it fail.

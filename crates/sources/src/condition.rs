@@ -22,7 +22,7 @@ pub(crate) fn rows_that_meet<'a>(
     kept
 }
 
-/// Whether a value meets a test.
+/// True if a value meets a test.
 pub(crate) fn meets(test: &Test, value: &Value) -> bool {
     match test {
         _ if value.is_null() => false,
@@ -109,7 +109,8 @@ pub(crate) fn in_order(columns: &[&Column], order: KeyOrder) -> Vec<u32> {
     rows
 }
 
-/// What is to be done with rows between their source and who asked: conditions, order, limit, and what need not be shown.
+/// The operations on rows between their source and the caller: conditions, order, limit, and the dropping of columns
+/// that need not be shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     fetch: Vec<usize>,
@@ -190,7 +191,7 @@ impl Shape {
         self.cut(columns)
     }
 
-    /// Whether nothing further is wanted.
+    /// True if nothing further is wanted.
     pub(crate) fn is_full(&self) -> bool {
         self.order.is_none() && self.limit.is_some_and(|limit| self.given >= limit)
     }

@@ -1,7 +1,8 @@
-//! What a database must be able to do to be a source: answer questions about nodes and edges, many in one round trip.
+//! The interface that a database must implement to be a source: it answers questions about nodes and edges, many in one
+//! round trip.
 //!
-//! Between this and the waist stands [`crate::store`], with its cache and prefetchers. A connector knows the definition and
-//! the language of its database, nothing of ids, labels or caches: it is asked by the numbers of kinds and of their
+//! Between this and the waist stands [`crate::store`], with its cache and prefetchers. A connector knows the definition
+//! and the language of its database, nothing of ids, labels or caches: it is asked by the numbers of kinds and of their
 //! properties, and answers with keys.
 
 use std::ops::Bound;
@@ -13,7 +14,7 @@ use crate::catalog::{Catalog, Inspect};
 use crate::check::Finding;
 use crate::definition::GraphDefinition;
 
-/// What a connector can do.
+/// The abilities of a connector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
     /// All that one [`Reading`] answers is of one moment.
@@ -34,9 +35,9 @@ pub struct Abilities {
 
 /// A database that graphs are read from. Shared by all queries; it connects when it is first asked.
 pub trait Connector: Send + Sync {
-    /// What it can do.
+    /// The abilities of the connector.
     fn abilities(&self) -> Abilities;
-    /// What is known of the sizes and indexes, cheaply; kept by the caller.
+    /// The sizes and indexes that are known, cheaply; kept by the caller.
     fn facts(&self) -> Result<Facts>;
     /// Begins to read. Need not connect before the first question.
     fn read(&self) -> Result<Box<dyn Reading>>;
@@ -53,7 +54,7 @@ pub trait Connector: Send + Sync {
     fn name(&self) -> &str;
     /// Says where the connector's own memory is counted, once, before it is asked anything.
     fn charge_to(&self, _memory: &Arc<MemoryBudget>) {}
-    /// What the source says of its own tables and keys, from which a definition can be written.
+    /// The catalog of the source's own tables and keys, from which a definition can be written.
     fn catalog(&self) -> Result<Catalog> {
         Err(error!(Definition, "{}: there is no catalog of tables and keys to infer a definition from", self.name())
             .with_remedy("write the definition by hand, as docs/sources.md shows"))
@@ -73,7 +74,7 @@ pub(crate) struct Code {
     pub(crate) inspect: Option<fn(&str) -> Result<Box<dyn Inspect>>>,
 }
 
-/// What is known of a source.
+/// The facts known of a source.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// For each kind of nodes.
@@ -82,10 +83,10 @@ pub struct Facts {
     pub edges: Vec<KindFacts>,
 }
 
-/// What is known of a kind.
+/// The facts known of a kind.
 #[derive(Clone, Debug, Default)]
 pub struct KindFacts {
-    /// Rows, about.
+    /// Approximate number of rows.
     pub rows: u64,
     /// The properties (by number) whose values an index finds; several together where one index has several.
     pub indexed: Vec<Vec<usize>>,
@@ -145,7 +146,7 @@ pub type RowsSink<'a> = dyn FnMut(usize, Vec<Column>) -> Result<bool> + 'a;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamId(pub u64);
 
-/// What is asked.
+/// A question to a source.
 ///
 /// Keys of one column are values of that column; of several columns, lists of their values.
 #[derive(Clone, Debug)]
@@ -154,13 +155,13 @@ pub enum Question<'a> {
     Nodes {
         /// The kind's number.
         kind: usize,
-        /// Which of them.
+        /// The keys or the condition that selects them.
         which: Which<'a>,
         /// Properties by number.
         properties: &'a [usize],
         /// The order of the rows: by these properties, as `ORDER BY`.
         order: Option<(&'a [usize], KeyOrder)>,
-        /// How many, at most.
+        /// Largest number of nodes.
         limit: Option<u64>,
     },
     /// Edges of a kind at nodes of its near end: the source for `Out`, the target for `In` (never `Both`). Columns of the
@@ -171,26 +172,26 @@ pub enum Question<'a> {
         kind: usize,
         /// The way from the near to the far end.
         direction: Direction,
-        /// Which nodes stand at the near end; [`Which::Where`] here is about the edges' own properties.
+        /// The nodes at the near end; [`Which::Where`] here is about the edges' own properties.
         of: Which<'a>,
         /// Properties by number.
         properties: &'a [usize],
     },
-    /// How many nodes of a kind there are: one row, one integer.
+    /// The number of nodes of a kind: one row, one integer.
     CountNodes {
         /// The kind's number.
         kind: usize,
-        /// Which of them.
+        /// The keys or the condition that selects them.
         which: Which<'a>,
     },
-    /// How many edges of a kind there are: one row, one integer.
+    /// The number of edges of a kind: one row, one integer.
     CountEdges {
         /// The kind's number.
         kind: usize,
     },
 }
 
-/// Which nodes a question is about.
+/// The nodes that a question is about.
 #[derive(Clone, Debug)]
 pub enum Which<'a> {
     /// All.
@@ -206,7 +207,7 @@ pub enum Which<'a> {
         /// For each box the least and the largest value (both within) of each dimension.
         boxes: &'a [Vec<(f64, f64)>],
     },
-    /// Those that can be reached over at most so many edges, the starts included.
+    /// Those that can be reached over at most `depth` edges, the starts included.
     Within {
         /// Kinds of nodes with keys of each, from which to start.
         starts: &'a [(usize, Column)],
@@ -214,7 +215,7 @@ pub enum Which<'a> {
         along: &'a [(usize, Direction)],
         /// Edges at most.
         depth: u32,
-        /// Nodes at most, about.
+        /// Approximate largest number of nodes.
         limit: u64,
     },
     /// Those that a search comes to: of edges, those of the nodes that it follows; of nodes, those that are met on the way,
@@ -229,7 +230,7 @@ pub struct OnCourse<'a> {
     pub kind: usize,
     /// The edges that are followed: their kind, and which way.
     pub along: (usize, Direction),
-    /// Where the search goes.
+    /// The course of the search.
     pub course: &'a Course,
     /// The properties of the nodes that are latitude and longitude.
     pub properties: [usize; 2],
@@ -243,12 +244,12 @@ pub struct OnCourse<'a> {
     pub limit: u64,
 }
 
-/// What a property must be.
+/// A condition on a property.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     /// The property, by number.
     pub property: usize,
-    /// What holds of it; never true of null.
+    /// The test that its value must pass; never true of null.
     pub test: Test,
 }
 
@@ -259,7 +260,7 @@ pub enum Test {
     OneOf(Vec<Value>),
     /// It lies between bounds of its own kind.
     Between(Bound<Value>, Bound<Value>),
-    /// It is a text that starts so.
+    /// It is a string with this prefix.
     StartsWith(String),
     /// It is there.
     Present,
@@ -290,7 +291,7 @@ pub enum Change<'a> {
     InsertNodes {
         /// The kind's number.
         kind: usize,
-        /// How many.
+        /// Number of new nodes.
         count: usize,
         /// Properties by number, with a column for each.
         properties: &'a [(usize, &'a Column)],
@@ -311,7 +312,7 @@ pub enum Change<'a> {
     UpdateNodes {
         /// The kind's number.
         kind: usize,
-        /// Which nodes, a row for each.
+        /// The nodes, a row for each.
         keys: &'a Column,
         /// The property, by number.
         property: usize,
@@ -322,7 +323,7 @@ pub enum Change<'a> {
     UpdateEdges {
         /// The kind's number.
         kind: usize,
-        /// Which edges: their ends and keys, a row for each.
+        /// The edges: their ends and keys, a row for each.
         edges: EdgeKeys<'a>,
         /// The property, by number.
         property: usize,
@@ -333,14 +334,14 @@ pub enum Change<'a> {
     DeleteNodes {
         /// The kind's number.
         kind: usize,
-        /// Which.
+        /// Their keys.
         keys: &'a Column,
     },
     /// Deletes edges; for a foreign key, sets its column null. The answer is empty.
     DeleteEdges {
         /// The kind's number.
         kind: usize,
-        /// Which.
+        /// Their keys.
         edges: EdgeKeys<'a>,
     },
 }

@@ -1,4 +1,5 @@
-//! What of a foreign database is which part of the graph: nodes and edges from tables, queries, key patterns or files.
+//! The mapping of a foreign database to the parts of a graph: nodes and edges from tables, queries, key patterns or
+//! files.
 //!
 //! A definition says nothing of credentials. After: Yoneki, Roy, "A unified graph query layer for multiple databases",
 //! 2012, section 4.3, whose two examples (figures 2 and 3) are definitions too.
@@ -27,15 +28,15 @@ pub use sql_text::around_parameters;
 /// A graph that lies in one database, or in files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GraphDefinition {
-    /// Where it lies, if the definition says so: a URL without a password.
+    /// The URL of the source without a password, if the definition states it.
     pub url: Option<String>,
     /// The kinds of nodes. Their numbers are their places here.
     pub nodes: Vec<NodeKind>,
     /// The kinds of edges. Their numbers are their places here.
     pub edges: Vec<EdgeKind>,
-    /// What to fetch ahead of being asked.
+    /// The data to fetch ahead of being asked.
     pub prefetch: Prefetch,
-    /// What to keep, and for how long.
+    /// The data to keep, and the time to keep it for.
     pub cache: CacheSettings,
 }
 
@@ -73,7 +74,7 @@ pub struct NodeKind {
     pub name: Arc<str>,
     /// The labels that all of its nodes carry.
     pub labels: Vec<Arc<str>>,
-    /// Where its rows come from, a row for each node.
+    /// The origin of its rows, a row for each node.
     pub rows: Rows,
     /// The columns whose values together name a node; at least one.
     pub key: Vec<String>,
@@ -88,12 +89,12 @@ pub struct EdgeKind {
     pub name: Arc<str>,
     /// The type that all of its edges have.
     pub edge_type: Arc<str>,
-    /// Where its rows come from, a row for each edge (several, where an end is an array). A foreign key is the table that
+    /// The origin of its rows, a row for each edge (several, where an end is an array). A foreign key is the table that
     /// has it, seen as edges.
     pub rows: Rows,
-    /// Where its edges start.
+    /// The end at which its edges start.
     pub source: End,
-    /// Where they end.
+    /// The end at which its edges end.
     pub target: End,
     /// The columns whose values together name an edge, if there are such; without, edges of the same ends are told apart
     /// by the order of their properties.
@@ -105,15 +106,15 @@ pub struct EdgeKind {
 /// One end of the edges of a kind. A row whose columns are null here has no edge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct End {
-    /// What nodes.
+    /// The nodes at this end.
     pub node: EndNode,
     /// The columns that hold what names the node, as many as its key has.
     pub columns: Vec<String>,
-    /// Whether the (one) column is an array, each element of which names a node.
+    /// True if the (one) column is an array, each element of which names a node.
     pub is_array: bool,
 }
 
-/// What nodes stand at an end.
+/// The nodes at an end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EndNode {
     /// Nodes of a kind of this definition, by its number.
@@ -127,7 +128,7 @@ pub enum EndNode {
     },
 }
 
-/// Where rows come from.
+/// The origin of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rows {
     /// A table or view of a relational database.
@@ -157,13 +158,13 @@ pub enum Rows {
     },
 }
 
-/// What keys of a key-value store hold the rows.
+/// The keys of a key-value store that hold the rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPattern {
     /// The key, with `{id}` where the key of the node stands: `person:{id}`, `person:{id}:knows`. In flat keys `{property}`
     /// stands for the name of a property: `person:{id}:{property}`.
     pub pattern: String,
-    /// What stands under the key.
+    /// The structure under the key.
     pub structure: Structure,
     /// The property that a sorted set's score, or the value of a hash, becomes on edges.
     pub score: Option<String>,
@@ -173,7 +174,7 @@ pub struct KeyPattern {
     pub edge_hash: Option<String>,
 }
 
-/// What a key of a key-value store holds.
+/// The structure that a key of a key-value store holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Structure {
     /// A node's properties as fields of a hash; or for edges, targets as fields.
@@ -197,11 +198,11 @@ pub struct Property {
     pub name: Arc<str>,
     /// The column, or field.
     pub column: String,
-    /// What its values are converted to; what the source says if `None`.
+    /// The kind that its values are converted to; the one that the source states if `None`.
     pub kind: Option<PropertyKind>,
 }
 
-/// What to fetch ahead of being asked.
+/// The data to fetch ahead of being asked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Prefetch {
     /// Learns from hits and waste which of the others to use and how far.
@@ -209,7 +210,7 @@ pub enum Prefetch {
     Adaptive,
     /// Nothing.
     None,
-    /// All nodes within so many edges of one that is asked for, in one round trip.
+    /// All nodes within this number of edges of one that is asked for, in one round trip.
     Lookahead(u32),
     /// All nodes whose properties are near those of one that is asked for.
     Block {
@@ -220,12 +221,13 @@ pub enum Prefetch {
     },
 }
 
-/// What to keep, and for how long.
+/// The data to keep, and the time to keep it for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSettings {
     /// Bytes at most.
     pub bytes_max: usize,
-    /// How old what is kept may be when it is used; with zero nothing is used by another query than the one that fetched it.
+    /// Largest age of kept data when it is used; with zero nothing is used by another query than the one that fetched
+    /// it.
     pub age_max: Duration,
 }
 

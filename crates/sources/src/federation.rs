@@ -39,7 +39,7 @@ use crate::store::Crossing;
 
 /// Members that can be attached at once.
 pub const MEMBERS_MAX: usize = 127;
-/// Where the number of the member stands in ids.
+/// Position in ids of the bits with the number of the member.
 const MEMBER_SHIFT: u32 = 56;
 /// Set in ids of edges of members, and in ids of native edges that no member's number follows.
 const MEMBER_EDGE_BIT: u64 = 1 << 63;
@@ -87,7 +87,7 @@ pub trait MemberTransaction: WriteTransaction {
 pub struct Member {
     /// Its number, from 1 to [`MEMBERS_MAX`].
     pub number: u8,
-    /// What it is called.
+    /// Name of the member.
     pub name: Arc<str>,
     /// The store.
     pub store: Arc<dyn MemberStore>,
@@ -97,7 +97,7 @@ pub struct Member {
 pub struct Federation {
     native: Arc<dyn GraphStore>,
     members: Arc<[Member]>,
-    /// What the names of the parts came to when last looked at.
+    /// The union of the names of the parts when last looked at.
     union: Mutex<Option<Arc<Union>>>,
 }
 

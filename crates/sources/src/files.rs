@@ -33,7 +33,7 @@ pub use field::FieldType;
 pub struct TableColumn {
     /// Its name, as in the header.
     pub name: String,
-    /// What its values are read as; `None` where each value says its own type (JSON).
+    /// The type that its values are read as; `None` where each value says its own type (JSON).
     pub field_type: Option<FieldType>,
 }
 
@@ -44,7 +44,7 @@ pub struct BadRow {
     pub line: u64,
     /// The column at fault, if it is one.
     pub column: Option<String>,
-    /// What is wrong, in lower case.
+    /// The reason of the refusal, in lower case.
     pub reason: String,
     /// The row as it stands in the file, as far as it is text.
     pub text: String,
@@ -208,16 +208,16 @@ impl Format {
     }
 }
 
-/// How a file is to be read.
+/// Options for reading a file.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
     /// The format; told from the name if `None`.
     pub format: Option<Format>,
-    /// What separates fields; told from the first line (`,`, tab, `|` or `;`) if `None`.
+    /// The separator of fields; told from the first line (`,`, tab, `|` or `;`) if `None`.
     pub delimiter: Option<u8>,
     /// The quote; `None` for files in which quotes mean nothing.
     pub quote: Option<u8>,
-    /// What separates the elements of a list within a field.
+    /// The separator of the elements of a list within a field.
     pub list_delimiter: u8,
     /// The names of the columns, for a file without a header.
     pub header: Option<Vec<String>>,
@@ -229,11 +229,11 @@ pub struct ReadOptions {
     pub types: Vec<(String, FieldType)>,
     /// Interrupt of the reading of a pipe that is silent.
     pub interrupt: Interrupt,
-    /// Whether headers of the form `name:type` set types, and `:ID` and its kin are kept as written.
+    /// The rule by which headers of the form `name:type` set types, and `:ID` and its kin are kept as written.
     pub typed_header: TypedHeader,
 }
 
-/// Whether header fields carry types.
+/// The rule by which header fields carry types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypedHeader {
     /// Typed if any field has one of the forms of neo4j-admin.
@@ -320,7 +320,7 @@ pub(crate) fn open_file(path: &Path) -> Result<std::fs::File> {
     Ok(file)
 }
 
-/// What the operating system said about a file, in our words.
+/// The error for a failure that the operating system reports about a file, in our words.
 pub(crate) fn file_error(path: &Path, cause: &std::io::Error) -> model::Error {
     match cause.kind() {
         std::io::ErrorKind::NotFound => error!(File, "{}: no such file", path.display()),

@@ -63,7 +63,7 @@ impl InPlaceConnector {
     }
 }
 
-/// The path of a `file:` URL, or the text itself.
+/// The path of a `file:` URL, or the string itself.
 fn path_of(url: &str) -> PathBuf {
     let path = url.strip_prefix("file:").unwrap_or(url);
     PathBuf::from(match path.strip_prefix("//") {

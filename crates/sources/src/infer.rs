@@ -86,7 +86,7 @@ impl<'a> Inference<'a> {
         }
     }
 
-    /// Whether a foreign key refers to what names the rows of a table of nodes.
+    /// True if a foreign key refers to the key that names the rows of a table of nodes.
     fn refers_to_node(&self, key: &ForeignKey) -> bool {
         let referred = self.catalog.table(&key.table).and_then(node_key);
         referred.is_some_and(|referred| arranged(key, &referred).is_some())
@@ -218,7 +218,7 @@ impl<'a> Inference<'a> {
     }
 }
 
-/// What names the rows of a table: its primary key, or else columns that are unique and never null.
+/// The columns that name the rows of a table: its primary key, or else columns that are unique and never null.
 fn node_key(table: &Table) -> Option<Vec<String>> {
     if !table.primary_key.is_empty() {
         return Some(table.primary_key.clone());
@@ -238,7 +238,7 @@ fn arranged(key: &ForeignKey, referred: &[String]) -> Option<Vec<String>> {
     referred.iter().map(|name| place(name).map(|at| key.columns[at].clone())).collect()
 }
 
-/// Whether a column serves another foreign key of the table too, as the tenant in composite keys.
+/// True if a column serves another foreign key of the table too, as the tenant in composite keys.
 fn is_shared(table: &Table, column: &String, key: &ForeignKey) -> bool {
     key.columns.len() > 1
         && (table.primary_key.contains(column)

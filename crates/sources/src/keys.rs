@@ -1,9 +1,10 @@
-//! Keys of nodes and edges as numbers of 48 bits, so that an id of 64 bits says whose node it is, of which kind, and its key.
+//! Keys of nodes and edges as numbers of 48 bits, so that an id of 64 bits says whose node it is, of which kind, and
+//! its key.
 //!
-//! A key that is an integer from 0 up to 2^47 is its own number. Other keys are numbered as they are met, with bit 47 set;
-//! a whole float counts as the integer that it equals. See docs/adr/0026.
-//! Cost: nothing for small integers; for each other key about 100 bytes and its text, counted against the memory limit for
-//! as long as the source is attached.
+//! A key that is an integer from 0 up to 2^47 is its own number. Other keys are numbered as they are met, with bit 47
+//! set; a whole float counts as the integer that it equals. See docs/adr/0026.
+//! Cost: nothing for small integers; for each other key about 100 bytes and its string, counted against the memory
+//! limit for as long as the source is attached.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -16,7 +17,7 @@ const NUMBERED: u64 = 1 << 47;
 const KEY_MASK: u64 = (1 << KEY_BITS) - 1;
 /// Stands for the key of what has none.
 pub(crate) const NO_KEY: u64 = u64::MAX;
-/// What a numbered key takes besides its text: an entry in a map and one in a list.
+/// Bytes of a numbered key besides its string: an entry in a map and one in a list.
 const ENTRY_BYTES: usize = 96;
 
 /// The id of a node.
@@ -25,7 +26,7 @@ pub(crate) fn node_id(member: u8, kind: usize, number: u64) -> NodeId {
     NodeId(id_base(member, kind) | number)
 }
 
-/// What the ids of all nodes of a kind have in common.
+/// The bits that the ids of all nodes of a kind have in common.
 #[inline]
 pub(crate) fn id_base(member: u8, kind: usize) -> u64 {
     u64::from(member) << 56 | (kind as u64) << KEY_BITS
@@ -147,7 +148,7 @@ impl Keys {
         self.spaces[space].read().unwrap_or_else(PoisonError::into_inner).value(number)
     }
 
-    /// Whether a number stands for a key.
+    /// True if a number stands for a key.
     pub(crate) fn is_known(&self, space: usize, number: u64) -> bool {
         number < NUMBERED || !self.value(space, number).is_null()
     }
@@ -197,7 +198,7 @@ impl Space {
     }
 }
 
-/// What a key takes, about.
+/// Approximate bytes of a key.
 fn value_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 16,

@@ -42,7 +42,7 @@ pub struct MysqlConnector {
     source: Arc<Source>,
 }
 
-/// What a connector and its readings share.
+/// The data that a connector and its readings share.
 struct Source {
     settings: Settings,
     definition: GraphDefinition,
@@ -100,8 +100,8 @@ impl Source {
         }
     }
 
-    /// Whether edges can be followed by a recursive query: its keys are integers. It has the types of its first rows, so
-    /// that it would cut texts short, and compares texts as their collation does.
+    /// True if edges can be followed by a recursive query: its keys are integers. Such a query has the types of its
+    /// first rows, so that it would cut strings short, and compares strings as their collation does.
     fn follows_edges(self: &Arc<Source>) -> bool {
         let Ok(known) = self.known() else { return false };
         self.definition.nodes.iter().enumerate().all(|(kind, node)| {
@@ -118,7 +118,7 @@ impl Source {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// What the catalog says, asked for once.
+    /// The facts of the catalog, asked for once.
     fn known(self: &Arc<Source>) -> Result<Arc<Known>> {
         if let Some(known) = &*self.known.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(known.clone());
@@ -126,7 +126,7 @@ impl Source {
         self.look()
     }
 
-    /// Asks the catalog, without the lock: whoever waits for it meanwhile could not be stopped.
+    /// Asks the catalog, without the lock: a thread that waits for the lock meanwhile could not be stopped.
     fn look(self: &Arc<Source>) -> Result<Arc<Known>> {
         let fresh = Arc::new(know(&self.definition, &mut Looker(self), &cells::facts)?);
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());

@@ -48,7 +48,7 @@ pub struct PostgresConnector {
     shared: Arc<Shared>,
 }
 
-/// What all transactions of a source share.
+/// The data that all transactions of a source share.
 struct Shared {
     settings: Arc<Settings>,
     definition: Arc<GraphDefinition>,
@@ -135,7 +135,7 @@ impl Shared {
         self.definition.edges.get(kind).map_or("", |edge| &edge.name)
     }
 
-    /// What a question is about, for messages.
+    /// The subject of a question, for messages.
     fn what(&self, question: &Question<'_>) -> String {
         match question {
             Question::Nodes { kind, .. } | Question::CountNodes { kind, .. } => {
@@ -145,7 +145,7 @@ impl Shared {
         }
     }
 
-    /// What a change is about, for messages.
+    /// The subject of a change, for messages.
     fn what_change(&self, change: &Change<'_>) -> String {
         match change {
             Change::InsertNodes { kind, .. } | Change::UpdateNodes { kind, .. } | Change::DeleteNodes { kind, .. } => {

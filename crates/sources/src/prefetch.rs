@@ -1,11 +1,12 @@
-//! What to fetch along with what is asked: nothing, what can be reached over few edges, or what lies near.
+//! The choice of the rows to fetch along with those that are asked for: none, those that can be reached over few edges,
+//! or those that lie near.
 //!
 //! Adaptive is the default. It fetches near nodes where an index finds nodes by two coordinates, else those that can be
-//! reached where the source can follow edges by itself, else nothing. How much follows from use: no more rows may lie unused
-//! than were used, and as many as are sent in the time of a round trip. So what is of no use stops by itself, and what is of
-//! use grows with the search.
+//! reached where the source can follow edges by itself, else nothing. The amount follows from use: no more rows may lie
+//! unused than were used, and as many as are sent in the time of a round trip. So a prefetch that is of no use stops by
+//! itself, and one that is of use grows with the search.
 //!
-//! Invariant: what is fetched ahead only fills the cache; a question is answered from it as if it had been asked.
+//! Invariant: rows fetched ahead only fill the cache; a question is answered from them as if they had been asked for.
 //! After: Yoneki, Roy, "A unified graph query layer for multiple databases", 2012, section 7.
 
 mod cells;
@@ -36,7 +37,7 @@ const RIM_MAX: usize = 1 << 20;
 /// Edges of a node, where nothing is known of them.
 const DEGREE: f64 = 3.0;
 
-/// What is learned from one view to the next.
+/// The facts learned from one view to the next.
 pub(crate) struct Prefetcher {
     mode: Prefetch,
     abilities: Abilities,
@@ -56,7 +57,7 @@ struct State {
     rims: Map<usize, Vec<(u64, u64)>>,
 }
 
-/// How much may be fetched now.
+/// The figures that decide on the number of rows that may be fetched now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Use {
     /// Rows that were used since the view began.
@@ -67,24 +68,24 @@ pub(crate) struct Use {
     pub(crate) room: u64,
 }
 
-/// How far to follow edges.
+/// The depth to which edges are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Depth {
-    /// Lists of nodes within so many edges.
+    /// Number of edges within which the lists of nodes are fetched.
     pub(crate) lists: u32,
-    /// Nodes within so many.
+    /// Number of edges within which nodes are fetched.
     pub(crate) nodes: u32,
     /// Nodes at most.
     pub(crate) limit: u64,
 }
 
-/// What is fetched beside the cells of nodes that are missing.
+/// The rows that are fetched beside the cells of nodes that are missing.
 pub(crate) enum More<'a> {
     /// Nothing.
     Nothing,
-    /// What lies around nodes that are due to be asked for soon, and around those that are missing.
+    /// Those around nodes that are due to be asked for soon, and around those that are missing.
     Around(&'a [Sides]),
-    /// What a search comes to next.
+    /// Those that a search comes to next.
     Course(&'a mut Flood),
 }
 
@@ -134,7 +135,7 @@ impl Prefetcher {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether anything is ever fetched ahead.
+    /// True if anything is ever fetched ahead.
     pub(crate) fn is_on(&self) -> bool {
         self.mode != Prefetch::None
     }
@@ -144,7 +145,7 @@ impl Prefetcher {
         self.dimensions.get(kind)?.as_deref()
     }
 
-    /// What is done at present, in words.
+    /// The present way of fetching ahead, in words.
     pub(crate) fn describe(&self) -> String {
         let mode = match &self.mode {
             Prefetch::None => return "none".to_owned(),
@@ -221,22 +222,22 @@ impl Prefetcher {
         }
     }
 
-    /// Whether it learns how far to go.
+    /// True if it learns the depth to which edges are followed.
     pub(crate) fn is_adaptive(&self) -> bool {
         self.mode == Prefetch::Adaptive
     }
 
-    /// Whether the source may be sent questions whose answers are not waited for.
+    /// True if the source may be sent questions whose answers are not waited for.
     pub(crate) fn works_ahead(&self) -> bool {
         self.mode == Prefetch::Adaptive && self.abilities.sends
     }
 
-    /// Whether the source itself is asked to follow the courses of searches.
+    /// True if the source itself is asked to follow the courses of searches.
     pub(crate) fn follows_courses(&self) -> bool {
         self.mode == Prefetch::Adaptive && self.abilities.courses
     }
 
-    /// How many nodes beside those that are needed may be followed on a course.
+    /// Number of nodes beside those that are needed that may be followed on a course.
     pub(crate) fn nodes_on_course(&self, usage: Use) -> u64 {
         let mut state = self.state();
         let nodes = (state.cost.budget_on_course(usage) as f64 / (1.0 + self.degree)) as u64;
@@ -273,12 +274,12 @@ impl Prefetcher {
         }
     }
 
-    /// Whether it is not known yet how long the edges of a kind are.
+    /// True if it is not known yet how long the edges of a kind are.
     pub(crate) fn wants_lengths(&self, kind: usize) -> bool {
         self.mode == Prefetch::Adaptive && self.state().grids.get(&kind).is_none_or(Grid::is_unknown)
     }
 
-    /// How far to follow edges to learn how long they are; `None` once that is known.
+    /// The depth to which edges are followed to learn how long they are; `None` once that is known.
     pub(crate) fn probe(&self, starts: usize) -> Option<Depth> {
         let knows_all = (0..self.dimensions.len()).all(|k| self.dimensions(k).is_none() || !self.wants_lengths(k));
         let is_of_use =
@@ -291,7 +292,7 @@ impl Prefetcher {
         self.state().cost.note(rows, ns);
     }
 
-    /// How far to follow edges from so many nodes; `None` for not at all.
+    /// The depth to which edges are followed from `starts` nodes; `None` for not at all.
     pub(crate) fn depth(&self, starts: usize, usage: Use) -> Option<Depth> {
         match self.mode {
             Prefetch::Lookahead(0) | Prefetch::None | Prefetch::Block { .. } => None,
@@ -347,7 +348,7 @@ fn dimensions(mode: &Prefetch, abilities: Abilities, kind: &NodeKind, facts: &Ki
     }
 }
 
-/// What coordinates are called.
+/// The names of coordinates.
 const COORDINATES: [(&str, &str); 8] = [
     ("lat", "lon"),
     ("lat", "long"),

@@ -1,13 +1,16 @@
 //! Redis as a source: nodes as hashes or flat keys, edges as sets, lists, sorted sets or hashes of their far ends.
 //!
-//! - [`pattern`]: keys and ids; [`plan`]: a definition as commands need it; [`text`]: texts as values.
+//! - [`pattern`]: keys and ids; [`plan`]: a definition as commands need it; [`text`]: strings as values.
 //! - [`connection`]: connections, time-outs, pipelines; [`wire`]: bytes to and from a server.
-//! - [`fetch`]: nodes and edges of given ids; [`scan`]: all of a kind; [`within`]: what lies within reach, by a script;
-//!   [`course`]: what a search comes to, by another, whose answer is [`packed`].
-//! - [`reading`]: questions answered; [`facts`]: sizes, about; [`check`]: whether the definition fits.
+//! - [`fetch`]: nodes and edges of given ids; [`scan`]: all of a kind.
+//! - [`within`]: the nodes within reach, by a script.
+//! - [`course`]: the nodes that a search comes to, by another script, whose answer is [`packed`].
+//! - [`reading`]: questions answered; [`facts`]: approximate sizes.
+//! - [`check`]: comparison of the definition with the data.
 //!
-//! Redis has no snapshots: what one query reads may be of several moments. It is not written to.
-//! Cost: questions about keys are one pipeline, two where edges have hashes of their own or nodes none of the fields asked.
+//! Redis has no snapshots: one query may read data of several moments. It is not written to.
+//! Cost: questions about keys are one pipeline, two where edges have hashes of their own or nodes none of the fields
+//! asked.
 
 mod check;
 mod connection;

@@ -17,7 +17,7 @@ pub struct Driver {
     pub example: &'static str,
     /// The first part of a URL after its scheme.
     pub address: Address,
-    /// What its rows are.
+    /// The kind of its rows.
     pub kind: Kind,
     /// The variable of the environment from which it takes a password that the URL lacks.
     pub password: Option<&'static str>,
@@ -32,7 +32,7 @@ pub enum Address {
     Path(&'static [&'static str]),
 }
 
-/// What a source keeps its data as.
+/// The form in which a source keeps its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Tables, asked in SQL.

@@ -1,13 +1,13 @@
 //! Questions and changes as statements of SQL, for the dialects of PostgreSQL, MySQL (with MariaDB) and SQLite.
 //!
-//! - [`catalog`]: what a database says of the columns behind the kinds of a definition.
-//! - [`quote`]: names, texts, and the `?` of queries by key.
+//! - [`catalog`]: the facts that a database states of the columns behind the kinds of a definition.
+//! - [`quote`]: names, strings, and the `?` of queries by key.
 //! - [`dialect`]: all in which the SQL of databases differs.
 //! - `draft`: a statement being put together.
 //! - `rows`, `read`, `which`, `within`: questions.
 //! - `conditions`: tests of properties, and which of them a database answers as Cypher does.
 //! - `change`: changes.
-//! - [`rest`]: what a database does not do as Cypher does, done with its rows.
+//! - [`rest`]: the operations that a database does not do as Cypher does, done with its rows.
 //! - [`convert`]: the conversions that a definition asks for. [`digits`]: numbers with all their digits.
 //!
 //! A whole batch of keys is one statement, with one parameter for each column of the key where the dialect has arrays.
@@ -44,11 +44,11 @@ pub(crate) use rows::has_loose_ends;
 pub struct Writer<'a> {
     /// The database's SQL.
     pub dialect: &'static dyn Dialect,
-    /// What of the database is which part of the graph.
+    /// The mapping of the database to the parts of the graph.
     pub definition: &'a GraphDefinition,
-    /// What is known of the columns; may be empty.
+    /// The facts known of the columns; may be empty.
     pub catalog: &'a Catalog,
-    /// Whether `INSERT` may have `RETURNING`.
+    /// True if `INSERT` may have `RETURNING`.
     pub has_returning: bool,
 }
 
@@ -59,9 +59,9 @@ pub struct Statement<'a> {
     pub text: String,
     /// Its parameters, in the order of their numbers.
     pub parameters: Vec<Parameter<'a>>,
-    /// What the columns of its rows are, in order. Empty for a change that answers nothing.
+    /// The columns of its rows, in order. Empty for a change that answers nothing.
     pub answer: Vec<Answer>,
-    /// What is left to be done with its rows.
+    /// The operations that are left to be done with its rows.
     pub rest: Rest,
     /// For changes: how many rows it must change; another number means that it cannot be done.
     pub expects: Option<usize>,
@@ -70,13 +70,13 @@ pub struct Statement<'a> {
 /// A parameter of a statement.
 #[derive(Clone, Debug)]
 pub struct Parameter<'a> {
-    /// What is passed.
+    /// The value that is passed.
     pub value: ParameterValue<'a>,
     /// The type of the value, or of the elements, as the database calls it; empty where it was not needed.
     pub sql_type: String,
 }
 
-/// What is passed as a parameter.
+/// The value of a parameter.
 #[derive(Clone, Debug)]
 pub enum ParameterValue<'a> {
     /// One value.
@@ -90,9 +90,9 @@ pub enum ParameterValue<'a> {
 pub struct Answer {
     /// The column as messages name it: `table.column`.
     pub name: String,
-    /// How many columns of the statement it is: several make lists, none makes nulls.
+    /// Number of columns of the statement that it takes: several make lists, none makes nulls.
     pub columns: usize,
-    /// What its values are converted to; what the database says if `None`.
+    /// The kind that its values are converted to; the one that the database states if `None`.
     pub kind: Option<PropertyKind>,
     /// The form in which its values are read before that.
     pub form: Form,
@@ -107,10 +107,10 @@ pub enum Form {
     Shown,
     /// The same, but all numbers are floats where they are no integers.
     Float,
-    /// The same, but numbers keep all their digits: those that are no integers of 64 bits are texts.
+    /// The same, but numbers keep all their digits: those that are no integers of 64 bits are strings.
     Digits,
-    /// As the database keeps them, so that what was read as a key can be asked for again and finds the same row: numbers
-    /// with all their digits, moments that the database keeps as texts as these texts.
+    /// As the database keeps them, so that a value that was read as a key can be asked for again and finds the same
+    /// row: numbers with all their digits, moments that the database keeps as strings as these strings.
     Stored,
 }
 

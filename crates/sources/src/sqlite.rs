@@ -32,7 +32,7 @@ use worker::Worker;
 
 /// Connections that are kept open while nobody asks.
 const IDLE_MAX: usize = 4;
-/// How long a locked file is waited for, if the URL does not say.
+/// Time that a locked file is waited for, if the URL does not state one.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// The code of the driver.
@@ -46,7 +46,7 @@ pub struct SqliteConnector {
     source: Arc<Source>,
 }
 
-/// What a connector and its readings share.
+/// The data that a connector and its readings share.
 struct Source {
     name: String,
     file: File,
@@ -55,7 +55,7 @@ struct Source {
     known: Mutex<Option<Arc<Known>>>,
 }
 
-/// How the file is opened.
+/// The file, and the way in which it is opened.
 #[derive(Clone, Debug, PartialEq)]
 struct File {
     path: PathBuf,
@@ -87,7 +87,7 @@ impl Source {
         }
     }
 
-    /// What the catalog says, asked for once.
+    /// The facts of the catalog, asked for once.
     fn known(&self) -> Result<Arc<Known>> {
         if let Some(known) = &*self.known.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(known.clone());
@@ -95,7 +95,7 @@ impl Source {
         self.look_anew()
     }
 
-    /// Asks the catalog, without the lock: whoever waits for it meanwhile could not be stopped.
+    /// Asks the catalog, without the lock: a thread that waits for the lock meanwhile could not be stopped.
     fn look_anew(&self) -> Result<Arc<Known>> {
         let fresh = Arc::new(self.look()?);
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());

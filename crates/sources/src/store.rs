@@ -40,10 +40,10 @@ use crate::definition::{GraphDefinition, Rows};
 use crate::keys::Keys;
 use crate::prefetch::Prefetcher;
 
-/// What a source shares with the database that it is attached to.
+/// The resources that a source shares with the database that it is attached to.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// Where what is kept is counted.
+    /// The budget to which kept data is charged.
     pub memory: Arc<MemoryBudget>,
     /// Tells how old it is.
     pub clock: Arc<dyn Clock>,
@@ -55,7 +55,7 @@ pub struct SourceStore {
     shared: Arc<Shared>,
 }
 
-/// What the views of a source share.
+/// The data that the views of a source share.
 pub(crate) struct Shared {
     layout: Arc<Layout>,
     connector: Arc<dyn Connector>,
@@ -113,13 +113,13 @@ impl Hot {
         hot.clone()
     }
 
-    /// Whether a property was ever asked for.
+    /// True if a property was ever asked for.
     fn is_wanted(&self, table: usize) -> bool {
         !self.tables[table].lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 }
 
-/// What a source was asked, and what was kept of the answers.
+/// Counters of the questions to a source, and of the answers that were kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceStats {
     /// Round trips since it was attached.
@@ -136,7 +136,7 @@ pub struct SourceStats {
     pub cache_bytes: usize,
     /// The most that it may hold.
     pub cache_bytes_max: usize,
-    /// What is fetched ahead at present, in words.
+    /// The present way of fetching ahead, in words.
     pub prefetch: String,
 }
 
@@ -296,13 +296,13 @@ impl SourceStore {
         !tables.is_empty()
     }
 
-    /// Notes for whoever attaches it, a sentence each.
+    /// Notes for the user who attaches it, a sentence each.
     pub fn notes(&self) -> Vec<String> {
         let reason = relational::cannot_prefetch(&self.shared.layout.definition);
         reason.map(|reason| format!("{reason}; {}", relational::NAME_TABLES)).into_iter().collect()
     }
 
-    /// What it was asked so far.
+    /// The counters so far.
     pub fn stats(&self) -> SourceStats {
         let (shared, counts) = (&self.shared, &self.shared.cache.counts);
         SourceStats {

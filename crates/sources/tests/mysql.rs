@@ -66,7 +66,7 @@ fn it_keeps_the_contract_of_stores() {
     contract::check(&words, &url, &|statements| server.run("contract", statements));
 }
 
-/// Where all keys are integers edges are followed by the server.
+/// Edges are followed by the server if all keys are integers.
 #[test]
 fn lookahead_finds_all_edges_between_integer_keys() {
     let Some(server) = mariadb() else { return };

@@ -404,7 +404,7 @@ fn a_silent_server_is_given_up() {
     }
 }
 
-/// Numbers that differ in their last digit, texts that only the server takes for equal, and dates beside times.
+/// Numbers that differ in their last digit, strings that only the server takes for equal, and dates beside times.
 const LOOSE: &str = "CREATE EXTENSION citext;
     CREATE TABLE padded (k char(5) PRIMARY KEY, v int); INSERT INTO padded VALUES ('ab', 1);
     CREATE TABLE padded_ref (id int PRIMARY KEY, k varchar(9) REFERENCES padded); INSERT INTO padded_ref VALUES (1, 'ab'), (2, 'ab   '), (3, NULL);

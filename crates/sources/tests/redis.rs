@@ -220,7 +220,7 @@ fn a_graph_in_redis_is_the_graph_that_was_written() {
     }
 }
 
-/// All rows of a question, sorted, as texts.
+/// All rows of a question, sorted, as strings.
 fn rows(connector: &dyn Connector, question: &Question<'_>) -> model::Result<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
     connector.read()?.ask(std::slice::from_ref(question), &mut |_, columns| {

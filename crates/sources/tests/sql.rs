@@ -33,8 +33,8 @@ fn edge(name: &str, rows: Rows, source: End, target: End, key: &[&str], properti
     EdgeKind { name: name.into(), edge_type: name.into(), rows, source, target, key, properties }
 }
 
-/// 0 Junction, 1 Person (text key), 2 Seat (two columns), 3 ByKey; edges 0 ROAD, 1 LIVES (foreign key), 2 KNOWS (array),
-/// 3 SITS, 4 by key, 5 into another part of the graph.
+/// 0 Junction, 1 Person (string key), 2 Seat (two columns), 3 ByKey; edges 0 ROAD, 1 LIVES (foreign key), 2 KNOWS
+/// (array), 3 SITS, 4 by key, 5 into another part of the graph.
 fn definition() -> GraphDefinition {
     let by_key = |sql: &str, reverse: Option<&str>, scan: Option<&str>| Rows::ByKey {
         sql: sql.to_owned(),

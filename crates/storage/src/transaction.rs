@@ -70,7 +70,7 @@ pub(crate) struct NativeTransaction {
     roots: Vec<(usize, Memtable)>,
     /// Nodes and edges that may lack properties that constraints demand.
     touched: Touched,
-    /// Who may have values that must be unique, and are not.
+    /// Nodes and edges whose values must be unique and may not be.
     doubts: Doubts,
     /// These are looked at when the caller says so, not after each call.
     is_deferring: bool,

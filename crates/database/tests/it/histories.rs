@@ -40,7 +40,7 @@ fn is_conflict(error: &Error) -> bool {
     error.code() == ErrorCode::Conflict
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Run<'a> {
     database: &'a Database,
     folder: &'a Folder,

@@ -346,7 +346,7 @@ fn a_read_that_fails_at_any_moment_leaves_all_or_nothing() {
     assert!(ended.get() > 60, "{} statements met a read that failed", ended.get());
 }
 
-/// What an export writes, file by file; the folder is gone afterwards.
+/// Files of an export with their contents; the folder is gone afterwards.
 fn exported(database: &Database, folder: &Folder) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let to = folder.join("exported");
     let view = database.store().read()?;

@@ -45,7 +45,7 @@ impl NodeAnswer {
         }
     }
 
-    /// What arrived, as a piece. Of the keys `asked` for, those without a row are noted as not being there.
+    /// The rows that arrived, as a piece. Of the keys `asked` for, those without a row are noted as not being there.
     pub(crate) fn finish(mut self, asked: &[u64], at_ns: u64, origin: Origin) -> Piece {
         let rows = self.keys.len() as u32;
         let mut order: Vec<u32> = (0..rows).filter(|&row| self.keys[row as usize] != NO_KEY).collect();
@@ -123,7 +123,7 @@ impl EdgeAnswer {
         Ok(())
     }
 
-    /// What arrived, as a piece of lists. Nodes of `asked` without a row have no edges.
+    /// The rows that arrived, as a piece of lists. Nodes of `asked` without a row have no edges.
     pub(crate) fn finish(self, asked: &[u64], at_ns: u64, origin: Origin) -> Piece {
         let is_edge = |row: usize| self.near[row] != NO_KEY && self.far[row] != NO_KEY;
         let mut order: Vec<u32> = (0..self.near.len() as u32).filter(|&row| is_edge(row as usize)).collect();

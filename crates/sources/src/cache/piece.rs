@@ -114,9 +114,9 @@ pub(crate) struct Piece {
     sure: Vec<AtomicU64>,
     /// For each row of lists, whether its far nodes were looked for.
     known: Vec<AtomicU64>,
-    /// Whether a row was used since the clock's hand last passed.
+    /// True if a row was used since the clock's hand last passed.
     recent: AtomicBool,
-    /// What its bytes are counted by.
+    /// The reservation that counts its bytes.
     held: Option<Reservation>,
 }
 
@@ -155,7 +155,7 @@ impl Piece {
         self.held = Some(held);
     }
 
-    /// Whether a node is there; true for lists.
+    /// True if a node is there; true for lists.
     #[inline]
     pub(crate) fn is_there(&self, row: usize) -> bool {
         self.exists.as_ref().is_none_or(|bits| bits.get(row))
@@ -193,12 +193,12 @@ impl Piece {
         set(&self.used, row)
     }
 
-    /// Whether a row was used since the last time this was asked.
+    /// True if a row was used since the last time this was asked.
     pub(crate) fn take_recent(&self) -> bool {
         self.recent.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether all far nodes of a row are known to be there.
+    /// True if all far nodes of a row are known to be there.
     #[inline]
     pub(crate) fn is_sure(&self, row: usize) -> bool {
         self.sure[row / 64].load(Ordering::Relaxed) >> (row % 64) & 1 == 1
@@ -228,13 +228,13 @@ impl Piece {
         Some(sides)
     }
 
-    /// Whether all these properties were fetched.
+    /// True if all these properties were fetched.
     #[inline]
     pub(crate) fn has(&self, properties: &[usize]) -> bool {
         properties.iter().all(|&property| self.columns[property].is_some())
     }
 
-    /// What it takes in memory, about, with its entries in the index of its table.
+    /// Approximate bytes that it takes in memory, with its entries in the index of its table.
     pub(crate) fn bytes(&self) -> usize {
         let columns: usize = self.columns.iter().flatten().map(column_bytes).sum();
         let lists = self.lists.as_ref().map_or(0, |lists| {
@@ -243,7 +243,7 @@ impl Piece {
         size_of::<Piece>() + self.keys.len() * ROW_BYTES + columns + lists
     }
 
-    /// Whether the rows of another piece may be added to this one.
+    /// True if the rows of another piece may be added to this one.
     pub(crate) fn takes(&self, other: &Piece) -> bool {
         let same = |(mine, theirs): (&Option<Column>, &Option<Column>)| mine.is_some() == theirs.is_some();
         let edges = |piece: &Piece| piece.lists.as_ref().map(|lists| lists.edge_keys.is_some());
@@ -297,7 +297,7 @@ impl Piece {
 /// A row's key, its bits, and its entry in the index.
 const ROW_BYTES: usize = 8 + 1 + 32;
 
-/// What a column takes in memory, about.
+/// Approximate bytes that a column takes in memory.
 pub(crate) fn column_bytes(column: &Column) -> usize {
     let rows = column.len();
     let data = match &column.data {

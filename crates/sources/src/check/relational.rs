@@ -30,7 +30,7 @@ struct Check<'a> {
     definition: &'a GraphDefinition,
     catalog: &'a Catalog,
     source: &'a mut dyn Inspect,
-    /// What the rows of each kind of nodes are, where they are there.
+    /// The rows of each kind of nodes, where they are there.
     nodes: Map<usize, Seen<'a>>,
     findings: Vec<Finding>,
 }
@@ -41,7 +41,7 @@ struct Seen<'a> {
     /// The table, if it is one.
     table: Option<&'a Table>,
     columns: Vec<TableColumn>,
-    /// What stands after `FROM`; none for queries by key.
+    /// The SQL after `FROM`; none for queries by key.
     from: Option<String>,
 }
 
@@ -151,7 +151,7 @@ impl<'a> Check<'a> {
         Ok(Some(Seen { table: Some(table), columns: table.columns.clone(), from }))
     }
 
-    /// Whether all columns are there; says which are not.
+    /// True if all columns are there; reports those that are not.
     fn columns(&mut self, place: &str, seen: &Seen<'_>, names: &[String]) -> bool {
         for name in names.iter().filter(|name| seen.column(name).is_none()) {
             let near = nearest(name, seen.columns.iter().map(|column| &*column.name));
@@ -256,7 +256,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Whether an end's columns have the types of the key that they hold.
+    /// True if an end's columns have the types of the key that they hold.
     fn types_agree(&mut self, place: &str, seen: &Seen<'_>, end: &End, kind: &NodeKind, node: &Seen<'_>) -> bool {
         let mut agree = true;
         for (near, far) in end.columns.iter().zip(&kind.key) {
@@ -342,7 +342,7 @@ pub(crate) fn cannot_prefetch(definition: &GraphDefinition) -> Option<&'static s
 /// The remedy for that.
 pub(crate) const NAME_TABLES: &str = "name the tables instead (`table`), or say `\"prefetch\": \"none\"`";
 
-/// Whether values of two columns can be equal.
+/// True if values of two columns can be equal.
 fn are_alike(near: ColumnKind, far: ColumnKind, is_array: bool) -> bool {
     use model::PropertyKind as P;
     let near = match (near, is_array) {

@@ -1,4 +1,4 @@
-//! What must hold of every definition, however it was made.
+//! The rules that hold for every definition, however it was made.
 
 use model::{Result, Set};
 

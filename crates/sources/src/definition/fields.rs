@@ -32,7 +32,7 @@ impl<'a> Object<'a> {
         self.get(key).ok_or_else(|| at(&self.place, format_args!("expected the key `{key}`: {what}")))
     }
 
-    /// Whether the key is there.
+    /// True if the key is there.
     pub(super) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
@@ -42,7 +42,7 @@ impl<'a> Object<'a> {
         self.entries.iter().map(|(key, json)| (key.as_str(), Field { place: within(&self.place, key), json }))
     }
 
-    /// The text of a key that may be absent.
+    /// The string of a key that may be absent.
     pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>> {
         self.get(key).map(|field| field.text()).transpose()
     }
@@ -75,7 +75,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The value as a text that is not empty.
+    /// The value as a string that is not empty.
     pub(super) fn text(&self) -> Result<&'a str> {
         match self.json {
             Json::Text(text) if !text.trim().is_empty() => Ok(text),
@@ -88,7 +88,7 @@ impl<'a> Field<'a> {
         Ok(self.text()?.into())
     }
 
-    /// The value, a text or a list of texts, as a list.
+    /// The value, a string or a list of strings, as a list.
     pub(super) fn texts(&self) -> Result<Vec<String>> {
         match self.json {
             Json::List(items) => {
@@ -124,7 +124,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// What was expected here, and what was found.
+    /// The error that states the expected and the found value at this place.
     pub(super) fn expected(&self, what: &str) -> Error {
         at(&self.place, format_args!("expected {what}, found {}", self.json.describe()))
     }

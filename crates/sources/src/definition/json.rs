@@ -32,7 +32,7 @@ impl Json {
         })
     }
 
-    /// What it is, for messages.
+    /// Name of its type, for messages.
     pub(super) fn describe(&self) -> String {
         match self {
             Json::Null => "null".into(),
@@ -108,7 +108,7 @@ impl Json {
     }
 }
 
-/// How long a line may be when it is printed.
+/// Largest length of a line when it is printed.
 const WIDTH: usize = 110;
 
 fn join(items: impl Iterator<Item = String>) -> String {

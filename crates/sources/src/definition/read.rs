@@ -346,7 +346,7 @@ const BYTE_UNITS: [(&str, f64); 8] = [
 ];
 const TIME_UNITS: [(&str, f64); 5] = [("", 1.0), ("s", 1.0), ("ms", 1e-3), ("min", 60.0), ("h", 3600.0)];
 
-/// A number, or a text of a number and a unit.
+/// A number, or a string of a number and a unit.
 fn quantity(field: &Field<'_>, units: &[(&str, f64)], what: &str) -> Result<f64> {
     let number = match field.json {
         Json::Integer(number) => Some(*number as f64),

@@ -28,7 +28,7 @@ const STRUCTURES: &[(&str, Structure)] = &[
 ];
 
 pub(super) struct RowsReader {
-    /// Whether kinds that say nothing lie under keys.
+    /// True if kinds that say nothing lie under keys.
     pub(super) is_key_value: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Where parameters stand in SQL that a definition holds: the question marks outside of texts, names and comments.
+//! Positions of the parameters in SQL that a definition holds: the question marks outside of string literals, names and
+//! comments.
 
 /// The pieces of a query before, between and after its parameters; a query without parameters is one piece.
 /// `??` is no parameter but a question mark, for operators that are written with one.
@@ -48,7 +49,7 @@ fn comment(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of a text in dollar quotes (`$$…$$`, `$tag$…$tag$`), or of the dollar alone.
+/// The length of a string in dollar quotes (`$$…$$`, `$tag$…$tag$`), or of the dollar alone.
 fn dollar_quoted(rest: &str) -> usize {
     let is_tag = |c: char| c == '_' || c.is_alphanumeric();
     let tag_end = match rest[1..].find(|c| !is_tag(c)) {

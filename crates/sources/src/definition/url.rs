@@ -1,4 +1,4 @@
-//! Where a source lies: a URL, or a server, a database and a user; never a password.
+//! Address of a source: a URL, or a server, a database and a user; never a password.
 
 use model::{Result, error};
 
@@ -58,7 +58,7 @@ fn refuse_password(field: &Field<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a URL holds a password, before the host or among its settings.
+/// True if a URL holds a password, before the host or among its settings.
 pub(super) fn has_password(url: &str) -> bool {
     let (before, settings) = url.split_once('?').unwrap_or((url, ""));
     let rest = before.split_once("://").map_or("", |(_, rest)| rest);

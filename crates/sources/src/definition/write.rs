@@ -115,7 +115,7 @@ fn end(of: &GraphDefinition, edge: &EdgeKind, end: &End) -> Json {
     Json::Object(entries)
 }
 
-/// Whether a name can stand in the short form of an end.
+/// True if a name can stand in the short form of an end.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.contains(['(', ')', '[', ']', ',']) && name.trim() == name
 }
@@ -176,7 +176,7 @@ fn text(of: &str) -> Json {
     Json::Text(of.to_owned())
 }
 
-/// One text, or a list of several.
+/// One string, or a list of several.
 fn texts(of: &[String]) -> Json {
     match of {
         [one] => text(one),

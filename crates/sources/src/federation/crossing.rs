@@ -1,4 +1,4 @@
-//! What a member asks of the other parts to follow an edge that leads there.
+//! The requests of a member to the other parts to follow an edge that leads there.
 
 use model::{
     Column, ColumnBuilder, IndexBatch, IndexScan, KeyOrder, KeyRange, NodeId, ReadView, Result, Subject, Value,

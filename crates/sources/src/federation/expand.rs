@@ -161,7 +161,7 @@ struct PartCursor<'a> {
     joined: &'a Joined,
     part: usize,
     cursor: Box<dyn EdgeCursor + 'a>,
-    /// Where the keys are there, if one is not there.
+    /// For each key asked for, its key in the part; `None` if all are there.
     places: Option<Vec<Option<PropertyKeyId>>>,
 }
 

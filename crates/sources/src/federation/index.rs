@@ -120,7 +120,7 @@ impl Joined {
         Ok(())
     }
 
-    /// What several parts find, in order of the rows, then of the values, then of the ids.
+    /// The rows that several parts find, in order of the rows, then of the values, then of the ids.
     fn merged(&self, scan: &IndexScan, asked: &[(usize, IndexScan)]) -> Result<Found> {
         let mut all = Found::default();
         for (part, own) in asked {
@@ -165,7 +165,7 @@ fn either(first: &Column, second: &Column) -> Column {
     all.finish()
 }
 
-/// What one part finds, in the names of the whole.
+/// The rows that one part finds, in the names of the whole.
 struct PartIndex<'a> {
     joined: &'a Joined,
     part: usize,
@@ -186,7 +186,7 @@ impl IndexCursor for PartIndex<'_> {
     }
 }
 
-/// What was found, handed out batch by batch.
+/// The rows that were found, handed out batch by batch.
 #[derive(Default)]
 struct Found {
     batch: IndexBatch,

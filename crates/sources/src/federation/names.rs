@@ -10,13 +10,13 @@ use super::view::Part;
 pub(super) struct Union {
     pub(super) schema: Schema,
     pub(super) maps: Vec<NameMap>,
-    /// What it was made of, to know when it is no longer right.
+    /// The schemas that it was made of, to know when it is no longer right.
     sources: Vec<Schema>,
     /// The labels that the native store has a name for, but no node with.
     unused: Vec<bool>,
 }
 
-/// What the numbers of the whole are in one part, and back.
+/// The mapping from the numbers of the whole to those of one part, and back.
 #[derive(Clone, Default)]
 pub(super) struct NameMap {
     pub(super) labels: Numbers,
@@ -34,13 +34,13 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// What a name of the whole is called in the part, if it has it.
+    /// The number in the part of a name of the whole, if the part has it.
     #[inline]
     pub(super) fn to_part(&self, number: u32) -> Option<u32> {
         self.to_part.get(number as usize).copied().flatten()
     }
 
-    /// What a name of the part is called in the whole.
+    /// The number in the whole of a name of the part.
     #[inline]
     pub(super) fn shared(&self, number: u32) -> u32 {
         self.from_part[number as usize]
@@ -68,7 +68,7 @@ impl NameMap {
         self.labels.is_same() && self.types.is_same() && self.keys.is_same()
     }
 
-    /// What an index or a constraint is about, in the part.
+    /// The subject of an index or a constraint, in the part.
     pub(super) fn subject_to_part(&self, subject: Subject) -> Option<Subject> {
         match subject {
             Subject::Label(label) => self.labels.to_part(label.0).map(|id| Subject::Label(LabelId(id))),
@@ -218,7 +218,7 @@ impl Union {
     }
 }
 
-/// How a store finds nodes or edges by properties.
+/// The way in which a store finds nodes or edges by properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finds {
     /// By an ordered index.
@@ -229,7 +229,7 @@ pub(super) enum Finds {
     No,
 }
 
-/// How a store with that schema finds nodes or edges by properties.
+/// The way in which a store with that schema finds nodes or edges by properties.
 pub(super) fn finds(schema: &Schema, subject: Subject, keys: &[PropertyKeyId]) -> Finds {
     if schema.indexes.iter().any(|held| held.subject == subject && held.keys == keys) {
         return Finds::Index;

@@ -25,7 +25,8 @@ impl Joined {
         PartsScan { joined: self, scan: scan.clone(), next: 0, open: None }
     }
 
-    /// What a part is asked, and where the keys are there; `None` if it has nothing of it.
+    /// The scan that a part is asked for, and for each key of `scan` its key in the part; `None` if the part has
+    /// nothing of it.
     pub(super) fn scan_in(&self, part: usize, scan: &NodeScan) -> Option<(NodeScan, Vec<Option<PropertyKeyId>>)> {
         let labels: Vec<LabelId> = self.labels_in(part, &scan.labels)?;
         let place = |key: &PropertyKeyId| self.map(part).keys.to_part(key.0).map(PropertyKeyId);

@@ -19,7 +19,7 @@ use super::{Member, MemberView, shared_edge};
 pub(super) struct FederatedTransaction {
     joined: Joined,
     members: Arc<[Member]>,
-    /// What the members showed when the transaction began.
+    /// The views of the members when the transaction began.
     views: Vec<Arc<dyn MemberView>>,
     isolation: IsolationLevel,
     /// The part that is written.
@@ -27,7 +27,7 @@ pub(super) struct FederatedTransaction {
     savepoints: Vec<Saved>,
 }
 
-/// How far the parts had come.
+/// The savepoints of the parts.
 struct Saved {
     written: Option<usize>,
     native: Option<Savepoint>,
@@ -185,7 +185,7 @@ impl FederatedTransaction {
     }
 }
 
-/// What an edge would join.
+/// The error for an edge that would join nodes of two parts.
 fn is_between(error_at: &Joined, a: usize, b: usize, edge_type: EdgeTypeId) -> model::Error {
     let name = error_at.union.schema.edge_type_name(edge_type);
     let (a, b) = (error_at.parts[a].title(), error_at.parts[b].title());

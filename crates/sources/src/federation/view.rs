@@ -85,7 +85,7 @@ pub(super) struct Joined {
 /// In [`Joined::places`]: there is no such member.
 const NOWHERE: u8 = u8::MAX;
 
-/// What a graph can do whose parts can do that.
+/// The capabilities of a graph whose parts have these.
 pub(super) fn joined_capabilities(parts: impl Iterator<Item = Capabilities>) -> Capabilities {
     let parts: Vec<Capabilities> = parts.collect();
     Capabilities {
@@ -225,13 +225,13 @@ impl Joined {
         (!known.is_empty()).then_some(Some(known))
     }
 
-    /// Whether a part may have edges of these types (of the part) at nodes of other parts.
+    /// True if a part may have edges of these types (of the part) at nodes of other parts.
     pub(super) fn crosses(&self, part: usize, types: Option<&[EdgeTypeId]>) -> bool {
         let crossing = &self.parts[part].crossing;
         types.map_or(!crossing.is_empty(), |types| crossing.iter().any(|of| types.contains(of)))
     }
 
-    /// What of a count a part has; `None` if it has nothing of it.
+    /// The share of a count that a part has; `None` if it has nothing of it.
     pub(super) fn count_within(&self, part: usize, count: &Count) -> Option<Count> {
         match count {
             Count::Nodes(labels) => self.labels_in(part, labels).map(Count::Nodes),

@@ -179,7 +179,7 @@ fn quoted_fields(record: &[u8], delimiter: u8, quote: u8, out: &mut Vec<bool>) {
     }
 }
 
-/// Whether the bytes of a record end within quotes.
+/// True if the bytes of a record end within quotes.
 fn is_left_open(record: &[u8], delimiter: u8, quote: Option<u8>) -> bool {
     let (mut inside, mut at_start) = (false, true);
     for &byte in record {
@@ -250,7 +250,7 @@ struct Rows<'t> {
     /// Rows that were pushed, good and bad, and which of them are good, once one is not.
     pushed: u32,
     good: Option<Vec<u32>>,
-    /// True if any text of the chunk may be empty and not absent.
+    /// True if any string of the chunk may be empty and not absent.
     has_empty_texts: bool,
     quoted: Vec<bool>,
 }

@@ -1,4 +1,4 @@
-//! Separated values as text: an absent value is an empty field, an empty text is a quoted one.
+//! Separated values as text: an absent value is an empty field, an empty string is a quoted one.
 
 /// Adds a field. It is quoted if it is empty or would be read as something else.
 pub fn push_field(out: &mut String, field: Option<&str>, delimiter: u8) {

@@ -85,7 +85,7 @@ impl Table for EdgeListTable {
     }
 }
 
-/// What a line is.
+/// The result of reading a line.
 pub(crate) enum Row {
     /// A comment or empty.
     Skipped,

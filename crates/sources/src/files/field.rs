@@ -5,7 +5,7 @@ use model::{Bitmap, Column, ColumnBuilder, ColumnData, PropertyKind, StringColum
 
 use super::json_value::{to_value, wide_integer};
 
-/// What a field of text is read as.
+/// The type that a field of a text file is read as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldType {
     /// `true` or `false`, in any case.
@@ -14,7 +14,7 @@ pub enum FieldType {
     Int,
     /// A 64-bit float.
     Float,
-    /// Text as it stands.
+    /// The string as it stands.
     String,
     /// `2001-02-28`.
     Date,
@@ -125,7 +125,7 @@ impl FieldType {
         if reads_all { FieldType::Float } else { FieldType::String }
     }
 
-    /// A value as one of this type, if it is the same in another type: the integer 7 and the text `7`.
+    /// A value as one of this type, if it is the same in another type: the integer 7 and the string `7`.
     pub fn converted(&self, value: &Value) -> Option<Value> {
         match (self, value) {
             (FieldType::Float, Value::Int(_)) | (FieldType::Int, Value::Float(_)) => None,
@@ -236,7 +236,7 @@ fn elements_of(text: &str) -> Option<Vec<&str>> {
     Some(elements)
 }
 
-/// Whether a field would lose nothing when read as that type: `007` is text, and so is `+1`.
+/// True if a field would lose nothing when read as that type: `007` is a string, and so is `+1`.
 fn is_plainly(field_type: &FieldType, text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let padded = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.") && !digits.starts_with("0e");
@@ -385,7 +385,7 @@ impl FieldBuilder {
         read
     }
 
-    /// Adds a field that was quoted: if it is empty, the empty text in a column of texts.
+    /// Adds a field that was quoted: if it is empty, the empty string in a column of strings.
     #[inline]
     pub(crate) fn push_quoted(&mut self, field: &[u8]) -> bool {
         if let (true, ColumnData::String(rows)) = (field.is_empty(), &mut self.data) {

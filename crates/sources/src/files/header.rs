@@ -117,7 +117,8 @@ pub(super) fn is_typed(field: &str) -> bool {
     split(field).is_some_and(|(_, word, _)| role_of(word).is_some() || FieldType::of_name(word).is_some())
 }
 
-/// Splits `name:type`; a role stays with the name (`id:ID(Person)`), and its values are text unless they are inferred.
+/// Splits `name:type`; a role stays with the name (`id:ID(Person)`), and its values are strings unless they are
+/// inferred.
 fn split_typed(field: &str) -> Result<(String, Option<FieldType>)> {
     let Some((name, word, options)) = split(field) else {
         return Ok((field.to_string(), Some(FieldType::String)));

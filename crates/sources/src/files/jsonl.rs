@@ -16,7 +16,7 @@ pub struct JsonLinesTable {
     columns: Vec<TableColumn>,
     /// The types of values in the first chunk; `None` where they are of several.
     types: Vec<Option<FieldType>>,
-    /// Whether other keys than the columns' are passed over.
+    /// True if other keys than the columns' are passed over.
     is_selective: bool,
 }
 

@@ -32,7 +32,7 @@ pub struct ParquetTable {
 
 impl ParquetTable {
     /// Opens a file and reads its footer. A column of a type that cannot be a property is an error; decimals that a
-    /// float would round are text or floats if `types` says so, and an error otherwise.
+    /// float would round are strings or floats if `types` says so, and an error otherwise.
     pub fn open(path: &Path, types: &[(String, FieldType)]) -> Result<ParquetTable> {
         let file = open_file(path)?;
         let length = file.metadata().map_err(|cause| super::file_error(path, &cause))?.len();

@@ -12,10 +12,10 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use model::{Result, Value, error};
 
-/// Rows that are written at once; the types of columns are told from the first so many.
+/// Number of rows that are written at once; the types of columns are told from the first rows of this number.
 const GROUP_ROWS: usize = 65_536;
 
-/// What a column holds.
+/// The kind of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Bool,
@@ -26,7 +26,7 @@ enum Kind {
     Text,
 }
 
-/// Writes rows whose values are null, scalars or text; `render` turns anything else into text before.
+/// Writes rows whose values are null, scalars or strings; `render` turns anything else into a string before.
 pub struct ParquetWriter<W: Write + Send> {
     names: Vec<String>,
     out: Option<W>,
@@ -94,7 +94,7 @@ fn misfit(name: &str, kind: Kind, found: &Value, rows: u64) -> model::Error {
     .with_remedy("convert the column, as with toString or toFloat, or write CSV or JSON lines")
 }
 
-/// The type that holds all these values: text if there is no other.
+/// The type that holds all these values: strings if there is no other.
 fn kind_of(values: &[Value]) -> Kind {
     let mut kinds = values.iter().filter(|value| !value.is_null()).map(kind_of_value);
     let Some(first) = kinds.next() else { return Kind::Text };

@@ -1,4 +1,4 @@
-//! The records of a file of separated values as they are: texts, one record at a time, for `LOAD CSV`.
+//! The records of a file of separated values as they are: strings, one record at a time, for `LOAD CSV`.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use model::{Interrupt, Result, error};
 
 use super::{ByteSource, Chunk};
 
-/// Bytes of a chunk, about.
+/// Approximate bytes of a chunk.
 const CHUNK_BYTES: usize = 1 << 20;
 /// The longest record, in bytes: what an unclosed quote may swallow before it is called one.
 const RECORD_BYTES_MAX: usize = 16 << 20;
@@ -91,7 +91,7 @@ impl TextChunks {
         }
     }
 
-    /// Where the last whole record ends: after the last line end that is outside quotes.
+    /// The end of the last whole record: the position after the last line end that is outside quotes.
     fn last_record_end(&self, bytes: &[u8]) -> Option<usize> {
         let quotes = self.quote.map_or(0, |quote| bytes.iter().filter(|&&byte| byte == quote).count());
         if quotes == 0 {

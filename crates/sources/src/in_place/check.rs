@@ -1,5 +1,5 @@
-//! Whether a definition fits its files: columns that are not there, rows that can not be read, keys twice or null, ends
-//! without a node.
+//! Comparison of a definition with its files: columns that are not there, rows that can not be read, keys twice or
+//! null, ends without a node.
 //!
 //! Cost: reads the key columns of all files once, and the first rows of those of edges.
 
@@ -78,7 +78,7 @@ fn check_nodes(
     Ok(())
 }
 
-/// How many rows have a null among the columns.
+/// Number of rows that have a null among the columns.
 fn null_rows(version: &Version, key: &IndexKey) -> Result<u64> {
     let columns: Vec<usize> = key.columns.iter().map(|(column, _)| *column).collect();
     if version.rows_without_nulls(&columns).is_some() {

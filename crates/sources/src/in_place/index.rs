@@ -13,7 +13,7 @@ use model::{Column, ColumnData, Error, Map, Reservation, Result, Value};
 #[derive(Debug)]
 pub(super) struct RowIndex {
     keys: Keys,
-    /// Where the rows of each key begin, and the end; `None` if each has one.
+    /// The offset of the rows of each key, and the end; `None` if each has one.
     offsets: Option<Vec<u32>>,
     /// The rows; `None` if they are 0, 1, 2, ….
     rows: Option<Vec<u32>>,
@@ -182,7 +182,7 @@ impl RowIndex {
         self.rows.as_ref().map_or(entry, |rows| rows[entry as usize])
     }
 
-    /// Whether rows that are found have the key, rather than perhaps another of the same hash.
+    /// True if rows that are found have the key, rather than perhaps another of the same hash.
     pub(super) fn is_exact(&self) -> bool {
         self.is_exact
     }

@@ -83,7 +83,7 @@ impl ParquetFile {
         self.rows
     }
 
-    /// How many values of a column are null, if the footer says so.
+    /// Number of null values of a column, if the footer states it.
     pub(super) fn nulls(&self, column: usize) -> Option<u64> {
         let groups = self.metadata.metadata().row_groups().iter();
         let leaf = self.leaf(column)?;
@@ -156,7 +156,7 @@ impl ParquetFile {
         RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask, predicate))])
     }
 
-    /// Whether a row group may hold rows that meet a condition, by its least and largest values.
+    /// True if a row group may hold rows that meet a condition, by its least and largest values.
     fn may_hold(&self, group: &RowGroupMetaData, condition: &Condition) -> bool {
         let kind = self.metadata.schema().field(condition.property).data_type();
         let Some(statistics) = self.leaf(condition.property).and_then(|leaf| group.column(leaf).statistics()) else {

@@ -31,7 +31,7 @@ struct FileTable {
     version: Mutex<Option<Arc<Version>>>,
 }
 
-/// Where a kind of nodes is.
+/// The file and columns of a kind of nodes.
 pub(super) struct NodeFile {
     pub(super) name: Arc<str>,
     pub(super) table: usize,
@@ -39,7 +39,7 @@ pub(super) struct NodeFile {
     pub(super) properties: Vec<ColumnOf>,
 }
 
-/// Where a kind of edges is.
+/// The file and columns of a kind of edges.
 pub(super) struct EdgeFile {
     pub(super) name: Arc<str>,
     pub(super) table: usize,
@@ -49,7 +49,7 @@ pub(super) struct EdgeFile {
     pub(super) properties: Vec<ColumnOf>,
 }
 
-/// Where an end of edges is.
+/// The columns of an end of edges.
 pub(super) struct EndColumns {
     pub(super) columns: Vec<ColumnOf>,
     pub(super) is_array: bool,

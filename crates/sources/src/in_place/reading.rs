@@ -39,7 +39,7 @@ enum Source {
     Known(Option<Column>),
 }
 
-/// How rows of a file become rows of an answer.
+/// The conversion of rows of a file into rows of an answer.
 struct Answer {
     /// The columns that are read, with what their values are converted to.
     columns: Vec<usize>,
@@ -52,7 +52,7 @@ struct Answer {
 }
 
 enum Ends {
-    /// A node: so many columns are its key.
+    /// A node: number of the columns of its key.
     Node(usize),
     /// An edge: places of the columns of near end, far end and key.
     Edge { near: Vec<usize>, far: Vec<usize>, key: Vec<usize>, is_array: (bool, bool) },

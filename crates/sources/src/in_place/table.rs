@@ -16,7 +16,7 @@ use super::text::{TextFile, TextScan};
 use crate::connector::Condition;
 use crate::files::{FieldType, Format, TableColumn, file_error};
 
-/// What tells a file from what it was before.
+/// The properties by which a change of a file is noticed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     length: u64,
@@ -56,7 +56,7 @@ enum Body {
 pub(super) struct IndexKey {
     /// Column numbers.
     pub(super) columns: Vec<(usize, Option<PropertyKind>)>,
-    /// Whether each element of the (one) column is a key.
+    /// True if each element of the (one) column is a key.
     pub(super) is_array: bool,
 }
 
@@ -171,7 +171,7 @@ impl Version {
         }
     }
 
-    /// Rows, about.
+    /// Approximate number of rows.
     pub(super) fn rows_about(&self) -> Result<u64> {
         match &self.body {
             Body::Text(file) => file.rows_about(),
@@ -191,7 +191,7 @@ impl Version {
         }
     }
 
-    /// Why single rows of the file are dear, if they are.
+    /// The reason why single rows of the file are expensive, if they are.
     pub(super) fn slow_rows(&self) -> Option<&'static str> {
         match &self.body {
             Body::Text(file) if file.is_compressed() => {
@@ -343,7 +343,7 @@ impl BlockCache {
     }
 }
 
-/// Bytes that a column holds, about.
+/// Approximate bytes that a column holds.
 fn bytes_of(column: &Column) -> usize {
     let rows = column.len();
     match &column.data {

@@ -23,7 +23,7 @@ pub(super) struct TextFile {
     blocks: Mutex<Option<Arc<Blocks>>>,
 }
 
-/// Where the blocks of a file lie.
+/// The positions of the blocks of a file.
 struct Blocks {
     places: Vec<Block>,
     rows: u32,
@@ -89,7 +89,7 @@ impl TextFile {
         files::open(&self.path, &self.options)
     }
 
-    /// Whether each row names its columns, so that one may lack any.
+    /// True if each row names its columns, so that one may lack any.
     pub(super) fn is_keyed(&self) -> bool {
         self.format == Format::JsonLines
     }

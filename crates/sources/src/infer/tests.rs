@@ -1,4 +1,4 @@
-//! Catalogs as short texts, and the definitions that are inferred from them.
+//! Catalogs as short strings, and the definitions that are inferred from them.
 
 use model::schema::PropertyKind;
 

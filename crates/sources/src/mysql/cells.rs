@@ -12,10 +12,10 @@ use crate::sql::{ColumnFacts, Form, digits};
 
 /// The number of the character set that means bytes.
 const BINARY: u16 = 63;
-/// What a word among the declarations says, beside the type.
+/// End of the name of a collation that compares by bytes.
 const BINARY_COLLATION: &str = "_bin";
 
-/// How the values of a column of an answer are read.
+/// The way in which the values of a column of an answer are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
     Integer,
@@ -147,7 +147,7 @@ pub(super) fn declared_decimal(column: &SqlColumn) -> String {
     format!("decimal({digits},{scale})")
 }
 
-/// A date, with its time where the column has one. The day that is none stays a text.
+/// A date, with its time where the column has one. The day that is none stays a string.
 fn moment([year, month, day]: [i64; 3], [hour, minute, second]: [u8; 3], micros: u32, plan: Plan) -> Value {
     if month == 0 || day == 0 {
         return Value::string(&format!("{year:04}-{month:02}-{day:02}"));
@@ -177,7 +177,7 @@ fn time_of(nanos: i64) -> Value {
     })
 }
 
-/// What a declared type means: the type's name and the whole declaration.
+/// The kind of values of a declared type: the type's name and the whole declaration.
 pub(super) fn kind_of(name: &str, declared: &str) -> ColumnKind {
     match name.to_ascii_lowercase().as_str() {
         "tinyint" | "smallint" | "mediumint" | "int" | "integer" | "bigint" | "year" => {
@@ -202,7 +202,7 @@ pub(super) fn kind_of(name: &str, declared: &str) -> ColumnKind {
     }
 }
 
-/// What statements need to know of a column.
+/// The facts of a column that statements need.
 pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
     let kind = match column.kind {
         ColumnKind::One(kind) => Some(kind),

@@ -110,7 +110,7 @@ fn named<'c>(catalog: &'c mut Catalog, name: &str) -> Option<&'c mut Table> {
     catalog.tables.iter_mut().find(|table| table.name.name == name)
 }
 
-/// Rows that begin with the same two texts together.
+/// Rows that begin with the same two strings together.
 fn grouped(rows: Vec<Vec<String>>) -> Vec<Vec<Vec<String>>> {
     let mut groups: Vec<Vec<Vec<String>>> = Vec::new();
     for row in rows {
@@ -131,7 +131,7 @@ fn column(row: &[String]) -> TableColumn {
     TableColumn { name: row[1].clone(), kind: kind_of(&row[2], &row[3]), declared, is_nullable: row[4] == "YES" }
 }
 
-/// An index; what holds only the start of a text ends there, and keeps nothing unique.
+/// An index; one that holds only the start of a string ends there, and keeps nothing unique.
 fn index(table: &mut Table, rows: &[Vec<String>]) {
     let whole = |row: &&Vec<String>| row[4].is_empty() && !row[3].is_empty();
     let columns: Vec<String> = rows.iter().take_while(whole).map(|row| row[3].clone()).collect();

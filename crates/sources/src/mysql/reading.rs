@@ -53,7 +53,7 @@ struct Stream {
     /// Rows that came before they were wanted.
     held: VecDeque<Vec<Column>>,
     held_bytes: usize,
-    /// What is done with the rows of the statement that is being read.
+    /// The operations on the rows of the statement that is being read.
     shape: Option<Shape>,
 }
 
@@ -188,7 +188,7 @@ fn hold(open: &mut Streaming, stream: &mut Stream, name: &str) -> Result<()> {
     }
 }
 
-/// Bytes of a column, about.
+/// Approximate bytes of a column.
 fn bytes_of(column: &Column) -> usize {
     match &column.data {
         ColumnData::Null(_) => 0,
@@ -365,7 +365,7 @@ impl Writing for MysqlReading {
 }
 
 impl Source {
-    /// Executes a command without rows; whoever waits for it can be stopped.
+    /// Executes a command without rows; the thread that waits for it can be stopped.
     fn command(self: &Arc<Source>, session: &mut Session, text: &str) -> Result<()> {
         let waiting = self.wait_for(&session.handle());
         let done = session.command(text);

@@ -16,12 +16,12 @@ use crate::sql::Form;
 
 /// Rows that are handed on at once.
 const BATCH: usize = 8192;
-/// How long a connection may take to be made, if the URL does not say.
+/// Time limit for connecting, if the URL does not state one.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
-/// What the server says if it only lets in who comes by TLS.
+/// The server's error code if it admits only connections over TLS.
 const NEEDS_TLS: u16 = 3159;
 
-/// Where a database is, and how it is asked.
+/// The address of a database, and the settings for asking it.
 #[derive(Clone)]
 pub(super) struct Settings {
     /// The URL without a password.
@@ -34,10 +34,10 @@ pub(super) struct Settings {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tls {
-    /// Where the server asks for it.
+    /// If the server asks for it.
     AsAsked,
     Never,
-    /// Whoever the server is.
+    /// Always, without a check of the server's identity.
     Always,
     /// If the server's certificate is right.
     Checked,
@@ -166,7 +166,7 @@ pub(super) struct Session {
     name: String,
     waits: Waits,
     pub(super) is_mariadb: bool,
-    /// Whether it was used before it was taken from those that were kept.
+    /// True if it was used before it was taken from those that were kept.
     pub(super) is_used: bool,
 }
 
@@ -194,7 +194,7 @@ pub(super) struct Streaming {
     connection: u32,
 }
 
-/// A connection for whoever is to end the wait for it.
+/// A connection for the thread that is to end the wait for it.
 pub(super) struct Handle<'a> {
     /// The number by which the server knows it.
     pub(super) connection: u32,
@@ -202,7 +202,7 @@ pub(super) struct Handle<'a> {
 }
 
 impl Streaming {
-    /// Further rows, so many at most; fewer than that at their end.
+    /// Further rows, `most` at most; fewer than that at their end.
     pub(super) fn more(&mut self, most: usize) -> Result<(Vec<Column>, usize)> {
         let plans = &self.plans;
         let read = self.rows.with_dependent_mut(|_, rows| read(rows, plans, most));
@@ -215,7 +215,7 @@ impl Streaming {
         Session { connection: rows.into_owner().into_inner(), socket, name, waits, is_mariadb, is_used }
     }
 
-    /// The connection for whoever is to end the wait for it.
+    /// The connection for the thread that is to end the wait for it.
     pub(super) fn handle(&self) -> Handle<'_> {
         Handle { connection: self.connection, socket: &self.socket }
     }
@@ -258,7 +258,7 @@ impl Unread {
     }
 }
 
-/// Rows of a result as columns, so many at most, and how many they are.
+/// Rows of a result as columns, `most` at most, and their number.
 fn read(
     result: &mut QueryResult<'_, '_, '_, Binary>,
     plans: &Plans,
@@ -280,7 +280,7 @@ fn read(
 }
 
 impl Session {
-    /// The connection for whoever is to end the wait for it.
+    /// The connection for the thread that is to end the wait for it.
     pub(super) fn handle(&self) -> Handle<'_> {
         Handle { connection: self.connection.connection_id(), socket: &self.socket }
     }
@@ -356,7 +356,7 @@ impl Session {
         Ok((result.affected_rows() as usize, result.last_insert_id()))
     }
 
-    /// The rows of a query as texts; null is empty.
+    /// The rows of a query as strings; null is empty.
     pub(super) fn texts(&mut self, text: &str) -> Result<Vec<Vec<String>>> {
         let mut rows = Vec::new();
         self.query(text, Vec::new(), &[], &mut |columns| {
@@ -389,7 +389,7 @@ fn positional(parameters: Vec<SqlValue>) -> Params {
     if parameters.is_empty() { Params::Empty } else { Params::Positional(parameters) }
 }
 
-/// What the server says, with a code that callers can react to.
+/// The error for a failure that the server reports, with a code that callers can react to.
 fn failure(name: &str, statement: &str, cause: &::mysql::Error) -> model::Error {
     let ::mysql::Error::MySqlError(refused) = cause else {
         let message = format!("the connection failed: {cause}");

@@ -33,7 +33,7 @@ impl Socket {
         self.stream.set_read_timeout(patience).and(self.stream.set_write_timeout(patience))
     }
 
-    /// Ends the connection: whoever waits for it hears so at once.
+    /// Ends the connection: a thread that waits for it is told at once.
     pub(super) fn close(&self) {
         // One that is closed already is as it should be.
         let _ = self.stream.shutdown(Shutdown::Both);

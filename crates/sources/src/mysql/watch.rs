@@ -12,14 +12,14 @@ use super::Source;
 use super::session::Handle;
 use super::socket::Socket;
 
-/// How often flags are looked at.
+/// Time between two looks at the flags.
 const LOOK_AFTER: Duration = Duration::from_millis(100);
-/// How often nobody may be found waiting before the thread ends.
+/// Number of looks that find nobody waiting after which the thread ends.
 const IDLE_LOOKS_MAX: u32 = 50;
 /// Looks at a server that has not heard before the connection is closed.
 const TOLD_LOOKS_MAX: u32 = 20;
 
-/// Who waits.
+/// The waits that are being watched.
 #[derive(Default)]
 pub(super) struct Watch {
     state: Mutex<State>,

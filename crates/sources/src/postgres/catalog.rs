@@ -1,6 +1,6 @@
-//! What the server says of the tables and queries of a definition: types, indexes, foreign keys, sizes.
+//! The server's description of the tables and queries of a definition: types, indexes, foreign keys, sizes.
 //!
-//! - [`columns`]: what follows from types. [`facts`]: what follows for the kinds of the definition.
+//! - [`columns`]: the facts that follow from types. [`facts`]: those that follow for the kinds of the definition.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -23,7 +23,7 @@ use facts::{edge_facts, node_facts};
 /// Rows that are counted, rather than estimated, in tables that the server has no figures of.
 const COUNTED_ROWS_MAX: u64 = 2_000_000;
 
-/// What is known of a source.
+/// The facts known of a source.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) catalog: Catalog,
@@ -80,7 +80,7 @@ const SPANS: &str = "SELECT t.n, held.name, held.bounds[1 + 3 * cardinality(held
             AND a.atttypid IN (20, 21, 23, 700, 701, 1700)) AS held \
     WHERE cardinality(held.bounds) >= 8";
 
-/// Where the facts of a kind's rows are.
+/// The place of the facts of a kind's rows.
 enum Place {
     /// The table of that number.
     Table(usize),
@@ -104,7 +104,7 @@ struct Table {
 #[derive(Clone, Debug)]
 struct IndexOf {
     is_unique: bool,
-    /// Whether it finds equal values.
+    /// True if it finds equal values.
     is_ordered: bool,
     /// Columns in order; empty for an expression.
     columns: Vec<String>,
@@ -180,7 +180,7 @@ pub(super) fn load(shared: &Shared) -> Result<Known> {
     Ok(known)
 }
 
-/// What failed, and the statement.
+/// The failure, and the statement that failed.
 type Failed = (Trouble, String);
 
 fn statement<'a>(text: &str, names: &'a Column) -> Statement<'a> {
@@ -307,7 +307,7 @@ fn queries(session: &mut Session, definition: &GraphDefinition) -> Result<Map<us
     Ok(found)
 }
 
-/// How many rows each kind has, about: of tables that the server has figures of, these; of small others, counted.
+/// Approximate number of rows of each kind: of tables that the server has figures of, these; of small others, counted.
 fn estimate(
     session: &mut Session,
     definition: &GraphDefinition,
@@ -377,7 +377,7 @@ impl Session {
         }
     }
 
-    /// The one text that a statement without parameters gives.
+    /// The one string that a statement without parameters gives.
     fn first_text(&mut self, text: &str) -> Result<String, Trouble> {
         self.wire.output.query(text);
         self.send()?;
@@ -396,9 +396,8 @@ impl Session {
 }
 
 impl Shared {
-    /// The facts known of the source; asked for once, and again after [`Shared::forget`]. The server is waited for without
-    /// the lock: whoever finds that something is wrong forgets what is known, and others that wait hear that they are to
-    /// stop.
+    /// The facts known of the source; asked for once, and again after [`Shared::forget`]. The server is waited for
+    /// without the lock: a thread that finds an error forgets the known facts, and others that wait are told to stop.
     pub(super) fn known(&self) -> Result<Arc<Known>> {
         if let Some(known) = &*self.held() {
             return Ok(known.clone());

@@ -42,7 +42,7 @@ const ARRAYS: &[u32] = &[
     1231, 1270, 2951, 3807,
 ];
 
-/// Whether values of a type are read in binary; others are asked for as text.
+/// True if values of a type are read in binary; others are asked for as text.
 pub(super) fn is_read(oid: u32) -> bool {
     plan_of(oid, -1, Form::Shown).is_some()
 }
@@ -64,7 +64,7 @@ pub(super) fn kind_of(oid: u32, modifier: i32) -> Option<PropertyKind> {
     })
 }
 
-/// How values of a type are read.
+/// The way in which values of a type are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
     Bool,
@@ -77,7 +77,7 @@ enum Plan {
     /// A number with all its digits.
     Digits,
     Text,
-    /// Text that is filled up with blanks.
+    /// A string that is filled up with blanks.
     PaddedText,
     Uuid,
     Bytes,
@@ -393,7 +393,7 @@ fn whole_numeric(bytes: &[u8]) -> Read<i64> {
     }
 }
 
-/// A number of any length with all its digits: an integer, or a text. Those that are none are texts, too.
+/// A number of any length with all its digits: an integer, or a string. Those that are none are strings, too.
 fn numeric_digits(bytes: &[u8]) -> Read<Value> {
     let (header, groups) = bytes.split_first_chunk::<8>().ok_or(None)?;
     let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);

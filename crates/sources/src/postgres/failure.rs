@@ -1,4 +1,5 @@
-//! What the server says is wrong, as errors: never a password, always source, statement and what was asked.
+//! Failures that the server reports, as errors: never a password, always source, statement and the subject of the
+//! question.
 
 use std::io;
 
@@ -42,12 +43,12 @@ impl Failure {
         failure
     }
 
-    /// Whether the server ends the connection with it: it is stopping, or was killed.
+    /// True if the server ends the connection with it: it is stopping, or was killed.
     pub(super) fn ends_connection(&self) -> bool {
         self.is_fatal
     }
 
-    /// Whether the same statement, parsed anew, may succeed: a prepared one no longer fits, or is not there.
+    /// True if the same statement, parsed anew, may succeed: a prepared one no longer fits, or is not there.
     pub(super) fn is_outdated(&self) -> bool {
         self.code == "26000" || self.code == "0A000" && self.message.contains("cached plan")
     }

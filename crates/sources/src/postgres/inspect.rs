@@ -206,7 +206,7 @@ fn index(table: &mut Table, row: &[Value]) {
     table.indexes.push(columns);
 }
 
-/// What values of a type are; `element` is the type of an array's elements.
+/// The kind of values of a type; `element` is the type of an array's elements.
 fn kind(of: u32, modifier: i32, element: u32) -> ColumnKind {
     match (of, kind_of(of, modifier)) {
         (_, Some(kind)) if of == oid::NUMERIC && kind == PropertyKind::Float => ColumnKind::Decimal,

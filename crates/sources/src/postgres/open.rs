@@ -13,7 +13,7 @@ use super::tls;
 use super::url::{Settings, SslMode};
 use super::wire::{Stream, Wire, put_text};
 
-/// What opens a talk about TLS, in the place of a version.
+/// The code of a request for TLS, in the place of a version.
 const SSL_REQUEST: u32 = 80_877_103;
 /// Version 3.0 of the protocol.
 const PROTOCOL: u32 = 196_608;

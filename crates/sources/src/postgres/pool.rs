@@ -1,4 +1,4 @@
-//! Connections that are kept for the next who asks; so many are open at most.
+//! Connections that are kept for the next request; the number of open ones is bounded.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use model::{Result, error};
 use super::session::Session;
 use super::url::Settings;
 
-/// How long to wait for a connection while all are in use.
+/// Time limit of the wait for a connection while all are in use.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The time after which to look whether anybody still wants it.
 const LOOK_AFTER: Duration = Duration::from_millis(100);

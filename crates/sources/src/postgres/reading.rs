@@ -31,7 +31,7 @@ pub(super) struct Transaction {
     streams: Map<u64, Stream>,
     /// The stream whose next rows were asked for and not yet read.
     ahead: Option<u64>,
-    /// What was sent and is not yet answered: for each statement the question's number, and what that is about.
+    /// The statements that were sent and are not yet answered: for each the question's number, and its subject.
     sent: Option<Vec<(usize, String, Statement<'static>)>>,
     next_stream: u64,
 }
@@ -118,8 +118,8 @@ impl Transaction {
         }
     }
 
-    /// What becomes of the connection after a failure: it is kept where a savepoint can be come back to, else given back or
-    /// closed. `queued` is what was there to be sent before the statement that failed.
+    /// Decides on the connection after a failure: it is kept if a rollback to a savepoint is possible, else given back
+    /// or closed. `queued` is the length of the output that was there to be sent before the statement that failed.
     fn give_up(&mut self, mut lease: Lease, trouble: &Trouble, queued: usize) {
         let (session, has_marks) = (lease.session(), self.is_writing && !self.marks.is_empty());
         let can_go_on = match trouble {

@@ -26,11 +26,11 @@ const SETTINGS: &str =
 pub(super) struct Session {
     pub(super) wire: Wire,
     prepared: Map<Arc<str>, String>,
-    /// Answers that were asked for and will not be looked at: so many times "ready".
+    /// Number of answers ("ready") that were asked for and will not be looked at.
     unread: usize,
-    /// Whether it has answered anything since it was last taken from the pool.
+    /// True if it has answered anything since it was last taken from the pool.
     pub(super) has_answered: bool,
-    /// Whether it was used before it was taken.
+    /// True if it was used before it was taken.
     pub(super) is_used: bool,
     next_name: u64,
 }
@@ -46,7 +46,7 @@ pub(super) enum Trouble {
     Misfit(Misfit),
     /// A row cannot be read, in an answer of these fields.
     Unreadable(Unreadable, Vec<Field>),
-    /// Whoever takes the rows failed.
+    /// The receiver of the rows failed.
     Stopped(model::Error),
 }
 
@@ -59,7 +59,7 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// What follows a portal's rows.
+/// The message that follows a portal's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
     /// All rows have come; a change says how many rows it changed.
@@ -97,7 +97,7 @@ impl Session {
         self.unread += 1;
     }
 
-    /// So many of the answers to what was sent last will not be looked at.
+    /// Notes that `answers` of the answers to the statements sent last will not be looked at.
     pub(super) fn skip(&mut self, answers: usize) {
         self.unread += answers;
     }

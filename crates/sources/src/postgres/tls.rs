@@ -17,13 +17,13 @@ use rustls::{
 use super::url::{Settings, SslMode};
 use super::wire::Stream;
 
-/// What is asked of a certificate.
+/// The checks of a certificate.
 #[derive(Debug)]
 struct Check {
     provider: Arc<CryptoProvider>,
-    /// Who must have signed it; nobody in particular if `None`.
+    /// The authorities of which one must have signed it; nobody in particular if `None`.
     authorities: Option<Arc<WebPkiServerVerifier>>,
-    /// Whether it must be for the host that was asked for.
+    /// True if it must be for the host that was asked for.
     of_host: bool,
 }
 

@@ -1,11 +1,11 @@
-//! Where a server is and how to log in: from the URL, the environment and the password file, as `psql` finds it.
+//! Address of a server and login data: from the URL, the environment and the password file, as `psql` finds it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use model::{Error, Result, error};
 
-/// How much TLS is wanted, as `sslmode` of `psql` says.
+/// The degree of TLS that is wanted, as `sslmode` of `psql` states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SslMode {
     Disable,
@@ -151,7 +151,7 @@ impl Settings {
         })
     }
 
-    /// Whether the host is the folder of a socket of this machine.
+    /// True if the host is the folder of a socket of this machine.
     pub(super) fn is_socket(&self) -> bool {
         self.host.starts_with('/')
     }

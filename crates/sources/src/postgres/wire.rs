@@ -10,14 +10,14 @@ use rustls::{ClientConnection, StreamOwned};
 
 /// Bytes that are read at once.
 const INPUT_BYTES: usize = 256 << 10;
-/// How long a write waits before what has come is read: the server may wait for that before it reads on.
+/// Time that a write waits before received data is read: the server may wait for that before it reads on.
 const WRITE_PATIENCE: Duration = Duration::from_millis(4);
 
-/// How long a read waits before it looks whether anybody still wants what is waited for.
+/// Time that a read waits before it looks if anybody still wants the answer.
 const LOOK_AFTER: Duration = Duration::from_millis(100);
-/// How long the server may take to be told that something is no longer wanted.
+/// Time limit for telling the server that something is no longer wanted.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
-/// What asks for that, in the place of a version.
+/// The code of that request, in the place of a version.
 const CANCEL_REQUEST: u32 = 80_877_102;
 
 /// Bytes to and from a server.
@@ -33,11 +33,11 @@ pub(super) type Message = (u8, Range<usize>);
 /// A connection.
 pub(super) struct Wire {
     stream: Stream,
-    /// What has come; the part from `start` to `end` has not been taken yet.
+    /// Data received; the part from `start` to `end` has not been taken yet.
     input: Vec<u8>,
     start: usize,
     end: usize,
-    /// What is to be sent.
+    /// Data to be sent.
     pub(super) output: Output,
     read_timeout: Option<Duration>,
     /// By what the server knows the connection when it is asked to give up what it does: eight bytes.
@@ -101,13 +101,13 @@ impl Wire {
         }
     }
 
-    /// How long to wait for each piece of an answer.
+    /// Sets the time limit of the wait for each piece of an answer.
     pub(super) fn set_read_timeout(&mut self, limit: Option<Duration>) -> io::Result<()> {
         self.read_timeout = limit;
         self.stream.set_timeouts(self.slice(), Some(WRITE_PATIENCE))
     }
 
-    /// How long one read waits.
+    /// Time that one read waits.
     fn slice(&self) -> Option<Duration> {
         Some(self.read_timeout.map_or(LOOK_AFTER, |limit| limit.min(LOOK_AFTER)))
     }
@@ -261,7 +261,7 @@ fn cancel_over_tcp(stream: &TcpStream, request: &[u8]) -> io::Result<()> {
     other.read(&mut [0]).map(|_| ())
 }
 
-/// Whether an error says that nothing came in time.
+/// True if an error means that nothing came in time.
 pub(super) fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
@@ -272,7 +272,7 @@ impl Output {
         self.bytes.len()
     }
 
-    /// Takes back what was added after so many bytes.
+    /// Takes back the output that was added after the first `bytes` bytes.
     pub(super) fn truncate(&mut self, bytes: usize) {
         self.bytes.truncate(bytes);
     }
@@ -309,7 +309,7 @@ impl Output {
         });
     }
 
-    /// Takes so many rows out of a portal; all with 0.
+    /// Takes `rows` rows out of a portal; all with 0.
     pub(super) fn execute(&mut self, portal: &str, rows: u32) {
         self.message(Some(b'E'), |out| {
             put_text(out, portal);
@@ -331,7 +331,7 @@ impl Output {
     }
 }
 
-/// A text and the zero that ends it.
+/// A string and the zero that ends it.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     // A zero inside would end it early; no name of PostgreSQL has one.
     out.extend(text.bytes().filter(|&byte| byte != 0));

@@ -65,7 +65,7 @@ impl Grid {
         Grid { dimensions: self.dimensions, size: self.size, fetched, counted: self.counted, lengths }
     }
 
-    /// Whether nothing is known to draw it by.
+    /// True if nothing is known to draw it by.
     pub(super) fn is_unknown(&self) -> bool {
         self.size == 0.0 && self.lengths.is_empty()
     }
@@ -87,8 +87,9 @@ impl Grid {
         Some(cell)
     }
 
-    /// The cells to fetch: those of these places; then, where it is known which way a search goes, the next ones on it; or
-    /// of those due soon, the first ones first, and around them all; as many as hold about so many rows. None that is taken.
+    /// The cells to fetch: those of these places; then, if the direction of a search is known, the next ones on it; or
+    /// of those due soon, the first ones first, and around them all; as many as hold approximately `rows_max` rows.
+    /// None that is taken.
     pub(super) fn choose(
         &mut self,
         places: &[Sides],
@@ -286,7 +287,7 @@ pub(super) fn each_neighbor(cell: &Cell, dimensions: usize, mut visit: impl FnMu
     }
 }
 
-/// Whether a box begins where another ends, with the same borders in all other dimensions.
+/// True if a box begins where another ends, with the same borders in all other dimensions.
 fn can_join(last: &(Cell, Cell), low: &Cell, high: &Cell, dimension: usize) -> bool {
     let is_same = |at: usize| at == dimension || last.0[at] == low[at] && last.1[at] == high[at];
     (0..DIMENSIONS_MAX).all(is_same) && last.1[dimension] + 1 == low[dimension]

@@ -1,4 +1,4 @@
-//! What a round trip costs, in rows that could be sent in the same time.
+//! Cost of a round trip, in rows that could be sent in the same time.
 
 use super::Use;
 
@@ -6,18 +6,20 @@ use super::Use;
 const ROWS_DEFAULT: f64 = 512.0;
 const ROWS_MIN: f64 = 128.0;
 const ROWS_MAX: f64 = 8192.0;
-/// How many rows may lie unused for each that was used.
+/// Number of rows that may lie unused for each that was used.
 const UNUSED_SHARE: f64 = 1.0;
 /// Rows that a round trip on a search's course is worth at the least: what it costs to ask for them and to take them in is not
 /// in the times.
 const ROWS_MIN_ON_COURSE: f64 = 512.0;
-/// How many may lie unused on a search's course before less is fetched, and where hardly anything is.
+/// Number of unused rows for each used one on a search's course from which on less is fetched, and the one from which
+/// on hardly anything is.
 const UNUSED_ON_COURSE: (f64, f64) = (0.5, 1.5);
 /// The least part of what would be fetched on a course that is.
 const LEAST_ON_COURSE: f64 = 0.2;
 /// Sizes of answers that are told apart: each is up to twice the one before.
 const SIZES: usize = 18;
-/// What the least time of a size is multiplied by at each answer that took longer, so that it does not hold for ever.
+/// Factor by which the least time of a size is multiplied at each answer that took longer, so that it does not hold for
+/// ever.
 const FORGETTING: f64 = 1.02;
 
 /// A line through the least times of answers of several sizes: so much for the trip, so much for each row. What took longer
@@ -70,7 +72,7 @@ impl Cost {
         (rows as u64).min(usage.room)
     }
 
-    /// How many rows may be fetched ahead now.
+    /// Number of rows that may be fetched ahead now.
     pub(super) fn budget(&self, usage: Use) -> u64 {
         let allowed = self.rows_of_a_trip() + UNUSED_SHARE * usage.used as f64;
         ((allowed - usage.unused as f64).max(0.0) as u64).min(usage.room)

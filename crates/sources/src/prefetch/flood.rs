@@ -11,7 +11,7 @@ use super::cells::{Cell, DIMENSIONS_MAX, Sides, each_neighbor};
 #[derive(Debug)]
 pub(crate) struct Flood {
     course: Course,
-    /// Which coordinate is the latitude, which the longitude.
+    /// The number of the coordinate that is the latitude, and of the one that is the longitude.
     axes: [usize; 2],
     /// The side of the cells that it was begun with.
     size: f64,

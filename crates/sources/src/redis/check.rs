@@ -1,5 +1,5 @@
-//! Whether a definition fits what is in Redis, by samples: patterns without keys, keys of another type, values that do not
-//! convert, far ends without a node.
+//! Comparison of a definition with the data in Redis, by samples: patterns without keys, keys of another type, values
+//! that do not convert, far ends without a node.
 
 use model::{Column, Direction, Result, StringColumn, Value};
 

@@ -14,9 +14,9 @@ use super::wire::{Wire, stopped};
 
 /// Connections kept for the next query.
 const IDLE_MAX: usize = 8;
-/// How long connecting may take, unless the URL says otherwise.
+/// Time limit for connecting, unless the URL says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the server may take for the next piece of an answer, unless the URL says otherwise.
+/// Time limit for the next piece of an answer, unless the URL says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The variable of the environment with the password, as `redis-cli` has it.
 const PASSWORD_VARIABLE: &str = "REDISCLI_AUTH";
@@ -100,7 +100,7 @@ impl Server {
     }
 }
 
-/// Whether the code of an error says that somebody may not do this.
+/// True if the code of an error says that somebody may not do this.
 pub(super) fn is_refusal(code: &str) -> bool {
     matches!(code, "NOAUTH" | "WRONGPASS" | "NOPERM")
 }
@@ -111,7 +111,7 @@ pub(super) fn not_let_in(source: &str, command: &str, reason: &str) -> Error {
         .with_remedy(format!("give user and password in the URL, or the password in {PASSWORD_VARIABLE}"))
 }
 
-/// What went wrong, without the words that say which kind of thing it was.
+/// The reason of a failure, without the words that name its kind.
 fn reason(cause: &RedisError) -> String {
     let text = cause.to_string();
     if cause.is_connection_dropped() && !cause.is_connection_refusal() {
@@ -208,7 +208,7 @@ impl Commands {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    /// How many there are.
+    /// Number of commands.
     pub(super) fn len(&self) -> usize {
         self.count
     }
@@ -240,7 +240,7 @@ impl Link {
         self.server.name()
     }
 
-    /// Whether something was read over the connection, which is still there.
+    /// True if something was read over the connection, which is still there.
     pub(super) fn has_read(&self) -> bool {
         self.has_read && self.connection.is_some()
     }
@@ -290,7 +290,7 @@ impl Link {
         self.settled(&name, result)
     }
 
-    /// What came, or the error of a connection that is lost.
+    /// The value that came, or the error of a connection that is lost.
     fn settled<T>(&mut self, name: &str, result: redis::RedisResult<T>) -> Result<T> {
         self.has_read = true;
         result.map_err(|cause| {
@@ -311,7 +311,7 @@ impl Link {
 }
 
 impl Kept {
-    /// Reads so many of the replies that are to come.
+    /// Reads `count` of the replies that are to come.
     fn read(&mut self, count: usize) -> redis::RedisResult<Vec<redis::Value>> {
         let mut replies = Vec::with_capacity(count);
         while replies.len() < count {

@@ -1,4 +1,4 @@
-//! What a search comes to on its course, found by a script in the server: one round trip for many nodes.
+//! The nodes that a search comes to on its course, found by a script in the server: one round trip for many nodes.
 
 use model::{Column, Direction, Result, Set, StringColumn, error};
 use redis::Value as Reply;
@@ -18,11 +18,13 @@ const KM_PER_DEGREE: f64 = 111.195;
 /// Steps, in cost, from the beginning of a course to its end: nodes within a step are followed in any order.
 const STEPS: f64 = 1000.0;
 
-/// Follows the edges of the nodes that come first on the course, and reads the place of each node that is met. A key that
-/// cannot be read is passed over: it was not asked for, and whoever comes to need it will ask, and hear what is wrong.
-/// What is found is packed into one text (see [`Packed`]): for each node that was followed its id, how many items its list
-/// has, and these; then for each node that was met its id and its fields. Most of the time goes into the script's own steps,
-/// not into the commands: so no functions where operators do, and no table that can be done without.
+/// Follows the edges of the nodes that come first on the course, and reads the place of each node that is met. A key
+/// that cannot be read is passed over: it was not asked for, and a later reader that needs it will ask, and get the
+/// error.
+/// The result is packed into one string (see [`Packed`]): for each node that was followed its id, the number of items
+/// of its list, and these; then for each node that was met its id and its fields. Most of the time goes into the
+/// script's own steps, not into the commands: so no functions where operators do, and no table that can be done
+/// without.
 const SCRIPT: &str = r"
 local ask = cjson.decode(ARGV[1])
 local pcall, tonumber, concat = redis.pcall, tonumber, table.concat
@@ -110,7 +112,7 @@ end
 return concat({n, p, nothings, concat(lists, '\0'), concat(nodes, '\0')}, '\0')
 ";
 
-/// What was asked for, and with what properties.
+/// The nodes and edges that were asked for, and their properties.
 pub(super) struct Asked {
     kind: usize,
     along: (usize, Direction),
@@ -209,7 +211,7 @@ impl Asked {
     }
 }
 
-/// The ids in a list, each of which so many pieces follow; or as many as the next one says.
+/// The ids in a list, each of which `width` pieces follow; or, if that is `None`, as many as the next piece says.
 fn ids(mut packed: Packed<'_>, width: Option<usize>) -> Option<StringColumn> {
     let mut ids = StringColumn::default();
     let mut left = packed.count;

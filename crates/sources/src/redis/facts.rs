@@ -1,4 +1,4 @@
-//! How many keys each pattern has, about: what a piece of the key space says of all of it.
+//! Approximate number of keys of each pattern, estimated from a piece of the key space.
 
 use model::{Result, StringColumn};
 use redis::Value as Reply;

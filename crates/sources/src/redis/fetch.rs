@@ -47,7 +47,7 @@ impl NodeFetch<'_> {
         }
     }
 
-    /// How many replies [`NodeFetch::write`] asks for.
+    /// Number of replies that [`NodeFetch::write`] asks for.
     pub(super) fn replies(&self) -> usize {
         let fields = self.fields().len();
         match self.plan.place {
@@ -237,7 +237,7 @@ struct Found {
     /// For each edge the row of its near node.
     near: Vec<u32>,
     far: TextColumn,
-    /// The texts of the far ends, where they are needed for further commands.
+    /// The strings of the far ends, where they are needed for further commands.
     far_ids: Option<StringColumn>,
     scores: Option<TextColumn>,
 }
@@ -251,7 +251,7 @@ impl EdgeFetch<'_> {
         self.properties.iter().copied().find(|&p| self.plan.properties[p].place == EdgePlace::Score)
     }
 
-    /// Whether the scores stand beside the far ends, rather than only in the keys of the other direction.
+    /// True if the scores stand beside the far ends, rather than only in the keys of the other direction.
     fn brings_scores(&self, structure: Structure) -> bool {
         self.score().is_some() && matches!(structure, Structure::SortedSet | Structure::Hash)
     }
@@ -408,7 +408,7 @@ impl EdgeFetch<'_> {
         Ok(())
     }
 
-    /// A sorted set's scores are floats; the values of a hash are texts like others.
+    /// A sorted set's scores are floats; the values of a hash are strings like others.
     fn score_reading(&self, property: usize, structure: Structure) -> Reading {
         match (self.plan.properties[property].kind, structure) {
             (Some(kind), _) => Reading::As(kind),

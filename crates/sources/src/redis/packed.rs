@@ -1,22 +1,22 @@
-//! What a script gives back: two lists of texts in one text, read where they lie.
+//! The answer of a script: two lists of strings in one string, read where they lie.
 //!
-//! A reply of nested arrays costs the server some lookups for each array and the client an allocation for each value; one
-//! text costs neither. Pieces are joined by zero bytes; how many there are of each list, and how many stand for what is not
-//! there, comes first, so that a text with a zero of its own is seen.
+//! A reply of nested arrays costs the server some lookups for each array and the client an allocation for each value;
+//! one string costs neither. Pieces are joined by zero bytes; the number of pieces of each list, and the number of
+//! those that stand for an absent value, come first, so that a string with a zero of its own is seen.
 
-/// Stands for what is not there: no text, since it is not UTF-8.
+/// Stands for an absent value: no string, since it is not UTF-8.
 const NOTHING: &[u8] = b"\xff";
 
 /// A list, from where it is read next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Packed<'a> {
     rest: Option<&'a [u8]>,
-    /// How many pieces the list has.
+    /// Number of pieces of the list.
     pub(super) count: usize,
 }
 
 impl<'a> Packed<'a> {
-    /// The two lists of a text; `None` if it is not as it was packed.
+    /// The two lists of a packed string; `None` if it is not as it was packed.
     pub(super) fn both(bytes: &'a [u8]) -> Option<[Packed<'a>; 2]> {
         let mut rest = Packed { rest: Some(bytes), count: 0 };
         let [first, second, nothings] = [rest.size()?, rest.size()?, rest.size()?];

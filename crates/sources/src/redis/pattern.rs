@@ -36,7 +36,7 @@ impl Pattern {
         escaped(&self.before) + "*" + &escaped(&self.after)
     }
 
-    /// How much of a key it fixes: a key that has several patterns belongs to the one that fixes most.
+    /// Length of the fixed part of a key: a key that has several patterns belongs to the one that fixes most.
     pub(super) fn weight(&self) -> usize {
         self.before.len() + self.after.len()
     }
@@ -69,13 +69,13 @@ impl EdgePattern {
         [&self.pieces[0], first, &self.pieces[1], second, &self.pieces[2]].concat()
     }
 
-    /// Whether a key can be of this pattern.
+    /// True if a key can be of this pattern.
     pub(super) fn has(&self, key: &str) -> bool {
         let inner = key.strip_prefix(&self.pieces[0]).and_then(|rest| rest.strip_suffix(&self.pieces[2]));
         inner.is_some_and(|inner| inner.len() > self.pieces[1].len() + 1 && inner.contains(&self.pieces[1]))
     }
 
-    /// How much of a key it fixes.
+    /// Length of the fixed part of a key.
     pub(super) fn weight(&self) -> usize {
         self.pieces.iter().map(String::len).sum()
     }

@@ -34,7 +34,7 @@ pub(super) struct NodePlan {
     pub(super) place: NodePlace,
 }
 
-/// Where a kind's nodes lie.
+/// The keys that hold a kind's nodes.
 #[derive(Debug)]
 pub(super) enum NodePlace {
     /// A hash for each.
@@ -49,7 +49,7 @@ pub(super) struct NodeProperty {
     /// The field, or the name in the key.
     pub(super) field: String,
     pub(super) reading: Reading,
-    /// Whether its value is the node's key.
+    /// True if its value is the node's key.
     pub(super) is_key: bool,
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Adjacency {
 }
 
 impl Adjacency {
-    /// What stands under its keys, as far as it is known.
+    /// The structure under its keys, as far as it is known.
     pub(super) fn structure(&self) -> Option<Structure> {
         if self.declared == Structure::Any { self.found.get().copied() } else { Some(self.declared) }
     }
@@ -106,7 +106,7 @@ pub(super) struct EdgeProperty {
     pub(super) place: EdgePlace,
 }
 
-/// Where a property of edges stands.
+/// The place of a property of edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum EdgePlace {
     /// It is the key of the source.
@@ -149,7 +149,7 @@ impl Plan {
         (!is_claimed).then_some(id)
     }
 
-    /// Whether another pattern may claim keys of this one, so that ids must be looked at.
+    /// True if another pattern may claim keys of this one, so that ids must be looked at.
     pub(super) fn is_contested(&self, pattern: &Pattern) -> bool {
         self.others.iter().any(|claim| match claim {
             Claim::Nodes(other) | Claim::Adjacency(other) => other.weight() > pattern.weight() && other != pattern,
@@ -168,7 +168,7 @@ impl NodePlan {
         hash.into_iter().chain(flat.iter().flatten())
     }
 
-    /// How its keys are read.
+    /// The way in which its keys are read.
     pub(super) fn reading(&self) -> Reading {
         key_reading(self.key_kind)
     }
@@ -295,7 +295,7 @@ fn edge_plan(edge: &EdgeKind, nodes: &[NodePlan]) -> Result<EdgePlan> {
     })
 }
 
-/// What Redis calls a structure, as `TYPE` says it.
+/// The name of a structure in Redis, as `TYPE` states it.
 pub(super) fn structure_name(structure: Structure) -> &'static str {
     match structure {
         Structure::Hash => "hash",

@@ -23,7 +23,7 @@ pub(super) struct RedisReading {
     link: Link,
     streams: Map<u64, Stream>,
     streams_begun: u64,
-    /// What was sent and is not yet answered.
+    /// The request that was sent and is not yet answered.
     sent: Option<OnOneCourse>,
 }
 
@@ -225,7 +225,7 @@ impl RedisReading {
     }
 }
 
-/// Whether the key of an id is of a pattern, rather than of another that fixes more of it.
+/// True if the key of an id is of a pattern, rather than of another that fixes more of it.
 fn is_own(plan: &Plan, pattern: &super::pattern::Pattern, id: &str) -> bool {
     !plan.is_contested(pattern) || plan.id_of(pattern, &pattern.key(id)).is_some()
 }

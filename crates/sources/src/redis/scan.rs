@@ -1,8 +1,8 @@
-//! All nodes or edges of a kind, by `SCAN`: piece by piece, without a snapshot. What is there from the first piece to the
-//! last comes once; what comes or goes meanwhile may be there or not.
+//! All nodes or edges of a kind, by `SCAN`: piece by piece, without a snapshot. A key that is there from the first
+//! piece to the last comes once; one that comes or goes meanwhile may be there or not.
 //!
-//! Cost: `SCAN` walks over all keys of the database, whatever the pattern; ids met are kept until the end, since Redis may
-//! name a key twice: a bit for an integer, the text for others.
+//! Cost: `SCAN` walks over all keys of the database, whatever the pattern; ids met are kept until the end, since Redis
+//! may name a key twice: a bit for an integer, the string for others.
 
 use model::{Column, Direction, Map, Result, Set, StringColumn, error};
 use redis::Value as Reply;
@@ -53,7 +53,7 @@ impl IdScan {
         IdScan { patterns, are_integers, cursor: "0".into(), seen: Seen::default(), ids: StringColumn::default() }
     }
 
-    /// About so many further ids; `None` at the end.
+    /// Approximately `rows` further ids; `None` at the end.
     pub(super) fn next(&mut self, plan: &Plan, rows: usize, link: &mut Link) -> Result<Option<StringColumn>> {
         while self.ids.len() < rows {
             let Some(pattern) = self.patterns.first() else { break };
@@ -99,7 +99,7 @@ pub(super) fn scan_reply(replies: Vec<Reply>, source: &str) -> Result<(String, V
     }
 }
 
-/// What a scan brings.
+/// The rows that a scan brings.
 #[derive(Debug)]
 pub(super) enum Scanned {
     /// Nodes of a kind.
@@ -108,7 +108,7 @@ pub(super) enum Scanned {
     Edges(usize, Direction),
 }
 
-/// Keys of so many ids are asked for in one pipeline.
+/// Number of ids whose keys are asked for in one pipeline.
 const PIECE_IDS: usize = 4_096;
 
 /// Begins the scan of all ids.
@@ -173,7 +173,7 @@ pub(super) fn keys_of(ids: &StringColumn, reading: Reading, kind: &str, source: 
     Ok(keys.finish())
 }
 
-/// How many edges of a kind there are, by the sizes of their forward keys.
+/// Number of edges of a kind, by the sizes of their forward keys.
 pub(super) fn count_edges(plan: &Plan, kind: usize, link: &mut Link) -> Result<u64> {
     let edges = &plan.edges[kind];
     let mut scan = begin(plan, &Scanned::Edges(kind, Direction::Out));
@@ -185,7 +185,7 @@ pub(super) fn count_edges(plan: &Plan, kind: usize, link: &mut Link) -> Result<u
     Ok(count)
 }
 
-/// How many edges start at each of these nodes.
+/// Number of edges that start at each of these nodes.
 pub(super) fn sizes(plan: &Plan, kind: usize, ids: &StringColumn, link: &mut Link) -> Result<Vec<u64>> {
     use crate::definition::Structure;
     let edges = &plan.edges[kind];

@@ -1,14 +1,15 @@
-//! Texts as values. Redis holds texts only: what a definition says wins; elsewhere a text is an integer or a float if it
-//! is written as one, by itself and not by its neighbours, so that a value is the same whenever it is read.
+//! Strings as values. Redis holds strings only: a kind in the definition takes precedence; elsewhere a string is an
+//! integer or a float if it is written as one, by itself and not by its neighbours, so that a value is the same
+//! whenever it is read.
 //!
-//! Integers are canonical (`5`, `-3`, but not `05` or `+5`), floats have a point or a signed exponent (`1.5`, `1e-7`, but not
-//! `12e4`); all else is text. Keys are integers or texts, so that each value has one text.
+//! Integers are canonical (`5`, `-3`, but not `05` or `+5`), floats have a point or a signed exponent (`1.5`, `1e-7`,
+//! but not `12e4`); all else is a string. Keys are integers or strings, so that each value has one form.
 
 use model::schema::PropertyKind;
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn, Value};
 
-/// The integer that a text is, written as integers are.
+/// The integer that a string is, written as integers are.
 pub(super) fn integer(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
     let is_canonical = match digits {
@@ -22,7 +23,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
-/// The float that a text is, written as floats are.
+/// The float that a string is, written as floats are.
 fn float(text: &str) -> Option<f64> {
     let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
     let is_padded = digits.len() > 1 && digits[0] == b'0' && digits[1].is_ascii_digit();
@@ -38,7 +39,7 @@ fn float(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// The text of a node's key; `None` if no key can have that value.
+/// The string of a node's key; `None` if no key can have that value.
 pub(super) fn key_text(value: &Value, kind: Option<PropertyKind>) -> Option<String> {
     match (value, kind) {
         (Value::Int(number), None | Some(PropertyKind::Integer)) => Some(number.to_string()),
@@ -48,7 +49,7 @@ pub(super) fn key_text(value: &Value, kind: Option<PropertyKind>) -> Option<Stri
     }
 }
 
-/// A text as a value of a kind; `None` if it is none.
+/// A string as a value of a kind; `None` if it is none.
 pub(super) fn convert(text: &str, kind: PropertyKind) -> Option<Value> {
     match kind {
         PropertyKind::Boolean => match text {
@@ -70,7 +71,7 @@ pub(super) fn convert(text: &str, kind: PropertyKind) -> Option<Value> {
     }
 }
 
-/// How the texts of a column are read.
+/// The way in which the strings of a column are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// As the definition says.
@@ -83,7 +84,7 @@ pub(super) enum Reading {
     IntegerKey,
 }
 
-/// A column built from texts, without a value for each on the way as long as they are of one kind.
+/// A column built from strings, without a value for each on the way as long as they are of one kind.
 #[derive(Debug)]
 pub(super) struct TextColumn {
     reading: Reading,
@@ -116,7 +117,7 @@ impl TextColumn {
         self.validity.push(false);
     }
 
-    /// Adds a text; false, with nothing added, if it does not convert.
+    /// Adds a string; false, with nothing added, if it does not convert.
     pub(super) fn push(&mut self, text: &str) -> bool {
         match self.reading {
             Reading::As(PropertyKind::Integer) => match text.parse() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use redis::{Connection, ConnectionAddr, ConnectionInfo, Parser, RedisError, RedisResult, Value};
 
-/// How long a read waits before it looks whether anybody still wants what is waited for.
+/// Time that a read waits before it looks if anybody still wants the answer.
 const LOOK_AFTER: Duration = Duration::from_millis(50);
 
 /// A connection.
@@ -177,7 +177,7 @@ impl Write for Patient<'_> {
     }
 }
 
-/// Whether an error of the connection means that nobody waits any more; then why.
+/// The reason why nobody waits any more, if an error of the connection means that.
 pub(super) fn stopped(cause: &RedisError) -> Option<model::Error> {
     if cause.is_io_error() { model::interrupt::check_this_thread().err() } else { None }
 }

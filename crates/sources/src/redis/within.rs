@@ -82,7 +82,7 @@ end
 return replies
 ";
 
-/// What is asked of the nodes that are found.
+/// The request about the nodes that are found.
 #[derive(Clone, Debug)]
 pub(super) enum Output {
     /// Those of a kind, with properties.

@@ -5,7 +5,7 @@ use model::{Column, ErrorCode, Result, error};
 use crate::sql::convert::{convert, lists};
 use crate::sql::{Answer, Form, Statement};
 
-/// What is done with the rows of a statement before they are the answer.
+/// The operations on the rows of a statement before they are the answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     answer: Vec<Answer>,
@@ -22,7 +22,7 @@ impl Shape {
         self.answer.iter().flat_map(|answer| std::iter::repeat_n(answer.form, answer.columns)).collect()
     }
 
-    /// Whether some of the rows can be answered before all are there.
+    /// True if some of the rows can be answered before all are there.
     pub(crate) fn is_piecewise(&self) -> bool {
         self.rest.is_done()
     }

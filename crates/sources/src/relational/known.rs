@@ -1,4 +1,4 @@
-//! What a catalog says of the kinds of a definition: for statements, and for those who plan.
+//! The facts that a catalog states of the kinds of a definition: for statements, and for the planner.
 
 use model::{ErrorCode, Map, Result};
 
@@ -12,7 +12,7 @@ use crate::sql::{ColumnFacts, RowsFacts};
 /// Rows of a query, of which nothing is known.
 const ROWS_UNKNOWN: u64 = 1_000;
 
-/// What is known of a source.
+/// The facts known of a source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
     /// For statements.
@@ -101,7 +101,7 @@ fn table_of<'c>(catalog: &'c Catalog, rows: &Rows) -> Option<&'c Table> {
     }
 }
 
-/// Whether no two rows have the same values in all of these columns.
+/// True if no two rows have the same values in all of these columns.
 fn has_key(table: &Table, columns: &[String]) -> bool {
     let is_within = |unique: &Vec<String>| !unique.is_empty() && unique.iter().all(|column| columns.contains(column));
     is_within(&table.primary_key) || table.unique.iter().any(is_within)
@@ -114,7 +114,7 @@ fn node_facts(catalog: &Catalog, kind: &NodeKind) -> KindFacts {
     KindFacts { rows: table.rows.unwrap_or(ROWS_UNKNOWN), ..property_facts(table, &kind.properties) }
 }
 
-/// Which properties an index finds, and which are unique.
+/// The properties that an index finds, and those that are unique.
 fn property_facts(table: &Table, properties: &[Property]) -> KindFacts {
     let number = |column: &String| properties.iter().position(|property| property.column == *column);
     let indexed = table.indexes.iter().map(|columns| columns.iter().map_while(number).collect::<Vec<usize>>());
@@ -149,7 +149,7 @@ fn edge_facts(catalog: &Catalog, definition: &GraphDefinition, kind: &EdgeKind) 
     }
 }
 
-/// Whether the database keeps the nodes at an end from going missing: it is the row itself, or a foreign key holds.
+/// True if the database keeps the nodes at an end from going missing: it is the row itself, or a foreign key holds.
 fn exists(catalog: &Catalog, node: &NodeKind, edge: &EdgeKind, end: &End) -> bool {
     let Some((edges, nodes)) = table_of(catalog, &edge.rows).zip(table_of(catalog, &node.rows)) else { return false };
     let is_own_row = edges.name == nodes.name && end.columns == node.key;

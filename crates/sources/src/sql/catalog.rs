@@ -1,4 +1,4 @@
-//! What a database says of the columns behind the kinds of a definition.
+//! The facts that a database states of the columns behind the kinds of a definition.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use crate::connector::KindFacts;
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 use crate::definition::NodeKind;
 
-/// What is known of all kinds, by their numbers. May lack all of it: then types are left to the database.
+/// The facts known of all kinds, by their numbers. May lack all of it: then types are left to the database.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     /// Of the kinds of nodes.
@@ -18,7 +18,7 @@ pub struct Catalog {
     pub edges: Vec<RowsFacts>,
 }
 
-/// What is known of the rows of a kind.
+/// The facts known of the rows of a kind.
 #[derive(Clone, Debug, Default)]
 pub struct RowsFacts {
     /// Their columns.
@@ -46,7 +46,7 @@ pub enum Unwritable {
 
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 impl Unwritable {
-    /// What holds of a table.
+    /// The reason why a table cannot be written; `None` if it can.
     pub(crate) fn of(is_view: bool, has_key: bool) -> Option<Unwritable> {
         match (is_view, has_key) {
             (true, _) => Some(Unwritable::View),
@@ -68,26 +68,26 @@ pub struct PointIndex {
 /// The type of columns of numbers of MySQL, as far as statements differ by it.
 pub(crate) const NUMBER: &str = "number";
 
-/// What is known of a column.
+/// The facts known of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnFacts {
     /// Its type as it stands in a cast, or that it is a number; empty if unknown.
     pub sql_type: String,
     /// The kind that its values have without conversion; `None` if unknown, or none of these.
     pub kind: Option<PropertyKind>,
-    /// Whether its type compares as Cypher compares values of its kind: not so of durations, documents, enumerations.
+    /// True if its type compares as Cypher compares values of its kind: not so of durations, documents, enumerations.
     pub compares: bool,
-    /// Whether texts in it are ordered by their bytes.
+    /// True if strings in it are ordered by their bytes.
     pub is_binary: bool,
-    /// Whether it may be null, or nothing is known of that.
+    /// True if it may be null, or nothing is known of that.
     pub is_nullable: bool,
-    /// Whether it is read as text, since its type is none that is read.
+    /// True if it is read as a string, since its type is none that is read.
     pub as_text: bool,
     /// True if its numbers are shown as floats that can stand for other numbers, too.
     pub is_rounded: bool,
     /// True if a key is kept as another value than the one that a property shows.
     pub is_shown_otherwise: bool,
-    /// True if the database takes values for equal that differ once they are read: texts but for capitals or blanks.
+    /// True if the database takes values for equal that differ once they are read: strings but for capitals or blanks.
     pub is_loose: bool,
     /// True if its integers may be larger than those of 64 bits with a sign.
     pub is_wide: bool,
@@ -115,7 +115,7 @@ impl ColumnFacts {
 }
 
 impl RowsFacts {
-    /// What is known of a column.
+    /// The facts known of a column.
     pub fn column(&self, name: &str) -> &ColumnFacts {
         self.columns.get(name).or_else(|| self.reverse_columns.get(name)).unwrap_or(&UNKNOWN)
     }
@@ -131,16 +131,16 @@ impl RowsFacts {
 }
 
 impl Catalog {
-    /// What is known of a kind of nodes.
+    /// The facts known of a kind of nodes.
     pub fn node(&self, kind: usize) -> &RowsFacts {
         self.nodes.get(kind).unwrap_or(&NOTHING)
     }
 
-    /// What is known of a kind of edges.
+    /// The facts known of a kind of edges.
     pub fn edge(&self, kind: usize) -> &RowsFacts {
         self.edges.get(kind).unwrap_or(&NOTHING)
     }
 }
 
-/// What is known of rows of which nothing is known.
+/// The facts of rows of which nothing is known.
 static NOTHING: LazyLock<RowsFacts> = LazyLock::new(|| RowsFacts { has_index: [true, true], ..RowsFacts::default() });

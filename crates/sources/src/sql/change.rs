@@ -114,7 +114,7 @@ impl<'a> TableRows<'a> {
         &self.facts.column(column).sql_type
     }
 
-    /// `INSERT` of so many rows. With `answer`, their keys and the name of these.
+    /// `INSERT` of `count` rows. With `answer`, their keys and the name of these.
     fn insert<'q>(
         &self,
         columns: &[(&str, Cow<'q, Column>)],
@@ -340,7 +340,7 @@ impl<'a> Edges<'a> {
         self.rows.update_all(&[(&holder.columns, keys)], &free, &columns)
     }
 
-    /// What the rows of edges are found by.
+    /// The columns and values by which the rows of edges are found.
     fn found_by<'q>(&self, edges: &EdgeKeys<'q>) -> Vec<(&'a [String], &'q Column)> {
         let edge = self.edge;
         match self.foreign_key {

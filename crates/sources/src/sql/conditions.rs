@@ -18,7 +18,7 @@ pub(super) fn property<'d>(kind: &str, properties: &'d [Property], number: usize
         .ok_or_else(|| error!(Internal, "{kind} has {} properties, and number {number} is asked for", properties.len()))
 }
 
-/// Whether the database compares the values of a property as Cypher compares them after conversion.
+/// True if the database compares the values of a property as Cypher compares them after conversion.
 pub(super) fn is_compared_alike(property: &Property, facts: &ColumnFacts) -> bool {
     facts.compares && (property.kind.is_none() || property.kind == facts.kind)
 }
@@ -110,7 +110,7 @@ fn kind_of_bound(bound: &Bound<Value>) -> Option<PropertyKind> {
     }
 }
 
-/// The column as it must stand where its values are put in order: texts go by their bytes in Cypher.
+/// The column as it must stand where its values are put in order: strings go by their bytes in Cypher.
 pub(super) fn compared(
     dialect: &'static dyn Dialect,
     column: &str,
@@ -256,7 +256,7 @@ fn integer(x: f64) -> Option<i64> {
     (x.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x)).then_some(x as i64)
 }
 
-/// Whether a text is what a `uuid` is printed as.
+/// True if a string is in the form in which a `uuid` is printed.
 fn is_uuid(text: &str) -> bool {
     let is_right = |(at, byte): (usize, u8)| match at {
         8 | 13 | 18 | 23 => byte == b'-',

@@ -24,11 +24,11 @@ pub const SQLITE: &dyn Dialect = &sqlite::Sqlite;
 pub struct Quotes {
     /// The sign around names.
     pub name: char,
-    /// True if a backslash in a text hides the sign after it, and texts may stand in double quotes.
+    /// True if a backslash in a string hides the sign after it, and strings may stand in double quotes.
     pub has_backslashes: bool,
     /// True if names may stand in backquotes.
     pub has_backquotes: bool,
-    /// True if texts may stand between dollar signs.
+    /// True if strings may stand between dollar signs.
     pub has_dollars: bool,
 }
 
@@ -62,7 +62,7 @@ pub trait Dialect: Debug + Send + Sync {
         false
     }
 
-    /// What stands after the table in an `INSERT` of a row without values.
+    /// The SQL after the table in an `INSERT` of a row without values.
     fn default_row(&self) -> &'static str {
         "DEFAULT VALUES"
     }
@@ -109,7 +109,7 @@ pub trait Dialect: Debug + Send + Sync {
         keys: &'q Column,
     ) -> Result<()>;
 
-    /// The condition that a text starts so.
+    /// The condition that a string starts with a prefix.
     fn starts_with(&self, draft: &mut Draft<'_>, column: &str, facts: &ColumnFacts, prefix: &str) -> String;
 
     /// The condition that a value is of a kind, where values of other kinds may lie beside it.
@@ -117,7 +117,7 @@ pub trait Dialect: Debug + Send + Sync {
         None
     }
 
-    /// A column of texts as it must stand to be put in order by bytes.
+    /// A column of strings as it must stand to be put in order by bytes.
     fn by_bytes(&self, column: &str) -> String;
 
     /// Text that joins the elements of an array to the rows.
@@ -126,12 +126,13 @@ pub trait Dialect: Debug + Send + Sync {
     /// True if the database may take an end's value and a key for equal that differ once they are read.
     fn is_loose(&self, end: &ColumnFacts, key: &ColumnFacts) -> bool;
 
-    /// A column of a key as it stands among the rows that are reached; as a text where not all keys are of the same types.
+    /// A column of a key as it stands among the rows that are reached; as a string where not all keys are of the same
+    /// types.
     fn reached(&self, expression: &str, _sql_type: &str, _is_alike: bool) -> String {
         expression.to_owned()
     }
 
-    /// The same, back from text; `None` where it stays as it is.
+    /// The same, back from a string; `None` where it stays as it is.
     fn from_text(&self, _expression: &str, _sql_type: &str) -> Option<String> {
         None
     }

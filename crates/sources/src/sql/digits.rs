@@ -8,7 +8,7 @@ pub const INTEGER_DIGITS: u32 = 18;
 pub const FLOAT_DIGITS: u32 = 15;
 
 /// A number as it is written, in the one way in which equal numbers are written alike: an integer where it is one of 64
-/// bits, else a text without zeros at its ends. `None` for what is no plain decimal number.
+/// bits, else a string without zeros at its ends. `None` for what is no plain decimal number.
 pub fn number(text: &str) -> Option<Value> {
     let plain = plain(text)?;
     match plain.parse::<i64>() {

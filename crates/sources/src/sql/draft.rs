@@ -6,7 +6,7 @@ use model::{Column, Value};
 
 use crate::sql::{Answer, Dialect, Form, Parameter, ParameterValue, Rest, Statement};
 
-/// What stands around the number of a parameter until it is known where it stands in the text.
+/// The sign around the number of a parameter until its place in the SQL is known.
 const MARK: char = '\u{1}';
 
 /// The parts of a `SELECT`.
@@ -17,7 +17,7 @@ pub struct Draft<'q> {
     /// Queries that stand before it, and whether one of them speaks of itself.
     pub(super) with: Vec<String>,
     pub(super) select: Vec<String>,
-    /// What rows are taken from, joined in order.
+    /// The sources of rows, joined in order.
     pub(super) from: String,
     pub(super) conditions: Vec<String>,
     pub(super) order: Vec<String>,

@@ -1,4 +1,4 @@
-//! Names and texts as they stand in statements, and the `?` of queries by key.
+//! Names and strings as they stand in statements, and the `?` of queries by key.
 
 use model::{Result, error};
 
@@ -15,7 +15,7 @@ pub fn column(dialect: &dyn Dialect, alias: &str, column: &str) -> String {
     format!("{alias}.{}", name(dialect, column))
 }
 
-/// The start of a pattern for `LIKE ... ESCAPE '!'` that finds texts that start so.
+/// The start of a pattern for `LIKE ... ESCAPE '!'` that finds strings that start with `prefix`.
 pub fn prefix_pattern(prefix: &str) -> String {
     let mut pattern = String::with_capacity(prefix.len() + 1);
     for letter in prefix.chars() {
@@ -66,7 +66,8 @@ pub fn with_key(dialect: &dyn Dialect, sql: &str, expression: &str) -> Result<St
     Ok(out)
 }
 
-/// The length of the quoted text or comment at the start of `sql`, 0 if there is none. What is not closed goes to the end.
+/// The length of the quoted string or comment at the start of `sql`, 0 if there is none. One that is not closed goes to
+/// the end.
 fn opaque_length(dialect: &dyn Dialect, sql: &str) -> usize {
     let until = |open: usize, close: &str| sql[open..].find(close).map_or(sql.len(), |at| open + at + close.len());
     let quotes = dialect.quotes();
@@ -87,7 +88,7 @@ fn opaque_length(dialect: &dyn Dialect, sql: &str) -> usize {
     }
 }
 
-/// The length of a text in quotes in which a backslash hides what follows it.
+/// The length of a string in quotes in which a backslash hides the character that follows it.
 fn escaped_length(sql: &str, quote: u8) -> usize {
     let bytes = sql.as_bytes();
     let mut at = 1;

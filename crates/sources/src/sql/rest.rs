@@ -1,4 +1,4 @@
-//! What a database does not do as Cypher does, done with its rows: tests, order, limits and counts.
+//! The operations that a database does not do as Cypher does, done with its rows: tests, order, limits and counts.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -7,7 +7,7 @@ use model::{Column, ColumnData, KeyOrder, Result, Value};
 
 use crate::connector::Test;
 
-/// What is left to be done with the rows of a statement. Nothing, nearly always.
+/// The operations that are left to be done with the rows of a statement. Nearly always none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rest {
     /// Tests of columns of the answer.
@@ -18,12 +18,12 @@ pub struct Rest {
     pub limit: Option<u64>,
     /// Columns at the end of the answer that only serve this.
     pub hidden: usize,
-    /// Whether the number of rows is the answer.
+    /// True if the number of rows is the answer.
     pub is_count: bool,
 }
 
 impl Rest {
-    /// Whether nothing is left to be done.
+    /// True if nothing is left to be done.
     pub fn is_done(&self) -> bool {
         *self == Rest::default()
     }
@@ -56,7 +56,7 @@ impl Rest {
 }
 
 impl Test {
-    /// Whether it holds of a value, as Cypher's operators have it; never of null.
+    /// True if it holds of a value, as Cypher's operators have it; never of null.
     pub fn holds(&self, value: &Value) -> bool {
         let compares = |bound: &Value, allowed: fn(Ordering) -> bool| value.compare(bound).is_some_and(allowed);
         match self {

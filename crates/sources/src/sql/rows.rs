@@ -1,4 +1,4 @@
-//! Where the rows of a kind come from, as `FROM` has it, and the columns of keys.
+//! The origin of the rows of a kind, as `FROM` has it, and the columns of keys.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::sql::{ColumnFacts, Dialect, RowsFacts, Writer, quote};
 /// The alias of what is given to a query by key: the columns of keys, `key_0` and so on.
 pub(super) const GIVEN: &str = "given";
 
-/// What may be read of rows without a key, under an alias.
+/// The SQL for all rows that can be read without a key, under an alias.
 pub(super) fn all_rows(dialect: &'static dyn Dialect, kind: &str, rows: &Rows, alias: &str) -> Result<String> {
     let text = match rows {
         Rows::Table { .. } => table(dialect, rows).unwrap_or_default(),
@@ -186,7 +186,7 @@ impl<'a> EndOf<'a> {
         matches!(self.end.node, EndNode::Kind(_))
     }
 
-    /// What holds of rows that have this end; empty if all do.
+    /// The conditions that hold of rows that have this end; empty if all do.
     pub(super) fn present(&self, dialect: &'static dyn Dialect, facts: &RowsFacts) -> Vec<String> {
         let maybe = |name: &&String| self.end.is_array || facts.column(name).is_nullable;
         let names = self.end.columns.iter().filter(maybe);
@@ -198,7 +198,7 @@ impl<'a> EndOf<'a> {
         expressions.into_iter().map(|expression| format!("{expression} IS NOT NULL")).collect()
     }
 
-    /// What is known of the column, or of the elements of the array.
+    /// The facts known of the column, or of the elements of the array.
     pub(super) fn facts<'f>(&self, facts: &'f RowsFacts, at: usize) -> Cow<'f, ColumnFacts> {
         if let Some((node, of_node)) = self.joined {
             return Cow::Owned(of_node.column(&node.key[at]).clone());

@@ -1,4 +1,4 @@
-//! Which rows: by keys, and by boxes.
+//! The conditions that select rows: by keys, and by boxes.
 
 use std::borrow::Cow;
 
@@ -33,9 +33,9 @@ pub(super) fn by_keys<'q>(
     dialect.rows_of(draft, expressions, facts, keys)
 }
 
-/// What says that a row lies in one of some boxes.
+/// The condition that a row lies in one of some boxes.
 pub(super) struct Inside {
-    /// What the rows are joined with; empty for nothing.
+    /// The join that the rows need; empty for none.
     pub(super) join: String,
     pub(super) condition: String,
 }
@@ -86,7 +86,7 @@ pub(super) fn in_boxes(
     Ok(Inside { join: String::new(), condition })
 }
 
-/// Whether no two boxes have a place in common.
+/// True if no two boxes have a place in common.
 fn are_apart(boxes: &[&Vec<(f64, f64)>]) -> bool {
     let meet = |a: &[(f64, f64)], b: &[(f64, f64)]| a.iter().zip(b).all(|(a, b)| a.0 <= b.1 && b.0 <= a.1);
     boxes.iter().enumerate().all(|(at, one)| !boxes[..at].iter().any(|other| meet(one, other)))

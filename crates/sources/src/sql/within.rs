@@ -1,4 +1,4 @@
-//! All nodes within so many edges of some nodes, found by the database in one statement.
+//! All nodes within a number of edges of some nodes, found by the database in one statement.
 
 use model::{Column, Direction, Result, Value, error};
 
@@ -9,14 +9,14 @@ use crate::sql::rows::{EndOf, GIVEN, all_rows, equal, key_columns};
 use crate::sql::which::by_keys;
 use crate::sql::{ColumnFacts, Writer, quote};
 
-/// How keys of the kinds that take part stand beside each other in the rows that are reached.
+/// The arrangement of keys of the kinds that take part, side by side in the rows that are reached.
 struct Keys<'a> {
     writer: &'a Writer<'a>,
     /// The kinds that can be reached.
     kinds: Vec<usize>,
     /// Columns of the longest key.
     arity: usize,
-    /// Whether keys of all kinds are of the same types; else they stand as texts.
+    /// True if keys of all kinds are of the same types; else they stand as strings.
     is_alike: bool,
 }
 

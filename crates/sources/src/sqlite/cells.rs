@@ -68,7 +68,7 @@ impl Decoder {
     }
 }
 
-/// The value of a text in a column that declares a type of time; what does not read as such stays a text.
+/// The value of a string in a column that declares a type of time; one that does not read as such stays a string.
 fn time_of(text: &str, kind: PropertyKind) -> Option<Value> {
     let moment = || {
         let with_t = text.replacen(' ', "T", 1);
@@ -86,7 +86,7 @@ fn time_of(text: &str, kind: PropertyKind) -> Option<Value> {
     }
 }
 
-/// What a declared type means, by SQLite's rules and the names of types that people use.
+/// The kind of values of a declared type, by SQLite's rules and the names of types that people use.
 pub(super) fn kind_of(declared: &str) -> ColumnKind {
     let declared = declared.to_ascii_uppercase();
     let has = |parts: &[&str]| parts.iter().any(|part| declared.contains(part));
@@ -109,7 +109,7 @@ pub(super) fn kind_of(declared: &str) -> ColumnKind {
     }
 }
 
-/// What statements need to know of a column.
+/// The facts of a column that statements need.
 pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
     let kind = match column.kind {
         ColumnKind::One(kind) => Some(kind),

@@ -32,7 +32,7 @@ pub(super) struct SqliteReading {
 struct Begun {
     worker: Worker,
     known: Arc<Known>,
-    /// Whether it locks the file for others who write only with its first change.
+    /// True if it locks the file for other writers only with its first change.
     is_deferred: bool,
 }
 

@@ -22,7 +22,7 @@ const STATEMENTS_MAX: usize = 64;
 
 type Job = Box<dyn for<'c> FnOnce(&mut Session<'c>) + Send>;
 
-/// How long an answer is waited for before looking whether anybody still wants it.
+/// Time that an answer is waited for before a look if anybody still wants it.
 const LOOK_AFTER: Duration = Duration::from_millis(100);
 
 /// A thread with a connection, until it is dropped.
@@ -208,7 +208,7 @@ fn bind(statement: &mut Statement<'_>, parameters: &[SqlValue]) -> rusqlite::Res
     parameters.iter().take(used).enumerate().try_for_each(|(at, value)| statement.raw_bind_parameter(at + 1, value))
 }
 
-/// What the database says, with a code that callers can react to.
+/// The error for a failure that the database reports, with a code that callers can react to.
 pub(super) fn failure(name: &str, statement: &str, cause: &rusqlite::Error) -> model::Error {
     use rusqlite::ErrorCode as E;
     let found = match cause {
@@ -243,7 +243,7 @@ fn is_generated(cause: &rusqlite::Error) -> bool {
     message.contains("generated column") && (message.contains("UPDATE") || message.contains("INSERT"))
 }
 
-/// Whether a statement failed since another connection holds the file.
+/// True if a statement failed since another connection holds the file.
 pub(super) fn is_locked(failure: &model::Error) -> bool {
     failure.code() == ErrorCode::Source && failure.message().contains("database is locked")
 }
@@ -258,7 +258,7 @@ fn message(cause: &rusqlite::Error) -> String {
 }
 
 impl Decoder {
-    /// Rows as columns, so many at most, and how many they are.
+    /// Rows as columns, `most` at most, and their number.
     fn read(&self, rows: &mut Rows<'_>, most: usize) -> rusqlite::Result<(Vec<Column>, usize)> {
         let mut row_cells = self.begin();
         let mut count = 0;

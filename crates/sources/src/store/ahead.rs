@@ -1,4 +1,5 @@
-//! What is fetched along with what is missing: near nodes in boxes, or nodes within a few edges, in the same round trip.
+//! Rows that are fetched along with missing ones: near nodes in boxes, or nodes within a few edges, in the same round
+//! trip.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,7 @@ use crate::definition::Rows;
 use crate::keys;
 use crate::prefetch::{Cell, Depth, Flood, More, Sides, Use};
 
-/// Bytes of a row that is fetched ahead, about.
+/// Approximate bytes of a row that is fetched ahead.
 const ROW_BYTES: usize = 80;
 /// The part of the rows that came last that must be used before more are asked for ahead.
 const USED_SHARE: u64 = 3;
@@ -23,7 +24,7 @@ pub(super) const LEFT_SHARE: u64 = 8;
 /// Nodes that are remembered by where they were met, at most.
 const MET_MAX: usize = 1 << 16;
 
-/// What a view remembers in order to foresee what it will be asked.
+/// The data that a view remembers in order to foresee questions.
 #[derive(Default)]
 pub(super) struct Foresight {
     inner: Mutex<Inner>,
@@ -37,11 +38,11 @@ pub(super) struct Inner {
     pub(super) met: Map<(usize, u64), Sides>,
     /// Nodes that were announced, by kind, the first of them first.
     due: Map<usize, Vec<u64>>,
-    /// Which way a search goes.
+    /// The course of a search.
     pub(super) course: Option<Course>,
     /// The cells on it, by kind.
     pub(super) floods: Map<usize, Flood>,
-    /// What the source works on ahead of being asked.
+    /// The request that the source works on ahead of being asked.
     pub(super) sent: Option<SentAhead>,
     /// The rows that must be used before the source is sent more to work on.
     pub(super) used_next: u64,
@@ -49,7 +50,7 @@ pub(super) struct Inner {
     pub(super) on_course: Option<OnCourseLists>,
 }
 
-/// What was asked for and is not here yet.
+/// A request that was sent and is not answered yet.
 pub(super) struct SentAhead {
     pub(super) what: WhatIsSent,
     pub(super) at_ns: u64,
@@ -88,7 +89,7 @@ impl Blocks {
 }
 
 impl SourceView {
-    /// How much of what was fetched ahead for this view was of use.
+    /// The use of the rows that were fetched ahead for this view.
     pub(super) fn usage(&self) -> Use {
         let counts = &self.cache.counts;
         let since = |now: &std::sync::atomic::AtomicU64, then: u64| now.load(Ordering::Relaxed).saturating_sub(then);
@@ -243,7 +244,7 @@ impl SourceView {
         Ok(pieces)
     }
 
-    /// What is asked for blocks: their nodes, and these lists of theirs.
+    /// The requests for blocks: for their nodes, and for these lists of theirs.
     pub(super) fn asked_of<'b>(
         &self,
         blocks: &'b [Blocks],
@@ -276,9 +277,9 @@ impl SourceView {
         all
     }
 
-    /// Notes that so many rows were fetched ahead just now, which are kept already: the source is sent more to work on when
-    /// a part of them was used; at once, if the search used nearly all that came before, so that it is the source that is
-    /// waited for.
+    /// Notes that `rows` rows were fetched ahead just now, which are kept already: the source is sent more to work on
+    /// when a part of them was used; at once, if the search used nearly all that came before, so that it is the source
+    /// that is waited for.
     pub(super) fn note_arrival(&self, rows: u64) {
         let Use { used, unused, .. } = self.usage();
         let before = unused.saturating_sub(rows);
@@ -291,7 +292,7 @@ impl SourceView {
         };
     }
 
-    /// Whether a table has nodes of a kind, or lists of theirs.
+    /// True if a table has nodes of a kind, or lists of theirs.
     fn is_at(&self, table: usize, kind: usize) -> bool {
         let layout = &self.shared.layout;
         match table.checked_sub(layout.nodes.len()) {
@@ -306,8 +307,8 @@ impl SourceView {
         lists.into_iter().map(|list| (list, self.shared.hot.add(self.table(Table::Lists(list)), &[]))).collect()
     }
 
-    /// How far to follow edges from what is missing. Where near nodes are fetched in blocks that is of no use, but to learn
-    /// how long edges are.
+    /// The depth to which edges are followed from missing nodes. Where near nodes are fetched in blocks that is of no
+    /// use, but to learn how long edges are.
     fn depth_of(&self, missing: &[Missing]) -> Option<Depth> {
         let starts = missing.iter().map(|missing| missing.keys.len()).sum();
         let has_places = |missing: &Missing| {
@@ -319,7 +320,7 @@ impl SourceView {
         self.prefetcher.depth(starts, self.usage())
     }
 
-    /// Whether edges can be followed by the source itself.
+    /// True if edges can be followed by the source itself.
     pub(super) fn is_local(&self, list: ListKind) -> bool {
         let layout = &self.shared.layout;
         let (near, far) = layout.ends(list);
@@ -462,7 +463,7 @@ impl SourceView {
     }
 }
 
-/// Whether rows can be asked for by key only.
+/// True if rows can be asked for by key only.
 fn is_by_key(rows: &Rows) -> bool {
     matches!(rows, Rows::ByKey { .. })
 }

@@ -1,6 +1,6 @@
 //! All edges, pulled from the source kind by kind, a statement for each, for those who read the whole graph.
 //!
-//! What is read this way is not kept in the cache.
+//! Edges read this way are not kept in the cache.
 
 use model::batch::EdgeBlock;
 use model::limits::BATCH_ROWS;

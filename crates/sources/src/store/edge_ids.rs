@@ -6,7 +6,7 @@ use model::{Consumer, EdgeId, Map, MemoryBudget, NodeId, Reservation, Result};
 
 use super::layout::ListKind;
 
-/// What names an edge.
+/// The name of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EdgeName {
     /// Its kind.
@@ -42,7 +42,7 @@ struct Inner {
     held: Reservation,
 }
 
-/// What an edge takes: an entry in the map and one in the list.
+/// Bytes of an edge: an entry in the map and one in the list.
 const EDGE_BYTES: usize = 40 + size_of::<(EdgeName, u64)>() + size_of::<MetEdge>();
 
 impl EdgeNames {

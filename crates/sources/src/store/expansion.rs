@@ -21,7 +21,7 @@ struct Source {
     /// By key of the expansion, the number of the property.
     properties: Vec<Option<usize>>,
     edge_type: EdgeTypeId,
-    /// What the ids of the far nodes have in common; `None` if they are of another part of the graph.
+    /// The bits that the ids of the far nodes have in common; `None` if they are of another part of the graph.
     far_base: Option<u64>,
     far_space: usize,
     /// The input nodes that have such lists, ascending, and for each where its list is.
@@ -47,7 +47,7 @@ pub(super) struct ExpandCursor<'a> {
     sources: Vec<Source>,
     /// The input nodes from here on were not loaded.
     loaded: usize,
-    /// Where in the loaded ones the next edge is.
+    /// The position of the next edge in the loaded ones.
     at: Position,
     rows: Vec<Row>,
 }
@@ -364,7 +364,8 @@ struct List {
 }
 
 impl Source {
-    /// Adds edges of a list from one on, at most about so many; the edge to go on from, if there are more.
+    /// Adds edges of a list from one on, approximately `room` at most; returns the edge to go on from, if there are
+    /// more.
     fn add_rows(&self, list: &List, at: Position, room: usize, rows: &mut Vec<Row>) -> Option<usize> {
         let List { input, node, near, place, skips_loops } = *list;
         let lists = self.found.piece(place).lists.as_ref()?;

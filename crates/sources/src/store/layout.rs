@@ -21,7 +21,7 @@ pub(crate) struct Layout {
     /// Labels and properties by which nodes of other parts of the graph are found. Their keys are in spaces of their own,
     /// after those of the kinds of nodes.
     pub(crate) foreign: Vec<(Arc<str>, Arc<str>)>,
-    /// What the source is called where it is attached.
+    /// The name of the source where it is attached.
     pub(crate) called: OnceLock<Arc<str>>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct NodeLayout {
     pub(crate) labels: Vec<LabelId>,
     /// The property that each key stands for, by number.
     pub(crate) properties: Map<PropertyKeyId, usize>,
-    /// How many properties there are.
+    /// Number of properties.
     pub(crate) property_count: usize,
     /// The property that holds the key, if it is one column that is a property.
     pub(crate) key_property: Option<usize>,
@@ -47,7 +47,7 @@ pub(crate) struct EdgeLayout {
     pub(crate) has_keys: bool,
     /// The spaces of the keys of the source and of the target.
     pub(crate) ends: [usize; 2],
-    /// Whether the source and the target are sure to be there.
+    /// True for the source and for the target if they are sure to be there.
     pub(crate) ends_exist: [bool; 2],
 }
 
@@ -189,7 +189,7 @@ impl Layout {
         }
     }
 
-    /// Whether the nodes of a space belong to other parts of the graph.
+    /// True if the nodes of a space belong to other parts of the graph.
     pub(crate) fn is_foreign(&self, space: usize) -> bool {
         space >= self.definition.nodes.len()
     }
@@ -199,7 +199,7 @@ impl Layout {
         self.nodes.len() + self.foreign.len() + edge
     }
 
-    /// How many spaces of keys there are.
+    /// Number of spaces of keys.
     pub(crate) fn space_count(&self) -> usize {
         self.edge_space(self.edges.len())
     }
@@ -219,7 +219,7 @@ impl Layout {
         if list.is_reverse { (target, source) } else { (source, target) }
     }
 
-    /// Whether the far nodes of lists are sure to be there.
+    /// True if the far nodes of lists are sure to be there.
     pub(crate) fn has_sure_ends(&self, list: ListKind) -> bool {
         self.edges[list.edge].ends_exist[usize::from(!list.is_reverse)]
     }
@@ -246,7 +246,7 @@ impl Layout {
         lists
     }
 
-    /// Whether all edges can be followed against their direction.
+    /// True if all edges can be followed against their direction.
     pub(crate) fn goes_against_direction(&self) -> bool {
         self.definition.edges.iter().all(|kind| match &kind.rows {
             Rows::ByKey { reverse, .. } => reverse.is_some(),

@@ -22,7 +22,7 @@ struct Held {
     sent: Sent,
 }
 
-/// What was sent without waiting for the answer.
+/// State of a question that was sent without waiting for the answer.
 #[derive(Default)]
 enum Sent {
     #[default]
@@ -81,12 +81,12 @@ impl Link {
         Link { state: Mutex::new(Held::new(State::ToWrite)), ..self }
     }
 
-    /// Whether anything was asked since it began.
+    /// True if anything was asked since it began.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self.state().state, State::Closed | State::ToWrite)
     }
 
-    /// Whether it is a transaction.
+    /// True if it is a transaction.
     pub(crate) fn is_writing(&self) -> bool {
         matches!(self.state().state, State::ToWrite | State::Writing(_))
     }

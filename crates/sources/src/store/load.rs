@@ -26,7 +26,7 @@ pub(crate) struct Wanted {
     pub(crate) table: Table,
     /// The numbers of their keys; may repeat.
     pub(crate) keys: Vec<u64>,
-    /// What must be known of them: properties by number.
+    /// The properties that must be known of them, by number.
     pub(crate) properties: Vec<usize>,
 }
 
@@ -36,12 +36,12 @@ pub(crate) struct Missing {
     pub(crate) table: Table,
     /// Ascending, each once.
     pub(crate) keys: Vec<u64>,
-    /// What is asked: what is wanted now, and what was before.
+    /// The properties that are asked for: those wanted now, and those wanted before.
     pub(crate) properties: Vec<usize>,
 }
 
 impl SourceView {
-    /// Where the rows wanted are. Every row is found: a node that is not there as one that is noted as absent.
+    /// Positions of the rows wanted. Every row is found: a node that is not there as one that is noted as absent.
     pub(crate) fn load(&self, wanted: &[Wanted]) -> Result<Vec<Found>> {
         let mut founds = Vec::with_capacity(wanted.len());
         let mut gaps = Vec::with_capacity(wanted.len());
@@ -80,7 +80,7 @@ impl SourceView {
         }
     }
 
-    /// What to ask for the rows in `gaps`.
+    /// The requests for the rows in `gaps`.
     fn missing(&self, wanted: &[Wanted], gaps: &[Vec<u32>]) -> Vec<Missing> {
         let mut missing: Vec<Missing> = Vec::new();
         for (wanted, gaps) in wanted.iter().zip(gaps).filter(|(_, gaps)| !gaps.is_empty()) {
@@ -241,7 +241,7 @@ pub(super) fn questions<'q>(asked: &'q [(Asked<'_>, Which<'_>)]) -> Vec<Question
     asked.iter().map(|(asked, which)| asked.question(which.clone())).collect()
 }
 
-/// What has come in answer to some questions.
+/// The rows that have come in answer to some questions.
 pub(super) struct Answers<'a> {
     keys: &'a Keys,
     each: Vec<Answer>,
@@ -265,7 +265,7 @@ enum Answer {
     Edges(EdgeAnswer),
 }
 
-/// What to ask of which table, but for which rows.
+/// The request to a table, without the choice of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) table: Table,

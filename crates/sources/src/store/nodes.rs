@@ -10,7 +10,7 @@ use crate::cache::{Found, NOWHERE, Place, gather};
 use crate::connector::{Condition, Question, Test, Which};
 use crate::keys;
 
-/// What was found of rows that lie in several tables.
+/// The rows that were found, which lie in several tables.
 struct Rows {
     /// For each table, the number of the property that each key stands for, and what was found.
     parts: Vec<(Vec<Option<usize>>, Found)>,
@@ -114,7 +114,7 @@ impl SourceView {
         Ok(self.kinds_of_nodes(nodes)?.into_iter().map(labels).collect())
     }
 
-    /// Where edges that this view gave out lie now: those that are still there, by list.
+    /// Positions of edges that this view gave out: those that are still there, by list.
     fn find_edges(&self, edges: &[EdgeId], keys: &[PropertyKeyId]) -> Result<Rows> {
         let layout = &self.shared.layout;
         let met = self.edge_names.edges(edges);
@@ -247,7 +247,7 @@ fn sorted(properties: &[Option<usize>]) -> Vec<usize> {
     properties
 }
 
-/// Where an edge lies in the list at a place, if it is still there.
+/// Position of an edge in the list at a place, if it is still there.
 fn place_of(edge: &MetEdge, found: &Found, place: Place) -> Option<u32> {
     let lists = found.piece(place).lists.as_ref()?;
     let range = lists.range(place.1 as usize);

@@ -1,5 +1,5 @@
-//! What a search over places will come to: cells in the order of its course; or, where the source finds no places but can
-//! follow edges by itself, nodes beyond those whose edges are known.
+//! The nodes that a search over places will come to: cells in the order of its course; or, where the source finds no
+//! places but can follow edges by itself, nodes beyond those whose edges are known.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl SourceView {
         foresight.floods = floods;
     }
 
-    /// Whether the source may be sent more to work on: it can, and of what it was sent before enough was used.
+    /// True if the source may be sent more to work on: it can, and enough of the rows of its last request were used.
     pub(super) fn is_due(&self) -> bool {
         if !self.prefetcher.works_ahead() {
             return false;
@@ -129,7 +129,7 @@ impl SourceView {
         }
     }
 
-    /// Whether all rows that are missing are of nodes that lie in some blocks, as far as is known.
+    /// True if all rows that are missing are of nodes that lie in some blocks, as far as is known.
     fn hold_all(&self, blocks: &[Blocks], wanted: &[Wanted], gaps: &[Vec<u32>]) -> bool {
         wanted.iter().zip(gaps).filter(|(_, gaps)| !gaps.is_empty()).all(|(wanted, gaps)| {
             let Some(kind) = self.near_kind(wanted.table) else { return false };
@@ -197,7 +197,7 @@ impl SourceView {
         Ok(is_sent)
     }
 
-    /// What asks for the lists that are missing, and for what a search comes to from there.
+    /// Asks for the lists that are missing, and for the nodes that a search comes to from there.
     fn on_course<T>(
         &self,
         lists: &OnCourseLists,
@@ -250,7 +250,7 @@ impl SourceView {
 }
 
 impl OnCourseLists {
-    /// What is asked of the nodes met and of those followed, of which the edges of some must be told.
+    /// The requests for the nodes met and for those followed, of which the edges of some must be told.
     fn asked<'a>(&'a self, keys: &'a [u64], which: impl Fn() -> Which<'a>) -> [(Asked<'a>, Which<'a>); 2] {
         let near = Table::Nodes(self.near);
         let asked = |table, properties, keys| Asked { table, properties, keys, origin: Origin::Ahead };
@@ -261,7 +261,8 @@ impl OnCourseLists {
     }
 }
 
-/// What came; nothing if some of it could not be read: it was not asked for, and whoever comes to need it will hear so.
+/// The answer that came; none if some of it could not be read: it was not asked for, and a later reader that needs it
+/// gets the error.
 fn as_far_as_it_can<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Err(error) if error.code() == ErrorCode::Definition => Ok(None),

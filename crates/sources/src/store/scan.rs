@@ -248,7 +248,7 @@ struct OrderedCursor<'a> {
     /// One pull, or none.
     pulls: Vec<Pull<'a>>,
     range: KeyRange,
-    /// How many rows ask the same; the nodes are kept for those after the first.
+    /// Number of rows that ask the same; the nodes are kept for those after the first.
     rows: u32,
     nodes: Vec<NodeId>,
     position: usize,

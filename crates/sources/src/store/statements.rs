@@ -1,4 +1,4 @@
-//! What statements an access becomes, for those who ask how a query would be answered.
+//! The statements that an access becomes, for those who ask how a query would be answered.
 
 use std::ops::Bound;
 use std::sync::Arc;

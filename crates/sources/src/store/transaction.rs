@@ -35,7 +35,7 @@ pub struct SourceTransaction {
     broken: Option<Arc<str>>,
 }
 
-/// How a savepoint is come back to.
+/// The way of returning to a savepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     /// The source has a mark there.

@@ -33,7 +33,7 @@ pub struct SourceView {
     pub(super) cache: Arc<Cache>,
     pub(super) prefetcher: Arc<Prefetcher>,
     pub(super) link: Link,
-    /// What was fetched before this is too old.
+    /// Time before which fetched rows are too old.
     pub(super) since_ns: u64,
     pub(super) edge_names: EdgeNames,
     pub(super) foresight: Foresight,
@@ -116,7 +116,7 @@ impl SourceView {
     }
 }
 
-/// What a node that a scan found takes in the cache, about.
+/// Approximate bytes in the cache of a node that a scan found.
 const SCANNED_ROW_BYTES: usize = 64;
 
 impl ReadView for SourceView {

@@ -1,4 +1,4 @@
-//! What goes wrong: servers that die, halt or refuse, tables that are not as the definition says, rows that do not fit.
+//! Faults: servers that die, halt or refuse, tables that are not as the definition says, rows that do not fit.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

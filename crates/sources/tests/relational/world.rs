@@ -1,7 +1,7 @@
 //! Random tables, as statements that make them and as the graph that a definition makes of them.
 //!
-//! They have what makes a source hard: keys of several columns and of texts, foreign keys that lead nowhere, nulls, rows that
-//! are alike, texts that differ only in capitals, conversions, queries and queries by key.
+//! They have what makes a source hard: keys of several columns and of strings, foreign keys that lead nowhere, nulls,
+//! rows that are alike, strings that differ only in capitals, conversions, queries and queries by key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +31,7 @@ struct Table {
     rows: Vec<Vec<Value>>,
 }
 
-/// A type of each dialect for the words that the tables use: an exact text, a float, a moment.
+/// A type of each dialect for the words that the tables use: an exact string, a float, a moment.
 #[derive(Clone, Copy)]
 pub(crate) struct Types {
     pub(crate) exact: &'static str,

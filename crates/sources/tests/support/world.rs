@@ -1,4 +1,4 @@
-//! A small random graph with what sources find hard: texts as keys, absent values, edges twice, ends of two kinds.
+//! A small random graph with what sources find hard: strings as keys, absent values, edges twice, ends of two kinds.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use testing::graphs::{EdgeGroup, GraphData, NodeGroup};
 use testing::random::SeededRandom;
 use testing::simulation::CountingClock;
 
-/// People with integers as keys (`uid`), places with texts; edges `KNOWS`, `LIKES` (weight), `VISITED` (some twice), `NEXT`
-/// (since) and `FRIEND` (since, note).
+/// People with integers as keys (`uid`), places with strings; edges `KNOWS`, `LIKES` (weight), `VISITED` (some twice),
+/// `NEXT` (since) and `FRIEND` (since, note).
 pub(crate) fn world(seed: u64) -> GraphData {
     let mut random = SeededRandom::new(seed);
     let (people, places) = (random.index(60) + 2, random.index(25) + 1);
@@ -120,7 +120,7 @@ pub(crate) fn reference(data: &GraphData) -> ReferenceStore {
     store
 }
 
-/// What a source needs of its database.
+/// The environment that a source needs of its database.
 pub(crate) fn environment() -> Environment {
     Environment { memory: MemoryBudget::unlimited(), clock: Arc::new(CountingClock::default()) }
 }

@@ -19,7 +19,7 @@ use crate::version::Version;
 /// Ids that are kept in memory, and looked at together.
 const IDS: usize = 4_096;
 
-/// Who may have the same values as another.
+/// Nodes and edges that may have the same values as another.
 #[derive(Debug, Default)]
 pub(crate) struct Doubts {
     nodes: Ids,

@@ -322,7 +322,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// What is wrong with having the values of a node or edge that is not among `others`.
+    /// The violation by values that a node or edge not among `others` has; `None` if there is none.
     fn owner_of(
         &self,
         rule: &Constraint,

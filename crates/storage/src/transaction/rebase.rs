@@ -43,7 +43,7 @@ pub(crate) fn rebase(log: &[u8], base: &Schema, head: &Snapshot) -> Result<Moved
     Ok(Moved { snapshot, log })
 }
 
-/// What is looked at when the last operation of a transaction is applied.
+/// Checks that wait for the last operation of a transaction.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     touched: Touched,

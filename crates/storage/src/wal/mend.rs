@@ -107,7 +107,7 @@ fn remove_empty_ends(disk: &dyn Disk, directory: &Path, manifest: &Manifest) -> 
     Ok(())
 }
 
-/// Whether a log has a second name.
+/// True if a log has a second name.
 fn is_shared(disk: &dyn Disk, path: &Path) -> Result<bool> {
     disk.has_other_names(path).map_err(|error| StorageError::io("read", path, error))
 }

@@ -201,7 +201,7 @@ impl Pieces<'_> {
         Ok(&self.piece[(place - self.start) as usize..])
     }
 
-    /// Whether a sound record of so many bytes stands at a place, read piece by piece.
+    /// True if a sound record of `bytes` bytes stands at a place, read piece by piece.
     fn hold_record(&mut self, name: LogName, place: u64, bytes: u64) -> Result<bool> {
         let header = self.at(place, RECORD_HEADER_BYTES)?;
         let Some(expected) = header.get(4..8).and_then(|crc| crc.first_chunk()).copied() else { return Ok(false) };

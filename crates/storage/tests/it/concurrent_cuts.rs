@@ -102,7 +102,7 @@ fn second_life(
     numbered::check_files(&platform, Path::new(PATH));
 }
 
-/// What was tried.
+/// Counts of the attempts.
 #[derive(Debug, Default)]
 struct Tally {
     points: u64,

@@ -485,7 +485,8 @@ fn a_log_longer_than_memory_is_put_into_files_or_stays_as_it_was() {
     }
 }
 
-/// What one transaction does beyond memory: makes nodes and edges, reads, changes and deletes some, goes back to a savepoint.
+/// Writes beyond memory in one transaction: makes nodes and edges, reads, changes and deletes some, goes back to a
+/// savepoint.
 fn write_beyond_memory(store: &NativeStore) -> model::Result<()> {
     let mut transaction = store.write()?;
     let (label, key) = (transaction.label("P")?, transaction.property_key("k")?);

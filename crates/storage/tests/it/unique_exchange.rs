@@ -18,7 +18,7 @@ const MANY: usize = 20_000;
 /// Windows of calls of the random test.
 const WINDOWS: usize = 150;
 
-/// What a constraint holds for.
+/// Subject of a constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Nodes by one property.
@@ -239,7 +239,7 @@ fn calls_that_are_compared_in_the_end_exchange_values() {
     }
 }
 
-/// Whether values that are there differ.
+/// True if all values that are there differ.
 fn differ(values: &[Value]) -> bool {
     let mut seen = BTreeMap::new();
     values.iter().all(|value| match value {

@@ -152,11 +152,11 @@ struct Verifier<'a, S> {
 
 type Steps = std::ops::RangeInclusive<usize>;
 
-/// What was tried in one second life.
+/// Counts of the attempts in one second life.
 struct SecondLife {
     /// Moments at which the power was cut.
     points: u64,
-    /// How often the backup was opened that it made.
+    /// Number of times that the backup it made was opened.
     backups: u64,
 }
 

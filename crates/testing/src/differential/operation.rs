@@ -98,8 +98,8 @@ const fn ends(name: &'static str, subject: &'static str, from: u32, to: u32) -> 
 }
 
 const STRING: Rule = Rule::Type(PropertyType::One(PropertyKind::String));
-/// What must be there at the end of a transaction is the property that all nodes have: what commits is decided before it is
-/// tried.
+/// The property that must be there at the end of a transaction is the one that all nodes have: what commits is decided
+/// before it is tried.
 static RULES: [RuleSpec; 16] = [
     rule("person_code", "Person", &["code"], Rule::Unique),
     rule("city_code", "City", &["code"], Rule::Unique),

@@ -38,7 +38,7 @@ impl MemoryDisk {
         self.state().files.keys().cloned().collect()
     }
 
-    /// Where all pages of all files begin.
+    /// The first byte of every page of every file.
     pub fn pages(&self) -> Vec<(PathBuf, u64)> {
         let state = self.state();
         let starts = |bytes: &Bytes| (0..lock(bytes).len() as u64).step_by(PAGE_BYTES as usize);

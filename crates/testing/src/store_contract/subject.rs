@@ -20,7 +20,7 @@ pub(super) struct Subject<'a> {
     written: Written<'a>,
 }
 
-/// Where checks write.
+/// The store that checks write to.
 enum Written<'a> {
     /// In the store, which is disturbed after each commit.
     There(&'a Disturb<'a>),

@@ -11,7 +11,7 @@ use super::subject::{
 };
 use crate::differential::{Content, assert_same_content};
 
-/// What stores promise whose schema is flexible.
+/// Promises of stores whose schema is flexible.
 pub(super) const FLEXIBLE: &[(&str, Check)] = &[("a call that fails changes nothing", failed_calls)];
 
 pub(super) const CHECKS: &[(&str, Check)] = &[

@@ -12,7 +12,7 @@ use super::subject::{
 };
 use crate::times::values_of_time;
 
-/// What stores promise whose schema is flexible.
+/// Promises of stores whose schema is flexible.
 pub(super) const FLEXIBLE: &[(&str, Check)] = &[
     ("node properties of every type come back as written", node_values),
     ("edge properties of every type come back as written", edge_values),

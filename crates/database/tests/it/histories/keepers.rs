@@ -9,7 +9,7 @@ use testing::Folder;
 /// Lists of each keeper.
 pub(super) const LISTS: u32 = 2;
 
-/// How a statement commits.
+/// Ways in which a statement commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// With the transaction around it; it adds one number.

@@ -77,7 +77,7 @@ fn members(root: &Value, schema: &Value, value: &Value, place: &str) -> Result<(
     Ok(())
 }
 
-/// How long a value may be, or how large.
+/// Checks the length or the size of a value.
 fn size(keyword: &str, wanted: &Value, value: &Value) -> Result<(), String> {
     let length = match value {
         Value::String(text) => Some(text.len()),

@@ -1,10 +1,10 @@
-//! What follows from the types of columns and from the expressions of indexes.
+//! Facts that follow from the types of columns and from the expressions of indexes.
 
 use crate::postgres::decode::{digits_of, is_read, kind_of, oid};
 use crate::sql::catalog::PointIndex;
 use crate::sql::{ColumnFacts, dialect, digits, quote};
 
-/// What follows from the type of a column.
+/// The facts that follow from the type of a column.
 pub(super) fn column_facts(oid: u32, modifier: i32, name: Option<(&str, &str)>, element: &str) -> ColumnFacts {
     let sql_type = match (sql_type(oid), name) {
         (Some(known), _) => known.to_owned(),

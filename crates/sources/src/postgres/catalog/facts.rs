@@ -1,4 +1,4 @@
-//! What tables and indexes say of the kinds of a definition: for statements, and for those who plan.
+//! The facts that tables and indexes state of the kinds of a definition: for statements, and for the planner.
 
 use super::{IndexOf, Place, Table};
 use crate::connector::KindFacts;
@@ -18,7 +18,7 @@ fn rows_facts(place: &Place, tables: &[Table]) -> RowsFacts {
     }
 }
 
-/// Whether an index finds rows by these columns: it begins with them, in any order.
+/// True if an index finds rows by these columns: it begins with them, in any order.
 fn finds(table: &Table, columns: &[String]) -> bool {
     let begins = |index: &IndexOf| {
         let start = index.columns.get(..columns.len()).unwrap_or_default();
@@ -27,7 +27,7 @@ fn finds(table: &Table, columns: &[String]) -> bool {
     table.indexes.iter().any(|index| index.is_ordered && begins(index))
 }
 
-/// What indexes say of properties.
+/// The facts that indexes state of properties.
 fn property_facts(place: &Place, tables: &[Table], properties: &[Property], rows: u64) -> KindFacts {
     let mut about = KindFacts { rows, ..KindFacts::default() };
     let Place::Table(number) = place else { return about };
@@ -50,7 +50,7 @@ fn property_facts(place: &Place, tables: &[Table], properties: &[Property], rows
     about
 }
 
-/// What is known of a kind of nodes.
+/// The facts known of a kind of nodes.
 pub(super) fn node_facts(node: &NodeKind, place: &Place, tables: &[Table], rows: u64) -> (RowsFacts, KindFacts) {
     let mut facts = rows_facts(place, tables);
     let mut about = property_facts(place, tables, &node.properties, rows);
@@ -74,7 +74,7 @@ pub(super) fn node_facts(node: &NodeKind, place: &Place, tables: &[Table], rows:
     (facts, about)
 }
 
-/// What is known of a kind of edges.
+/// The facts known of a kind of edges.
 pub(super) fn edge_facts(
     definition: &GraphDefinition,
     edge: &EdgeKind,

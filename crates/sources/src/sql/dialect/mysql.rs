@@ -33,7 +33,7 @@ impl Dialect for MySql {
         }
     }
 
-    /// A text that is no number is none of a column of numbers; the database would take it for 0.
+    /// A string that is no number is none of a column of numbers; the database would take it for 0.
     fn can_hold(&self, value: &Value, sql_type: &str) -> bool {
         !matches!(value, Value::String(_)) || sql_type != NUMBER || number_type(value, NUMBER).is_some()
     }
@@ -42,7 +42,7 @@ impl Dialect for MySql {
         facts.iter().all(|facts| may_equal(key, facts))
     }
 
-    /// A parameter of a union is taken for a text until it is told.
+    /// A parameter of a union is taken for a string until its type is stated.
     fn selected(&self, parameter: String, is_integer: bool) -> String {
         if is_integer { format!("CAST({parameter} AS SIGNED)") } else { parameter }
     }
@@ -114,8 +114,8 @@ impl Dialect for MySql {
     }
 }
 
-/// For a number in digits that is compared with, or written to, a column of numbers: the type that holds just it. As a text,
-/// and with a text, it would be compared as a float.
+/// For a number in digits that is compared with, or written to, a column of numbers: the type that holds just it. As a
+/// string, and with a string, it would be compared as a float.
 fn number_type(value: &Value, sql_type: &str) -> Option<String> {
     let (NUMBER, Value::String(text)) = (sql_type, value) else { return None };
     let (whole, fraction) = digits::width(text)?;
@@ -123,12 +123,12 @@ fn number_type(value: &Value, sql_type: &str) -> Option<String> {
     fits.then(|| format!("DECIMAL({}, {fraction})", whole + fraction))
 }
 
-/// A text as bytes of UTF-8, which compare as Cypher's texts do.
+/// A string as bytes of UTF-8, which compare as Cypher's strings do.
 fn bytes_of(expression: &str) -> String {
     format!("CAST(CONVERT({expression} USING utf8mb4) AS BINARY)")
 }
 
-/// True if values are texts that are compared with texts.
+/// True if values are strings that are compared with strings.
 fn is_text(column: &Column, facts: &ColumnFacts) -> bool {
     matches!(facts.kind, None | Some(PropertyKind::String))
         && (0..column.len()).any(|row| matches!(column.value(row), Value::String(_)))

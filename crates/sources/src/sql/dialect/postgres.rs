@@ -46,8 +46,8 @@ impl Dialect for Postgres {
         if sql_type.is_empty() { mark } else { format!("{mark}::{sql_type}[]") }
     }
 
-    /// Where an index finds them, the database goes through it with the array; else it makes a table of the array, since it
-    /// would look through all of the array for each row.
+    /// If an index finds them, the database goes through it with the array; else it makes a table of the array, since
+    /// it would look through all of the array for each row.
     fn one_of<'q>(
         &self,
         draft: &mut Draft<'q>,
@@ -126,7 +126,7 @@ impl Dialect for Postgres {
     }
 }
 
-/// The least text that is greater than all that start so, by bytes; `None` if there is none.
+/// The least string that is greater than all that have the prefix, by bytes; `None` if there is none.
 fn after_all_with(prefix: &str) -> Option<String> {
     let mut letters: Vec<char> = prefix.chars().collect();
     while let Some(last) = letters.pop() {

@@ -94,8 +94,8 @@ fn members<'q>(draft: &mut Draft<'q>, values: Cow<'q, Column>, columns: usize) -
     format!("(SELECT {} FROM json_each({array}))", parts.join(", "))
 }
 
-/// Tells whether JSON keeps values as they are: SQLite reads floats from texts with an error in the last digit, and JSON has no
-/// bytes.
+/// True if JSON keeps values as they are: SQLite reads floats from strings with an error in the last digit, and JSON
+/// has no bytes.
 fn is_kept_by_json(column: &Column) -> bool {
     fn is_kept(value: &Value) -> bool {
         match value {

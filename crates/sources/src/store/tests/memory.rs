@@ -28,7 +28,7 @@ pub(super) struct MemoryConnector {
     pub(super) state: Arc<State>,
 }
 
-/// What tests look at and set.
+/// State that tests look at and set.
 #[derive(Debug)]
 pub(super) struct State {
     /// Questions that were asked.
@@ -37,7 +37,7 @@ pub(super) struct State {
     pub(super) good_trips: AtomicI64,
     /// Transactions can be undone in part.
     pub(super) has_marks: AtomicBool,
-    /// What was asked by boxes: the boxes.
+    /// The boxes of the questions by boxes.
     pub(super) boxes: Mutex<Vec<Vec<(f64, f64)>>>,
 }
 

@@ -1,4 +1,4 @@
-//! How many round trips and rows a search over roads takes.
+//! Counts the round trips and rows that a search over roads takes.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::connector::Abilities;
 use crate::definition::Prefetch;
 use crate::store::SourceView;
 
-/// Expands nodes in order of their distance from the first and to the last, if there is one, in batches, reading the places of those that are met, until so
-/// many are expanded; gives how many edges were found.
+/// Expands nodes in order of their distance from the first and to the last, if there is one, in batches, reading the
+/// places of those that are met, until `nodes_max` are expanded; returns the number of edges found.
 fn search(view: &SourceView, start: NodeId, goal: Option<NodeId>, nodes_max: usize, batch: usize) -> usize {
     let keys: Vec<PropertyKeyId> = ["lat", "lon"].map(|name| view.schema().property_key(name).unwrap()).into();
     let weight = view.schema().property_key("length").unwrap();

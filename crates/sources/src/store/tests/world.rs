@@ -68,7 +68,7 @@ fn edge_kind(name: &str, ends: [usize; 2], key: &[&str], properties: &[&str]) ->
     EdgeKind { name: Arc::from(name), edge_type, rows: rows_of(name), source, target, key, properties }
 }
 
-/// Persons with integers as keys, cities with texts, seats with two columns; the type LIKES comes from two tables.
+/// Persons with integers as keys, cities with strings, seats with two columns; the type LIKES comes from two tables.
 fn definition() -> GraphDefinition {
     GraphDefinition {
         nodes: vec![
